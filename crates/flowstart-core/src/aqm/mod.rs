@@ -1,0 +1,135 @@
+//! Queue disciplines: what a router does with packets that wait for a link.
+//!
+//! | Name | File |
+//! |---|---|
+//! | `taildrop` | [`taildrop`] |
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::rng::Substream;
+use crate::time::Timestamp;
+use crate::units::Bytes;
+
+pub mod taildrop;
+
+/// The ECN field of the IP header (RFC 3168).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnCodepoint {
+    /// The transport does not react to marks.
+    #[default]
+    NotEct,
+    /// ECN-capable.
+    Ect0,
+    /// ECN-capable, L4S.
+    Ect1,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// A packet as a queue sees it. `handle` belongs to the host, which keeps the packet itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedPacket {
+    /// The host's name for the packet.
+    pub handle: u32,
+    /// Size on the wire.
+    pub size: u32,
+    /// Flow, for disciplines that separate flows.
+    pub flow: u32,
+    /// ECN field; a discipline may change ECT to CE.
+    pub ecn: EcnCodepoint,
+    /// When it was enqueued.
+    pub enqueued_at: Timestamp,
+}
+
+/// What a discipline may use besides the packet.
+#[derive(Debug)]
+pub struct QueueContext<'a> {
+    /// The time.
+    pub now: Timestamp,
+    /// The packet that the link is sending now, in bytes, if any: some limits include it.
+    pub in_service: Option<Bytes>,
+    /// The discipline's own random numbers.
+    pub rng: &'a mut Substream,
+    /// Packets that the discipline drops, for the host to account for and free.
+    pub dropped: &'a mut Vec<QueuedPacket>,
+}
+
+/// How much may wait. An absent limit is infinite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueLimit {
+    /// Packets.
+    pub packets: Option<u64>,
+    /// Bytes.
+    pub bytes: Option<Bytes>,
+    /// Whether the packet being sent counts towards the limit (ns-2 counts it; ns-3's device queue does not).
+    pub counts_in_service: bool,
+}
+
+impl QueueLimit {
+    /// Whether a packet of `size` fits behind `packets` packets of `bytes` bytes.
+    pub fn admits(&self, size: u32, mut packets: u64, mut bytes: Bytes, in_service: Option<Bytes>) -> bool {
+        if let (true, Some(sending)) = (self.counts_in_service, in_service) {
+            packets += 1;
+            bytes += sending;
+        }
+        self.packets.is_none_or(|limit| packets < limit)
+            && self.bytes.is_none_or(|limit| bytes + Bytes::new(u64::from(size)) <= limit)
+    }
+}
+
+/// A queue discipline. The host calls `enqueue` on arrival and `dequeue` when the link can send the next packet.
+pub trait QueueDiscipline: fmt::Debug + Send + CloneDiscipline {
+    /// A packet arrives. Packets that are dropped, this one or others, go to `context.dropped`.
+    fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>);
+
+    /// The next packet to send. Packets that are dropped instead go to `context.dropped`.
+    fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket>;
+
+    /// Packets waiting.
+    fn len(&self) -> usize;
+
+    /// Bytes waiting.
+    fn bytes(&self) -> Bytes;
+
+    /// Whether nothing waits.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// When the discipline wants [`QueueDiscipline::on_timer`] called, [`Timestamp::NEVER`] if it does not.
+    fn next_timer(&self) -> Timestamp {
+        Timestamp::NEVER
+    }
+
+    /// The time of [`QueueDiscipline::next_timer`] has come.
+    fn on_timer(&mut self, _context: &mut QueueContext<'_>) {}
+}
+
+/// Lets a boxed discipline be cloned; implemented for every discipline that is `Clone`.
+pub trait CloneDiscipline {
+    /// The discipline in a new box.
+    fn clone_box(&self) -> Box<dyn QueueDiscipline>;
+}
+
+impl<T: QueueDiscipline + Clone + 'static> CloneDiscipline for T {
+    fn clone_box(&self) -> Box<dyn QueueDiscipline> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn QueueDiscipline> {
+    fn clone(&self) -> Self {
+        self.as_ref().clone_box()
+    }
+}
+
+algorithms! {
+    /// Which queue discipline, and its parameters.
+    config QueueConfig;
+    /// A queue discipline and its state.
+    state QueueState: QueueDiscipline;
+    context QueueLimit;
+    TailDrop = "taildrop" in taildrop,
+}

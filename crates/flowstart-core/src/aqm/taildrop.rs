@@ -1,0 +1,120 @@
+//! First in, first out; a packet that does not fit is dropped.
+//!
+//! Reference: RFC 7567, section 1 (drop-tail). Packets leave in the order of arrival. An arriving packet is dropped
+//! when it would exceed the limit in packets or bytes. Nothing else is dropped and nothing is marked.
+//!
+//! Differences from the reference: none.
+//!
+//! Status: the counting of the limit is validated by `ns2-chain` (packets, in-service packet counted) and
+//! `ns3-startup` (bytes, in-service packet not counted).
+
+use alloc::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::{QueueContext, QueueDiscipline, QueueLimit, QueuedPacket};
+use crate::units::Bytes;
+
+/// One line for listings.
+pub const SUMMARY: &str = "first in, first out; a packet that does not fit is dropped";
+/// The document that defines it.
+pub const REFERENCE: &str = "RFC 7567, section 1";
+
+/// No parameters: the limit belongs to the link.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+/// The queue.
+#[derive(Clone, Debug)]
+pub struct TailDrop {
+    limit: QueueLimit,
+    waiting: VecDeque<QueuedPacket>,
+    bytes: Bytes,
+}
+
+impl TailDrop {
+    /// An empty queue.
+    pub fn new(_config: Config, limit: QueueLimit) -> Self {
+        Self { limit, waiting: VecDeque::new(), bytes: Bytes::ZERO }
+    }
+}
+
+impl QueueDiscipline for TailDrop {
+    fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
+        if self.limit.admits(packet.size, self.waiting.len() as u64, self.bytes, context.in_service) {
+            self.bytes += Bytes::new(u64::from(packet.size));
+            self.waiting.push_back(packet);
+        } else {
+            context.dropped.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, _context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
+        let packet = self.waiting.pop_front()?;
+        self.bytes -= Bytes::new(u64::from(packet.size));
+        Some(packet)
+    }
+
+    fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::aqm::EcnCodepoint;
+    use crate::rng::Substream;
+    use crate::time::Timestamp;
+
+    /// Offers `sizes` to a queue with this limit while the link sends a packet of 1500 bytes; returns who was dropped.
+    fn dropped(limit: QueueLimit, sizes: &[u32]) -> Vec<u32> {
+        let mut queue = TailDrop::new(Config::default(), limit);
+        let mut rng = Substream::new(0, "queue", 0);
+        let mut dropped = Vec::new();
+        for (handle, &size) in sizes.iter().enumerate() {
+            let packet = QueuedPacket {
+                handle: handle as u32,
+                size,
+                flow: 0,
+                ecn: EcnCodepoint::NotEct,
+                enqueued_at: Timestamp::ZERO,
+            };
+            let mut context = QueueContext {
+                now: Timestamp::ZERO,
+                in_service: Some(Bytes::new(1500)),
+                rng: &mut rng,
+                dropped: &mut dropped,
+            };
+            queue.enqueue(packet, &mut context);
+        }
+        dropped.iter().map(|packet| packet.handle).collect()
+    }
+
+    #[test]
+    fn a_packet_limit_counts_the_packet_in_service_only_when_told_to() {
+        let waiting = QueueLimit { packets: Some(3), ..QueueLimit::default() };
+        assert_eq!(dropped(waiting, &[1500; 5]), [3, 4]);
+        let system = QueueLimit { counts_in_service: true, ..waiting };
+        assert_eq!(dropped(system, &[1500; 5]), [2, 3, 4]);
+    }
+
+    #[test]
+    fn a_byte_limit_still_admits_a_smaller_packet() {
+        // 1500 + 1500 fit in 3100 bytes, a third 1500 does not, 100 does, and then nothing more.
+        let limit = QueueLimit { bytes: Some(Bytes::new(3100)), ..QueueLimit::default() };
+        assert_eq!(dropped(limit, &[1500, 1500, 1500, 100, 1]), [2, 4]);
+    }
+
+    #[test]
+    fn without_a_limit_nothing_is_dropped() {
+        assert!(dropped(QueueLimit::default(), &[1500; 1000]).is_empty());
+    }
+}

@@ -1,0 +1,290 @@
+//! CUBIC: the window is a cubic function of the time since the last congestion event.
+//!
+//! Reference: RFC 9438. After a congestion event the window approaches the size where it happened (`W_max`), stays near it
+//! and then probes beyond, W(t) = C (t - K)^3 + W_max. Where a Reno flow would be faster the window follows Reno's
+//! estimate. A flow that loses before it is back at `W_max` gives room to newcomers (fast convergence).
+//!
+//! Differences from the reference: `connections = N` makes one flow as aggressive as N, as Google's QUIC does (its
+//! default is 2): beta becomes (N - 1 + beta) / N and the Reno estimate grows N^2 times as fast. `approach = "half-acked"`
+//! takes Google's way to the target: the window jumps to W(t + min RTT) but by at most half of the acknowledged bytes.
+//! When the sender does not use its window the epoch ends and a new one starts with the next growth (section 5.8
+//! leaves the way open; Google's code does the same). Without an earlier loss `W_max` is the window at the start of the
+//! epoch and K is 0, so the growth is convex at once (section 4.7 prescribes it after a timeout).
+//!
+//! Status: validated by `ns3-startup`; Google's variant by `blitzstart-table1`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Avoidance, SegmentSize, Window};
+use crate::event::Ack;
+use crate::rtt::RttEstimator;
+use crate::time::Timestamp;
+use crate::units::Bytes;
+
+/// One line for listings.
+pub const SUMMARY: &str = "cubic function of the time since the last congestion event";
+/// The document that defines it.
+pub const REFERENCE: &str = "RFC 9438";
+
+/// How the window moves to the cubic target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Approach {
+    /// RFC 9438, section 4.4: (target - cwnd) / cwnd per acknowledged segment.
+    #[default]
+    Rfc9438,
+    /// Google's QUIC: to the target, by at most half of the acknowledged bytes.
+    HalfAcked,
+}
+
+/// Parameters of CUBIC.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// C in segments/s^3. RFC 9438, section 5.1: 0.4.
+    pub c: f64,
+    /// beta_cubic of one connection, 0..1. RFC 9438, section 4.6: 0.7.
+    pub beta: f64,
+    /// Connections to emulate, at least 1. Google's QUIC: 2.
+    pub connections: u32,
+    /// Fast convergence (RFC 9438, section 4.7). Default: on.
+    pub fast_convergence: bool,
+    /// Follow the Reno estimate where it is larger (RFC 9438, section 4.3). Default: on.
+    pub reno_friendly: bool,
+    /// How the window moves to the target. Default: as RFC 9438.
+    pub approach: Approach,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            c: 0.4,
+            beta: 0.7,
+            connections: 1,
+            fast_convergence: true,
+            reno_friendly: true,
+            approach: Approach::Rfc9438,
+        }
+    }
+}
+
+/// State of CUBIC, in segments and seconds as in the reference.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    c: f64,
+    fast_convergence: bool,
+    reno_friendly: bool,
+    approach: Approach,
+    /// beta_cubic of the emulated connections together.
+    beta: f64,
+    /// alpha_cubic: additive increase of the Reno estimate.
+    alpha: f64,
+    segment: f64,
+    /// Window at the last congestion event; `None` before the first.
+    w_max: Option<f64>,
+    /// Window before the last reduction.
+    cwnd_prior: f64,
+    /// Start of the current congestion avoidance stage.
+    epoch_start: Option<Timestamp>,
+    /// Time from the epoch's start until the window is back at `origin`.
+    k: f64,
+    /// The plateau of the current epoch: `w_max`, or the epoch's first window when that is larger.
+    origin: f64,
+    /// Estimate of the window Reno would have.
+    w_est: f64,
+    /// Growth below one byte, carried to the next acknowledgement.
+    carry: f64,
+}
+
+impl Cubic {
+    /// CUBIC that counts in segments of this size.
+    pub fn new(config: Config, SegmentSize(segment): SegmentSize) -> Self {
+        let n = f64::from(config.connections.max(1));
+        let beta = (n - 1.0 + config.beta) / n;
+        Self {
+            c: config.c,
+            fast_convergence: config.fast_convergence,
+            reno_friendly: config.reno_friendly,
+            approach: config.approach,
+            beta,
+            alpha: 3.0 * n * n * (1.0 - beta) / (1.0 + beta),
+            segment: segment.get() as f64,
+            w_max: None,
+            cwnd_prior: 0.0,
+            epoch_start: None,
+            k: 0.0,
+            origin: 0.0,
+            w_est: 0.0,
+            carry: 0.0,
+        }
+    }
+
+    /// Starts a congestion avoidance stage with the window `cwnd` (RFC 9438, section 4.2).
+    fn start_epoch(&mut self, now: Timestamp, cwnd: f64) {
+        self.epoch_start = Some(now);
+        self.w_est = cwnd;
+        self.carry = 0.0;
+        match self.w_max {
+            // K = cbrt((W_max - cwnd_epoch) / C) (equation 2)
+            Some(w_max) if w_max > cwnd => {
+                self.k = libm::cbrt((w_max - cwnd) / self.c);
+                self.origin = w_max;
+            }
+            _ => {
+                self.k = 0.0;
+                self.origin = cwnd;
+            }
+        }
+    }
+
+    /// W_cubic(t) = C (t - K)^3 + W_max (equation 1).
+    fn w_cubic(&self, t: f64) -> f64 {
+        let distance = t - self.k;
+        self.c * distance * distance * distance + self.origin
+    }
+}
+
+impl Avoidance for Cubic {
+    fn on_enter(&mut self, _now: Timestamp, _window: Window) {
+        self.epoch_start = None;
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: Window, rtt: &RttEstimator) -> Bytes {
+        let cwnd = window.cwnd.get() as f64 / self.segment;
+        let acked = ack.bytes.get() as f64 / self.segment;
+        if self.epoch_start.is_none() {
+            self.start_epoch(ack.now, cwnd);
+        }
+        let t = ack.now.since(self.epoch_start.unwrap_or(ack.now)).as_secs();
+        let grown = match self.approach {
+            Approach::Rfc9438 => {
+                // Once the estimate has passed cwnd_prior it grows like one Reno flow (section 4.3).
+                let alpha = if self.w_est < self.cwnd_prior { self.alpha } else { self.alpha.max(1.0) };
+                self.w_est += alpha * acked / cwnd; // equation 4
+                if self.reno_friendly && self.w_cubic(t) < self.w_est {
+                    self.w_est.max(cwnd)
+                } else {
+                    let target = self.w_cubic(t + rtt.smoothed().as_secs()).clamp(cwnd, 1.5 * cwnd);
+                    cwnd + (target - cwnd) / cwnd * acked
+                }
+            }
+            Approach::HalfAcked => {
+                self.w_est += self.alpha * acked / self.w_est;
+                let ahead = rtt.min().unwrap_or_default().as_secs();
+                let target = self.w_cubic(t + ahead).min(cwnd + acked / 2.0);
+                let estimate = if self.reno_friendly { self.w_est } else { 0.0 };
+                target.max(estimate).max(cwnd)
+            }
+        };
+        let bytes = (grown - cwnd) * self.segment + self.carry;
+        self.carry = bytes - libm::floor(bytes);
+        window.cwnd + Bytes::new(bytes as u64)
+    }
+
+    fn on_underused(&mut self, _now: Timestamp) {
+        self.epoch_start = None;
+    }
+
+    fn on_congestion(&mut self, _now: Timestamp, base: Bytes, window: Window) -> Bytes {
+        let cwnd = window.cwnd.get() as f64 / self.segment;
+        // Fast convergence: W_max = cwnd (1 + beta) / 2 when the window had not come back to W_max (section 4.7).
+        let shrinks = self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
+        self.w_max = Some(if shrinks { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd });
+        self.cwnd_prior = cwnd;
+        self.epoch_start = None;
+        base.scale(self.beta)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::time::Duration;
+
+    const SEGMENT: u64 = 1200;
+
+    /// An acknowledgement of `bytes` bytes at `now`.
+    pub(crate) fn acked(now: Timestamp, bytes: u64) -> Ack {
+        Ack {
+            now,
+            bytes: Bytes::new(bytes),
+            packets: 1,
+            position: 0,
+            rtt: None,
+            in_flight_before: Bytes::new(bytes),
+            in_flight: Bytes::ZERO,
+            app_limited: false,
+        }
+    }
+
+    fn window(segments: f64) -> Window {
+        let cwnd = Bytes::new((segments * SEGMENT as f64) as u64);
+        Window { cwnd, ssthresh: cwnd }
+    }
+
+    fn seconds(t: f64) -> Timestamp {
+        Timestamp::ZERO + Duration::from_secs(t)
+    }
+
+    #[test]
+    fn the_plateau_is_reached_after_k() {
+        let mut cubic = Cubic::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));
+        // W_max = 2304 segments: the cut of 30 % leaves 1612.8, and K = cbrt(2304 * 0.3 / 0.4) = cbrt(1728) = 12 s.
+        let after = cubic.on_congestion(seconds(0.0), window(2304.0).cwnd, window(2304.0));
+        assert_eq!(after, Bytes::new((1612.8 * 1200.0) as u64));
+        cubic.start_epoch(seconds(0.0), 1612.8);
+        assert!((cubic.k - 12.0).abs() < 1e-9, "{}", cubic.k);
+        // W(0) = 0.4 * (-12)^3 + 2304 = 1612.8; W(12) = 2304; W(15) = 0.4 * 27 + 2304 = 2314.8.
+        assert!((cubic.w_cubic(0.0) - 1612.8).abs() < 1e-9);
+        assert!((cubic.w_cubic(12.0) - 2304.0).abs() < 1e-9);
+        assert!((cubic.w_cubic(15.0) - 2314.8).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_small_window_grows_at_least_like_reno() {
+        let mut cubic = Cubic::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));
+        cubic.on_congestion(seconds(0.0), window(10.0).cwnd, window(10.0));
+        let mut current = window(7.0);
+        let mut rtt = RttEstimator::new(Duration::from_millis(10));
+        rtt.update(Timestamp::ZERO, Duration::from_millis(10), Duration::ZERO);
+        let rounds = 20;
+        for round in 0..rounds {
+            for _ in 0..current.cwnd.get() / SEGMENT {
+                let ack = acked(seconds(0.01 * f64::from(round)), SEGMENT);
+                current.cwnd = cubic.on_ack(&ack, current, &rtt);
+            }
+        }
+        // alpha = 3 * 0.3 / 1.7 = 0.529 segments a round until W_est passes 10, then 1: after six rounds 10, after 20 about 23.
+        // In 0.2 s the cubic term alone would have gained 0.4 * (K^3 - (K - 0.2)^3) < 1 segment.
+        let segments = current.cwnd.get() as f64 / SEGMENT as f64;
+        assert!((21.0..24.0).contains(&segments), "{segments}");
+    }
+
+    #[test]
+    fn two_connections_are_twice_as_aggressive() {
+        let config = Config { connections: 2, ..Config::default() };
+        let mut cubic = Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)));
+        // beta = (2 - 1 + 0.7) / 2 = 0.85; alpha = 3 * 4 * 0.15 / 1.85 = 0.97297.
+        assert_eq!(cubic.on_congestion(seconds(0.0), Bytes::new(100_000), window(100.0)), Bytes::new(85_000));
+        assert!((cubic.alpha - 0.972_97).abs() < 1e-4, "{}", cubic.alpha);
+    }
+
+    #[test]
+    fn fast_convergence_lowers_the_plateau_only_when_the_window_had_not_recovered() {
+        let mut cubic = Cubic::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));
+        cubic.on_congestion(seconds(0.0), window(100.0).cwnd, window(100.0));
+        assert_eq!(cubic.w_max, Some(100.0));
+        cubic.on_congestion(seconds(1.0), window(80.0).cwnd, window(80.0));
+        // 80 < 100: W_max = 80 * (1 + 0.7) / 2 = 68.
+        assert!((cubic.w_max.unwrap() - 68.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_an_earlier_loss_growth_is_convex_at_once() {
+        let mut cubic = Cubic::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));
+        cubic.start_epoch(seconds(0.0), 50.0);
+        assert!(cubic.k.abs() < 1e-12);
+        // W(5) = 0.4 * 125 + 50 = 100.
+        assert!((cubic.w_cubic(5.0) - 100.0).abs() < 1e-9);
+    }
+}

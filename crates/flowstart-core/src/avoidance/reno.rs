@@ -1,0 +1,115 @@
+//! Reno: one segment per round trip, half the window on congestion.
+//!
+//! Reference: RFC 5681, section 3.1, and RFC 9002, section 7.3, which agree. The window grows by one segment for every
+//! window of data that is acknowledged. A congestion event multiplies it by beta.
+//!
+//! Differences from the reference: the increase is counted in bytes without rounding; with `whole_segments` it is added
+//! a segment at a time, when a whole window has been acknowledged, as Linux does.
+//!
+//! Status: validated by `ns2-chain` and `ns3-startup`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Avoidance, SegmentSize, Window};
+use crate::event::Ack;
+use crate::rtt::RttEstimator;
+use crate::time::Timestamp;
+use crate::units::Bytes;
+
+/// One line for listings.
+pub const SUMMARY: &str = "one segment per RTT, half on congestion";
+/// The document that defines it.
+pub const REFERENCE: &str = "RFC 5681, section 3.1; RFC 9002, section 7.3";
+
+/// Parameters of Reno.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// What remains of the window after congestion, 0..1. RFC 5681: 0.5.
+    pub beta: f64,
+    /// Whether the window grows only in whole segments. Default: no, RFC 5681 equation (3).
+    pub whole_segments: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { beta: 0.5, whole_segments: false }
+    }
+}
+
+/// State of Reno.
+#[derive(Clone, Debug)]
+pub struct Reno {
+    config: Config,
+    segment: u64,
+    /// Acknowledged bytes times the segment size, not yet turned into window.
+    credit: u64,
+}
+
+impl Reno {
+    /// Reno that grows by segments of this size.
+    pub fn new(config: Config, SegmentSize(segment): SegmentSize) -> Self {
+        Self { config, segment: segment.get(), credit: 0 }
+    }
+}
+
+impl Avoidance for Reno {
+    fn on_enter(&mut self, _now: Timestamp, _window: Window) {
+        self.credit = 0;
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: Window, _rtt: &RttEstimator) -> Bytes {
+        // cwnd += SMSS * acknowledged / cwnd (RFC 5681, equation 3, in bytes), the remainder kept.
+        let cwnd = window.cwnd.get().max(1);
+        self.credit += ack.bytes.get() * self.segment;
+        let step = if self.config.whole_segments { cwnd * self.segment } else { cwnd };
+        let steps = self.credit / step;
+        self.credit %= step;
+        window.cwnd + Bytes::new(steps * (step / cwnd))
+    }
+
+    fn on_congestion(&mut self, _now: Timestamp, base: Bytes, _window: Window) -> Bytes {
+        self.credit = 0;
+        base.scale(self.config.beta)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::avoidance::cubic::tests::acked;
+    use crate::time::Duration;
+
+    const SEGMENT: u64 = 1000;
+
+    fn grow(config: Config, acks: usize) -> u64 {
+        let mut reno = Reno::new(config, SegmentSize(Bytes::new(SEGMENT)));
+        let mut window = Window { cwnd: Bytes::new(10 * SEGMENT), ssthresh: Bytes::new(10 * SEGMENT) };
+        let rtt = RttEstimator::new(Duration::from_millis(100));
+        for _ in 0..acks {
+            window.cwnd = reno.on_ack(&acked(Timestamp::ZERO, SEGMENT), window, &rtt);
+        }
+        window.cwnd.get()
+    }
+
+    #[test]
+    fn a_window_of_acknowledgements_adds_about_a_segment() {
+        // Ten times 1000 * 1000 / cwnd with cwnd growing from 10000 to 10956.
+        let grown = grow(Config::default(), 10) - 10 * SEGMENT;
+        assert!((950..=1000).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn whole_segments_arrive_with_the_last_acknowledgement_of_the_window() {
+        let config = Config { whole_segments: true, ..Config::default() };
+        assert_eq!(grow(config.clone(), 9), 10 * SEGMENT);
+        assert_eq!(grow(config, 10), 11 * SEGMENT);
+    }
+
+    #[test]
+    fn congestion_halves() {
+        let mut reno = Reno::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));
+        let window = Window { cwnd: Bytes::new(30_000), ssthresh: Bytes::MAX };
+        assert_eq!(reno.on_congestion(Timestamp::ZERO, Bytes::new(30_000), window), Bytes::new(15_000));
+    }
+}

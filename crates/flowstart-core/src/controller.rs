@@ -1,0 +1,638 @@
+//! Composes a startup scheme with congestion avoidance: the only type a transport talks to.
+//!
+//! The transport reports what was sent, acknowledged, lost and marked; the controller answers with a window, a pacing
+//! rate and a burst. It owns every reduction of the window. A congestion event is counted once per window: losses and
+//! marks at or below the position that was highest when the window was last reduced do not reduce it again
+//! (RFC 6582, RFC 6675 and RFC 9002 section 7.3.2 agree on this rule and differ only in what a position is).
+//!
+//! Order of calls for one acknowledgement: [`Controller::on_loss`] first, then [`Controller::on_ack`], as in RFC 9002,
+//! appendix A.7. After a retransmission timeout or persistent congestion the flow restarts with classic slow start.
+
+use serde::{Deserialize, Serialize};
+
+use crate::avoidance::{AvoidanceConfig, AvoidanceState, SegmentSize, Window};
+use crate::event::{Ack, Decision, DecisionLog, Ecn, ExitReason, Loss, Position, Sent, Timeout};
+use crate::path::PathKnowledge;
+use crate::rtt::RttEstimator;
+use crate::startup::{Continuation, Increase, StartupConfig, StartupContext, StartupState, Step};
+use crate::time::{Duration, Timestamp};
+use crate::units::{Bytes, Rate};
+
+/// How the window moves during recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// cwnd is ssthresh at once (RFC 6675; RFC 9002, section 7.3.2).
+    #[default]
+    Immediate,
+    /// Proportional rate reduction (RFC 6937) with the slow-start reduction bound, which rebuilds the window when losses
+    /// went below ssthresh.
+    Prr,
+}
+
+/// What a reduction starts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReductionBase {
+    /// The congestion window (RFC 9002; Linux; ns-2).
+    #[default]
+    Cwnd,
+    /// The bytes in flight when the loss was found (RFC 5681, equation 4).
+    FlightSize,
+}
+
+/// When a window counts as used, so that it may grow (RFC 9002, section 7.8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GrowthRule {
+    /// Always: ns-2 does not look.
+    Always,
+    /// Unless the sender had nothing to send when the acknowledged packet left.
+    #[default]
+    NotAppLimited,
+    /// In slow start when more than half of the window was in flight, otherwise when the window was full (Linux).
+    HalfWindow,
+    /// As `half-window`, and a window with at most three segments of room counts as full (Google's QUIC).
+    ThreeSegmentsFree,
+}
+
+/// How packets are spread in time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pacing {
+    /// Pacing rate over cwnd / SRTT while cwnd is below ssthresh. Google's QUIC and Linux: 2.
+    pub startup_gain: f64,
+    /// Pacing rate over cwnd / SRTT otherwise. Google's QUIC: 1.25; Linux 1.2; RFC 9002, section 7.7 suggests 1.25.
+    pub avoidance_gain: f64,
+    /// Segments that leave at once when sending starts or resumes. RFC 9002, section 7.7: the initial window, 10.
+    pub burst: u64,
+    /// How much before its time a packet may leave. Google's QUIC: 1 ms.
+    pub quantum: Duration,
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        Self { startup_gain: 2.0, avoidance_gain: 1.25, burst: 10, quantum: Duration::ZERO }
+    }
+}
+
+/// Everything that defines a controller besides the scheme and the congestion avoidance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerConfig {
+    /// Startup scheme.
+    pub startup: StartupConfig,
+    /// Congestion avoidance.
+    pub avoidance: AvoidanceConfig,
+    /// Segment size in which windows are counted.
+    pub segment: Bytes,
+    /// Initial window in segments when the scheme does not set one.
+    pub initial_window: u64,
+    /// Smallest window in segments. RFC 9002, section 7.2: 2.
+    pub min_window: u64,
+    /// Largest window in segments; `None`: no limit.
+    pub max_window: Option<u64>,
+    /// How slow start counts acknowledgements.
+    pub increase: Increase,
+    /// How the window moves during recovery.
+    pub reduction: Reduction,
+    /// What a reduction starts from.
+    pub reduction_base: ReductionBase,
+    /// When the window may grow.
+    pub growth: GrowthRule,
+    /// Pacing, `None`: bursts as acknowledgements release them.
+    pub pacing: Option<Pacing>,
+    /// Window in segments after a retransmission timeout. RFC 5681: 1; RFC 9002: its minimum, 2.
+    pub timeout_window: u64,
+}
+
+impl ControllerConfig {
+    /// A configuration with the defaults of RFC 9002 and segments of 1200 bytes.
+    pub fn new(startup: StartupConfig, avoidance: AvoidanceConfig) -> Self {
+        Self {
+            startup,
+            avoidance,
+            segment: Bytes::new(1200),
+            initial_window: 10,
+            min_window: 2,
+            max_window: None,
+            increase: Increase::Bytes,
+            reduction: Reduction::Immediate,
+            reduction_base: ReductionBase::Cwnd,
+            growth: GrowthRule::NotAppLimited,
+            pacing: Some(Pacing::default()),
+            timeout_window: 2,
+        }
+    }
+}
+
+/// What a transport may do now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Output {
+    /// Bytes that may be in flight.
+    pub cwnd: Bytes,
+    /// Rate at which packets may leave; `None`: as the window allows.
+    pub pacing_rate: Option<Rate>,
+    /// Bytes that may leave at once when sending starts or resumes with nothing in flight.
+    pub burst: Bytes,
+    /// How much before its time a packet may leave, so that packets are sent in groups.
+    pub send_quantum: Duration,
+    /// Bytes to retransmit without evidence of loss. No scheme here asks for any yet.
+    pub proactive_retransmit: Bytes,
+    /// When [`Controller::on_timer`] wants to be called.
+    pub next_wakeup: Timestamp,
+}
+
+/// Which algorithm moves the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Startup,
+    /// Classic slow start after a timeout.
+    Restart,
+    Avoidance,
+}
+
+/// Recovery from a congestion event. Names as in RFC 6937.
+#[derive(Clone, Copy, Debug)]
+struct Recovery {
+    /// Recovery ends when a position beyond it is acknowledged.
+    point: Position,
+    /// `RecoverFS`: bytes in flight when it began.
+    recover_fs: Bytes,
+    /// `prr_delivered`: bytes delivered since.
+    prr_delivered: Bytes,
+    /// `prr_out`: bytes sent since.
+    prr_out: Bytes,
+}
+
+/// Congestion control of one path.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    config: ControllerConfig,
+    startup: StartupState,
+    avoidance: AvoidanceState,
+    phase: Phase,
+    window: Window,
+    recovery: Option<Recovery>,
+    /// Events at or below this position belong to the last reduction.
+    last_reduction: Option<Position>,
+    highest_sent: Position,
+    /// Set by a launch, until the first acknowledgement.
+    launch_rate: Option<Rate>,
+    pacing_rate: Option<Rate>,
+    log: DecisionLog,
+}
+
+impl Controller {
+    /// A controller that has not launched yet.
+    pub fn new(config: ControllerConfig) -> Self {
+        let startup = config.startup.build(StartupContext {
+            segment: config.segment,
+            initial_window: config.segment * config.initial_window,
+            increase: config.increase,
+        });
+        let avoidance = config.avoidance.build(SegmentSize(config.segment));
+        Self::with_algorithms(config, startup, avoidance)
+    }
+
+    /// A controller with algorithms of the caller, for schemes outside this crate.
+    pub fn with_algorithms(config: ControllerConfig, startup: StartupState, avoidance: AvoidanceState) -> Self {
+        let window = Window { cwnd: config.segment * config.initial_window, ssthresh: Bytes::MAX };
+        Self {
+            config,
+            startup,
+            avoidance,
+            phase: Phase::Startup,
+            window,
+            recovery: None,
+            last_reduction: None,
+            highest_sent: 0,
+            launch_rate: None,
+            pacing_rate: None,
+            log: DecisionLog::default(),
+        }
+    }
+
+    /// The handshake is over and data may leave: Sensing turns what is known about the path into the launch.
+    pub fn launch(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
+        let launch = self.startup.as_dyn().launch(now, path, &mut self.log);
+        self.set_cwnd(launch.cwnd);
+        self.launch_rate = launch.pacing_rate.filter(|_| self.config.pacing.is_some());
+        self.log.note(now, Decision::Launched { cwnd: self.window.cwnd, pacing_rate: self.launch_rate });
+        if let Some(continuation) = launch.continuation {
+            self.exit_startup(now, continuation);
+        }
+        self.update_pacing(rtt);
+    }
+
+    /// A packet that counts as in flight was sent.
+    #[inline]
+    pub fn on_sent(&mut self, sent: &Sent) {
+        self.highest_sent = self.highest_sent.max(sent.position);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.prr_out += sent.bytes;
+        }
+        if self.phase == Phase::Startup {
+            self.startup.as_dyn().on_sent(sent);
+        }
+    }
+
+    /// Data was delivered.
+    pub fn on_ack(&mut self, ack: &Ack, rtt: &RttEstimator) {
+        self.launch_rate = None;
+        if let Some(mut recovery) = self.recovery {
+            if ack.position > recovery.point {
+                self.recovery = None;
+                if self.config.reduction == Reduction::Prr {
+                    self.set_cwnd(self.window.ssthresh);
+                }
+                self.log.note(ack.now, Decision::Recovered { cwnd: self.window.cwnd });
+                self.update_pacing(rtt);
+                // What ends recovery was sent during it; growth begins with the next acknowledgement.
+                return;
+            }
+            if self.config.reduction == Reduction::Prr {
+                let cwnd = recovery.proportional_window(ack, self.window.ssthresh, self.config.segment);
+                self.window.cwnd = cwnd.max(self.config.segment);
+            }
+            self.recovery = Some(recovery);
+            self.update_pacing(rtt);
+            return;
+        }
+        let in_use = self.in_use(ack);
+        match self.phase {
+            Phase::Startup => {
+                let step = self.startup.as_dyn().on_ack(ack, self.window, in_use, rtt);
+                self.take_step(ack.now, step);
+            }
+            Phase::Restart if in_use => {
+                let grown = self.startup_context().slow_start_growth(self.window.cwnd, ack);
+                if grown >= self.window.ssthresh {
+                    self.set_cwnd(self.window.ssthresh.max(self.window.cwnd));
+                    self.enter_avoidance(ack.now);
+                } else {
+                    self.set_cwnd(grown);
+                }
+            }
+            Phase::Avoidance if in_use => {
+                let grown = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
+                self.set_cwnd(grown);
+            }
+            Phase::Restart => {}
+            Phase::Avoidance => self.avoidance.as_dyn().on_underused(ack.now),
+        }
+        self.update_pacing(rtt);
+    }
+
+    /// Packets were declared lost.
+    pub fn on_loss(&mut self, loss: &Loss, rtt: &RttEstimator) {
+        if self.last_reduction.is_some_and(|point| loss.position <= point) {
+            return;
+        }
+        self.reduce(loss, ExitReason::Loss);
+        self.update_pacing(rtt);
+    }
+
+    /// The receiver echoed new CE marks. The reaction is that to a loss (RFC 3168; RFC 9002, section 7.1).
+    pub fn on_ecn(&mut self, ecn: &Ecn, rtt: &RttEstimator) {
+        if self.last_reduction.is_some_and(|point| ecn.position <= point) {
+            return;
+        }
+        let event = Loss {
+            now: ecn.now,
+            bytes: Bytes::ZERO,
+            position: ecn.position,
+            in_flight_before: ecn.in_flight,
+            in_flight: ecn.in_flight,
+        };
+        self.reduce(&event, ExitReason::Ecn);
+        self.update_pacing(rtt);
+    }
+
+    /// A retransmission timeout or persistent congestion: classic slow start from the smallest window.
+    pub fn on_timeout(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
+        let before = self.window.cwnd;
+        let base = self.base(timeout.in_flight_before);
+        let reduced = self.avoidance.as_dyn().on_congestion(timeout.now, base, self.window);
+        self.window.ssthresh = reduced.max(self.config.segment * 2);
+        self.window.cwnd = self.config.segment * self.config.timeout_window;
+        self.recovery = None;
+        self.last_reduction = Some(self.highest_sent);
+        if self.phase == Phase::Startup {
+            let (cwnd, ssthresh) = (self.window.cwnd, self.window.ssthresh);
+            self.log.note(timeout.now, Decision::StartupExited { reason: ExitReason::Timeout, cwnd, ssthresh });
+        }
+        self.phase = Phase::Restart;
+        self.log.note(timeout.now, Decision::Collapsed { before, ssthresh: self.window.ssthresh });
+        self.update_pacing(rtt);
+    }
+
+    /// The time of [`Output::next_wakeup`] has come.
+    pub fn on_timer(&mut self, now: Timestamp, rtt: &RttEstimator) {
+        if self.phase == Phase::Startup {
+            let step = self.startup.as_dyn().on_timer(now, self.window);
+            self.take_step(now, step);
+            self.update_pacing(rtt);
+        }
+    }
+
+    /// What the transport may do now.
+    #[inline]
+    pub fn output(&mut self) -> Output {
+        let next_wakeup = match self.phase {
+            Phase::Startup => self.startup.as_dyn().next_wakeup(),
+            Phase::Restart | Phase::Avoidance => Timestamp::NEVER,
+        };
+        let pacing = self.config.pacing;
+        Output {
+            cwnd: self.window.cwnd,
+            pacing_rate: self.launch_rate.or(self.pacing_rate),
+            burst: pacing.map_or(Bytes::ZERO, |pacing| (self.config.segment * pacing.burst).min(self.window.cwnd)),
+            send_quantum: pacing.map_or(Duration::ZERO, |pacing| pacing.quantum),
+            proactive_retransmit: Bytes::ZERO,
+            next_wakeup,
+        }
+    }
+
+    /// Congestion window.
+    #[inline]
+    pub fn cwnd(&self) -> Bytes {
+        self.window.cwnd
+    }
+
+    /// Rate at which packets may leave.
+    #[inline]
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.launch_rate.or(self.pacing_rate)
+    }
+
+    /// Slow-start threshold; [`Bytes::MAX`] before the first reduction.
+    pub fn ssthresh(&self) -> Bytes {
+        self.window.ssthresh
+    }
+
+    /// Whether the startup scheme still moves the window.
+    pub fn in_startup(&self) -> bool {
+        self.phase == Phase::Startup
+    }
+
+    /// Whether the window was reduced and the reduction is not yet confirmed by acknowledgements.
+    pub fn in_recovery(&self) -> bool {
+        self.recovery.is_some()
+    }
+
+    /// Takes the oldest decision not yet taken, for traces.
+    #[inline]
+    pub fn take_decision(&mut self) -> Option<(Timestamp, Decision)> {
+        self.log.take()
+    }
+
+    fn startup_context(&self) -> StartupContext {
+        StartupContext {
+            segment: self.config.segment,
+            initial_window: self.config.segment * self.config.initial_window,
+            increase: self.config.increase,
+        }
+    }
+
+    /// Whether the sender used its window, so that it may grow.
+    fn in_use(&self, ack: &Ack) -> bool {
+        let (cwnd, in_flight, segment) = (self.window.cwnd, ack.in_flight_before, self.config.segment);
+        let slow_start = cwnd < self.window.ssthresh;
+        match self.config.growth {
+            GrowthRule::Always => true,
+            GrowthRule::NotAppLimited => !ack.app_limited,
+            GrowthRule::HalfWindow if slow_start => in_flight * 2 > cwnd,
+            GrowthRule::HalfWindow => in_flight + segment > cwnd,
+            GrowthRule::ThreeSegmentsFree => in_flight + segment * 3 >= cwnd || (slow_start && in_flight * 2 > cwnd),
+        }
+    }
+
+    fn base(&self, in_flight: Bytes) -> Bytes {
+        match self.config.reduction_base {
+            ReductionBase::Cwnd => self.window.cwnd,
+            ReductionBase::FlightSize => in_flight,
+        }
+    }
+
+    fn reduce(&mut self, event: &Loss, reason: ExitReason) {
+        let before = self.window.cwnd;
+        let base = self.base(event.in_flight_before);
+        let reduced = self.avoidance.as_dyn().on_congestion(event.now, base, self.window);
+        let reduced = reduced.max(self.config.segment * self.config.min_window);
+        self.recovery = Some(Recovery {
+            point: self.highest_sent,
+            recover_fs: event.in_flight_before.max(self.config.segment),
+            prr_delivered: Bytes::ZERO,
+            prr_out: Bytes::ZERO,
+        });
+        self.last_reduction = Some(self.highest_sent);
+        if self.phase == Phase::Startup {
+            let step = match self.startup.as_dyn().on_congestion(event, self.window, reduced) {
+                Step::Exit(continuation) if reason != ExitReason::Loss => {
+                    Step::Exit(Continuation { reason, ..continuation })
+                }
+                step => step,
+            };
+            self.take_step(event.now, step);
+        } else {
+            self.window.ssthresh = reduced;
+            self.set_cwnd(reduced);
+            self.phase = Phase::Avoidance;
+        }
+        self.log.note(event.now, Decision::WindowReduced { before, after: self.window.cwnd });
+    }
+
+    fn take_step(&mut self, now: Timestamp, step: Step) {
+        match step {
+            Step::Continue { cwnd } => self.set_cwnd(cwnd),
+            Step::Exit(continuation) => {
+                self.set_cwnd(continuation.cwnd);
+                self.exit_startup(now, continuation);
+            }
+        }
+    }
+
+    fn exit_startup(&mut self, now: Timestamp, Continuation { cwnd, ssthresh, reason }: Continuation) {
+        self.window.ssthresh = ssthresh;
+        self.log.note(now, Decision::StartupExited { reason, cwnd, ssthresh });
+        self.enter_avoidance(now);
+    }
+
+    fn enter_avoidance(&mut self, now: Timestamp) {
+        self.phase = Phase::Avoidance;
+        self.avoidance.as_dyn().on_enter(now, self.window);
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        let max = self.config.max_window.map_or(Bytes::MAX, |segments| self.config.segment * segments);
+        // A launch or a scheme may ask for one segment (IW 1); the minimum binds reductions, which apply it themselves.
+        self.window.cwnd = cwnd.min(max).max(self.config.segment);
+    }
+
+    fn update_pacing(&mut self, rtt: &RttEstimator) {
+        let Some(pacing) = self.config.pacing else {
+            return;
+        };
+        let gain = if self.window.cwnd < self.window.ssthresh { pacing.startup_gain } else { pacing.avoidance_gain };
+        self.pacing_rate = Some(Rate::from_transfer(self.window.cwnd.scale(gain), rtt.smoothed()));
+    }
+}
+
+impl Recovery {
+    /// The window that RFC 6937, section 3.1 allows after `ack`: pipe + sndcnt.
+    fn proportional_window(&mut self, ack: &Ack, ssthresh: Bytes, segment: Bytes) -> Bytes {
+        self.prr_delivered += ack.bytes;
+        let pipe = ack.in_flight;
+        let send = if pipe > ssthresh {
+            // CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out
+            let due = (u128::from(self.prr_delivered.get()) * u128::from(ssthresh.get()))
+                .div_ceil(u128::from(self.recover_fs.get()));
+            Bytes::new(due as u64).saturating_sub(self.prr_out)
+        } else {
+            // Slow-start reduction bound: limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS
+            let limit = self.prr_delivered.saturating_sub(self.prr_out).max(ack.bytes) + segment;
+            (ssthresh.saturating_sub(pipe)).min(limit)
+        };
+        // The first acknowledgement of recovery releases the fast retransmission.
+        let send = if self.prr_out == Bytes::ZERO { send.max(segment) } else { send };
+        pipe + send
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::avoidance::cubic::tests::acked;
+    use crate::avoidance::{cubic, reno};
+    use crate::startup::{hystart, slow_start};
+
+    const SEGMENT: u64 = 1000;
+
+    fn controller(reduction: Reduction) -> (Controller, RttEstimator) {
+        let startup = StartupConfig::SlowStart(slow_start::Config::default());
+        let mut config = ControllerConfig::new(startup, AvoidanceConfig::Reno(reno::Config::default()));
+        config.segment = Bytes::new(SEGMENT);
+        config.reduction = reduction;
+        let mut rtt = RttEstimator::new(Duration::from_millis(100));
+        rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
+        let mut controller = Controller::new(config);
+        controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+        (controller, rtt)
+    }
+
+    fn send(controller: &mut Controller, position: Position, in_flight: u64) {
+        controller.on_sent(&Sent {
+            now: Timestamp::ZERO,
+            bytes: Bytes::new(SEGMENT),
+            in_flight: Bytes::new(in_flight),
+            position,
+        });
+    }
+
+    fn loss(position: Position, in_flight_before: u64) -> Loss {
+        Loss {
+            now: Timestamp::ZERO,
+            bytes: Bytes::new(SEGMENT),
+            position,
+            in_flight_before: Bytes::new(in_flight_before),
+            in_flight: Bytes::new(in_flight_before - SEGMENT),
+        }
+    }
+
+    #[test]
+    fn one_window_is_reduced_once() {
+        let (mut controller, rtt) = controller(Reduction::Immediate);
+        for position in 1..=10 {
+            send(&mut controller, position, position * SEGMENT);
+        }
+        controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
+        assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT));
+        controller.on_loss(&loss(10, 9 * SEGMENT), &rtt);
+        assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT), "position 10 was sent before the reduction");
+        send(&mut controller, 11, 5 * SEGMENT);
+        controller.on_loss(&loss(11, 5 * SEGMENT), &rtt);
+        assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT / 2));
+    }
+
+    #[test]
+    fn the_window_does_not_grow_during_recovery() {
+        let (mut controller, rtt) = controller(Reduction::Immediate);
+        send(&mut controller, 10, 10 * SEGMENT);
+        controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
+        let mut ack = acked(Timestamp::ZERO, SEGMENT);
+        ack.position = 10;
+        controller.on_ack(&ack, &rtt);
+        assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT));
+        assert!(controller.in_recovery());
+        ack.position = 11;
+        controller.on_ack(&ack, &rtt);
+        assert!(!controller.in_recovery());
+        assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT));
+        controller.on_ack(&ack, &rtt);
+        assert!(controller.cwnd() > Bytes::new(5 * SEGMENT));
+    }
+
+    #[test]
+    fn prr_sends_in_proportion_to_what_is_delivered() {
+        // RFC 6937: 20 segments in flight, one lost, ssthresh 10: every second acknowledgement releases a segment.
+        let (mut controller, rtt) = controller(Reduction::Prr);
+        controller.window.cwnd = Bytes::new(20 * SEGMENT);
+        send(&mut controller, 20, 20 * SEGMENT);
+        controller.on_loss(&loss(1, 20 * SEGMENT), &rtt);
+        assert_eq!(controller.ssthresh(), Bytes::new(10 * SEGMENT));
+        let mut pipe = 19;
+        let mut sent = 0;
+        for _ in 0..18 {
+            pipe -= 1;
+            let mut ack = acked(Timestamp::ZERO, SEGMENT);
+            ack.in_flight = Bytes::new(pipe * SEGMENT);
+            ack.position = 1;
+            controller.on_ack(&ack, &rtt);
+            while controller.cwnd() >= Bytes::new((pipe + 1) * SEGMENT) {
+                pipe += 1;
+                sent += 1;
+                send(&mut controller, 20 + sent, pipe * SEGMENT);
+            }
+        }
+        // 18 delivered * 10 / 20 = 9 sent, and 19 - 18 + 9 = 10 in flight: ssthresh.
+        assert_eq!((sent, pipe), (9, 10));
+    }
+
+    #[test]
+    fn a_timeout_restarts_with_slow_start() {
+        let (mut controller, rtt) = controller(Reduction::Immediate);
+        send(&mut controller, 10, 10 * SEGMENT);
+        let timeout = Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(10 * SEGMENT) };
+        controller.on_timeout(&timeout, &rtt);
+        assert_eq!(controller.cwnd(), Bytes::new(2 * SEGMENT));
+        assert_eq!(controller.ssthresh(), Bytes::new(5 * SEGMENT));
+        for position in 11..=14 {
+            let mut ack = acked(Timestamp::ZERO, SEGMENT);
+            ack.position = position;
+            controller.on_ack(&ack, &rtt);
+        }
+        // Slow start to ssthresh = 5, then congestion avoidance: 2, 3, 4, 5, 5 + 1/5.
+        assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT + SEGMENT / 5));
+    }
+
+    #[test]
+    fn pacing_follows_the_window() {
+        let (controller, _) = controller(Reduction::Immediate);
+        // 10 segments * 2 / 100 ms = 20,000 bytes / 0.1 s = 1.6 Mbit/s.
+        assert_eq!(controller.pacing_rate(), Some(Rate::from_bits_per_sec(1_600_000)));
+    }
+
+    #[test]
+    fn decisions_tell_the_story_of_startup() {
+        let startup = StartupConfig::Hystart(hystart::Config::default());
+        let config = ControllerConfig::new(startup, AvoidanceConfig::Cubic(cubic::Config::default()));
+        let rtt = RttEstimator::new(Duration::from_millis(100));
+        let mut controller = Controller::new(config);
+        controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+        controller.on_loss(&loss(1, 12_000), &rtt);
+        let decisions: alloc::vec::Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
+        assert!(matches!(decisions[0], Decision::Launched { .. }));
+        assert!(matches!(decisions[1], Decision::StartupExited { reason: ExitReason::Loss, .. }));
+        assert!(matches!(decisions[2], Decision::WindowReduced { .. }));
+    }
+}

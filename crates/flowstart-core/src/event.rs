@@ -1,0 +1,191 @@
+//! What a transport tells the controller, and what the controller tells an observer.
+
+use alloc::collections::VecDeque;
+use core::fmt;
+
+use crate::time::{Duration, Timestamp};
+use crate::units::{Bytes, Rate};
+
+/// A place in the order of transmission, by which the controller knows whether an event belongs to the window of an
+/// earlier congestion event: the packet number in QUIC, the last byte's sequence number in TCP.
+pub type Position = u64;
+
+/// A packet that counts towards the bytes in flight was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// When it left the sender.
+    pub now: Timestamp,
+    /// What it adds to the bytes in flight.
+    pub bytes: Bytes,
+    /// Bytes in flight with it.
+    pub in_flight: Bytes,
+    /// Highest position sent so far, this packet included.
+    pub position: Position,
+}
+
+/// An acknowledgement reported new data as delivered.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When the acknowledgement arrived.
+    pub now: Timestamp,
+    /// Newly delivered bytes, cumulatively or selectively acknowledged.
+    pub bytes: Bytes,
+    /// Newly delivered packets.
+    pub packets: u64,
+    /// QUIC: largest packet number acknowledged. TCP: the cumulative acknowledgement.
+    pub position: Position,
+    /// RTT sample that this acknowledgement gave, without the receiver's own delay where the transport knows it.
+    pub rtt: Option<Duration>,
+    /// Bytes in flight before the acknowledgement.
+    pub in_flight_before: Bytes,
+    /// Bytes in flight after it (RFC 6675 calls it pipe).
+    pub in_flight: Bytes,
+    /// The sender had nothing to send, or was stopped by flow control, when the newest acknowledged packet left.
+    pub app_limited: bool,
+}
+
+/// Packets were declared lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// When the loss was declared.
+    pub now: Timestamp,
+    /// Bytes declared lost.
+    pub bytes: Bytes,
+    /// Highest position declared lost.
+    pub position: Position,
+    /// Bytes in flight before the loss was declared (`FlightSize` of RFC 5681).
+    pub in_flight_before: Bytes,
+    /// Bytes in flight after it.
+    pub in_flight: Bytes,
+}
+
+/// The receiver echoed a new CE mark.
+#[derive(Clone, Copy, Debug)]
+pub struct Ecn {
+    /// When the echo arrived.
+    pub now: Timestamp,
+    /// QUIC: largest packet number acknowledged by the echo. TCP: the cumulative acknowledgement.
+    pub position: Position,
+    /// Bytes in flight.
+    pub in_flight: Bytes,
+}
+
+/// A retransmission timeout (RFC 6298) or persistent congestion (RFC 9002, section 7.6).
+#[derive(Clone, Copy, Debug)]
+pub struct Timeout {
+    /// When the timer fired or persistent congestion was established.
+    pub now: Timestamp,
+    /// Bytes in flight before it.
+    pub in_flight_before: Bytes,
+}
+
+/// Why a startup scheme ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ExitReason {
+    /// cwnd reached ssthresh.
+    Ssthresh,
+    /// Packets were lost.
+    Loss,
+    /// A CE mark was echoed.
+    Ecn,
+    /// The RTT grew.
+    Delay,
+    /// The launch itself starts congestion avoidance.
+    Launch,
+    /// A retransmission timeout or persistent congestion.
+    Timeout,
+    /// A reason of a scheme outside this crate.
+    Other(&'static str),
+}
+
+impl ExitReason {
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ssthresh => "ssthresh",
+            Self::Loss => "loss",
+            Self::Ecn => "ecn",
+            Self::Delay => "delay",
+            Self::Launch => "launch",
+            Self::Timeout => "timeout",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for ExitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A decision of the controller worth showing (qlog, plots, `flowstart trace`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decision {
+    /// The scheme launched.
+    Launched {
+        /// Initial congestion window.
+        cwnd: Bytes,
+        /// Pacing rate of the launch, if it sets one.
+        pacing_rate: Option<Rate>,
+    },
+    /// A hint was outside the configured bounds and was capped.
+    HintCapped {
+        /// What the client said.
+        hinted: Rate,
+        /// What was used.
+        used: Rate,
+    },
+    /// Startup ended.
+    StartupExited {
+        /// Why.
+        reason: ExitReason,
+        /// cwnd handed to congestion avoidance.
+        cwnd: Bytes,
+        /// ssthresh handed to congestion avoidance.
+        ssthresh: Bytes,
+    },
+    /// A congestion event reduced the window.
+    WindowReduced {
+        /// cwnd before.
+        before: Bytes,
+        /// cwnd that the reduction leads to.
+        after: Bytes,
+    },
+    /// Recovery ended.
+    Recovered {
+        /// cwnd after it.
+        cwnd: Bytes,
+    },
+    /// A timeout or persistent congestion collapsed the window.
+    Collapsed {
+        /// cwnd before.
+        before: Bytes,
+        /// ssthresh set.
+        ssthresh: Bytes,
+    },
+}
+
+/// The latest decisions with their times; the oldest are forgotten when nobody takes them.
+#[derive(Clone, Debug, Default)]
+pub struct DecisionLog {
+    entries: VecDeque<(Timestamp, Decision)>,
+}
+
+/// Decisions kept until somebody takes them: a bound on memory for hosts that never look.
+const DECISIONS_KEPT: usize = 32;
+
+impl DecisionLog {
+    /// Notes a decision.
+    pub fn note(&mut self, now: Timestamp, decision: Decision) {
+        if self.entries.len() == DECISIONS_KEPT {
+            self.entries.pop_front();
+        }
+        self.entries.push_back((now, decision));
+    }
+
+    /// Takes the oldest decision not yet taken.
+    pub fn take(&mut self) -> Option<(Timestamp, Decision)> {
+        self.entries.pop_front()
+    }
+}

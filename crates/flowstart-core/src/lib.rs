@@ -1,0 +1,33 @@
+//! Flow-startup schemes, congestion avoidance and queue disciplines, free of I/O, clocks and global randomness.
+//!
+//! A host (a transport protocol, a router, a simulator) owns one [`controller::Controller`] per path and tells it what
+//! happened; the controller answers how much may be sent and how fast. A queue owns one [`aqm::QueueState`].
+//!
+//! | Looking for | Where |
+//! |---|---|
+//! | what a transport talks to | [`controller`] |
+//! | what a startup scheme is, and all of them | [`startup`] |
+//! | congestion avoidance: Reno, CUBIC | [`avoidance`] |
+//! | queue disciplines | [`aqm`] |
+//! | what Sensing may know | [`path`] |
+//! | events in, trace out | [`event`] |
+//! | RTT estimation, pacing | [`rtt`], [`pacer`] |
+//! | units, time, seeded randomness | [`units`], [`time`], [`rng`] |
+
+#![no_std]
+extern crate alloc;
+
+#[macro_use]
+mod registry;
+
+pub mod aqm;
+pub mod avoidance;
+pub mod controller;
+pub mod event;
+pub mod pacer;
+pub mod path;
+pub mod rng;
+pub mod rtt;
+pub mod startup;
+pub mod time;
+pub mod units;

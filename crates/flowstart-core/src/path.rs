@@ -1,0 +1,93 @@
+//! What Sensing may know about a path before the first data packet leaves.
+
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Duration;
+use crate::units::{Bytes, Rate};
+
+/// The access technology at the client's end, as far as it changes buffering or burstiness.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccessTechnology {
+    /// Not told.
+    #[default]
+    Unknown,
+    /// A cable from end to end.
+    Ethernet,
+    /// DSL.
+    Dsl,
+    /// Cable with DOCSIS, which sends in bursts.
+    Docsis,
+    /// Wi-Fi.
+    Wifi,
+    /// Third-generation cellular, deep buffers.
+    ThirdGeneration,
+    /// LTE, deep buffers.
+    Lte,
+}
+
+/// A name of an access technology that is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownTechnology(String);
+
+impl fmt::Display for UnknownTechnology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown access technology `{}`: use unknown, ethernet, dsl, docsis, wifi, 3g or lte", self.0)
+    }
+}
+
+impl core::error::Error for UnknownTechnology {}
+
+impl FromStr for AccessTechnology {
+    type Err = UnknownTechnology;
+    fn from_str(text: &str) -> Result<Self, UnknownTechnology> {
+        Ok(match text {
+            "unknown" => Self::Unknown,
+            "ethernet" => Self::Ethernet,
+            "dsl" => Self::Dsl,
+            "docsis" => Self::Docsis,
+            "wifi" => Self::Wifi,
+            "3g" => Self::ThirdGeneration,
+            "lte" => Self::Lte,
+            _ => return Err(UnknownTechnology(text.into())),
+        })
+    }
+}
+
+/// A client's statement about its access link (Blitzstart, section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// The bandwidth the client believes its bottleneck to have.
+    pub bandwidth: Rate,
+    /// The access technology behind the estimate.
+    pub technology: AccessTechnology,
+}
+
+/// Everything a startup scheme may use to derive its launch. Unknown is `None`, never a guess.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PathKnowledge {
+    /// RTT measured by this connection's handshake.
+    pub handshake_rtt: Option<Duration>,
+    /// Smallest RTT that an earlier connection over this path saved.
+    pub cached_rtt: Option<Duration>,
+    /// The receiver's flow-control window.
+    pub receive_window: Option<Bytes>,
+    /// Bytes the application has ready to send.
+    pub bytes_waiting: Option<Bytes>,
+    /// The client's hint.
+    pub hint: Option<Hint>,
+}
+
+impl PathKnowledge {
+    /// The smallest RTT known for the path, from this handshake or an earlier connection.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        match (self.handshake_rtt, self.cached_rtt) {
+            (Some(handshake), Some(cached)) => Some(handshake.min(cached)),
+            (handshake, cached) => handshake.or(cached),
+        }
+    }
+}

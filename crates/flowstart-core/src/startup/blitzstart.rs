@@ -1,0 +1,228 @@
+//! Blitzstart: the client's bandwidth estimate replaces slow start.
+//!
+//! Reference: Rüth, Wolsing, Serror, Wehrle, Hohlfeld, "Blitz-starting QUIC Connections", technical report, RWTH Aachen
+//! (2019), section 3. The client hints its bandwidth and access technology with the handshake. The server sets cwnd to
+//! bandwidth x RTT x a factor for the technology's buffer and starts in congestion avoidance. The window is paced over
+//! three quarters of the RTT.
+//!
+//! Differences from the reference: the hint is capped to configured bounds; the RTT may be the handshake's or a cached
+//! one (`rtt`); the headers can be taken off the hint (`header_correction`). The paper does not say what ssthresh is at
+//! the launch: here ssthresh = cwnd; CUBIC has no `W_max` yet, so its first epoch is convex from the launch window.
+//! The buffer factor is 1 for every technology, as in the paper's evaluation; the paper argues for more where buffers
+//! are deep.
+//!
+//! Status: validated by `blitzstart-table1`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Continuation, Launch, Startup, StartupContext, Step};
+use crate::avoidance::Window;
+use crate::event::{Ack, Decision, DecisionLog, ExitReason};
+use crate::path::{AccessTechnology, Hint, PathKnowledge};
+use crate::rtt::RttEstimator;
+use crate::time::{Duration, Timestamp};
+use crate::units::{Bytes, Rate};
+
+/// One line for listings.
+pub const SUMMARY: &str = "cwnd from the client's bandwidth hint, paced, straight into congestion avoidance";
+/// The document that defines it.
+pub const REFERENCE: &str = "Rüth et al., Blitz-starting QUIC Connections (2019), section 3";
+
+/// Which RTT multiplies the hinted bandwidth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSource {
+    /// The smallest RTT known, from this handshake or an earlier connection (the paper's choice).
+    #[default]
+    Min,
+    /// This connection's handshake, whatever queue it met.
+    Handshake,
+    /// What an earlier connection saved; the handshake where nothing was saved.
+    Cached,
+}
+
+/// Parameters of Blitzstart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Factor on the hint, for experiments with wrong estimates (the paper's 0.5 to 4.0). Default 1.
+    pub estimate: f64,
+    /// Factor for the buffer of the access technology, where no factor of its own is set below. Paper's evaluation: 1.
+    pub buffer_factor: f64,
+    /// Buffer factor of DSL. Default: `buffer_factor`.
+    pub dsl_factor: Option<f64>,
+    /// Buffer factor of DOCSIS cable. Default: `buffer_factor`.
+    pub docsis_factor: Option<f64>,
+    /// Buffer factor of Wi-Fi. Default: `buffer_factor`.
+    pub wifi_factor: Option<f64>,
+    /// Buffer factor of third-generation cellular. Default: `buffer_factor`.
+    #[serde(rename = "3g_factor")]
+    pub third_generation_factor: Option<f64>,
+    /// Buffer factor of LTE. Default: `buffer_factor`.
+    pub lte_factor: Option<f64>,
+    /// Which RTT multiplies the bandwidth. Default: the smallest known.
+    pub rtt: RttSource,
+    /// Fraction of the RTT over which the launch window is paced, above 0. Paper, section 4: 0.75.
+    pub pacing_fraction: f64,
+    /// Whether the hint counts the packet headers: cwnd is then scaled by `payload_fraction`. Default: no.
+    pub header_correction: bool,
+    /// Payload over wire size, used by `header_correction`. Default: 1350 of 1392 bytes (QUIC over IPv4 and Ethernet).
+    pub payload_fraction: f64,
+    /// Smallest hint that is believed. Default 100 kbit/s.
+    pub min_hint: Rate,
+    /// Largest hint that is believed. Default 10 Gbit/s.
+    pub max_hint: Rate,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            estimate: 1.0,
+            buffer_factor: 1.0,
+            dsl_factor: None,
+            docsis_factor: None,
+            wifi_factor: None,
+            third_generation_factor: None,
+            lte_factor: None,
+            rtt: RttSource::Min,
+            pacing_fraction: 0.75,
+            header_correction: false,
+            payload_fraction: 1350.0 / 1392.0,
+            min_hint: Rate::from_bits_per_sec(100_000),
+            max_hint: Rate::from_mbit(10_000),
+        }
+    }
+}
+
+/// State of Blitzstart.
+#[derive(Clone, Debug)]
+pub struct Blitzstart {
+    config: Config,
+    context: StartupContext,
+    /// Without a hint the flow starts as the baseline does.
+    fallback: super::slow_start::SlowStart,
+}
+
+impl Blitzstart {
+    /// Blitzstart that has not launched yet.
+    pub fn new(config: Config, context: StartupContext) -> Self {
+        let fallback = super::slow_start::SlowStart::new(super::slow_start::Config::default(), context);
+        Self { config, context, fallback }
+    }
+
+    /// The bandwidth to use: the hint times the experiment's factor, inside the bounds.
+    fn believed(&self, now: Timestamp, hint: Hint, log: &mut DecisionLog) -> Rate {
+        let hinted = hint.bandwidth.scale(self.config.estimate);
+        let used = hinted.max(self.config.min_hint).min(self.config.max_hint);
+        if used != hinted {
+            log.note(now, Decision::HintCapped { hinted, used });
+        }
+        used
+    }
+
+    /// Factor for the buffering of a technology.
+    fn technology_factor(&self, technology: AccessTechnology) -> f64 {
+        let own = match technology {
+            AccessTechnology::Unknown | AccessTechnology::Ethernet => None,
+            AccessTechnology::Dsl => self.config.dsl_factor,
+            AccessTechnology::Docsis => self.config.docsis_factor,
+            AccessTechnology::Wifi => self.config.wifi_factor,
+            AccessTechnology::ThirdGeneration => self.config.third_generation_factor,
+            AccessTechnology::Lte => self.config.lte_factor,
+        };
+        own.unwrap_or(self.config.buffer_factor)
+    }
+
+    fn rtt(&self, path: &PathKnowledge) -> Option<Duration> {
+        match self.config.rtt {
+            RttSource::Min => path.min_rtt(),
+            RttSource::Handshake => path.handshake_rtt,
+            RttSource::Cached => path.cached_rtt.or(path.handshake_rtt),
+        }
+    }
+}
+
+impl Startup for Blitzstart {
+    // Sensing: the hint and an RTT give cwnd = bandwidth x RTT x buffer factor. There is no Probing.
+    fn launch(&mut self, now: Timestamp, path: &PathKnowledge, log: &mut DecisionLog) -> Launch {
+        let (Some(hint), Some(rtt)) = (path.hint, self.rtt(path)) else {
+            return self.fallback.launch(now, path, log);
+        };
+        let bandwidth = self.believed(now, hint, log);
+        let mut window = bandwidth.amount_in(rtt).scale(self.technology_factor(hint.technology));
+        if self.config.header_correction {
+            window = window.scale(self.config.payload_fraction);
+        }
+        let cwnd = window.max(self.context.segment * 2);
+        let pacing_rate = Rate::from_transfer(cwnd, rtt.scale(self.config.pacing_fraction));
+        // Continuation: congestion avoidance from the first packet; ssthresh = cwnd so that slow start never runs.
+        let continuation = Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Launch };
+        Launch { cwnd, pacing_rate: Some(pacing_rate), continuation: Some(continuation) }
+    }
+
+    // Only without a hint: the baseline start.
+    fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
+        self.fallback.on_ack(ack, window, in_use, rtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::startup::Increase;
+    use crate::startup::slow_start::tests::context;
+
+    fn path(bandwidth: Rate) -> PathKnowledge {
+        PathKnowledge {
+            handshake_rtt: Some(Duration::from_millis(100)),
+            cached_rtt: Some(Duration::from_millis(50)),
+            hint: Some(Hint { bandwidth, technology: AccessTechnology::Dsl }),
+            ..PathKnowledge::default()
+        }
+    }
+
+    fn launch(config: Config, path: &PathKnowledge) -> (Launch, DecisionLog) {
+        let mut log = DecisionLog::default();
+        let launch = Blitzstart::new(config, context(Increase::Bytes)).launch(Timestamp::ZERO, path, &mut log);
+        (launch, log)
+    }
+
+    #[test]
+    fn the_window_is_bandwidth_times_min_rtt_paced_over_three_quarters_of_it() {
+        // 50 Mbit/s x 50 ms = 312,500 bytes; over 37.5 ms that is 66.667 Mbit/s.
+        let (launch, _) = launch(Config::default(), &path(Rate::from_mbit(50)));
+        assert_eq!(launch.cwnd, Bytes::new(312_500));
+        assert_eq!(launch.pacing_rate, Some(Rate::from_bits_per_sec(66_666_666)));
+        assert_eq!(launch.continuation.map(|c| c.ssthresh), Some(Bytes::new(312_500)));
+    }
+
+    #[test]
+    fn the_rtt_may_come_from_the_handshake() {
+        let config = Config { rtt: RttSource::Handshake, ..Config::default() };
+        assert_eq!(launch(config, &path(Rate::from_mbit(50))).0.cwnd, Bytes::new(625_000));
+    }
+
+    #[test]
+    fn factors_and_header_correction_multiply() {
+        let config = Config { estimate: 1.5, dsl_factor: Some(2.0), lte_factor: Some(9.0), ..Config::default() };
+        assert_eq!(launch(config, &path(Rate::from_mbit(50))).0.cwnd, Bytes::new(937_500));
+        let config = Config { header_correction: true, payload_fraction: 0.96, ..Config::default() };
+        assert_eq!(launch(config, &path(Rate::from_mbit(50))).0.cwnd, Bytes::new(300_000));
+    }
+
+    #[test]
+    fn a_hint_outside_the_bounds_is_capped_and_the_cap_is_visible() {
+        let config = Config { max_hint: Rate::from_mbit(100), ..Config::default() };
+        let (launch, mut log) = launch(config, &path(Rate::from_mbit(100_000)));
+        assert_eq!(launch.cwnd, Bytes::new(625_000));
+        let expected = Decision::HintCapped { hinted: Rate::from_mbit(100_000), used: Rate::from_mbit(100) };
+        assert_eq!(log.take(), Some((Timestamp::ZERO, expected)));
+    }
+
+    #[test]
+    fn without_a_hint_it_is_the_baseline_start() {
+        let path = PathKnowledge { hint: None, ..path(Rate::ZERO) };
+        let (launch, _) = launch(Config::default(), &path);
+        assert_eq!((launch.cwnd, launch.continuation), (Bytes::new(10_000), None));
+    }
+}

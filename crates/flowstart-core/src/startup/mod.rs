@@ -1,0 +1,153 @@
+//! Startup schemes: how a flow sends until it has learned its path.
+//!
+//! Every scheme is four decisions. **Sensing**: what it knows before the first data packet and the [`Launch`] it derives
+//! from it. **Probing**: how it sends until it has learned the path. **Validation**: which evidence confirms the launch,
+//! and how it retreats. **Continuation**: what it hands to congestion avoidance, and why it ended.
+//!
+//! | Name | File |
+//! |---|---|
+//! | `slow-start` | [`slow_start`] |
+//! | `hystart` | [`hystart`] |
+//! | `blitzstart` | [`blitzstart`] |
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::avoidance::Window;
+use crate::event::{Ack, DecisionLog, ExitReason, Loss, Sent};
+use crate::path::PathKnowledge;
+use crate::rtt::RttEstimator;
+use crate::time::Timestamp;
+use crate::units::{Bytes, Rate};
+
+pub mod blitzstart;
+pub mod hystart;
+pub mod slow_start;
+
+/// What one acknowledgement adds to the window during slow start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Increase {
+    /// The bytes it acknowledges (RFC 9002, section 7.3.1; RFC 3465 without a limit).
+    #[default]
+    Bytes,
+    /// A segment for every packet it acknowledges (Google's QUIC).
+    Packets,
+    /// A segment, whatever it acknowledges (RFC 5681; ns-2).
+    Acknowledgements,
+}
+
+/// What the host tells every scheme when it is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartupContext {
+    /// Segment size in which windows are counted.
+    pub segment: Bytes,
+    /// Initial window of the host when the scheme does not set one.
+    pub initial_window: Bytes,
+    /// How slow start counts.
+    pub increase: Increase,
+}
+
+impl StartupContext {
+    /// The window after slow start saw `ack`.
+    pub fn slow_start_growth(&self, cwnd: Bytes, ack: &Ack) -> Bytes {
+        cwnd + match self.increase {
+            Increase::Bytes => ack.bytes,
+            Increase::Packets => self.segment * ack.packets,
+            Increase::Acknowledgements => self.segment,
+        }
+    }
+}
+
+/// What a scheme starts with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Launch {
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Pacing rate until the first acknowledgement; `None`: the host paces by its own rule.
+    pub pacing_rate: Option<Rate>,
+    /// Set when startup ends with the launch: congestion avoidance begins at once.
+    pub continuation: Option<Continuation>,
+}
+
+/// What startup hands to congestion avoidance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Continuation {
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Slow-start threshold.
+    pub ssthresh: Bytes,
+    /// Why startup ended.
+    pub reason: ExitReason,
+}
+
+/// What a scheme decided on an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Startup goes on with this window.
+    Continue {
+        /// Congestion window.
+        cwnd: Bytes,
+    },
+    /// Startup ends.
+    Exit(Continuation),
+}
+
+/// A startup scheme.
+pub trait Startup: fmt::Debug + Send + CloneStartup {
+    /// Sensing: derives the launch from what is known about the path.
+    fn launch(&mut self, now: Timestamp, path: &PathKnowledge, log: &mut DecisionLog) -> Launch;
+
+    /// A packet was sent.
+    fn on_sent(&mut self, _sent: &Sent) {}
+
+    /// Probing and Validation: data was delivered. `in_use` says whether the sender was using its window.
+    fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step;
+
+    /// Validation: a congestion event. `reduced` is what congestion avoidance would make of the window.
+    fn on_congestion(&mut self, loss: &Loss, window: Window, reduced: Bytes) -> Step {
+        let _ = (loss, window);
+        Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss })
+    }
+
+    /// When the scheme wants [`Startup::on_timer`] called, [`Timestamp::NEVER`] if it does not.
+    fn next_wakeup(&self) -> Timestamp {
+        Timestamp::NEVER
+    }
+
+    /// The time of [`Startup::next_wakeup`] has come.
+    fn on_timer(&mut self, _now: Timestamp, window: Window) -> Step {
+        Step::Continue { cwnd: window.cwnd }
+    }
+}
+
+/// Lets a boxed scheme be cloned; implemented for every scheme that is `Clone`.
+pub trait CloneStartup {
+    /// The scheme in a new box.
+    fn clone_box(&self) -> Box<dyn Startup>;
+}
+
+impl<T: Startup + Clone + 'static> CloneStartup for T {
+    fn clone_box(&self) -> Box<dyn Startup> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Startup> {
+    fn clone(&self) -> Self {
+        self.as_ref().clone_box()
+    }
+}
+
+algorithms! {
+    /// Which startup scheme, and its parameters.
+    config StartupConfig;
+    /// A startup scheme and its state.
+    state StartupState: Startup;
+    context StartupContext;
+    SlowStart = "slow-start" in slow_start,
+    Hystart = "hystart" in hystart,
+    Blitzstart = "blitzstart" in blitzstart,
+}

@@ -1,0 +1,319 @@
+//! Amounts of data and rates as types, so that bits, bytes and packets cannot be confused.
+
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use core::str::FromStr;
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use serde::{Deserialize, Serialize};
+
+use crate::time::Duration;
+
+/// A quantity that could not be read: what was written and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError {
+    message: String,
+}
+
+impl UnitError {
+    fn new(message: String) -> Self {
+        Self { message }
+    }
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl core::error::Error for UnitError {}
+
+/// Largest value a quantity may have in its smallest unit: beyond it sums could overflow.
+const QUANTITY_MAX: f64 = (1u64 << 62) as f64;
+
+/// Reads a non-negative number followed by one of `units`, in the smallest unit.
+pub(crate) fn parse_quantity(text: &str, expected: &str, units: &[(&str, f64)]) -> Result<u64, UnitError> {
+    let split = text
+        .char_indices()
+        .find(|&(index, c)| c.is_ascii_alphabetic() && !is_exponent(text, index))
+        .map_or(text.len(), |(index, _)| index);
+    let (number, unit) = text.split_at(split);
+    let refused = |why: &str| UnitError::new(format!("`{text}` is not {expected}: {why}"));
+    let Some(&(_, factor)) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit.trim())) else {
+        let names = units.iter().map(|(name, _)| *name).collect::<alloc::vec::Vec<_>>().join(", ");
+        return Err(refused(&format!("the unit must be one of {names}")));
+    };
+    let value: f64 = number.trim().parse().map_err(|_| refused("the number cannot be read"))?;
+    let scaled = libm::round(value * factor);
+    if !(0.0..=QUANTITY_MAX).contains(&scaled) {
+        return Err(refused("the number must be finite, not negative and not absurdly large"));
+    }
+    Ok(scaled as u64)
+}
+
+/// Whether the letter at `index` is the `e` of a number such as `1e6` and not the start of a unit.
+fn is_exponent(text: &str, index: usize) -> bool {
+    let bytes = text.as_bytes();
+    bytes[index].eq_ignore_ascii_case(&b'e')
+        && index > 0
+        && bytes[index - 1].is_ascii_digit()
+        && bytes.get(index + 1).is_some_and(|next| next.is_ascii_digit() || *next == b'-')
+}
+
+/// Writes `value` exactly, in the largest unit that is not larger than it.
+pub(crate) fn write_quantity(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
+    let (name, size) = units.iter().find(|(_, size)| value >= *size).or(units.first()).copied().unwrap_or(("", 1));
+    let whole = value / size;
+    let rest = value % size;
+    if rest == 0 {
+        return write!(f, "{whole}{name}");
+    }
+    let digits = size.ilog10() as usize;
+    let fraction = format!("{rest:0digits$}");
+    write!(f, "{whole}.{}{name}", fraction.trim_end_matches('0'))
+}
+
+/// An amount of data in bytes. Written `70KB`, `2MB`, `1500B`; KB is 1000 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// No limit.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// `bytes` bytes.
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// `self - other`, zero when `other` is larger.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// The amount scaled by `factor`, rounded to the byte; negative factors give zero.
+    pub fn scale(self, factor: f64) -> Self {
+        Self(libm::round(self.0 as f64 * factor) as u64)
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Bytes {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        debug_assert!(self.0 >= other.0, "{} - {} bytes", self.0, other.0);
+        Self(self.0.wrapping_sub(other.0))
+    }
+}
+
+impl SubAssign for Bytes {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl Mul<u64> for Bytes {
+    type Output = Self;
+    fn mul(self, factor: u64) -> Self {
+        Self(self.0.saturating_mul(factor))
+    }
+}
+
+impl Div<u64> for Bytes {
+    type Output = Self;
+    fn div(self, divisor: u64) -> Self {
+        Self(self.0 / divisor)
+    }
+}
+
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        const UNITS: &[(&str, f64)] = &[
+            ("B", 1.0),
+            ("KB", 1e3),
+            ("MB", 1e6),
+            ("GB", 1e9),
+            ("KiB", 1024.0),
+            ("MiB", 1_048_576.0),
+            ("GiB", 1_073_741_824.0),
+        ];
+        parse_quantity(text, "an amount of data such as 70KB or 2MB", UNITS).map(Self)
+    }
+}
+
+impl TryFrom<String> for Bytes {
+    type Error = UnitError;
+    fn try_from(text: String) -> Result<Self, UnitError> {
+        text.parse()
+    }
+}
+
+impl From<Bytes> for String {
+    fn from(amount: Bytes) -> Self {
+        amount.to_string()
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_quantity(f, self.0, &[("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000), ("B", 1)])
+    }
+}
+
+/// A rate in bits per second. Written `25mbit`, `10gbit`, `384kbit`, `9600bit`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Rate(u64);
+
+impl Rate {
+    /// Nothing moves.
+    pub const ZERO: Self = Self(0);
+
+    /// `bits` bits per second.
+    pub const fn from_bits_per_sec(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// `megabits` Mbit/s (10^6 bits per second).
+    pub const fn from_mbit(megabits: u64) -> Self {
+        Self(megabits * 1_000_000)
+    }
+
+    /// The rate that moves `amount` in `span`; zero when `span` is zero.
+    pub fn from_transfer(amount: Bytes, span: Duration) -> Self {
+        if span == Duration::ZERO {
+            return Self::ZERO;
+        }
+        Self((amount.0 as f64 * 8e9 / span.as_nanos() as f64) as u64)
+    }
+
+    /// Bits per second.
+    pub const fn bits_per_sec(self) -> u64 {
+        self.0
+    }
+
+    /// Mbit/s.
+    pub fn as_mbit(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// How long `amount` takes at this rate, rounded up to the nanosecond; [`Duration::MAX`] at rate zero.
+    pub fn time_for(self, amount: Bytes) -> Duration {
+        if self.0 == 0 {
+            return Duration::MAX;
+        }
+        match amount.0.checked_mul(8_000_000_000) {
+            Some(bits) => Duration::from_nanos(bits.div_ceil(self.0)),
+            None => Duration::from_nanos((amount.0 as f64 * 8e9 / self.0 as f64) as u64),
+        }
+    }
+
+    /// How much this rate moves in `span`, rounded down.
+    pub fn amount_in(self, span: Duration) -> Bytes {
+        Bytes((self.0 as f64 * span.as_nanos() as f64 / 8e9) as u64)
+    }
+
+    /// The rate scaled by `factor`, rounded down; negative factors give zero.
+    pub fn scale(self, factor: f64) -> Self {
+        Self((self.0 as f64 * factor) as u64)
+    }
+}
+
+impl FromStr for Rate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        const UNITS: &[(&str, f64)] = &[("bit", 1.0), ("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
+        parse_quantity(text, "a rate such as 25mbit or 10gbit", UNITS).map(Self)
+    }
+}
+
+impl TryFrom<String> for Rate {
+    type Error = UnitError;
+    fn try_from(text: String) -> Result<Self, UnitError> {
+        text.parse()
+    }
+}
+
+impl From<Rate> for String {
+    fn from(rate: Rate) -> Self {
+        rate.to_string()
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_quantity(f, self.0, &[("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kilobytes_are_a_thousand_bytes() {
+        assert_eq!("70KB".parse::<Bytes>().unwrap(), Bytes::new(70_000));
+        assert_eq!("2mb".parse::<Bytes>().unwrap(), Bytes::new(2_000_000));
+        assert_eq!("1.5KiB".parse::<Bytes>().unwrap(), Bytes::new(1_536));
+        assert_eq!("1e3B".parse::<Bytes>().unwrap(), Bytes::new(1_000));
+    }
+
+    #[test]
+    fn rates_convert_without_a_factor_of_eight() {
+        // 1500 bytes = 12,000 bits; at 10 Mbit/s they take 1.2 ms.
+        let rate: Rate = "10mbit".parse().unwrap();
+        assert_eq!(rate.time_for(Bytes::new(1500)), Duration::from_micros(1200));
+        assert_eq!(rate.amount_in(Duration::from_millis(100)), Bytes::new(125_000));
+        assert_eq!(Rate::from_transfer(Bytes::new(125_000), Duration::from_millis(100)), rate);
+    }
+
+    #[test]
+    fn quantities_survive_a_round_trip() {
+        for text in ["70KB", "2MB", "1.5GB", "1B", "0GB"] {
+            let amount: Bytes = text.parse().unwrap();
+            assert_eq!(amount.to_string().parse::<Bytes>().unwrap(), amount);
+        }
+        for text in ["25mbit", "384kbit", "10gbit", "1bit"] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn absurd_quantities_are_refused_with_the_reason() {
+        let error = "12 parsec".parse::<Bytes>().unwrap_err().to_string();
+        assert!(error.contains("B, KB, MB"), "{error}");
+        for text in ["-1MB", "nanMB", "1e300GB", "MB", "", "1.2.3KB"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text} must be refused");
+        }
+    }
+}
