@@ -26,8 +26,11 @@ pub enum Reduction {
     #[default]
     Immediate,
     /// Proportional rate reduction (RFC 6937) with the slow-start reduction bound, which rebuilds the window when losses
-    /// went below ssthresh.
+    /// took it below ssthresh.
     Prr,
+    /// Proportional rate reduction of RFC 9937, which rebuilds the window only by what is delivered unless an
+    /// acknowledgement makes progress without further loss.
+    PrrSafe,
 }
 
 /// What a reduction starts from.
@@ -242,7 +245,7 @@ impl Controller {
         if let Some(mut recovery) = self.recovery {
             if ack.position > recovery.point {
                 self.recovery = None;
-                if self.config.reduction == Reduction::Prr {
+                if self.config.reduction != Reduction::Immediate {
                     self.set_cwnd(self.window.ssthresh);
                 }
                 self.log.note(ack.now, Decision::Recovered { cwnd: self.window.cwnd });
@@ -250,8 +253,12 @@ impl Controller {
                 // What ends recovery was sent during it; growth begins with the next acknowledgement.
                 return;
             }
-            if self.config.reduction == Reduction::Prr {
-                let cwnd = recovery.proportional_window(ack, self.window.ssthresh, self.config.segment);
+            if self.config.reduction != Reduction::Immediate {
+                let margin = match self.config.reduction {
+                    Reduction::PrrSafe if !ack.safe => Bytes::ZERO,
+                    _ => self.config.segment,
+                };
+                let cwnd = recovery.proportional_window(ack, self.window.ssthresh, self.config.segment, margin);
                 self.window.cwnd = cwnd.max(self.config.segment);
             }
             self.recovery = Some(recovery);
@@ -479,8 +486,9 @@ impl Controller {
 }
 
 impl Recovery {
-    /// The window that RFC 6937, section 3.1 allows after `ack`: pipe + sndcnt.
-    fn proportional_window(&mut self, ack: &Ack, ssthresh: Bytes, segment: Bytes) -> Bytes {
+    /// The window that RFC 6937, section 3.1 allows after `ack`: pipe + sndcnt. `margin` is what may be sent beyond what
+    /// was delivered while the window is rebuilt.
+    fn proportional_window(&mut self, ack: &Ack, ssthresh: Bytes, segment: Bytes, margin: Bytes) -> Bytes {
         self.prr_delivered += ack.bytes;
         let pipe = ack.in_flight;
         let send = if pipe > ssthresh {
@@ -489,8 +497,8 @@ impl Recovery {
                 .div_ceil(u128::from(self.recover_fs.get()));
             Bytes::new(due as u64).saturating_sub(self.prr_out)
         } else {
-            // Slow-start reduction bound: limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS
-            let limit = self.prr_delivered.saturating_sub(self.prr_out).max(ack.bytes) + segment;
+            // limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS (slow-start reduction bound)
+            let limit = self.prr_delivered.saturating_sub(self.prr_out).max(ack.bytes) + margin;
             (ssthresh.saturating_sub(pipe)).min(limit)
         };
         // The first acknowledgement of recovery releases the fast retransmission.

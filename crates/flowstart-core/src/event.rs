@@ -40,6 +40,8 @@ pub struct Ack {
     pub in_flight_before: Bytes,
     /// Bytes in flight after it (RFC 6675 calls it pipe).
     pub in_flight: Bytes,
+    /// The acknowledgement makes progress and reports no further loss (`SafeACK` of RFC 9937).
+    pub safe: bool,
     /// The sender had nothing to send, or was stopped by flow control, when the newest acknowledged packet left.
     pub app_limited: bool,
 }

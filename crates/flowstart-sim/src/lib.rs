@@ -1,1 +1,29 @@
+//! A deterministic packet simulator for flow startup.
+//!
+//! A [`world::World`] owns links, flows and the only clock. It is single-threaded, draws every random number from a
+//! seeded substream and can be cloned at any instant, so that one warm-up serves many experiments.
+//!
+//! | Looking for | Where |
+//! |---|---|
+//! | the clock and the event queue | [`engine`] |
+//! | links: rates, traces, token buckets, loss, jitter | [`link`], [`capacity_trace`] |
+//! | packets and their pools | [`packet`] |
+//! | dumbbells and chains | [`topology`] |
+//! | model TCP and model QUIC, and their profiles | [`transport`] |
+//! | what applications send | [`traffic`] |
+//! | running it all | [`world`] |
+//! | what happened: counters, monitors, traces | [`record`], [`monitor`], [`trace`] |
 
+pub mod capacity_trace;
+pub mod engine;
+pub mod link;
+pub mod monitor;
+pub mod network;
+pub mod packet;
+pub mod ranges;
+pub mod record;
+pub mod topology;
+pub mod trace;
+pub mod traffic;
+pub mod transport;
+pub mod world;

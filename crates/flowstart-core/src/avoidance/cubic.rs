@@ -213,6 +213,7 @@ pub(crate) mod tests {
             rtt: None,
             in_flight_before: Bytes::new(bytes),
             in_flight: Bytes::ZERO,
+            safe: true,
             app_limited: false,
         }
     }

@@ -21,7 +21,7 @@ use crate::event::{Ack, Decision, DecisionLog, ExitReason};
 use crate::path::{AccessTechnology, Hint, PathKnowledge};
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
-use crate::units::{Bytes, Rate};
+use crate::units::Rate;
 
 /// One line for listings.
 pub const SUMMARY: &str = "cwnd from the client's bandwidth hint, paced, straight into congestion avoidance";
@@ -171,6 +171,7 @@ mod tests {
     use super::*;
     use crate::startup::Increase;
     use crate::startup::slow_start::tests::context;
+    use crate::units::Bytes;
 
     fn path(bandwidth: Rate) -> PathKnowledge {
         PathKnowledge {

@@ -1,0 +1,323 @@
+//! Comparisons of unpaired samples, and the correction for making many comparisons.
+
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
+
+use super::summary::{mean, sample_standard_deviation, squared_deviations};
+use super::{Interval, count, finite, is_confidence_level};
+
+/// The confidence interval of mean(b) - mean(a) for two unpaired samples whose variances may differ: Student's t with
+/// the degrees of freedom of Welch, "The Generalization of Student's Problem when Several Different Population
+/// Variances are Involved" (1947).
+///
+/// If neither sample varies, the interval is the single point mean(b) - mean(a).
+///
+/// `None` if a sample has fewer than two values or a non-finite one, `level` is not strictly between 0 and 1, or a sum
+/// overflows.
+#[must_use]
+pub fn difference_interval(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
+    if !is_confidence_level(level) {
+        return None;
+    }
+    let difference = finite(mean(b)? - mean(a)?)?;
+    let variance_of_mean = |values: &[f64]| {
+        let deviation = sample_standard_deviation(values)?;
+        Some(deviation * deviation / count(values.len()))
+    };
+    let (variance_a, variance_b) = (variance_of_mean(a)?, variance_of_mean(b)?);
+    let variance = finite(variance_a + variance_b)?;
+    if variance == 0.0 {
+        return Some(Interval::point(difference));
+    }
+
+    // Welch's equation divided through by the squared variance, which could overflow.
+    let share_a = variance_a / variance;
+    let share_b = variance_b / variance;
+    let degrees_of_freedom =
+        1.0 / (share_a * share_a / count(a.len() - 1) + share_b * share_b / count(b.len() - 1));
+    let margin = upper_t_quantile(degrees_of_freedom, (1.0 - level) / 2.0)? * variance.sqrt();
+    Some(Interval {
+        low: finite(difference - margin)?,
+        high: finite(difference + margin)?,
+    })
+}
+
+/// The value that Student's t exceeds with probability `tail`, which lies strictly between 0 and 1/2.
+///
+/// Found by bisection, because the inverse in statrs iterates without a bound and panics where an iterate is NaN.
+fn upper_t_quantile(degrees_of_freedom: f64, tail: f64) -> Option<f64> {
+    let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
+    let mut low = 0.0;
+    let mut high = 1.0;
+    while distribution.sf(high) > tail {
+        low = high;
+        high *= 2.0;
+        finite(high)?;
+    }
+    loop {
+        let middle = f64::midpoint(low, high);
+        if middle <= low || middle >= high {
+            return Some(high);
+        }
+        if distribution.sf(middle) > tail {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+}
+
+/// The result of a one-way analysis of variance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Anova {
+    /// Mean square between groups over mean square within groups; infinite if no group varies but their means differ.
+    pub f: f64,
+    /// Degrees of freedom between groups: the number of groups less one.
+    pub df_between: usize,
+    /// Degrees of freedom within groups: the number of values less the number of groups.
+    pub df_within: usize,
+    /// The probability of an F at least this large if all groups had the same mean.
+    pub p: f64,
+}
+
+/// One-way analysis of variance: whether the means of several unpaired groups differ by more than the scatter within
+/// them explains (Fisher 1925). It assumes that all groups have the same variance.
+///
+/// `None` if there are fewer than two groups, one is empty, none has two values, a value is not finite, all values are
+/// equal, or a sum overflows.
+#[must_use]
+pub fn anova_one_way(groups: &[&[f64]]) -> Option<Anova> {
+    let values = groups.concat();
+    let df_between = groups.len().checked_sub(1).filter(|&df| df > 0)?;
+    let df_within = values
+        .len()
+        .checked_sub(groups.len())
+        .filter(|&df| df > 0)?;
+    let grand_mean = mean(&values)?;
+    let mut between = 0.0;
+    let mut within = 0.0;
+    for group in groups {
+        let group_mean = mean(group)?;
+        between += count(group.len()) * (group_mean - grand_mean) * (group_mean - grand_mean);
+        within += squared_deviations(group, group_mean);
+    }
+    let mean_square_between = finite(between)? / count(df_between);
+    let mean_square_within = finite(within)? / count(df_within);
+    let f = mean_square_between / mean_square_within;
+    if f.is_nan() {
+        return None;
+    }
+    Some(Anova {
+        f,
+        df_between,
+        df_within,
+        p: f_exceedance(f, df_between, df_within)?,
+    })
+}
+
+/// The probability that F with these degrees of freedom is at least `f`.
+///
+/// 1 / F has the F distribution with the degrees of freedom exchanged. Its lower tail keeps the digits of a small
+/// probability; the upper tail of F would lose them.
+fn f_exceedance(f: f64, df_between: usize, df_within: usize) -> Option<f64> {
+    let reciprocal = FisherSnedecor::new(count(df_within), count(df_between)).ok()?;
+    // statrs multiplies its argument by the degrees of freedom; the bound keeps the product finite.
+    let argument = (1.0 / f).min(1e200);
+    finite(reciprocal.cdf(argument).clamp(0.0, 1.0))
+}
+
+/// Which hypotheses to reject so that the probability of any false rejection in the whole family is at most `alpha`:
+/// Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
+///
+/// Of m p-values in ascending order, the first is compared with alpha / m, the second with alpha / (m - 1), and so on
+/// until one is larger than its bound; those before it are rejected. The answer is in the order of `p_values`.
+///
+/// A test that could not be made (`None`, or a number that is not in [0, 1]) is not rejected and does not count in m.
+/// Nothing is rejected if `alpha` is not strictly between 0 and 1.
+#[must_use]
+pub fn holm(p_values: &[Option<f64>], alpha: f64) -> Vec<bool> {
+    let mut rejected = vec![false; p_values.len()];
+    if !(alpha > 0.0 && alpha < 1.0) {
+        return rejected;
+    }
+    let mut tests: Vec<(f64, usize)> = p_values
+        .iter()
+        .enumerate()
+        .filter_map(|(index, p)| Some((p.filter(|p| (0.0..=1.0).contains(p))?, index)))
+        .collect();
+    tests.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+    for (rank, &(p, index)) in tests.iter().enumerate() {
+        if p > alpha / count(tests.len() - rank) {
+            break;
+        }
+        rejected[index] = true;
+    }
+    rejected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_close(actual: f64, expected: f64, tolerance: f64) {
+        assert!(
+            (actual - expected).abs() <= tolerance,
+            "{actual} is not within {tolerance} of {expected}"
+        );
+    }
+
+    /// The tables of Student's t that every textbook prints.
+    #[test]
+    fn t_quantiles_match_the_printed_table() {
+        for (degrees_of_freedom, tail, expected) in [
+            (1.0, 0.025, 12.706),
+            (4.0, 0.025, 2.776),
+            (10.0, 0.05, 1.812),
+            (30.0, 0.005, 2.750),
+            (120.0, 0.025, 1.980),
+            (1e7, 0.025, 1.960),
+        ] {
+            let quantile = upper_t_quantile(degrees_of_freedom, tail).unwrap();
+            assert_close(quantile, expected, 0.0005);
+        }
+        // With one degree of freedom the distribution is Cauchy's: tan(pi / 4) = 1 is exceeded with probability 1/4.
+        assert_close(upper_t_quantile(1.0, 0.25).unwrap(), 1.0, 1e-14);
+    }
+
+    #[test]
+    fn equal_variances_give_the_ordinary_t_interval() {
+        // Means 2 and 6, variances 1 and 1: standard error sqrt(1/3 + 1/3), 4 degrees of freedom, t = 2.7764451.
+        let interval = difference_interval(&[1.0, 2.0, 3.0], &[5.0, 6.0, 7.0], 0.95).unwrap();
+        let margin = 2.776_445_105_197_793_4 * (2.0_f64 / 3.0).sqrt();
+        assert_close(interval.low, 4.0 - margin, 1e-12);
+        assert_close(interval.high, 4.0 + margin, 1e-12);
+        assert!(interval.zero_outside());
+    }
+
+    #[test]
+    fn unequal_variances_lower_the_degrees_of_freedom() {
+        // Means 2 and 6, variances 1 and 4: squared error 1/3 + 4/3 = 5/3,
+        // degrees of freedom (25/9) / ((1/9) / 2 + (16/9) / 2) = 50/17.
+        // scipy.stats.ttest_ind(b, a, equal_var=False).confidence_interval(0.95):
+        let interval = difference_interval(&[1.0, 2.0, 3.0], &[4.0, 6.0, 8.0], 0.95).unwrap();
+        assert_close(interval.low, -0.155_399_503_182_505_5, 1e-12);
+        assert_close(interval.high, 8.155_399_503_182_505, 1e-12);
+        assert!(!interval.zero_outside());
+    }
+
+    #[test]
+    fn exchanging_the_samples_mirrors_the_interval() {
+        let (a, b) = ([1.0, 4.0, 2.5, 8.0], [3.0, 3.5, 9.0]);
+        let forward = difference_interval(&a, &b, 0.9).unwrap();
+        let backward = difference_interval(&b, &a, 0.9).unwrap();
+        assert_close(backward.low, -forward.high, 1e-12);
+        assert_close(backward.high, -forward.low, 1e-12);
+    }
+
+    #[test]
+    fn samples_without_spread_give_a_point() {
+        assert_eq!(
+            difference_interval(&[1.0; 3], &[3.0; 4], 0.95),
+            Some(Interval::point(2.0))
+        );
+        assert_eq!(difference_interval(&[1.0], &[3.0, 4.0], 0.95), None);
+        assert_eq!(difference_interval(&[1.0, 2.0], &[3.0, 4.0], 1.0), None);
+    }
+
+    /// The example of the Wikipedia article "One-way analysis of variance".
+    #[test]
+    fn published_anova_example() {
+        let anova = anova_one_way(&[
+            &[6.0, 8.0, 4.0, 5.0, 3.0, 4.0],
+            &[8.0, 12.0, 9.0, 11.0, 6.0, 8.0],
+            &[13.0, 9.0, 11.0, 8.0, 7.0, 12.0],
+        ])
+        .unwrap();
+        // Group means 5, 9, 10, grand mean 8: between 6 * (9 + 1 + 4) = 84, within 16 + 24 + 28 = 68.
+        assert_close(anova.f, (84.0 / 2.0) / (68.0 / 15.0), 1e-12);
+        assert_eq!((anova.df_between, anova.df_within), (2, 15));
+        // The article gives 0.0024; scipy.stats.f_oneway 0.0023987773293929083.
+        assert_close(anova.p, 0.002_398_777_329_392_908, 1e-13);
+    }
+
+    /// `SiRstv` of the NIST Statistical Reference Datasets (resistivity of silicon), whose F statistic is certified.
+    #[test]
+    fn certified_anova_example() {
+        let anova = anova_one_way(&[
+            &[196.3052, 196.1240, 196.1890, 196.2569, 196.3403],
+            &[196.3042, 196.3825, 196.1669, 196.3257, 196.0422],
+            &[196.1303, 196.2005, 196.2889, 196.0343, 196.1811],
+            &[196.2795, 196.1748, 196.1494, 196.1485, 195.9885],
+            &[196.2119, 196.1051, 196.1850, 196.0052, 196.2090],
+        ])
+        .unwrap();
+        assert_close(anova.f, 1.180_462_374_402_55, 1e-11);
+        assert_eq!((anova.df_between, anova.df_within), (4, 20));
+        // scipy.stats.f_oneway
+        assert_close(anova.p, 0.349_447_493_402_235, 1e-11);
+    }
+
+    #[test]
+    fn a_small_f_probability_keeps_its_digits() {
+        // With 2 and n degrees of freedom the probability is (1 + 2 f / n)^(-n/2): (1 + 18)^(-5) for f = 90, n = 10,
+        // and (1 + 2e8)^(-5) for f = 1e9.
+        for (f, base) in [(90.0, 19.0_f64), (1e9, 200_000_001.0)] {
+            let expected = 1.0 / (base * base * base * base * base);
+            assert_close(f_exceedance(f, 2, 10).unwrap() / expected, 1.0, 1e-12);
+        }
+        assert_eq!(f_exceedance(0.0, 2, 10), Some(1.0));
+        assert_eq!(f_exceedance(f64::INFINITY, 2, 10), Some(0.0));
+    }
+
+    #[test]
+    fn anova_without_scatter() {
+        let certain = anova_one_way(&[&[1.0, 1.0], &[2.0, 2.0]]).unwrap();
+        assert_eq!((certain.f, certain.p), (f64::INFINITY, 0.0));
+        let same_means = anova_one_way(&[&[1.0, 3.0], &[0.0, 4.0]]).unwrap();
+        assert_eq!((same_means.f, same_means.p), (0.0, 1.0));
+        assert_eq!(anova_one_way(&[&[0.1; 9], &[0.1; 7]]), None);
+        assert_eq!(anova_one_way(&[&[1.0, 2.0]]), None);
+        assert_eq!(anova_one_way(&[&[1.0], &[2.0]]), None);
+        assert_eq!(anova_one_way(&[&[1.0, 2.0], &[]]), None);
+        assert_eq!(anova_one_way(&[&[1.0, 2.0], &[f64::NAN]]), None);
+        assert_eq!(anova_one_way(&[]), None);
+    }
+
+    /// The example of the Wikipedia article "Holm-Bonferroni method".
+    #[test]
+    fn published_holm_example() {
+        // 0.005 <= 0.05/4 and 0.01 <= 0.05/3 are rejected; 0.03 > 0.05/2 is not, which also saves 0.04 <= 0.05/1.
+        assert_eq!(
+            holm(&[Some(0.01), Some(0.04), Some(0.03), Some(0.005)], 0.05),
+            [true, false, false, true]
+        );
+    }
+
+    #[test]
+    fn a_test_not_made_is_not_rejected_and_costs_nothing() {
+        // Of two tests, 0.02 <= 0.05/2; of four it would exceed 0.05/4.
+        assert_eq!(
+            holm(&[None, Some(0.02), Some(f64::NAN), Some(0.04)], 0.05),
+            [false, true, false, true]
+        );
+        assert_eq!(holm(&[], 0.05), Vec::<bool>::new());
+        for alpha in [0.0, 1.0, -1.0, f64::NAN] {
+            assert_eq!(holm(&[Some(0.0)], alpha), [false]);
+        }
+    }
+
+    #[test]
+    fn holm_rejects_what_bonferroni_rejects_and_nothing_over_alpha() {
+        // Multiples of 0.37 modulo 1, cubed to reach small values.
+        for size in 1..40 {
+            let p_values: Vec<f64> = (1..=size)
+                .map(|index| (f64::from(index) * 0.37).fract())
+                .map(|share| share * share * share)
+                .collect();
+            let tests: Vec<Option<f64>> = p_values.iter().copied().map(Some).collect();
+            for (p, rejected) in p_values.iter().zip(holm(&tests, 0.05)) {
+                assert!(rejected || *p > 0.05 / f64::from(size));
+                assert!(!rejected || *p <= 0.05);
+            }
+        }
+    }
+}

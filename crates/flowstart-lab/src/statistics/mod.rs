@@ -1,0 +1,192 @@
+//! What repeated runs say, and how surely: summaries, intervals and tests.
+//!
+//! | Question | Function |
+//! |---|---|
+//! | What is typical, and how far do runs scatter? | [`mean`], [`median`], [`quantile`], [`sample_standard_deviation`], [`empirical_cdf`] |
+//! | How well is a mean known? | [`bca_mean`] |
+//! | Does one scheme beat another on the same seeds? | [`bca_mean_difference_paired`], [`bca_mean_ratio_paired`] |
+//! | How well is any other statistic known? | [`bca`] |
+//! | Do two unpaired samples differ? | [`difference_interval`] |
+//! | Do several unpaired samples differ? | [`anova_one_way`] |
+//! | Which of many results survive being many? | [`holm`] |
+//! | Do two quantities rise together? | [`spearman`] |
+//!
+//! Three rules hold for every function:
+//! - An undefined answer is `None` (or, where a list is returned, an empty list or `false`), never NaN and never a
+//!   panic. Each function says when that happens; overflow of an intermediate sum counts as undefined.
+//! - A value that is NaN or infinite makes the answer undefined. It is not skipped, because a failed run has to be
+//!   removed, and counted, by the caller who knows that it failed.
+//! - Equal arguments give equal answers. Randomness comes only from the `seed` argument.
+
+mod association;
+mod bootstrap;
+mod comparison;
+mod summary;
+
+pub use association::spearman;
+pub use bootstrap::{
+    BootstrapEstimate, bca, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired,
+};
+pub use comparison::{Anova, anova_one_way, difference_interval, holm};
+pub use summary::{empirical_cdf, mean, median, quantile, sample_standard_deviation};
+
+/// A closed interval of the real line; the functions of this module return it with `low <= high`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The lower endpoint.
+    pub low: f64,
+    /// The upper endpoint.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether `value` lies inside or on an endpoint.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// Whether the interval excludes zero: for the interval of a difference, whether the samples differ.
+    #[must_use]
+    pub fn zero_outside(&self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
+
+    fn point(value: f64) -> Self {
+        Self {
+            low: value,
+            high: value,
+        }
+    }
+}
+
+/// A number of items as a divisor.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact below 2^53 items, more than fit in memory"
+)]
+fn count(items: usize) -> f64 {
+    items as f64
+}
+
+/// The gate through which every computed number leaves the module.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+/// Whether two values tie. Zeros tie whatever their sign.
+#[expect(
+    clippy::float_cmp,
+    reason = "a tie is equality: values that differ by rounding have an order"
+)]
+fn same(left: f64, right: f64) -> bool {
+    left == right
+}
+
+/// Whether `level` is usable as a confidence level, a probability strictly between 0 and 1.
+fn is_confidence_level(level: f64) -> bool {
+    level > 0.0 && level < 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_contains_its_endpoints() {
+        let interval = Interval {
+            low: -1.0,
+            high: 2.0,
+        };
+        assert!(interval.contains(-1.0) && interval.contains(0.0) && interval.contains(2.0));
+        assert!(
+            !interval.contains(-1.1) && !interval.contains(2.1) && !interval.contains(f64::NAN)
+        );
+    }
+
+    #[test]
+    fn zero_on_an_endpoint_is_not_outside() {
+        let outside = |low, high| Interval { low, high }.zero_outside();
+        assert!(outside(0.1, 2.0));
+        assert!(outside(-2.0, -0.1));
+        assert!(!outside(-1.0, 2.0));
+        assert!(!outside(0.0, 2.0));
+        assert!(!outside(-2.0, 0.0));
+    }
+
+    /// Nothing panics or leaks a NaN, whatever comes in.
+    #[test]
+    fn hostile_samples_give_a_number_or_nothing() {
+        let samples: [&[f64]; 14] = [
+            &[],
+            &[1.0],
+            &[0.0, 0.0],
+            &[-0.0, 0.0, -0.0],
+            &[7.0; 5],
+            &[0.1; 30],
+            &[f64::NAN, 1.0, 2.0],
+            &[1.0, f64::INFINITY, 2.0],
+            &[f64::NEG_INFINITY; 3],
+            &[f64::MAX, f64::MIN, 1.0],
+            &[f64::MAX, f64::MAX, 1.0],
+            &[f64::MIN_POSITIVE, 5e-324, 1e-310],
+            &[1e200, -1e200, 3.0, 1e-200],
+            &[1.0, 2.0, 4.0],
+        ];
+        let probabilities = [
+            f64::NAN,
+            f64::NEG_INFINITY,
+            -1.0,
+            0.0,
+            f64::MIN_POSITIVE,
+            0.5,
+            0.95,
+            1.0 - f64::EPSILON,
+            1.0,
+            f64::INFINITY,
+        ];
+        let check = |value: Option<f64>| assert!(value.is_none_or(f64::is_finite));
+        let check_interval = |interval: Option<Interval>| {
+            if let Some(Interval { low, high }) = interval {
+                assert!(low.is_finite() && high.is_finite() && low <= high);
+            }
+        };
+        let check_bootstrap = |result: Option<BootstrapEstimate>| {
+            if let Some(result) = result {
+                check(Some(result.estimate));
+                check_interval(Some(result.interval));
+                for &value in &probabilities {
+                    let p = result.p_value(value);
+                    assert!(p.is_none_or(|p| (0.0..=1.0).contains(&p)));
+                    assert_eq!(p.is_none(), value.is_nan());
+                    check_interval(result.interval_at(value));
+                }
+            }
+        };
+        for first in samples {
+            check(mean(first));
+            check(median(first));
+            check(sample_standard_deviation(first));
+            for (value, share) in empirical_cdf(first) {
+                assert!(value.is_finite() && share > 0.0 && share <= 1.0);
+            }
+            for probability in probabilities {
+                check(quantile(first, probability));
+                for resamples in [0, 1, 2, 50] {
+                    check_bootstrap(bca_mean(first, probability, resamples, 1));
+                    check_bootstrap(bca(first, median, probability, resamples, 1));
+                }
+            }
+            for second in samples {
+                check(spearman(first, second));
+                let anova = anova_one_way(&[first, second, first]);
+                assert!(anova.is_none_or(|anova| anova.f >= 0.0 && (0.0..=1.0).contains(&anova.p)));
+                for level in probabilities {
+                    check_interval(difference_interval(first, second, level));
+                    check_bootstrap(bca_mean_difference_paired(first, second, level, 50, 1));
+                    check_bootstrap(bca_mean_ratio_paired(first, second, level, 50, 1));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Links and the packets in them: everything between the end hosts.
+
+use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::time::Timestamp;
+
+use crate::engine::{Engine, Slot};
+use crate::link::{Link, LinkConfig, Loss, Wanted};
+use crate::monitor::{Departed, Monitor};
+use crate::packet::{Body, Direction, Packet, PacketId, PacketPool, RangePool};
+use crate::record::FlowRecord;
+use crate::trace::{Entry, Event, Trace};
+
+/// Whom an event concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A link's transmitter has finished a packet.
+    Service(u32),
+    /// A packet arrives at the far end of a link.
+    Arrival(u32),
+    /// A flow's sender has a timer: loss detection, retransmission, pacing.
+    Sender(u32),
+    /// A flow's receiver has to send a delayed acknowledgement.
+    Receiver(u32),
+    /// A flow opens, repeats its handshake or its application writes.
+    Application(u32),
+    /// A process creates flows.
+    Arrivals(u32),
+}
+
+/// Where a flow's packets go and what became of them.
+#[derive(Clone, Debug, Default)]
+pub struct Route {
+    /// Links from the data sender to the data receiver.
+    pub forward: Vec<u32>,
+    /// Links back.
+    pub back: Vec<u32>,
+}
+
+/// Links, packets and clock.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// The clock and the event queue.
+    pub engine: Engine<Owner>,
+    /// Ranges in acknowledgements.
+    pub ranges: RangePool,
+    /// What each flow did.
+    pub records: Vec<FlowRecord>,
+    /// Watches one link.
+    pub monitor: Option<Box<Monitor>>,
+    /// Collects events.
+    pub trace: Option<Box<Trace>>,
+    packets: PacketPool,
+    links: Vec<Link>,
+    link_slots: Vec<(Slot, Slot)>,
+    routes: Vec<Route>,
+    seed: u64,
+}
+
+impl Network {
+    /// No links yet. Random processes of links derive from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            engine: Engine::new(),
+            ranges: RangePool::default(),
+            records: Vec::new(),
+            monitor: None,
+            trace: None,
+            packets: PacketPool::default(),
+            links: Vec::new(),
+            link_slots: Vec::new(),
+            routes: Vec::new(),
+            seed,
+        }
+    }
+
+    /// Adds a link.
+    pub fn add_link(&mut self, config: &LinkConfig) -> u32 {
+        let id = self.links.len() as u32;
+        self.links.push(Link::new(config, self.seed, u64::from(id)));
+        self.link_slots.push((self.engine.slot(Owner::Service(id)), self.engine.slot(Owner::Arrival(id))));
+        id
+    }
+
+    /// Sets the route of flow number `flow`.
+    pub(crate) fn set_route(&mut self, flow: u32, route: Route) {
+        let index = flow as usize;
+        if index >= self.routes.len() {
+            self.routes.resize(index + 1, Route::default());
+            self.records.resize(index + 1, FlowRecord::default());
+        }
+        self.routes[index] = route;
+        self.records[index] = FlowRecord::default();
+    }
+
+    /// A link.
+    pub fn link(&mut self, id: u32) -> &mut Link {
+        &mut self.links[id as usize]
+    }
+
+    /// Packets in the network.
+    pub fn packets_in_flight(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// The time.
+    #[inline]
+    pub fn now(&self) -> Timestamp {
+        self.engine.now()
+    }
+
+    /// What flow number `flow` did.
+    #[inline]
+    pub fn record(&mut self, flow: u32) -> &mut FlowRecord {
+        &mut self.records[flow as usize]
+    }
+
+    /// Notes an event of `flow` when somebody traces.
+    #[inline]
+    pub fn note(&mut self, flow: u32, event: impl FnOnce() -> Event) {
+        if let Some(trace) = &mut self.trace {
+            trace.entries.push(Entry { time: self.engine.now(), flow, event: event() });
+        }
+    }
+
+    /// Whether somebody traces.
+    #[inline]
+    pub fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// Sends a packet into the first link of its flow's route.
+    #[inline]
+    pub fn transmit(
+        &mut self,
+        flow: u32,
+        generation: u32,
+        direction: Direction,
+        size: u32,
+        ecn: EcnCodepoint,
+        body: Body,
+    ) {
+        let id = self.packets.insert(Packet { flow, generation, size, hop: 0, direction, ecn, body });
+        self.forward(id);
+    }
+
+    /// Puts a packet into the next link of its route; returns it when it has crossed them all.
+    #[inline]
+    fn forward(&mut self, id: PacketId) -> Option<Packet> {
+        let packet = self.packets.get(id);
+        let route = &self.routes[packet.flow as usize];
+        let links = match packet.direction {
+            Direction::Forward => &route.forward,
+            Direction::Return => &route.back,
+        };
+        let Some(&link) = links.get(usize::from(packet.hop)) else {
+            return Some(self.packets.remove(id));
+        };
+        packet.hop += 1;
+        let (size, flow, ecn) = (packet.size, packet.flow, packet.ecn);
+        let now = self.engine.now();
+        let wanted = self.links[link as usize].enqueue(now, id, size, flow, ecn);
+        self.schedule(link, wanted);
+        self.after_queue_change(link, flow);
+        None
+    }
+
+    #[inline]
+    fn schedule(&mut self, link: u32, wanted: Wanted) {
+        let (service, arrival) = self.link_slots[link as usize];
+        if let Some(time) = wanted.service {
+            self.engine.schedule(service, time);
+        }
+        if let Some(time) = wanted.arrival {
+            self.engine.schedule(arrival, time);
+        }
+    }
+
+    /// Accounts for drops and shows the queue of a monitored link.
+    #[inline]
+    fn after_queue_change(&mut self, link: u32, flow: u32) {
+        while let Some(dropped) = self.links[link as usize].take_dropped() {
+            self.lose(dropped.handle, link, Loss::Queue);
+        }
+        if self.trace.is_some() && self.monitor.as_ref().is_some_and(|monitor| monitor.link == link) {
+            let queue = &mut self.links[link as usize];
+            let (packets, bytes) = (queue.waiting() as u32, queue.waiting_bytes());
+            self.note(flow, || Event::Queue { link, packets, bytes });
+        }
+    }
+
+    fn lose(&mut self, id: PacketId, link: u32, cause: Loss) {
+        let packet = self.packets.remove(id);
+        let now = self.engine.now();
+        let record = &mut self.records[packet.flow as usize];
+        record.dropped += 1;
+        record.first_drop.get_or_insert(now);
+        if let Some(monitor) = &mut self.monitor
+            && monitor.link == link
+        {
+            monitor.dropped(now, packet.flow);
+        }
+        let offset = match packet.body {
+            Body::Data { offset, .. } => Some(offset),
+            Body::Handshake { .. } => None,
+            Body::Acknowledgement(ack) => {
+                if let Some(ranges) = ack.ranges {
+                    self.ranges.release(ranges);
+                }
+                None
+            }
+        };
+        self.note(packet.flow, || Event::Dropped { link, offset, cause });
+    }
+
+    /// A transmitter has finished a packet.
+    pub(crate) fn service_finished(&mut self, link: u32) {
+        let now = self.engine.now();
+        let waited = self.links[link as usize].waited();
+        let (departure, wanted) = self.links[link as usize].finish_service(now);
+        let Some(departure) = departure else { return };
+        self.schedule(link, wanted);
+        let packet = self.packets.get(departure.handle);
+        packet.ecn = departure.ecn;
+        let (flow, size) = (packet.flow, packet.size);
+        if let Some(monitor) = &mut self.monitor
+            && monitor.link == link
+        {
+            monitor.departed(Departed { time: now, flow, size, delay: waited });
+            self.note(flow, || Event::Departed { link, size, delay_nanos: waited.as_nanos() });
+        }
+        if departure.lost {
+            self.lose(departure.handle, link, Loss::Wire);
+        }
+        self.after_queue_change(link, flow);
+    }
+
+    /// A packet arrives at the far end of a link; returns it when that is an end host.
+    #[inline]
+    pub(crate) fn arrived(&mut self, link: u32) -> Option<Packet> {
+        let (id, next) = self.links[link as usize].arrive();
+        if let Some(time) = next {
+            self.engine.schedule(self.link_slots[link as usize].1, time);
+        }
+        self.forward(id?)
+    }
+
+    /// The links that a flow's packets cross in a direction.
+    pub fn links_of(&self, flow: u32, direction: Direction) -> &[u32] {
+        let route = &self.routes[flow as usize];
+        match direction {
+            Direction::Forward => &route.forward,
+            Direction::Return => &route.back,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Sets of integers as sorted, disjoint ranges: received packet numbers, received bytes.
+
+/// A set of `u64` as half-open ranges `[start, end)`, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeSet {
+    ranges: Vec<(u64, u64)>,
+}
+
+impl RangeSet {
+    /// Adds `[start, end)`; returns how many numbers were new.
+    pub fn insert(&mut self, start: u64, end: u64) -> u64 {
+        if start >= end {
+            return 0;
+        }
+        // The common case: the numbers follow the largest known.
+        if let Some(last) = self.ranges.last_mut() {
+            if last.1 == start {
+                last.1 = end;
+                return end - start;
+            }
+            if last.1 < start {
+                self.ranges.push((start, end));
+                return end - start;
+            }
+        } else {
+            self.ranges.push((start, end));
+            return end - start;
+        }
+        let first = self.ranges.partition_point(|range| range.1 < start);
+        let last = self.ranges.partition_point(|range| range.0 <= end);
+        if first == last {
+            self.ranges.insert(first, (start, end));
+            return end - start;
+        }
+        let known: u64 =
+            self.ranges[first..last].iter().map(|range| range.1.min(end).saturating_sub(range.0.max(start))).sum();
+        let merged = (start.min(self.ranges[first].0), end.max(self.ranges[last - 1].1));
+        self.ranges[first] = merged;
+        self.ranges.drain(first + 1..last);
+        end - start - known
+    }
+
+    /// The ranges, ascending.
+    pub fn ranges(&self) -> &[(u64, u64)] {
+        &self.ranges
+    }
+
+    /// The end of the range that contains `start`, or `start` if none does.
+    pub fn contiguous_end(&self, start: u64) -> u64 {
+        match self.ranges.first() {
+            Some(first) if first.0 <= start && start < first.1 => first.1,
+            _ => self.containing(start).map_or(start, |range| range.1),
+        }
+    }
+
+    /// The range that contains `value`.
+    pub fn containing(&self, value: u64) -> Option<(u64, u64)> {
+        let index = self.ranges.partition_point(|range| range.1 <= value);
+        self.ranges.get(index).copied().filter(|range| range.0 <= value)
+    }
+
+    /// Forgets everything below `value`.
+    pub fn forget_below(&mut self, value: u64) {
+        let keep = self.ranges.partition_point(|range| range.1 <= value);
+        self.ranges.drain(..keep);
+        if let Some(first) = self.ranges.first_mut() {
+            first.0 = first.0.max(value);
+        }
+    }
+
+    /// Keeps only the `count` largest ranges.
+    pub fn keep_newest(&mut self, count: usize) {
+        let surplus = self.ranges.len().saturating_sub(count);
+        self.ranges.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_core::rng::Substream;
+
+    use super::*;
+
+    #[test]
+    fn neighbours_merge() {
+        let mut set = RangeSet::default();
+        assert_eq!(set.insert(0, 2), 2);
+        assert_eq!(set.insert(4, 6), 2);
+        assert_eq!(set.insert(2, 4), 2);
+        assert_eq!(set.ranges(), [(0, 6)]);
+        assert_eq!(set.insert(3, 8), 2);
+        assert_eq!(set.contiguous_end(0), 8);
+        assert_eq!(set.contiguous_end(9), 9);
+    }
+
+    #[test]
+    fn it_agrees_with_a_bitmap() {
+        let mut rng = Substream::new(1, "ranges", 0);
+        for _ in 0..200 {
+            let mut set = RangeSet::default();
+            let mut bitmap = [false; 64];
+            for _ in 0..40 {
+                let start = rng.next_u64() % 60;
+                let end = (start + rng.next_u64() % 5).min(64);
+                let fresh = (start..end).filter(|&i| !bitmap[i as usize]).count() as u64;
+                (start..end).for_each(|i| bitmap[i as usize] = true);
+                assert_eq!(set.insert(start, end), fresh);
+                assert!(set.ranges().windows(2).all(|pair| pair[0].1 < pair[1].0));
+            }
+            for (i, known) in bitmap.iter().enumerate() {
+                assert_eq!(set.containing(i as u64).is_some(), *known);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What a flow did, as numbers.
+
+use flowstart_core::event::ExitReason;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+
+/// How and when startup ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartupExit {
+    /// When.
+    pub time: Timestamp,
+    /// Why.
+    pub reason: ExitReason,
+    /// cwnd handed to congestion avoidance.
+    pub cwnd: Bytes,
+}
+
+/// Counts and times of one flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowRecord {
+    /// When the first packet of the handshake left.
+    pub started: Option<Timestamp>,
+    /// When the request left; with a sender that opens, when the first packet left.
+    pub request_sent: Option<Timestamp>,
+    /// When the first data packet left.
+    pub first_data_sent: Option<Timestamp>,
+    /// When the last payload byte arrived.
+    pub completed: Option<Timestamp>,
+    /// RTT that the handshake measured.
+    pub handshake_rtt: Option<Duration>,
+    /// Payload bytes that arrived, each once.
+    pub delivered: u64,
+    /// Data packets sent, retransmissions included.
+    pub data_packets: u64,
+    /// Payload bytes sent again.
+    pub retransmitted: u64,
+    /// Packets sent again.
+    pub retransmissions: u64,
+    /// Packets declared lost.
+    pub declared_lost: u64,
+    /// Packets declared lost that arrived after all.
+    pub spurious: u64,
+    /// Packets dropped by queues and policers or lost on wires, in both directions.
+    pub dropped: u64,
+    /// When the first of them was dropped.
+    pub first_drop: Option<Timestamp>,
+    /// Reductions of the window, timeouts not counted.
+    pub window_cuts: u64,
+    /// Retransmission timeouts, probe timeouts that were followed by persistent congestion included.
+    pub timeouts: u64,
+    /// How startup ended.
+    pub exit: Option<StartupExit>,
+    /// Most bytes in flight until startup ended.
+    pub startup_in_flight: Bytes,
+    /// Largest cwnd.
+    pub max_cwnd: Bytes,
+}

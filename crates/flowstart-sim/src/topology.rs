@@ -1,0 +1,79 @@
+//! Dumbbells and chains: how links become routes.
+
+use flowstart_core::time::Duration;
+use flowstart_core::units::Rate;
+
+use crate::link::LinkConfig;
+use crate::network::Route;
+use crate::world::World;
+
+/// A host's own link to the first or from the last router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Rate in both directions.
+    pub rate: Rate,
+    /// Propagation delay in each direction.
+    pub delay: Duration,
+}
+
+/// Routers in a row. Link `i` leads from router `i` to router `i + 1`, and has a partner that leads back.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    forward: Vec<u32>,
+    back: Vec<u32>,
+}
+
+impl Chain {
+    /// Routers connected by these pairs of links: towards the receivers, and back.
+    pub fn new(world: &mut World, hops: &[(LinkConfig, LinkConfig)]) -> Self {
+        let forward = hops.iter().map(|(link, _)| world.add_link(link)).collect();
+        let back = hops.iter().map(|(_, link)| world.add_link(link)).collect();
+        Self { forward, back }
+    }
+
+    /// A dumbbell: two routers and one pair of links between them.
+    pub fn dumbbell(world: &mut World, forward: &LinkConfig, back: &LinkConfig) -> Self {
+        Self::new(world, &[(forward.clone(), back.clone())])
+    }
+
+    /// The link from router `hop` to the next.
+    pub fn forward_link(&self, hop: usize) -> u32 {
+        self.forward[hop]
+    }
+
+    /// The link back to router `hop`.
+    pub fn back_link(&self, hop: usize) -> u32 {
+        self.back[hop]
+    }
+
+    /// A new pair of hosts at the two ends of the chain.
+    pub fn connect(&self, world: &mut World, sender: Access, receiver: Access) -> Route {
+        self.connect_between(world, sender, receiver, 0, self.forward.len())
+    }
+
+    /// A new pair of hosts whose packets cross the links from router `from` up to router `to`: cross traffic. With
+    /// `from > to` the data flows against the direction of the chain.
+    pub fn connect_between(
+        &self,
+        world: &mut World,
+        sender: Access,
+        receiver: Access,
+        from: usize,
+        to: usize,
+    ) -> Route {
+        let mut host = |access: Access| {
+            let config = LinkConfig::new(access.rate, access.delay);
+            (world.add_link(&config), world.add_link(&config))
+        };
+        let (sender_out, sender_in) = host(sender);
+        let (receiver_in, receiver_out) = host(receiver);
+        let (low, high) = (from.min(to), from.max(to));
+        let up: Vec<u32> = self.forward[low..high].to_vec();
+        let down: Vec<u32> = self.back[low..high].iter().rev().copied().collect();
+        let (there, home) = if from <= to { (up, down) } else { (down, up) };
+        Route {
+            forward: [vec![sender_out], there, vec![receiver_in]].concat(),
+            back: [vec![receiver_out], home, vec![sender_in]].concat(),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What applications write, and when.
+
+use flowstart_core::rng::Substream;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::{Bytes, Rate};
+
+pub mod arrivals;
+
+/// What an application writes into its flow.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pattern {
+    /// One transfer, all at once.
+    Transfer(Bytes),
+    /// Always something to send.
+    Bulk,
+    /// Periods of writing at a rate and of silence, of exponentially distributed length.
+    OnOff {
+        /// Rate while on.
+        rate: Rate,
+        /// Mean length of an on period.
+        mean_on: Duration,
+        /// Mean length of an off period.
+        mean_off: Duration,
+    },
+    /// A chunk at fixed intervals, as a video player requests them.
+    Chunks {
+        /// Bytes of a chunk.
+        size: Bytes,
+        /// Time between two chunks.
+        interval: Duration,
+        /// Number of chunks.
+        count: u32,
+    },
+    /// Packets at a constant rate, without congestion control.
+    ConstantRate {
+        /// Rate on the wire.
+        rate: Rate,
+        /// Bytes of a packet on the wire.
+        packet: u32,
+    },
+}
+
+/// Granularity in which an on-off source writes.
+const WRITE_INTERVAL: Duration = Duration::from_millis(1);
+
+/// An application: how much it has written, and when it writes again.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pattern: Pattern,
+    written: u64,
+    next_write: Timestamp,
+    /// On-off: until when the current on period lasts.
+    on_until: Timestamp,
+    /// Time since the start of the period that has been turned into bytes.
+    credited: Timestamp,
+    chunks_left: u32,
+    rng: Substream,
+}
+
+impl Source {
+    /// An application that has not started. `index` separates its random numbers from those of others.
+    pub fn new(pattern: Pattern, seed: u64, index: u64) -> Self {
+        Self {
+            pattern,
+            written: 0,
+            next_write: Timestamp::NEVER,
+            on_until: Timestamp::ZERO,
+            credited: Timestamp::ZERO,
+            chunks_left: 0,
+            rng: Substream::new(seed, "application", index),
+        }
+    }
+
+    /// The application starts.
+    pub fn start(&mut self, now: Timestamp) {
+        match self.pattern {
+            Pattern::Transfer(size) => self.written = size.get(),
+            Pattern::Bulk => self.written = u64::MAX,
+            Pattern::ConstantRate { .. } => {}
+            Pattern::Chunks { count, .. } => {
+                self.chunks_left = count;
+                self.next_write = now;
+            }
+            Pattern::OnOff { mean_on, .. } => {
+                self.on_until = now + Duration::from_secs(self.rng.exponential(mean_on.as_secs()));
+                self.credited = now;
+                self.next_write = now;
+            }
+        }
+    }
+
+    /// When the application writes next.
+    pub fn next_write(&self) -> Timestamp {
+        self.next_write
+    }
+
+    /// The application writes what is due.
+    pub fn write(&mut self, now: Timestamp) {
+        if now < self.next_write {
+            return;
+        }
+        match self.pattern {
+            Pattern::Transfer(_) | Pattern::Bulk | Pattern::ConstantRate { .. } => self.next_write = Timestamp::NEVER,
+            Pattern::Chunks { size, interval, .. } => {
+                self.written += size.get();
+                self.chunks_left = self.chunks_left.saturating_sub(1);
+                self.next_write = if self.chunks_left == 0 { Timestamp::NEVER } else { now + interval };
+            }
+            Pattern::OnOff { rate, mean_on, mean_off } => {
+                let until = now.min(self.on_until);
+                self.written += rate.amount_in(until.since(self.credited)).get();
+                self.credited = until;
+                self.next_write = (now + WRITE_INTERVAL).min(self.on_until);
+                if now >= self.on_until {
+                    let resume = now + Duration::from_secs(self.rng.exponential(mean_off.as_secs()));
+                    self.on_until = resume + Duration::from_secs(self.rng.exponential(mean_on.as_secs()));
+                    self.credited = resume;
+                    self.next_write = resume + WRITE_INTERVAL;
+                }
+            }
+        }
+    }
+
+    /// Bytes written so far: where the stream ends now.
+    #[inline]
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Bytes of the whole stream, when it has an end.
+    pub fn total(&self) -> Option<u64> {
+        match self.pattern {
+            Pattern::Transfer(size) => Some(size.get()),
+            Pattern::Chunks { size, count, .. } => Some(size.get() * u64::from(count)),
+            Pattern::Bulk | Pattern::OnOff { .. } | Pattern::ConstantRate { .. } => None,
+        }
+    }
+
+    /// Time between two packets and their size, for a source without congestion control.
+    pub fn constant(&self) -> Option<(Duration, u32)> {
+        match self.pattern {
+            Pattern::ConstantRate { rate, packet } => Some((rate.time_for(Bytes::new(u64::from(packet))), packet)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secs(t: f64) -> Timestamp {
+        Timestamp::ZERO + Duration::from_secs(t)
+    }
+
+    #[test]
+    fn chunks_come_at_their_intervals() {
+        let size = Bytes::new(1000);
+        let mut source = Source::new(Pattern::Chunks { size, interval: Duration::from_secs(2.0), count: 3 }, 1, 0);
+        source.start(secs(1.0));
+        let mut written = Vec::new();
+        while source.next_write() != Timestamp::NEVER {
+            let now = source.next_write();
+            source.write(now);
+            written.push((now.as_secs(), source.written()));
+        }
+        assert_eq!(written, [(1.0, 1000), (3.0, 2000), (5.0, 3000)]);
+        assert_eq!(source.total(), Some(3000));
+    }
+
+    #[test]
+    fn an_on_off_source_has_its_mean_rate() {
+        let pattern = Pattern::OnOff {
+            rate: Rate::from_mbit(8),
+            mean_on: Duration::from_secs(0.5),
+            mean_off: Duration::from_secs(1.5),
+        };
+        let mut source = Source::new(pattern, 1, 0);
+        source.start(secs(0.0));
+        while source.next_write() < secs(4000.0) {
+            source.write(source.next_write());
+        }
+        // On a quarter of the time: 8 Mbit/s / 4 = 250 kB/s.
+        let rate = source.written() as f64 / 4000.0;
+        assert!((rate / 250_000.0 - 1.0).abs() < 0.08, "{rate}");
+    }
+}

@@ -1,0 +1,252 @@
+//! Connection set-up: who opens, what is exchanged, when data may flow.
+//!
+//! Flight 0 opens, flight 1 answers, flight 2 completes and carries the request. The opener repeats its part after a
+//! timeout, doubled each time, and the other end answers every repetition; the answerer has no timer of its own. A QUIC
+//! server sends at most three times what it received before the client's address is validated (RFC 9000, section 8.1);
+//! a client that has part of the answer acknowledges it (flight 3), which validates it.
+
+use std::sync::Arc;
+
+use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::time::{Duration, Timestamp};
+
+use crate::network::Network;
+use crate::packet::{Body, Direction};
+use crate::transport::profile::{Opening, Profile, Protocol};
+use crate::transport::sender::FlowId;
+
+/// Opening packet.
+const OPEN: u8 = 0;
+/// Answer, one or more packets.
+const ANSWER: u8 = 1;
+/// Completion with the request.
+const COMPLETE: u8 = 2;
+/// Acknowledgement of part of the answer.
+const PARTIAL: u8 = 3;
+
+/// Bytes on the wire of a handshake acknowledgement.
+const PARTIAL_SIZE: u32 = 100;
+/// RFC 9000, section 8.1.
+const AMPLIFICATION_LIMIT: u64 = 3;
+
+/// What a handshake packet leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing yet.
+    Waiting,
+    /// The data sender may launch.
+    Launch {
+        /// RTT measured by the handshake, if it was measured.
+        rtt: Option<Duration>,
+        /// Bytes that may be sent before the client's address is validated; `None`: it is.
+        unvalidated: Option<u64>,
+    },
+}
+
+/// Both ends' state of a handshake.
+#[derive(Clone, Debug)]
+pub struct Handshake {
+    flow: FlowId,
+    profile: Arc<Profile>,
+    opened_at: Timestamp,
+    tries: u32,
+    /// Parts of the answer that arrived, as bits.
+    answered: u64,
+    /// Parts of the answer that were sent.
+    answer_sent: u8,
+    answer_at: Timestamp,
+    answer_repeated: bool,
+    opened: bool,
+    requested: bool,
+    launched: bool,
+    retry_at: Timestamp,
+}
+
+impl Handshake {
+    /// A handshake that has not begun.
+    pub fn new(flow: FlowId, profile: Arc<Profile>) -> Self {
+        Self {
+            flow,
+            profile,
+            opened_at: Timestamp::ZERO,
+            tries: 0,
+            answered: 0,
+            answer_sent: 0,
+            answer_at: Timestamp::ZERO,
+            answer_repeated: false,
+            opened: false,
+            requested: false,
+            launched: false,
+            retry_at: Timestamp::NEVER,
+        }
+    }
+
+    /// When the opener repeats its part.
+    pub fn next_timer(&self) -> Timestamp {
+        self.retry_at
+    }
+
+    /// Whether data may flow.
+    pub fn is_launched(&self) -> bool {
+        self.launched
+    }
+
+    /// The opener begins.
+    pub fn open(&mut self, network: &mut Network) {
+        self.opened_at = network.now();
+        network.record(self.flow.index).started = Some(network.now());
+        self.send_opening(network);
+    }
+
+    /// Payload arrived, so the request did.
+    pub fn on_data(&mut self) {
+        self.retry_at = Timestamp::NEVER;
+    }
+
+    /// The opener's timer fired.
+    pub fn on_timer(&mut self, network: &mut Network) {
+        self.tries += 1;
+        if self.is_answered() && self.profile.opening == Opening::Request {
+            self.send_request(network);
+        } else {
+            self.send_opening(network);
+        }
+    }
+
+    /// A packet of the handshake arrived.
+    pub fn on_packet(&mut self, network: &mut Network, flight: u8, part: u8) -> Progress {
+        match flight {
+            OPEN => {
+                self.opened = true;
+                self.answer_repeated |= self.answer_sent > 0;
+                self.answer_sent = 0;
+                self.answer_at = network.now();
+                self.send_answer(network, self.answer_budget());
+                self.launch_without_round_trip()
+            }
+            ANSWER => self.on_answer(network, part),
+            COMPLETE => self.on_completion(network),
+            PARTIAL => {
+                self.send_answer(network, u64::MAX);
+                Progress::Waiting
+            }
+            _ => Progress::Waiting,
+        }
+    }
+
+    fn on_answer(&mut self, network: &mut Network, part: u8) -> Progress {
+        self.answered |= 1 << part;
+        if !self.is_answered() {
+            self.send(network, self.opener_direction(), PARTIAL, 0, PARTIAL_SIZE);
+            return Progress::Waiting;
+        }
+        match self.profile.opening {
+            Opening::Request => {
+                self.tries = 0;
+                self.send_request(network);
+                Progress::Waiting
+            }
+            Opening::ZeroRtt => Progress::Waiting,
+            Opening::Sender if self.launched => Progress::Waiting,
+            Opening::Sender => {
+                self.launched = true;
+                self.retry_at = Timestamp::NEVER;
+                if self.profile.completion_size > 0 {
+                    self.send(network, Direction::Forward, COMPLETE, 0, self.profile.completion_size);
+                }
+                // Karn's rule: a repeated opening gives no sample.
+                let rtt = (self.tries == 0).then(|| network.now().since(self.opened_at));
+                Progress::Launch { rtt, unvalidated: None }
+            }
+        }
+    }
+
+    fn on_completion(&mut self, network: &mut Network) -> Progress {
+        self.requested = true;
+        match self.profile.opening {
+            Opening::Sender => Progress::Waiting,
+            Opening::ZeroRtt => self.launch_without_round_trip(),
+            Opening::Request if self.launched => Progress::Waiting,
+            Opening::Request => {
+                self.launched = true;
+                let rtt = (!self.answer_repeated && self.opened).then(|| network.now().since(self.answer_at));
+                Progress::Launch { rtt, unvalidated: None }
+            }
+        }
+    }
+
+    /// 0-RTT: the opening and the request are there.
+    fn launch_without_round_trip(&mut self) -> Progress {
+        if self.profile.opening != Opening::ZeroRtt || self.launched || !self.opened || !self.requested {
+            return Progress::Waiting;
+        }
+        self.launched = true;
+        let received = u64::from(self.profile.opening_size + self.profile.completion_size);
+        let answer = u64::from(self.profile.answer_size) * u64::from(self.answer_sent);
+        let unvalidated = (!self.profile.token).then(|| (AMPLIFICATION_LIMIT * received).saturating_sub(answer));
+        Progress::Launch { rtt: None, unvalidated }
+    }
+
+    fn is_answered(&self) -> bool {
+        self.answered.count_ones() >= u32::from(self.profile.answer_packets)
+    }
+
+    /// Bytes that the answer may have before the client's address is validated.
+    fn answer_budget(&self) -> u64 {
+        match self.profile.protocol {
+            Protocol::Tcp => u64::MAX,
+            Protocol::Quic if self.profile.token && self.profile.opening == Opening::ZeroRtt => u64::MAX,
+            Protocol::Quic => AMPLIFICATION_LIMIT * u64::from(self.profile.opening_size),
+        }
+    }
+
+    fn opener_direction(&self) -> Direction {
+        match self.profile.opening {
+            Opening::Sender => Direction::Forward,
+            Opening::Request | Opening::ZeroRtt => Direction::Return,
+        }
+    }
+
+    fn send_opening(&mut self, network: &mut Network) {
+        let now = network.now();
+        self.retry_at = now + self.timeout();
+        self.send(network, self.opener_direction(), OPEN, 0, self.profile.opening_size);
+        match self.profile.opening {
+            Opening::Sender => {
+                network.record(self.flow.index).request_sent.get_or_insert(now);
+            }
+            Opening::ZeroRtt => self.send_request(network),
+            Opening::Request => {}
+        }
+    }
+
+    fn send_request(&mut self, network: &mut Network) {
+        let now = network.now();
+        self.retry_at = now + self.timeout();
+        network.record(self.flow.index).request_sent.get_or_insert(now);
+        self.send(network, Direction::Return, COMPLETE, 0, self.profile.completion_size);
+    }
+
+    /// Sends the parts of the answer that were not sent yet and fit into `budget`.
+    fn send_answer(&mut self, network: &mut Network, mut budget: u64) {
+        let direction = match self.opener_direction() {
+            Direction::Forward => Direction::Return,
+            Direction::Return => Direction::Forward,
+        };
+        let size = u64::from(self.profile.answer_size);
+        while self.answer_sent < self.profile.answer_packets && budget >= size {
+            self.send(network, direction, ANSWER, self.answer_sent, self.profile.answer_size);
+            self.answer_sent += 1;
+            budget -= size;
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        self.profile.handshake_timeout * (1 << self.tries.min(16))
+    }
+
+    fn send(&self, network: &mut Network, direction: Direction, flight: u8, part: u8, size: u32) {
+        let body = Body::Handshake { flight, part };
+        network.transmit(self.flow.index, self.flow.generation, direction, size, EcnCodepoint::NotEct, body);
+    }
+}

@@ -1,0 +1,17 @@
+//! Model transports: what an end host does with packets.
+//!
+//! | Looking for | Where |
+//! |---|---|
+//! | named sets of policies | [`profile`] |
+//! | connection set-up | [`handshake`] |
+//! | the QUIC sender | [`quic`] |
+//! | the TCP sender | [`tcp`] |
+//! | receivers and when they acknowledge | [`receiver`] |
+//! | what both senders share | [`sender`] |
+
+pub mod handshake;
+pub mod profile;
+pub mod quic;
+pub mod receiver;
+pub mod sender;
+pub mod tcp;

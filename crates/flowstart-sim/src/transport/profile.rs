@@ -1,0 +1,428 @@
+//! Transport profiles: named sets of policies.
+//!
+//! A profile is data. What differs between two stacks is a policy with a name, chosen here, and never a question for a
+//! profile's name in the code.
+
+use flowstart_core::avoidance::{AvoidanceConfig, cubic, reno};
+use flowstart_core::controller::{ControllerConfig, GrowthRule, Pacing, Reduction, ReductionBase};
+use flowstart_core::startup::{Increase, StartupConfig, hystart, slow_start};
+use flowstart_core::time::Duration;
+use flowstart_core::units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// Which transport protocol is modelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// QUIC.
+    Quic,
+}
+
+/// Who opens the connection and what has to be exchanged before data flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Opening {
+    /// The data sender opens; data follows the answer to its opening packet.
+    Sender,
+    /// The data receiver opens and sends its request when the answer is there.
+    Request,
+    /// The data receiver opens and sends its request at once (0-RTT).
+    ZeroRtt,
+}
+
+/// When the receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AckPolicy {
+    /// Packets per acknowledgement. RFC 9000, section 13.2.2, and RFC 5681: 2.
+    pub every: u32,
+    /// Longest time that an acknowledgement is held back. RFC 9000: 25 ms.
+    pub max_delay: Duration,
+    /// Packets at the start that are acknowledged one by one.
+    pub quick: u32,
+}
+
+/// How TCP estimates the bytes in flight during recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pipe {
+    /// From the scoreboard: sent, minus SACKed, minus lost, plus retransmitted (RFC 6675).
+    Scoreboard,
+    /// A counter that every arriving acknowledgement decrements, a partial one twice; lost packets are not deducted and
+    /// a hole counts as lost as soon as anything above it was SACKed (Fall, Floyd 1996; ns-2's Sack1).
+    Classic,
+}
+
+/// When the sender may put another packet into the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowTest {
+    /// When the whole packet fits (RFC 9002, section 7).
+    Fits,
+    /// When anything is free (Google's QUIC).
+    Open,
+}
+
+/// When the retransmission timer of TCP restarts during recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerRestart {
+    /// With every acknowledgement of new data (RFC 6298, section 5.3).
+    EveryAck,
+    /// Only with the first partial acknowledgement ("impatient", RFC 6582, section 4).
+    FirstPartialAck,
+}
+
+/// A transport profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Protocol.
+    pub protocol: Protocol,
+    /// Who opens.
+    pub opening: Opening,
+    /// Payload bytes of a full packet.
+    pub payload: u32,
+    /// Bytes of a packet besides payload that count as in flight (QUIC counts its datagram, TCP its payload).
+    pub overhead_in_flight: u32,
+    /// Bytes on the wire besides payload.
+    pub overhead: u32,
+    /// Bytes on the wire of an acknowledgement without ranges.
+    pub ack_size: u32,
+    /// Bytes that each range adds to an acknowledgement.
+    pub ack_range_size: u32,
+    /// Most ranges in an acknowledgement.
+    pub ack_ranges: u32,
+    /// Bytes on the wire of the opening packet (SYN; Initial).
+    pub opening_size: u32,
+    /// Packets that answer it (SYN-ACK: 1; QUIC: the server's flight with its certificate).
+    pub answer_packets: u8,
+    /// Bytes on the wire of each of them.
+    pub answer_size: u32,
+    /// Bytes on the wire of the packet that completes the handshake and carries the request, or of the opener's
+    /// acknowledgement when the sender opens; 0: none is sent.
+    pub completion_size: u32,
+    /// Whether a 0-RTT client holds a token that validates its address (RFC 9000, section 8.1.3).
+    pub token: bool,
+    /// Receive window that the receiver keeps open beyond what it has consumed.
+    pub receive_window: Bytes,
+    /// When the receiver acknowledges.
+    pub ack: AckPolicy,
+    /// Segment in which cwnd is counted.
+    pub segment: u32,
+    /// Initial window in segments.
+    pub initial_window: u64,
+    /// Smallest window after a reduction, in segments.
+    pub min_window: u64,
+    /// Largest window in segments; absent: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_window: Option<u64>,
+    /// Window after a timeout, in segments.
+    pub timeout_window: u64,
+    /// How slow start counts.
+    pub increase: Increase,
+    /// How the window moves during recovery.
+    pub reduction: Reduction,
+    /// What a reduction starts from.
+    pub reduction_base: ReductionBase,
+    /// When the window may grow.
+    pub growth: GrowthRule,
+    /// When another packet may be sent.
+    pub window_test: WindowTest,
+    /// Packets that must be acknowledged beyond a packet before it counts as lost (RFC 9002, RFC 6675: 3).
+    pub packet_threshold: u32,
+    /// A packet is lost when it is this many RTTs older than an acknowledged one (RFC 9002, section 6.1.2: 1.125).
+    /// TCP: absent; lost retransmissions are found by their order instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_threshold: Option<f64>,
+    /// How TCP counts the bytes in flight.
+    pub pipe: Pipe,
+    /// Whether TCP notices the loss of a retransmission when later packets arrive (RFC 8985).
+    pub lost_retransmissions: bool,
+    /// Smallest retransmission timeout (TCP).
+    pub min_rto: Duration,
+    /// Retransmission timeout, or RTT of QUIC, before the first sample.
+    pub initial_timeout: Duration,
+    /// How long the opener waits before it repeats its part of the handshake; doubled each time.
+    pub handshake_timeout: Duration,
+    /// Granularity of the sender's clock (RFC 6298, section 4; RFC 9002, section 6.1.2).
+    pub granularity: Duration,
+    /// RTT samples are rounded down to a multiple of this (TCP timestamps); 0: exact.
+    pub sample_resolution: Duration,
+    /// When TCP's timer restarts during recovery.
+    pub timer_restart: TimerRestart,
+    /// Whether the sender is ECN-capable.
+    pub ecn: bool,
+    /// Pacing; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<Pacing>,
+    /// Startup scheme of flows for which none is given.
+    pub startup: StartupConfig,
+    /// Congestion avoidance of flows for which none is given.
+    pub avoidance: AvoidanceConfig,
+}
+
+/// The profiles by name, with a line about each.
+pub const PROFILES: &[(&str, &str)] = &[
+    ("gquic", "Google's QUIC of 2018, the baseline of the Blitzstart paper"),
+    ("rfc9002", "QUIC as RFC 9000 and RFC 9002 describe it"),
+    ("tcp-rfc", "TCP as RFC 5681, 6675, 6298 and 6928 describe it"),
+    ("tcp-linux", "TCP as Linux runs it: CUBIC, HyStart, PRR, no pacing"),
+    ("ns2-sack1", "ns-2.35's Agent/TCP/Sack1 with its sink"),
+    ("ns3", "ns-3's TcpSocketBase as the reference runs configure it"),
+];
+
+impl Profile {
+    /// The profile with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "gquic" => Self::gquic(),
+            "rfc9002" => Self::rfc9002(),
+            "tcp-rfc" => Self::tcp_rfc(),
+            "tcp-linux" => Self::tcp_linux(),
+            "ns2-sack1" => Self::ns2_sack1(),
+            "ns3" => Self::ns3(),
+            _ => return None,
+        })
+    }
+
+    /// QUIC as RFC 9000 and 9002 describe it: 1200-byte datagrams over IPv4 and Ethernet.
+    fn rfc9002() -> Self {
+        Self {
+            protocol: Protocol::Quic,
+            opening: Opening::Request,
+            // Datagram 1200 = 1 type + 8 connection ID + 2 packet number + 16 tag + 8 stream frame header + payload.
+            payload: 1165,
+            overhead_in_flight: 35,
+            // IPv4 20, UDP 8, Ethernet 14.
+            overhead: 35 + 42,
+            ack_size: 42 + 11 + 16 + 6,
+            ack_range_size: 4,
+            ack_ranges: 64,
+            opening_size: 1200 + 42,
+            answer_packets: 3,
+            answer_size: 1200 + 42,
+            completion_size: 300 + 42,
+            token: true,
+            receive_window: Bytes::new(16_000_000),
+            ack: AckPolicy { every: 2, max_delay: Duration::from_millis(25), quick: 0 },
+            segment: 1200,
+            initial_window: 10,
+            min_window: 2,
+            max_window: None,
+            timeout_window: 2,
+            increase: Increase::Bytes,
+            reduction: Reduction::Immediate,
+            reduction_base: ReductionBase::Cwnd,
+            growth: GrowthRule::NotAppLimited,
+            window_test: WindowTest::Fits,
+            packet_threshold: 3,
+            time_threshold: Some(1.125),
+            pipe: Pipe::Scoreboard,
+            lost_retransmissions: true,
+            min_rto: Duration::ZERO,
+            initial_timeout: Duration::from_millis(333),
+            // PTO = RTT + 4 * RTT / 2 = 3 * 333 ms (RFC 9002, sections 5.3 and 6.2.1).
+            handshake_timeout: Duration::from_millis(999),
+            granularity: Duration::from_millis(1),
+            sample_resolution: Duration::ZERO,
+            timer_restart: TimerRestart::EveryAck,
+            ecn: false,
+            pacing: Some(Pacing { startup_gain: 1.25, ..Pacing::default() }),
+            startup: StartupConfig::SlowStart(slow_start::Config::default()),
+            avoidance: AvoidanceConfig::Reno(reno::Config::default()),
+        }
+    }
+
+    /// Google's QUIC of 2018: cwnd in units of 1460 bytes while datagrams have 1350, IW 32 of which 10 leave at once,
+    /// paced over half an RTT in slow start and three quarters in congestion avoidance, two emulated CUBIC connections,
+    /// hybrid slow start, PRR.
+    fn gquic() -> Self {
+        let cubic = cubic::Config { connections: 2, approach: cubic::Approach::HalfAcked, ..cubic::Config::default() };
+        Self {
+            // Datagram 1350 = 1 flags + 8 connection ID + 2 packet number + 12 tag + 5 stream frame header + payload.
+            payload: 1322,
+            overhead_in_flight: 28,
+            overhead: 28 + 42,
+            ack_size: 42 + 11 + 12 + 8,
+            ack_ranges: 255,
+            opening_size: 1350 + 42,
+            answer_packets: 1,
+            answer_size: 1350 + 42,
+            completion_size: 1350 + 42,
+            receive_window: Bytes::new(6_000_000),
+            segment: 1460,
+            initial_window: 32,
+            max_window: Some(2000),
+            increase: Increase::Packets,
+            reduction: Reduction::Prr,
+            growth: GrowthRule::ThreeSegmentsFree,
+            window_test: WindowTest::Open,
+            time_threshold: Some(1.25),
+            initial_timeout: Duration::from_millis(100),
+            handshake_timeout: Duration::from_millis(150),
+            // The paper states three quarters of the RTT; the code of the time has a gain of 1.25.
+            pacing: Some(Pacing {
+                startup_gain: 2.0,
+                avoidance_gain: 4.0 / 3.0,
+                burst: 10,
+                quantum: Duration::from_millis(1),
+            }),
+            startup: StartupConfig::Hystart(hystart::Config::default()),
+            avoidance: AvoidanceConfig::Cubic(cubic),
+            ..Self::rfc9002()
+        }
+    }
+
+    /// TCP as the RFCs describe it: MSS 1460, no timestamps.
+    fn tcp_rfc() -> Self {
+        Self {
+            protocol: Protocol::Tcp,
+            payload: 1460,
+            overhead_in_flight: 0,
+            overhead: 40,
+            ack_size: 40,
+            ack_range_size: 8,
+            ack_ranges: 3,
+            opening_size: 40,
+            answer_packets: 1,
+            answer_size: 40,
+            completion_size: 140,
+            ack: AckPolicy { every: 2, max_delay: Duration::from_millis(100), quick: 0 },
+            segment: 1460,
+            timeout_window: 1,
+            reduction_base: ReductionBase::FlightSize,
+            time_threshold: None,
+            lost_retransmissions: false,
+            min_rto: Duration::from_millis(1000),
+            initial_timeout: Duration::from_millis(1000),
+            handshake_timeout: Duration::from_millis(1000),
+            pacing: None,
+            ..Self::rfc9002()
+        }
+    }
+
+    /// TCP as Linux runs it: timestamps, CUBIC with HyStart, PRR, acknowledgements one by one at the start.
+    fn tcp_linux() -> Self {
+        Self {
+            payload: 1448,
+            overhead: 52 + 14,
+            ack_size: 52 + 14,
+            opening_size: 60 + 14,
+            answer_size: 60 + 14,
+            completion_size: 152 + 14,
+            ack: AckPolicy { every: 2, max_delay: Duration::from_millis(40), quick: 16 },
+            segment: 1448,
+            reduction: Reduction::PrrSafe,
+            reduction_base: ReductionBase::Cwnd,
+            growth: GrowthRule::HalfWindow,
+            lost_retransmissions: true,
+            min_rto: Duration::from_millis(200),
+            sample_resolution: Duration::ZERO,
+            startup: StartupConfig::Hystart(hystart::Config::default()),
+            avoidance: AvoidanceConfig::Cubic(cubic::Config::default()),
+            ..Self::tcp_rfc()
+        }
+    }
+
+    /// ns-2.35's Agent/TCP/Sack1: IW 3, an acknowledgement per packet, classic pipe, the data sender opens.
+    fn ns2_sack1() -> Self {
+        Self {
+            opening: Opening::Sender,
+            completion_size: 0,
+            receive_window: Bytes::new(14_600_000_000),
+            ack: AckPolicy { every: 1, max_delay: Duration::ZERO, quick: 0 },
+            initial_window: 3,
+            increase: Increase::Acknowledgements,
+            reduction_base: ReductionBase::Cwnd,
+            growth: GrowthRule::Always,
+            pipe: Pipe::Classic,
+            min_rto: Duration::from_millis(200),
+            initial_timeout: Duration::from_millis(3000),
+            handshake_timeout: Duration::from_millis(3000),
+            granularity: Duration::from_millis(10),
+            ..Self::tcp_rfc()
+        }
+    }
+
+    /// ns-3 as the reference runs configure it: MSS 1448, 54 bytes of headers, PRR, delayed acknowledgements of 200 ms,
+    /// no pacing, the data sender opens.
+    fn ns3() -> Self {
+        Self {
+            opening: Opening::Sender,
+            payload: 1448,
+            overhead: 54,
+            ack_size: 54,
+            opening_size: 58,
+            answer_size: 58,
+            completion_size: 54,
+            receive_window: Bytes::new(64 << 20),
+            // The first segment is acknowledged at once, then every second one.
+            ack: AckPolicy { every: 2, max_delay: Duration::from_millis(200), quick: 1 },
+            segment: 1448,
+            reduction: Reduction::PrrSafe,
+            reduction_base: ReductionBase::Cwnd,
+            growth: GrowthRule::HalfWindow,
+            lost_retransmissions: true,
+            min_rto: Duration::from_millis(1000),
+            initial_timeout: Duration::from_millis(3000),
+            handshake_timeout: Duration::from_millis(3000),
+            sample_resolution: Duration::from_millis(1),
+            timer_restart: TimerRestart::FirstPartialAck,
+            startup: StartupConfig::SlowStart(slow_start::Config::default()),
+            avoidance: AvoidanceConfig::Cubic(cubic::Config::default()),
+            ..Self::tcp_rfc()
+        }
+    }
+
+    /// The controller of a flow with this profile.
+    pub fn controller(&self, startup: StartupConfig, avoidance: AvoidanceConfig) -> ControllerConfig {
+        ControllerConfig {
+            startup,
+            avoidance,
+            segment: Bytes::new(u64::from(self.segment)),
+            initial_window: self.initial_window,
+            min_window: self.min_window,
+            max_window: self.max_window,
+            increase: self.increase,
+            reduction: self.reduction,
+            reduction_base: self.reduction_base,
+            growth: self.growth,
+            pacing: self.pacing,
+            timeout_window: self.timeout_window,
+        }
+    }
+
+    /// Bytes on the wire of a packet with this payload.
+    pub fn data_wire_size(&self, payload: u32) -> u32 {
+        payload + self.overhead
+    }
+
+    /// What a packet with this payload adds to the bytes in flight.
+    pub fn in_flight_size(&self, payload: u32) -> Bytes {
+        Bytes::new(u64::from(payload + self.overhead_in_flight))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_profile_exists_and_survives_serialization() {
+        for (name, _) in PROFILES {
+            let profile = Profile::named(name).unwrap();
+            let text = toml::to_string(&profile).unwrap();
+            assert_eq!(toml::from_str::<Profile>(&text).unwrap(), profile, "{name}");
+        }
+        assert_eq!(Profile::named("tcp"), None);
+    }
+
+    #[test]
+    fn packets_have_the_sizes_of_the_references() {
+        let wire = |name: &str| Profile::named(name).unwrap().data_wire_size(Profile::named(name).unwrap().payload);
+        assert_eq!((wire("ns2-sack1"), wire("ns3"), wire("gquic")), (1500, 1502, 1392));
+    }
+}

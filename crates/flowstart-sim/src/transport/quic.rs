@@ -1,0 +1,447 @@
+//! The model QUIC sender: packet numbers, acknowledgement ranges, RFC 9002 loss detection, PTO, persistent congestion.
+//!
+//! Differences from RFC 9002: one packet number space after the handshake; a probe carries new data when there is any
+//! and the oldest unacknowledged data otherwise.
+
+use std::collections::VecDeque;
+
+use flowstart_core::event::{Ack, Ecn, Loss, Timeout};
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+
+use crate::network::Network;
+use crate::packet::Acknowledgement;
+use crate::trace::Event;
+use crate::traffic::Source;
+use crate::transport::sender::{Chunk, PacketNumber, Permission, SenderBase};
+
+/// Periods of PTO without any acknowledgement that establish persistent congestion (RFC 9002, section 7.6.1).
+const PERSISTENT_CONGESTION_THRESHOLD: u64 = 3;
+/// Packets declared lost that are remembered so that a late acknowledgement is recognized as a spurious loss.
+const LOST_REMEMBERED: usize = 4096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    InFlight,
+    Acknowledged,
+    Lost,
+}
+
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug)]
+struct SentPacket {
+    time: Timestamp,
+    chunk: Chunk,
+    state: State,
+    app_limited: bool,
+}
+
+/// The sender.
+#[derive(Clone, Debug)]
+pub struct QuicSender {
+    /// Congestion control and everything else that does not depend on the protocol.
+    pub base: SenderBase,
+    /// Packets from `first_number` on; the front is in flight.
+    sent: VecDeque<SentPacket>,
+    first_number: u64,
+    next_number: u64,
+    largest_acknowledged: Option<u64>,
+    /// Ranges of the last acknowledgement, newest first: only what is new in the next one has to be looked at.
+    known: Vec<(u64, u64)>,
+    scratch: Vec<(u64, u64)>,
+    /// Lost data to send again.
+    again: VecDeque<Chunk>,
+    next_offset: u64,
+    /// When the time threshold declares the next packet lost.
+    loss_time: Timestamp,
+    pto_count: u32,
+    last_sent: Timestamp,
+    probes_due: u32,
+    pacing_at: Timestamp,
+    remembered_lost: VecDeque<u64>,
+}
+
+impl QuicSender {
+    /// A sender that has not launched.
+    pub fn new(base: SenderBase) -> Self {
+        Self {
+            base,
+            sent: VecDeque::new(),
+            first_number: 0,
+            next_number: 0,
+            largest_acknowledged: None,
+            known: Vec::new(),
+            scratch: Vec::new(),
+            again: VecDeque::new(),
+            next_offset: 0,
+            loss_time: Timestamp::NEVER,
+            pto_count: 0,
+            last_sent: Timestamp::ZERO,
+            probes_due: 0,
+            pacing_at: Timestamp::NEVER,
+            remembered_lost: VecDeque::new(),
+        }
+    }
+
+    /// When [`QuicSender::on_timer`] wants to be called.
+    pub fn next_timer(&mut self) -> Timestamp {
+        let wakeup = self.base.controller.output().next_wakeup;
+        self.loss_time.min(self.pto_time()).min(self.pacing_at).min(wakeup)
+    }
+
+    /// The probe timeout (RFC 9002, section 6.2.1).
+    fn pto(&self) -> Duration {
+        let rtt = &self.base.rtt;
+        rtt.smoothed() + (rtt.variation() * 4).max(self.base.profile.granularity) + self.base.profile.ack.max_delay
+    }
+
+    fn pto_time(&self) -> Timestamp {
+        if self.base.in_flight == Bytes::ZERO || self.loss_time != Timestamp::NEVER {
+            return Timestamp::NEVER;
+        }
+        self.last_sent + self.pto() * (1 << self.pto_count.min(16))
+    }
+
+    /// An acknowledgement arrived.
+    pub fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement) {
+        let now = network.now();
+        let in_flight_before = self.base.in_flight;
+        self.base.limit = self.base.limit.max(ack.limit);
+        self.base.unvalidated = None;
+        let outcome = self.take_ranges(network, ack);
+        let largest = self.largest_acknowledged.map_or(ack.position, |known| known.max(ack.position));
+        self.largest_acknowledged = Some(largest);
+        // RFC 9002, section 5.1: a sample only when the largest acknowledged is newly acknowledged.
+        let mut sample = None;
+        if let Some(newest) = outcome.largest_sent_at {
+            let rtt = now.since(newest);
+            self.base.rtt.update(now, rtt, ack.delay);
+            sample = Some(rtt.saturating_sub(ack.delay).max(self.base.rtt.min().unwrap_or_default()));
+        }
+        let lost = self.detect_losses(network, in_flight_before);
+        if outcome.packets > 0 {
+            self.pto_count = 0;
+            let event = Ack {
+                now,
+                bytes: outcome.bytes,
+                packets: outcome.packets,
+                position: largest,
+                rtt: sample,
+                in_flight_before,
+                in_flight: self.base.in_flight,
+                safe: !lost,
+                app_limited: outcome.app_limited,
+            };
+            self.base.controller.on_ack(&event, &self.base.rtt);
+            let contiguous = self.sent.front().map_or(self.next_offset, |packet| packet.chunk.offset);
+            network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
+        }
+        if ack.ce_count > self.base.ce_count {
+            self.base.ce_count = ack.ce_count;
+            let event = Ecn { now, position: largest, in_flight: self.base.in_flight };
+            self.base.controller.on_ecn(&event, &self.base.rtt);
+        }
+        self.base.after_event(network);
+    }
+
+    /// Marks the packets that `ack` newly acknowledges.
+    fn take_ranges(&mut self, network: &mut Network, ack: &Acknowledgement) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut fresh = std::mem::take(&mut self.scratch);
+        fresh.clear();
+        match ack.ranges {
+            None => {
+                // Everything up to `position` was received.
+                let all = (self.first_number.min(ack.position), ack.position + 1);
+                subtract(&[all], &self.known, &mut fresh);
+                self.known.clear();
+                self.known.push(all);
+            }
+            Some(id) => {
+                let ranges = network.ranges.get(id);
+                subtract(ranges, &self.known, &mut fresh);
+                // An older acknowledgement that was overtaken must not hide what newer ones said.
+                if ranges.first().map(|r| r.1) >= self.known.first().map(|r| r.1) {
+                    self.known.clear();
+                    self.known.extend_from_slice(ranges);
+                }
+                network.ranges.release(id);
+            }
+        }
+        for &(start, end) in &fresh {
+            for number in start.max(self.first_number)..end.min(self.next_number) {
+                let packet = &mut self.sent[(number - self.first_number) as usize];
+                match packet.state {
+                    State::Acknowledged => continue,
+                    State::Lost => {
+                        network.record(self.base.flow.index).spurious += 1;
+                        self.forget_lost(number);
+                        continue;
+                    }
+                    State::InFlight => {}
+                }
+                packet.state = State::Acknowledged;
+                let size = self.base.profile.in_flight_size(packet.chunk.len);
+                self.base.in_flight -= size;
+                outcome.bytes += size;
+                outcome.packets += 1;
+                if number == ack.position {
+                    outcome.largest_sent_at = Some(packet.time);
+                    outcome.app_limited = packet.app_limited;
+                }
+            }
+            for number in start..end.min(self.first_number) {
+                if self.forget_lost(number) {
+                    network.record(self.base.flow.index).spurious += 1;
+                }
+            }
+        }
+        self.scratch = fresh;
+        self.drop_settled();
+        outcome
+    }
+
+    /// Whether the packet was declared lost, forgetting it.
+    fn forget_lost(&mut self, number: u64) -> bool {
+        if self.remembered_lost.is_empty() {
+            return false;
+        }
+        match self.remembered_lost.binary_search(&number) {
+            Ok(index) => self.remembered_lost.remove(index).is_some(),
+            Err(_) => false,
+        }
+    }
+
+    /// Removes packets from the front that are no longer in flight.
+    fn drop_settled(&mut self) {
+        while self.sent.front().is_some_and(|packet| packet.state != State::InFlight) {
+            self.sent.pop_front();
+            self.first_number += 1;
+        }
+    }
+
+    /// RFC 9002, section 6.1: packet and time threshold; section 7.6: persistent congestion. Returns whether anything was
+    /// lost.
+    fn detect_losses(&mut self, network: &mut Network, in_flight_before: Bytes) -> bool {
+        let Some(largest) = self.largest_acknowledged else { return false };
+        let now = network.now();
+        let threshold = u64::from(self.base.profile.packet_threshold);
+        let rtt = &self.base.rtt;
+        let delay = self.base.profile.time_threshold.map_or(Duration::MAX, |factor| {
+            rtt.smoothed().max(rtt.latest().unwrap_or_default()).scale(factor).max(self.base.profile.granularity)
+        });
+        self.loss_time = Timestamp::NEVER;
+        let mut lost = Bytes::ZERO;
+        let mut largest_lost = 0;
+        // First and last packet of the longest run of losses without an acknowledged packet between them.
+        let mut run: Option<(Timestamp, Timestamp)> = None;
+        let mut persistent = Duration::ZERO;
+        for index in 0..self.sent.len() {
+            let number = self.first_number + index as u64;
+            if number >= largest {
+                break;
+            }
+            let packet = self.sent[index];
+            match packet.state {
+                State::Acknowledged => run = None,
+                State::Lost => {}
+                State::InFlight => {
+                    let expires = packet.time + delay;
+                    if largest < number + threshold && expires > now {
+                        self.loss_time = expires;
+                        break;
+                    }
+                    self.sent[index].state = State::Lost;
+                    let size = self.base.profile.in_flight_size(packet.chunk.len);
+                    self.base.in_flight -= size;
+                    lost += size;
+                    largest_lost = number;
+                    self.again.push_back(packet.chunk);
+                    self.remember_lost(number);
+                    network.record(self.base.flow.index).declared_lost += 1;
+                    let Chunk { offset, len } = packet.chunk;
+                    network.note(self.base.flow.index, || Event::DeclaredLost { offset, len });
+                    if self.base.rtt.first_sample_at().is_some_and(|first| packet.time > first) {
+                        let start = run.map_or(packet.time, |(start, _)| start);
+                        run = Some((start, packet.time));
+                        persistent = persistent.max(packet.time.since(start));
+                    }
+                }
+            }
+        }
+        if lost == Bytes::ZERO {
+            return false;
+        }
+        self.drop_settled();
+        let event = Loss { now, bytes: lost, position: largest_lost, in_flight_before, in_flight: self.base.in_flight };
+        self.base.controller.on_loss(&event, &self.base.rtt);
+        if persistent > self.pto() * PERSISTENT_CONGESTION_THRESHOLD {
+            self.base.controller.on_timeout(&Timeout { now, in_flight_before }, &self.base.rtt);
+        }
+        true
+    }
+
+    fn remember_lost(&mut self, number: u64) {
+        if self.remembered_lost.len() == LOST_REMEMBERED {
+            self.remembered_lost.pop_front();
+        }
+        self.remembered_lost.push_back(number);
+    }
+
+    /// A timer fired.
+    pub fn on_timer(&mut self, network: &mut Network) {
+        let now = network.now();
+        if self.loss_time <= now {
+            let in_flight = self.base.in_flight;
+            self.detect_losses(network, in_flight);
+        } else if self.pto_time() <= now {
+            network.note(self.base.flow.index, || Event::TimerFired);
+            self.pto_count += 1;
+            self.probes_due = 2;
+            // The timer runs again from here, even when the probes find nothing to carry.
+            self.last_sent = now;
+        }
+        if self.base.controller.output().next_wakeup <= now {
+            self.base.controller.on_timer(now, &self.base.rtt);
+        }
+        self.base.after_event(network);
+    }
+
+    /// Sends what may be sent.
+    pub fn pump(&mut self, network: &mut Network, source: &Source) {
+        let now = network.now();
+        self.pacing_at = Timestamp::NEVER;
+        while self.probes_due > 0 {
+            self.probes_due -= 1;
+            let Some((chunk, retransmission)) = self.probe(source) else { break };
+            self.send(network, chunk, retransmission);
+        }
+        loop {
+            let Some((chunk, retransmission)) = self.next_chunk(source) else {
+                self.base.app_limited = true;
+                return;
+            };
+            match self.base.permission(now, self.base.profile.in_flight_size(chunk.len)) {
+                Permission::Now => {}
+                Permission::Window => {
+                    self.base.app_limited = false;
+                    return;
+                }
+                Permission::Paced(time) => {
+                    self.pacing_at = time;
+                    return;
+                }
+            }
+            self.send(network, chunk, retransmission);
+        }
+    }
+
+    /// What is sent next: lost data first, then new data.
+    fn next_chunk(&self, source: &Source) -> Option<(Chunk, bool)> {
+        if let Some(chunk) = self.again.front() {
+            return Some((*chunk, true));
+        }
+        let end = source.written().min(self.base.limit);
+        let len = end.saturating_sub(self.next_offset).min(u64::from(self.base.profile.payload)) as u32;
+        (len > 0).then_some((Chunk { offset: self.next_offset, len }, false))
+    }
+
+    /// What a probe carries: new data, or the oldest data in flight.
+    fn probe(&self, source: &Source) -> Option<(Chunk, bool)> {
+        self.next_chunk(source)
+            .or_else(|| self.sent.iter().find(|p| p.state == State::InFlight).map(|p| (p.chunk, true)))
+    }
+
+    fn send(&mut self, network: &mut Network, chunk: Chunk, retransmission: bool) {
+        if retransmission {
+            if self.again.front() == Some(&chunk) {
+                self.again.pop_front();
+            }
+        } else {
+            self.next_offset += u64::from(chunk.len);
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        self.last_sent = network.now();
+        let identity = PacketNumber { number, least_unacknowledged: self.first_number };
+        self.base.send(network, chunk, identity, number, retransmission);
+        let app_limited = self.base.app_limited;
+        self.sent.push_back(SentPacket { time: network.now(), chunk, state: State::InFlight, app_limited });
+    }
+}
+
+/// What an acknowledgement newly acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcome {
+    bytes: Bytes,
+    packets: u64,
+    largest_sent_at: Option<Timestamp>,
+    app_limited: bool,
+}
+
+/// What of `ranges` is not in `known`; both newest first, half-open.
+fn subtract(ranges: &[(u64, u64)], known: &[(u64, u64)], fresh: &mut Vec<(u64, u64)>) {
+    let mut place = 0;
+    for &(start, end) in ranges {
+        let mut end = end;
+        while place < known.len() && known[place].0 >= end {
+            place += 1;
+        }
+        let mut at = place;
+        while at < known.len() && known[at].1 > start {
+            let (known_start, known_end) = known[at];
+            if known_end < end {
+                fresh.push((known_end, end));
+            }
+            end = end.min(known_start);
+            if end <= start {
+                break;
+            }
+            at += 1;
+        }
+        if start < end {
+            fresh.push((start, end));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_core::rng::Substream;
+
+    use super::*;
+
+    #[test]
+    fn only_new_ranges_remain() {
+        let mut fresh = Vec::new();
+        subtract(&[(20, 30), (5, 15)], &[(22, 25), (0, 10)], &mut fresh);
+        assert_eq!(fresh, [(25, 30), (20, 22), (10, 15)]);
+    }
+
+    #[test]
+    fn subtraction_agrees_with_a_bitmap() {
+        let mut rng = Substream::new(2, "ranges", 0);
+        let mut random = || {
+            let mut bitmap = [false; 40];
+            bitmap.iter_mut().for_each(|bit| *bit = rng.next_u64() % 3 > 0);
+            let mut ranges = Vec::new();
+            for i in (0..40).rev() {
+                match ranges.last_mut() {
+                    Some((start, _)) if bitmap[i as usize] && *start == i + 1 => *start = i,
+                    _ if bitmap[i as usize] => ranges.push((i, i + 1)),
+                    _ => {}
+                }
+            }
+            (bitmap, ranges)
+        };
+        for _ in 0..500 {
+            let ((first, a), (second, b)) = (random(), random());
+            let mut fresh = Vec::new();
+            subtract(&a, &b, &mut fresh);
+            for i in 0..40u64 {
+                let found = fresh.iter().filter(|(start, end)| (*start..*end).contains(&i)).count();
+                assert_eq!(found, usize::from(first[i as usize] && !second[i as usize]), "{a:?} {b:?} {fresh:?}");
+            }
+        }
+    }
+}

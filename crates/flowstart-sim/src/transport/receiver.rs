@@ -1,0 +1,204 @@
+//! Receivers: reassembly, when to acknowledge, and what an acknowledgement says.
+
+use std::sync::Arc;
+
+use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::time::{Duration, Timestamp};
+
+use crate::network::Network;
+use crate::packet::{Acknowledgement, Body, Direction};
+use crate::ranges::RangeSet;
+use crate::trace::Event;
+use crate::transport::profile::{Profile, Protocol};
+use crate::transport::sender::FlowId;
+
+/// SACK blocks that a TCP receiver remembers the order of.
+const BLOCKS_REMEMBERED: usize = 4;
+
+/// A data packet as it arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// QUIC packet number.
+    pub number: u64,
+    /// QUIC: the sender's oldest packet in flight.
+    pub least_unacknowledged: u64,
+    /// First byte of the stream.
+    pub offset: u64,
+    /// Payload bytes.
+    pub len: u32,
+    /// The sender's clock when it was sent.
+    pub sent_at: Timestamp,
+    /// ECN field.
+    pub ecn: EcnCodepoint,
+}
+
+/// The receiver of a flow.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    flow: FlowId,
+    profile: Arc<Profile>,
+    /// Received bytes of the stream.
+    bytes: RangeSet,
+    /// End of what was received without gap.
+    contiguous: u64,
+    /// QUIC: received packet numbers.
+    numbers: RangeSet,
+    /// QUIC: below this the sender wants to hear nothing any more.
+    least: u64,
+    largest: u64,
+    largest_at: Timestamp,
+    /// TCP: first bytes of the blocks beyond the gap, the most recent first.
+    recent_blocks: Vec<u64>,
+    /// TCP: the timestamp to echo.
+    echo: Timestamp,
+    /// TCP: the cumulative acknowledgement sent last.
+    last_ack_sent: u64,
+    unacknowledged: u32,
+    packets: u64,
+    ce_count: u32,
+    ack_at: Timestamp,
+}
+
+impl Receiver {
+    /// A receiver that has not received anything.
+    pub fn new(flow: FlowId, profile: Arc<Profile>) -> Self {
+        Self {
+            flow,
+            profile,
+            bytes: RangeSet::default(),
+            contiguous: 0,
+            numbers: RangeSet::default(),
+            least: 0,
+            largest: 0,
+            largest_at: Timestamp::ZERO,
+            recent_blocks: Vec::new(),
+            echo: Timestamp::ZERO,
+            last_ack_sent: 0,
+            unacknowledged: 0,
+            packets: 0,
+            ce_count: 0,
+            ack_at: Timestamp::NEVER,
+        }
+    }
+
+    /// When a delayed acknowledgement is due.
+    pub fn next_timer(&self) -> Timestamp {
+        self.ack_at
+    }
+
+    /// End of what was received without gap.
+    pub fn contiguous(&self) -> u64 {
+        self.contiguous
+    }
+
+    /// A data packet arrived.
+    pub fn on_data(&mut self, network: &mut Network, arrival: &Arrival) {
+        let now = network.now();
+        let Arrival { offset, len, .. } = *arrival;
+        network.note(self.flow.index, || Event::Received { offset, len });
+        let end = offset + u64::from(len);
+        let had_gap = self.bytes.ranges().len() > 1;
+        // RFC 7323, section 4.3: the timestamp of the segment that the last acknowledgement expected.
+        if offset <= self.last_ack_sent && self.last_ack_sent < end {
+            self.echo = arrival.sent_at;
+        }
+        let fresh = self.bytes.insert(offset, end);
+        network.record(self.flow.index).delivered += fresh;
+        self.contiguous = self.bytes.contiguous_end(0).max(self.contiguous);
+        self.packets += 1;
+        self.unacknowledged += 1;
+        let marked = arrival.ecn == EcnCodepoint::Ce;
+        self.ce_count += u32::from(marked);
+        let at_once = match self.profile.protocol {
+            Protocol::Quic => self.note_number(now, arrival),
+            Protocol::Tcp => {
+                let gap = self.bytes.ranges().len() > 1;
+                if offset > self.contiguous || (gap && fresh > 0) {
+                    self.remember_block(offset);
+                }
+                gap || had_gap || fresh == 0
+            }
+        };
+        let quick = self.packets <= u64::from(self.profile.ack.quick);
+        if at_once || marked || quick || self.unacknowledged >= self.profile.ack.every {
+            self.acknowledge(network);
+        } else if self.ack_at == Timestamp::NEVER {
+            self.ack_at = now + self.profile.ack.max_delay;
+        }
+    }
+
+    /// Notes a packet number; whether RFC 9000, section 13.2.1 wants an acknowledgement at once: the packet is out of
+    /// order, or a gap opens before it.
+    fn note_number(&mut self, now: Timestamp, arrival: &Arrival) -> bool {
+        let number = arrival.number;
+        if arrival.least_unacknowledged > self.least {
+            self.least = arrival.least_unacknowledged;
+            self.numbers.forget_below(self.least);
+        }
+        let expected = self.numbers.ranges().last().map_or(self.least, |last| last.1);
+        self.numbers.insert(number, number + 1);
+        self.numbers.keep_newest(self.profile.ack_ranges as usize);
+        if number + 1 > self.largest || self.largest_at == Timestamp::ZERO {
+            self.largest = number;
+            self.largest_at = now;
+        }
+        number != expected
+    }
+
+    /// Puts the block that contains `offset` in front of the other blocks (RFC 2018, section 4).
+    fn remember_block(&mut self, offset: u64) {
+        let Some(block) = self.bytes.containing(offset) else { return };
+        self.recent_blocks.retain(|start| !(block.0..block.1).contains(start));
+        if offset >= self.contiguous {
+            self.recent_blocks.insert(0, offset);
+            self.recent_blocks.truncate(BLOCKS_REMEMBERED);
+        }
+    }
+
+    /// The delayed acknowledgement is due.
+    pub fn on_timer(&mut self, network: &mut Network) {
+        if self.ack_at <= network.now() {
+            self.acknowledge(network);
+        }
+    }
+
+    fn acknowledge(&mut self, network: &mut Network) {
+        let now = network.now();
+        let most = self.profile.ack_ranges as usize;
+        let (position, ranges, delay) = match self.profile.protocol {
+            Protocol::Quic => {
+                let known = self.numbers.ranges();
+                let gaps = known.len() > 1 || known.first().is_some_and(|range| range.0 > self.least);
+                let ranges = gaps.then(|| network.ranges.insert(known.iter().rev().take(most).copied()));
+                (self.largest, ranges, now.since(self.largest_at))
+            }
+            Protocol::Tcp => {
+                let contiguous = self.contiguous;
+                self.recent_blocks.retain(|start| *start >= contiguous);
+                let (bytes, recent) = (&self.bytes, &self.recent_blocks);
+                let blocks = recent.iter().take(most).filter_map(|start| bytes.containing(*start));
+                let ranges = (!recent.is_empty()).then(|| network.ranges.insert(blocks));
+                (contiguous, ranges, Duration::ZERO)
+            }
+        };
+        let count = ranges.map_or(0, |id| network.ranges.get(id).len()) as u32;
+        let listed = match self.profile.protocol {
+            Protocol::Quic => count.saturating_sub(1),
+            Protocol::Tcp => count,
+        };
+        let size = self.profile.ack_size + self.profile.ack_range_size * listed;
+        let body = Body::Acknowledgement(Acknowledgement {
+            position,
+            ranges,
+            delay,
+            echo: self.echo,
+            limit: self.contiguous + self.profile.receive_window.get(),
+            ce_count: self.ce_count,
+        });
+        self.unacknowledged = 0;
+        self.last_ack_sent = self.contiguous;
+        self.ack_at = Timestamp::NEVER;
+        let FlowId { index, generation } = self.flow;
+        network.transmit(index, generation, Direction::Return, size, EcnCodepoint::NotEct, body);
+    }
+}

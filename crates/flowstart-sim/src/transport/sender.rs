@@ -1,0 +1,199 @@
+//! What the TCP and the QUIC sender share: the controller, RTT estimation, pacing and bookkeeping.
+
+use std::sync::Arc;
+
+use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::controller::Controller;
+use flowstart_core::event::{Decision, Sent};
+use flowstart_core::pacer::Pacer;
+use flowstart_core::path::PathKnowledge;
+use flowstart_core::rtt::RttEstimator;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+
+use crate::network::Network;
+use crate::packet::{Body, Direction};
+use crate::record::StartupExit;
+use crate::trace::Event;
+use crate::transport::profile::{Profile, WindowTest};
+
+/// Which flow a sender or receiver belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowId {
+    /// Place of the flow.
+    pub index: u32,
+    /// Which use of the place.
+    pub generation: u32,
+}
+
+/// A piece of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u32,
+}
+
+/// A QUIC packet's number, and the oldest that is in flight with it. TCP has neither.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketNumber {
+    /// Number.
+    pub number: u64,
+    /// Oldest packet in flight.
+    pub least_unacknowledged: u64,
+}
+
+/// Whether a packet may leave now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// At once.
+    Now,
+    /// The window is full.
+    Window,
+    /// Not before this time.
+    Paced(Timestamp),
+}
+
+/// The common part of a sender.
+#[derive(Clone, Debug)]
+pub struct SenderBase {
+    /// The flow.
+    pub flow: FlowId,
+    /// Its policies.
+    pub profile: Arc<Profile>,
+    /// Congestion control.
+    pub controller: Controller,
+    /// RTT estimation.
+    pub rtt: RttEstimator,
+    /// Bytes in flight.
+    pub in_flight: Bytes,
+    /// First byte that flow control forbids.
+    pub limit: u64,
+    /// The sender ran out of data, or flow control stopped it, since it last filled the window.
+    pub app_limited: bool,
+    /// CE marks echoed so far.
+    pub ce_count: u32,
+    /// Bytes that may still be sent to an address that is not validated; `None`: it is.
+    pub unvalidated: Option<u64>,
+    pacer: Pacer,
+}
+
+impl SenderBase {
+    /// A sender that has not launched.
+    pub fn new(flow: FlowId, profile: Arc<Profile>, controller: Controller) -> Self {
+        let quantum = profile.pacing.map_or(Duration::ZERO, |pacing| pacing.quantum);
+        Self {
+            flow,
+            controller,
+            rtt: RttEstimator::new(profile.initial_timeout),
+            in_flight: Bytes::ZERO,
+            limit: profile.receive_window.get(),
+            app_limited: false,
+            ce_count: 0,
+            unvalidated: None,
+            pacer: Pacer::new(quantum),
+            profile,
+        }
+    }
+
+    /// The handshake is over: launches.
+    pub fn launch(&mut self, network: &mut Network, knowledge: &PathKnowledge) {
+        let now = network.now();
+        if let Some(sample) = knowledge.handshake_rtt {
+            self.rtt.update(now, sample, Duration::ZERO);
+        }
+        network.record(self.flow.index).handshake_rtt = knowledge.handshake_rtt;
+        self.controller.launch(now, knowledge, &self.rtt);
+        self.pacer.allow_burst(self.controller.output().burst);
+        self.after_event(network);
+    }
+
+    /// Whether a packet that adds `size` to the bytes in flight may leave.
+    #[inline]
+    pub fn permission(&self, now: Timestamp, size: Bytes) -> Permission {
+        let cwnd = self.controller.cwnd();
+        let fits = match self.profile.window_test {
+            WindowTest::Fits => self.in_flight + size <= cwnd,
+            WindowTest::Open => self.in_flight < cwnd,
+        };
+        if !fits || self.unvalidated.is_some_and(|budget| budget < size.get()) {
+            return Permission::Window;
+        }
+        if self.controller.pacing_rate().is_some() {
+            let release = self.pacer.release_time(now);
+            if release > now {
+                return Permission::Paced(release);
+            }
+        }
+        Permission::Now
+    }
+
+    /// Sends a data packet and accounts for it. `position` is its place in the order of transmission.
+    #[inline]
+    pub fn send(
+        &mut self,
+        network: &mut Network,
+        chunk: Chunk,
+        number: PacketNumber,
+        position: u64,
+        retransmission: bool,
+    ) {
+        let now = network.now();
+        let size = self.profile.in_flight_size(chunk.len);
+        if self.in_flight == Bytes::ZERO && !self.controller.in_recovery() && self.profile.pacing.is_some() {
+            self.pacer.allow_burst(self.controller.output().burst);
+        }
+        self.in_flight += size;
+        if let Some(budget) = &mut self.unvalidated {
+            *budget = budget.saturating_sub(size.get());
+        }
+        if let Some(rate) = self.controller.pacing_rate() {
+            self.pacer.on_sent(now, size, rate);
+        }
+        self.controller.on_sent(&Sent { now, bytes: size, in_flight: self.in_flight, position });
+        let in_startup = self.controller.in_startup();
+        let record = network.record(self.flow.index);
+        record.data_packets += 1;
+        record.first_data_sent.get_or_insert(now);
+        if retransmission {
+            record.retransmitted += u64::from(chunk.len);
+            record.retransmissions += 1;
+        }
+        if in_startup || record.exit.is_none() {
+            record.startup_in_flight = record.startup_in_flight.max(self.in_flight);
+        }
+        let Chunk { offset, len } = chunk;
+        network.note(self.flow.index, || Event::Sent { offset, len, retransmission });
+        let ecn = if self.profile.ecn { EcnCodepoint::Ect0 } else { EcnCodepoint::NotEct };
+        let wire = self.profile.data_wire_size(chunk.len);
+        let PacketNumber { number, least_unacknowledged } = number;
+        let body = Body::Data { number, offset, len, least_unacknowledged, sent_at: now };
+        network.transmit(self.flow.index, self.flow.generation, Direction::Forward, wire, ecn, body);
+    }
+
+    /// Turns the controller's decisions into records, and shows the window to a trace.
+    #[inline]
+    pub fn after_event(&mut self, network: &mut Network) {
+        while let Some((time, decision)) = self.controller.take_decision() {
+            let record = network.record(self.flow.index);
+            match decision {
+                Decision::StartupExited { reason, cwnd, .. } => {
+                    record.exit.get_or_insert(StartupExit { time, reason, cwnd });
+                }
+                Decision::WindowReduced { .. } => record.window_cuts += 1,
+                Decision::Collapsed { .. } => record.timeouts += 1,
+                Decision::Launched { .. } | Decision::HintCapped { .. } | Decision::Recovered { .. } => {}
+            }
+            network.note(self.flow.index, || Event::Decided(decision));
+        }
+        let cwnd = self.controller.cwnd();
+        let record = network.record(self.flow.index);
+        record.max_cwnd = record.max_cwnd.max(cwnd);
+        if network.is_traced() {
+            let (ssthresh, pacing_rate) = (self.controller.ssthresh(), self.controller.pacing_rate());
+            let (in_flight, srtt_nanos) = (self.in_flight, self.rtt.smoothed().as_nanos());
+            network.note(self.flow.index, || Event::Window { cwnd, ssthresh, in_flight, pacing_rate, srtt_nanos });
+        }
+    }
+}

@@ -1,0 +1,603 @@
+//! The model TCP sender: SACK scoreboard, limited transmit, fast retransmit, RTO.
+//!
+//! The scoreboard follows RFC 6675: a segment is lost when three segments above it were SACKed. Two ways of counting the
+//! bytes in flight are offered ([`Pipe`]). With `lost_retransmissions` a retransmission is lost when a segment that was
+//! sent after it is SACKed (RFC 8985 in spirit); otherwise only the retransmission timer notices.
+//!
+//! Differences: segments are never split or merged; the rescue retransmission of RFC 6675 (rule 4) is left out; the
+//! receive window never shrinks.
+
+use std::collections::VecDeque;
+
+use flowstart_core::event::{Ack, Ecn, Loss, Timeout};
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+
+use crate::network::Network;
+use crate::packet::Acknowledgement;
+use crate::trace::Event;
+use crate::traffic::Source;
+use crate::transport::profile::{Pipe, TimerRestart};
+use crate::transport::sender::{Chunk, PacketNumber, Permission, SenderBase};
+
+/// Longest retransmission timeout (RFC 6298, section 2.5).
+const MAX_RTO: Duration = Duration::from_millis(60_000);
+
+/// A segment that was sent and is not cumulatively acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    seq: u64,
+    len: u32,
+    /// When it was sent last.
+    sent_at: Timestamp,
+    sacked: bool,
+    lost: bool,
+    /// Sent again since it was last declared lost.
+    retransmitted: bool,
+    app_limited: bool,
+}
+
+impl Segment {
+    fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+
+    /// What it contributes to pipe (RFC 6675, section 4).
+    fn pipe(&self) -> u64 {
+        let copies = u64::from(!self.sacked && !self.lost) + u64::from(!self.sacked && self.lost && self.retransmitted);
+        copies * u64::from(self.len)
+    }
+}
+
+/// Recovery from a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recovery {
+    /// No loss is known.
+    None,
+    /// Fast recovery until `point` is acknowledged.
+    Fast { point: u64, partial_acks: u32 },
+    /// After a timeout, until `point` is acknowledged.
+    Timeout { point: u64 },
+}
+
+/// The sender.
+#[derive(Clone, Debug)]
+pub struct TcpSender {
+    /// Congestion control and everything else that does not depend on the protocol.
+    pub base: SenderBase,
+    segments: VecDeque<Segment>,
+    una: u64,
+    /// End of what was ever sent.
+    high: u64,
+    high_sacked: u64,
+    /// Below this, every segment that is not SACKed was declared lost.
+    lost_below: u64,
+    /// No segment below this waits for retransmission.
+    retransmit_from: u64,
+    /// Bytes above `una` that are SACKed.
+    sacked_bytes: u64,
+    /// SACK blocks of the last acknowledgement.
+    known: [(u64, u64); 4],
+    duplicates: u32,
+    recovery: Recovery,
+    /// Classic pipe, in segments.
+    classic_pipe: i64,
+    backoff: u32,
+    rto_at: Timestamp,
+    pacing_at: Timestamp,
+}
+
+impl TcpSender {
+    /// A sender that has not launched.
+    pub fn new(base: SenderBase) -> Self {
+        Self {
+            base,
+            segments: VecDeque::new(),
+            una: 0,
+            high: 0,
+            high_sacked: 0,
+            lost_below: 0,
+            retransmit_from: 0,
+            sacked_bytes: 0,
+            known: [(0, 0); 4],
+            duplicates: 0,
+            recovery: Recovery::None,
+            classic_pipe: 0,
+            backoff: 0,
+            rto_at: Timestamp::NEVER,
+            pacing_at: Timestamp::NEVER,
+        }
+    }
+
+    /// When [`TcpSender::on_timer`] wants to be called.
+    pub fn next_timer(&mut self) -> Timestamp {
+        let wakeup = self.base.controller.output().next_wakeup;
+        self.rto_at.min(self.pacing_at).min(wakeup)
+    }
+
+    /// The retransmission timeout (RFC 6298, sections 2.3, 2.4 and 5.5).
+    fn rto(&self) -> Duration {
+        let profile = &self.base.profile;
+        let rtt = &self.base.rtt;
+        let base = if rtt.is_sampled() {
+            (rtt.smoothed() + (rtt.variation() * 4).max(profile.granularity)).max(profile.min_rto)
+        } else {
+            profile.initial_timeout
+        };
+        (base * (1 << self.backoff.min(16))).min(MAX_RTO)
+    }
+
+    fn restart_timer(&mut self, now: Timestamp) {
+        self.rto_at = if self.segments.is_empty() { Timestamp::NEVER } else { now + self.rto() };
+    }
+
+    /// An acknowledgement arrived.
+    pub fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement) {
+        let now = network.now();
+        let in_flight_before = self.base.in_flight;
+        self.base.limit = self.base.limit.max(ack.limit);
+        self.base.unvalidated = None;
+        if ack.position < self.una {
+            if let Some(id) = ack.ranges {
+                network.ranges.release(id);
+            }
+            return;
+        }
+        let advanced = ack.position > self.una;
+        let mut outcome = self.take_cumulative(ack.position);
+        let newly_sacked = self.take_blocks(network, ack, &mut outcome);
+        if advanced {
+            self.take_sample(now, ack);
+        }
+        let was_fast = matches!(self.recovery, Recovery::Fast { .. });
+        if advanced {
+            self.on_progress(network, &mut outcome);
+        }
+        let entered = self.detect_losses(network, advanced, newly_sacked, in_flight_before);
+        self.count_classic(was_fast, advanced);
+        if outcome.bytes > Bytes::ZERO {
+            let contiguous = self.una;
+            network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
+        }
+        // Duplicate acknowledgements do not open the window; PRR counts what they deliver.
+        let in_recovery = self.base.controller.in_recovery();
+        if outcome.bytes > Bytes::ZERO && (advanced || in_recovery) {
+            let event = Ack {
+                now,
+                bytes: outcome.bytes,
+                packets: outcome.packets,
+                position: self.una,
+                rtt: outcome.sample,
+                in_flight_before,
+                in_flight: self.base.in_flight,
+                safe: advanced && !entered && outcome.retransmission,
+                app_limited: outcome.app_limited,
+            };
+            self.base.controller.on_ack(&event, &self.base.rtt);
+        }
+        if ack.ce_count > self.base.ce_count {
+            self.base.ce_count = ack.ce_count;
+            let event = Ecn { now, position: self.una, in_flight: self.base.in_flight };
+            self.base.controller.on_ecn(&event, &self.base.rtt);
+        }
+        self.base.after_event(network);
+    }
+
+    fn is_classic(&self) -> bool {
+        self.base.profile.pipe == Pipe::Classic
+    }
+
+    /// Removes what `position` acknowledges cumulatively.
+    fn take_cumulative(&mut self, position: u64) -> Outcome {
+        let mut outcome = Outcome::default();
+        while let Some(segment) = self.segments.front()
+            && segment.end() <= position
+        {
+            self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(segment.pipe()));
+            if segment.sacked {
+                self.sacked_bytes -= u64::from(segment.len);
+            } else {
+                outcome.deliver(segment);
+            }
+            outcome.app_limited = segment.app_limited;
+            self.segments.pop_front();
+        }
+        self.una = position;
+        outcome
+    }
+
+    /// Marks what the SACK blocks newly report; returns how many segments.
+    fn take_blocks(&mut self, network: &mut Network, ack: &Acknowledgement, outcome: &mut Outcome) -> u64 {
+        let Some(id) = ack.ranges else {
+            self.known = [(0, 0); 4];
+            return 0;
+        };
+        let mut blocks = [(0, 0); 4];
+        for (place, range) in blocks.iter_mut().zip(network.ranges.get(id)) {
+            *place = *range;
+        }
+        network.ranges.release(id);
+        let mut count = 0;
+        let mut newest = None;
+        for (start, end) in blocks {
+            let mut seq = start.max(self.una);
+            while seq < end {
+                // What the last acknowledgement already reported is skipped in one step.
+                if let Some(known) = self.known.iter().find(|known| known.0 <= seq && seq < known.1) {
+                    seq = known.1;
+                    continue;
+                }
+                let Some(index) = self.index_of(seq) else { break };
+                let segment = &mut self.segments[index];
+                if segment.end() > end {
+                    break;
+                }
+                seq = segment.end();
+                if segment.sacked {
+                    continue;
+                }
+                self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(segment.pipe()));
+                outcome.deliver(segment);
+                newest = newest.max(Some(segment.sent_at));
+                segment.sacked = true;
+                segment.lost = false;
+                segment.retransmitted = false;
+                self.sacked_bytes += u64::from(segment.len);
+                self.high_sacked = self.high_sacked.max(segment.end());
+                count += 1;
+            }
+        }
+        self.known = blocks;
+        if let (true, Some(newest)) = (self.base.profile.lost_retransmissions, newest) {
+            self.detect_lost_retransmissions(newest);
+        }
+        count
+    }
+
+    /// A retransmission older than something that has since arrived is lost.
+    fn detect_lost_retransmissions(&mut self, newest: Timestamp) {
+        if self.recovery == Recovery::None {
+            return;
+        }
+        for segment in self.segments.iter_mut().take_while(|segment| segment.seq < self.high_sacked) {
+            if segment.retransmitted && !segment.sacked && segment.sent_at < newest {
+                self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
+                segment.retransmitted = false;
+                segment.lost = true;
+                self.retransmit_from = self.retransmit_from.min(segment.seq);
+            }
+        }
+    }
+
+    /// The index of the segment that starts at `seq`.
+    fn index_of(&self, seq: u64) -> Option<usize> {
+        let first = self.segments.front()?;
+        // Nearly all segments have the same size, so the guess is nearly always right.
+        let guess = (seq.checked_sub(first.seq)? / u64::from(first.len.max(1))) as usize;
+        if self.segments.get(guess).is_some_and(|segment| segment.seq == seq) {
+            return Some(guess);
+        }
+        self.segments.binary_search_by_key(&seq, |segment| segment.seq).ok()
+    }
+
+    fn take_sample(&mut self, now: Timestamp, ack: &Acknowledgement) {
+        let resolution = self.base.profile.sample_resolution.as_nanos();
+        let floor =
+            |time: Timestamp| time.as_nanos().checked_div(resolution).map_or(time.as_nanos(), |n| n * resolution);
+        let nanos = floor(now) - floor(ack.echo).min(floor(now));
+        self.base.rtt.update(now, Duration::from_nanos(nanos.max(1000)), Duration::ZERO);
+        self.backoff = 0;
+    }
+
+    /// The cumulative acknowledgement advanced.
+    fn on_progress(&mut self, network: &mut Network, outcome: &mut Outcome) {
+        let now = network.now();
+        outcome.sample = self.base.rtt.latest();
+        let mut restart = true;
+        match &mut self.recovery {
+            Recovery::None => self.duplicates = 0,
+            Recovery::Fast { point, .. } | Recovery::Timeout { point } if self.una >= *point => {
+                self.recovery = Recovery::None;
+                self.duplicates = 0;
+            }
+            Recovery::Fast { partial_acks, .. } => {
+                *partial_acks += 1;
+                restart = self.base.profile.timer_restart == TimerRestart::EveryAck || *partial_acks == 1;
+            }
+            Recovery::Timeout { .. } => {}
+        }
+        if restart {
+            self.restart_timer(now);
+        }
+        if self.segments.is_empty() {
+            self.rto_at = Timestamp::NEVER;
+        }
+    }
+
+    /// Declares losses and enters recovery; returns whether it did.
+    fn detect_losses(&mut self, network: &mut Network, advanced: bool, newly_sacked: u64, before: Bytes) -> bool {
+        let classic = self.is_classic();
+        if !classic {
+            self.mark_lost(network);
+        }
+        if newly_sacked > 0 && !advanced {
+            self.duplicates += 1;
+        }
+        if self.recovery != Recovery::None {
+            return false;
+        }
+        let head_lost = self.segments.front().is_some_and(|head| head.lost);
+        if self.duplicates < self.base.profile.packet_threshold && !head_lost {
+            return false;
+        }
+        let Some(head) = self.segments.front_mut() else { return false };
+        if !head.lost {
+            self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(head.pipe()));
+            head.lost = true;
+            let (offset, len) = (head.seq, head.len);
+            network.record(self.base.flow.index).declared_lost += 1;
+            network.note(self.base.flow.index, || Event::DeclaredLost { offset, len });
+        }
+        self.recovery = Recovery::Fast { point: self.high, partial_acks: 0 };
+        self.retransmit_from = self.una;
+        if classic {
+            let outstanding = self.segments.len() as i64;
+            self.classic_pipe = outstanding - i64::from(self.base.profile.packet_threshold);
+        }
+        // Everything that is outstanding belongs to this event, whatever of it turns out to be lost.
+        let position = self.high - 1;
+        let in_flight = self.base.in_flight;
+        let event = Loss {
+            now: network.now(),
+            bytes: before - in_flight.min(before),
+            position,
+            in_flight_before: before,
+            in_flight,
+        };
+        self.base.controller.on_loss(&event, &self.base.rtt);
+        true
+    }
+
+    /// RFC 6675, `IsLost`: three SACKed segments above.
+    fn mark_lost(&mut self, network: &mut Network) {
+        if self.sacked_bytes == 0 {
+            return;
+        }
+        let top = self.segments.partition_point(|segment| segment.seq < self.high_sacked);
+        let mut above = 0;
+        let mut edge = None;
+        for index in (0..top).rev() {
+            if self.segments[index].seq < self.lost_below {
+                break;
+            }
+            above += u32::from(self.segments[index].sacked);
+            if above == self.base.profile.packet_threshold {
+                edge = Some(index);
+                break;
+            }
+        }
+        let Some(edge) = edge else { return };
+        let first = self.segments.partition_point(|segment| segment.seq < self.lost_below);
+        for index in first..edge {
+            let segment = &mut self.segments[index];
+            if segment.sacked || segment.lost {
+                continue;
+            }
+            self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(segment.pipe()));
+            segment.lost = true;
+            let (offset, len) = (segment.seq, segment.len);
+            self.retransmit_from = self.retransmit_from.min(offset);
+            network.record(self.base.flow.index).declared_lost += 1;
+            network.note(self.base.flow.index, || Event::DeclaredLost { offset, len });
+        }
+        self.lost_below = self.segments[edge].seq;
+    }
+
+    /// The classic pipe: every acknowledgement in recovery takes one off, a partial one another.
+    fn count_classic(&mut self, was_fast: bool, advanced: bool) {
+        if was_fast {
+            self.classic_pipe -= 1 + i64::from(advanced && self.recovery != Recovery::None);
+        }
+    }
+
+    /// The retransmission timer fired, or a paced packet is due.
+    pub fn on_timer(&mut self, network: &mut Network) {
+        let now = network.now();
+        if self.rto_at <= now {
+            self.on_timeout(network);
+        }
+        if self.base.controller.output().next_wakeup <= now {
+            self.base.controller.on_timer(now, &self.base.rtt);
+        }
+        self.base.after_event(network);
+    }
+
+    fn on_timeout(&mut self, network: &mut Network) {
+        let now = network.now();
+        network.note(self.base.flow.index, || Event::TimerFired);
+        let in_flight_before = self.base.in_flight;
+        self.backoff += 1;
+        self.duplicates = 0;
+        self.recovery = Recovery::Timeout { point: self.high };
+        self.retransmit_from = self.una;
+        self.lost_below = self.una;
+        // Classic stacks forget what was SACKed (RFC 2018, section 8).
+        let forget = self.is_classic();
+        for segment in &mut self.segments {
+            segment.sacked &= !forget;
+            segment.lost = !segment.sacked;
+            segment.retransmitted = false;
+        }
+        if forget {
+            self.sacked_bytes = 0;
+            self.high_sacked = self.una;
+            self.known = [(0, 0); 4];
+        }
+        self.base.in_flight = Bytes::ZERO;
+        self.base.controller.on_timeout(&Timeout { now, in_flight_before }, &self.base.rtt);
+        self.rto_at = now + self.rto();
+    }
+
+    /// Sends what may be sent.
+    pub fn pump(&mut self, network: &mut Network, source: &Source) {
+        self.pacing_at = Timestamp::NEVER;
+        if self.is_classic() && matches!(self.recovery, Recovery::Fast { .. }) {
+            return self.pump_classic(network, source);
+        }
+        let now = network.now();
+        loop {
+            let Some(next) = self.next_segment(source) else {
+                self.base.app_limited = true;
+                return;
+            };
+            let len = match next {
+                Next::Again(index) => self.segments[index].len,
+                Next::New(chunk) => chunk.len,
+            };
+            match self.base.permission(now, self.base.profile.in_flight_size(len)) {
+                Permission::Now => {}
+                Permission::Window => {
+                    self.base.app_limited = false;
+                    return;
+                }
+                Permission::Paced(time) => {
+                    self.pacing_at = time;
+                    return;
+                }
+            }
+            self.send(network, next);
+        }
+    }
+
+    /// ns-2's send loop in recovery: the first retransmission at once, then whatever the counter lets out.
+    fn pump_classic(&mut self, network: &mut Network, source: &Source) {
+        if self.retransmit_from == self.una
+            && let Some(head) = self.segments.front()
+            && head.lost
+            && !head.retransmitted
+        {
+            // The fast retransmission is not counted, and nothing else leaves with it.
+            self.send(network, Next::Again(0));
+            return;
+        }
+        let cwnd = self.base.controller.cwnd().get() / u64::from(self.base.profile.segment);
+        while self.classic_pipe < cwnd as i64 {
+            let next = match self.next_hole() {
+                Some(index) => Next::Again(index),
+                None => match self.new_data(source) {
+                    Some(chunk) => Next::New(chunk),
+                    None => return,
+                },
+            };
+            self.send(network, next);
+            self.classic_pipe += 1;
+        }
+    }
+
+    /// The next hole below something that was SACKed, each only once.
+    fn next_hole(&mut self) -> Option<usize> {
+        let from = self.segments.partition_point(|segment| segment.seq < self.retransmit_from);
+        (from..self.segments.len())
+            .take_while(|&index| self.segments[index].seq < self.high_sacked)
+            .find(|&index| !self.segments[index].sacked && !self.segments[index].retransmitted)
+    }
+
+    /// RFC 6675, `NextSeg`, rules 1 to 3.
+    fn next_segment(&mut self, source: &Source) -> Option<Next> {
+        if self.recovery != Recovery::None {
+            let from = self.segments.partition_point(|segment| segment.seq < self.retransmit_from);
+            let lost = (from..self.segments.len()).find(|&index| {
+                let segment = &self.segments[index];
+                segment.lost && !segment.sacked && !segment.retransmitted
+            });
+            match lost {
+                Some(index) => {
+                    self.retransmit_from = self.segments[index].seq;
+                    return Some(Next::Again(index));
+                }
+                None => self.retransmit_from = self.high,
+            }
+        }
+        if let Some(chunk) = self.new_data(source) {
+            return Some(Next::New(chunk));
+        }
+        if matches!(self.recovery, Recovery::Fast { .. }) {
+            return self
+                .segments
+                .iter()
+                .position(|s| !s.sacked && !s.retransmitted && s.seq < self.high_sacked)
+                .map(Next::Again);
+        }
+        None
+    }
+
+    fn new_data(&self, source: &Source) -> Option<Chunk> {
+        let end = source.written().min(self.base.limit);
+        let len = end.saturating_sub(self.high).min(u64::from(self.base.profile.payload)) as u32;
+        (len > 0).then_some(Chunk { offset: self.high, len })
+    }
+
+    fn send(&mut self, network: &mut Network, next: Next) {
+        let now = network.now();
+        let (chunk, retransmission) = match next {
+            Next::New(chunk) => {
+                self.segments.push_back(Segment {
+                    seq: chunk.offset,
+                    len: chunk.len,
+                    sent_at: now,
+                    sacked: false,
+                    lost: false,
+                    retransmitted: false,
+                    app_limited: self.base.app_limited,
+                });
+                self.high = chunk.offset + u64::from(chunk.len);
+                (chunk, false)
+            }
+            Next::Again(index) => {
+                let segment = &mut self.segments[index];
+                if !segment.lost {
+                    // Retransmitted without evidence: the first copy still counts, as in RFC 6675's pipe.
+                    segment.lost = true;
+                    self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
+                }
+                segment.retransmitted = true;
+                segment.sent_at = now;
+                self.retransmit_from = self.retransmit_from.max(segment.end());
+                (Chunk { offset: segment.seq, len: segment.len }, true)
+            }
+        };
+        let position = self.high - 1;
+        self.base.send(network, chunk, PacketNumber::default(), position, retransmission);
+        if self.rto_at == Timestamp::NEVER {
+            self.rto_at = now + self.rto();
+        }
+    }
+}
+
+/// What is sent next.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// The segment at this index, again.
+    Again(usize),
+    /// New data.
+    New(Chunk),
+}
+
+/// What an acknowledgement newly delivered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcome {
+    bytes: Bytes,
+    packets: u64,
+    app_limited: bool,
+    /// Something delivered had been retransmitted.
+    retransmission: bool,
+    sample: Option<Duration>,
+}
+
+impl Outcome {
+    fn deliver(&mut self, segment: &Segment) {
+        self.bytes += Bytes::new(u64::from(segment.len));
+        self.packets += 1;
+        self.retransmission |= segment.retransmitted;
+    }
+}

@@ -1,0 +1,462 @@
+//! A whole simulation: links, flows, processes that create flows, and the clock.
+
+use std::sync::Arc;
+
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::controller::Controller;
+use flowstart_core::path::PathKnowledge;
+use flowstart_core::startup::StartupConfig;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+
+use crate::engine::Slot;
+use crate::link::LinkConfig;
+use crate::network::{Network, Owner, Route};
+use crate::packet::{Acknowledgement, Body, Direction, Packet};
+use crate::record::FlowRecord;
+use crate::traffic::arrivals::Arrivals;
+use crate::traffic::{Pattern, Source};
+use crate::transport::handshake::{Handshake, Progress};
+use crate::transport::profile::{Profile, Protocol};
+use crate::transport::quic::QuicSender;
+use crate::transport::receiver::{Arrival, Receiver};
+use crate::transport::sender::{FlowId, SenderBase};
+use crate::transport::tcp::TcpSender;
+
+/// What a flow is made of.
+#[derive(Clone, Debug)]
+pub struct FlowConfig {
+    /// Transport.
+    pub profile: Arc<Profile>,
+    /// Startup scheme.
+    pub startup: StartupConfig,
+    /// Congestion avoidance.
+    pub avoidance: AvoidanceConfig,
+    /// Application.
+    pub pattern: Pattern,
+    /// Links that its packets cross.
+    pub route: Route,
+    /// What Sensing knows before the handshake.
+    pub knowledge: PathKnowledge,
+    /// When it starts.
+    pub start: Timestamp,
+}
+
+impl FlowConfig {
+    /// A flow with the startup scheme and congestion avoidance of its profile, starting at the origin.
+    pub fn new(profile: Arc<Profile>, pattern: Pattern, route: Route) -> Self {
+        Self {
+            startup: profile.startup.clone(),
+            avoidance: profile.avoidance.clone(),
+            profile,
+            pattern,
+            route,
+            knowledge: PathKnowledge::default(),
+            start: Timestamp::ZERO,
+        }
+    }
+}
+
+/// What sends the data.
+#[derive(Clone, Debug)]
+enum Sender {
+    Tcp(Box<TcpSender>),
+    Quic(Box<QuicSender>),
+    /// Packets at a fixed interval, without congestion control.
+    Constant {
+        interval: Duration,
+        payload: u32,
+        next: Timestamp,
+        offset: u64,
+    },
+}
+
+/// A flow.
+#[derive(Clone, Debug)]
+struct Flow {
+    id: FlowId,
+    profile: Arc<Profile>,
+    handshake: Handshake,
+    sender: Sender,
+    receiver: Receiver,
+    source: Source,
+    knowledge: PathKnowledge,
+    start: Timestamp,
+    started: bool,
+    sender_slot: Slot,
+    receiver_slot: Slot,
+    application_slot: Slot,
+    /// The flow may be replaced by a new one when it is complete.
+    recyclable: bool,
+}
+
+/// A process that creates flows from a template.
+#[derive(Clone, Debug)]
+struct ArrivalProcess {
+    arrivals: Arrivals,
+    template: FlowConfig,
+    next_size: Bytes,
+    slot: Slot,
+}
+
+/// Why a run did not finish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The limit of simulated time passed.
+    TimeLimit,
+    /// Nothing is left to happen.
+    Idle,
+}
+
+/// A simulation.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// Links, packets and the clock.
+    pub network: Network,
+    flows: Vec<Flow>,
+    processes: Vec<ArrivalProcess>,
+    /// Places of complete flows that arrivals may use again.
+    free: Vec<u32>,
+    seed: u64,
+    /// Records of flows whose places were used again.
+    finished: Vec<FlowRecord>,
+}
+
+impl World {
+    /// A world without links and flows; all its random processes derive from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            network: Network::new(seed),
+            flows: Vec::new(),
+            processes: Vec::new(),
+            free: Vec::new(),
+            seed,
+            finished: Vec::new(),
+        }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        self.network.now()
+    }
+
+    /// Adds a link; its number is what routes name.
+    pub fn add_link(&mut self, config: &LinkConfig) -> u32 {
+        self.network.add_link(config)
+    }
+
+    /// Adds a flow; its number names it in records and traces.
+    pub fn add_flow(&mut self, config: FlowConfig) -> u32 {
+        let controller = Controller::new(config.profile.controller(config.startup.clone(), config.avoidance.clone()));
+        self.add_flow_with(config, controller)
+    }
+
+    /// Adds a flow with a controller of the caller, for schemes outside the registry.
+    pub fn add_flow_with(&mut self, config: FlowConfig, controller: Controller) -> u32 {
+        let index = self.flows.len() as u32;
+        let slots = [Owner::Sender(index), Owner::Receiver(index), Owner::Application(index)]
+            .map(|owner| self.network.engine.slot(owner));
+        let flow = self.new_flow(FlowId { index, generation: 0 }, slots, config, controller);
+        self.flows.push(flow);
+        index
+    }
+
+    /// Lets `arrivals` create flows like `template`. Their records are in [`World::finished_flows`] and
+    /// [`World::record`].
+    pub fn add_arrivals(&mut self, mut arrivals: Arrivals, template: FlowConfig) {
+        let slot = self.network.engine.slot(Owner::Arrivals(self.processes.len() as u32));
+        if let Some((time, size)) = arrivals.next(template.start.max(self.now())) {
+            self.network.engine.schedule(slot, time);
+            self.processes.push(ArrivalProcess { arrivals, template, next_size: size, slot });
+        }
+    }
+
+    fn new_flow(&mut self, id: FlowId, slots: [Slot; 3], config: FlowConfig, controller: Controller) -> Flow {
+        let FlowConfig { profile, pattern, route, knowledge, start, .. } = config;
+        self.network.set_route(id.index, route);
+        let stream = (u64::from(id.generation) << 32) | u64::from(id.index);
+        let source = Source::new(pattern, self.seed, stream);
+        let base = SenderBase::new(id, profile.clone(), controller);
+        let sender = match (source.constant(), profile.protocol) {
+            (Some((interval, packet)), _) => Sender::Constant {
+                interval,
+                payload: packet.saturating_sub(profile.overhead).max(1),
+                next: Timestamp::NEVER,
+                offset: 0,
+            },
+            (None, Protocol::Tcp) => Sender::Tcp(Box::new(TcpSender::new(base))),
+            (None, Protocol::Quic) => Sender::Quic(Box::new(QuicSender::new(base))),
+        };
+        let [sender_slot, receiver_slot, application_slot] = slots;
+        self.network.engine.schedule(application_slot, start);
+        Flow {
+            id,
+            handshake: Handshake::new(id, profile.clone()),
+            receiver: Receiver::new(id, profile.clone()),
+            profile,
+            sender,
+            source,
+            knowledge,
+            start,
+            started: false,
+            sender_slot,
+            receiver_slot,
+            application_slot,
+            recyclable: false,
+        }
+    }
+
+    /// What a flow did so far.
+    pub fn record(&self, flow: u32) -> &FlowRecord {
+        &self.network.records[flow as usize]
+    }
+
+    /// Records of flows that were created by arrivals and whose places were used again.
+    pub fn finished_flows(&self) -> &[FlowRecord] {
+        &self.finished
+    }
+
+    /// Number of places for flows: flows that were added, and flows of arrivals that run at the same time.
+    pub fn flow_count(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Bytes in flight, congestion window and smoothed RTT of a flow now.
+    pub fn window(&self, flow: u32) -> Option<(Bytes, Bytes, Duration)> {
+        let base = self.base(flow)?;
+        Some((base.in_flight, base.controller.cwnd(), base.rtt.smoothed()))
+    }
+
+    fn base(&self, flow: u32) -> Option<&SenderBase> {
+        match &self.flows.get(flow as usize)?.sender {
+            Sender::Tcp(sender) => Some(&sender.base),
+            Sender::Quic(sender) => Some(&sender.base),
+            Sender::Constant { .. } => None,
+        }
+    }
+
+    /// Runs everything that happens until `time`; the clock then stands at `time`.
+    pub fn run_until(&mut self, time: Timestamp) {
+        while let Some(owner) = self.network.engine.next(time) {
+            self.dispatch(owner);
+        }
+        self.network.engine.advance(time);
+    }
+
+    /// Runs until `flow` is complete or `limit` has passed.
+    pub fn run_flow(&mut self, flow: u32, limit: Timestamp) -> Result<(), Stopped> {
+        self.run_while(limit, |world| world.record(flow).completed.is_none())
+    }
+
+    /// Runs while `condition` holds, looking after every event; an error when `limit` passes first.
+    pub fn run_while(&mut self, limit: Timestamp, condition: impl Fn(&Self) -> bool) -> Result<(), Stopped> {
+        while condition(self) {
+            let Some(owner) = self.network.engine.next(limit) else {
+                let idle = self.network.engine.pending() == 0;
+                return Err(if idle { Stopped::Idle } else { Stopped::TimeLimit });
+            };
+            self.dispatch(owner);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn dispatch(&mut self, owner: Owner) {
+        match owner {
+            Owner::Service(link) => self.network.service_finished(link),
+            Owner::Arrival(link) => {
+                if let Some(packet) = self.network.arrived(link) {
+                    self.deliver(&packet);
+                }
+            }
+            Owner::Sender(index) => self.flows[index as usize].on_sender_timer(&mut self.network),
+            Owner::Receiver(index) => self.flows[index as usize].on_receiver_timer(&mut self.network),
+            Owner::Application(index) => self.flows[index as usize].on_application(&mut self.network),
+            Owner::Arrivals(process) => self.create_flow(process as usize),
+        }
+    }
+
+    /// A packet reached an end host.
+    #[inline]
+    fn deliver(&mut self, packet: &Packet) {
+        let flow = &mut self.flows[packet.flow as usize];
+        if flow.id.generation != packet.generation {
+            if let Body::Acknowledgement(Acknowledgement { ranges: Some(ranges), .. }) = packet.body {
+                self.network.ranges.release(ranges);
+            }
+            return;
+        }
+        flow.on_packet(&mut self.network, packet);
+        if flow.recyclable && self.network.records[packet.flow as usize].completed.is_some() {
+            flow.recyclable = false;
+            self.free.push(packet.flow);
+        }
+    }
+
+    /// An arrival process creates its next flow, in the place of a complete one if there is any.
+    fn create_flow(&mut self, process: usize) {
+        let now = self.now();
+        let ArrivalProcess { arrivals, template, next_size, slot } = &mut self.processes[process];
+        let config = FlowConfig { pattern: Pattern::Transfer(*next_size), start: now, ..template.clone() };
+        if let Some((time, size)) = arrivals.next(now) {
+            *next_size = size;
+            self.network.engine.schedule(*slot, time);
+        }
+        let controller = Controller::new(config.profile.controller(config.startup.clone(), config.avoidance.clone()));
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.finished.push(std::mem::take(&mut self.network.records[index as usize]));
+                let old = &self.flows[index as usize];
+                let slots = [old.sender_slot, old.receiver_slot, old.application_slot];
+                slots.iter().for_each(|slot| self.network.engine.cancel(*slot));
+                let id = FlowId { index, generation: old.id.generation + 1 };
+                self.flows[index as usize] = self.new_flow(id, slots, config, controller);
+                index
+            }
+            None => self.add_flow_with(config, controller),
+        };
+        self.flows[index as usize].recyclable = true;
+    }
+}
+
+impl Flow {
+    fn on_packet(&mut self, network: &mut Network, packet: &Packet) {
+        match packet.body {
+            Body::Handshake { flight, part } => {
+                if let Progress::Launch { rtt, unvalidated } = self.handshake.on_packet(network, flight, part) {
+                    self.launch(network, rtt, unvalidated);
+                }
+                self.schedule_application(network);
+            }
+            Body::Data { number, offset, len, least_unacknowledged, sent_at } => {
+                let had = network.record(self.id.index).delivered;
+                let arrival = Arrival { number, least_unacknowledged, offset, len, sent_at, ecn: packet.ecn };
+                if had == 0 {
+                    self.handshake.on_data();
+                    self.schedule_application(network);
+                }
+                if matches!(self.sender, Sender::Constant { .. }) {
+                    network.record(self.id.index).delivered += u64::from(len);
+                    return;
+                }
+                self.receiver.on_data(network, &arrival);
+                if let Some(total) = self.source.total() {
+                    let now = network.now();
+                    let record = network.record(self.id.index);
+                    if record.delivered >= total && record.completed.is_none() {
+                        record.completed = Some(now);
+                    }
+                }
+                self.schedule_receiver(network);
+            }
+            Body::Acknowledgement(ack) => {
+                match &mut self.sender {
+                    Sender::Tcp(sender) => sender.on_acknowledgement(network, &ack),
+                    Sender::Quic(sender) => sender.on_acknowledgement(network, &ack),
+                    Sender::Constant { .. } => {}
+                }
+                self.pump(network);
+            }
+        }
+    }
+
+    fn launch(&mut self, network: &mut Network, rtt: Option<Duration>, unvalidated: Option<u64>) {
+        self.knowledge.handshake_rtt = rtt;
+        self.knowledge.receive_window = Some(self.profile.receive_window);
+        self.knowledge.bytes_waiting = self.source.total().map(Bytes::new);
+        let now = network.now();
+        match &mut self.sender {
+            Sender::Tcp(sender) => sender.base.launch(network, &self.knowledge),
+            Sender::Quic(sender) => {
+                sender.base.unvalidated = unvalidated;
+                sender.base.launch(network, &self.knowledge);
+            }
+            Sender::Constant { next, .. } => *next = now,
+        }
+        self.source.start(now);
+        self.source.write(now);
+        self.pump(network);
+    }
+
+    fn on_application(&mut self, network: &mut Network) {
+        let now = network.now();
+        if !self.started {
+            if now < self.start {
+                return;
+            }
+            self.started = true;
+            self.handshake.open(network);
+        } else if self.handshake.next_timer() <= now {
+            self.handshake.on_timer(network);
+        }
+        if self.handshake.is_launched() {
+            self.source.write(now);
+            self.pump(network);
+        }
+        self.schedule_application(network);
+    }
+
+    fn schedule_application(&mut self, network: &mut Network) {
+        let mut next = self.handshake.next_timer();
+        if self.handshake.is_launched() {
+            next = next.min(self.source.next_write());
+        }
+        network.engine.schedule(self.application_slot, next);
+    }
+
+    fn on_sender_timer(&mut self, network: &mut Network) {
+        match &mut self.sender {
+            Sender::Tcp(sender) => sender.on_timer(network),
+            Sender::Quic(sender) => sender.on_timer(network),
+            Sender::Constant { .. } => {}
+        }
+        self.pump(network);
+    }
+
+    fn on_receiver_timer(&mut self, network: &mut Network) {
+        self.receiver.on_timer(network);
+        self.schedule_receiver(network);
+    }
+
+    #[inline]
+    fn schedule_receiver(&mut self, network: &mut Network) {
+        let next = self.receiver.next_timer();
+        // A timer that is armed too early finds nothing to do and is armed again; moving it with every packet costs more.
+        if next < network.engine.scheduled(self.receiver_slot) {
+            network.engine.schedule(self.receiver_slot, next);
+        }
+    }
+
+    /// Sends what may be sent, and arms the sender's timer.
+    #[inline]
+    fn pump(&mut self, network: &mut Network) {
+        let next = match &mut self.sender {
+            Sender::Tcp(sender) => {
+                sender.pump(network, &self.source);
+                sender.next_timer()
+            }
+            Sender::Quic(sender) => {
+                sender.pump(network, &self.source);
+                sender.next_timer()
+            }
+            Sender::Constant { interval, payload, next, offset } => {
+                let now = network.now();
+                while *next <= now {
+                    let body =
+                        Body::Data { number: 0, offset: *offset, len: *payload, least_unacknowledged: 0, sent_at: now };
+                    *offset += u64::from(*payload);
+                    *next += *interval;
+                    let size = self.profile.data_wire_size(*payload);
+                    let record = network.record(self.id.index);
+                    record.data_packets += 1;
+                    let FlowId { index, generation } = self.id;
+                    network.transmit(index, generation, Direction::Forward, size, Default::default(), body);
+                }
+                *next
+            }
+        };
+        if next < network.engine.scheduled(self.sender_slot) {
+            network.engine.schedule(self.sender_slot, next);
+        }
+    }
+}
