@@ -1,1 +1,22 @@
+//! The lab: scenarios become plans, plans become runs, runs become statistics and reports.
+//!
+//! | Looking for | Where |
+//! |---|---|
+//! | what users write: links, schemes, competitors, transports | [`spec`] |
+//! | scenario files | [`scenario`] |
+//! | the cells of an experiment | [`plan`] |
+//! | one repetition: warm-up, fork, newcomer, counterfactual | [`run`] |
+//! | the physical limit of a transfer | [`ideal`] |
+//! | a row per flow and repetition, CSV and Parquet | [`flows`] |
+//! | statistics | [`statistics`] |
+//! | `summary.json` and `manifest.json` | [`summary`] |
+//! | the report | [`report`], [`report_input`] |
+//! | an experiment from plan to files | [`experiment`] |
+//! | published figures and reference runs | [`validate`] |
 
+pub mod flows;
+pub mod ideal;
+pub mod plan;
+pub mod run;
+pub mod spec;
+pub mod statistics;

@@ -88,6 +88,19 @@ impl CapacityTrace {
         }
     }
 
+    /// When `amount` has left if it is sent without pause from `start` on.
+    pub fn finish_after(&self, start: Timestamp, amount: Bytes) -> Timestamp {
+        let needed = amount.get().div_ceil(u64::from(OPPORTUNITY)).max(1);
+        let per_period = self.times.len() as u64;
+        let period = Duration::from_millis(u64::from(self.period));
+        let repetition = start.as_nanos() / period.as_nanos();
+        let within = Duration::from_nanos(start.as_nanos() % period.as_nanos());
+        let first = self.times.partition_point(|ms| Duration::from_millis(u64::from(*ms)) < within) as u64;
+        let last = first + needed - 1;
+        let time = Duration::from_millis(u64::from(self.times[(last % per_period) as usize]));
+        Timestamp::ZERO + period * (repetition + last / per_period) + time
+    }
+
     /// The average rate over one period.
     pub fn mean_rate(&self) -> Rate {
         let bytes = Bytes::new(self.times.len() as u64 * u64::from(OPPORTUNITY));
@@ -184,6 +197,14 @@ mod tests {
         let times: Vec<Timestamp> = (0..4).map(|_| cursor.finish(ms(0), 1500)).collect();
         assert_eq!(times, [ms(1), ms(10), ms(11), ms(20)]);
         assert_eq!(cursor.finish(ms(1_000_005), 1500), ms(1_000_010));
+    }
+
+    #[test]
+    fn the_limit_counts_opportunities_across_repetitions() {
+        let trace = CapacityTrace::parse("1\n10\n").unwrap();
+        assert_eq!(trace.finish_after(ms(0), Bytes::new(1500)), ms(1));
+        assert_eq!(trace.finish_after(ms(2), Bytes::new(1501)), ms(11));
+        assert_eq!(trace.finish_after(ms(12), Bytes::new(4500)), ms(30));
     }
 
     #[test]

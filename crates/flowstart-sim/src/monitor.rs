@@ -7,6 +7,10 @@ use flowstart_core::time::{Duration, Timestamp};
 pub struct FlowAtLink {
     /// Wire bytes that left.
     pub bytes: u64,
+    /// Packets that left.
+    pub packets: u64,
+    /// Sum of the times they waited, in nanoseconds.
+    pub waited_nanos: u64,
     /// When its first packet left.
     pub first: Option<Timestamp>,
     /// When its latest packet left.
@@ -88,6 +92,8 @@ impl Monitor {
         }
         flow.last = Some(departure.time);
         flow.bytes += u64::from(departure.size);
+        flow.packets += 1;
+        flow.waited_nanos += departure.delay.as_nanos();
         flow.total_at_last = total;
         if let Some(log) = &mut self.log {
             log.push(departure);

@@ -1,0 +1,414 @@
+//! What every page must hold to, whatever the data.
+
+use super::*;
+
+const LIBRARIES: [&str; 3] = [
+    include_str!("vendor/vega.min.js"),
+    include_str!("vendor/vega-lite.min.js"),
+    include_str!("vendor/vega-embed.min.js"),
+];
+
+/// The page without its libraries, its script and the licence texts, none of which come from data.
+fn own_part(page: &str) -> String {
+    let mut page = page.to_owned();
+    for library in LIBRARIES {
+        let end = library
+            .rfind("//# sourceMappingURL")
+            .unwrap_or(library.len());
+        let code = library[..end].trim_end();
+        assert!(page.contains(code), "a library is missing from the page");
+        page = page.replace(code, "");
+    }
+    page = page.replace(include_str!("templates/page.js").trim_end(), "");
+    match (
+        page.find("<details class=\"licences\">"),
+        page.find("</details>"),
+    ) {
+        (Some(start), Some(end)) => page.replace_range(start..end, ""),
+        _ => panic!("a page with charts shows the libraries' licences"),
+    }
+    page
+}
+
+fn estimate(mean: f64) -> Estimate {
+    Estimate {
+        mean: Some(mean),
+        ci95: Some([mean * 0.9, mean * 1.1]),
+    }
+}
+
+/// Two links x two sizes x three schemes, with and without competitor, a published table, a run.
+fn sample() -> Report {
+    let mut report = Report {
+        title: "Sample".to_owned(),
+        answer: vec![
+            "The second scheme is faster.".to_owned(),
+            "Not always.".to_owned(),
+        ],
+        question: Some("Which?\n\nAnd why?".to_owned()),
+        method: Method {
+            command: "flowstart compare".to_owned(),
+            directory: "out dir".to_owned(),
+            ..Method::default()
+        },
+        ..Report::default()
+    };
+    for (l, link) in ["dsl-fast", "lte"].into_iter().enumerate() {
+        report.links.push(Link {
+            name: link.to_owned(),
+            rate_mbit: Some(50.0),
+            rtt_ms: Some(50.0),
+            buffer: "208 packets (50 ms)".to_owned(),
+            aqms: vec!["drop-tail".to_owned()],
+            competitors: vec!["bulk:cubic".to_owned()],
+            ..Link::default()
+        });
+        for (size, size_bytes) in [("70KB", 70_000), ("2MB", 2_000_000)] {
+            for (k, scheme) in ["slow-start", "jump-start", "blitzstart:estimate=1.5"]
+                .into_iter()
+                .enumerate()
+            {
+                let factor = 1.0 + k as f64 / 2.0;
+                report.cells.push(Cell {
+                    id: format!("c{}", report.cells.len()),
+                    link: link.to_owned(),
+                    aqm: "drop-tail".to_owned(),
+                    size: size.to_owned(),
+                    size_bytes,
+                    scheme: scheme.to_owned(),
+                    competitor: if l == 0 { "bulk:cubic" } else { "none" }.to_owned(),
+                    is_baseline: k == 0,
+                    n: 30,
+                    ideal_fct_ms: Some(400.0),
+                    fct_ms: estimate(1400.0 / factor),
+                    speedup: if k == 0 {
+                        Estimate::default()
+                    } else {
+                        estimate(factor)
+                    },
+                    significant: Some(k > 0),
+                    dropped_delta: if k == 0 {
+                        Estimate::default()
+                    } else {
+                        estimate(10.0)
+                    },
+                    inflation: estimate(0.02 * factor),
+                    share: if l == 0 {
+                        estimate(0.4)
+                    } else {
+                        Estimate::default()
+                    },
+                    samples: Samples {
+                        fct_ms: (0..30).map(|i| 1400.0 / factor + f64::from(i)).collect(),
+                        share: if l == 0 { vec![0.4, 0.5] } else { Vec::new() },
+                        dropped_packets: vec![0.0; 30],
+                    },
+                    ..Cell::default()
+                });
+            }
+        }
+    }
+    report.published = Some(PublishedTable {
+        source: "a table".to_owned(),
+        cells: vec![PublishedCell {
+            estimate: 1.0,
+            link: "dsl-fast".to_owned(),
+            size: "2MB".to_owned(),
+            ours_speedup: estimate(1.8),
+            ours_fct_delta_ms: Some(-640.0),
+            published_speedup: Some(1.9),
+            published_fct_delta_ms: Some(-664.0),
+            ours_loss_delta: estimate(170.0),
+            published_loss_delta: Some(176.0),
+            significant: Some(true),
+            ..PublishedCell::default()
+        }],
+        checks: vec![Check {
+            statement: "It is faster.".to_owned(),
+            pass: Some(false),
+            ..Check::default()
+        }],
+        ..PublishedTable::default()
+    });
+    report.runs.push(ExampleRun {
+        cell: "c1".to_owned(),
+        link: "dsl-fast".to_owned(),
+        size: "2MB".to_owned(),
+        scheme: "jump-start".to_owned(),
+        rtt_ms: 50.0,
+        from_ms: -1000.0,
+        to_ms: 1000.0,
+        flows: vec![RunFlow {
+            name: "new".to_owned(),
+            measured: true,
+            departures: (0..900).map(|i| [f64::from(i), 1500.0]).collect(),
+        }],
+        queue_packets: vec![[0.0, 1.0], [5.0, 9.0]],
+        drops: vec![5.0],
+        ..ExampleRun::default()
+    });
+    report
+}
+
+fn sample_trace() -> TraceReport {
+    TraceReport {
+        scheme: "jump-start".to_owned(),
+        size: "2MB".to_owned(),
+        link: Link {
+            name: "lte".to_owned(),
+            rate_mbit: Some(32.0),
+            ..Link::default()
+        },
+        fct_ms: Some(900.0),
+        sent: (0..100)
+            .map(|i| [f64::from(i), f64::from(i) * 1400.0])
+            .collect(),
+        acked: (0..100)
+            .map(|i| [f64::from(i) + 50.0, f64::from(i) * 1400.0])
+            .collect(),
+        dropped: vec![[3.0, 4200.0]],
+        events: vec![TraceEvent {
+            time_ms: 1.0,
+            kind: TraceEventKind::Launch,
+            detail: "cwnd 100".to_owned(),
+        }],
+        ..TraceReport::default()
+    }
+}
+
+/// Text that would break out of an element, an attribute, a script or an expression.
+const HOSTILE: &str = r#"</script><img src=x onerror="alert(1)">'"\]&"#;
+
+fn specs(page: &str) -> Vec<serde_json::Value> {
+    page.split("<script type=\"application/json\" class=\"spec\">")
+        .skip(1)
+        .map(|rest| {
+            let text = rest.split("</script>").next().unwrap_or_default();
+            serde_json::from_str(text)
+                .unwrap_or_else(|e| panic!("a specification is not JSON: {e}"))
+        })
+        .collect()
+}
+
+#[test]
+fn nothing_undefined_and_nothing_fetched() -> Result<(), RenderError> {
+    let mut report = sample();
+    report.cells[1].fct_ms = Estimate {
+        mean: Some(f64::NAN),
+        ci95: Some([f64::NAN, f64::INFINITY]),
+    };
+    report.cells[1].samples.fct_ms = vec![f64::NAN; 3];
+    report.cells[2].ideal_fct_ms = Some(0.0);
+    report.runs[0].fct_ms = Some(f64::NAN);
+    report.runs[0].cwnd = vec![[f64::NAN, 1.0], [1.0, f64::INFINITY]];
+    let mut trace = sample_trace();
+    trace.share = Some(f64::NAN);
+    trace.sent.push([f64::NAN, f64::NAN]);
+    for page in [render(&report)?, render_trace(&trace)?] {
+        assert!(!page.contains("sourceMappingURL"));
+        let own = own_part(&page);
+        for word in ["NaN", "undefined", "Infinity", ">inf<", ">null<"] {
+            assert!(!own.contains(word), "the page contains {word}");
+        }
+        // Addresses may stand in text (licences, schema names), not where a browser would fetch them.
+        for opening in [
+            "<script src",
+            "<link rel=\"stylesheet\"",
+            "<img",
+            "<iframe",
+            "@import",
+            "url(http",
+        ] {
+            assert!(!own.contains(opening), "the page contains {opening}");
+        }
+        for tag in own.split('<').filter(|tag| {
+            ["script", "link", "img"]
+                .iter()
+                .any(|name| tag.starts_with(name))
+        }) {
+            let attributes = tag.split('>').next().unwrap_or_default();
+            assert!(!attributes.contains("http"), "{attributes}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn user_text_is_escaped() -> Result<(), RenderError> {
+    let mut report = sample();
+    let hostile = HOSTILE.to_owned();
+    report.title = hostile.clone();
+    report.answer = vec![hostile.clone()];
+    report.analysis = Some(hostile.clone());
+    report.links[0].name = hostile.clone();
+    report.links[0].buffer = hostile.clone();
+    report.method.directory = hostile.clone();
+    report.method.files = vec![DataFile {
+        name: hostile.clone(),
+        what: hostile.clone(),
+    }];
+    for cell in &mut report.cells[..6] {
+        cell.link = hostile.clone();
+        cell.scheme.push_str(HOSTILE);
+        cell.id = hostile.clone();
+    }
+    report.runs[0].scheme = hostile.clone();
+    if let Some(published) = &mut report.published {
+        published.source = hostile.clone();
+        published.cells[0].link = hostile.clone();
+        published.checks[0].measured = hostile.clone();
+    }
+    let mut trace = sample_trace();
+    trace.scheme = hostile.clone();
+    trace.exit_reason = Some(hostile.clone());
+    trace.events[0].detail = hostile;
+    for page in [render(&report)?, render_trace(&trace)?] {
+        let own = own_part(&page);
+        assert!(!own.contains("<img") && !own.contains("onerror=\""));
+        assert!(!specs(&page).is_empty());
+    }
+    Ok(())
+}
+
+#[test]
+fn undefined_metrics_are_en_dashes() -> Result<(), RenderError> {
+    let mut report = Report::default();
+    report.cells.push(Cell {
+        id: "c1".to_owned(),
+        scheme: "slow-start".to_owned(),
+        ..Cell::default()
+    });
+    let page = render(&report)?;
+    // FCT, speed-up, extra drops, inflation, share, harm
+    for label in [
+        "FCT",
+        "speed-up",
+        "extra drops",
+        "inflation",
+        "share",
+        "harm (Mbit)",
+    ] {
+        assert!(
+            page.contains(&format!("data-label=\"{label}\" data-sort=\"\">–</td>")),
+            "{label}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn empty_reports_render() -> Result<(), RenderError> {
+    let page = render(&Report::default())?;
+    assert!(page.contains("This report has no cells."));
+    assert!(
+        page.len() < 60_000,
+        "a page without charts does not carry the libraries"
+    );
+    let page = render_trace(&TraceReport::default())?;
+    assert!(page.contains("Nothing was recorded."));
+    let bare = Report {
+        runs: vec![ExampleRun::default()],
+        published: Some(PublishedTable::default()),
+        ..Report::default()
+    };
+    render(&bare)?;
+    Ok(())
+}
+
+#[test]
+fn marks_are_told_by_shape() -> Result<(), RenderError> {
+    let mut report = Report::default();
+    for (speedup, significant, within, glyph) in [
+        (1.5, true, false, "▲"),
+        (0.5, true, false, "▼"),
+        (1.1, true, true, "△"),
+        (0.9, true, true, "▽"),
+        (1.1, false, true, "●"),
+    ] {
+        let cell = Cell {
+            speedup: estimate(speedup),
+            significant: Some(significant),
+            within_one_rtt: Some(within),
+            ..Cell::default()
+        };
+        report.cells = vec![cell];
+        let page = render(&report)?;
+        let table = page.split("<tbody>").nth(1).unwrap_or_default();
+        assert!(table.contains(glyph), "{glyph}");
+    }
+    Ok(())
+}
+
+#[test]
+fn replay_commands_can_be_pasted() -> Result<(), RenderError> {
+    let page = render(&sample())?;
+    // The apostrophes that the directory's blank needs, as HTML writes them.
+    assert!(
+        page.contains("flowstart trace --cell c1 --rep 0 --from &#x27;out dir&#x27;"),
+        "no replay command"
+    );
+    Ok(())
+}
+
+#[test]
+fn charts_are_complete_and_small() -> Result<(), RenderError> {
+    let mut report = sample();
+    for cell in &mut report.cells {
+        cell.samples.fct_ms = (0..10_000).map(|i| f64::from(i % 997)).collect();
+    }
+    let page = render(&report)?;
+    let specs = specs(&page);
+    // Scatter, two sets of distributions, Pareto picture, one run.
+    assert_eq!(specs.len(), 5);
+    for spec in &specs {
+        let text = spec.to_string();
+        assert!(spec["description"].is_string() && spec["$schema"].is_string());
+        assert!(
+            !text.contains("\"url\"") && text.len() < 200_000,
+            "{} bytes",
+            text.len()
+        );
+    }
+    assert_eq!(
+        page.matches("class=\"spec\" hidden>chart specification")
+            .count(),
+        specs.len()
+    );
+    assert!(page.matches("aria-label=").count() > specs.len());
+    assert!(page.contains("No other flow, so there is nothing to share."));
+    Ok(())
+}
+
+#[test]
+fn long_traces_are_thinned() -> Result<(), RenderError> {
+    let mut trace = sample_trace();
+    trace.sent = (0..100_000).map(|i| [f64::from(i), f64::from(i)]).collect();
+    let page = render_trace(&trace)?;
+    let table = specs(&page)[0]["vconcat"][0]["data"]["values"].to_string();
+    let rows = table.matches("\\n").count();
+    assert!((20_000..=20_010).contains(&rows), "{rows}");
+    assert!(page.contains("are shown thinned"));
+    Ok(())
+}
+
+#[test]
+fn reports_survive_json() -> Result<(), serde_json::Error> {
+    let mut report = sample();
+    // Values that a decimal text holds exactly.
+    report.cells.iter_mut().for_each(|c| {
+        *c = Cell {
+            id: c.id.clone(),
+            fct_ms: Estimate {
+                mean: Some(100.0),
+                ci95: Some([90.5, 110.5]),
+            },
+            ..Cell::default()
+        }
+    });
+    report.runs.clear();
+    report.published = None;
+    let back: Report = serde_json::from_str(&serde_json::to_string(&report)?)?;
+    assert_eq!(back, report);
+    assert!(serde_json::from_str::<Report>(r#"{"titel": "misspelt"}"#).is_err());
+    Ok(())
+}

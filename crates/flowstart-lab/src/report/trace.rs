@@ -1,0 +1,144 @@
+//! Turns a [`TraceReport`] into what the template shows.
+
+use super::number::{Format, UNDEFINED, finite};
+use super::page::{self, finished, write};
+use super::{RenderError, TraceEventKind, TraceReport, chart, drawing};
+use minijinja::context;
+use serde::Serialize;
+
+/// A number of the header, with the explanation below it.
+#[derive(Serialize)]
+struct KeyNumber {
+    label: &'static str,
+    value: String,
+    meaning: String,
+}
+
+#[derive(Serialize)]
+struct EventRow {
+    number: usize,
+    time: String,
+    kind: &'static str,
+    detail: String,
+}
+
+pub(super) fn render(report: &TraceReport) -> Result<String, RenderError> {
+    let title = if report.title.is_empty() && !report.scheme.is_empty() {
+        format!("{}: {} on {}", report.scheme, report.size, report.link.name)
+    } else {
+        page::or_untitled(&report.title).to_owned()
+    };
+    let mut links = Vec::new();
+    if !report.link.name.is_empty() {
+        links.push(report.link.clone());
+    }
+    let events = chart::numbered_events(report).map(|(number, event)| EventRow {
+        number,
+        time: Format::Plain.show(Some(event.time_ms)),
+        kind: match event.kind {
+            TraceEventKind::Launch => "startup launched",
+            TraceEventKind::Capped => "launch capped",
+            TraceEventKind::Exit => "startup ended",
+            TraceEventKind::Loss => "loss",
+            TraceEventKind::Rto => "retransmission timeout",
+            TraceEventKind::Other => "event",
+        },
+        detail: event.detail.clone(),
+    });
+    write(
+        "trace.html",
+        context! {
+            title => title,
+            answer => report.answer,
+            facts => facts(report),
+            numbers => numbers(report),
+            events => events.collect::<Vec<_>>(),
+            setup => drawing::setup(&links, std::slice::from_ref(&report.scheme)),
+            chart => finished(chart::trace(report).into_iter().collect())?.pop(),
+            method => page::method(&report.method),
+        },
+    )
+}
+
+/// What identifies the run.
+fn facts(report: &TraceReport) -> Vec<(&'static str, String)> {
+    let rep = report.rep.map(|r| r.to_string()).unwrap_or_default();
+    let fields = [
+        ("scheme", &report.scheme),
+        ("congestion avoidance", &report.avoidance),
+        ("transport", &report.transport),
+        ("size", &report.size),
+        ("link", &report.link.name),
+        ("competitor", &report.competitor),
+        ("repetition", &rep),
+    ];
+    fields
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| (name, value.clone()))
+        .collect()
+}
+
+fn numbers(report: &TraceReport) -> Vec<KeyNumber> {
+    let with = |value: Option<f64>, format: Format, unit: &str| match finite(value) {
+        Some(v) => format!("{}{unit}", format.show(Some(v))),
+        None => UNDEFINED.to_owned(),
+    };
+    let count = |value: Option<u64>| value.map(|v| v as f64);
+    let limit = finite(report.fct_ms)
+        .zip(finite(report.ideal_fct_ms).filter(|v| *v > 0.0))
+        .map(|(fct, ideal)| fct / ideal);
+    let mut numbers = vec![
+        KeyNumber {
+            label: "FCT",
+            value: with(report.fct_ms, Format::Plain, "\u{a0}ms"),
+            meaning: "flow completion time: first handshake packet to last payload byte".to_owned(),
+        },
+        KeyNumber {
+            label: "FCT / physical limit",
+            value: Format::Factor.show(limit),
+            meaning: format!(
+                "nothing could finish sooner than {}",
+                with(report.ideal_fct_ms, Format::Plain, "\u{a0}ms")
+            ),
+        },
+        KeyNumber {
+            label: "dropped packets",
+            value: Format::Plain.show(count(report.dropped_packets)),
+            meaning: "dropped by queues and by loss on the link".to_owned(),
+        },
+        KeyNumber {
+            label: "inflation",
+            value: Format::Percent.show(report.inflation),
+            meaning: format!(
+                "retransmitted bytes / payload bytes ({})",
+                with(
+                    count(report.retransmitted_bytes).map(|b| b / 1000.0),
+                    Format::Plain,
+                    "\u{a0}KB sent again"
+                )
+            ),
+        },
+        KeyNumber {
+            label: "longest queueing delay",
+            value: with(report.max_queue_delay_ms, Format::Plain, "\u{a0}ms"),
+            meaning: "that a packet of this flow waited at the bottleneck".to_owned(),
+        },
+        KeyNumber {
+            label: "startup ended",
+            value: with(report.exit_ms, Format::Plain, "\u{a0}ms"),
+            meaning: report.exit_reason.as_ref().map_or_else(
+                || "reason not recorded".to_owned(),
+                |r| format!("because: {r}"),
+            ),
+        },
+    ];
+    if finite(report.share).is_some() {
+        numbers.push(KeyNumber {
+            label: "share",
+            value: Format::Fraction.show(report.share),
+            meaning: "of the bytes leaving the bottleneck while this flow was active".to_owned(),
+        });
+    }
+    numbers
+}

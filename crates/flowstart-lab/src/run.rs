@@ -1,0 +1,324 @@
+//! One repetition: the competitor's warm-up, a fork for every newcomer, and one world into which nobody comes.
+
+use std::sync::Arc;
+
+use flowstart_core::path::{Hint, PathKnowledge};
+use flowstart_core::rng::Substream;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+use flowstart_sim::monitor::Monitor;
+use flowstart_sim::record::FlowRecord;
+use flowstart_sim::topology::{Access, Chain};
+use flowstart_sim::trace::Trace;
+use flowstart_sim::traffic::Pattern;
+use flowstart_sim::traffic::arrivals::Arrivals;
+use flowstart_sim::world::{FlowConfig, Stopped, World};
+
+use crate::ideal::ideal_fct;
+use crate::plan::{Cell, Plan, Setting};
+use crate::spec::competitor::Competitor;
+use crate::spec::link::Link;
+
+/// Epochs of the competitor (from one reduction of its window to the next) that pass before a newcomer may start.
+const WARM_UP_EPOCHS: u64 = 3;
+/// Longest warm-up: a competitor that never loses is established by then.
+const WARM_UP_LIMIT: Duration = Duration::from_millis(180_000);
+/// Warm-up of a competitor that has no epochs.
+const WARM_UP_PLAIN: Duration = Duration::from_millis(5_000);
+/// Simulated time that a transfer may take: this many times its physical limit, and never less than [`LEAST_LIMIT`].
+const LIMIT_FACTOR: u64 = 50;
+/// Simulated time that every transfer may take.
+const LEAST_LIMIT: Duration = Duration::from_millis(300_000);
+
+/// What one measured flow did in one repetition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowOutcome {
+    /// Place in the order of measured flows.
+    pub flow: u32,
+    /// When it started, from the start of the run.
+    pub start: Timestamp,
+    /// Its counts.
+    pub record: FlowRecord,
+    /// Its part of the wire bytes at the bottleneck while it was active.
+    pub share: Option<f64>,
+    /// Longest time a packet of anybody waited at the bottleneck.
+    pub max_queue_delay: Option<Duration>,
+    /// Time that 99 % of the packets did not exceed.
+    pub p99_queue_delay: Option<Duration>,
+    /// Wire bytes at the bottleneck over its capacity while the flow was active.
+    pub utilization: Option<f64>,
+    /// The physical limit.
+    pub ideal_fct: Duration,
+    /// Harm to others, absent without others.
+    pub others: Option<Harm>,
+    /// Why the run did not finish.
+    pub failure: Option<Failure>,
+}
+
+/// Why a run failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The limit of simulated time passed.
+    TimeLimit,
+    /// Nothing was left to happen, and the transfer was not complete.
+    Stalled,
+}
+
+/// The difference to the same world without the newcomer, from its start until its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Harm {
+    /// Payload that the others did not get, in Mbit.
+    pub goodput_lost_mbit: f64,
+    /// Packets that they lost in addition.
+    pub dropped_packets: f64,
+    /// Time that their packets waited longer on average, in milliseconds.
+    pub extra_delay_ms: Option<f64>,
+}
+
+/// A world after the warm-up, ready for newcomers.
+#[derive(Clone, Debug)]
+pub struct Warm {
+    world: World,
+    chain: Chain,
+    others: u32,
+}
+
+/// What the others have got until now.
+#[derive(Clone, Copy, Debug, Default)]
+struct OthersState {
+    delivered: u64,
+    dropped: u64,
+    waited: u64,
+    packets: u64,
+}
+
+fn access(link: &Link) -> Access {
+    Access { rate: link.access_rate, delay: link.access_delay }
+}
+
+/// Builds the world of a setting and lets its competitor establish itself.
+pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
+    let link = &plan.links[setting.link];
+    let seed = plan.run_seed(rep);
+    let mut world = World::new(seed);
+    let hop = link.hop(&plan.aqms[setting.aqm].value);
+    let hops = vec![hop; link.hops as usize];
+    let chain = Chain::new(&mut world, &hops);
+    world.network.monitor = Some(Box::new(Monitor::new(chain.forward_link(0))));
+    let mut rng = Substream::new(seed, "competitor start", 0);
+    let profile = plan.transport.profile.clone();
+    match &plan.competitors[setting.competitor].value {
+        Competitor::None => {}
+        Competitor::Bulk { count, startup, avoidance } => {
+            for _ in 0..*count {
+                let route = chain.connect(&mut world, access(link), access(link));
+                let mut config = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
+                config.startup = startup.clone();
+                config.avoidance = avoidance.clone();
+                config.knowledge = knowledge(plan, link);
+                config.start = Timestamp::ZERO + link.rtt.scale(rng.uniform() * f64::from(*count));
+                world.add_flow(config);
+            }
+            wait_for_epochs(&mut world, plan.phase(rep));
+        }
+        Competitor::Pattern { count, pattern } => {
+            for _ in 0..*count {
+                let route = chain.connect(&mut world, access(link), access(link));
+                let mut config = FlowConfig::new(profile.clone(), pattern.clone(), route);
+                config.start = Timestamp::ZERO + Duration::from_millis(100).scale(rng.uniform());
+                world.add_flow(config);
+            }
+            world.run_until(Timestamp::ZERO + WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform()));
+        }
+        Competitor::Web { load, sizes } => {
+            let route = chain.connect(&mut world, access(link), access(link));
+            let template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
+            world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
+            world.run_until(Timestamp::ZERO + WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform()));
+        }
+    }
+    let others = world.flow_count() as u32;
+    Warm { world, chain, others }
+}
+
+/// Runs until the first flow has had its epochs, and on to the place in the next epoch that `phase` names.
+fn wait_for_epochs(world: &mut World, phase: f64) {
+    let limit = Timestamp::ZERO + WARM_UP_LIMIT;
+    // The first reduction ends startup; each one after it ends an epoch.
+    let mut cuts = [Timestamp::ZERO; 2];
+    for epoch in 0..=WARM_UP_EPOCHS {
+        if world.run_while(limit, |world| world.record(0).window_cuts <= epoch).is_err() {
+            world.run_until(limit);
+            return;
+        }
+        cuts = [cuts[1], world.now()];
+    }
+    let cycle = cuts[1].since(cuts[0]);
+    let now = world.now();
+    world.run_until(now + cycle.scale(phase));
+}
+
+/// What Sensing knows about a link before the handshake.
+fn knowledge(plan: &Plan, link: &Link) -> PathKnowledge {
+    let profile = &plan.transport.profile;
+    let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
+    // An earlier connection over the idle path saw this RTT: propagation and a packet's serialization.
+    let cached = link.rtt + link.access_delay * 4 + link.rate.time_for(packet) * u64::from(link.hops);
+    PathKnowledge {
+        cached_rtt: Some(cached),
+        hint: plan.hint.then_some(Hint { bandwidth: link.rate, technology: link.technology }),
+        ..PathKnowledge::default()
+    }
+}
+
+/// A newcomer's world after its transfer.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// The world.
+    pub world: World,
+    /// The measured flows.
+    pub flows: Vec<u32>,
+    /// When they started.
+    pub start: Timestamp,
+    /// Why it did not finish.
+    pub failure: Option<Failure>,
+    /// Wire bytes that had left the bottleneck at the start.
+    departed_before: u64,
+}
+
+/// Forks the warm world and runs a cell's newcomers in it.
+pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, traced: bool) -> Finished {
+    let link = &plan.links[cell.link];
+    let mut world = warm.world.clone();
+    if traced {
+        world.network.trace = Some(Box::new(Trace::default()));
+    }
+    let start = world.now();
+    let mut departed_before = 0;
+    if let Some(monitor) = &mut world.network.monitor {
+        monitor.restart();
+        departed_before = monitor.total;
+    }
+    let size = plan.sizes[cell.size].value;
+    let flows: Vec<u32> = (0..plan.flows)
+        .map(|_| {
+            let route = warm.chain.connect(&mut world, access(link), access(link));
+            let mut config = FlowConfig::new(Arc::clone(&plan.transport.profile), Pattern::Transfer(size), route);
+            config.startup = plan.schemes[cell.scheme].value.clone();
+            config.avoidance = plan.avoidance.value.clone();
+            config.knowledge = knowledge(plan, link);
+            config.start = start;
+            world.add_flow(config)
+        })
+        .collect();
+    let ideal = ideal_fct(link, &plan.transport.profile, size, start);
+    let limit = start + (ideal * LIMIT_FACTOR * u64::from(plan.flows)).max(LEAST_LIMIT);
+    let mut failure = None;
+    for &flow in &flows {
+        if let Err(stopped) = world.run_flow(flow, limit) {
+            failure = Some(match stopped {
+                Stopped::TimeLimit => Failure::TimeLimit,
+                Stopped::Idle => Failure::Stalled,
+            });
+            break;
+        }
+    }
+    Finished { world, flows, start, failure, departed_before }
+}
+
+/// Runs every cell of a setting for one repetition.
+pub fn repetition(plan: &Plan, setting: Setting, rep: u32) -> Vec<(Cell, Vec<FlowOutcome>)> {
+    let warm = warm_up(plan, setting, rep);
+    let mut results = Vec::new();
+    for cell in plan.cells_of(setting) {
+        let mut finished = newcomers(plan, &warm, &cell, false);
+        let outcomes = outcomes(plan, &cell, &mut finished);
+        let others = (warm.others > 0).then(|| others_state(&mut finished.world, warm.others));
+        results.push((cell, outcomes, finished.world.now(), others));
+    }
+    if warm.others > 0 {
+        compare_with_nobody(&warm, &mut results);
+    }
+    results.into_iter().map(|(cell, outcomes, ..)| (cell, outcomes)).collect()
+}
+
+type CellResult = (Cell, Vec<FlowOutcome>, Timestamp, Option<OthersState>);
+
+/// Runs the warm world on without a newcomer, and fills in what each newcomer cost the others until it had finished.
+fn compare_with_nobody(warm: &Warm, results: &mut [CellResult]) {
+    let mut world = warm.world.clone();
+    let before = others_state(&mut world, warm.others);
+    let mut order: Vec<usize> = (0..results.len()).collect();
+    order.sort_by_key(|&index| results[index].2);
+    for index in order {
+        let (_, outcomes, end, with) = &mut results[index];
+        world.run_until(*end);
+        let without = others_state(&mut world, warm.others);
+        let Some(with) = with else { continue };
+        let harm = Harm {
+            goodput_lost_mbit: (without.delivered as f64 - with.delivered as f64) * 8.0 / 1e6,
+            dropped_packets: with.dropped as f64 - without.dropped as f64,
+            extra_delay_ms: with.mean_wait(&before).zip(without.mean_wait(&before)).map(|(a, b)| a - b),
+        };
+        outcomes.iter_mut().for_each(|outcome| outcome.others = Some(harm));
+    }
+}
+
+impl OthersState {
+    /// Mean time that a packet waited since `before`, in milliseconds.
+    fn mean_wait(&self, before: &Self) -> Option<f64> {
+        let packets = self.packets - before.packets;
+        (packets > 0).then(|| (self.waited - before.waited) as f64 / packets as f64 / 1e6)
+    }
+}
+
+/// Sums up the first `others` flows. Flows that arrivals created later than the warm-up are not among them.
+fn others_state(world: &mut World, others: u32) -> OthersState {
+    let mut state = OthersState::default();
+    for flow in 0..others {
+        let record = world.record(flow);
+        state.delivered += record.delivered;
+        state.dropped += record.dropped;
+        if let Some(monitor) = &mut world.network.monitor {
+            let at_link = monitor.flow(flow);
+            state.waited += at_link.waited_nanos;
+            state.packets += at_link.packets;
+        }
+    }
+    state
+}
+
+/// Reads what a cell's newcomers did.
+pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOutcome> {
+    let link = &plan.links[cell.link];
+    let size = plan.sizes[cell.size].value;
+    let (start, failure, departed_before) = (finished.start, finished.failure, finished.departed_before);
+    let end = finished.world.now();
+    let mut outcomes = Vec::new();
+    for (place, &flow) in finished.flows.iter().enumerate() {
+        let record = finished.world.record(flow).clone();
+        let monitor = finished.world.network.monitor.as_mut();
+        let (mut share, mut max, mut p99, mut utilization) = (None, None, None, None);
+        if let Some(monitor) = monitor {
+            share = monitor.flow(flow).share();
+            max = monitor.delays.max();
+            p99 = monitor.delays.quantile(0.99);
+            let capacity = link.rate.amount_in(end.since(start)).get();
+            utilization =
+                (capacity > 0).then(|| (monitor.total - departed_before) as f64 / capacity as f64);
+        }
+        outcomes.push(FlowOutcome {
+            flow: place as u32,
+            start,
+            share,
+            max_queue_delay: max,
+            p99_queue_delay: p99,
+            utilization,
+            ideal_fct: ideal_fct(link, &plan.transport.profile, size, start),
+            others: None,
+            failure: failure.filter(|_| record.completed.is_none()),
+            record,
+        });
+    }
+    outcomes
+}

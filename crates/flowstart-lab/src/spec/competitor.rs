@@ -1,0 +1,200 @@
+//! Competitors: what else uses the link.
+
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::startup::StartupConfig;
+use flowstart_core::time::Duration;
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::traffic::Pattern;
+use flowstart_sim::traffic::arrivals::Sizes;
+use flowstart_sim::transport::profile::Profile;
+
+use super::{InputError, Parts, Written, avoidance, scheme};
+
+/// What else uses the link.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Competitor {
+    /// Nothing.
+    None,
+    /// Established bulk flows.
+    Bulk {
+        /// Their number.
+        count: u32,
+        /// Their startup scheme.
+        startup: StartupConfig,
+        /// Their congestion avoidance.
+        avoidance: AvoidanceConfig,
+    },
+    /// Traffic without congestion control, or an application that is limited by itself.
+    Pattern {
+        /// Number of flows.
+        count: u32,
+        /// What each does.
+        pattern: Pattern,
+    },
+    /// Short flows that come and go.
+    Web {
+        /// Offered load.
+        load: Rate,
+        /// Their sizes.
+        sizes: Sizes,
+    },
+}
+
+/// What users may write.
+const FORMS: &str = "none, bulk, bulk:AVOIDANCE,count=N,iw=N, cbr:rate=R, onoff:rate=R,on=T,off=T, web:load=R, or the \
+                     name of a congestion avoidance";
+
+impl Competitor {
+    /// Reads a competitor. `profile` is the transport of all flows.
+    pub fn parse(field: &str, text: &str, profile: &Profile) -> Result<Written<Self>, InputError> {
+        let parts = Parts::parse(field, text)?;
+        let value = match parts.name {
+            "none" => Self::None,
+            "bulk" => bulk(field, text, None, &parts.keys, profile)?,
+            name if AvoidanceConfig::NAMES.contains(&name) => bulk(field, text, Some(name), &parts.keys, profile)?,
+            "cbr" => constant(field, text, &parts.keys)?,
+            "onoff" => on_off(field, text, &parts.keys)?,
+            "web" => web(field, text, &parts.keys)?,
+            name => return Err(InputError::new(field, text, format!("`{name}` is not known; use {FORMS}"))),
+        };
+        Ok(Written { text: text.to_owned(), value })
+    }
+}
+
+fn read<T>(field: &str, text: &str, key: &str, value: &str) -> Result<T, InputError>
+where
+    T: std::str::FromStr,
+    T::Err: std::fmt::Display,
+{
+    value.parse().map_err(|error| InputError::new(field, text, format!("{key}: {error}")))
+}
+
+fn count(field: &str, text: &str, value: &str) -> Result<u32, InputError> {
+    let count = read(field, text, "count", value)?;
+    if (1..=10_000).contains(&count) {
+        Ok(count)
+    } else {
+        Err(InputError::new(field, text, format!("count is {count}; allowed is 1 to 10000")))
+    }
+}
+
+fn unknown(field: &str, text: &str, key: &str, allowed: &str) -> InputError {
+    InputError::new(field, text, format!("`{key}` is not known here; allowed are {allowed}"))
+}
+
+fn rate(field: &str, text: &str, key: &str, value: &str) -> Result<Rate, InputError> {
+    let rate: Rate = read(field, text, key, value)?;
+    if rate.bits_per_sec() < 1000 {
+        return Err(InputError::new(field, text, format!("{key}: {rate} is below 1kbit")));
+    }
+    Ok(rate)
+}
+
+fn bulk<'a>(
+    field: &str,
+    text: &str,
+    mut algorithm: Option<&'a str>,
+    keys: &[(&'a str, &'a str)],
+    profile: &Profile,
+) -> Result<Competitor, InputError> {
+    let mut flows = 1;
+    let mut startup = profile.startup.clone();
+    // Keys that are not the competitor's belong to its congestion avoidance.
+    let mut rest = Vec::new();
+    for &(key, value) in keys {
+        match key {
+            "count" => flows = count(field, text, value)?,
+            "iw" => {
+                let spec = format!("{}:iw={value}", startup.name());
+                startup = scheme(field, &spec, &startup)?.value;
+            }
+            "startup" => startup = scheme(field, value, &profile.startup)?.value,
+            name if value.is_empty() && algorithm.is_none() => algorithm = Some(name),
+            _ => rest.push(format!("{key}={value}")),
+        }
+    }
+    let name = algorithm.unwrap_or(profile.avoidance.name());
+    let spec = if rest.is_empty() { name.to_owned() } else { format!("{name}:{}", rest.join(",")) };
+    let avoidance = avoidance(field, &spec, &profile.avoidance)?.value;
+    Ok(Competitor::Bulk { count: flows, startup, avoidance })
+}
+
+fn constant(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, InputError> {
+    let (mut speed, mut flows, mut packet) = (None, 1, 1500);
+    for &(key, value) in keys {
+        match key {
+            "rate" => speed = Some(rate(field, text, key, value)?),
+            "count" => flows = count(field, text, value)?,
+            "packet" => packet = read::<Bytes>(field, text, key, value)?.get().clamp(100, 65_000) as u32,
+            _ => return Err(unknown(field, text, key, "rate, count, packet")),
+        }
+    }
+    let rate = speed.ok_or_else(|| InputError::new(field, text, "rate is missing, as in cbr:rate=5mbit"))?;
+    Ok(Competitor::Pattern { count: flows, pattern: Pattern::ConstantRate { rate, packet } })
+}
+
+fn on_off(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, InputError> {
+    let (mut speed, mut flows) = (None, 1);
+    let (mut mean_on, mut mean_off) = (Duration::from_millis(500), Duration::from_millis(500));
+    for &(key, value) in keys {
+        match key {
+            "rate" => speed = Some(rate(field, text, key, value)?),
+            "count" => flows = count(field, text, value)?,
+            "on" => mean_on = read(field, text, key, value)?,
+            "off" => mean_off = read(field, text, key, value)?,
+            _ => return Err(unknown(field, text, key, "rate, on, off, count")),
+        }
+    }
+    if mean_on == Duration::ZERO || mean_off == Duration::ZERO {
+        return Err(InputError::new(field, text, "on and off must be above 0"));
+    }
+    let rate = speed.ok_or_else(|| InputError::new(field, text, "rate is missing, as in onoff:rate=5mbit"))?;
+    Ok(Competitor::Pattern { count: flows, pattern: Pattern::OnOff { rate, mean_on, mean_off } })
+}
+
+fn web(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, InputError> {
+    let mut load = None;
+    let mut sizes = Sizes { smallest: Bytes::new(4_000), largest: Bytes::new(10_000_000), shape: 1.2 };
+    for &(key, value) in keys {
+        match key {
+            "load" => load = Some(rate(field, text, key, value)?),
+            "smallest" => sizes.smallest = read(field, text, key, value)?,
+            "largest" => sizes.largest = read(field, text, key, value)?,
+            "shape" => sizes.shape = read(field, text, key, value)?,
+            _ => return Err(unknown(field, text, key, "load, smallest, largest, shape")),
+        }
+    }
+    if sizes.smallest == Bytes::ZERO || sizes.smallest >= sizes.largest || !(0.1..=10.0).contains(&sizes.shape) {
+        return Err(InputError::new(field, text, "needs 0 < smallest < largest and a shape of 0.1 to 10"));
+    }
+    let load = load.ok_or_else(|| InputError::new(field, text, "load is missing, as in web:load=5mbit"))?;
+    Ok(Competitor::Web { load, sizes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Competitor, InputError> {
+        let profile = Profile::named("gquic").unwrap();
+        Competitor::parse("--competitor", text, &profile).map(|written| written.value)
+    }
+
+    #[test]
+    fn a_bare_avoidance_is_one_bulk_flow_of_it() {
+        assert_eq!(parse("cubic").unwrap(), parse("bulk:cubic").unwrap());
+        assert_eq!(parse("bulk").unwrap(), parse("cubic").unwrap());
+        assert_ne!(parse("cubic:connections=1").unwrap(), parse("cubic").unwrap());
+        let Competitor::Bulk { count, avoidance, .. } = parse("bulk:reno,count=3,iw=10").unwrap() else {
+            panic!("a bulk competitor")
+        };
+        assert_eq!((count, avoidance.name()), (3, "reno"));
+    }
+
+    #[test]
+    fn wrong_competitors_are_refused() {
+        for text in ["bulky", "bulk:vegas", "cbr", "cbr:rate=0mbit", "web:load=1mbit,shape=99", "bulk:count=0", "onoff:rate=1mbit,on=0s"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

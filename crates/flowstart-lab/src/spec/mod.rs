@@ -1,0 +1,247 @@
+//! What users write: specs, quantities, presets.
+//!
+//! A spec is `name:key=value,key=value`. What was written is kept beside what it means, so that results can show both.
+
+use std::fmt;
+
+use flowstart_core::aqm::QueueConfig;
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::startup::StartupConfig;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub mod competitor;
+pub mod link;
+pub mod transport;
+
+/// Bad input: where it stands, what is wrong and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError {
+    /// The option or the field of a scenario.
+    pub field: String,
+    /// What was written there.
+    pub value: String,
+    /// What is wrong, and what is allowed.
+    pub problem: String,
+}
+
+impl InputError {
+    /// An error in `field`, where `value` was written.
+    pub fn new(field: impl Into<String>, value: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { field: field.into(), value: value.into(), problem: problem.into() }
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { field, value, problem } = self;
+        if value.is_empty() { write!(f, "{field}: {problem}") } else { write!(f, "{field} `{value}`: {problem}") }
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// A value together with what the user wrote.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written<T> {
+    /// As written.
+    pub text: String,
+    /// What it means.
+    pub value: T,
+}
+
+/// A spec taken apart: the name and its keys in the order written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Parts<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) keys: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Parts<'a> {
+    /// Takes `name:key=value,key=value` apart. Without a name, as in a link, `name` is empty.
+    pub(crate) fn parse(field: &str, text: &'a str) -> Result<Self, InputError> {
+        let text = text.trim();
+        let refused = |problem: String| InputError::new(field, text, problem);
+        if text.is_empty() {
+            return Err(refused("nothing is written; expected name:key=value,key=value".into()));
+        }
+        let (name, rest) = match text.split_once(':') {
+            // The colon of a value such as a file name comes after the first `=`.
+            Some((name, rest)) if !name.contains('=') => (name.trim(), rest),
+            _ if text.contains('=') => ("", text),
+            _ => (text, ""),
+        };
+        let mut keys: Vec<(&str, &str)> = Vec::new();
+        for part in rest.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            let (key, value) = (key.trim(), value.trim());
+            if keys.iter().any(|(known, _)| *known == key) {
+                return Err(refused(format!("`{key}` is given twice")));
+            }
+            keys.push((key, value));
+        }
+        Ok(Self { name, keys })
+    }
+}
+
+/// A key's value as TOML: a boolean, a number, or a string.
+fn toml_value(text: &str) -> toml::Value {
+    if let Ok(value) = text.parse::<bool>() {
+        return toml::Value::Boolean(value);
+    }
+    if let Ok(value) = text.parse::<i64>() {
+        return toml::Value::Integer(value);
+    }
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() => toml::Value::Float(value),
+        _ => toml::Value::String(text.to_owned()),
+    }
+}
+
+/// Reads an algorithm's spec into its configuration. `base` are a host's own defaults for one algorithm: they hold when
+/// the spec names that algorithm, and the spec's keys override them.
+fn algorithm<C>(
+    field: &str,
+    text: &str,
+    names: &[&str],
+    name_of: impl Fn(&C) -> &'static str,
+    base: Option<&C>,
+) -> Result<Written<C>, InputError>
+where
+    C: Serialize + DeserializeOwned,
+{
+    let parts = Parts::parse(field, text)?;
+    let refused = |problem: String| InputError::new(field, text, problem);
+    if !names.contains(&parts.name) {
+        return Err(refused(format!("`{}` is not known; use one of {}", parts.name, names.join(", "))));
+    }
+    let mut table = match base {
+        Some(config) if name_of(config) == parts.name => {
+            toml::Table::try_from(config).map_err(|error| refused(error.to_string()))?
+        }
+        _ => toml::Table::new(),
+    };
+    table.insert("kind".into(), toml::Value::String(parts.name.to_owned()));
+    for (key, value) in parts.keys {
+        if value.is_empty() {
+            return Err(refused(format!("`{key}` needs a value, as in {key}=...")));
+        }
+        table.insert(key.to_owned(), toml_value(value));
+    }
+    let value = table.try_into::<C>().map_err(|error| refused(error.message().to_owned()))?;
+    Ok(Written { text: text.to_owned(), value })
+}
+
+/// Whether `value` is a usable number in `range`.
+fn check(field: &str, text: &str, key: &str, value: f64, range: std::ops::RangeInclusive<f64>) -> Result<(), InputError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let problem = format!("{key} is {value}; allowed is {} to {}", range.start(), range.end());
+    Err(InputError::new(field, text, problem))
+}
+
+/// Reads a startup scheme.
+pub fn scheme(field: &str, text: &str, base: &StartupConfig) -> Result<Written<StartupConfig>, InputError> {
+    let written = algorithm(field, text, StartupConfig::NAMES, StartupConfig::name, Some(base))?;
+    let iw = match &written.value {
+        StartupConfig::SlowStart(config) => config.iw,
+        StartupConfig::Hystart(config) => {
+            check(field, text, "samples", f64::from(config.samples), 1.0..=1000.0)?;
+            config.iw
+        }
+        StartupConfig::Blitzstart(config) => {
+            check(field, text, "estimate", config.estimate, 0.001..=1000.0)?;
+            check(field, text, "buffer_factor", config.buffer_factor, 0.01..=100.0)?;
+            check(field, text, "pacing_fraction", config.pacing_fraction, 0.001..=100.0)?;
+            check(field, text, "payload_fraction", config.payload_fraction, 0.01..=1.0)?;
+            let factors = [
+                ("dsl_factor", config.dsl_factor),
+                ("docsis_factor", config.docsis_factor),
+                ("wifi_factor", config.wifi_factor),
+                ("3g_factor", config.third_generation_factor),
+                ("lte_factor", config.lte_factor),
+            ];
+            for (key, factor) in factors {
+                check(field, text, key, factor.unwrap_or(1.0), 0.01..=100.0)?;
+            }
+            if config.min_hint > config.max_hint {
+                let problem = format!("min_hint {} exceeds max_hint {}", config.min_hint, config.max_hint);
+                return Err(InputError::new(field, text, problem));
+            }
+            None
+        }
+    };
+    if let Some(iw) = iw {
+        check(field, text, "iw", f64::from(iw), 1.0..=100_000.0)?;
+    }
+    Ok(written)
+}
+
+/// Reads a congestion avoidance.
+pub fn avoidance(field: &str, text: &str, base: &AvoidanceConfig) -> Result<Written<AvoidanceConfig>, InputError> {
+    let written = algorithm(field, text, AvoidanceConfig::NAMES, AvoidanceConfig::name, Some(base))?;
+    match &written.value {
+        AvoidanceConfig::Reno(config) => check(field, text, "beta", config.beta, 0.1..=0.99)?,
+        AvoidanceConfig::Cubic(config) => {
+            check(field, text, "beta", config.beta, 0.1..=0.99)?;
+            check(field, text, "c", config.c, 0.000_1..=100.0)?;
+            check(field, text, "connections", f64::from(config.connections), 1.0..=100.0)?;
+        }
+    }
+    Ok(written)
+}
+
+/// Reads a queue discipline.
+pub fn aqm(field: &str, text: &str) -> Result<Written<QueueConfig>, InputError> {
+    algorithm(field, text, QueueConfig::NAMES, QueueConfig::name, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_core::avoidance::cubic;
+    use flowstart_core::startup::blitzstart;
+
+    use super::*;
+
+    fn baseline() -> StartupConfig {
+        StartupConfig::defaults().remove(0)
+    }
+
+    #[test]
+    fn specs_become_configurations() {
+        let written = scheme("--scheme", "blitzstart:estimate=1.5,rtt=handshake", &baseline()).unwrap();
+        let expected = blitzstart::Config {
+            estimate: 1.5,
+            rtt: blitzstart::RttSource::Handshake,
+            ..blitzstart::Config::default()
+        };
+        assert_eq!(written.value, StartupConfig::Blitzstart(expected));
+    }
+
+    #[test]
+    fn a_hosts_own_variant_is_the_base_of_its_algorithm() {
+        let two = cubic::Config { connections: 2, ..cubic::Config::default() };
+        let base = AvoidanceConfig::Cubic(two.clone());
+        assert_eq!(avoidance("--avoidance", "cubic", &base).unwrap().value, base);
+        let Ok(Written { value: AvoidanceConfig::Cubic(config), .. }) = avoidance("--avoidance", "cubic:beta=0.5", &base)
+        else {
+            panic!("a valid spec");
+        };
+        assert_eq!((config.connections, config.beta), (2, 0.5));
+        assert_eq!(avoidance("--avoidance", "reno", &base).unwrap().value.name(), "reno");
+    }
+
+    #[test]
+    fn errors_name_the_field_and_what_is_allowed() {
+        let error = |text| scheme("--scheme", text, &baseline()).unwrap_err().to_string();
+        assert!(error("jumpstart").contains("slow-start, hystart, blitzstart"));
+        assert!(error("blitzstart:estimat=1").contains("expected one of `estimate`"), "{}", error("blitzstart:estimat=1"));
+        assert!(error("blitzstart:estimate=0").contains("0.001 to 1000"));
+        assert!(error("blitzstart:estimate=nan").contains("estimate"), "{}", error("blitzstart:estimate=nan"));
+        assert!(error("slow-start:iw=0").contains("1 to 100000"));
+        assert!(error("slow-start:iw=-3").contains("--scheme"));
+        assert!(error("slow-start:iw=3,iw=4").contains("twice"));
+        assert!(error("").contains("nothing"));
+    }
+}

@@ -1,0 +1,123 @@
+//! Transports: `model-quic`, `model-tcp`, with a profile and overrides of its policies.
+
+use std::sync::Arc;
+
+use flowstart_sim::transport::profile::{PROFILES, Profile, Protocol};
+
+use super::{InputError, Parts, toml_value};
+
+/// A transport as the user chose it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transport {
+    /// As written.
+    pub text: String,
+    /// Name of the profile it starts from.
+    pub profile_name: String,
+    /// The profile with its overrides.
+    pub profile: Arc<Profile>,
+}
+
+/// The names users write.
+const NAMES: &str = "model-quic, model-tcp";
+
+impl Transport {
+    /// Reads a transport.
+    pub fn parse(field: &str, text: &str) -> Result<Self, InputError> {
+        let parts = Parts::parse(field, text)?;
+        let refused = |problem: String| InputError::new(field, text, problem);
+        let (protocol, default) = match parts.name {
+            "model-quic" => (Protocol::Quic, "rfc9002"),
+            "model-tcp" => (Protocol::Tcp, "tcp-linux"),
+            "quic" => return Err(refused(format!("the real QUIC stack is not part of this build; use {NAMES}"))),
+            name => return Err(refused(format!("`{name}` is not known; use {NAMES}"))),
+        };
+        let of_protocol = || {
+            let fits = |name: &&str| Profile::named(name).is_some_and(|profile| profile.protocol == protocol);
+            PROFILES.iter().map(|(name, _)| *name).filter(fits).collect::<Vec<_>>().join(", ")
+        };
+        let name = parts.keys.iter().find(|(key, _)| *key == "profile").map_or(default, |(_, value)| value);
+        let profile = Profile::named(name)
+            .filter(|profile| profile.protocol == protocol)
+            .ok_or_else(|| refused(format!("profile `{name}` is not one of {}", of_protocol())))?;
+        let mut table = toml::Table::try_from(&profile).map_err(|error| refused(error.to_string()))?;
+        for (key, value) in parts.keys.iter().filter(|(key, _)| *key != "profile") {
+            // `ack.every=1` reaches into the table `ack`.
+            let mut target = &mut table;
+            let mut key = *key;
+            if let Some((outer, inner)) = key.split_once('.') {
+                target = target
+                    .get_mut(outer)
+                    .and_then(toml::Value::as_table_mut)
+                    .ok_or_else(|| refused(format!("`{outer}` is not a group of policies")))?;
+                key = inner;
+            }
+            if *value == "none" {
+                target.remove(key);
+            } else {
+                target.insert(key.to_owned(), toml_value(value));
+            }
+        }
+        let profile: Profile = table.try_into().map_err(|error| refused(error.message().to_owned()))?;
+        check(&profile).map_err(refused)?;
+        Ok(Self { text: text.to_owned(), profile_name: name.to_owned(), profile: Arc::new(profile) })
+    }
+}
+
+/// Policies that a simulation cannot run with.
+fn check(profile: &Profile) -> Result<(), String> {
+    if !(1..=65_000).contains(&profile.payload) {
+        return Err(format!("payload is {}; allowed is 1 to 65000 bytes", profile.payload));
+    }
+    if !(1..=65_000).contains(&profile.segment) {
+        return Err(format!("segment is {}; allowed is 1 to 65000 bytes", profile.segment));
+    }
+    if profile.ack.every == 0 || profile.packet_threshold == 0 || profile.ack_ranges == 0 {
+        return Err("ack.every, packet_threshold and ack_ranges must be at least 1".into());
+    }
+    if !(1..=60).contains(&profile.answer_packets) {
+        return Err(format!("answer_packets is {}; allowed is 1 to 60", profile.answer_packets));
+    }
+    for (key, window) in
+        [("initial_window", profile.initial_window), ("min_window", profile.min_window), ("timeout_window", profile.timeout_window)]
+    {
+        if !(1..=1_000_000).contains(&window) {
+            return Err(format!("{key} is {window}; allowed is 1 to 1000000 segments"));
+        }
+    }
+    if let Some(pacing) = profile.pacing {
+        for (key, gain) in [("startup_gain", pacing.startup_gain), ("avoidance_gain", pacing.avoidance_gain)] {
+            if !(0.01..=100.0).contains(&gain) {
+                return Err(format!("pacing.{key} is {gain}; allowed is 0.01 to 100"));
+            }
+        }
+    }
+    if profile.receive_window.get() < u64::from(profile.payload) {
+        return Err(format!("receive_window {} is smaller than one packet", profile.receive_window));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_can_be_named_and_overridden() {
+        let transport = Transport::parse("--transport", "model-tcp:profile=ns3,min_rto=200ms,ack.every=1").unwrap();
+        assert_eq!(transport.profile_name, "ns3");
+        assert_eq!(transport.profile.min_rto.as_millis(), 200.0);
+        assert_eq!(transport.profile.ack.every, 1);
+        let paced = Transport::parse("--transport", "model-quic:pacing=none").unwrap();
+        assert_eq!(paced.profile.pacing, None);
+    }
+
+    #[test]
+    fn wrong_names_list_what_exists() {
+        let error = |text| Transport::parse("--transport", text).unwrap_err().to_string();
+        assert!(error("tcp").contains("model-tcp"));
+        assert!(error("model-tcp:profile=gquic").contains("tcp-rfc, tcp-linux, ns2-sack1, ns3"));
+        assert!(error("model-quic:sgment=1").contains("sgment"));
+        assert!(error("model-quic:segment=0").contains("1 to 65000"));
+        assert!(error("quic").contains("not part of this build"));
+    }
+}
