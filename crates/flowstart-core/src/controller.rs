@@ -28,6 +28,9 @@ pub enum Reduction {
     /// Proportional rate reduction (RFC 6937) with the slow-start reduction bound, which rebuilds the window when losses
     /// took it below ssthresh.
     Prr,
+    /// Proportional rate reduction (RFC 6937) whose slow-start reduction bound gives a segment for every packet that is
+    /// acknowledged instead of every acknowledgement (Google's QUIC).
+    PrrPerPacket,
     /// Proportional rate reduction of RFC 9937, which rebuilds the window only by what is delivered unless an
     /// acknowledgement makes progress without further loss.
     PrrSafe,
@@ -256,6 +259,7 @@ impl Controller {
             if self.config.reduction != Reduction::Immediate {
                 let margin = match self.config.reduction {
                     Reduction::PrrSafe if !ack.safe => Bytes::ZERO,
+                    Reduction::PrrPerPacket => self.config.segment * ack.packets,
                     _ => self.config.segment,
                 };
                 let cwnd = recovery.proportional_window(ack, self.window.ssthresh, self.config.segment, margin);

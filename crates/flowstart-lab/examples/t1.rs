@@ -1,7 +1,7 @@
 use flowstart_lab::plan::*; use flowstart_lab::run::*; use flowstart_lab::spec::*; use flowstart_lab::spec::link::Link; use std::path::Path; use rayon::prelude::*;
 fn arg(name:&str, d:&str)->String{ let a:Vec<String>=std::env::args().collect(); a.iter().position(|x|x==name).map(|i|a[i+1].clone()).unwrap_or(d.into()) }
 fn main(){
- let links: Vec<Link> = arg("--links","dsl-slow dsl-fast 3g lte").split(' ').map(|l|Link::parse("l",l,Path::new(".")).unwrap()).collect();
+ let links: Vec<Link> = arg("--links","dsl-slow dsl-fast 3g lte").split(' ').map(|l|{let p=flowstart_lab::spec::link::PRESETS.iter().find(|p|p.name==l).unwrap(); let mut k=Link::parse("l",&format!("{}{}",p.spec,arg("--extra","")),Path::new(".")).unwrap(); k.text=l.into(); k}).collect();
  let transport=transport::Transport::parse("t",&arg("--transport","model-quic:profile=gquic")).unwrap();
  let base=arg("--base","hystart"); let bl=arg("--blitz","");
  let mut schemes=vec![scheme("s",&base,&transport.profile.startup).unwrap()];

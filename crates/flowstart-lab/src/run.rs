@@ -21,6 +21,8 @@ use crate::spec::link::Link;
 
 /// Epochs of the competitor (from one reduction of its window to the next) that pass before a newcomer may start.
 const WARM_UP_EPOCHS: u64 = 3;
+/// Fewest RTTs between two reductions that are an epoch and not one long episode of loss.
+const LEAST_EPOCH_RTTS: u64 = 10;
 /// Longest warm-up: a competitor that never loses is established by then.
 const WARM_UP_LIMIT: Duration = Duration::from_millis(180_000);
 /// Warm-up of a competitor that has no epochs.
@@ -93,7 +95,7 @@ struct OthersState {
 }
 
 fn access(link: &Link) -> Access {
-    Access { rate: link.access_rate, delay: link.access_delay }
+    Access { rate: link.access_rate, delay: link.access_delay, jitter: link.access_jitter }
 }
 
 /// Builds the world of a setting and lets its competitor establish itself.
@@ -144,16 +146,24 @@ pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
 /// Runs until the first flow has had its epochs, and on to the place in the next epoch that `phase` names.
 fn wait_for_epochs(world: &mut World, phase: f64) {
     let limit = Timestamp::ZERO + WARM_UP_LIMIT;
-    // The first reduction ends startup; each one after it ends an epoch.
-    let mut cuts = [Timestamp::ZERO; 2];
-    for epoch in 0..=WARM_UP_EPOCHS {
-        if world.run_while(limit, |world| world.record(0).window_cuts <= epoch).is_err() {
+    let mut last_cut = Timestamp::ZERO;
+    let mut cycle = Duration::ZERO;
+    let mut epochs = 0;
+    // The first cut ends startup, and a few more may follow it at once: an epoch is a time in which the window grew.
+    while epochs <= WARM_UP_EPOCHS {
+        let cuts = world.record(0).window_cuts;
+        if world.run_while(limit, |world| world.record(0).window_cuts == cuts).is_err() {
             world.run_until(limit);
             return;
         }
-        cuts = [cuts[1], world.now()];
+        let rtt = world.window(0).map_or(Duration::ZERO, |(_, _, rtt)| rtt);
+        let since = world.now().since(last_cut);
+        last_cut = world.now();
+        if since > rtt * LEAST_EPOCH_RTTS {
+            cycle = since;
+            epochs += 1;
+        }
     }
-    let cycle = cuts[1].since(cuts[0]);
     let now = world.now();
     world.run_until(now + cycle.scale(phase));
 }

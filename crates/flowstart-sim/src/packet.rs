@@ -40,6 +40,9 @@ pub enum Body {
         flight: u8,
         /// Which packet of the flight.
         part: u8,
+        /// Which repetition of the opening it belongs to, so that the handshake's RTT is never ambiguous: QUIC has packet
+        /// numbers for it, TCP timestamps.
+        attempt: u8,
     },
     /// Payload.
     Data {

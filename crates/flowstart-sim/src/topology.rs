@@ -3,17 +3,20 @@
 use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
 
-use crate::link::LinkConfig;
+use crate::link::{Jitter, LinkConfig};
 use crate::network::Route;
 use crate::world::World;
 
 /// A host's own link to the first or from the last router.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Access {
     /// Rate in both directions.
     pub rate: Rate,
     /// Propagation delay in each direction.
     pub delay: Duration,
+    /// Variable delay of what the host sends: its own scheduling. Without it, drop-tail queues favour whoever sends in
+    /// step with their departures (Floyd, Jacobson, "On traffic phase effects", 1992).
+    pub jitter: Option<Jitter>,
 }
 
 /// Routers in a row. Link `i` leads from router `i` to router `i + 1`, and has a partner that leads back.
@@ -62,11 +65,12 @@ impl Chain {
         to: usize,
     ) -> Route {
         let mut host = |access: Access| {
-            let config = LinkConfig::new(access.rate, access.delay);
-            (world.add_link(&config), world.add_link(&config))
+            let plain = LinkConfig::new(access.rate, access.delay);
+            let out = LinkConfig { jitter: access.jitter, ..plain.clone() };
+            (world.add_link(&out), world.add_link(&plain))
         };
         let (sender_out, sender_in) = host(sender);
-        let (receiver_in, receiver_out) = host(receiver);
+        let (receiver_out, receiver_in) = host(receiver);
         let (low, high) = (from.min(to), from.max(to));
         let up: Vec<u32> = self.forward[low..high].to_vec();
         let down: Vec<u32> = self.back[low..high].iter().rev().copied().collect();

@@ -322,8 +322,9 @@ impl World {
 impl Flow {
     fn on_packet(&mut self, network: &mut Network, packet: &Packet) {
         match packet.body {
-            Body::Handshake { flight, part } => {
-                if let Progress::Launch { rtt, unvalidated } = self.handshake.on_packet(network, flight, part) {
+            Body::Handshake { flight, part, attempt } => {
+                let progress = self.handshake.on_packet(network, flight, part, attempt);
+                if let Progress::Launch { rtt, unvalidated } = progress {
                     self.launch(network, rtt, unvalidated);
                 }
                 self.schedule_application(network);

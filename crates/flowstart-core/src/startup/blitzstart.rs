@@ -41,6 +41,18 @@ pub enum RttSource {
     Cached,
 }
 
+/// Over which RTT the launch window is paced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PacingRtt {
+    /// The host's own pacing rule in congestion avoidance, which uses the smoothed RTT: "just as the regular Google QUIC
+    /// implementation" (paper, section 4). Before the first sample the launch RTT is used.
+    #[default]
+    Smoothed,
+    /// The RTT that gave the window.
+    Launch,
+}
+
 /// Parameters of Blitzstart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -62,7 +74,9 @@ pub struct Config {
     pub lte_factor: Option<f64>,
     /// Which RTT multiplies the bandwidth. Default: the smallest known.
     pub rtt: RttSource,
-    /// Fraction of the RTT over which the launch window is paced, above 0. Paper, section 4: 0.75.
+    /// Over which RTT the launch window is paced. Default: the smoothed RTT, by the host's rule.
+    pub pacing_rtt: PacingRtt,
+    /// Fraction of the launch RTT over which the window is paced when the launch sets the rate. Paper, section 4: 0.75.
     pub pacing_fraction: f64,
     /// Whether the hint counts the packet headers: cwnd is then scaled by `payload_fraction`. Default: no.
     pub header_correction: bool,
@@ -85,6 +99,7 @@ impl Default for Config {
             third_generation_factor: None,
             lte_factor: None,
             rtt: RttSource::Min,
+            pacing_rtt: PacingRtt::Smoothed,
             pacing_fraction: 0.75,
             header_correction: false,
             payload_fraction: 1350.0 / 1392.0,
@@ -154,10 +169,11 @@ impl Startup for Blitzstart {
             window = window.scale(self.config.payload_fraction);
         }
         let cwnd = window.max(self.context.segment * 2);
+        let by_host = self.config.pacing_rtt == PacingRtt::Smoothed && path.handshake_rtt.is_some();
         let pacing_rate = Rate::from_transfer(cwnd, rtt.scale(self.config.pacing_fraction));
         // Continuation: congestion avoidance from the first packet; ssthresh = cwnd so that slow start never runs.
         let continuation = Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Launch };
-        Launch { cwnd, pacing_rate: Some(pacing_rate), continuation: Some(continuation) }
+        Launch { cwnd, pacing_rate: (!by_host).then_some(pacing_rate), continuation: Some(continuation) }
     }
 
     // Only without a hint: the baseline start.
@@ -191,10 +207,19 @@ mod tests {
     #[test]
     fn the_window_is_bandwidth_times_min_rtt_paced_over_three_quarters_of_it() {
         // 50 Mbit/s x 50 ms = 312,500 bytes; over 37.5 ms that is 66.667 Mbit/s.
-        let (launch, _) = launch(Config::default(), &path(Rate::from_mbit(50)));
+        let config = Config { pacing_rtt: PacingRtt::Launch, ..Config::default() };
+        let (launch, _) = launch(config, &path(Rate::from_mbit(50)));
         assert_eq!(launch.cwnd, Bytes::new(312_500));
         assert_eq!(launch.pacing_rate, Some(Rate::from_bits_per_sec(66_666_666)));
         assert_eq!(launch.continuation.map(|c| c.ssthresh), Some(Bytes::new(312_500)));
+    }
+
+    #[test]
+    fn by_default_the_host_paces_unless_it_has_no_sample() {
+        let mut path = path(Rate::from_mbit(50));
+        assert_eq!(launch(Config::default(), &path).0.pacing_rate, None);
+        path.handshake_rtt = None;
+        assert_eq!(launch(Config::default(), &path).0.pacing_rate, Some(Rate::from_bits_per_sec(66_666_666)));
     }
 
     #[test]

@@ -60,7 +60,8 @@ pub const PRESETS: &[Preset] = &[
 
 /// The keys of a link, for error messages.
 const KEYS: &[&str] = &[
-    "rate", "trace", "rtt", "buffer", "up_rate", "up_trace", "up_buffer", "access_rate", "access_delay", "hops", "loss",
+    "rate", "trace", "rtt", "buffer", "up_rate", "up_trace", "up_buffer", "access_rate", "access_delay",
+    "access_jitter", "hops", "loss",
     "jitter", "reorder", "burst", "peak", "policer", "counts", "technology",
 ];
 
@@ -104,6 +105,8 @@ pub struct Link {
     pub access_rate: Rate,
     /// Propagation delay of the hosts' own links.
     pub access_delay: Duration,
+    /// Variable delay of what hosts send.
+    pub access_jitter: Option<Jitter>,
     /// Bottleneck links in a row.
     pub hops: u32,
     /// Random loss.
@@ -136,6 +139,7 @@ pub struct ResolvedLink {
     up_buffer: String,
     access_rate: String,
     access_delay: String,
+    access_jitter: Option<String>,
     hops: u32,
     loss: Option<String>,
     jitter: Option<String>,
@@ -227,6 +231,7 @@ impl Link {
                     format!("gilbert/{mean_good}/{mean_bad}/{probability_bad}")
                 }
             }),
+            access_jitter: self.access_jitter.map(|jitter| format!("{}/{}", jitter.amplitude, jitter.step)),
             jitter: self.jitter.map(|jitter| format!("{}/{}", jitter.amplitude, jitter.step)),
             reorder: self.reordering.map(|model| format!("{}/{}", model.probability, model.delay)),
             burst: self.burst.map(|burst| format!("{burst} at {}", self.peak)),
@@ -362,13 +367,13 @@ impl Reader<'_> {
         }))
     }
 
-    fn jitter(&self) -> Result<Option<Jitter>, InputError> {
-        let Some(text) = self.raw("jitter") else { return Ok(None) };
-        let (amplitude, step) = text.split_once('/').unwrap_or((text, "20ms"));
-        let time = |text: &str| text.parse::<Duration>().map_err(|error| self.refused("jitter", error));
+    fn jitter(&self, key: &str, default_step: &str) -> Result<Option<Jitter>, InputError> {
+        let Some(text) = self.raw(key) else { return Ok(None) };
+        let (amplitude, step) = text.split_once('/').unwrap_or((text, default_step));
+        let time = |text: &str| text.parse::<Duration>().map_err(|error| self.refused(key, error));
         let jitter = Jitter { amplitude: time(amplitude)?, step: time(step)? };
         if jitter.step == Duration::ZERO || jitter.amplitude > Duration::from_millis(10_000) {
-            return Err(self.refused("jitter", "allowed is 0ms to 10s, with a step above 0, as 5ms/20ms"));
+            return Err(self.refused(key, "allowed is 0ms to 10s, with a step above 0, as 5ms/20ms"));
         }
         Ok(Some(jitter))
     }
@@ -422,7 +427,8 @@ impl Reader<'_> {
             access_delay: self.read("access_delay")?.unwrap_or(Duration::ZERO),
             hops,
             loss: self.loss()?,
-            jitter: self.jitter()?,
+            jitter: self.jitter("jitter", "20ms")?,
+            access_jitter: self.jitter("access_jitter", "1ms")?,
             reordering: self.reordering()?,
             burst: self.read("burst")?,
             peak: self.rate("peak")?.unwrap_or(access_rate),

@@ -24,6 +24,8 @@ const COMPLETE: u8 = 2;
 /// Acknowledgement of part of the answer.
 const PARTIAL: u8 = 3;
 
+/// Repetitions of the opening whose times are remembered.
+const ATTEMPTS: usize = 16;
 /// Bytes on the wire of a handshake acknowledgement.
 const PARTIAL_SIZE: u32 = 100;
 /// RFC 9000, section 8.1.
@@ -48,14 +50,15 @@ pub enum Progress {
 pub struct Handshake {
     flow: FlowId,
     profile: Arc<Profile>,
-    opened_at: Timestamp,
+    /// When each repetition of the opening (sender opens) or of the answer left.
+    sent_at: [Timestamp; ATTEMPTS],
     tries: u32,
     /// Parts of the answer that arrived, as bits.
     answered: u64,
     /// Parts of the answer that were sent.
     answer_sent: u8,
-    answer_at: Timestamp,
-    answer_repeated: bool,
+    /// Repetition of the opening that is answered.
+    attempt: u8,
     opened: bool,
     requested: bool,
     launched: bool,
@@ -68,12 +71,11 @@ impl Handshake {
         Self {
             flow,
             profile,
-            opened_at: Timestamp::ZERO,
+            sent_at: [Timestamp::ZERO; ATTEMPTS],
             tries: 0,
             answered: 0,
             answer_sent: 0,
-            answer_at: Timestamp::ZERO,
-            answer_repeated: false,
+            attempt: 0,
             opened: false,
             requested: false,
             launched: false,
@@ -93,7 +95,6 @@ impl Handshake {
 
     /// The opener begins.
     pub fn open(&mut self, network: &mut Network) {
-        self.opened_at = network.now();
         network.record(self.flow.index).started = Some(network.now());
         self.send_opening(network);
     }
@@ -114,13 +115,15 @@ impl Handshake {
     }
 
     /// A packet of the handshake arrived.
-    pub fn on_packet(&mut self, network: &mut Network, flight: u8, part: u8) -> Progress {
+    pub fn on_packet(&mut self, network: &mut Network, flight: u8, part: u8, attempt: u8) -> Progress {
+        self.attempt = attempt;
         match flight {
             OPEN => {
                 self.opened = true;
-                self.answer_repeated |= self.answer_sent > 0;
                 self.answer_sent = 0;
-                self.answer_at = network.now();
+                if self.opener_direction() == Direction::Return {
+                    self.sent_at[usize::from(attempt) % ATTEMPTS] = network.now();
+                }
                 self.send_answer(network, self.answer_budget());
                 self.launch_without_round_trip()
             }
@@ -154,9 +157,7 @@ impl Handshake {
                 if self.profile.completion_size > 0 {
                     self.send(network, Direction::Forward, COMPLETE, 0, self.profile.completion_size);
                 }
-                // Karn's rule: a repeated opening gives no sample.
-                let rtt = (self.tries == 0).then(|| network.now().since(self.opened_at));
-                Progress::Launch { rtt, unvalidated: None }
+                Progress::Launch { rtt: Some(self.round_trip(network)), unvalidated: None }
             }
         }
     }
@@ -169,7 +170,7 @@ impl Handshake {
             Opening::Request if self.launched => Progress::Waiting,
             Opening::Request => {
                 self.launched = true;
-                let rtt = (!self.answer_repeated && self.opened).then(|| network.now().since(self.answer_at));
+                let rtt = self.opened.then(|| self.round_trip(network));
                 Progress::Launch { rtt, unvalidated: None }
             }
         }
@@ -185,6 +186,11 @@ impl Handshake {
         let answer = u64::from(self.profile.answer_size) * u64::from(self.answer_sent);
         let unvalidated = (!self.profile.token).then(|| (AMPLIFICATION_LIMIT * received).saturating_sub(answer));
         Progress::Launch { rtt: None, unvalidated }
+    }
+
+    /// Time since the data sender's part of the attempt that was answered left.
+    fn round_trip(&self, network: &Network) -> Duration {
+        network.now().since(self.sent_at[usize::from(self.attempt) % ATTEMPTS])
     }
 
     fn is_answered(&self) -> bool {
@@ -210,6 +216,10 @@ impl Handshake {
     fn send_opening(&mut self, network: &mut Network) {
         let now = network.now();
         self.retry_at = now + self.timeout();
+        self.attempt = self.tries.min(u32::from(u8::MAX)) as u8;
+        if self.opener_direction() == Direction::Forward {
+            self.sent_at[usize::from(self.attempt) % ATTEMPTS] = now;
+        }
         self.send(network, self.opener_direction(), OPEN, 0, self.profile.opening_size);
         match self.profile.opening {
             Opening::Sender => {
@@ -246,7 +256,7 @@ impl Handshake {
     }
 
     fn send(&self, network: &mut Network, direction: Direction, flight: u8, part: u8, size: u32) {
-        let body = Body::Handshake { flight, part };
+        let body = Body::Handshake { flight, part, attempt: self.attempt };
         network.transmit(self.flow.index, self.flow.generation, direction, size, EcnCodepoint::NotEct, body);
     }
 }

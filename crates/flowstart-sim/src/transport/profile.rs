@@ -257,7 +257,7 @@ impl Profile {
             initial_window: 32,
             max_window: Some(2000),
             increase: Increase::Packets,
-            reduction: Reduction::Prr,
+            reduction: Reduction::PrrPerPacket,
             growth: GrowthRule::ThreeSegmentsFree,
             window_test: WindowTest::Open,
             time_threshold: Some(1.25),
