@@ -1,0 +1,242 @@
+//! A row per measured flow and repetition: `flows.csv` and `flows.parquet`.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field, Schema};
+use flowstart_core::time::{Duration, Timestamp};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Cell, Plan};
+use crate::run::{Failure, FlowOutcome};
+
+/// One measured flow of one repetition. Undefined is absent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Cell.
+    pub cell: String,
+    /// Link as written.
+    pub link: String,
+    /// AQM as written.
+    pub aqm: String,
+    /// Transfer size.
+    pub size_bytes: u64,
+    /// Scheme as written.
+    pub scheme: String,
+    /// Competitor as written.
+    pub competitor: String,
+    /// Repetition, from 0.
+    pub rep: u64,
+    /// Measured flow, from 0.
+    pub flow: u64,
+    /// Seed of the repetition.
+    pub seed: u64,
+    /// When the flow started, in seconds from the start of the run.
+    pub start_s: f64,
+    /// `ok`, `time-limit` or `stalled`.
+    pub status: String,
+    /// First handshake packet sent to last payload byte received.
+    pub fct_ms: Option<f64>,
+    /// Request sent to last payload byte received.
+    pub fct_request_ms: Option<f64>,
+    /// The physical limit.
+    pub ideal_fct_ms: f64,
+    /// RTT that the handshake measured.
+    pub handshake_rtt_ms: Option<f64>,
+    /// Packets lost by queues, policers and wires.
+    pub dropped_packets: u64,
+    /// Packets that the sender declared lost.
+    pub declared_lost_packets: u64,
+    /// Of these, packets that arrived after all.
+    pub spurious_packets: u64,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Payload bytes sent again over payload bytes.
+    pub inflation: f64,
+    /// Payload rate from the first handshake packet to the last byte.
+    pub goodput_mbps: Option<f64>,
+    /// Part of the wire bytes at the bottleneck.
+    pub share: Option<f64>,
+    /// Longest time in the bottleneck's queue, anybody's packet.
+    pub max_queue_delay_ms: Option<f64>,
+    /// 99th percentile of the time in the queue.
+    pub p99_queue_delay_ms: Option<f64>,
+    /// Use of the bottleneck.
+    pub utilization: Option<f64>,
+    /// When startup ended, from the flow's start.
+    pub exit_ms: Option<f64>,
+    /// Why startup ended.
+    pub exit_reason: Option<String>,
+    /// cwnd at startup's end over the bandwidth-delay product.
+    pub exit_cwnd_over_bdp: Option<f64>,
+    /// Most bytes in flight during startup beyond the bandwidth-delay product.
+    pub overshoot_bytes: u64,
+    /// Reductions of the window.
+    pub window_cuts: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// When the first packet of the flow was dropped, from its start.
+    pub first_drop_ms: Option<f64>,
+    /// Payload that others lost because of the newcomers.
+    pub others_goodput_lost_mbit: Option<f64>,
+    /// Packets that others lost because of the newcomers.
+    pub others_dropped_packets: Option<f64>,
+    /// Mean extra time in the queue of others' packets.
+    pub others_extra_delay_ms: Option<f64>,
+}
+
+fn millis(span: Duration) -> f64 {
+    span.as_millis()
+}
+
+impl Row {
+    /// The row of a flow.
+    pub fn new(plan: &Plan, cell: &Cell, rep: u32, outcome: &FlowOutcome) -> Self {
+        let link = &plan.links[cell.link];
+        let size = plan.sizes[cell.size].value.get();
+        let record = &outcome.record;
+        let since_start = |time: Timestamp| millis(time.since(outcome.start));
+        let between = |from: Option<Timestamp>| Some(record.completed?.since(from?));
+        let fct = between(record.started);
+        let bdp = link.bdp().get();
+        let exit = record.exit;
+        Self {
+            cell: plan.id(cell),
+            link: link.text.clone(),
+            aqm: plan.aqms[cell.aqm].text.clone(),
+            size_bytes: size,
+            scheme: plan.schemes[cell.scheme].text.clone(),
+            competitor: plan.competitors[cell.competitor].text.clone(),
+            rep: u64::from(rep),
+            flow: u64::from(outcome.flow),
+            seed: plan.run_seed(rep),
+            start_s: outcome.start.as_secs(),
+            status: match outcome.failure {
+                None => "ok",
+                Some(Failure::TimeLimit) => "time-limit",
+                Some(Failure::Stalled) => "stalled",
+            }
+            .to_owned(),
+            fct_ms: fct.map(millis),
+            fct_request_ms: between(record.request_sent).map(millis),
+            ideal_fct_ms: millis(outcome.ideal_fct),
+            handshake_rtt_ms: record.handshake_rtt.map(millis),
+            dropped_packets: record.dropped,
+            declared_lost_packets: record.declared_lost,
+            spurious_packets: record.spurious,
+            retransmitted_bytes: record.retransmitted,
+            inflation: record.retransmitted as f64 / size as f64,
+            goodput_mbps: fct.map(|fct| size as f64 * 8.0 / 1e6 / fct.as_secs()),
+            share: outcome.share,
+            max_queue_delay_ms: outcome.max_queue_delay.map(millis),
+            p99_queue_delay_ms: outcome.p99_queue_delay.map(millis),
+            utilization: outcome.utilization,
+            exit_ms: exit.map(|exit| since_start(exit.time)),
+            exit_reason: exit.map(|exit| exit.reason.to_string()),
+            exit_cwnd_over_bdp: exit.filter(|_| bdp > 0).map(|exit| exit.cwnd.get() as f64 / bdp as f64),
+            overshoot_bytes: record.startup_in_flight.get().saturating_sub(bdp),
+            window_cuts: record.window_cuts,
+            timeouts: record.timeouts,
+            first_drop_ms: record.first_drop.map(since_start),
+            others_goodput_lost_mbit: outcome.others.map(|harm| harm.goodput_lost_mbit),
+            others_dropped_packets: outcome.others.map(|harm| harm.dropped_packets),
+            others_extra_delay_ms: outcome.others.and_then(|harm| harm.extra_delay_ms),
+        }
+    }
+
+    /// Whether the run failed.
+    pub fn failed(&self) -> bool {
+        self.status != "ok"
+    }
+}
+
+/// Writes rows as CSV.
+pub fn write_csv(rows: &[Row], out: impl Write) -> csv::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    for row in rows {
+        writer.serialize(row)?;
+    }
+    writer.flush()?;
+    Ok(())
+}
+
+/// Writes rows as Parquet.
+pub fn write_parquet(rows: &[Row], file: &Path) -> Result<(), parquet::errors::ParquetError> {
+    let mut table = Table { fields: Vec::new(), columns: Vec::new(), rows };
+    table.text("cell", |row| Some(&row.cell));
+    table.text("link", |row| Some(&row.link));
+    table.text("aqm", |row| Some(&row.aqm));
+    table.count("size_bytes", |row| row.size_bytes);
+    table.text("scheme", |row| Some(&row.scheme));
+    table.text("competitor", |row| Some(&row.competitor));
+    table.count("rep", |row| row.rep);
+    table.count("flow", |row| row.flow);
+    table.count("seed", |row| row.seed);
+    table.number("start_s", |row| Some(row.start_s));
+    table.text("status", |row| Some(&row.status));
+    table.number("fct_ms", |row| row.fct_ms);
+    table.number("fct_request_ms", |row| row.fct_request_ms);
+    table.number("ideal_fct_ms", |row| Some(row.ideal_fct_ms));
+    table.number("handshake_rtt_ms", |row| row.handshake_rtt_ms);
+    table.count("dropped_packets", |row| row.dropped_packets);
+    table.count("declared_lost_packets", |row| row.declared_lost_packets);
+    table.count("spurious_packets", |row| row.spurious_packets);
+    table.count("retransmitted_bytes", |row| row.retransmitted_bytes);
+    table.number("inflation", |row| Some(row.inflation));
+    table.number("goodput_mbps", |row| row.goodput_mbps);
+    table.number("share", |row| row.share);
+    table.number("max_queue_delay_ms", |row| row.max_queue_delay_ms);
+    table.number("p99_queue_delay_ms", |row| row.p99_queue_delay_ms);
+    table.number("utilization", |row| row.utilization);
+    table.number("exit_ms", |row| row.exit_ms);
+    table.text("exit_reason", |row| row.exit_reason.as_ref());
+    table.number("exit_cwnd_over_bdp", |row| row.exit_cwnd_over_bdp);
+    table.count("overshoot_bytes", |row| row.overshoot_bytes);
+    table.count("window_cuts", |row| row.window_cuts);
+    table.count("timeouts", |row| row.timeouts);
+    table.number("first_drop_ms", |row| row.first_drop_ms);
+    table.number("others_goodput_lost_mbit", |row| row.others_goodput_lost_mbit);
+    table.number("others_dropped_packets", |row| row.others_dropped_packets);
+    table.number("others_extra_delay_ms", |row| row.others_extra_delay_ms);
+    let schema = Arc::new(Schema::new(table.fields));
+    let batch = RecordBatch::try_new(schema.clone(), table.columns)?;
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let mut writer = ArrowWriter::try_new(std::fs::File::create(file)?, schema, Some(properties))?;
+    writer.write(&batch)?;
+    writer.close()?;
+    Ok(())
+}
+
+/// Columns under construction.
+struct Table<'a> {
+    fields: Vec<Field>,
+    columns: Vec<ArrayRef>,
+    rows: &'a [Row],
+}
+
+impl Table<'_> {
+    fn column(&mut self, name: &str, kind: DataType, column: ArrayRef) {
+        self.fields.push(Field::new(name, kind, true));
+        self.columns.push(column);
+    }
+
+    fn text(&mut self, name: &str, value: impl Fn(&Row) -> Option<&String>) {
+        let column: StringArray = self.rows.iter().map(value).collect();
+        self.column(name, DataType::Utf8, Arc::new(column));
+    }
+
+    fn count(&mut self, name: &str, value: impl Fn(&Row) -> u64) {
+        let column: UInt64Array = self.rows.iter().map(|row| Some(value(row))).collect();
+        self.column(name, DataType::UInt64, Arc::new(column));
+    }
+
+    fn number(&mut self, name: &str, value: impl Fn(&Row) -> Option<f64>) {
+        let column: Float64Array = self.rows.iter().map(value).collect();
+        self.column(name, DataType::Float64, Arc::new(column));
+    }
+}

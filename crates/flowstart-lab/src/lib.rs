@@ -14,9 +14,16 @@
 //! | an experiment from plan to files | [`experiment`] |
 //! | published figures and reference runs | [`validate`] |
 
+pub mod experiment;
 pub mod flows;
 pub mod ideal;
 pub mod plan;
+pub mod report;
+pub mod report_input;
 pub mod run;
+pub mod scenario;
 pub mod spec;
 pub mod statistics;
+pub mod summary;
+pub mod trace_export;
+pub mod validate;

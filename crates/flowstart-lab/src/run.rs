@@ -27,6 +27,8 @@ const LEAST_EPOCH_RTTS: u64 = 10;
 const WARM_UP_LIMIT: Duration = Duration::from_millis(180_000);
 /// Warm-up of a competitor that has no epochs.
 const WARM_UP_PLAIN: Duration = Duration::from_millis(5_000);
+/// How long before the newcomers a trace begins.
+const TRACE_LEAD: Duration = Duration::from_millis(1_200);
 /// Simulated time that a transfer may take: this many times its physical limit, and never less than [`LEAST_LIMIT`].
 const LIMIT_FACTOR: u64 = 50;
 /// Simulated time that every transfer may take.
@@ -100,6 +102,26 @@ fn access(link: &Link) -> Access {
 
 /// Builds the world of a setting and lets its competitor establish itself.
 pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
+    prepare(plan, setting, rep, false)
+}
+
+/// Runs one repetition of a cell again, with a trace that begins a second before the newcomers.
+pub fn replay(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
+    let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
+    let warm = prepare(plan, setting, rep, true);
+    newcomers(plan, &warm, cell)
+}
+
+/// Runs on to `time`; a trace begins [`TRACE_LEAD`] before it.
+fn approach(world: &mut World, time: Timestamp, traced: bool) {
+    if traced {
+        world.run_until((time - TRACE_LEAD).max(world.now()));
+        world.network.trace = Some(Box::new(Trace::default()));
+    }
+    world.run_until(time);
+}
+
+fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     let link = &plan.links[setting.link];
     let seed = plan.run_seed(rep);
     let mut world = World::new(seed);
@@ -110,7 +132,7 @@ pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
     let mut rng = Substream::new(seed, "competitor start", 0);
     let profile = plan.transport.profile.clone();
     match &plan.competitors[setting.competitor].value {
-        Competitor::None => {}
+        Competitor::None => approach(&mut world, Timestamp::ZERO, traced),
         Competitor::Bulk { count, startup, avoidance } => {
             for _ in 0..*count {
                 let route = chain.connect(&mut world, access(link), access(link));
@@ -121,7 +143,7 @@ pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
                 config.start = Timestamp::ZERO + link.rtt.scale(rng.uniform() * f64::from(*count));
                 world.add_flow(config);
             }
-            wait_for_epochs(&mut world, plan.phase(rep));
+            wait_for_epochs(&mut world, plan.phase(rep), traced);
         }
         Competitor::Pattern { count, pattern } => {
             for _ in 0..*count {
@@ -130,13 +152,15 @@ pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
                 config.start = Timestamp::ZERO + Duration::from_millis(100).scale(rng.uniform());
                 world.add_flow(config);
             }
-            world.run_until(Timestamp::ZERO + WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform()));
+            let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
+            approach(&mut world, Timestamp::ZERO + start, traced);
         }
         Competitor::Web { load, sizes } => {
             let route = chain.connect(&mut world, access(link), access(link));
             let template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
             world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
-            world.run_until(Timestamp::ZERO + WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform()));
+            let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
+            approach(&mut world, Timestamp::ZERO + start, traced);
         }
     }
     let others = world.flow_count() as u32;
@@ -144,7 +168,7 @@ pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
 }
 
 /// Runs until the first flow has had its epochs, and on to the place in the next epoch that `phase` names.
-fn wait_for_epochs(world: &mut World, phase: f64) {
+fn wait_for_epochs(world: &mut World, phase: f64, traced: bool) {
     let limit = Timestamp::ZERO + WARM_UP_LIMIT;
     let mut last_cut = Timestamp::ZERO;
     let mut cycle = Duration::ZERO;
@@ -153,7 +177,7 @@ fn wait_for_epochs(world: &mut World, phase: f64) {
     while epochs <= WARM_UP_EPOCHS {
         let cuts = world.record(0).window_cuts;
         if world.run_while(limit, |world| world.record(0).window_cuts == cuts).is_err() {
-            world.run_until(limit);
+            approach(world, limit.max(world.now()), traced);
             return;
         }
         let rtt = world.window(0).map_or(Duration::ZERO, |(_, _, rtt)| rtt);
@@ -164,8 +188,8 @@ fn wait_for_epochs(world: &mut World, phase: f64) {
             epochs += 1;
         }
     }
-    let now = world.now();
-    world.run_until(now + cycle.scale(phase));
+    let start = world.now() + cycle.scale(phase);
+    approach(world, start, traced);
 }
 
 /// What Sensing knows about a link before the handshake.
@@ -197,12 +221,9 @@ pub struct Finished {
 }
 
 /// Forks the warm world and runs a cell's newcomers in it.
-pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, traced: bool) -> Finished {
+pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell) -> Finished {
     let link = &plan.links[cell.link];
     let mut world = warm.world.clone();
-    if traced {
-        world.network.trace = Some(Box::new(Trace::default()));
-    }
     let start = world.now();
     let mut departed_before = 0;
     if let Some(monitor) = &mut world.network.monitor {
@@ -241,7 +262,7 @@ pub fn repetition(plan: &Plan, setting: Setting, rep: u32) -> Vec<(Cell, Vec<Flo
     let warm = warm_up(plan, setting, rep);
     let mut results = Vec::new();
     for cell in plan.cells_of(setting) {
-        let mut finished = newcomers(plan, &warm, &cell, false);
+        let mut finished = newcomers(plan, &warm, &cell);
         let outcomes = outcomes(plan, &cell, &mut finished);
         let others = (warm.others > 0).then(|| others_state(&mut finished.world, warm.others));
         results.push((cell, outcomes, finished.world.now(), others));
@@ -314,8 +335,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             max = monitor.delays.max();
             p99 = monitor.delays.quantile(0.99);
             let capacity = link.rate.amount_in(end.since(start)).get();
-            utilization =
-                (capacity > 0).then(|| (monitor.total - departed_before) as f64 / capacity as f64);
+            utilization = (capacity > 0).then(|| (monitor.total - departed_before) as f64 / capacity as f64);
         }
         outcomes.push(FlowOutcome {
             flow: place as u32,

@@ -13,27 +13,10 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// Okabe and Ito's colours, distinguishable with every kind of colour vision; yellow is left out (too pale on white).
-const COLOURS: [&str; 7] = [
-    "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
-];
-const DASHES: [&[u32]; 6] = [
-    &[1, 0],
-    &[7, 3],
-    &[2, 2],
-    &[9, 3, 2, 3],
-    &[4, 2],
-    &[12, 3, 2, 3, 2, 3],
-];
-const SHAPES: [&str; 8] = [
-    "circle",
-    "triangle-up",
-    "square",
-    "diamond",
-    "triangle-down",
-    "cross",
-    "triangle-right",
-    "triangle-left",
-];
+const COLOURS: [&str; 7] = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
+const DASHES: [&[u32]; 6] = [&[1, 0], &[7, 3], &[2, 2], &[9, 3, 2, 3], &[4, 2], &[12, 3, 2, 3, 2, 3]];
+const SHAPES: [&str; 8] =
+    ["circle", "triangle-up", "square", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left"];
 
 /// The measured flow, other flows, and things that are neither.
 const MEASURED: &str = COLOURS[1];
@@ -102,46 +85,23 @@ pub(super) struct LegendItem {
 
 /// Colour, dash and shape of the series with this index. 7 x 6 x 8 differ from each other longer than anyone can read.
 fn style(index: usize) -> (&'static str, &'static [u32], &'static str) {
-    (
-        COLOURS[index % COLOURS.len()],
-        DASHES[index % DASHES.len()],
-        SHAPES[index % SHAPES.len()],
-    )
+    (COLOURS[index % COLOURS.len()], DASHES[index % DASHES.len()], SHAPES[index % SHAPES.len()])
 }
 
 fn item(label: &str, colour: &'static str, dash: &[u32], width: f64) -> LegendItem {
-    let dash = dash
-        .iter()
-        .map(u32::to_string)
-        .collect::<Vec<_>>()
-        .join(" ");
-    LegendItem {
-        label: label.to_owned(),
-        colour,
-        dash,
-        width,
-        line: true,
-        shape: "",
-    }
+    let dash = dash.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    LegendItem { label: label.to_owned(), colour, dash, width, line: true, shape: "" }
 }
 
 fn mark_item(label: &str, colour: &'static str, shape: &'static str) -> LegendItem {
-    LegendItem {
-        line: false,
-        shape,
-        ..item(label, colour, &[], 1.5)
-    }
+    LegendItem { line: false, shape, ..item(label, colour, &[], 1.5) }
 }
 
 /// Legend of the schemes, with their lines or only their shapes.
 fn scheme_legend(schemes: &[String], line: bool) -> Vec<LegendItem> {
     let entry = |(i, scheme): (usize, &String)| {
         let (colour, dash, shape) = style(i);
-        LegendItem {
-            line,
-            shape,
-            ..item(scheme, colour, dash, 2.0)
-        }
+        LegendItem { line, shape, ..item(scheme, colour, dash, 2.0) }
     };
     schemes.iter().enumerate().map(entry).collect()
 }
@@ -167,10 +127,7 @@ struct Table {
 
 impl Table {
     fn new(columns: &'static [&'static str]) -> Self {
-        Self {
-            columns,
-            text: columns.join("\t"),
-        }
+        Self { columns, text: columns.join("\t") }
     }
 
     /// Adds a row unless one of its values is undefined.
@@ -185,11 +142,8 @@ impl Table {
     }
 
     fn data(self) -> Value {
-        let parse: serde_json::Map<String, Value> = self
-            .columns
-            .iter()
-            .map(|c| ((*c).to_owned(), json!("number")))
-            .collect();
+        let parse: serde_json::Map<String, Value> =
+            self.columns.iter().map(|c| ((*c).to_owned(), json!("number"))).collect();
         json!({"values": self.text, "format": {"type": "tsv", "parse": parse}})
     }
 }
@@ -201,11 +155,7 @@ fn rounded(value: f64) -> String {
     }
     let decimals = (4 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{value:.decimals$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// A transform that turns the index in `field` into the name it stands for.
@@ -238,10 +188,7 @@ fn document(description: &str, mut body: Value) -> Value {
 }
 
 fn grid_document(description: &str, columns: usize, panels: Vec<Value>) -> Value {
-    document(
-        description,
-        json!({"columns": columns, "spacing": 24, "concat": panels}),
-    )
+    document(description, json!({"columns": columns, "spacing": 24, "concat": panels}))
 }
 
 // ---------------------------------------------------------------------------------------------- distributions
@@ -254,35 +201,17 @@ pub(super) fn distributions(id: String, group: &Group<'_>, schemes: &[String]) -
         let mut row = Vec::new();
         for (metric, axis, missing) in [
             (Metric::Fct, "FCT (ms)", "No run completed."),
-            (
-                Metric::Share,
-                "share (0 to 1)",
-                "No other flow, so there is nothing to share.",
-            ),
-            (
-                Metric::Dropped,
-                "dropped packets per run",
-                "Drops were not recorded.",
-            ),
+            (Metric::Share, "share (0 to 1)", "No other flow, so there is nothing to share."),
+            (Metric::Dropped, "dropped packets per run", "Drops were not recorded."),
         ] {
-            let aria = format!(
-                "Cumulative distribution of {axis} for {size} on {}, one line per scheme",
-                group.label
-            );
+            let aria = format!("Cumulative distribution of {axis} for {size} on {}, one line per scheme", group.label);
             let index = cdf_panel(&cells, metric, axis, &size, schemes, &aria).map(|panel| {
                 panels.push(panel);
                 panels.len() - 1
             });
-            row.push(Panel {
-                index,
-                aria,
-                missing: missing.to_owned(),
-            });
+            row.push(Panel { index, aria, missing: missing.to_owned() });
         }
-        rows.push(Row {
-            label: size,
-            panels: row,
-        });
+        rows.push(Row { label: size, panels: row });
     }
     if panels.is_empty() {
         return None;
@@ -314,14 +243,7 @@ enum Metric {
     Dropped,
 }
 
-fn cdf_panel(
-    cells: &[&Cell],
-    metric: Metric,
-    axis: &str,
-    size: &str,
-    schemes: &[String],
-    aria: &str,
-) -> Option<Value> {
+fn cdf_panel(cells: &[&Cell], metric: Metric, axis: &str, size: &str, schemes: &[String], aria: &str) -> Option<Value> {
     let samples = |cell: &Cell| match metric {
         Metric::Fct => cdf(&cell.samples.fct_ms, CDF_POINTS),
         Metric::Share => cdf(&cell.samples.share, CDF_POINTS),
@@ -329,28 +251,16 @@ fn cdf_panel(
     };
     let lines: Vec<(usize, Vec<[f64; 2]>)> = cells
         .iter()
-        .filter_map(|cell| {
-            Some((
-                schemes.iter().position(|s| *s == cell.scheme)?,
-                samples(cell),
-            ))
-        })
+        .filter_map(|cell| Some((schemes.iter().position(|s| *s == cell.scheme)?, samples(cell))))
         .filter(|(_, line)| !line.is_empty())
         .collect();
     let low = lines.iter().map(|(_, l)| l[0][0]).reduce(f64::min)?;
-    let high = lines
-        .iter()
-        .map(|(_, l)| l[l.len() - 1][0])
-        .reduce(f64::max)?;
+    let high = lines.iter().map(|(_, l)| l[l.len() - 1][0]).reduce(f64::max)?;
     let domain = match metric {
         Metric::Share => [0.0, 1.0],
         Metric::Dropped => [0.0, if high > 0.0 { high * 1.04 } else { 1.0 }],
         Metric::Fct => {
-            let pad = if high > low {
-                (high - low) * 0.04
-            } else {
-                high.abs() * 0.05 + 1.0
-            };
+            let pad = if high > low { (high - low) * 0.04 } else { high.abs() * 0.05 + 1.0 };
             [(low - pad).max(0.0), high + pad]
         }
     };
@@ -362,12 +272,7 @@ fn cdf_panel(
             line.iter().position(|p| p[1] >= at).unwrap_or(0)
         });
         for (k, point) in line.iter().enumerate() {
-            table.push(&[
-                *i as f64,
-                point[0],
-                point[1],
-                f64::from(u8::from(k > 0 && marks.contains(&k))),
-            ]);
+            table.push(&[*i as f64, point[0], point[1], f64::from(u8::from(k > 0 && marks.contains(&k)))]);
         }
         // The line goes on to the edge of the panel: no run had more.
         table.push(&[*i as f64, domain[1], 1.0, 0.0]);
@@ -376,13 +281,14 @@ fn cdf_panel(
         "scale": {"domain": domain, "nice": false, "zero": false}, "axis": {"tickCount": 5}});
     let y = json!({"field": "y", "type": "quantitative", "title": "portion of runs", "scale": {"domain": [0, 1]},
         "axis": {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f", "minExtent": 30}});
-    let colour =
-        json!({"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)});
+    let colour = json!({"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)});
     let mut layers = Vec::new();
     let equal = cells.iter().find_map(|c| finite(c.equal_share));
     if let (Metric::Share, Some(equal)) = (metric, equal) {
-        layers.push(json!({"data": {"values": [{"x": equal}]}, "mark": {"type": "rule", "color": "#999", "strokeWidth": 1},
-            "encoding": {"x": {"field": "x", "type": "quantitative"}}}));
+        layers.push(
+            json!({"data": {"values": [{"x": equal}]}, "mark": {"type": "rule", "color": "#999", "strokeWidth": 1},
+            "encoding": {"x": {"field": "x", "type": "quantitative"}}}),
+        );
     }
     layers.push(json!({"mark": {"type": "line", "interpolate": "step-after", "clip": true}, "encoding": {
         "x": x, "y": y, "color": colour,
@@ -393,10 +299,8 @@ fn cdf_panel(
         "encoding": {"x": x, "y": y, "color": colour,
             "shape": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": shapes(schemes)},
             "tooltip": [{"field": "scheme", "title": "scheme"}, {"field": "x", "title": axis, "format": ",.4~g"}, {"field": "y", "title": "portion of runs", "format": ".2f"}]}}));
-    Some(
-        json!({"title": size, "description": aria, "width": 300, "height": 170,
-        "data": table.data(), "transform": [named(schemes, "i", "scheme")], "layer": layers}),
-    )
+    Some(json!({"title": size, "description": aria, "width": 300, "height": 170,
+        "data": table.data(), "transform": [named(schemes, "i", "scheme")], "layer": layers}))
 }
 
 // ---------------------------------------------------------------------------------------------- Pareto picture
@@ -407,46 +311,25 @@ pub(super) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Option<Chart> 
         let limit = finite(cell.ideal_fct_ms).filter(|v| *v > 0.0)?;
         Some(finite(cell.fct_ms.mean)? / limit).filter(|v| *v > 0.0)
     };
-    let slowest = groups
-        .iter()
-        .flat_map(|g| &g.cells)
-        .filter_map(|c| factor(c))
-        .reduce(f64::max)?;
+    let slowest = groups.iter().flat_map(|g| &g.cells).filter_map(|c| factor(c)).reduce(f64::max)?;
     // The same sizes keep the same mark size everywhere.
-    let mut sizes: Vec<(u64, String)> = groups
-        .iter()
-        .flat_map(|g| &g.cells)
-        .map(|c| (c.size_bytes, c.size.clone()))
-        .collect();
+    let mut sizes: Vec<(u64, String)> =
+        groups.iter().flat_map(|g| &g.cells).map(|c| (c.size_bytes, c.size.clone())).collect();
     sizes.sort();
     sizes.dedup();
     let sizes: Vec<String> = sizes.into_iter().map(|(_, name)| name).collect();
-    let areas: Vec<f64> = (0..sizes.len())
-        .map(|i| 55.0 + 130.0 * i as f64 / (sizes.len().max(2) - 1) as f64)
-        .collect();
+    let areas: Vec<f64> = (0..sizes.len()).map(|i| 55.0 + 130.0 * i as f64 / (sizes.len().max(2) - 1) as f64).collect();
     let mut panels = Vec::new();
     let mut rows = Vec::new();
     for group in groups {
         let mut row = Vec::new();
         for (harm, axis, missing) in [
-            (
-                false,
-                "inflation (% of the payload sent again)",
-                "Inflation was not recorded.",
-            ),
-            (
-                true,
-                "harm to others (Mbit of goodput lost)",
-                "No other flow, so nobody can be harmed.",
-            ),
+            (false, "inflation (% of the payload sent again)", "Inflation was not recorded."),
+            (true, "harm to others (Mbit of goodput lost)", "No other flow, so nobody can be harmed."),
         ] {
             let mut table = Table::new(&["i", "s", "x", "y", "fct"]);
             for cell in &group.cells {
-                let y = if harm {
-                    cell.goodput_lost_mbit.mean
-                } else {
-                    cell.inflation.mean.map(|v| v * 100.0)
-                };
+                let y = if harm { cell.goodput_lost_mbit.mean } else { cell.inflation.mean.map(|v| v * 100.0) };
                 let (Some(i), Some(s), Some(x), Some(y), Some(fct)) = (
                     schemes.iter().position(|n| *n == cell.scheme),
                     sizes.iter().position(|n| *n == cell.size),
@@ -458,10 +341,7 @@ pub(super) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Option<Chart> 
                 };
                 table.push(&[i as f64, s as f64, x, y, fct]);
             }
-            let aria = format!(
-                "{}: FCT over the physical limit against {axis}, one point per cell",
-                group.label
-            );
+            let aria = format!("{}: FCT over the physical limit against {axis}, one point per cell", group.label);
             let mut index = None;
             if table.text.contains('\n') {
                 let name = |field: &str| json!({"field": field, "title": field});
@@ -484,27 +364,16 @@ pub(super) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Option<Chart> 
                 }));
                 index = Some(panels.len() - 1);
             }
-            row.push(Panel {
-                index,
-                aria,
-                missing: missing.to_owned(),
-            });
+            row.push(Panel { index, aria, missing: missing.to_owned() });
         }
-        rows.push(Row {
-            label: group.label.clone(),
-            panels: row,
-        });
+        rows.push(Row { label: group.label.clone(), panels: row });
     }
     if panels.is_empty() {
         return None;
     }
     let mut legend = scheme_legend(schemes, false);
     if sizes.len() > 1 {
-        legend.push(mark_item(
-            &format!("larger mark = larger transfer ({})", sizes.join(", ")),
-            NEUTRAL,
-            "sizes",
-        ));
+        legend.push(mark_item(&format!("larger mark = larger transfer ({})", sizes.join(", ")), NEUTRAL, "sizes"));
     }
     Some(Chart {
         id: "pareto".to_owned(),
@@ -533,15 +402,10 @@ pub(super) fn published(cells: &[PublishedCell], links: &[String]) -> Option<Cha
     let mut ends: Vec<f64> = Vec::new();
     for (k, cell) in cells.iter().enumerate() {
         let positive = |v: Option<f64>| finite(v).filter(|v| *v > 0.0);
-        let (Some(x), Some(y)) = (
-            positive(cell.published_speedup),
-            positive(cell.ours_speedup.mean),
-        ) else {
+        let (Some(x), Some(y)) = (positive(cell.published_speedup), positive(cell.ours_speedup.mean)) else {
             continue;
         };
-        let [low, high] = interval(cell.ours_speedup)
-            .filter(|[low, _]| *low > 0.0)
-            .unwrap_or([y, y]);
+        let [low, high] = interval(cell.ours_speedup).filter(|[low, _]| *low > 0.0).unwrap_or([y, y]);
         let Some(i) = links.iter().position(|l| *l == cell.link) else {
             continue;
         };
@@ -552,15 +416,12 @@ pub(super) fn published(cells: &[PublishedCell], links: &[String]) -> Option<Cha
     let high = ends.iter().copied().reduce(f64::max)? * 1.06;
     let names: Vec<String> = cells.iter().map(|c| c.size.clone()).collect();
     let scale = json!({"type": "log", "domain": [low, high], "nice": false});
-    let ticks: Vec<f64> = [
-        0.25, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0,
-    ]
-    .into_iter()
-    .filter(|t| (low..=high).contains(t))
-    .collect();
+    let ticks: Vec<f64> = [0.25, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0]
+        .into_iter()
+        .filter(|t| (low..=high).contains(t))
+        .collect();
     let axis = json!({"values": ticks, "format": "~g"});
-    let colour =
-        json!({"field": "link", "type": "nominal", "title": "link", "scale": colours(links)});
+    let colour = json!({"field": "link", "type": "nominal", "title": "link", "scale": colours(links)});
     let x = json!({"field": "x", "type": "quantitative", "title": "published speed-up (log scale)", "scale": scale, "axis": axis});
     let y = json!({"field": "y", "type": "quantitative", "title": "our speed-up (log scale)", "scale": scale, "axis": axis});
     let title = "Our speed-up against the published one";
@@ -581,24 +442,16 @@ pub(super) fn published(cells: &[PublishedCell], links: &[String]) -> Option<Cha
                     {"field": "y", "title": "ours", "format": ".3~g"}, {"field": "x", "title": "published", "format": ".3~g"}]}}
         ]
     });
-    let mut legend: Vec<LegendItem> = scheme_legend(links, false)
-        .into_iter()
-        .map(|entry| LegendItem {
-            line: false,
-            ..entry
-        })
-        .collect();
+    let mut legend: Vec<LegendItem> =
+        scheme_legend(links, false).into_iter().map(|entry| LegendItem { line: false, ..entry }).collect();
     legend.push(item("dashed diagonal: equal", "#888888", &[4, 3], 1.0));
-    legend.push(item(
-        "vertical bar: our 95 % interval",
-        NEUTRAL,
-        &[1, 0],
-        1.0,
-    ));
+    legend.push(item("vertical bar: our 95 % interval", NEUTRAL, &[1, 0], 1.0));
     Some(Chart {
         id: "published-scatter".to_owned(),
         title: title.to_owned(),
-        sentence: "On the diagonal both agree; above it our speed-up is larger than the published one, below it is smaller.".to_owned(),
+        sentence:
+            "On the diagonal both agree; above it our speed-up is larger than the published one, below it is smaller."
+                .to_owned(),
         aria: "Scatter chart of our speed-up against the published one, one point per cell".to_owned(),
         mode: "grid",
         columns: 1,
@@ -630,27 +483,13 @@ pub(super) struct Extent {
 impl Extent {
     /// The extent of these runs together.
     pub(super) fn of<'a>(runs: impl Iterator<Item = &'a ExampleRun>) -> Self {
-        let top = |points: &[[f64; 2]]| {
-            points
-                .iter()
-                .map(|p| p[1])
-                .filter(|v| v.is_finite())
-                .fold(0.0, f64::max)
-        };
+        let top = |points: &[[f64; 2]]| points.iter().map(|p| p[1]).filter(|v| v.is_finite()).fold(0.0, f64::max);
         runs.fold(Self::default(), |all, run| {
-            let throughput = run
-                .flows
-                .iter()
-                .flat_map(|f| short_mean(run, f))
-                .map(|p| p[1])
-                .fold(0.0, f64::max);
+            let throughput = run.flows.iter().flat_map(|f| short_mean(run, f)).map(|p| p[1]).fold(0.0, f64::max);
             Self {
                 from: all.from.min(finite(Some(run.from_ms)).unwrap_or(0.0)),
                 to: all.to.max(finite(Some(run.to_ms)).unwrap_or(0.0)),
-                rate: all
-                    .rate
-                    .max(finite(run.rate_mbit).unwrap_or(0.0))
-                    .max(throughput),
+                rate: all.rate.max(finite(run.rate_mbit).unwrap_or(0.0)).max(throughput),
                 window: all.window.max(top(&run.cwnd)).max(top(&run.in_flight)),
                 queue: all.queue.max(top(&run.queue_packets)),
             }
@@ -664,18 +503,13 @@ fn short_mean(run: &ExampleRun, flow: &super::RunFlow) -> Vec<[f64; 2]> {
 
 /// Rolling mean of a flow. Nothing is known of other flows before the record begins, so their line starts one window later.
 fn mean_of(run: &ExampleRun, flow: &super::RunFlow, window: f64, samples: usize) -> Vec<[f64; 2]> {
-    let from = if flow.measured {
-        run.from_ms.max(0.0)
-    } else {
-        run.from_ms + window
-    };
+    let from = if flow.measured { run.from_ms.max(0.0) } else { run.from_ms + window };
     rolling_mean(&flow.departures, window, from, run.to_ms, samples)
 }
 
 /// Throughput, then cwnd and bytes in flight, then the queue, over a common time axis.
 pub(super) fn run(id: String, run: &ExampleRun, extent: Extent, replay: Option<String>) -> Chart {
-    let time =
-        |title: Option<&str>| time_axis(title, Some([extent.from / 1000.0, extent.to / 1000.0]));
+    let time = |title: Option<&str>| time_axis(title, Some([extent.from / 1000.0, extent.to / 1000.0]));
     let mut throughput = Table::new(&["t", "v", "other", "flow", "wide"]);
     for (k, flow) in run.flows.iter().enumerate() {
         let other = f64::from(u8::from(!flow.measured));
@@ -700,15 +534,7 @@ pub(super) fn run(id: String, run: &ExampleRun, extent: Extent, replay: Option<S
         layers.push(rule_at(rate));
     }
     let mut panels = vec![json!({"height": 170, "data": throughput.data(), "layer": layers})];
-    panels.push(window_panel(
-        &run.cwnd,
-        &run.in_flight,
-        &[],
-        extent.window,
-        LINE_POINTS,
-        110,
-        &time(None),
-    ));
+    panels.push(window_panel(&run.cwnd, &run.in_flight, &[], extent.window, LINE_POINTS, 110, &time(None)));
     panels.push(queue_panel(
         &run.queue_packets,
         &run.drops,
@@ -718,12 +544,7 @@ pub(super) fn run(id: String, run: &ExampleRun, extent: Extent, replay: Option<S
         &time(Some(TIME)),
     ));
     let title = match finite(run.fct_ms) {
-        Some(fct) => format!(
-            "{}: {} (FCT {} ms)",
-            run.scheme,
-            run.label,
-            super::number::Format::Plain.show(Some(fct))
-        ),
+        Some(fct) => format!("{}: {} (FCT {} ms)", run.scheme, run.label, super::number::Format::Plain.show(Some(fct))),
         None => format!("{}: {}", run.scheme, run.label),
     };
     let aria = format!(
@@ -756,12 +577,7 @@ pub(super) fn run_legend(others: bool) -> Vec<LegendItem> {
         legend.push(item("other flow", OTHER, &[6, 3], 2.8));
     }
     legend.extend([
-        item(
-            "thick: mean of the last 1 s, thin: of the last RTT",
-            NEUTRAL,
-            &[1, 0],
-            1.0,
-        ),
+        item("thick: mean of the last 1 s, thin: of the last RTT", NEUTRAL, &[1, 0], 1.0),
         item("rate of the link", NEUTRAL, &[2, 3], 1.0),
     ]);
     legend.extend(window_legend(false));
@@ -770,10 +586,7 @@ pub(super) fn run_legend(others: bool) -> Vec<LegendItem> {
 }
 
 fn window_legend(ssthresh: bool) -> Vec<LegendItem> {
-    let mut legend = vec![
-        item("cwnd", COLOURS[0], &[1, 0], 1.8),
-        item("bytes in flight", MEASURED, &[3, 2], 1.4),
-    ];
+    let mut legend = vec![item("cwnd", COLOURS[0], &[1, 0], 1.8), item("bytes in flight", MEASURED, &[3, 2], 1.4)];
     if ssthresh {
         legend.push(item("ssthresh", OTHER, &[8, 3, 2, 3], 1.6));
     }
@@ -781,10 +594,8 @@ fn window_legend(ssthresh: bool) -> Vec<LegendItem> {
 }
 
 fn queue_legend(others: bool) -> Vec<LegendItem> {
-    let mut legend = vec![
-        item("queue", NEUTRAL, &[1, 0], 1.4),
-        mark_item("drop of the measured flow", MEASURED, "tick-low"),
-    ];
+    let mut legend =
+        vec![item("queue", NEUTRAL, &[1, 0], 1.4), mark_item("drop of the measured flow", MEASURED, "tick-low")];
     if others {
         legend.push(mark_item("drop of another flow", OTHER, "tick-high"));
     }
@@ -835,14 +646,7 @@ fn window_panel(
 }
 
 /// Queue length with a short tick for each drop: at the bottom for the measured flow, at the top for others.
-fn queue_panel(
-    queue: &[[f64; 2]],
-    drops: &[f64],
-    others: &[f64],
-    highest: f64,
-    points: usize,
-    time: &Value,
-) -> Value {
+fn queue_panel(queue: &[[f64; 2]], drops: &[f64], others: &[f64], highest: f64, points: usize, time: &Value) -> Value {
     let top = (highest * 1.2).max(1.0);
     let mut table = Table::new(&["t", "v"]);
     for [t, v] in thin_line(queue, points) {
@@ -875,10 +679,7 @@ fn stack_document(description: &str, mut panels: Vec<Value>) -> Value {
     }
     // Each panel has its own series, so its own scales; the time axes are tied together by the zoom.
     let own = json!({"scale": {"color": "independent", "strokeDash": "independent", "strokeWidth": "independent"}});
-    document(
-        description,
-        json!({"spacing": 6, "resolve": own, "vconcat": panels}),
-    )
+    document(description, json!({"spacing": 6, "resolve": own, "vconcat": panels}))
 }
 
 // ------------------------------------------------------------------------------------------------------- trace
@@ -895,32 +696,14 @@ pub(super) fn trace(report: &TraceReport) -> Option<Chart> {
         &report.pacing_rate_mbit,
         &report.queue_packets,
     ];
-    let times = || {
-        series
-            .iter()
-            .flat_map(|s| s.iter())
-            .map(|p| p[0])
-            .filter(|t| t.is_finite())
-    };
+    let times = || series.iter().flat_map(|s| s.iter()).map(|p| p[0]).filter(|t| t.is_finite());
     let (first, last) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
-    let domain = [
-        (first.min(0.0)) / 1000.0,
-        (last + (last - first) * 0.02 + 1.0) / 1000.0,
-    ];
+    let domain = [(first.min(0.0)) / 1000.0, (last + (last - first) * 0.02 + 1.0) / 1000.0];
     let time = |title: Option<&str>| time_axis(title, Some(domain));
-    let top = |points: &[[f64; 2]]| {
-        points
-            .iter()
-            .map(|p| p[1])
-            .filter(|v| v.is_finite())
-            .fold(0.0, f64::max)
-    };
+    let top = |points: &[[f64; 2]]| points.iter().map(|p| p[1]).filter(|v| v.is_finite()).fold(0.0, f64::max);
 
     let mut points = Table::new(&["t", "v", "s"]);
-    for (s, set) in [&report.sent, &report.retransmitted, &report.dropped]
-        .into_iter()
-        .enumerate()
-    {
+    for (s, set) in [&report.sent, &report.retransmitted, &report.dropped].into_iter().enumerate() {
         for [t, v] in thin_points(set, TRACE_POINTS) {
             points.push(&[t / 1000.0, v / 1000.0, s as f64]);
         }
@@ -940,36 +723,21 @@ pub(super) fn trace(report: &TraceReport) -> Option<Chart> {
         point(2, json!({"type": "point", "shape": CROSS, "filled": false, "size": 46, "color": OTHER, "strokeWidth": 1.4, "clip": true})),
     ]});
     let mut panels = vec![sequence];
-    let window = top(&report.cwnd)
-        .max(top(&report.in_flight))
-        .max(top(&report.ssthresh));
+    let window = top(&report.cwnd).max(top(&report.in_flight)).max(top(&report.ssthresh));
     // What does not change any more stays as it is until the end.
     let held = |points: &[[f64; 2]]| {
         let mut points = points.to_vec();
         points.extend(points.last().map(|p| [last, p[1]]));
         points
     };
-    let (cwnd, in_flight, ssthresh) = (
-        held(&report.cwnd),
-        held(&report.in_flight),
-        held(&report.ssthresh),
-    );
-    panels.push(window_panel(
-        &cwnd,
-        &in_flight,
-        &ssthresh,
-        window,
-        TRACE_POINTS,
-        150,
-        &time(None),
-    ));
+    let (cwnd, in_flight, ssthresh) = (held(&report.cwnd), held(&report.in_flight), held(&report.ssthresh));
+    panels.push(window_panel(&cwnd, &in_flight, &ssthresh, window, TRACE_POINTS, 150, &time(None)));
     if !report.pacing_rate_mbit.is_empty() {
         let mut pacing = Table::new(&["t", "v"]);
         for [t, v] in thin_line(&held(&report.pacing_rate_mbit), TRACE_POINTS) {
             pacing.push(&[t / 1000.0, v]);
         }
-        let highest =
-            top(&report.pacing_rate_mbit).max(finite(report.link.rate_mbit).unwrap_or(0.0));
+        let highest = top(&report.pacing_rate_mbit).max(finite(report.link.rate_mbit).unwrap_or(0.0));
         let mut layers = vec![
             json!({"data": pacing.data(), "mark": {"type": "line", "interpolate": "step-after", "color": COLOURS[3], "clip": true},
             "encoding": {"x": time(None), "y": {"field": "v", "type": "quantitative", "title": "pacing (Mbit/s)",
@@ -1039,8 +807,10 @@ pub(super) fn trace(report: &TraceReport) -> Option<Chart> {
     Some(Chart {
         id: "trace".to_owned(),
         title: "Time-sequence diagram".to_owned(),
-        sentence: format!("A dot is a segment leaving the sender and the line below is what has been acknowledged: the horizontal distance between the two is the RTT, \
-            the vertical distance is the data in flight, and the steeper the dots, the faster the sender.{thinned}"),
+        sentence: format!(
+            "A dot is a segment leaving the sender and the line below is what has been acknowledged: the horizontal distance between the two is the RTT, \
+            the vertical distance is the data in flight, and the steeper the dots, the faster the sender.{thinned}"
+        ),
         aria: "Time-sequence diagram of one run, with cwnd, bytes in flight, pacing rate and queue below it".to_owned(),
         mode: "stack",
         columns: 1,
@@ -1058,15 +828,8 @@ pub(super) fn trace(report: &TraceReport) -> Option<Chart> {
 const CROSS: &str = "M-0.8,-0.8L0.8,0.8M-0.8,0.8L0.8,-0.8";
 
 /// Events with the numbers that the chart and the list share.
-pub(super) fn numbered_events(
-    report: &TraceReport,
-) -> impl Iterator<Item = (usize, &super::TraceEvent)> {
-    report
-        .events
-        .iter()
-        .filter(|e| e.time_ms.is_finite())
-        .enumerate()
-        .map(|(i, e)| (i + 1, e))
+pub(super) fn numbered_events(report: &TraceReport) -> impl Iterator<Item = (usize, &super::TraceEvent)> {
+    report.events.iter().filter(|e| e.time_ms.is_finite()).enumerate().map(|(i, e)| (i + 1, e))
 }
 
 /// The specification as text that may stand inside a script element.

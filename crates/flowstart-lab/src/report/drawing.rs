@@ -52,11 +52,7 @@ pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
     let aqms = distinct(links.iter().flat_map(|l| l.aqms.iter()));
     let several = links.len() > 1;
     let each = |value: String, what: &str| {
-        if several {
-            format!("{what}: see table")
-        } else {
-            value
-        }
+        if several { format!("{what}: see table") } else { value }
     };
     let measured = first.measured_flows.max(1);
     let scheme = match schemes {
@@ -64,11 +60,7 @@ pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
         [one] => one.clone(),
         many => format!("{} schemes in turn", many.len()),
     };
-    let flows = if measured > 1 {
-        format!("{measured} flows, {scheme}")
-    } else {
-        scheme
-    };
+    let flows = if measured > 1 { format!("{measured} flows, {scheme}") } else { scheme };
     let others_label = match others.as_slice() {
         [] => None,
         [one] => Some(one.clone()),
@@ -81,18 +73,10 @@ pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
     };
     let aria = format!(
         "Set-up: a sender{} shares one queue ({aqm}) in front of a bottleneck link that leads to the receiver; acknowledgements return the other way.",
-        if others.is_empty() {
-            ""
-        } else {
-            " and other flows"
-        }
+        if others.is_empty() { "" } else { " and other flows" }
     );
     let narrow = |text: &str| shorten(text, NARROW_LABEL);
-    let buffer = if first.buffer.is_empty() {
-        UNDEFINED
-    } else {
-        &first.buffer
-    };
+    let buffer = if first.buffer.is_empty() { UNDEFINED } else { &first.buffer };
     let buffer = each(format!("buffer {buffer}"), "buffer");
     let mut queue_lines = vec![narrow(&aqm)];
     match buffer.split_once(" (") {
@@ -110,10 +94,7 @@ pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
         buffer: shorten(&buffer, LABEL + 7),
         queue_lines,
         rate: each(rate(first), "rate"),
-        rtt: each(
-            format!("RTT {} without queue", milliseconds(first.rtt_ms)),
-            "RTT",
-        ),
+        rtt: each(format!("RTT {} without queue", milliseconds(first.rtt_ms)), "RTT"),
         has_extra: links.iter().any(|l| !l.extra.is_empty()),
         links: links.iter().map(row).collect(),
     })
@@ -121,31 +102,16 @@ pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
 
 fn row(link: &Link) -> LinkRow {
     // Mbit/s * ms = kbit; / 8 = KB
-    let bdp = link
-        .rate_mbit
-        .zip(link.rtt_ms)
-        .map(|(rate, rtt)| rate * rtt / 8.0);
+    let bdp = link.rate_mbit.zip(link.rtt_ms).map(|(rate, rtt)| rate * rtt / 8.0);
     LinkRow {
         name: link.name.clone(),
         rate: rate(link),
         rtt: milliseconds(link.rtt_ms),
         buffer: link.buffer.clone(),
-        bdp: finite(bdp).map_or_else(
-            || UNDEFINED.to_owned(),
-            |v| format!("{}\u{a0}KB", short(v.round())),
-        ),
+        bdp: finite(bdp).map_or_else(|| UNDEFINED.to_owned(), |v| format!("{}\u{a0}KB", short(v.round()))),
         aqms: link.aqms.join(", "),
-        others: if link.competitors.is_empty() {
-            "none".to_owned()
-        } else {
-            link.competitors.join(", ")
-        },
-        extra: link
-            .extra
-            .iter()
-            .map(|(name, value)| format!("{name} {value}"))
-            .collect::<Vec<_>>()
-            .join("; "),
+        others: if link.competitors.is_empty() { "none".to_owned() } else { link.competitors.join(", ") },
+        extra: link.extra.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join("; "),
     }
 }
 

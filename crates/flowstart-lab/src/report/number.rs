@@ -85,16 +85,8 @@ impl Format {
                 Self::Factor => {
                     format!("{} to {}", grouped(low, decimals), grouped(high, decimals))
                 }
-                Self::Percent => format!(
-                    "{} to {}",
-                    grouped(low * 100.0, decimals),
-                    self.write(high, decimals)
-                ),
-                _ => format!(
-                    "{} to {}",
-                    self.write(low, decimals),
-                    self.write(high, decimals)
-                ),
+                Self::Percent => format!("{} to {}", grouped(low * 100.0, decimals), self.write(high, decimals)),
+                _ => format!("{} to {}", self.write(low, decimals), self.write(high, decimals)),
             }
         });
         (self.write(mean, decimals), interval)
@@ -103,9 +95,7 @@ impl Format {
 
 /// The interval of an estimate when both ends are finite.
 pub(super) fn interval(estimate: Estimate) -> Option<[f64; 2]> {
-    estimate
-        .ci95
-        .filter(|ends| ends.iter().all(|v| v.is_finite()))
+    estimate.ci95.filter(|ends| ends.iter().all(|v| v.is_finite()))
 }
 
 /// Digits in groups of three with a thin space, and a real minus sign.
@@ -154,13 +144,7 @@ mod tests {
         for value in [None, Some(f64::NAN), Some(f64::INFINITY)] {
             assert_eq!(Format::Plain.show(value), "–");
         }
-        let estimate = Estimate {
-            mean: Some(2.0),
-            ci95: Some([f64::NAN, 3.0]),
-        };
-        assert_eq!(
-            Format::Factor.estimate(estimate),
-            ("×2.00".to_owned(), String::new())
-        );
+        let estimate = Estimate { mean: Some(2.0), ci95: Some([f64::NAN, 3.0]) };
+        assert_eq!(Format::Factor.estimate(estimate), ("×2.00".to_owned(), String::new()));
     }
 }

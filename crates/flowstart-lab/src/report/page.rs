@@ -37,9 +37,7 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
     let distributions = groups
         .iter()
         .enumerate()
-        .filter_map(|(i, group)| {
-            chart::distributions(format!("distribution-{}", i + 1), group, &schemes)
-        })
+        .filter_map(|(i, group)| chart::distributions(format!("distribution-{}", i + 1), group, &schemes))
         .collect();
     let series = series(report);
     write(
@@ -63,13 +61,11 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
 /// Fills a template with its own context and what every page needs.
 pub(super) fn write(template: &str, page: Value) -> Result<String, RenderError> {
     let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|name| {
-        if name.ends_with(".html") {
-            AutoEscape::Html
-        } else {
-            AutoEscape::None
-        }
-    });
+    environment.set_auto_escape_callback(
+        |name| {
+            if name.ends_with(".html") { AutoEscape::Html } else { AutoEscape::None }
+        },
+    );
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     for (name, source) in TEMPLATES {
@@ -82,16 +78,12 @@ pub(super) fn write(template: &str, page: Value) -> Result<String, RenderError> 
         licences => LICENCES,
         undefined => UNDEFINED,
     };
-    Ok(environment
-        .get_template(template)?
-        .render(context! { ..page, ..common })?)
+    Ok(environment.get_template(template)?.render(context! { ..page, ..common })?)
 }
 
 /// A library without the comment that makes developer tools look for its source map.
 fn without_source_map(library: &str) -> &str {
-    library
-        .rfind("//# sourceMappingURL=")
-        .map_or(library, |at| library[..at].trim_end())
+    library.rfind("//# sourceMappingURL=").map_or(library, |at| library[..at].trim_end())
 }
 
 /// Writes the specifications of charts into the form that the page embeds.
@@ -103,20 +95,12 @@ pub(super) fn finished(mut charts: Vec<Chart>) -> Result<Vec<Chart>, RenderError
 }
 
 pub(super) fn or_untitled(title: &str) -> &str {
-    if title.is_empty() {
-        "flowstart report"
-    } else {
-        title
-    }
+    if title.is_empty() { "flowstart report" } else { title }
 }
 
 fn paragraphs(text: Option<&str>) -> Vec<String> {
     let text = text.unwrap_or_default().replace("\r\n", "\n");
-    text.split("\n\n")
-        .map(str::trim)
-        .filter(|p| !p.is_empty())
-        .map(str::to_owned)
-        .collect()
+    text.split("\n\n").map(str::trim).filter(|p| !p.is_empty()).map(str::to_owned).collect()
 }
 
 // ------------------------------------------------------------------------------------------------------ groups
@@ -132,13 +116,7 @@ impl<'a> Group<'a> {
     /// The cells of each size, sizes in the order of their first appearance.
     pub(super) fn sizes(&self) -> Vec<(String, Vec<&'a Cell>)> {
         let names = distinct(self.cells.iter().map(|c| &c.size));
-        let of = |name: &String| {
-            self.cells
-                .iter()
-                .copied()
-                .filter(|c| c.size == *name)
-                .collect()
-        };
+        let of = |name: &String| self.cells.iter().copied().filter(|c| c.size == *name).collect();
         names.iter().map(|name| (name.clone(), of(name))).collect()
     }
 }
@@ -158,10 +136,7 @@ fn groups(cells: &[Cell]) -> Vec<Group<'_>> {
         }
         match groups.iter_mut().find(|g| g.label == label) {
             Some(group) => group.cells.push(cell),
-            None => groups.push(Group {
-                label,
-                cells: vec![cell],
-            }),
+            None => groups.push(Group { label, cells: vec![cell] }),
         }
     }
     groups
@@ -177,57 +152,29 @@ struct Mark {
     words: &'static str,
 }
 
-const BETTER: Mark = Mark {
-    glyph: "▲",
-    class: "better",
-    words: "better than the baseline",
-};
-const WORSE: Mark = Mark {
-    glyph: "▼",
-    class: "worse",
-    words: "worse than the baseline",
-};
-const BETTER_WITHIN: Mark = Mark {
-    glyph: "△",
-    class: "better",
-    words: "better, but within the same RTT",
-};
-const WORSE_WITHIN: Mark = Mark {
-    glyph: "▽",
-    class: "worse",
-    words: "worse, but within the same RTT",
-};
-const UNCLEAR: Mark = Mark {
-    glyph: "●",
-    class: "unclear",
-    words: "no significant difference",
-};
+const BETTER: Mark = Mark { glyph: "▲", class: "better", words: "better than the baseline" };
+const WORSE: Mark = Mark { glyph: "▼", class: "worse", words: "worse than the baseline" };
+const BETTER_WITHIN: Mark = Mark { glyph: "△", class: "better", words: "better, but within the same RTT" };
+const WORSE_WITHIN: Mark = Mark { glyph: "▽", class: "worse", words: "worse, but within the same RTT" };
+const UNCLEAR: Mark = Mark { glyph: "●", class: "unclear", words: "no significant difference" };
 
 /// Mark of a speed-up. Without a verdict on significance the interval decides.
-fn speedup_mark(
-    speedup: Estimate,
-    significant: Option<bool>,
-    within_one_rtt: Option<bool>,
-) -> Option<Mark> {
+fn speedup_mark(speedup: Estimate, significant: Option<bool>, within_one_rtt: Option<bool>) -> Option<Mark> {
     let mean = finite(speedup.mean)?;
-    let significant =
-        significant.or_else(|| interval(speedup).map(|[low, high]| low > 1.0 || high < 1.0))?;
-    Some(
-        match (significant, mean >= 1.0, within_one_rtt == Some(true)) {
-            (false, _, _) => UNCLEAR,
-            (true, true, false) => BETTER,
-            (true, true, true) => BETTER_WITHIN,
-            (true, false, false) => WORSE,
-            (true, false, true) => WORSE_WITHIN,
-        },
-    )
+    let significant = significant.or_else(|| interval(speedup).map(|[low, high]| low > 1.0 || high < 1.0))?;
+    Some(match (significant, mean >= 1.0, within_one_rtt == Some(true)) {
+        (false, _, _) => UNCLEAR,
+        (true, true, false) => BETTER,
+        (true, true, true) => BETTER_WITHIN,
+        (true, false, false) => WORSE,
+        (true, false, true) => WORSE_WITHIN,
+    })
 }
 
 /// Mark of extra losses: fewer is better.
 fn loss_mark(delta: Estimate, significant: Option<bool>) -> Option<Mark> {
     let mean = finite(delta.mean)?;
-    let significant =
-        significant.or_else(|| interval(delta).map(|[low, high]| low > 0.0 || high < 0.0))?;
+    let significant = significant.or_else(|| interval(delta).map(|[low, high]| low > 0.0 || high < 0.0))?;
     Some(match (significant, mean < 0.0) {
         (false, _) => UNCLEAR,
         (true, true) => BETTER,
@@ -283,12 +230,7 @@ struct Number {
 impl Number {
     fn new(format: Format, estimate: Estimate) -> Self {
         let (text, interval) = format.estimate(estimate);
-        Self {
-            text,
-            interval,
-            sort: finite(estimate.mean).map_or_else(String::new, |v| v.to_string()),
-            mark: None,
-        }
+        Self { text, interval, sort: finite(estimate.mean).map_or_else(String::new, |v| v.to_string()), mark: None }
     }
 
     fn marked(self, mark: Option<Mark>) -> Self {
@@ -300,17 +242,11 @@ fn table(report: &Report) -> Table {
     let cells = &report.cells;
     let varies = |field: fn(&Cell) -> &String| distinct(cells.iter().map(field)).len() > 1;
     Table {
-        rows: cells
-            .iter()
-            .map(|cell| table_row(cell, &report.method.directory))
-            .collect(),
+        rows: cells.iter().map(|cell| table_row(cell, &report.method.directory)).collect(),
         has_aqm: varies(|c| &c.aqm),
         has_avoidance: varies(|c| &c.avoidance),
         has_transport: varies(|c| &c.transport),
-        baseline: cells
-            .iter()
-            .find(|c| c.is_baseline)
-            .map(|c| c.scheme.clone()),
+        baseline: cells.iter().find(|c| c.is_baseline).map(|c| c.scheme.clone()),
         failed: cells.iter().map(|c| c.failed).sum(),
     }
 }
@@ -338,8 +274,7 @@ fn table_row(cell: &Cell, directory: &str) -> TableRow {
             cell.significant,
             cell.within_one_rtt,
         )),
-        dropped: Number::new(Format::Signed, cell.dropped_delta)
-            .marked(loss_mark(cell.dropped_delta, None)),
+        dropped: Number::new(Format::Signed, cell.dropped_delta).marked(loss_mark(cell.dropped_delta, None)),
         inflation: Number::new(Format::Percent, cell.inflation),
         share: Number::new(Format::Fraction, cell.share),
         harm: Number::new(Format::Plain, cell.goodput_lost_mbit),
@@ -350,11 +285,7 @@ fn table_row(cell: &Cell, directory: &str) -> TableRow {
 /// The command that replays a repetition.
 fn replay(cell: &str, rep: u32, directory: &str) -> String {
     let directory = if directory.is_empty() { "." } else { directory };
-    format!(
-        "flowstart trace --cell {} --rep {rep} --from {}",
-        quoted(cell),
-        quoted(directory)
-    )
+    format!("flowstart trace --cell {} --rep {rep} --from {}", quoted(cell), quoted(directory))
 }
 
 /// A word of a shell command.
@@ -423,38 +354,20 @@ fn published(table: &PublishedTable) -> Result<Published, RenderError> {
         .iter()
         .map(|link| PublishedLink {
             name: link.clone(),
-            sizes: distinct(
-                table
-                    .cells
-                    .iter()
-                    .filter(|c| c.link == *link)
-                    .map(|c| &c.size),
-            ),
+            sizes: distinct(table.cells.iter().filter(|c| c.link == *link).map(|c| &c.size)),
         })
         .collect();
-    let mut estimates: Vec<f64> = table
-        .cells
-        .iter()
-        .map(|c| c.estimate)
-        .filter(|e| e.is_finite())
-        .collect();
+    let mut estimates: Vec<f64> = table.cells.iter().map(|c| c.estimate).filter(|e| e.is_finite()).collect();
     estimates.sort_by(f64::total_cmp);
     estimates.dedup();
     let row = |&estimate: &f64| PublishedRow {
         // At least one decimal, as 1.0 is how estimates are usually written.
-        estimate: if estimate.fract() == 0.0 {
-            format!("{estimate:.1}")
-        } else {
-            estimate.to_string()
-        },
+        estimate: if estimate.fract() == 0.0 { format!("{estimate:.1}") } else { estimate.to_string() },
         cells: columns
             .iter()
             .flat_map(|c| c.sizes.iter().map(|size| (&c.name, size)))
             .map(|(link, size)| {
-                let cell = table
-                    .cells
-                    .iter()
-                    .find(|c| c.estimate == estimate && c.link == *link && c.size == *size);
+                let cell = table.cells.iter().find(|c| c.estimate == estimate && c.link == *link && c.size == *size);
                 cell.map(published_entry)
             })
             .collect(),
@@ -469,11 +382,7 @@ fn published(table: &PublishedTable) -> Result<Published, RenderError> {
         passed: if judged.is_empty() {
             String::new()
         } else {
-            format!(
-                "{} of {}",
-                judged.iter().filter(|p| **p).count(),
-                judged.len()
-            )
+            format!("{} of {}", judged.iter().filter(|p| **p).count(), judged.len())
         },
         agreement: agreement(&table.cells),
         columns,
@@ -483,12 +392,9 @@ fn published(table: &PublishedTable) -> Result<Published, RenderError> {
 fn published_entry(cell: &PublishedCell) -> PublishedEntry {
     let ours = finite(cell.ours_speedup.mean);
     let theirs = finite(cell.published_speedup).filter(|v| *v > 0.0);
-    let off = ours
-        .zip(theirs)
-        .map(|(ours, theirs)| (ours / theirs - 1.0) * 100.0);
-    let loss_off = finite(cell.ours_loss_delta.mean)
-        .zip(finite(cell.published_loss_delta))
-        .map(|(a, b)| (a - b).round());
+    let off = ours.zip(theirs).map(|(ours, theirs)| (ours / theirs - 1.0) * 100.0);
+    let loss_off =
+        finite(cell.ours_loss_delta.mean).zip(finite(cell.published_loss_delta)).map(|(a, b)| (a - b).round());
     PublishedEntry {
         speedup: Number::new(Format::Factor, cell.ours_speedup).marked(speedup_mark(
             cell.ours_speedup,
@@ -497,14 +403,9 @@ fn published_entry(cell: &PublishedCell) -> PublishedEntry {
         )),
         fct_delta: milliseconds(cell.ours_fct_delta_ms),
         // As published, without decimals that were not.
-        published_speedup: theirs.map_or_else(
-            || UNDEFINED.to_owned(),
-            |v| format!("×{}", (v * 100.0).round() / 100.0),
-        ),
+        published_speedup: theirs.map_or_else(|| UNDEFINED.to_owned(), |v| format!("×{}", (v * 100.0).round() / 100.0)),
         published_fct_delta: milliseconds(cell.published_fct_delta_ms),
-        speedup_off: off.map_or_else(String::new, |v| {
-            format!("{}\u{202f}%", Format::Signed.show(Some(v.round())))
-        }),
+        speedup_off: off.map_or_else(String::new, |v| format!("{}\u{202f}%", Format::Signed.show(Some(v.round())))),
         loss: Number::new(Format::Signed, cell.ours_loss_delta)
             .marked(loss_mark(cell.ours_loss_delta, cell.loss_significant)),
         published_loss: Format::Signed.show(cell.published_loss_delta),
@@ -525,23 +426,14 @@ fn agreement(cells: &[PublishedCell]) -> String {
     let pairs: Vec<(f64, f64)> = cells
         .iter()
         .filter_map(|c| {
-            Some((
-                finite(c.ours_speedup.mean).filter(|v| *v > 0.0)?,
-                finite(c.published_speedup).filter(|v| *v > 0.0)?,
-            ))
+            Some((finite(c.ours_speedup.mean).filter(|v| *v > 0.0)?, finite(c.published_speedup).filter(|v| *v > 0.0)?))
         })
         .collect();
     if pairs.is_empty() {
         return String::new();
     }
-    let close = pairs
-        .iter()
-        .filter(|(ours, theirs)| (ours / theirs).max(theirs / ours) <= 1.25)
-        .count();
-    let mut ratios: Vec<f64> = pairs
-        .iter()
-        .map(|(ours, theirs)| (ours / theirs).max(theirs / ours))
-        .collect();
+    let close = pairs.iter().filter(|(ours, theirs)| (ours / theirs).max(theirs / ours) <= 1.25).count();
+    let mut ratios: Vec<f64> = pairs.iter().map(|(ours, theirs)| (ours / theirs).max(theirs / ours)).collect();
     ratios.sort_by(f64::total_cmp);
     format!(
         "Of {} comparable cells, {close} have a speed-up within a factor of 1.25 of the published one; in the median cell the two differ by a factor of {:.2}.",
@@ -593,28 +485,17 @@ fn series(report: &Report) -> Result<Vec<Series>, RenderError> {
         let others = runs().any(|run| run.flows.iter().any(|f| !f.measured));
         let charts = runs()
             .map(|run| {
-                let command = (!run.cell.is_empty())
-                    .then(|| replay(&run.cell, run.rep, &report.method.directory));
-                let id = format!(
-                    "run-{}",
-                    all.iter().map(|s: &Series| s.charts.len()).sum::<usize>()
-                );
+                let command = (!run.cell.is_empty()).then(|| replay(&run.cell, run.rep, &report.method.directory));
+                let id = format!("run-{}", all.iter().map(|s: &Series| s.charts.len()).sum::<usize>());
                 chart::run(id, run, extent, command)
             })
             .collect::<Vec<_>>();
         let charts = charts
             .into_iter()
             .enumerate()
-            .map(|(i, chart)| Chart {
-                id: format!("{}-{}", chart.id, i + 1),
-                ..chart
-            })
+            .map(|(i, chart)| Chart { id: format!("{}-{}", chart.id, i + 1), ..chart })
             .collect();
-        all.push(Series {
-            title: heading,
-            legend: chart::run_legend(others),
-            charts: finished(charts)?,
-        });
+        all.push(Series { title: heading, legend: chart::run_legend(others), charts: finished(charts)? });
     }
     Ok(all)
 }
@@ -632,54 +513,27 @@ pub(super) struct MethodView {
 
 pub(super) fn method(method: &Method) -> MethodView {
     let or_undefined = |text: &str| {
-        if text.is_empty() {
-            UNDEFINED.to_owned()
-        } else {
-            text.to_owned()
-        }
+        if text.is_empty() { UNDEFINED.to_owned() } else { text.to_owned() }
     };
     let usual = [
         ("flows.csv", "one row per measured flow and repetition"),
         ("flows.parquet", "the same, for data frames"),
-        (
-            "summary.json",
-            "one entry per cell: every metric with mean, median, percentiles and interval",
-        ),
-        (
-            "manifest.json",
-            "version, command, seed, host and wall time",
-        ),
+        ("summary.json", "one entry per cell: every metric with mean, median, percentiles and interval"),
+        ("manifest.json", "version, command, seed, host and wall time"),
     ];
     let files = if method.files.is_empty() {
-        usual
-            .map(|(name, what)| super::DataFile {
-                name: name.to_owned(),
-                what: what.to_owned(),
-            })
-            .to_vec()
+        usual.map(|(name, what)| super::DataFile { name: name.to_owned(), what: what.to_owned() }).to_vec()
     } else {
         method.files.clone()
     };
-    let wall = finite(method.wall_time_s).map_or_else(
-        || UNDEFINED.to_owned(),
-        |s| format!("{} s", Format::Plain.show(Some(s))),
-    );
+    let wall = finite(method.wall_time_s)
+        .map_or_else(|| UNDEFINED.to_owned(), |s| format!("{} s", Format::Plain.show(Some(s))));
     MethodView {
         command: method.command.clone(),
         facts: vec![
             ("version", or_undefined(&method.version)),
-            (
-                "master seed",
-                method
-                    .seed
-                    .map_or_else(|| UNDEFINED.to_owned(), |s| s.to_string()),
-            ),
-            (
-                "repetitions per cell",
-                method
-                    .repetitions
-                    .map_or_else(|| UNDEFINED.to_owned(), |n| n.to_string()),
-            ),
+            ("master seed", method.seed.map_or_else(|| UNDEFINED.to_owned(), |s| s.to_string())),
+            ("repetitions per cell", method.repetitions.map_or_else(|| UNDEFINED.to_owned(), |n| n.to_string())),
             ("host", or_undefined(&method.host)),
             ("date", or_undefined(&method.date)),
             ("wall time", wall),

@@ -33,24 +33,15 @@ pub(super) fn thin_line(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
         return points;
     }
     let buckets = (most / 4).max(1);
-    let bucket_of =
-        |p: &[f64; 2]| (((p[0] - from) / span * buckets as f64) as usize).min(buckets - 1);
+    let bucket_of = |p: &[f64; 2]| (((p[0] - from) / span * buckets as f64) as usize).min(buckets - 1);
     let mut kept = Vec::with_capacity(most);
     let mut start = 0;
     while start < points.len() {
         let bucket = bucket_of(&points[start]);
-        let length = points[start..]
-            .iter()
-            .take_while(|p| bucket_of(p) == bucket)
-            .count()
-            .max(1);
+        let length = points[start..].iter().take_while(|p| bucket_of(p) == bucket).count().max(1);
         let stretch = &points[start..start + length];
-        let lowest = (0..length)
-            .min_by(|&a, &b| stretch[a][1].total_cmp(&stretch[b][1]))
-            .unwrap_or(0);
-        let highest = (0..length)
-            .max_by(|&a, &b| stretch[a][1].total_cmp(&stretch[b][1]))
-            .unwrap_or(0);
+        let lowest = (0..length).min_by(|&a, &b| stretch[a][1].total_cmp(&stretch[b][1])).unwrap_or(0);
+        let highest = (0..length).max_by(|&a, &b| stretch[a][1].total_cmp(&stretch[b][1])).unwrap_or(0);
         let mut keep = [0, lowest, highest, length - 1].to_vec();
         keep.sort_unstable();
         keep.dedup();
@@ -65,20 +56,12 @@ pub(super) fn thin_points<T: Copy>(points: &[T], most: usize) -> Vec<T> {
     if points.len() <= most || most < 2 {
         return points.iter().copied().take(most).collect();
     }
-    (0..most)
-        .map(|i| points[i * (points.len() - 1) / (most - 1)])
-        .collect()
+    (0..most).map(|i| points[i * (points.len() - 1) / (most - 1)]).collect()
 }
 
 /// Throughput in Mbit/s as the mean over the `window` milliseconds before each of `samples` instants from `from` to
 /// `to`, of packets `[time in ms, bytes]` in order of time.
-pub(super) fn rolling_mean(
-    packets: &[[f64; 2]],
-    window: f64,
-    from: f64,
-    to: f64,
-    samples: usize,
-) -> Vec<[f64; 2]> {
+pub(super) fn rolling_mean(packets: &[[f64; 2]], window: f64, from: f64, to: f64, samples: usize) -> Vec<[f64; 2]> {
     if !(window > 0.0 && to > from && from.is_finite() && to.is_finite()) || samples < 2 {
         return Vec::new();
     }
@@ -111,10 +94,7 @@ mod tests {
 
     #[test]
     fn cdf_of_three() {
-        assert_eq!(
-            cdf(&[3.0, 1.0, f64::NAN, 2.0], 200),
-            [[1.0, 0.0], [1.0, 1.0 / 3.0], [2.0, 2.0 / 3.0], [3.0, 1.0]]
-        );
+        assert_eq!(cdf(&[3.0, 1.0, f64::NAN, 2.0], 200), [[1.0, 0.0], [1.0, 1.0 / 3.0], [2.0, 2.0 / 3.0], [3.0, 1.0]]);
         assert!(cdf(&[], 200).is_empty());
     }
 

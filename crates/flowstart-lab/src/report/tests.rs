@@ -12,18 +12,13 @@ const LIBRARIES: [&str; 3] = [
 fn own_part(page: &str) -> String {
     let mut page = page.to_owned();
     for library in LIBRARIES {
-        let end = library
-            .rfind("//# sourceMappingURL")
-            .unwrap_or(library.len());
+        let end = library.rfind("//# sourceMappingURL").unwrap_or(library.len());
         let code = library[..end].trim_end();
         assert!(page.contains(code), "a library is missing from the page");
         page = page.replace(code, "");
     }
     page = page.replace(include_str!("templates/page.js").trim_end(), "");
-    match (
-        page.find("<details class=\"licences\">"),
-        page.find("</details>"),
-    ) {
+    match (page.find("<details class=\"licences\">"), page.find("</details>")) {
         (Some(start), Some(end)) => page.replace_range(start..end, ""),
         _ => panic!("a page with charts shows the libraries' licences"),
     }
@@ -31,20 +26,14 @@ fn own_part(page: &str) -> String {
 }
 
 fn estimate(mean: f64) -> Estimate {
-    Estimate {
-        mean: Some(mean),
-        ci95: Some([mean * 0.9, mean * 1.1]),
-    }
+    Estimate { mean: Some(mean), ci95: Some([mean * 0.9, mean * 1.1]) }
 }
 
 /// Two links x two sizes x three schemes, with and without competitor, a published table, a run.
 fn sample() -> Report {
     let mut report = Report {
         title: "Sample".to_owned(),
-        answer: vec![
-            "The second scheme is faster.".to_owned(),
-            "Not always.".to_owned(),
-        ],
+        answer: vec!["The second scheme is faster.".to_owned(), "Not always.".to_owned()],
         question: Some("Which?\n\nAnd why?".to_owned()),
         method: Method {
             command: "flowstart compare".to_owned(),
@@ -64,10 +53,7 @@ fn sample() -> Report {
             ..Link::default()
         });
         for (size, size_bytes) in [("70KB", 70_000), ("2MB", 2_000_000)] {
-            for (k, scheme) in ["slow-start", "jump-start", "blitzstart:estimate=1.5"]
-                .into_iter()
-                .enumerate()
-            {
+            for (k, scheme) in ["slow-start", "jump-start", "blitzstart:estimate=1.5"].into_iter().enumerate() {
                 let factor = 1.0 + k as f64 / 2.0;
                 report.cells.push(Cell {
                     id: format!("c{}", report.cells.len()),
@@ -81,23 +67,11 @@ fn sample() -> Report {
                     n: 30,
                     ideal_fct_ms: Some(400.0),
                     fct_ms: estimate(1400.0 / factor),
-                    speedup: if k == 0 {
-                        Estimate::default()
-                    } else {
-                        estimate(factor)
-                    },
+                    speedup: if k == 0 { Estimate::default() } else { estimate(factor) },
                     significant: Some(k > 0),
-                    dropped_delta: if k == 0 {
-                        Estimate::default()
-                    } else {
-                        estimate(10.0)
-                    },
+                    dropped_delta: if k == 0 { Estimate::default() } else { estimate(10.0) },
                     inflation: estimate(0.02 * factor),
-                    share: if l == 0 {
-                        estimate(0.4)
-                    } else {
-                        Estimate::default()
-                    },
+                    share: if l == 0 { estimate(0.4) } else { Estimate::default() },
                     samples: Samples {
                         fct_ms: (0..30).map(|i| 1400.0 / factor + f64::from(i)).collect(),
                         share: if l == 0 { vec![0.4, 0.5] } else { Vec::new() },
@@ -123,11 +97,7 @@ fn sample() -> Report {
             significant: Some(true),
             ..PublishedCell::default()
         }],
-        checks: vec![Check {
-            statement: "It is faster.".to_owned(),
-            pass: Some(false),
-            ..Check::default()
-        }],
+        checks: vec![Check { statement: "It is faster.".to_owned(), pass: Some(false), ..Check::default() }],
         ..PublishedTable::default()
     });
     report.runs.push(ExampleRun {
@@ -154,24 +124,12 @@ fn sample_trace() -> TraceReport {
     TraceReport {
         scheme: "jump-start".to_owned(),
         size: "2MB".to_owned(),
-        link: Link {
-            name: "lte".to_owned(),
-            rate_mbit: Some(32.0),
-            ..Link::default()
-        },
+        link: Link { name: "lte".to_owned(), rate_mbit: Some(32.0), ..Link::default() },
         fct_ms: Some(900.0),
-        sent: (0..100)
-            .map(|i| [f64::from(i), f64::from(i) * 1400.0])
-            .collect(),
-        acked: (0..100)
-            .map(|i| [f64::from(i) + 50.0, f64::from(i) * 1400.0])
-            .collect(),
+        sent: (0..100).map(|i| [f64::from(i), f64::from(i) * 1400.0]).collect(),
+        acked: (0..100).map(|i| [f64::from(i) + 50.0, f64::from(i) * 1400.0]).collect(),
         dropped: vec![[3.0, 4200.0]],
-        events: vec![TraceEvent {
-            time_ms: 1.0,
-            kind: TraceEventKind::Launch,
-            detail: "cwnd 100".to_owned(),
-        }],
+        events: vec![TraceEvent { time_ms: 1.0, kind: TraceEventKind::Launch, detail: "cwnd 100".to_owned() }],
         ..TraceReport::default()
     }
 }
@@ -184,8 +142,7 @@ fn specs(page: &str) -> Vec<serde_json::Value> {
         .skip(1)
         .map(|rest| {
             let text = rest.split("</script>").next().unwrap_or_default();
-            serde_json::from_str(text)
-                .unwrap_or_else(|e| panic!("a specification is not JSON: {e}"))
+            serde_json::from_str(text).unwrap_or_else(|e| panic!("a specification is not JSON: {e}"))
         })
         .collect()
 }
@@ -193,10 +150,7 @@ fn specs(page: &str) -> Vec<serde_json::Value> {
 #[test]
 fn nothing_undefined_and_nothing_fetched() -> Result<(), RenderError> {
     let mut report = sample();
-    report.cells[1].fct_ms = Estimate {
-        mean: Some(f64::NAN),
-        ci95: Some([f64::NAN, f64::INFINITY]),
-    };
+    report.cells[1].fct_ms = Estimate { mean: Some(f64::NAN), ci95: Some([f64::NAN, f64::INFINITY]) };
     report.cells[1].samples.fct_ms = vec![f64::NAN; 3];
     report.cells[2].ideal_fct_ms = Some(0.0);
     report.runs[0].fct_ms = Some(f64::NAN);
@@ -211,21 +165,10 @@ fn nothing_undefined_and_nothing_fetched() -> Result<(), RenderError> {
             assert!(!own.contains(word), "the page contains {word}");
         }
         // Addresses may stand in text (licences, schema names), not where a browser would fetch them.
-        for opening in [
-            "<script src",
-            "<link rel=\"stylesheet\"",
-            "<img",
-            "<iframe",
-            "@import",
-            "url(http",
-        ] {
+        for opening in ["<script src", "<link rel=\"stylesheet\"", "<img", "<iframe", "@import", "url(http"] {
             assert!(!own.contains(opening), "the page contains {opening}");
         }
-        for tag in own.split('<').filter(|tag| {
-            ["script", "link", "img"]
-                .iter()
-                .any(|name| tag.starts_with(name))
-        }) {
+        for tag in own.split('<').filter(|tag| ["script", "link", "img"].iter().any(|name| tag.starts_with(name))) {
             let attributes = tag.split('>').next().unwrap_or_default();
             assert!(!attributes.contains("http"), "{attributes}");
         }
@@ -243,10 +186,7 @@ fn user_text_is_escaped() -> Result<(), RenderError> {
     report.links[0].name = hostile.clone();
     report.links[0].buffer = hostile.clone();
     report.method.directory = hostile.clone();
-    report.method.files = vec![DataFile {
-        name: hostile.clone(),
-        what: hostile.clone(),
-    }];
+    report.method.files = vec![DataFile { name: hostile.clone(), what: hostile.clone() }];
     for cell in &mut report.cells[..6] {
         cell.link = hostile.clone();
         cell.scheme.push_str(HOSTILE);
@@ -273,25 +213,11 @@ fn user_text_is_escaped() -> Result<(), RenderError> {
 #[test]
 fn undefined_metrics_are_en_dashes() -> Result<(), RenderError> {
     let mut report = Report::default();
-    report.cells.push(Cell {
-        id: "c1".to_owned(),
-        scheme: "slow-start".to_owned(),
-        ..Cell::default()
-    });
+    report.cells.push(Cell { id: "c1".to_owned(), scheme: "slow-start".to_owned(), ..Cell::default() });
     let page = render(&report)?;
     // FCT, speed-up, extra drops, inflation, share, harm
-    for label in [
-        "FCT",
-        "speed-up",
-        "extra drops",
-        "inflation",
-        "share",
-        "harm (Mbit)",
-    ] {
-        assert!(
-            page.contains(&format!("data-label=\"{label}\" data-sort=\"\">–</td>")),
-            "{label}"
-        );
+    for label in ["FCT", "speed-up", "extra drops", "inflation", "share", "harm (Mbit)"] {
+        assert!(page.contains(&format!("data-label=\"{label}\" data-sort=\"\">–</td>")), "{label}");
     }
     Ok(())
 }
@@ -300,17 +226,11 @@ fn undefined_metrics_are_en_dashes() -> Result<(), RenderError> {
 fn empty_reports_render() -> Result<(), RenderError> {
     let page = render(&Report::default())?;
     assert!(page.contains("This report has no cells."));
-    assert!(
-        page.len() < 60_000,
-        "a page without charts does not carry the libraries"
-    );
+    assert!(page.len() < 60_000, "a page without charts does not carry the libraries");
     let page = render_trace(&TraceReport::default())?;
     assert!(page.contains("Nothing was recorded."));
-    let bare = Report {
-        runs: vec![ExampleRun::default()],
-        published: Some(PublishedTable::default()),
-        ..Report::default()
-    };
+    let bare =
+        Report { runs: vec![ExampleRun::default()], published: Some(PublishedTable::default()), ..Report::default() };
     render(&bare)?;
     Ok(())
 }
@@ -343,10 +263,7 @@ fn marks_are_told_by_shape() -> Result<(), RenderError> {
 fn replay_commands_can_be_pasted() -> Result<(), RenderError> {
     let page = render(&sample())?;
     // The apostrophes that the directory's blank needs, as HTML writes them.
-    assert!(
-        page.contains("flowstart trace --cell c1 --rep 0 --from &#x27;out dir&#x27;"),
-        "no replay command"
-    );
+    assert!(page.contains("flowstart trace --cell c1 --rep 0 --from &#x27;out dir&#x27;"), "no replay command");
     Ok(())
 }
 
@@ -363,17 +280,9 @@ fn charts_are_complete_and_small() -> Result<(), RenderError> {
     for spec in &specs {
         let text = spec.to_string();
         assert!(spec["description"].is_string() && spec["$schema"].is_string());
-        assert!(
-            !text.contains("\"url\"") && text.len() < 200_000,
-            "{} bytes",
-            text.len()
-        );
+        assert!(!text.contains("\"url\"") && text.len() < 200_000, "{} bytes", text.len());
     }
-    assert_eq!(
-        page.matches("class=\"spec\" hidden>chart specification")
-            .count(),
-        specs.len()
-    );
+    assert_eq!(page.matches("class=\"spec\" hidden>chart specification").count(), specs.len());
     assert!(page.matches("aria-label=").count() > specs.len());
     assert!(page.contains("No other flow, so there is nothing to share."));
     Ok(())
@@ -398,10 +307,7 @@ fn reports_survive_json() -> Result<(), serde_json::Error> {
     report.cells.iter_mut().for_each(|c| {
         *c = Cell {
             id: c.id.clone(),
-            fct_ms: Estimate {
-                mean: Some(100.0),
-                ci95: Some([90.5, 110.5]),
-            },
+            fct_ms: Estimate { mean: Some(100.0), ci95: Some([90.5, 110.5]) },
             ..Cell::default()
         }
     });

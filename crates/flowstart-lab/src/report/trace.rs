@@ -72,11 +72,7 @@ fn facts(report: &TraceReport) -> Vec<(&'static str, String)> {
         ("competitor", &report.competitor),
         ("repetition", &rep),
     ];
-    fields
-        .into_iter()
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| (name, value.clone()))
-        .collect()
+    fields.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.clone())).collect()
 }
 
 fn numbers(report: &TraceReport) -> Vec<KeyNumber> {
@@ -85,9 +81,8 @@ fn numbers(report: &TraceReport) -> Vec<KeyNumber> {
         None => UNDEFINED.to_owned(),
     };
     let count = |value: Option<u64>| value.map(|v| v as f64);
-    let limit = finite(report.fct_ms)
-        .zip(finite(report.ideal_fct_ms).filter(|v| *v > 0.0))
-        .map(|(fct, ideal)| fct / ideal);
+    let limit =
+        finite(report.fct_ms).zip(finite(report.ideal_fct_ms).filter(|v| *v > 0.0)).map(|(fct, ideal)| fct / ideal);
     let mut numbers = vec![
         KeyNumber {
             label: "FCT",
@@ -112,11 +107,7 @@ fn numbers(report: &TraceReport) -> Vec<KeyNumber> {
             value: Format::Percent.show(report.inflation),
             meaning: format!(
                 "retransmitted bytes / payload bytes ({})",
-                with(
-                    count(report.retransmitted_bytes).map(|b| b / 1000.0),
-                    Format::Plain,
-                    "\u{a0}KB sent again"
-                )
+                with(count(report.retransmitted_bytes).map(|b| b / 1000.0), Format::Plain, "\u{a0}KB sent again")
             ),
         },
         KeyNumber {
@@ -127,10 +118,10 @@ fn numbers(report: &TraceReport) -> Vec<KeyNumber> {
         KeyNumber {
             label: "startup ended",
             value: with(report.exit_ms, Format::Plain, "\u{a0}ms"),
-            meaning: report.exit_reason.as_ref().map_or_else(
-                || "reason not recorded".to_owned(),
-                |r| format!("because: {r}"),
-            ),
+            meaning: report
+                .exit_reason
+                .as_ref()
+                .map_or_else(|| "reason not recorded".to_owned(), |r| format!("because: {r}")),
         },
     ];
     if finite(report.share).is_some() {

@@ -193,7 +193,15 @@ mod tests {
 
     #[test]
     fn wrong_competitors_are_refused() {
-        for text in ["bulky", "bulk:vegas", "cbr", "cbr:rate=0mbit", "web:load=1mbit,shape=99", "bulk:count=0", "onoff:rate=1mbit,on=0s"] {
+        for text in [
+            "bulky",
+            "bulk:vegas",
+            "cbr",
+            "cbr:rate=0mbit",
+            "web:load=1mbit,shape=99",
+            "bulk:count=0",
+            "onoff:rate=1mbit,on=0s",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

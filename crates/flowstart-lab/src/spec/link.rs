@@ -39,11 +39,7 @@ pub const PRESETS: &[Preset] = &[
         spec: "rate=144mbit,rtt=600ms,buffer=7.2MB,access_rate=150mbit",
         source: "SEARCH; buffer derived from the slides' 1000+ ms and 18+ MB",
     },
-    Preset {
-        name: "scharf",
-        spec: "rate=10mbit,rtt=200ms,buffer=1bdp",
-        source: "fast-startup slides; buffer assumed",
-    },
+    Preset { name: "scharf", spec: "rate=10mbit,rtt=200ms,buffer=1bdp", source: "fast-startup slides; buffer assumed" },
     Preset { name: "qs-chain", spec: "rate=10mbit,rtt=80ms,buffer=150pkt,hops=2", source: "Quick-Start" },
     Preset {
         name: "gprs",
@@ -60,9 +56,25 @@ pub const PRESETS: &[Preset] = &[
 
 /// The keys of a link, for error messages.
 const KEYS: &[&str] = &[
-    "rate", "trace", "rtt", "buffer", "up_rate", "up_trace", "up_buffer", "access_rate", "access_delay",
-    "access_jitter", "hops", "loss",
-    "jitter", "reorder", "burst", "peak", "policer", "counts", "technology",
+    "rate",
+    "trace",
+    "rtt",
+    "buffer",
+    "up_rate",
+    "up_trace",
+    "up_buffer",
+    "access_rate",
+    "access_delay",
+    "access_jitter",
+    "hops",
+    "loss",
+    "jitter",
+    "reorder",
+    "burst",
+    "peak",
+    "policer",
+    "counts",
+    "technology",
 ];
 
 /// A buffer as written.
@@ -150,20 +162,39 @@ pub struct ResolvedLink {
 }
 
 impl Link {
-    /// Reads a preset's name or a spec. Trace files are looked for relative to `directory`.
+    /// Reads a preset's name, a preset with keys that override it (`lte,buffer=1bdp`), or a spec. Trace files are looked
+    /// for relative to `directory`.
     pub fn parse(field: &str, text: &str, directory: &Path) -> Result<Self, InputError> {
+        Self::parse_with(field, text, None, directory)
+    }
+
+    /// Reads a link and gives it `options` in addition, which do not change how it is called.
+    pub fn parse_with(field: &str, text: &str, options: Option<&str>, directory: &Path) -> Result<Self, InputError> {
         let text = text.trim();
-        let spec = PRESETS.iter().find(|preset| preset.name == text).map_or(text, |preset| preset.spec);
-        let parts = Parts::parse(field, spec)?;
-        if !parts.name.is_empty() {
-            let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-            let problem = format!(
-                "no such preset; use one of {}, or rate=25mbit,rtt=50ms,buffer=50ms, or trace=FILE,rtt=50ms,buffer=100pkt",
-                names.join(", ")
-            );
-            return Err(InputError::new(field, text, problem));
+        let mut parts = Parts::parse(field, text)?;
+        let mut keys = Vec::new();
+        // A preset is the name, or a first part without a value.
+        let first = parts.keys.first().filter(|(_, value)| value.is_empty()).map(|(key, _)| *key);
+        let name = if parts.name.is_empty() { first } else { Some(parts.name) };
+        if let Some(name) = name {
+            let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
+                let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+                let problem = format!(
+                    "no preset `{name}`; use one of {}, or rate=25mbit,rtt=50ms,buffer=50ms, or \
+                     trace=FILE,rtt=50ms,buffer=100pkt",
+                    names.join(", ")
+                );
+                return Err(InputError::new(field, text, problem));
+            };
+            keys = Parts::parse(field, preset.spec)?.keys;
+            parts.keys.retain(|(key, _)| *key != name);
         }
-        Reader { field, text, keys: parts.keys, directory }.link()
+        let extra = options.map(|options| Parts::parse(field, options)).transpose()?;
+        for (key, value) in parts.keys.into_iter().chain(extra.into_iter().flat_map(|extra| extra.keys)) {
+            keys.retain(|(known, _)| *known != key);
+            keys.push((key, value));
+        }
+        Reader { field, text, keys, directory }.link()
     }
 
     /// Bandwidth-delay product at the base RTT.
@@ -295,7 +326,10 @@ impl Reader<'_> {
         let bytes = std::fs::read(&path).map_err(|error| self.refused(key, format!("cannot read {shown}: {error}")))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
-            self.refused(key, format!("{shown}, line {line}: this is not text; expected one whole number of milliseconds per line"))
+            self.refused(
+                key,
+                format!("{shown}, line {line}: this is not text; expected one whole number of milliseconds per line"),
+            )
         })?;
         let trace = CapacityTrace::parse(&text).map_err(|error| self.refused(key, format!("{shown}: {error}")))?;
         Ok(Some((path, Arc::new(trace))))
@@ -354,7 +388,9 @@ impl Reader<'_> {
         };
         let parts: Vec<&str> = rest.split('/').collect();
         let [good, bad, probability] = parts[..] else {
-            return Err(self.refused("loss", "expected gilbert/MEAN_GOOD/MEAN_BAD/LOSS_IN_BAD, as gilbert/490ms/10ms/0.5"));
+            return Err(
+                self.refused("loss", "expected gilbert/MEAN_GOOD/MEAN_BAD/LOSS_IN_BAD, as gilbert/490ms/10ms/0.5")
+            );
         };
         let time = |text: &str| -> Result<Duration, InputError> {
             let time: Duration = text.parse().map_err(|error| self.refused("loss", error))?;

@@ -133,7 +133,13 @@ where
 }
 
 /// Whether `value` is a usable number in `range`.
-fn check(field: &str, text: &str, key: &str, value: f64, range: std::ops::RangeInclusive<f64>) -> Result<(), InputError> {
+fn check(
+    field: &str,
+    text: &str,
+    key: &str,
+    value: f64,
+    range: std::ops::RangeInclusive<f64>,
+) -> Result<(), InputError> {
     if range.contains(&value) {
         return Ok(());
     }
@@ -224,7 +230,8 @@ mod tests {
         let two = cubic::Config { connections: 2, ..cubic::Config::default() };
         let base = AvoidanceConfig::Cubic(two.clone());
         assert_eq!(avoidance("--avoidance", "cubic", &base).unwrap().value, base);
-        let Ok(Written { value: AvoidanceConfig::Cubic(config), .. }) = avoidance("--avoidance", "cubic:beta=0.5", &base)
+        let Ok(Written { value: AvoidanceConfig::Cubic(config), .. }) =
+            avoidance("--avoidance", "cubic:beta=0.5", &base)
         else {
             panic!("a valid spec");
         };
@@ -236,7 +243,11 @@ mod tests {
     fn errors_name_the_field_and_what_is_allowed() {
         let error = |text| scheme("--scheme", text, &baseline()).unwrap_err().to_string();
         assert!(error("jumpstart").contains("slow-start, hystart, blitzstart"));
-        assert!(error("blitzstart:estimat=1").contains("expected one of `estimate`"), "{}", error("blitzstart:estimat=1"));
+        assert!(
+            error("blitzstart:estimat=1").contains("expected one of `estimate`"),
+            "{}",
+            error("blitzstart:estimat=1")
+        );
         assert!(error("blitzstart:estimate=0").contains("0.001 to 1000"));
         assert!(error("blitzstart:estimate=nan").contains("estimate"), "{}", error("blitzstart:estimate=nan"));
         assert!(error("slow-start:iw=0").contains("1 to 100000"));

@@ -77,9 +77,11 @@ fn check(profile: &Profile) -> Result<(), String> {
     if !(1..=60).contains(&profile.answer_packets) {
         return Err(format!("answer_packets is {}; allowed is 1 to 60", profile.answer_packets));
     }
-    for (key, window) in
-        [("initial_window", profile.initial_window), ("min_window", profile.min_window), ("timeout_window", profile.timeout_window)]
-    {
+    for (key, window) in [
+        ("initial_window", profile.initial_window),
+        ("min_window", profile.min_window),
+        ("timeout_window", profile.timeout_window),
+    ] {
         if !(1..=1_000_000).contains(&window) {
             return Err(format!("{key} is {window}; allowed is 1 to 1000000 segments"));
         }

@@ -58,9 +58,7 @@ mod tests {
     /// The example of the Wikipedia article "Spearman's rank correlation coefficient": IQ and hours of television.
     #[test]
     fn published_example_without_ties() {
-        let iq = [
-            106.0, 100.0, 86.0, 101.0, 99.0, 103.0, 97.0, 113.0, 112.0, 110.0,
-        ];
+        let iq = [106.0, 100.0, 86.0, 101.0, 99.0, 103.0, 97.0, 113.0, 112.0, 110.0];
         let hours = [7.0, 27.0, 2.0, 50.0, 28.0, 29.0, 20.0, 12.0, 6.0, 17.0];
         // Squared rank differences sum to 194: 1 - 6 * 194 / (10 * (100 - 1)) = -29/165
         let correlation = spearman(&iq, &hours).unwrap();

@@ -43,12 +43,8 @@ impl BootstrapEstimate {
         }
         let normal = Normal::standard();
         let low = normal.inverse_cdf((1.0 - level) / 2.0);
-        let endpoint =
-            |z| quantile_of_sorted(&self.distribution, normal.cdf(self.corrected_quantile(z)));
-        Some(Interval {
-            low: endpoint(low)?,
-            high: endpoint(-low)?,
-        })
+        let endpoint = |z| quantile_of_sorted(&self.distribution, normal.cdf(self.corrected_quantile(z)));
+        Some(Interval { low: endpoint(low)?, high: endpoint(-low)? })
     }
 
     /// The two-sided p-value of the hypothesis that the true statistic is `null`: one minus the level at which an
@@ -169,12 +165,7 @@ pub fn bca<Row: Copy>(
 ///
 /// `None` as for [`bca`], in particular for fewer than two values or a non-finite one.
 #[must_use]
-pub fn bca_mean(
-    values: &[f64],
-    level: f64,
-    resamples: u32,
-    seed: u64,
-) -> Option<BootstrapEstimate> {
+pub fn bca_mean(values: &[f64], level: f64, resamples: u32, seed: u64) -> Option<BootstrapEstimate> {
     bca(values, mean, level, resamples, seed)
 }
 
@@ -212,11 +203,7 @@ pub fn bca_mean_ratio_paired(
     if baseline.len() != other.len() {
         return None;
     }
-    let pairs: Vec<(f64, f64)> = baseline
-        .iter()
-        .copied()
-        .zip(other.iter().copied())
-        .collect();
+    let pairs: Vec<(f64, f64)> = baseline.iter().copied().zip(other.iter().copied()).collect();
     bca(&pairs, ratio_of_means, level, resamples, seed)
 }
 
@@ -255,19 +242,13 @@ fn resample<Row: Copy>(
 /// A uniformly drawn index below `length`: the draw, read as a fraction of 2^64, times `length`.
 ///
 /// Indices are unequally likely by at most length / 2^64, far below what any number of resamples can show.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the shifted product is less than `length`"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the shifted product is less than `length`")]
 fn draw_index(generator: &mut Pcg64, length: usize) -> usize {
     ((u128::from(generator.next_u64()) * length as u128) >> 64) as usize
 }
 
 /// The statistic of the sample without its first row, without its second, and so on.
-fn without_each_row<Row: Copy>(
-    rows: &[Row],
-    statistic: impl Fn(&[Row]) -> Option<f64>,
-) -> Option<Vec<f64>> {
+fn without_each_row<Row: Copy>(rows: &[Row], statistic: impl Fn(&[Row]) -> Option<f64>) -> Option<Vec<f64>> {
     let mut rest = rows.get(1..)?.to_vec();
     let mut statistics = vec![statistic(&rest)?];
     for left_out in 1..rows.len() {
@@ -290,9 +271,7 @@ fn acceleration(jackknife: &[f64]) -> Option<f64> {
     // The scale cancels; without it the cubes of small or large statistics would leave the range of f64.
     let scaled = deviations.map(|deviation| deviation / largest);
     let squares: f64 = scaled.clone().map(|deviation| deviation * deviation).sum();
-    let cubes: f64 = scaled
-        .map(|deviation| deviation * deviation * deviation)
-        .sum();
+    let cubes: f64 = scaled.map(|deviation| deviation * deviation * deviation).sum();
     finite(cubes / (6.0 * squares * squares.sqrt()))
 }
 
@@ -333,22 +312,13 @@ mod tests {
     const MANY: u32 = 100_000;
 
     /// A skewed sample.
-    const SKEWED: [f64; 15] = [
-        1.2, 0.4, 3.7, 2.1, 0.9, 5.6, 1.5, 0.3, 2.8, 1.1, 8.4, 0.7, 1.9, 4.2, 0.6,
-    ];
+    const SKEWED: [f64; 15] = [1.2, 0.4, 3.7, 2.1, 0.9, 5.6, 1.5, 0.3, 2.8, 1.1, 8.4, 0.7, 1.9, 4.2, 0.6];
     /// Completion times under the same twelve seeds.
-    const BASELINE: [f64; 12] = [
-        120.0, 135.0, 128.0, 150.0, 142.0, 119.0, 160.0, 131.0, 127.0, 145.0, 138.0, 152.0,
-    ];
-    const OTHER: [f64; 12] = [
-        80.0, 101.0, 83.0, 97.0, 110.0, 76.0, 99.0, 95.0, 70.0, 112.0, 84.0, 120.0,
-    ];
+    const BASELINE: [f64; 12] = [120.0, 135.0, 128.0, 150.0, 142.0, 119.0, 160.0, 131.0, 127.0, 145.0, 138.0, 152.0];
+    const OTHER: [f64; 12] = [80.0, 101.0, 83.0, 97.0, 110.0, 76.0, 99.0, 95.0, 70.0, 112.0, 84.0, 120.0];
 
     fn assert_close(actual: f64, expected: f64, tolerance: f64) {
-        assert!(
-            (actual - expected).abs() <= tolerance,
-            "{actual} is not within {tolerance} of {expected}"
-        );
+        assert!((actual - expected).abs() <= tolerance, "{actual} is not within {tolerance} of {expected}");
     }
 
     /// An estimate whose resamples are 0, 1, ..., 100, so that percentiles are their own values.
@@ -365,9 +335,7 @@ mod tests {
     /// `size` values of the exponential distribution with mean 1.
     fn exponential_sample(generator: &mut Pcg64, size: usize) -> Vec<f64> {
         let exponential = Exp::new(1.0).unwrap();
-        (0..size)
-            .map(|_| exponential.inverse_cdf(f64::from(generator.next_u32()) / 2.0_f64.powi(32)))
-            .collect()
+        (0..size).map(|_| exponential.inverse_cdf(f64::from(generator.next_u32()) / 2.0_f64.powi(32))).collect()
     }
 
     #[test]
@@ -398,8 +366,7 @@ mod tests {
 
     #[test]
     fn a_null_beyond_all_resamples_gets_the_smallest_p_value_they_can_show() {
-        for (bias_correction, acceleration) in [(0.0, 0.0), (0.3, 0.15), (0.3, -0.15), (-2.0, 0.1)]
-        {
+        for (bias_correction, acceleration) in [(0.0, 0.0), (0.3, 0.15), (0.3, -0.15), (-2.0, 0.1)] {
             let estimate = percentiles(bias_correction, acceleration);
             for null in [-0.001, 100.001, f64::NEG_INFINITY, f64::INFINITY] {
                 // 101 resamples: 1 / 102.
@@ -414,12 +381,8 @@ mod tests {
     #[test]
     fn past_the_pole_the_endpoint_stays_at_the_extreme() {
         // a (z0 + z) = 0.5 * (1 + 1.644854) is over 1; with the signs exchanged, at the other end.
-        let high = percentiles(1.0, 0.5)
-            .interval_at(0.9)
-            .map(|interval| interval.high);
-        let low = percentiles(-1.0, -0.5)
-            .interval_at(0.9)
-            .map(|interval| interval.low);
+        let high = percentiles(1.0, 0.5).interval_at(0.9).map(|interval| interval.high);
+        let low = percentiles(-1.0, -0.5).interval_at(0.9).map(|interval| interval.low);
         assert_eq!((low, high), (Some(0.0), Some(100.0)));
         // The lower endpoint reaches 0 at z = 1 / a - z0 = -2 + 1 = -1, whose two-sided probability is 0.3173.
         let p = percentiles(-1.0, -0.5).p_value(0.0).unwrap();
@@ -447,11 +410,7 @@ mod tests {
         let expected = 0.75 / (6.0 * 1.5_f64.powf(1.5));
         assert_close(acceleration(&jackknife).unwrap(), expected, 1e-15);
         // The unit does not matter.
-        assert_close(
-            acceleration(&[1.5e-200, 1.5e-200, 0.0]).unwrap(),
-            expected,
-            1e-15,
-        );
+        assert_close(acceleration(&[1.5e-200, 1.5e-200, 0.0]).unwrap(), expected, 1e-15);
         assert_eq!(acceleration(&[2.0, 2.0]), Some(0.0));
     }
 
@@ -604,16 +563,8 @@ mod tests {
         let converted: Vec<f64> = SKEWED.iter().map(|value| 1000.0 * value + 70.0).collect();
         let converted = bca_mean(&converted, 0.95, 1000, 5).unwrap();
         // Equal up to resamples whose means tie in one unit and differ by rounding in the other.
-        assert_close(
-            converted.interval.low,
-            1000.0 * original.interval.low + 70.0,
-            10.0,
-        );
-        assert_close(
-            converted.interval.high,
-            1000.0 * original.interval.high + 70.0,
-            10.0,
-        );
+        assert_close(converted.interval.low, 1000.0 * original.interval.low + 70.0, 10.0);
+        assert_close(converted.interval.high, 1000.0 * original.interval.high + 70.0, 10.0);
     }
 
     #[test]
@@ -623,11 +574,7 @@ mod tests {
         assert_close(backward.estimate, -forward.estimate, 1e-12);
         assert_close(backward.interval.low, -forward.interval.high, 1e-9);
         assert_close(backward.interval.high, -forward.interval.low, 1e-9);
-        assert_close(
-            backward.p_value(39.0).unwrap(),
-            forward.p_value(-39.0).unwrap(),
-            1e-9,
-        );
+        assert_close(backward.p_value(39.0).unwrap(), forward.p_value(-39.0).unwrap(), 1e-9);
     }
 
     #[test]
@@ -671,20 +618,11 @@ mod tests {
         // 2 / (1 - 0.95) = 40
         assert_eq!(bca_mean(&pair, 0.95, 39, 1), None);
         assert!(bca_mean(&pair, 0.95, 40, 1).is_some());
-        assert_eq!(
-            bca_mean_difference_paired(&pair, &[1.0], 0.95, 1000, 1),
-            None
-        );
+        assert_eq!(bca_mean_difference_paired(&pair, &[1.0], 0.95, 1000, 1), None);
         assert_eq!(bca_mean_ratio_paired(&pair, &[1.0], 0.95, 1000, 1), None);
         // A quarter of the resamples has the denominator 0.
-        assert_eq!(
-            bca_mean_ratio_paired(&pair, &[0.0, 1.0], 0.95, 1000, 1),
-            None
-        );
-        assert_eq!(
-            bca_mean_ratio_paired(&pair, &[-1.0, -2.0], 0.95, 1000, 1),
-            None
-        );
+        assert_eq!(bca_mean_ratio_paired(&pair, &[0.0, 1.0], 0.95, 1000, 1), None);
+        assert_eq!(bca_mean_ratio_paired(&pair, &[-1.0, -2.0], 0.95, 1000, 1), None);
     }
 
     #[test]

@@ -32,13 +32,9 @@ pub fn difference_interval(a: &[f64], b: &[f64], level: f64) -> Option<Interval>
     // Welch's equation divided through by the squared variance, which could overflow.
     let share_a = variance_a / variance;
     let share_b = variance_b / variance;
-    let degrees_of_freedom =
-        1.0 / (share_a * share_a / count(a.len() - 1) + share_b * share_b / count(b.len() - 1));
+    let degrees_of_freedom = 1.0 / (share_a * share_a / count(a.len() - 1) + share_b * share_b / count(b.len() - 1));
     let margin = upper_t_quantile(degrees_of_freedom, (1.0 - level) / 2.0)? * variance.sqrt();
-    Some(Interval {
-        low: finite(difference - margin)?,
-        high: finite(difference + margin)?,
-    })
+    Some(Interval { low: finite(difference - margin)?, high: finite(difference + margin)? })
 }
 
 /// The value that Student's t exceeds with probability `tail`, which lies strictly between 0 and 1/2.
@@ -88,10 +84,7 @@ pub struct Anova {
 pub fn anova_one_way(groups: &[&[f64]]) -> Option<Anova> {
     let values = groups.concat();
     let df_between = groups.len().checked_sub(1).filter(|&df| df > 0)?;
-    let df_within = values
-        .len()
-        .checked_sub(groups.len())
-        .filter(|&df| df > 0)?;
+    let df_within = values.len().checked_sub(groups.len()).filter(|&df| df > 0)?;
     let grand_mean = mean(&values)?;
     let mut between = 0.0;
     let mut within = 0.0;
@@ -106,12 +99,7 @@ pub fn anova_one_way(groups: &[&[f64]]) -> Option<Anova> {
     if f.is_nan() {
         return None;
     }
-    Some(Anova {
-        f,
-        df_between,
-        df_within,
-        p: f_exceedance(f, df_between, df_within)?,
-    })
+    Some(Anova { f, df_between, df_within, p: f_exceedance(f, df_between, df_within)? })
 }
 
 /// The probability that F with these degrees of freedom is at least `f`.
@@ -159,10 +147,7 @@ mod tests {
     use super::*;
 
     fn assert_close(actual: f64, expected: f64, tolerance: f64) {
-        assert!(
-            (actual - expected).abs() <= tolerance,
-            "{actual} is not within {tolerance} of {expected}"
-        );
+        assert!((actual - expected).abs() <= tolerance, "{actual} is not within {tolerance} of {expected}");
     }
 
     /// The tables of Student's t that every textbook prints.
@@ -215,10 +200,7 @@ mod tests {
 
     #[test]
     fn samples_without_spread_give_a_point() {
-        assert_eq!(
-            difference_interval(&[1.0; 3], &[3.0; 4], 0.95),
-            Some(Interval::point(2.0))
-        );
+        assert_eq!(difference_interval(&[1.0; 3], &[3.0; 4], 0.95), Some(Interval::point(2.0)));
         assert_eq!(difference_interval(&[1.0], &[3.0, 4.0], 0.95), None);
         assert_eq!(difference_interval(&[1.0, 2.0], &[3.0, 4.0], 1.0), None);
     }
@@ -286,19 +268,13 @@ mod tests {
     #[test]
     fn published_holm_example() {
         // 0.005 <= 0.05/4 and 0.01 <= 0.05/3 are rejected; 0.03 > 0.05/2 is not, which also saves 0.04 <= 0.05/1.
-        assert_eq!(
-            holm(&[Some(0.01), Some(0.04), Some(0.03), Some(0.005)], 0.05),
-            [true, false, false, true]
-        );
+        assert_eq!(holm(&[Some(0.01), Some(0.04), Some(0.03), Some(0.005)], 0.05), [true, false, false, true]);
     }
 
     #[test]
     fn a_test_not_made_is_not_rejected_and_costs_nothing() {
         // Of two tests, 0.02 <= 0.05/2; of four it would exceed 0.05/4.
-        assert_eq!(
-            holm(&[None, Some(0.02), Some(f64::NAN), Some(0.04)], 0.05),
-            [false, true, false, true]
-        );
+        assert_eq!(holm(&[None, Some(0.02), Some(f64::NAN), Some(0.04)], 0.05), [false, true, false, true]);
         assert_eq!(holm(&[], 0.05), Vec::<bool>::new());
         for alpha in [0.0, 1.0, -1.0, f64::NAN] {
             assert_eq!(holm(&[Some(0.0)], alpha), [false]);
@@ -309,10 +285,8 @@ mod tests {
     fn holm_rejects_what_bonferroni_rejects_and_nothing_over_alpha() {
         // Multiples of 0.37 modulo 1, cubed to reach small values.
         for size in 1..40 {
-            let p_values: Vec<f64> = (1..=size)
-                .map(|index| (f64::from(index) * 0.37).fract())
-                .map(|share| share * share * share)
-                .collect();
+            let p_values: Vec<f64> =
+                (1..=size).map(|index| (f64::from(index) * 0.37).fract()).map(|share| share * share * share).collect();
             let tests: Vec<Option<f64>> = p_values.iter().copied().map(Some).collect();
             for (p, rejected) in p_values.iter().zip(holm(&tests, 0.05)) {
                 assert!(rejected || *p > 0.05 / f64::from(size));

@@ -24,9 +24,7 @@ mod comparison;
 mod summary;
 
 pub use association::spearman;
-pub use bootstrap::{
-    BootstrapEstimate, bca, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired,
-};
+pub use bootstrap::{BootstrapEstimate, bca, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired};
 pub use comparison::{Anova, anova_one_way, difference_interval, holm};
 pub use summary::{empirical_cdf, mean, median, quantile, sample_standard_deviation};
 
@@ -53,18 +51,12 @@ impl Interval {
     }
 
     fn point(value: f64) -> Self {
-        Self {
-            low: value,
-            high: value,
-        }
+        Self { low: value, high: value }
     }
 }
 
 /// A number of items as a divisor.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "exact below 2^53 items, more than fit in memory"
-)]
+#[expect(clippy::cast_precision_loss, reason = "exact below 2^53 items, more than fit in memory")]
 fn count(items: usize) -> f64 {
     items as f64
 }
@@ -75,10 +67,7 @@ fn finite(value: f64) -> Option<f64> {
 }
 
 /// Whether two values tie. Zeros tie whatever their sign.
-#[expect(
-    clippy::float_cmp,
-    reason = "a tie is equality: values that differ by rounding have an order"
-)]
+#[expect(clippy::float_cmp, reason = "a tie is equality: values that differ by rounding have an order")]
 fn same(left: f64, right: f64) -> bool {
     left == right
 }
@@ -94,14 +83,9 @@ mod tests {
 
     #[test]
     fn an_interval_contains_its_endpoints() {
-        let interval = Interval {
-            low: -1.0,
-            high: 2.0,
-        };
+        let interval = Interval { low: -1.0, high: 2.0 };
         assert!(interval.contains(-1.0) && interval.contains(0.0) && interval.contains(2.0));
-        assert!(
-            !interval.contains(-1.1) && !interval.contains(2.1) && !interval.contains(f64::NAN)
-        );
+        assert!(!interval.contains(-1.1) && !interval.contains(2.1) && !interval.contains(f64::NAN));
     }
 
     #[test]

@@ -74,10 +74,7 @@ pub fn sample_standard_deviation(values: &[f64]) -> Option<f64> {
 
 /// The sum of squared distances of `values` from `centre`.
 pub(super) fn squared_deviations(values: &[f64], centre: f64) -> f64 {
-    values
-        .iter()
-        .map(|value| (value - centre) * (value - centre))
-        .sum()
+    values.iter().map(|value| (value - centre) * (value - centre)).sum()
 }
 
 /// The steps of the empirical distribution function: each distinct value, ascending, with the share of the sample that
@@ -151,9 +148,7 @@ mod tests {
     #[test]
     fn quantile_never_falls_as_probability_rises() {
         let values = [0.1, 0.3, 0.3, 0.7, 1.9, 1e9];
-        let quantiles: Vec<f64> = (0..=1000)
-            .map(|step| quantile(&values, f64::from(step) / 1000.0).unwrap())
-            .collect();
+        let quantiles: Vec<f64> = (0..=1000).map(|step| quantile(&values, f64::from(step) / 1000.0).unwrap()).collect();
         assert!(quantiles.is_sorted());
     }
 
@@ -161,10 +156,7 @@ mod tests {
     fn standard_deviation_divides_by_one_less_than_the_size() {
         // Mean 5; squares 9 + 1 + 1 + 1 + 0 + 0 + 4 + 16 = 32; sqrt(32 / 7)
         let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
-        assert_eq!(
-            sample_standard_deviation(&values),
-            Some((32.0_f64 / 7.0).sqrt())
-        );
+        assert_eq!(sample_standard_deviation(&values), Some((32.0_f64 / 7.0).sqrt()));
         assert_eq!(sample_standard_deviation(&[0.1; 30]), Some(0.0));
         assert_eq!(sample_standard_deviation(&[1.0]), None);
         assert_eq!(sample_standard_deviation(&[1.0, f64::NAN]), None);
@@ -173,10 +165,7 @@ mod tests {
     #[test]
     fn empirical_cdf_has_one_step_per_distinct_value() {
         // One of four values is at most 1, three are at most 2, all are at most 5.
-        assert_eq!(
-            empirical_cdf(&[2.0, 5.0, 1.0, 2.0]),
-            vec![(1.0, 0.25), (2.0, 0.75), (5.0, 1.0)]
-        );
+        assert_eq!(empirical_cdf(&[2.0, 5.0, 1.0, 2.0]), vec![(1.0, 0.25), (2.0, 0.75), (5.0, 1.0)]);
         assert_eq!(empirical_cdf(&[]), vec![]);
         assert_eq!(empirical_cdf(&[1.0, f64::NAN]), vec![]);
     }

@@ -1,0 +1,412 @@
+//! From results to what the report shows: the answer in a sentence, the cells, example runs.
+
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+use flowstart_sim::trace::Event;
+
+use crate::flows::Row;
+use crate::plan::{Cell, Plan};
+use crate::report;
+use crate::run::{self, Finished};
+use crate::spec::competitor::Competitor;
+use crate::statistics::{anova_one_way, bca_mean_difference_paired, difference_interval, mean, median};
+use crate::summary::{CellSummary, Comparison, Summary, rows_by_cell, values};
+
+/// Most example runs in a report: each brings its time series.
+const MAX_EXAMPLES: usize = 6;
+/// Inflation beyond which a scheme is not put forward as the answer.
+const MODEST_INFLATION: f64 = 0.15;
+/// Longest stretch of an example run that is shown.
+const LONGEST_EXAMPLE: Duration = Duration::from_millis(12_000);
+
+/// Text of a scenario that the report repeats.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// Title.
+    pub title: String,
+    /// Question.
+    pub question: String,
+    /// Analysis.
+    pub analysis: String,
+}
+
+/// Builds the report.
+pub fn build(plan: &Plan, rows: &[Row], summary: &Summary, texts: &Texts, method: report::Method) -> report::Report {
+    let by_cell = rows_by_cell(plan, rows);
+    let cells = plan.cells();
+    report::Report {
+        title: if texts.title.is_empty() { "Comparison of startup schemes".into() } else { texts.title.clone() },
+        answer: answer(plan, summary),
+        question: Some(texts.question.clone()).filter(|text| !text.is_empty()),
+        analysis: Some(texts.analysis.clone()).filter(|text| !text.is_empty()),
+        links: plan.links.iter().map(|link| link_input(plan, link)).collect(),
+        cells: cells
+            .iter()
+            .map(|cell| cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index]))
+            .collect(),
+        published: None,
+        runs: example_cells(plan).into_iter().filter_map(|cell| example(plan, &cell, &by_cell[cell.index])).collect(),
+        method,
+    }
+}
+
+/// A link as the report draws it.
+pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
+    let mut extra = Vec::new();
+    if let Some(file) = &link.trace_file {
+        extra.push(("capacity trace".to_owned(), file.display().to_string()));
+    }
+    if link.up_rate != link.rate {
+        extra.push(("rate back".to_owned(), link.up_rate.to_string()));
+    }
+    if link.hops > 1 {
+        extra.push(("bottleneck links in a row".to_owned(), link.hops.to_string()));
+    }
+    if let Some(jitter) = link.access_jitter {
+        extra.push(("scheduling noise of hosts".to_owned(), format!("up to {}", jitter.amplitude)));
+    }
+    report::Link {
+        name: link.text.clone(),
+        rate_mbit: Some(link.rate.as_mbit()),
+        rtt_ms: Some(link.rtt.as_millis()),
+        buffer: link.buffer.to_string(),
+        aqms: plan.aqms.iter().map(|aqm| aqm.text.clone()).collect(),
+        competitors: plan.competitors.iter().map(|competitor| competitor.text.clone()).collect(),
+        measured_flows: plan.flows,
+        extra,
+    }
+}
+
+/// The number of other flows that an equal split would count.
+fn other_flows(competitor: &Competitor) -> Option<u32> {
+    match competitor {
+        Competitor::Bulk { count, .. } => Some(*count),
+        Competitor::None | Competitor::Pattern { .. } | Competitor::Web { .. } => None,
+    }
+}
+
+fn estimate(metric: &crate::summary::Metric) -> report::Estimate {
+    report::Estimate { mean: metric.mean, ci95: metric.ci95 }
+}
+
+fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) -> report::Cell {
+    let metric = |name: &str| summary.metrics.get(name).map(estimate).unwrap_or_default();
+    let versus = summary.vs_baseline.as_ref();
+    let link = &plan.links[cell.link];
+    report::Cell {
+        id: summary.id.clone(),
+        link: summary.link.clone(),
+        aqm: summary.aqm.clone(),
+        size: plan.sizes[cell.size].text.clone(),
+        size_bytes: summary.size_bytes,
+        scheme: summary.scheme.clone(),
+        avoidance: summary.avoidance.clone(),
+        competitor: summary.competitor.clone(),
+        transport: summary.transport.clone(),
+        is_baseline: cell.scheme == 0,
+        n: summary.n as u32,
+        failed: summary.failed as u32,
+        ideal_fct_ms: Some(summary.ideal_fct_ms),
+        fct_ms: metric("fct_ms"),
+        speedup: versus.map_or_else(Default::default, |v| report::Estimate { mean: v.speedup, ci95: v.speedup_ci95 }),
+        significant: versus.map(|v| v.significant),
+        within_one_rtt: versus.and_then(|v| v.fct_delta_ms).map(|delta| delta.abs() < link.rtt.as_millis()),
+        dropped_delta: versus
+            .map_or_else(Default::default, |v| report::Estimate { mean: v.dropped_delta, ci95: v.dropped_delta_ci95 }),
+        inflation: metric("inflation"),
+        share: if summary.others.is_some() { metric("share") } else { report::Estimate::default() },
+        equal_share: other_flows(&plan.competitors[cell.competitor].value).map(|others| 1.0 / f64::from(others + 1)),
+        goodput_lost_mbit: summary
+            .others
+            .as_ref()
+            .map_or_else(Default::default, |others| estimate(&others.goodput_lost_mbit)),
+        replay_rep: median_rep(rows).unwrap_or(0),
+        samples: report::Samples {
+            fct_ms: values(rows, |row| row.fct_ms),
+            share: if summary.others.is_some() { values(rows, |row| row.share) } else { Vec::new() },
+            dropped_packets: values(rows, |row| Some(row.dropped_packets as f64)),
+        },
+    }
+}
+
+/// The repetition whose FCT is the median one, or next to it.
+pub fn median_rep(rows: &[&Row]) -> Option<u32> {
+    let middle = median(&values(rows, |row| row.fct_ms))?;
+    rows.iter()
+        .filter_map(|row| Some(((row.fct_ms? - middle).abs(), row.rep)))
+        .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
+        .map(|(_, rep)| rep as u32)
+}
+
+/// The answer: the best comparison that is sure, and how the others went.
+pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let compared: Vec<(&CellSummary, &Comparison)> =
+        summary.cells.iter().filter_map(|cell| Some((cell, cell.vs_baseline.as_ref()?))).collect();
+    let failed: usize = summary.cells.iter().map(|cell| cell.failed).sum();
+    let mut sentences = Vec::new();
+    let sure: Vec<_> = compared.iter().filter(|(_, versus)| versus.significant).collect();
+    let speedup = |versus: &Comparison| versus.speedup.unwrap_or(1.0);
+    let best = |modest: bool| {
+        sure.iter()
+            .filter(|(_, versus)| !modest || versus.inflation_delta.unwrap_or(0.0) <= MODEST_INFLATION)
+            .max_by(|a, b| speedup(a.1).total_cmp(&speedup(b.1)))
+    };
+    if let Some((cell, versus)) = best(true).or_else(|| best(false)).filter(|(_, versus)| speedup(versus) > 1.0) {
+        sentences.push(best_sentence(plan, cell, versus));
+    }
+    if compared.is_empty() {
+        for cell in summary.cells.iter().take(1) {
+            if let Some(fct) = cell.metrics.get("fct_ms").and_then(|metric| metric.mean) {
+                let ratio = fct / cell.ideal_fct_ms;
+                sentences.push(format!(
+                    "{} finishes a {} transfer on {} in {fct:.0} ms, {ratio:.2} times the physical limit.",
+                    cell.scheme,
+                    Bytes::new(cell.size_bytes),
+                    cell.link
+                ));
+            }
+        }
+    } else {
+        let faster = sure.iter().filter(|(_, versus)| speedup(versus) > 1.0).count();
+        let slower = sure.len() - faster;
+        sentences.push(format!(
+            "Of {} comparisons with {}, {faster} are faster, {slower} slower, and {} cannot be told apart.",
+            compared.len(),
+            plan.schemes[0].text,
+            compared.len() - sure.len()
+        ));
+    }
+    if failed > 0 {
+        sentences.push(format!("{failed} transfers did not finish and are counted as failed."));
+    }
+    sentences
+}
+
+fn best_sentence(plan: &Plan, cell: &CellSummary, versus: &Comparison) -> String {
+    let interval = versus.speedup_ci95.map_or(String::new(), |[low, high]| format!(" (95 % {low:.2} to {high:.2})"));
+    let bytes = versus.inflation_delta.map_or(String::new(), |delta| {
+        let percent = delta * 100.0;
+        if percent >= 0.0 {
+            format!(", for {percent:.1} % more bytes")
+        } else {
+            format!(", for {:.1} % fewer bytes", -percent)
+        }
+    });
+    let harm = cell.others.as_ref().and_then(|others| others.goodput_lost_mbit.mean);
+    let others = harm.map_or(String::new(), |mbit| {
+        if mbit >= 0.0 {
+            format!("; the other traffic loses {mbit:.1} Mbit meanwhile")
+        } else {
+            format!("; the other traffic gains {:.1} Mbit meanwhile", -mbit)
+        }
+    });
+    format!(
+        "{} finishes a {} transfer {:.2} times sooner than {} on {}{interval}{bytes}{others}.",
+        cell.scheme,
+        Bytes::new(cell.size_bytes),
+        versus.speedup.unwrap_or(1.0),
+        plan.schemes[0].text,
+        cell.link
+    )
+}
+
+/// The cells whose median runs are shown: the baseline and the next schemes, in the middle size, on the first links.
+fn example_cells(plan: &Plan) -> Vec<Cell> {
+    let size = plan.sizes.len() / 2;
+    let links = plan.links.len();
+    // The middle of the list and its end stand for the rest.
+    let mut shown: Vec<usize> = [links / 3, links - 1].to_vec();
+    shown.dedup();
+    let schemes = plan.schemes.len().min(MAX_EXAMPLES / shown.len());
+    plan.cells()
+        .into_iter()
+        .filter(|cell| cell.size == size && cell.aqm == 0 && cell.competitor == plan.competitors.len() - 1)
+        .filter(|cell| shown.contains(&cell.link) && cell.scheme < schemes)
+        .collect()
+}
+
+fn example(plan: &Plan, cell: &Cell, rows: &[&Row]) -> Option<report::ExampleRun> {
+    let rep = median_rep(rows)?;
+    let mut finished = run::replay(plan, cell, rep);
+    let outcome = run::outcomes(plan, cell, &mut finished).into_iter().next()?;
+    let link = &plan.links[cell.link];
+    let series = Series::read(&finished);
+    let end = finished.world.now().since(finished.start).min(LONGEST_EXAMPLE).as_millis();
+    let measured = finished.flows.first().copied()?;
+    let flows = series
+        .departures
+        .into_iter()
+        .map(|(flow, departures)| report::RunFlow {
+            name: if finished.flows.contains(&flow) {
+                plan.schemes[cell.scheme].text.clone()
+            } else {
+                plan.competitors[cell.competitor].text.clone()
+            },
+            measured: flow == measured,
+            departures: departures.into_iter().filter(|point| point[0] <= end).collect(),
+        })
+        .collect();
+    Some(report::ExampleRun {
+        cell: plan.id(cell),
+        rep,
+        link: link.text.clone(),
+        size: plan.sizes[cell.size].text.clone(),
+        scheme: plan.schemes[cell.scheme].text.clone(),
+        competitor: plan.competitors[cell.competitor].text.clone(),
+        label: "the median run".into(),
+        fct_ms: outcome.record.completed.zip(outcome.record.started).map(|(end, start)| end.since(start).as_millis()),
+        rtt_ms: link.rtt.as_millis(),
+        rate_mbit: Some(link.rate.as_mbit()),
+        from_ms: series.from_ms,
+        to_ms: end,
+        flows,
+        cwnd: series.cwnd,
+        in_flight: series.in_flight,
+        queue_packets: series.queue,
+        drops: series.drops,
+        other_drops: series.other_drops,
+    })
+}
+
+/// A traced run as time series, in milliseconds from the newcomer's start.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// When the trace begins.
+    pub from_ms: f64,
+    /// Departures of each flow at the bottleneck: time, wire bytes.
+    pub departures: std::collections::BTreeMap<u32, Vec<[f64; 2]>>,
+    /// cwnd in bytes.
+    pub cwnd: Vec<[f64; 2]>,
+    /// Bytes in flight.
+    pub in_flight: Vec<[f64; 2]>,
+    /// ssthresh in bytes, where it is set.
+    pub ssthresh: Vec<[f64; 2]>,
+    /// Pacing rate in Mbit/s.
+    pub pacing_rate_mbit: Vec<[f64; 2]>,
+    /// Packets waiting at the bottleneck.
+    pub queue: Vec<[f64; 2]>,
+    /// Data sent for the first time: time, offset.
+    pub sent: Vec<[f64; 2]>,
+    /// Data sent again.
+    pub retransmitted: Vec<[f64; 2]>,
+    /// Data dropped: time, offset.
+    pub dropped: Vec<[f64; 2]>,
+    /// Contiguously acknowledged bytes.
+    pub acked: Vec<[f64; 2]>,
+    /// Drops of the measured flow.
+    pub drops: Vec<f64>,
+    /// Drops of others.
+    pub other_drops: Vec<f64>,
+}
+
+impl Series {
+    /// Reads the trace of the first measured flow.
+    pub fn read(finished: &Finished) -> Self {
+        let mut series = Self::default();
+        let Some(trace) = &finished.world.network.trace else { return series };
+        let start = finished.start.as_secs() * 1000.0;
+        let ms = |time: Timestamp| time.as_secs() * 1000.0 - start;
+        let measured = finished.flows.first().copied();
+        series.from_ms = trace.entries.first().map_or(0.0, |entry| ms(entry.time)).min(0.0);
+        for entry in &trace.entries {
+            let time = ms(entry.time);
+            let own = Some(entry.flow) == measured;
+            match entry.event {
+                Event::Departed { size, .. } => {
+                    series.departures.entry(entry.flow).or_default().push([time, f64::from(size)]);
+                }
+                Event::Queue { packets, .. } => push_change(&mut series.queue, time, f64::from(packets)),
+                Event::Dropped { offset, .. } if own => {
+                    series.drops.push(time);
+                    series.dropped.extend(offset.map(|offset| [time, offset as f64]));
+                }
+                Event::Dropped { .. } => series.other_drops.push(time),
+                Event::Sent { offset, retransmission, .. } if own => {
+                    let list = if retransmission { &mut series.retransmitted } else { &mut series.sent };
+                    list.push([time, offset as f64]);
+                }
+                Event::Acknowledged { contiguous, .. } if own => {
+                    push_change(&mut series.acked, time, contiguous as f64)
+                }
+                Event::Window { cwnd, ssthresh, in_flight, pacing_rate, .. } if own => {
+                    push_change(&mut series.cwnd, time, cwnd.get() as f64);
+                    push_change(&mut series.in_flight, time, in_flight.get() as f64);
+                    if ssthresh != Bytes::MAX {
+                        push_change(&mut series.ssthresh, time, ssthresh.get() as f64);
+                    }
+                    if let Some(rate) = pacing_rate {
+                        push_change(&mut series.pacing_rate_mbit, time, rate.as_mbit());
+                    }
+                }
+                _ => {}
+            }
+        }
+        series
+    }
+}
+
+/// Adds a point unless the value is the one before.
+fn push_change(series: &mut Vec<[f64; 2]>, time: f64, value: f64) {
+    if series.last().is_none_or(|last| last[1] != value) {
+        series.push([time, value]);
+    }
+}
+
+/// A published table beside ours, as the report shows it. `published` gives, for a link, a size and an estimate, the
+/// published speed-up, the difference of FCT in milliseconds and the extra losses.
+pub fn published_table(
+    plan: &Plan,
+    rows: &[Row],
+    published: impl Fn(&str, &str, f64) -> Option<(f64, f64, f64)>,
+) -> Vec<report::PublishedCell> {
+    let by_cell = rows_by_cell(plan, rows);
+    let mut cells = Vec::new();
+    for cell in plan.cells().iter().filter(|cell| cell.scheme > 0) {
+        let Some(estimate) = estimate_of(plan, cell) else { continue };
+        let (link, size) = (&plan.links[cell.link], &plan.sizes[cell.size]);
+        let (own, base) = (&by_cell[cell.index], &by_cell[plan.baseline_of(cell).index]);
+        let (fct, base_fct) = (values(own, |row| row.fct_request_ms), values(base, |row| row.fct_request_ms));
+        let lost = |rows: &[&Row]| values(rows, |row| Some(row.declared_lost_packets as f64));
+        let (losses, base_losses) = (lost(own), lost(base));
+        let theirs = published(&link.text, &size.text, estimate);
+        let delta = mean(&fct).zip(mean(&base_fct)).map(|(own, base)| own - base);
+        let seed = plan.seed ^ cell.index as u64;
+        let speedup = crate::statistics::bca_mean_ratio_paired(&base_fct, &fct, 0.95, 10_000, seed);
+        let loss = bca_mean_difference_paired(&base_losses, &losses, 0.95, 10_000, seed);
+        cells.push(report::PublishedCell {
+            estimate,
+            link: link.text.clone(),
+            size: size.text.clone(),
+            ours_speedup: report::Estimate {
+                mean: mean(&base_fct).zip(mean(&fct)).map(|(base, own)| base / own),
+                ci95: speedup.map(|e| [e.interval.low, e.interval.high]),
+            },
+            ours_fct_delta_ms: delta,
+            published_speedup: theirs.map(|t| t.0),
+            published_fct_delta_ms: theirs.map(|t| t.1),
+            ours_loss_delta: report::Estimate {
+                mean: mean(&losses).zip(mean(&base_losses)).map(|(own, base)| own - base),
+                ci95: loss.map(|e| [e.interval.low, e.interval.high]),
+            },
+            published_loss_delta: theirs.map(|t| t.2),
+            significant: Some(paper_significant(&base_fct, &fct)),
+            loss_significant: Some(paper_significant(&base_losses, &losses)),
+            within_one_rtt: delta.map(|delta| delta.abs() < link.rtt.as_millis()),
+        });
+    }
+    cells
+}
+
+/// The factor on the hint of a cell's scheme.
+pub fn estimate_of(plan: &Plan, cell: &Cell) -> Option<f64> {
+    match &plan.schemes[cell.scheme].value {
+        flowstart_core::startup::StartupConfig::Blitzstart(config) => Some(config.estimate),
+        _ => None,
+    }
+}
+
+/// The paper's two tests: 0 lies outside the difference's 95 % interval, and an analysis of variance rejects equality.
+fn paper_significant(a: &[f64], b: &[f64]) -> bool {
+    let outside = difference_interval(a, b, 0.95).is_some_and(|interval| interval.zero_outside());
+    outside && anova_one_way(&[a, b]).is_some_and(|anova| anova.p < 0.05)
+}

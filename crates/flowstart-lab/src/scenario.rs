@@ -1,0 +1,193 @@
+//! Scenario files: one question each, as TOML.
+
+use std::path::Path;
+
+use flowstart_core::units::Bytes;
+use serde::Deserialize;
+
+use crate::plan::Plan;
+use crate::spec::competitor::Competitor;
+use crate::spec::link::Link;
+use crate::spec::transport::Transport;
+use crate::spec::{InputError, Written, aqm, avoidance, scheme};
+
+/// Most repetitions of a cell.
+pub const MAX_REPS: u32 = 100_000;
+/// Most runs of an experiment.
+const MAX_RUNS: u64 = 10_000_000;
+
+/// A scenario as written.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Title of the report.
+    #[serde(default)]
+    pub title: String,
+    /// The question it answers.
+    #[serde(default)]
+    pub question: String,
+    /// What was found, and how to read it.
+    #[serde(default)]
+    pub analysis: String,
+    /// Links.
+    pub link: Vec<String>,
+    /// Transfer sizes.
+    pub size: Vec<String>,
+    /// Schemes, the baseline first.
+    pub scheme: Vec<String>,
+    /// Congestion avoidance; absent: the transport profile's.
+    #[serde(default)]
+    pub avoidance: Option<String>,
+    /// Queue disciplines.
+    #[serde(default = "default_aqm")]
+    pub aqm: Vec<String>,
+    /// Competitors.
+    #[serde(default = "default_competitor")]
+    pub competitor: Vec<String>,
+    /// Measured flows that start together.
+    #[serde(default = "default_flows")]
+    pub flows: u32,
+    /// Transport.
+    #[serde(default = "default_transport")]
+    pub transport: String,
+    /// Repetitions.
+    #[serde(default = "default_reps")]
+    pub reps: u32,
+    /// Master seed.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Whether the client hints its bandwidth.
+    #[serde(default = "default_hint")]
+    pub hint: bool,
+    /// Keys that every link gets in addition, such as `access_jitter=1ms/1ms`.
+    #[serde(default)]
+    pub link_options: Option<String>,
+    /// Published table to show beside the results.
+    #[serde(default)]
+    pub published: Option<String>,
+}
+
+fn default_aqm() -> Vec<String> {
+    vec!["taildrop".into()]
+}
+
+fn default_competitor() -> Vec<String> {
+    vec!["none".into()]
+}
+
+fn default_flows() -> u32 {
+    1
+}
+
+/// The transport when none is given.
+pub fn default_transport() -> String {
+    "model-quic".into()
+}
+
+/// Repetitions when none are given.
+pub fn default_reps() -> u32 {
+    30
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+fn default_hint() -> bool {
+    true
+}
+
+/// A scenario file that cannot be used.
+#[derive(Debug)]
+pub enum ScenarioError {
+    /// The file cannot be read.
+    Unreadable(std::io::Error),
+    /// The file is not text.
+    NotText {
+        /// Byte where the text ends.
+        offset: usize,
+    },
+    /// The file is not a scenario: what, and where in the text.
+    Invalid {
+        /// What is wrong.
+        message: String,
+        /// Bytes of the text that it concerns.
+        span: Option<std::ops::Range<usize>>,
+        /// The text.
+        text: String,
+    },
+}
+
+impl Scenario {
+    /// Reads a scenario.
+    pub fn read(file: &Path) -> Result<Self, ScenarioError> {
+        Self::read_with_text(file).map(|(scenario, _)| scenario)
+    }
+
+    /// Reads a scenario and keeps its text for error messages.
+    pub fn read_with_text(file: &Path) -> Result<(Self, String), ScenarioError> {
+        let bytes = std::fs::read(file).map_err(ScenarioError::Unreadable)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| ScenarioError::NotText { offset: error.utf8_error().valid_up_to() })?;
+        match toml::from_str(&text) {
+            Ok(scenario) => Ok((scenario, text)),
+            Err(error) => Err(ScenarioError::Invalid { message: error.message().to_owned(), span: error.span(), text }),
+        }
+    }
+
+    /// Checks everything and turns it into a plan. Trace files are relative to `directory`.
+    pub fn plan(&self, directory: &Path) -> Result<Plan, InputError> {
+        let transport = Transport::parse("transport", &self.transport)?;
+        let profile = &transport.profile;
+        if !(1..=MAX_REPS).contains(&self.reps) {
+            return Err(InputError::new("reps", self.reps.to_string(), format!("allowed is 1 to {MAX_REPS}")));
+        }
+        if !(1..=10_000).contains(&self.flows) {
+            return Err(InputError::new("flows", self.flows.to_string(), "allowed is 1 to 10000"));
+        }
+        let links =
+            each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;
+        let sizes = each("size", &self.size, size)?;
+        let schemes = each("scheme", &self.scheme, |text| scheme("scheme", text, &profile.startup))?;
+        let avoidance_text = self.avoidance.clone().unwrap_or_else(|| profile.avoidance.name().to_owned());
+        let plan = Plan {
+            aqms: each("aqm", &self.aqm, |text| aqm("aqm", text))?,
+            avoidance: avoidance("avoidance", &avoidance_text, &profile.avoidance)?,
+            competitors: each("competitor", &self.competitor, |text| Competitor::parse("competitor", text, profile))?,
+            links,
+            sizes,
+            schemes,
+            transport: transport.clone(),
+            flows: self.flows,
+            reps: self.reps,
+            seed: self.seed,
+            hint: self.hint,
+        };
+        let runs = plan.cells().len() as u64 * u64::from(plan.reps);
+        if runs > MAX_RUNS {
+            return Err(InputError::new("reps", self.reps.to_string(), format!("{runs} runs; allowed are {MAX_RUNS}")));
+        }
+        Ok(plan)
+    }
+}
+
+/// Reads every entry of a list that must not be empty nor name anything twice.
+fn each<T>(field: &str, texts: &[String], read: impl Fn(&str) -> Result<T, InputError>) -> Result<Vec<T>, InputError> {
+    if texts.is_empty() {
+        return Err(InputError::new(field, "", "at least one is needed"));
+    }
+    for (place, text) in texts.iter().enumerate() {
+        if texts[..place].contains(text) {
+            return Err(InputError::new(field, text, "given twice"));
+        }
+    }
+    texts.iter().map(|text| read(text)).collect()
+}
+
+fn size(text: &str) -> Result<Written<Bytes>, InputError> {
+    let value: Bytes = text.parse().map_err(|error| InputError::new("size", text, format!("{error}")))?;
+    if !(1..=1_000_000_000_000).contains(&value.get()) {
+        return Err(InputError::new("size", text, "allowed is 1B to 1000GB"));
+    }
+    Ok(Written { text: text.to_owned(), value })
+}

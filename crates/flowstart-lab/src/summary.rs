@@ -1,0 +1,296 @@
+//! `summary.json`: what the repetitions of each cell say.
+
+use std::collections::BTreeMap;
+
+use flowstart_core::rng::{mix, name_hash};
+use flowstart_core::time::Timestamp;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::flows::Row;
+use crate::ideal::ideal_fct;
+use crate::plan::{Cell, Plan};
+use crate::spec::competitor::Competitor;
+use crate::statistics::{bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired, holm, mean, median, quantile};
+
+/// Confidence of intervals.
+const LEVEL: f64 = 0.95;
+/// Resamples of the bootstrap.
+const RESAMPLES: u32 = 10_000;
+/// Effects up to this are never called significant.
+const LEAST_EFFECT: f64 = 0.01;
+/// Runs from which on a 99th percentile is given.
+const RUNS_FOR_P99: usize = 100;
+
+/// A metric of a cell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Metric {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub median: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile, only with 100 runs or more.
+    pub p99: Option<f64>,
+    /// 95 % interval of the mean.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// A cell against its baseline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The baseline's cell.
+    pub baseline: String,
+    /// Mean baseline FCT over mean FCT.
+    pub speedup: Option<f64>,
+    /// Its 95 % interval.
+    pub speedup_ci95: Option<[f64; 2]>,
+    /// Mean FCT minus mean baseline FCT.
+    pub fct_delta_ms: Option<f64>,
+    /// Its 95 % interval.
+    pub fct_delta_ci95: Option<[f64; 2]>,
+    /// Mean of the extra dropped packets.
+    pub dropped_delta: Option<f64>,
+    /// Its 95 % interval.
+    pub dropped_delta_ci95: Option<[f64; 2]>,
+    /// Mean of the extra inflation.
+    pub inflation_delta: Option<f64>,
+    /// Whether the speed-up differs from 1 after Holm's correction and by more than 1 %.
+    pub significant: bool,
+}
+
+/// Harm to others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Others {
+    /// Payload they did not get.
+    pub goodput_lost_mbit: Metric,
+    /// Packets they lost in addition.
+    pub dropped_packets: Metric,
+    /// Extra time their packets waited.
+    pub extra_delay_ms: Metric,
+}
+
+/// One cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellSummary {
+    /// Name.
+    pub id: String,
+    /// Link as written.
+    pub link: String,
+    /// AQM as written.
+    pub aqm: String,
+    /// Transfer size.
+    pub size_bytes: u64,
+    /// Scheme as written.
+    pub scheme: String,
+    /// Congestion avoidance as written.
+    pub avoidance: String,
+    /// Competitor as written.
+    pub competitor: String,
+    /// Transport as written.
+    pub transport: String,
+    /// The same with every default filled in.
+    pub resolved: Value,
+    /// Flows that completed.
+    pub n: usize,
+    /// Flows that did not.
+    pub failed: usize,
+    /// The physical limit.
+    pub ideal_fct_ms: f64,
+    /// Metrics by name.
+    pub metrics: BTreeMap<&'static str, Metric>,
+    /// How often startup ended for which reason.
+    pub exit_reasons: BTreeMap<String, usize>,
+    /// Harm to others, absent without others.
+    pub others: Option<Others>,
+    /// Against the first scheme, absent for the first scheme.
+    pub vs_baseline: Option<Comparison>,
+}
+
+/// All cells.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Version of this format.
+    pub schema: u32,
+    /// The cells in the order of the plan.
+    pub cells: Vec<CellSummary>,
+}
+
+/// The metrics by name.
+type Field = fn(&Row) -> Option<f64>;
+const METRICS: &[(&str, Field)] = &[
+    ("fct_ms", |row| row.fct_ms),
+    ("fct_request_ms", |row| row.fct_request_ms),
+    ("dropped_packets", |row| Some(row.dropped_packets as f64)),
+    ("declared_lost_packets", |row| Some(row.declared_lost_packets as f64)),
+    ("spurious_packets", |row| Some(row.spurious_packets as f64)),
+    ("retransmitted_bytes", |row| Some(row.retransmitted_bytes as f64)),
+    ("inflation", |row| Some(row.inflation)),
+    ("goodput_mbps", |row| row.goodput_mbps),
+    ("share", |row| row.share),
+    ("max_queue_delay_ms", |row| row.max_queue_delay_ms),
+    ("p99_queue_delay_ms", |row| row.p99_queue_delay_ms),
+    ("utilization", |row| row.utilization),
+    ("exit_ms", |row| row.exit_ms),
+    ("exit_cwnd_over_bdp", |row| row.exit_cwnd_over_bdp),
+    ("overshoot_bytes", |row| Some(row.overshoot_bytes as f64)),
+];
+
+/// The values of a metric over the runs that completed.
+pub fn values(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> Vec<f64> {
+    rows.iter().filter(|row| !row.failed()).filter_map(|row| field(row)).collect()
+}
+
+fn metric(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>, seed: u64) -> Metric {
+    let values = values(rows, field);
+    let p99 = if values.len() >= RUNS_FOR_P99 { quantile(&values, 0.99) } else { None };
+    Metric {
+        mean: mean(&values),
+        median: median(&values),
+        p95: quantile(&values, 0.95),
+        p99,
+        ci95: bca_mean(&values, LEVEL, RESAMPLES, seed).map(|e| [e.interval.low, e.interval.high]),
+    }
+}
+
+/// Values of both cells where both repetitions completed.
+fn paired(baseline: &[&Row], rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> (Vec<f64>, Vec<f64>) {
+    let mut pairs = (Vec::new(), Vec::new());
+    for row in rows.iter().filter(|row| !row.failed()) {
+        let partner = baseline.iter().find(|other| !other.failed() && (other.rep, other.flow) == (row.rep, row.flow));
+        if let Some((before, after)) = partner.and_then(|other| field(other)).zip(field(row)) {
+            pairs.0.push(before);
+            pairs.1.push(after);
+        }
+    }
+    pairs
+}
+
+/// The rows of each cell, in the order of the plan.
+pub fn rows_by_cell<'a>(plan: &Plan, rows: &'a [Row]) -> Vec<Vec<&'a Row>> {
+    let cells = plan.cells();
+    let places: BTreeMap<String, usize> = cells.iter().map(|cell| (plan.id(cell), cell.index)).collect();
+    let mut by_cell = vec![Vec::new(); cells.len()];
+    for row in rows {
+        if let Some(&place) = places.get(&row.cell) {
+            by_cell[place].push(row);
+        }
+    }
+    by_cell
+}
+
+/// Sums up an experiment.
+pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
+    let by_cell = rows_by_cell(plan, rows);
+    let mut cells: Vec<CellSummary> =
+        plan.cells().iter().map(|cell| summarize_cell(plan, cell, &by_cell[cell.index])).collect();
+    let mut p_values = Vec::new();
+    let mut compared = Vec::new();
+    for cell in plan.cells().iter().filter(|cell| cell.scheme > 0) {
+        let baseline = plan.baseline_of(cell);
+        let seed = cell_seed(plan, cell);
+        let (rows, base) = (&by_cell[cell.index], &by_cell[baseline.index]);
+        let (before, after) = paired(base, rows, |row| row.fct_ms);
+        let speedup = bca_mean_ratio_paired(&before, &after, LEVEL, RESAMPLES, seed);
+        let delta = bca_mean_difference_paired(&before, &after, LEVEL, RESAMPLES, seed);
+        let (dropped_before, dropped_after) = paired(base, rows, |row| Some(row.dropped_packets as f64));
+        let dropped = bca_mean_difference_paired(&dropped_before, &dropped_after, LEVEL, RESAMPLES, seed);
+        let (inflation_before, inflation_after) = paired(base, rows, |row| Some(row.inflation));
+        p_values.push(speedup.as_ref().and_then(|estimate| estimate.p_value(1.0)));
+        let ratio = mean(&before).zip(mean(&after)).map(|(before, after)| before / after);
+        let interval =
+            |estimate: &crate::statistics::BootstrapEstimate| [estimate.interval.low, estimate.interval.high];
+        compared.push(cell.index);
+        cells[cell.index].vs_baseline = Some(Comparison {
+            baseline: plan.id(&baseline),
+            speedup: ratio,
+            speedup_ci95: speedup.as_ref().map(interval),
+            fct_delta_ms: mean(&after).zip(mean(&before)).map(|(after, before)| after - before),
+            fct_delta_ci95: delta.as_ref().map(interval),
+            dropped_delta: mean(&dropped_after).zip(mean(&dropped_before)).map(|(after, before)| after - before),
+            dropped_delta_ci95: dropped.as_ref().map(interval),
+            inflation_delta: mean(&inflation_after).zip(mean(&inflation_before)).map(|(a, b)| a - b),
+            significant: false,
+        });
+    }
+    for (place, rejected) in compared.into_iter().zip(holm(&p_values, 1.0 - LEVEL)) {
+        if let Some(comparison) = &mut cells[place].vs_baseline {
+            let effect = comparison.speedup.map_or(0.0, |speedup| (speedup - 1.0).abs());
+            comparison.significant = rejected && effect > LEAST_EFFECT;
+        }
+    }
+    Summary { schema: 1, cells }
+}
+
+/// Seed of the bootstrap of a cell: it has nothing to do with the runs, and repeats.
+fn cell_seed(plan: &Plan, cell: &Cell) -> u64 {
+    mix(plan.seed ^ name_hash("bootstrap") ^ cell.index as u64)
+}
+
+fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
+    let seed = cell_seed(plan, cell);
+    let link = &plan.links[cell.link];
+    let size = plan.sizes[cell.size].value;
+    let metrics = METRICS.iter().map(|(name, field)| (*name, metric(rows, field, seed ^ name_hash(name)))).collect();
+    let mut exit_reasons = BTreeMap::new();
+    for row in rows.iter().filter(|row| !row.failed()) {
+        let reason = row.exit_reason.clone().unwrap_or_else(|| "transfer-ended".into());
+        *exit_reasons.entry(reason).or_insert(0) += 1;
+    }
+    let has_others = plan.competitors[cell.competitor].value != Competitor::None;
+    let others = has_others.then(|| Others {
+        goodput_lost_mbit: metric(rows, |row| row.others_goodput_lost_mbit, seed ^ 1),
+        dropped_packets: metric(rows, |row| row.others_dropped_packets, seed ^ 2),
+        extra_delay_ms: metric(rows, |row| row.others_extra_delay_ms, seed ^ 3),
+    });
+    // On a trace the limit depends on when the transfer starts; the mean over the runs stands for the cell.
+    let ideals: Vec<f64> = rows.iter().map(|row| row.ideal_fct_ms).collect();
+    let ideal =
+        mean(&ideals).unwrap_or_else(|| ideal_fct(link, &plan.transport.profile, size, Timestamp::ZERO).as_millis());
+    CellSummary {
+        id: plan.id(cell),
+        link: link.text.clone(),
+        aqm: plan.aqms[cell.aqm].text.clone(),
+        size_bytes: size.get(),
+        scheme: plan.schemes[cell.scheme].text.clone(),
+        avoidance: plan.avoidance.text.clone(),
+        competitor: plan.competitors[cell.competitor].text.clone(),
+        transport: plan.transport.text.clone(),
+        resolved: resolved(plan, cell),
+        n: rows.iter().filter(|row| !row.failed()).count(),
+        failed: rows.iter().filter(|row| row.failed()).count(),
+        ideal_fct_ms: ideal,
+        metrics,
+        exit_reasons,
+        others,
+        vs_baseline: None,
+    }
+}
+
+/// Everything about a cell, canonical, with every default filled in.
+fn resolved(plan: &Plan, cell: &Cell) -> Value {
+    let competitor = match &plan.competitors[cell.competitor].value {
+        Competitor::None => json!("none"),
+        Competitor::Bulk { count, startup, avoidance } => {
+            json!({"kind": "bulk", "count": count, "startup": startup, "avoidance": avoidance})
+        }
+        Competitor::Pattern { count, pattern } => {
+            json!({"kind": "pattern", "count": count, "pattern": format!("{pattern:?}")})
+        }
+        Competitor::Web { load, sizes } => {
+            json!({"kind": "web", "load": load, "smallest": sizes.smallest, "largest": sizes.largest, "shape": sizes.shape})
+        }
+    };
+    json!({
+        "link": plan.links[cell.link].resolved(),
+        "aqm": plan.aqms[cell.aqm].value,
+        "size_bytes": plan.sizes[cell.size].value.get(),
+        "scheme": plan.schemes[cell.scheme].value,
+        "avoidance": plan.avoidance.value,
+        "competitor": competitor,
+        "transport": {"profile": plan.transport.profile_name, "policies": *plan.transport.profile},
+        "flows": plan.flows,
+        "hint": plan.hint,
+    })
+}

@@ -1,0 +1,176 @@
+//! One traced run as a page and as a table.
+
+use std::io::{self, Write};
+
+use flowstart_core::event::Decision;
+use flowstart_sim::link::Loss;
+use flowstart_sim::trace::Event;
+
+use crate::plan::{Cell, Plan};
+use crate::report;
+use crate::report_input::{Series, link_input};
+use crate::run::{self, Finished};
+
+/// A traced run.
+#[derive(Clone, Debug)]
+pub struct TracedRun {
+    /// The world after it.
+    pub finished: Finished,
+    /// Its measured flows.
+    pub outcomes: Vec<run::FlowOutcome>,
+}
+
+/// Runs one repetition of a cell with a trace.
+pub fn trace(plan: &Plan, cell: &Cell, rep: u32) -> TracedRun {
+    let mut finished = run::replay(plan, cell, rep);
+    let outcomes = run::outcomes(plan, cell, &mut finished);
+    TracedRun { finished, outcomes }
+}
+
+impl TracedRun {
+    /// Milliseconds from the newcomers' start.
+    fn ms(&self, time: flowstart_core::time::Timestamp) -> f64 {
+        (time.as_secs() - self.finished.start.as_secs()) * 1000.0
+    }
+
+    /// Every event as a line: time, flow, event, and what belongs to it.
+    pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "time_ms,flow,event,offset,bytes,retransmission,cwnd,ssthresh,in_flight,pacing_mbit,srtt_ms,queue_packets,queue_bytes,delay_ms,detail"
+        )?;
+        let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };
+        for entry in &trace.entries {
+            let time = self.ms(entry.time);
+            let flow = entry.flow;
+            match entry.event {
+                Event::Sent { offset, len, retransmission } => {
+                    writeln!(out, "{time:.6},{flow},sent,{offset},{len},{retransmission},,,,,,,,,")
+                }
+                Event::Received { offset, len } => writeln!(out, "{time:.6},{flow},received,{offset},{len},,,,,,,,,,"),
+                Event::Acknowledged { contiguous, newly } => {
+                    writeln!(out, "{time:.6},{flow},acknowledged,{contiguous},{},,,,,,,,,,", newly.get())
+                }
+                Event::DeclaredLost { offset, len } => {
+                    writeln!(out, "{time:.6},{flow},declared-lost,{offset},{len},,,,,,,,,,")
+                }
+                Event::Dropped { link, offset, cause } => {
+                    let offset = offset.map_or(String::new(), |offset| offset.to_string());
+                    let cause = match cause {
+                        Loss::Queue => "queue",
+                        Loss::Policer => "policer",
+                        Loss::Wire => "wire",
+                    };
+                    writeln!(out, "{time:.6},{flow},dropped,{offset},,,,,,,,,,,{cause} of link {link}")
+                }
+                Event::Window { cwnd, ssthresh, in_flight, pacing_rate, srtt_nanos } => {
+                    let ssthresh = if ssthresh.get() == u64::MAX { String::new() } else { ssthresh.get().to_string() };
+                    let pacing = pacing_rate.map_or(String::new(), |rate| format!("{:.6}", rate.as_mbit()));
+                    let (cwnd, in_flight, srtt) = (cwnd.get(), in_flight.get(), srtt_nanos as f64 / 1e6);
+                    writeln!(out, "{time:.6},{flow},window,,,,{cwnd},{ssthresh},{in_flight},{pacing},{srtt:.6},,,,")
+                }
+                Event::Queue { packets, bytes, .. } => {
+                    writeln!(out, "{time:.6},{flow},queue,,,,,,,,,{packets},{},,", bytes.get())
+                }
+                Event::Departed { size, delay_nanos, .. } => {
+                    writeln!(out, "{time:.6},{flow},departed,,{size},,,,,,,,,{:.6},", delay_nanos as f64 / 1e6)
+                }
+                Event::TimerFired => writeln!(out, "{time:.6},{flow},timer-fired,,,,,,,,,,,,"),
+                Event::Decided(decision) => {
+                    writeln!(out, "{time:.6},{flow},decided,,,,,,,,,,,,{}", describe(&decision).1)
+                }
+            }?;
+        }
+        Ok(())
+    }
+
+    /// The page of the run.
+    pub fn page(&self, plan: &Plan, cell: &Cell, rep: u32, method: report::Method) -> report::TraceReport {
+        let series = Series::read(&self.finished);
+        let measured = self.finished.flows.first().copied();
+        let outcome = self.outcomes.first();
+        let record = outcome.map(|outcome| &outcome.record);
+        let mut events = Vec::new();
+        if let Some(trace) = &self.finished.world.network.trace {
+            for entry in trace.entries.iter().filter(|entry| Some(entry.flow) == measured) {
+                let (kind, detail) = match entry.event {
+                    Event::Decided(decision) => describe(&decision),
+                    Event::TimerFired => {
+                        (report::TraceEventKind::Rto, "a retransmission or probe timer fired".to_owned())
+                    }
+                    _ => continue,
+                };
+                events.push(report::TraceEvent { time_ms: self.ms(entry.time), kind, detail });
+            }
+        }
+        let size = plan.sizes[cell.size].value.get() as f64;
+        let fct = record.and_then(|r| Some(r.completed?.since(r.started?).as_millis()));
+        let ideal = outcome.map(|outcome| outcome.ideal_fct.as_millis());
+        let sentence = match (fct, ideal) {
+            (Some(fct), Some(ideal)) => format!(
+                "{} moved {} over {} in {fct:.1} ms, {:.2} times the physical limit of {ideal:.1} ms.",
+                plan.schemes[cell.scheme].text,
+                plan.sizes[cell.size].text,
+                plan.links[cell.link].text,
+                fct / ideal
+            ),
+            _ => "The transfer did not finish.".to_owned(),
+        };
+        report::TraceReport {
+            title: String::new(),
+            answer: vec![sentence],
+            link: link_input(plan, &plan.links[cell.link]),
+            size: plan.sizes[cell.size].text.clone(),
+            scheme: plan.schemes[cell.scheme].text.clone(),
+            avoidance: plan.avoidance.text.clone(),
+            transport: plan.transport.text.clone(),
+            competitor: plan.competitors[cell.competitor].text.clone(),
+            rep: Some(rep),
+            fct_ms: fct,
+            ideal_fct_ms: ideal,
+            dropped_packets: record.map(|r| r.dropped),
+            retransmitted_bytes: record.map(|r| r.retransmitted),
+            inflation: record.map(|r| r.retransmitted as f64 / size),
+            share: outcome.and_then(|outcome| outcome.share),
+            exit_ms: record.and_then(|r| r.exit).map(|exit| self.ms(exit.time)),
+            exit_reason: record.and_then(|r| r.exit).map(|exit| exit.reason.to_string()),
+            max_queue_delay_ms: outcome.and_then(|outcome| outcome.max_queue_delay).map(|delay| delay.as_millis()),
+            events,
+            sent: series.sent,
+            retransmitted: series.retransmitted,
+            dropped: series.dropped,
+            acked: series.acked,
+            cwnd: series.cwnd,
+            in_flight: series.in_flight,
+            ssthresh: series.ssthresh,
+            pacing_rate_mbit: series.pacing_rate_mbit,
+            queue_packets: series.queue,
+            other_drops: series.other_drops,
+            method,
+        }
+    }
+}
+
+/// A decision in words.
+fn describe(decision: &Decision) -> (report::TraceEventKind, String) {
+    use report::TraceEventKind as Kind;
+    match decision {
+        Decision::Launched { cwnd, pacing_rate } => {
+            let pacing = pacing_rate.map_or(String::new(), |rate| format!("; paced at {:.1} Mbit/s", rate.as_mbit()));
+            (Kind::Launch, format!("cwnd {} bytes{pacing}", cwnd.get()))
+        }
+        Decision::HintCapped { hinted, used } => {
+            (Kind::Capped, format!("the hint of {hinted} is outside the bounds; {used} is used"))
+        }
+        Decision::StartupExited { reason, cwnd, ssthresh } => {
+            (Kind::Exit, format!("startup ends ({reason}): cwnd {} and ssthresh {} bytes", cwnd.get(), ssthresh.get()))
+        }
+        Decision::WindowReduced { before, after } => {
+            (Kind::Loss, format!("cwnd from {} to {} bytes", before.get(), after.get()))
+        }
+        Decision::Recovered { cwnd } => (Kind::Other, format!("recovery ends: cwnd {} bytes", cwnd.get())),
+        Decision::Collapsed { before, ssthresh } => {
+            (Kind::Rto, format!("cwnd of {} bytes collapses; ssthresh {} bytes", before.get(), ssthresh.get()))
+        }
+    }
+}
