@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use std::hint::black_box;
 use std::time::Duration;
 
-use cases::{CASES, Case, user_cpu_nanos};
+use cases::{CASES, Case, FORKS, user_cpu_nanos};
 use criterion::measurement::{Measurement, ValueFormatter};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flowstart_sim::world::World;
@@ -42,7 +42,7 @@ fn packets(criterion: &mut Criterion<UserCpu>) {
 /// An iteration is a copy of a warm world.
 fn forks(criterion: &mut Criterion<UserCpu>) {
     let mut group = criterion.benchmark_group("fork");
-    for case in cases::FORKS {
+    for case in FORKS {
         let warm = case.warm_world();
         group.bench_function(case.name, |bencher| bencher.iter(|| black_box(warm.clone())));
     }

@@ -6,7 +6,7 @@
 #[path = "../benches/cases/mod.rs"]
 mod cases;
 
-use cases::{CASES, Case, user_cpu_nanos};
+use cases::{CASES, Case, FORKS, user_cpu_nanos};
 
 /// Runs of each case.
 const RUNS: usize = 5;
@@ -14,7 +14,7 @@ const RUNS: usize = 5;
 fn main() {
     let wanted = std::env::args().nth(1).unwrap_or_default();
     println!("{:<28} {:>9} {:>11} {:>11} {:>8}  target", "case", "packets", "best/s", "median/s", "clone us");
-    for case in CASES.iter().filter(|case| case.name.contains(&wanted)) {
+    for case in CASES.iter().chain(FORKS).filter(|case| case.name.contains(&wanted)) {
         report(case);
     }
 }

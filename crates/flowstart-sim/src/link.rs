@@ -377,7 +377,8 @@ impl Link {
         } else {
             arrival = self.put_on_wire(now, packet.handle);
         }
-        let departure = Departure { handle: packet.handle, ecn: packet.ecn, lost };
+        let QueuedPacket { handle, size, flow, ecn, .. } = packet;
+        let departure = Departure { handle, size, flow, ecn, lost };
         let service = self.start_next(now);
         (Some(departure), Wanted { service, arrival })
     }
@@ -436,7 +437,11 @@ impl Link {
 pub struct Departure {
     /// The packet.
     pub handle: PacketId,
-    /// Its ECN field, which the queue may have changed.
+    /// Bytes on the wire.
+    pub size: u32,
+    /// Whose it is.
+    pub flow: u32,
+    /// Its ECN field, which the queue may have changed to CE.
     pub ecn: EcnCodepoint,
     /// The wire loses it.
     pub lost: bool,

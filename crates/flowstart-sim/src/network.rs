@@ -4,7 +4,7 @@ use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::time::Timestamp;
 
 use crate::engine::{Engine, Slot};
-use crate::link::{Link, LinkConfig, Loss, Wanted};
+use crate::link::{Departure, Link, LinkConfig, Loss, Wanted};
 use crate::monitor::{Departed, Monitor};
 use crate::packet::{Body, Direction, Packet, PacketId, PacketPool, RangePool};
 use crate::record::FlowRecord;
@@ -256,9 +256,11 @@ impl Network {
         let (departure, wanted) = self.links[link as usize].finish_service(now);
         let Some(departure) = departure else { return };
         self.schedule(link, wanted);
-        let packet = self.packets.get(departure.handle);
-        packet.ecn = departure.ecn;
-        let (flow, size) = (packet.flow, packet.size);
+        let Departure { flow, size, .. } = departure;
+        // Only a mark is written back: looking at the packet costs more than everything else here.
+        if departure.ecn == EcnCodepoint::Ce {
+            self.packets.get(departure.handle).ecn = EcnCodepoint::Ce;
+        }
         if let Some(monitor) = &mut self.monitor
             && monitor.link == link
         {

@@ -34,7 +34,7 @@ pub(crate) struct Case {
     pub(crate) lossless: bool,
     /// Simulated time before the measurement: startup is over, pools have their size.
     pub(crate) warm_up: f64,
-    /// Simulated time that is measured.
+    /// Simulated time that the table measures; the benchmark lets the time follow from the packets.
     pub(crate) span: f64,
     /// Packets per second that the project promises, if it promises any.
     pub(crate) target: Option<f64>,
