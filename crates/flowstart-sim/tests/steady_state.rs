@@ -57,7 +57,7 @@ fn world(profile: &str, loss: bool) -> World {
     let back = LinkConfig { loss, ..LinkConfig::new(Rate::from_mbit(20), Duration::from_millis(20)) };
     let chain = Chain::dumbbell(&mut world, &forward, &back);
     let access = Access { rate: Rate::from_mbit(1000), delay: Duration::from_millis(1) };
-    let profile = Arc::new(Profile::named(profile).unwrap());
+    let profile = Arc::new(Profile::named(profile).expect("the profile is in the list"));
     for _ in 0..2 {
         let route = chain.connect(&mut world, access, access);
         world.add_flow(FlowConfig::new(profile.clone(), Pattern::Bulk, route));
@@ -101,7 +101,7 @@ fn no_allocation_per_packet() {
 #[test]
 fn memory_is_bounded_by_what_is_in_flight() {
     for (profile, _) in PROFILES {
-        let mut world = world(profile, true);
+        let mut warm = world(profile, true);
         let peak = |world: &mut World, from: u64, to: u64| {
             (from..to)
                 .map(|second| {
@@ -110,8 +110,8 @@ fn memory_is_bounded_by_what_is_in_flight() {
                 })
                 .fold((0, 0), |peak, now| (peak.0.max(now.0), peak.1.max(now.1)))
         };
-        let early = peak(&mut world, 1, 20);
-        let late = peak(&mut world, 20, 200);
+        let early = peak(&mut warm, 1, 20);
+        let late = peak(&mut warm, 20, 200);
         assert!(late.0 * 2 < early.0 * 3, "{profile}: packets in flight grew from {} to {}", early.0, late.0);
         assert!(late.1 * 4 < early.1 * 5, "{profile}: bytes grew from {} to {}", early.1, late.1);
     }

@@ -1,5 +1,7 @@
 //! Worlds whose speed is measured, and the clock that measures it.
 
+#![allow(dead_code, reason = "the benchmark and the example use different parts")]
+
 use std::sync::Arc;
 
 use flowstart_core::aqm::QueueLimit;
