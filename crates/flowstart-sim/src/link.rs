@@ -246,27 +246,29 @@ pub struct LinkCounters {
 }
 
 /// A link and everything in it.
+// In this order in memory: what a plain link needs, which most links are, shares a few cache lines.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Link {
-    transmitter: Transmitter,
+    plain: bool,
     delay: Duration,
+    /// Packets on the wire with their arrival times, the next one first.
+    wire: VecDeque<(Timestamp, PacketId)>,
+    dropped: Vec<QueuedPacket>,
+    counters: LinkCounters,
+    transmitter: Transmitter,
+    in_service: Option<QueuedPacket>,
+    /// How long the packet in service had waited.
+    waited: Duration,
     queue: QueueState,
-    queue_rng: Substream,
-    policer: Option<Bucket>,
+    last_arrival: Timestamp,
     loss: Option<LossProcess>,
     jitter: Option<Jitter>,
     reordering: Option<Reordering>,
     /// Seed of the wire's processes.
     seed: u64,
-    in_service: Option<QueuedPacket>,
-    /// How long the packet in service had waited.
-    waited: Duration,
-    /// Packets on the wire with their arrival times, the next one first.
-    wire: VecDeque<(Timestamp, PacketId)>,
-    last_arrival: Timestamp,
-    dropped: Vec<QueuedPacket>,
-    plain: bool,
-    counters: LinkCounters,
+    policer: Option<Bucket>,
+    queue_rng: Substream,
 }
 
 /// What a link wants after it handled something.
@@ -375,7 +377,8 @@ impl Link {
         } else {
             arrival = self.put_on_wire(now, packet.handle);
         }
-        let departure = Departure { handle: packet.handle, ecn: packet.ecn, lost };
+        let QueuedPacket { handle, size, flow, ecn, .. } = packet;
+        let departure = Departure { handle, size, flow, ecn, lost };
         let service = self.start_next(now);
         (Some(departure), Wanted { service, arrival })
     }
@@ -434,7 +437,11 @@ impl Link {
 pub struct Departure {
     /// The packet.
     pub handle: PacketId,
-    /// Its ECN field, which the queue may have changed.
+    /// Bytes on the wire.
+    pub size: u32,
+    /// Whose it is.
+    pub flow: u32,
+    /// Its ECN field, which the queue may have changed to CE.
     pub ecn: EcnCodepoint,
     /// The wire loses it.
     pub lost: bool,

@@ -4,7 +4,7 @@ use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::time::Timestamp;
 
 use crate::engine::{Engine, Slot};
-use crate::link::{Link, LinkConfig, Loss, Wanted};
+use crate::link::{Departure, Link, LinkConfig, Loss, Wanted};
 use crate::monitor::{Departed, Monitor};
 use crate::packet::{Body, Direction, Packet, PacketId, PacketPool, RangePool};
 use crate::record::FlowRecord;
@@ -27,13 +27,55 @@ pub enum Owner {
     Arrivals(u32),
 }
 
-/// Where a flow's packets go and what became of them.
+/// Where a flow's packets go.
 #[derive(Clone, Debug, Default)]
 pub struct Route {
     /// Links from the data sender to the data receiver.
     pub forward: Vec<u32>,
     /// Links back.
     pub back: Vec<u32>,
+}
+
+/// The routes of all flows, one after the other: every hop of every packet looks here, so it has to be small.
+#[derive(Clone, Debug, Default)]
+struct Routes {
+    links: Vec<u32>,
+    /// Where the links of each flow are, forward and back.
+    paths: Vec<[Path; 2]>,
+}
+
+/// A piece of [`Routes::links`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Path {
+    start: u32,
+    len: u16,
+    /// Links that fit here: a flow in the place of another mostly has a route of the same length.
+    room: u16,
+}
+
+impl Routes {
+    fn set(&mut self, flow: u32, route: &Route) {
+        let index = flow as usize;
+        if index >= self.paths.len() {
+            self.paths.resize(index + 1, Default::default());
+        }
+        for (path, links) in self.paths[index].iter_mut().zip([&route.forward, &route.back]) {
+            path.len = links.len() as u16;
+            if path.len > path.room {
+                path.start = self.links.len() as u32;
+                path.room = path.len;
+                self.links.extend(links);
+            } else {
+                self.links[path.start as usize..][..links.len()].copy_from_slice(links);
+            }
+        }
+    }
+
+    #[inline]
+    fn links(&self, flow: u32, direction: Direction) -> &[u32] {
+        let Path { start, len, .. } = self.paths[flow as usize][direction as usize];
+        &self.links[start as usize..][..usize::from(len)]
+    }
 }
 
 /// Links, packets and clock.
@@ -52,7 +94,7 @@ pub struct Network {
     packets: PacketPool,
     links: Vec<Link>,
     link_slots: Vec<(Slot, Slot)>,
-    routes: Vec<Route>,
+    routes: Routes,
     seed: u64,
 }
 
@@ -68,7 +110,7 @@ impl Network {
             packets: PacketPool::default(),
             links: Vec::new(),
             link_slots: Vec::new(),
-            routes: Vec::new(),
+            routes: Routes::default(),
             seed,
         }
     }
@@ -82,13 +124,12 @@ impl Network {
     }
 
     /// Sets the route of flow number `flow`.
-    pub(crate) fn set_route(&mut self, flow: u32, route: Route) {
+    pub(crate) fn set_route(&mut self, flow: u32, route: &Route) {
         let index = flow as usize;
-        if index >= self.routes.len() {
-            self.routes.resize(index + 1, Route::default());
+        self.routes.set(flow, route);
+        if index >= self.records.len() {
             self.records.resize(index + 1, FlowRecord::default());
         }
-        self.routes[index] = route;
         self.records[index] = FlowRecord::default();
     }
 
@@ -147,11 +188,7 @@ impl Network {
     #[inline]
     fn forward(&mut self, id: PacketId) -> Option<Packet> {
         let packet = self.packets.get(id);
-        let route = &self.routes[packet.flow as usize];
-        let links = match packet.direction {
-            Direction::Forward => &route.forward,
-            Direction::Return => &route.back,
-        };
+        let links = self.routes.links(packet.flow, packet.direction);
         let Some(&link) = links.get(usize::from(packet.hop)) else {
             return Some(self.packets.remove(id));
         };
@@ -219,9 +256,11 @@ impl Network {
         let (departure, wanted) = self.links[link as usize].finish_service(now);
         let Some(departure) = departure else { return };
         self.schedule(link, wanted);
-        let packet = self.packets.get(departure.handle);
-        packet.ecn = departure.ecn;
-        let (flow, size) = (packet.flow, packet.size);
+        let Departure { flow, size, .. } = departure;
+        // Only a mark is written back: looking at the packet costs more than everything else here.
+        if departure.ecn == EcnCodepoint::Ce {
+            self.packets.get(departure.handle).ecn = EcnCodepoint::Ce;
+        }
         if let Some(monitor) = &mut self.monitor
             && monitor.link == link
         {
@@ -246,10 +285,6 @@ impl Network {
 
     /// The links that a flow's packets cross in a direction.
     pub fn links_of(&self, flow: u32, direction: Direction) -> &[u32] {
-        let route = &self.routes[flow as usize];
-        match direction {
-            Direction::Forward => &route.forward,
-            Direction::Return => &route.back,
-        }
+        self.routes.links(flow, direction)
     }
 }

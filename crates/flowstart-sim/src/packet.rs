@@ -12,7 +12,8 @@ pub enum Direction {
     Return,
 }
 
-/// A packet.
+/// A packet. It fills a cache line: with many flows most packets are far from the processor when their turn comes.
+#[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// The flow it belongs to.
@@ -79,6 +80,8 @@ pub struct Acknowledgement {
     /// Packets received with a CE mark so far.
     pub ce_count: u32,
 }
+
+const _: () = assert!(size_of::<Packet>() == 64, "a packet shall not take two cache lines");
 
 /// A list of ranges in a [`RangePool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

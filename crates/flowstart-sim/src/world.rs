@@ -173,7 +173,7 @@ impl World {
 
     fn new_flow(&mut self, id: FlowId, slots: [Slot; 3], config: FlowConfig, controller: Controller) -> Flow {
         let FlowConfig { profile, pattern, route, knowledge, start, .. } = config;
-        self.network.set_route(id.index, route);
+        self.network.set_route(id.index, &route);
         let stream = (u64::from(id.generation) << 32) | u64::from(id.index);
         let source = Source::new(pattern, self.seed, stream);
         let base = SenderBase::new(id, profile.clone(), controller);
