@@ -61,11 +61,15 @@ impl Avoidance for Reno {
     fn on_ack(&mut self, ack: &Ack, window: Window, _rtt: &RttEstimator) -> Bytes {
         // cwnd += SMSS * acknowledged / cwnd (RFC 5681, equation 3, in bytes), the remainder kept.
         let cwnd = window.cwnd.get().max(1);
+        let (step, growth) = if self.config.whole_segments {
+            (self.segment * self.segment * (cwnd / self.segment).max(1), self.segment)
+        } else {
+            (cwnd, 1)
+        };
         self.credit += ack.bytes.get() * self.segment;
-        let step = if self.config.whole_segments { cwnd * self.segment } else { cwnd };
         let steps = self.credit / step;
         self.credit %= step;
-        window.cwnd + Bytes::new(steps * (step / cwnd))
+        window.cwnd + Bytes::new(steps * growth)
     }
 
     fn on_congestion(&mut self, _now: Timestamp, base: Bytes, _window: Window) -> Bytes {

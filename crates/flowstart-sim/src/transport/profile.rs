@@ -75,6 +75,31 @@ pub enum TimerRestart {
     FirstPartialAck,
 }
 
+/// What an acknowledgement of TCP means that newly acknowledges both cumulatively and selectively, outside recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MixedAck {
+    /// Progress, and the first duplicate (RFC 6675, section 5).
+    ProgressAndDuplicate,
+    /// Another duplicate only: the window does not grow, the timer is not restarted, and earlier duplicates still count
+    /// (ns-3).
+    DuplicateOnly,
+}
+
+/// How TCP repairs a tail in fast recovery: data that nothing SACKed lies above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TailRepair {
+    /// Once per recovery the last segment is sent again when the window has room and nothing else is left to send
+    /// (RFC 6675, `NextSeg` rule 4).
+    Rescue,
+    /// A partial acknowledgement sends the first segment again, whatever the window, if it was not yet (RFC 6582,
+    /// section 3.2; ns-3).
+    PartialAck,
+    /// Not: only the retransmission timer does.
+    Timer,
+}
+
 /// A transport profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,6 +178,10 @@ pub struct Profile {
     pub sample_resolution: Duration,
     /// When TCP's timer restarts during recovery.
     pub timer_restart: TimerRestart,
+    /// What an acknowledgement means that is cumulative and newly SACKs.
+    pub mixed_ack: MixedAck,
+    /// How TCP repairs a tail in fast recovery.
+    pub tail_repair: TailRepair,
     /// Whether the sender is ECN-capable.
     pub ecn: bool,
     /// Pacing; absent: none.
@@ -229,6 +258,8 @@ impl Profile {
             granularity: Duration::from_millis(1),
             sample_resolution: Duration::ZERO,
             timer_restart: TimerRestart::EveryAck,
+            mixed_ack: MixedAck::ProgressAndDuplicate,
+            tail_repair: TailRepair::Rescue,
             ecn: false,
             pacing: Some(Pacing { startup_gain: 1.25, ..Pacing::default() }),
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
@@ -339,6 +370,7 @@ impl Profile {
             reduction_base: ReductionBase::Cwnd,
             growth: GrowthRule::Always,
             pipe: Pipe::Classic,
+            tail_repair: TailRepair::Timer,
             min_rto: Duration::from_millis(200),
             initial_timeout: Duration::from_millis(3000),
             handshake_timeout: Duration::from_millis(3000),
@@ -371,6 +403,8 @@ impl Profile {
             handshake_timeout: Duration::from_millis(3000),
             sample_resolution: Duration::from_millis(1),
             timer_restart: TimerRestart::FirstPartialAck,
+            mixed_ack: MixedAck::DuplicateOnly,
+            tail_repair: TailRepair::PartialAck,
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
             avoidance: AvoidanceConfig::Cubic(cubic::Config::default()),
             ..Self::tcp_rfc()

@@ -4,8 +4,7 @@
 //! bytes in flight are offered ([`Pipe`]). With `lost_retransmissions` a retransmission is lost when a segment that was
 //! sent after it is SACKed (RFC 8985 in spirit); otherwise only the retransmission timer notices.
 //!
-//! Differences: segments are never split or merged; the rescue retransmission of RFC 6675 (rule 4) is left out; the
-//! receive window never shrinks.
+//! Differences: segments are never split or merged; the receive window never shrinks.
 
 use std::collections::VecDeque;
 
@@ -17,7 +16,7 @@ use crate::network::Network;
 use crate::packet::Acknowledgement;
 use crate::trace::Event;
 use crate::traffic::Source;
-use crate::transport::profile::{Pipe, TimerRestart};
+use crate::transport::profile::{MixedAck, Pipe, TailRepair, TimerRestart};
 use crate::transport::sender::{Chunk, PacketNumber, Permission, SenderBase};
 
 /// Longest retransmission timeout (RFC 6298, section 2.5).
@@ -44,7 +43,7 @@ impl Segment {
 
     /// What it contributes to pipe (RFC 6675, section 4).
     fn pipe(&self) -> u64 {
-        let copies = u64::from(!self.sacked && !self.lost) + u64::from(!self.sacked && self.lost && self.retransmitted);
+        let copies = if self.sacked { 0 } else { u64::from(!self.lost) + u64::from(self.retransmitted) };
         copies * u64::from(self.len)
     }
 }
@@ -80,6 +79,10 @@ pub struct TcpSender {
     known: [(u64, u64); 4],
     duplicates: u32,
     recovery: Recovery,
+    /// A partial acknowledgement asks for the first segment, whatever the window.
+    repair_head: bool,
+    /// The rescue retransmission of this recovery was sent.
+    rescued: bool,
     /// Classic pipe, in segments.
     classic_pipe: i64,
     backoff: u32,
@@ -102,6 +105,8 @@ impl TcpSender {
             known: [(0, 0); 4],
             duplicates: 0,
             recovery: Recovery::None,
+            repair_head: false,
+            rescued: false,
             classic_pipe: 0,
             backoff: 0,
             rto_at: Timestamp::NEVER,
@@ -150,7 +155,11 @@ impl TcpSender {
             self.take_sample(now, ack);
         }
         let was_fast = matches!(self.recovery, Recovery::Fast { .. });
-        if advanced {
+        let only_duplicate = newly_sacked > 0
+            && self.recovery == Recovery::None
+            && self.base.profile.mixed_ack == MixedAck::DuplicateOnly;
+        let progress = advanced && !only_duplicate;
+        if progress {
             self.on_progress(network, &mut outcome);
         }
         let entered = self.detect_losses(network, advanced, newly_sacked, in_flight_before);
@@ -161,7 +170,7 @@ impl TcpSender {
         }
         // Duplicate acknowledgements do not open the window; PRR counts what they deliver.
         let in_recovery = self.base.controller.in_recovery();
-        if outcome.bytes > Bytes::ZERO && (advanced || in_recovery) {
+        if outcome.bytes > Bytes::ZERO && (progress || in_recovery) {
             let event = Ack {
                 now,
                 bytes: outcome.bytes,
@@ -261,7 +270,7 @@ impl TcpSender {
         }
         for segment in self.segments.iter_mut().take_while(|segment| segment.seq < self.high_sacked) {
             if segment.retransmitted && !segment.sacked && segment.sent_at < newest {
-                self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
+                self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(segment.pipe()));
                 segment.retransmitted = false;
                 segment.lost = true;
                 self.retransmit_from = self.retransmit_from.min(segment.seq);
@@ -302,6 +311,7 @@ impl TcpSender {
             }
             Recovery::Fast { partial_acks, .. } => {
                 *partial_acks += 1;
+                self.repair_head = self.base.profile.tail_repair == TailRepair::PartialAck;
                 restart = self.base.profile.timer_restart == TimerRestart::EveryAck || *partial_acks == 1;
             }
             Recovery::Timeout { .. } => {}
@@ -320,7 +330,9 @@ impl TcpSender {
         if !classic {
             self.mark_lost(network);
         }
-        if newly_sacked > 0 && !advanced {
+        // RFC 6675, section 2: what newly SACKs is a duplicate, whether or not it also acknowledges cumulatively. Classic
+        // stacks follow RFC 5681.
+        if newly_sacked > 0 && !(classic && advanced) {
             self.duplicates += 1;
         }
         if self.recovery != Recovery::None {
@@ -334,11 +346,13 @@ impl TcpSender {
         if !head.lost {
             self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(head.pipe()));
             head.lost = true;
+            head.retransmitted = false;
             let (offset, len) = (head.seq, head.len);
             network.record(self.base.flow.index).declared_lost += 1;
             network.note(self.base.flow.index, || Event::DeclaredLost { offset, len });
         }
         self.recovery = Recovery::Fast { point: self.high, partial_acks: 0 };
+        self.rescued = false;
         self.retransmit_from = self.una;
         if classic {
             let outstanding = self.segments.len() as i64;
@@ -383,7 +397,7 @@ impl TcpSender {
             if segment.sacked || segment.lost {
                 continue;
             }
-            self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(segment.pipe()));
+            self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
             segment.lost = true;
             let (offset, len) = (segment.seq, segment.len);
             self.retransmit_from = self.retransmit_from.min(offset);
@@ -444,6 +458,10 @@ impl TcpSender {
         if self.is_classic() && matches!(self.recovery, Recovery::Fast { .. }) {
             return self.pump_classic(network, source);
         }
+        if std::mem::take(&mut self.repair_head) && self.segments.front().is_some_and(|head| !head.retransmitted) {
+            let next = self.next_segment(source).unwrap_or(Next::Again(0));
+            self.send(network, next);
+        }
         let now = network.now();
         loop {
             let Some(next) = self.next_segment(source) else {
@@ -502,7 +520,7 @@ impl TcpSender {
             .find(|&index| !self.segments[index].sacked && !self.segments[index].retransmitted)
     }
 
-    /// RFC 6675, `NextSeg`, rules 1 to 3.
+    /// RFC 6675, `NextSeg`.
     fn next_segment(&mut self, source: &Source) -> Option<Next> {
         if self.recovery != Recovery::None {
             let from = self.segments.partition_point(|segment| segment.seq < self.retransmit_from);
@@ -521,14 +539,19 @@ impl TcpSender {
         if let Some(chunk) = self.new_data(source) {
             return Some(Next::New(chunk));
         }
-        if matches!(self.recovery, Recovery::Fast { .. }) {
-            return self
-                .segments
-                .iter()
-                .position(|s| !s.sacked && !s.retransmitted && s.seq < self.high_sacked)
-                .map(Next::Again);
+        if !matches!(self.recovery, Recovery::Fast { .. }) {
+            return None;
         }
-        None
+        let unsure = self.segments.iter().position(|s| !s.sacked && !s.retransmitted && s.seq < self.high_sacked);
+        unsure.or_else(|| self.rescue()).map(Next::Again)
+    }
+
+    /// Rule 4: the last segment, once per recovery.
+    fn rescue(&self) -> Option<usize> {
+        if self.rescued || self.base.profile.tail_repair != TailRepair::Rescue {
+            return None;
+        }
+        self.segments.iter().rposition(|segment| !segment.sacked)
     }
 
     fn new_data(&self, source: &Source) -> Option<Chunk> {
@@ -554,12 +577,9 @@ impl TcpSender {
                 (chunk, false)
             }
             Next::Again(index) => {
+                // What is retransmitted without evidence of loss counts twice, as in RFC 6675's pipe.
                 let segment = &mut self.segments[index];
-                if !segment.lost {
-                    // Retransmitted without evidence: the first copy still counts, as in RFC 6675's pipe.
-                    segment.lost = true;
-                    self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
-                }
+                self.rescued |= !segment.lost && segment.seq >= self.high_sacked;
                 segment.retransmitted = true;
                 segment.sent_at = now;
                 self.retransmit_from = self.retransmit_from.max(segment.end());
