@@ -7,6 +7,9 @@
 //! Differences from the reference: `connections = N` makes one flow as aggressive as N, as Google's QUIC does (its
 //! default is 2): beta becomes (N - 1 + beta) / N and the Reno estimate grows N^2 times as fast. `approach = "half-acked"`
 //! takes Google's way to the target: the window jumps to W(t + min RTT) but by at most half of the acknowledged bytes.
+//! `approach = "whole-segments"` takes that of Linux (`tcp_cubic.c`), which ns-3 shares: windows are whole segments, the
+//! target is W(t + min RTT), at least two acknowledged segments make one of growth, at most 20 before the first loss, and
+//! an unused window leaves the epoch alone.
 //! When the sender does not use its window the epoch ends and a new one starts with the next growth (section 5.8
 //! leaves the way open; Google's code does the same). Without an earlier loss `W_max` is the window at the start of the
 //! epoch and K is 0, so the growth is convex at once (section 4.7 prescribes it after a timeout).
@@ -35,6 +38,8 @@ pub enum Approach {
     Rfc9438,
     /// Google's QUIC: to the target, by at most half of the acknowledged bytes.
     HalfAcked,
+    /// Linux and ns-3: one segment when cwnd / (target - cwnd) segments were acknowledged, everything in whole segments.
+    WholeSegments,
 }
 
 /// Parameters of CUBIC.
@@ -92,9 +97,19 @@ pub struct Cubic {
     origin: f64,
     /// Estimate of the window Reno would have.
     w_est: f64,
-    /// Growth below one byte, carried to the next acknowledgement.
+    /// Growth below one byte, carried to the next acknowledgement; with whole segments, segments acknowledged since the
+    /// last growth.
     carry: f64,
+    /// Whole segments: segments acknowledged since `w_est` grew (`ack_cnt` of Linux).
+    acknowledged: f64,
 }
+
+/// Acknowledged segments that make one segment of growth, with whole segments: at least this many.
+const FASTEST: f64 = 2.0;
+/// At most this many before the first loss.
+const SLOWEST_BEFORE_LOSS: f64 = 20.0;
+/// And this many times the window when the target is not above it.
+const SLOWEST: f64 = 100.0;
 
 impl Cubic {
     /// CUBIC that counts in segments of this size.
@@ -116,14 +131,24 @@ impl Cubic {
             origin: 0.0,
             w_est: 0.0,
             carry: 0.0,
+            acknowledged: 0.0,
         }
+    }
+
+    /// A window in segments, whole ones where they are counted so.
+    fn in_segments(&self, window: Bytes) -> f64 {
+        let segments = window.get() as f64 / self.segment;
+        if self.approach == Approach::WholeSegments { libm::floor(segments) } else { segments }
     }
 
     /// Starts a congestion avoidance stage with the window `cwnd` (RFC 9438, section 4.2).
     fn start_epoch(&mut self, now: Timestamp, cwnd: f64) {
         self.epoch_start = Some(now);
         self.w_est = cwnd;
-        self.carry = 0.0;
+        self.acknowledged = 0.0;
+        if self.approach != Approach::WholeSegments {
+            self.carry = 0.0;
+        }
         match self.w_max {
             // K = cbrt((W_max - cwnd_epoch) / C) (equation 2)
             Some(w_max) if w_max > cwnd => {
@@ -135,6 +160,29 @@ impl Cubic {
                 self.origin = cwnd;
             }
         }
+    }
+
+    /// Segments that must be acknowledged for a segment of growth: `bictcp_update` of Linux.
+    fn segments_per_growth(&mut self, t: f64, cwnd: f64, acked: f64) -> f64 {
+        let distance = libm::fabs(t - self.k);
+        let delta = libm::floor(self.c * distance * distance * distance);
+        let target = if t < self.k { self.origin - delta } else { self.origin + delta };
+        let mut count = if target > cwnd { libm::floor(cwnd / (target - cwnd)) } else { SLOWEST * cwnd };
+        if self.w_max.is_none() {
+            count = count.min(SLOWEST_BEFORE_LOSS);
+        }
+        if self.reno_friendly {
+            self.acknowledged += acked;
+            let step = libm::floor(cwnd / self.alpha);
+            while self.acknowledged > step {
+                self.acknowledged -= step;
+                self.w_est += 1.0;
+            }
+            if self.w_est > cwnd {
+                count = count.min(libm::floor(cwnd / (self.w_est - cwnd)));
+            }
+        }
+        count.max(FASTEST)
     }
 
     /// W_cubic(t) = C (t - K)^3 + W_max (equation 1).
@@ -150,7 +198,7 @@ impl Avoidance for Cubic {
     }
 
     fn on_ack(&mut self, ack: &Ack, window: Window, rtt: &RttEstimator) -> Bytes {
-        let cwnd = window.cwnd.get() as f64 / self.segment;
+        let cwnd = self.in_segments(window.cwnd);
         let acked = ack.bytes.get() as f64 / self.segment;
         if self.epoch_start.is_none() {
             self.start_epoch(ack.now, cwnd);
@@ -175,6 +223,16 @@ impl Avoidance for Cubic {
                 let estimate = if self.reno_friendly { self.w_est } else { 0.0 };
                 target.max(estimate).max(cwnd)
             }
+            Approach::WholeSegments => {
+                let ahead = rtt.min().unwrap_or_default().as_secs();
+                let count = self.segments_per_growth(t + ahead, cwnd, acked);
+                self.carry += acked;
+                if self.carry < count {
+                    return window.cwnd;
+                }
+                self.carry -= count;
+                return window.cwnd + Bytes::new(self.segment as u64);
+            }
         };
         let bytes = (grown - cwnd) * self.segment + self.carry;
         self.carry = bytes - libm::floor(bytes);
@@ -182,16 +240,23 @@ impl Avoidance for Cubic {
     }
 
     fn on_underused(&mut self, _now: Timestamp) {
-        self.epoch_start = None;
+        if self.approach != Approach::WholeSegments {
+            self.epoch_start = None;
+        }
     }
 
     fn on_congestion(&mut self, _now: Timestamp, base: Bytes, window: Window) -> Bytes {
-        let cwnd = window.cwnd.get() as f64 / self.segment;
+        let cwnd = self.in_segments(window.cwnd);
         // Fast convergence: W_max = cwnd (1 + beta) / 2 when the window had not come back to W_max (section 4.7).
         let shrinks = self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
-        self.w_max = Some(if shrinks { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd });
+        let w_max = if shrinks { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch_start = None;
+        if self.approach == Approach::WholeSegments {
+            self.w_max = Some(libm::floor(w_max));
+            return Bytes::new((libm::floor(self.in_segments(base) * self.beta) * self.segment) as u64);
+        }
+        self.w_max = Some(w_max);
         base.scale(self.beta)
     }
 }

@@ -337,6 +337,7 @@ impl Profile {
 
     /// TCP as Linux runs it: timestamps, CUBIC with HyStart, PRR, acknowledgements one by one at the start.
     fn tcp_linux() -> Self {
+        let whole_segments = cubic::Config { approach: cubic::Approach::WholeSegments, ..cubic::Config::default() };
         Self {
             payload: 1448,
             overhead: 52 + 14,
@@ -353,7 +354,7 @@ impl Profile {
             min_rto: Duration::from_millis(200),
             sample_resolution: Duration::ZERO,
             startup: StartupConfig::Hystart(hystart::Config::default()),
-            avoidance: AvoidanceConfig::Cubic(cubic::Config::default()),
+            avoidance: AvoidanceConfig::Cubic(whole_segments),
             ..Self::tcp_rfc()
         }
     }
@@ -382,6 +383,7 @@ impl Profile {
     /// ns-3 as the reference runs configure it: MSS 1448, 54 bytes of headers, PRR, delayed acknowledgements of 200 ms,
     /// no pacing, the data sender opens.
     fn ns3() -> Self {
+        let whole_segments = cubic::Config { approach: cubic::Approach::WholeSegments, ..cubic::Config::default() };
         Self {
             opening: Opening::Sender,
             payload: 1448,
@@ -406,7 +408,7 @@ impl Profile {
             mixed_ack: MixedAck::DuplicateOnly,
             tail_repair: TailRepair::PartialAck,
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
-            avoidance: AvoidanceConfig::Cubic(cubic::Config::default()),
+            avoidance: AvoidanceConfig::Cubic(whole_segments),
             ..Self::tcp_rfc()
         }
     }
