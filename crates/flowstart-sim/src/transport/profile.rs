@@ -100,6 +100,16 @@ pub enum TailRepair {
     Timer,
 }
 
+/// What TCP sends again after a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterTimeout {
+    /// Everything that is outstanding and was not SACKed (RFC 5681, section 3.1; RFC 6675, section 5.1).
+    Outstanding,
+    /// While anything is SACKed only what lies below it, then new data; everything that is outstanding otherwise (ns-3).
+    BelowHighestSack,
+}
+
 /// A transport profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -182,6 +192,8 @@ pub struct Profile {
     pub mixed_ack: MixedAck,
     /// How TCP repairs a tail in fast recovery.
     pub tail_repair: TailRepair,
+    /// What TCP sends again after a timeout.
+    pub after_timeout: AfterTimeout,
     /// Whether the sender is ECN-capable.
     pub ecn: bool,
     /// Pacing; absent: none.
@@ -260,6 +272,7 @@ impl Profile {
             timer_restart: TimerRestart::EveryAck,
             mixed_ack: MixedAck::ProgressAndDuplicate,
             tail_repair: TailRepair::Rescue,
+            after_timeout: AfterTimeout::Outstanding,
             ecn: false,
             pacing: Some(Pacing { startup_gain: 1.25, ..Pacing::default() }),
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
@@ -407,6 +420,7 @@ impl Profile {
             timer_restart: TimerRestart::FirstPartialAck,
             mixed_ack: MixedAck::DuplicateOnly,
             tail_repair: TailRepair::PartialAck,
+            after_timeout: AfterTimeout::BelowHighestSack,
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
             avoidance: AvoidanceConfig::Cubic(whole_segments),
             ..Self::tcp_rfc()

@@ -16,7 +16,7 @@ use crate::network::Network;
 use crate::packet::Acknowledgement;
 use crate::trace::Event;
 use crate::traffic::Source;
-use crate::transport::profile::{MixedAck, Pipe, TailRepair, TimerRestart};
+use crate::transport::profile::{AfterTimeout, MixedAck, Pipe, TailRepair, TimerRestart};
 use crate::transport::sender::{Chunk, PacketNumber, Permission, SenderBase};
 
 /// Longest retransmission timeout (RFC 6298, section 2.5).
@@ -524,7 +524,13 @@ impl TcpSender {
     fn next_segment(&mut self, source: &Source) -> Option<Next> {
         if self.recovery != Recovery::None {
             let from = self.segments.partition_point(|segment| segment.seq < self.retransmit_from);
-            let lost = (from..self.segments.len()).find(|&index| {
+            let end = match self.base.profile.after_timeout {
+                AfterTimeout::BelowHighestSack if self.sacked_bytes > 0 => {
+                    self.segments.partition_point(|segment| segment.seq < self.high_sacked)
+                }
+                _ => self.segments.len(),
+            };
+            let lost = (from..end).find(|&index| {
                 let segment = &self.segments[index];
                 segment.lost && !segment.sacked && !segment.retransmitted
             });
@@ -533,7 +539,7 @@ impl TcpSender {
                     self.retransmit_from = self.segments[index].seq;
                     return Some(Next::Again(index));
                 }
-                None => self.retransmit_from = self.high,
+                None => self.retransmit_from = self.segments.get(end).map_or(self.high, |segment| segment.seq),
             }
         }
         if let Some(chunk) = self.new_data(source) {
