@@ -335,6 +335,43 @@ pub(crate) mod tests {
         assert!((cubic.alpha - 0.972_97).abs() < 1e-4, "{}", cubic.alpha);
     }
 
+    fn whole_segments() -> Cubic {
+        let config = Config { approach: Approach::WholeSegments, reno_friendly: false, ..Config::default() };
+        Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)))
+    }
+
+    /// Segments that must be acknowledged at `t` after a window of `w_max` was cut.
+    fn count(w_max: f64, t: f64) -> f64 {
+        let mut cubic = whole_segments();
+        let after = cubic.on_congestion(seconds(0.0), window(w_max).cwnd, window(w_max));
+        let cwnd = after.get() as f64 / SEGMENT as f64;
+        cubic.start_epoch(seconds(0.0), cwnd);
+        cubic.segments_per_growth(t, cwnd, 0.0)
+    }
+
+    #[test]
+    fn with_whole_segments_the_distance_to_the_target_sets_the_pace() {
+        // W_max = 2304: the cut leaves floor(1612.8) = 1612, K = cbrt(692 / 0.4) = 12.0046 s.
+        // t = 2: target = 2304 - floor(0.4 * 10.0046^3) = 1904, count = floor(1612 / 292) = 5.
+        assert_eq!(count(2304.0, 2.0).to_bits(), 5.0f64.to_bits());
+        // t = 8: target = 2304 - floor(0.4 * 4.0046^3) = 2279, 1612 / 667: no faster than 2.
+        assert_eq!(count(2304.0, 8.0).to_bits(), 2.0f64.to_bits());
+        // At t = 0 the target is the window: 100 windows.
+        assert_eq!(count(2304.0, 0.0).to_bits(), 161_200.0f64.to_bits());
+    }
+
+    #[test]
+    fn with_whole_segments_the_window_grows_by_at_least_a_twentieth_before_the_first_loss() {
+        let mut cubic = whole_segments();
+        let mut rtt = RttEstimator::new(Duration::from_millis(10));
+        rtt.update(Timestamp::ZERO, Duration::from_millis(10), Duration::ZERO);
+        let mut current = window(100.5);
+        for _ in 0..100 {
+            current.cwnd = cubic.on_ack(&acked(seconds(0.0), SEGMENT), current, &rtt);
+        }
+        assert_eq!(current.cwnd, Bytes::new((105.5 * SEGMENT as f64) as u64));
+    }
+
     #[test]
     fn fast_convergence_lowers_the_plateau_only_when_the_window_had_not_recovered() {
         let mut cubic = Cubic::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));

@@ -111,6 +111,15 @@ mod tests {
     }
 
     #[test]
+    fn whole_segments_need_only_the_whole_segments_of_the_window() {
+        let config = Config { whole_segments: true, ..Config::default() };
+        let mut reno = Reno::new(config, SegmentSize(Bytes::new(SEGMENT)));
+        let window = Window { cwnd: Bytes::new(3 * SEGMENT + 900), ssthresh: Bytes::new(SEGMENT) };
+        let rtt = RttEstimator::new(Duration::from_millis(100));
+        assert_eq!(reno.on_ack(&acked(Timestamp::ZERO, 3 * SEGMENT), window, &rtt), Bytes::new(4 * SEGMENT + 900));
+    }
+
+    #[test]
     fn congestion_halves() {
         let mut reno = Reno::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));
         let window = Window { cwnd: Bytes::new(30_000), ssthresh: Bytes::MAX };
