@@ -102,6 +102,8 @@ pub struct ControllerConfig {
     pub reduction_base: ReductionBase,
     /// When the window may grow.
     pub growth: GrowthRule,
+    /// Whether the acknowledgement that ends slow start or recovery also counts for congestion avoidance, as in Linux.
+    pub transition_growth: bool,
     /// Pacing, `None`: bursts as acknowledgements release them.
     pub pacing: Option<Pacing>,
     /// Window in segments after a retransmission timeout. RFC 5681: 1; RFC 9002: its minimum, 2.
@@ -122,6 +124,7 @@ impl ControllerConfig {
             reduction: Reduction::Immediate,
             reduction_base: ReductionBase::Cwnd,
             growth: GrowthRule::NotAppLimited,
+            transition_growth: false,
             pacing: Some(Pacing::default()),
             timeout_window: 2,
         }
@@ -250,7 +253,11 @@ impl Controller {
                 }
                 self.log.note(ack.now, Decision::Recovered { cwnd: self.window.cwnd });
                 self.update_pacing(rtt);
-                // What ends recovery was sent during it; growth begins with the next acknowledgement.
+                if !self.config.transition_growth {
+                    return;
+                }
+                self.grow(ack, rtt);
+                self.update_pacing(rtt);
                 return;
             }
             if self.config.reduction != Reduction::Immediate {
@@ -265,28 +272,7 @@ impl Controller {
             self.update_pacing(rtt);
             return;
         }
-        let in_use = self.in_use(ack);
-        match self.phase {
-            Phase::Startup => {
-                let step = self.startup.as_dyn().on_ack(ack, self.window, in_use, rtt);
-                self.take_step(ack.now, step);
-            }
-            Phase::Restart if in_use => {
-                let grown = self.startup_context().slow_start_growth(self.window.cwnd, ack);
-                if grown >= self.window.ssthresh {
-                    self.set_cwnd(self.window.ssthresh.max(self.window.cwnd));
-                    self.enter_avoidance(ack.now);
-                } else {
-                    self.set_cwnd(grown);
-                }
-            }
-            Phase::Avoidance if in_use => {
-                let grown = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
-                self.set_cwnd(grown);
-            }
-            Phase::Restart => {}
-            Phase::Avoidance => self.avoidance.as_dyn().on_underused(ack.now),
-        }
+        self.grow(ack, rtt);
         self.update_pacing(rtt);
     }
 
@@ -398,6 +384,36 @@ impl Controller {
             segment: self.config.segment,
             initial_window: self.config.segment * self.config.initial_window,
             increase: self.config.increase,
+        }
+    }
+
+    /// Growth for what `ack` delivered, outside recovery.
+    fn grow(&mut self, ack: &Ack, rtt: &RttEstimator) {
+        let in_use = self.in_use(ack);
+        match self.phase {
+            Phase::Startup => {
+                let step = self.startup.as_dyn().on_ack(ack, self.window, in_use, rtt);
+                self.take_step(ack.now, step);
+                if self.config.transition_growth && in_use && self.phase == Phase::Avoidance {
+                    let grown = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
+                    self.set_cwnd(grown);
+                }
+            }
+            Phase::Restart if in_use => {
+                let grown = self.startup_context().slow_start_growth(self.window.cwnd, ack);
+                if grown >= self.window.ssthresh {
+                    self.set_cwnd(self.window.ssthresh.max(self.window.cwnd));
+                    self.enter_avoidance(ack.now);
+                } else {
+                    self.set_cwnd(grown);
+                }
+            }
+            Phase::Avoidance if in_use => {
+                let grown = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
+                self.set_cwnd(grown);
+            }
+            Phase::Restart => {}
+            Phase::Avoidance => self.avoidance.as_dyn().on_underused(ack.now),
         }
     }
 

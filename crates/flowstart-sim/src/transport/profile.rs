@@ -86,6 +86,18 @@ pub enum MixedAck {
     DuplicateOnly,
 }
 
+/// What the acknowledgement that ends slow start or fast recovery adds to congestion avoidance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransitionGrowth {
+    /// Nothing: growth begins with the next one (RFC 5681 and RFC 9002 name only ssthresh).
+    Nothing,
+    /// What it newly delivers (Linux).
+    Delivered,
+    /// As `delivered`, and at the end of recovery everything by which it advances, SACKed before or not (ns-3).
+    Advance,
+}
+
 /// How TCP repairs a tail in fast recovery: data that nothing SACKed lies above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -164,6 +176,8 @@ pub struct Profile {
     pub reduction_base: ReductionBase,
     /// When the window may grow.
     pub growth: GrowthRule,
+    /// What the acknowledgement that ends slow start or recovery adds to congestion avoidance.
+    pub transition_growth: TransitionGrowth,
     /// When another packet may be sent.
     pub window_test: WindowTest,
     /// Packets that must be acknowledged beyond a packet before it counts as lost (RFC 9002, RFC 6675: 3).
@@ -258,6 +272,7 @@ impl Profile {
             reduction: Reduction::Immediate,
             reduction_base: ReductionBase::Cwnd,
             growth: GrowthRule::NotAppLimited,
+            transition_growth: TransitionGrowth::Nothing,
             window_test: WindowTest::Fits,
             packet_threshold: 3,
             time_threshold: Some(1.125),
@@ -363,6 +378,7 @@ impl Profile {
             reduction: Reduction::PrrSafe,
             reduction_base: ReductionBase::Cwnd,
             growth: GrowthRule::HalfWindow,
+            transition_growth: TransitionGrowth::Delivered,
             lost_retransmissions: true,
             min_rto: Duration::from_millis(200),
             sample_resolution: Duration::ZERO,
@@ -412,6 +428,7 @@ impl Profile {
             reduction: Reduction::PrrSafe,
             reduction_base: ReductionBase::Cwnd,
             growth: GrowthRule::HalfWindow,
+            transition_growth: TransitionGrowth::Advance,
             lost_retransmissions: true,
             min_rto: Duration::from_millis(1000),
             initial_timeout: Duration::from_millis(3000),
@@ -440,6 +457,7 @@ impl Profile {
             reduction: self.reduction,
             reduction_base: self.reduction_base,
             growth: self.growth,
+            transition_growth: self.transition_growth != TransitionGrowth::Nothing,
             pacing: self.pacing,
             timeout_window: self.timeout_window,
         }

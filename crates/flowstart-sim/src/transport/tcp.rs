@@ -16,7 +16,7 @@ use crate::network::Network;
 use crate::packet::Acknowledgement;
 use crate::trace::Event;
 use crate::traffic::Source;
-use crate::transport::profile::{AfterTimeout, MixedAck, Pipe, TailRepair, TimerRestart};
+use crate::transport::profile::{AfterTimeout, MixedAck, Pipe, TailRepair, TimerRestart, TransitionGrowth};
 use crate::transport::sender::{Chunk, PacketNumber, Permission, SenderBase};
 
 /// Longest retransmission timeout (RFC 6298, section 2.5).
@@ -141,6 +141,7 @@ impl TcpSender {
     pub fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement) {
         let now = network.now();
         let in_flight_before = self.base.in_flight;
+        let una_before = self.una;
         self.base.limit = self.base.limit.max(ack.limit);
         self.base.unvalidated = None;
         if ack.position < self.una {
@@ -172,9 +173,14 @@ impl TcpSender {
         // Duplicate acknowledgements do not open the window; PRR counts what they deliver.
         let in_recovery = self.base.controller.in_recovery();
         if outcome.bytes > Bytes::ZERO && (progress || in_recovery) {
+            let recovered = was_fast && self.recovery == Recovery::None;
+            let bytes = match self.base.profile.transition_growth {
+                TransitionGrowth::Advance if recovered => Bytes::new(self.una - una_before),
+                _ => outcome.bytes,
+            };
             let event = Ack {
                 now,
-                bytes: outcome.bytes,
+                bytes,
                 packets: outcome.packets,
                 position: self.una,
                 rtt: outcome.sample,
