@@ -639,6 +639,25 @@ mod tests {
         assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT + SEGMENT / 5));
     }
 
+    /// cwnd after the acknowledgement that ends recovery from 10 to 5 segments, in bytes.
+    fn recovered(transition_growth: bool) -> u64 {
+        let (mut controller, rtt) = controller(Reduction::Immediate);
+        controller.config.transition_growth = transition_growth;
+        send(&mut controller, 10, 10 * SEGMENT);
+        controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
+        let mut ack = acked(Timestamp::ZERO, SEGMENT);
+        ack.position = 11;
+        controller.on_ack(&ack, &rtt);
+        assert!(!controller.in_recovery());
+        controller.cwnd().get()
+    }
+
+    #[test]
+    fn the_acknowledgement_that_ends_recovery_counts_only_when_asked_to() {
+        // Reno: 1000 * 1000 / 5000 = 200 bytes.
+        assert_eq!((recovered(false), recovered(true)), (5 * SEGMENT, 5 * SEGMENT + 200));
+    }
+
     #[test]
     fn pacing_follows_the_window() {
         let (controller, _) = controller(Reduction::Immediate);

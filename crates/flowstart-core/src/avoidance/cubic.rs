@@ -1,7 +1,7 @@
 //! CUBIC: the window is a cubic function of the time since the last congestion event.
 //!
 //! Reference: RFC 9438. After a congestion event the window approaches the size where it happened (`W_max`), stays near it
-//! and then probes beyond, W(t) = C (t - K)^3 + W_max. Where a Reno flow would be faster the window follows Reno's
+//! and then probes beyond, `W(t) = C (t - K)^3 + W_max`. Where a Reno flow would be faster the window follows Reno's
 //! estimate. A flow that loses before it is back at `W_max` gives room to newcomers (fast convergence).
 //!
 //! Differences from the reference: `connections = N` makes one flow as aggressive as N, as Google's QUIC does (its
@@ -48,7 +48,7 @@ pub enum Approach {
 pub struct Config {
     /// C in segments/s^3. RFC 9438, section 5.1: 0.4.
     pub c: f64,
-    /// beta_cubic of one connection, 0..1. RFC 9438, section 4.6: 0.7.
+    /// `beta_cubic` of one connection, 0..1. RFC 9438, section 4.6: 0.7.
     pub beta: f64,
     /// Connections to emulate, at least 1. Google's QUIC: 2.
     pub connections: u32,
@@ -80,9 +80,9 @@ pub struct Cubic {
     fast_convergence: bool,
     reno_friendly: bool,
     approach: Approach,
-    /// beta_cubic of the emulated connections together.
+    /// `beta_cubic` of the emulated connections together.
     beta: f64,
-    /// alpha_cubic: additive increase of the Reno estimate.
+    /// `alpha_cubic`: additive increase of the Reno estimate.
     alpha: f64,
     segment: f64,
     /// Window at the last congestion event; `None` before the first.
@@ -113,6 +113,7 @@ const SLOWEST: f64 = 100.0;
 
 impl Cubic {
     /// CUBIC that counts in segments of this size.
+    #[expect(clippy::needless_pass_by_value, reason = "the registry builds every algorithm with its configuration")]
     pub fn new(config: Config, SegmentSize(segment): SegmentSize) -> Self {
         let n = f64::from(config.connections.max(1));
         let beta = (n - 1.0 + config.beta) / n;
@@ -185,7 +186,7 @@ impl Cubic {
         count.max(FASTEST)
     }
 
-    /// W_cubic(t) = C (t - K)^3 + W_max (equation 1).
+    /// `W_cubic(t) = C (t - K)^3 + W_max` (equation 1).
     fn w_cubic(&self, t: f64) -> f64 {
         let distance = t - self.k;
         self.c * distance * distance * distance + self.origin

@@ -164,7 +164,8 @@ impl TcpSender {
         if progress {
             self.on_progress(network, &mut outcome);
         }
-        let entered = self.detect_losses(network, advanced, newly_sacked, in_flight_before);
+        let declared_lost = network.record(self.base.flow.index).declared_lost;
+        self.detect_losses(network, advanced, newly_sacked, in_flight_before);
         self.count_classic(was_fast, advanced);
         if outcome.bytes > Bytes::ZERO {
             let contiguous = self.una;
@@ -186,7 +187,7 @@ impl TcpSender {
                 rtt: outcome.sample,
                 in_flight_before,
                 in_flight: self.base.in_flight,
-                safe: advanced && !entered && outcome.retransmission,
+                safe: advanced && network.record(self.base.flow.index).declared_lost == declared_lost,
                 app_limited: outcome.app_limited,
             };
             self.base.controller.on_ack(&event, &self.base.rtt);
@@ -331,8 +332,8 @@ impl TcpSender {
         }
     }
 
-    /// Declares losses and enters recovery; returns whether it did.
-    fn detect_losses(&mut self, network: &mut Network, advanced: bool, newly_sacked: u64, before: Bytes) -> bool {
+    /// Declares losses and enters recovery.
+    fn detect_losses(&mut self, network: &mut Network, advanced: bool, newly_sacked: u64, before: Bytes) {
         let classic = self.is_classic();
         if !classic {
             self.mark_lost(network);
@@ -343,13 +344,13 @@ impl TcpSender {
             self.duplicates += 1;
         }
         if self.recovery != Recovery::None {
-            return false;
+            return;
         }
         let head_lost = self.segments.front().is_some_and(|head| head.lost);
         if self.duplicates < self.base.profile.packet_threshold && !head_lost {
-            return false;
+            return;
         }
-        let Some(head) = self.segments.front_mut() else { return false };
+        let Some(head) = self.segments.front_mut() else { return };
         if !head.lost {
             self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(head.pipe()));
             head.lost = true;
@@ -377,7 +378,6 @@ impl TcpSender {
             in_flight,
         };
         self.base.controller.on_loss(&event, &self.base.rtt);
-        true
     }
 
     /// RFC 6675, `IsLost`: three SACKed segments above.
@@ -623,8 +623,6 @@ struct Outcome {
     bytes: Bytes,
     packets: u64,
     app_limited: bool,
-    /// Something delivered had been retransmitted.
-    retransmission: bool,
     sample: Option<Duration>,
 }
 
@@ -632,7 +630,6 @@ impl Outcome {
     fn deliver(&mut self, segment: &Segment) {
         self.bytes += Bytes::new(u64::from(segment.len));
         self.packets += 1;
-        self.retransmission |= segment.retransmitted;
     }
 }
 
