@@ -105,6 +105,8 @@ pub struct ControllerConfig {
     pub reduction_base: ReductionBase,
     /// When the window may grow.
     pub growth: GrowthRule,
+    /// Whether the acknowledgement that ends slow start or recovery also counts for congestion avoidance, as in Linux.
+    pub transition_growth: bool,
     /// Pacing, `None`: bursts as acknowledgements release them.
     pub pacing: Option<Pacing>,
     /// Window in segments after a retransmission timeout. RFC 5681: 1; RFC 9002: its minimum, 2.
@@ -125,6 +127,7 @@ impl ControllerConfig {
             reduction: Reduction::Immediate,
             reduction_base: ReductionBase::Cwnd,
             growth: GrowthRule::NotAppLimited,
+            transition_growth: false,
             pacing: Some(Pacing::default()),
             timeout_window: 2,
         }
@@ -253,7 +256,11 @@ impl Controller {
                 }
                 self.log.note(ack.now, Decision::Recovered { cwnd: self.window.cwnd });
                 self.update_pacing(rtt);
-                // What ends recovery was sent during it; growth begins with the next acknowledgement.
+                if !self.config.transition_growth {
+                    return;
+                }
+                self.grow(ack, rtt);
+                self.update_pacing(rtt);
                 return;
             }
             if self.config.reduction != Reduction::Immediate {
@@ -269,28 +276,7 @@ impl Controller {
             self.update_pacing(rtt);
             return;
         }
-        let in_use = self.in_use(ack);
-        match self.phase {
-            Phase::Startup => {
-                let step = self.startup.as_dyn().on_ack(ack, self.window, in_use, rtt);
-                self.take_step(ack.now, step);
-            }
-            Phase::Restart if in_use => {
-                let grown = self.startup_context().slow_start_growth(self.window.cwnd, ack);
-                if grown >= self.window.ssthresh {
-                    self.set_cwnd(self.window.ssthresh.max(self.window.cwnd));
-                    self.enter_avoidance(ack.now);
-                } else {
-                    self.set_cwnd(grown);
-                }
-            }
-            Phase::Avoidance if in_use => {
-                let grown = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
-                self.set_cwnd(grown);
-            }
-            Phase::Restart => {}
-            Phase::Avoidance => self.avoidance.as_dyn().on_underused(ack.now),
-        }
+        self.grow(ack, rtt);
         self.update_pacing(rtt);
     }
 
@@ -402,6 +388,36 @@ impl Controller {
             segment: self.config.segment,
             initial_window: self.config.segment * self.config.initial_window,
             increase: self.config.increase,
+        }
+    }
+
+    /// Growth for what `ack` delivered, outside recovery.
+    fn grow(&mut self, ack: &Ack, rtt: &RttEstimator) {
+        let in_use = self.in_use(ack);
+        match self.phase {
+            Phase::Startup => {
+                let step = self.startup.as_dyn().on_ack(ack, self.window, in_use, rtt);
+                self.take_step(ack.now, step);
+                if self.config.transition_growth && in_use && self.phase == Phase::Avoidance {
+                    let grown = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
+                    self.set_cwnd(grown);
+                }
+            }
+            Phase::Restart if in_use => {
+                let grown = self.startup_context().slow_start_growth(self.window.cwnd, ack);
+                if grown >= self.window.ssthresh {
+                    self.set_cwnd(self.window.ssthresh.max(self.window.cwnd));
+                    self.enter_avoidance(ack.now);
+                } else {
+                    self.set_cwnd(grown);
+                }
+            }
+            Phase::Avoidance if in_use => {
+                let grown = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
+                self.set_cwnd(grown);
+            }
+            Phase::Restart => {}
+            Phase::Avoidance => self.avoidance.as_dyn().on_underused(ack.now),
         }
     }
 
@@ -625,6 +641,25 @@ mod tests {
         }
         // Slow start to ssthresh = 5, then congestion avoidance: 2, 3, 4, 5, 5 + 1/5.
         assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT + SEGMENT / 5));
+    }
+
+    /// cwnd after the acknowledgement that ends recovery from 10 to 5 segments, in bytes.
+    fn recovered(transition_growth: bool) -> u64 {
+        let (mut controller, rtt) = controller(Reduction::Immediate);
+        controller.config.transition_growth = transition_growth;
+        send(&mut controller, 10, 10 * SEGMENT);
+        controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
+        let mut ack = acked(Timestamp::ZERO, SEGMENT);
+        ack.position = 11;
+        controller.on_ack(&ack, &rtt);
+        assert!(!controller.in_recovery());
+        controller.cwnd().get()
+    }
+
+    #[test]
+    fn the_acknowledgement_that_ends_recovery_counts_only_when_asked_to() {
+        // Reno: 1000 * 1000 / 5000 = 200 bytes.
+        assert_eq!((recovered(false), recovered(true)), (5 * SEGMENT, 5 * SEGMENT + 200));
     }
 
     #[test]

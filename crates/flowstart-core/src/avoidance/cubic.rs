@@ -1,12 +1,15 @@
 //! CUBIC: the window is a cubic function of the time since the last congestion event.
 //!
 //! Reference: RFC 9438. After a congestion event the window approaches the size where it happened (`W_max`), stays near it
-//! and then probes beyond, W(t) = C (t - K)^3 + W_max. Where a Reno flow would be faster the window follows Reno's
+//! and then probes beyond, `W(t) = C (t - K)^3 + W_max`. Where a Reno flow would be faster the window follows Reno's
 //! estimate. A flow that loses before it is back at `W_max` gives room to newcomers (fast convergence).
 //!
 //! Differences from the reference: `connections = N` makes one flow as aggressive as N, as Google's QUIC does (its
 //! default is 2): beta becomes (N - 1 + beta) / N and the Reno estimate grows N^2 times as fast. `approach = "half-acked"`
 //! takes Google's way to the target: the window jumps to W(t + min RTT) but by at most half of the acknowledged bytes.
+//! `approach = "whole-segments"` takes that of Linux (`tcp_cubic.c`), which ns-3 shares: windows are whole segments, the
+//! target is W(t + min RTT), at least two acknowledged segments make one of growth, at most 20 before the first loss, and
+//! an unused window leaves the epoch alone.
 //! When the sender does not use its window the epoch ends and a new one starts with the next growth (section 5.8
 //! leaves the way open; Google's code does the same). Without an earlier loss `W_max` is the window at the start of the
 //! epoch and K is 0, so the growth is convex at once (section 4.7 prescribes it after a timeout).
@@ -35,6 +38,8 @@ pub enum Approach {
     Rfc9438,
     /// Google's QUIC: to the target, by at most half of the acknowledged bytes.
     HalfAcked,
+    /// Linux and ns-3: one segment when cwnd / (target - cwnd) segments were acknowledged, everything in whole segments.
+    WholeSegments,
 }
 
 /// Parameters of CUBIC.
@@ -43,7 +48,7 @@ pub enum Approach {
 pub struct Config {
     /// C in segments/s^3. RFC 9438, section 5.1: 0.4.
     pub c: f64,
-    /// beta_cubic of one connection, 0..1. RFC 9438, section 4.6: 0.7.
+    /// `beta_cubic` of one connection, 0..1. RFC 9438, section 4.6: 0.7.
     pub beta: f64,
     /// Connections to emulate, at least 1. Google's QUIC: 2.
     pub connections: u32,
@@ -75,9 +80,9 @@ pub struct Cubic {
     fast_convergence: bool,
     reno_friendly: bool,
     approach: Approach,
-    /// beta_cubic of the emulated connections together.
+    /// `beta_cubic` of the emulated connections together.
     beta: f64,
-    /// alpha_cubic: additive increase of the Reno estimate.
+    /// `alpha_cubic`: additive increase of the Reno estimate.
     alpha: f64,
     segment: f64,
     /// Window at the last congestion event; `None` before the first.
@@ -92,12 +97,23 @@ pub struct Cubic {
     origin: f64,
     /// Estimate of the window Reno would have.
     w_est: f64,
-    /// Growth below one byte, carried to the next acknowledgement.
+    /// Growth below one byte, carried to the next acknowledgement; with whole segments, segments acknowledged since the
+    /// last growth.
     carry: f64,
+    /// Whole segments: segments acknowledged since `w_est` grew (`ack_cnt` of Linux).
+    acknowledged: f64,
 }
+
+/// Acknowledged segments that make one segment of growth, with whole segments: at least this many.
+const FASTEST: f64 = 2.0;
+/// At most this many before the first loss.
+const SLOWEST_BEFORE_LOSS: f64 = 20.0;
+/// And this many times the window when the target is not above it.
+const SLOWEST: f64 = 100.0;
 
 impl Cubic {
     /// CUBIC that counts in segments of this size.
+    #[expect(clippy::needless_pass_by_value, reason = "the registry builds every algorithm with its configuration")]
     pub fn new(config: Config, SegmentSize(segment): SegmentSize) -> Self {
         let n = f64::from(config.connections.max(1));
         let beta = (n - 1.0 + config.beta) / n;
@@ -116,14 +132,24 @@ impl Cubic {
             origin: 0.0,
             w_est: 0.0,
             carry: 0.0,
+            acknowledged: 0.0,
         }
+    }
+
+    /// A window in segments, whole ones where they are counted so.
+    fn in_segments(&self, window: Bytes) -> f64 {
+        let segments = window.get() as f64 / self.segment;
+        if self.approach == Approach::WholeSegments { libm::floor(segments) } else { segments }
     }
 
     /// Starts a congestion avoidance stage with the window `cwnd` (RFC 9438, section 4.2).
     fn start_epoch(&mut self, now: Timestamp, cwnd: f64) {
         self.epoch_start = Some(now);
         self.w_est = cwnd;
-        self.carry = 0.0;
+        self.acknowledged = 0.0;
+        if self.approach != Approach::WholeSegments {
+            self.carry = 0.0;
+        }
         match self.w_max {
             // K = cbrt((W_max - cwnd_epoch) / C) (equation 2)
             Some(w_max) if w_max > cwnd => {
@@ -137,7 +163,30 @@ impl Cubic {
         }
     }
 
-    /// W_cubic(t) = C (t - K)^3 + W_max (equation 1).
+    /// Segments that must be acknowledged for a segment of growth: `bictcp_update` of Linux.
+    fn segments_per_growth(&mut self, t: f64, cwnd: f64, acked: f64) -> f64 {
+        let distance = libm::fabs(t - self.k);
+        let delta = libm::floor(self.c * distance * distance * distance);
+        let target = if t < self.k { self.origin - delta } else { self.origin + delta };
+        let mut count = if target > cwnd { libm::floor(cwnd / (target - cwnd)) } else { SLOWEST * cwnd };
+        if self.w_max.is_none() {
+            count = count.min(SLOWEST_BEFORE_LOSS);
+        }
+        if self.reno_friendly {
+            self.acknowledged += acked;
+            let step = libm::floor(cwnd / self.alpha);
+            while self.acknowledged > step {
+                self.acknowledged -= step;
+                self.w_est += 1.0;
+            }
+            if self.w_est > cwnd {
+                count = count.min(libm::floor(cwnd / (self.w_est - cwnd)));
+            }
+        }
+        count.max(FASTEST)
+    }
+
+    /// `W_cubic(t) = C (t - K)^3 + W_max` (equation 1).
     fn w_cubic(&self, t: f64) -> f64 {
         let distance = t - self.k;
         self.c * distance * distance * distance + self.origin
@@ -150,7 +199,7 @@ impl Avoidance for Cubic {
     }
 
     fn on_ack(&mut self, ack: &Ack, window: Window, rtt: &RttEstimator) -> Bytes {
-        let cwnd = window.cwnd.get() as f64 / self.segment;
+        let cwnd = self.in_segments(window.cwnd);
         let acked = ack.bytes.get() as f64 / self.segment;
         if self.epoch_start.is_none() {
             self.start_epoch(ack.now, cwnd);
@@ -175,6 +224,16 @@ impl Avoidance for Cubic {
                 let estimate = if self.reno_friendly { self.w_est } else { 0.0 };
                 target.max(estimate).max(cwnd)
             }
+            Approach::WholeSegments => {
+                let ahead = rtt.min().unwrap_or_default().as_secs();
+                let count = self.segments_per_growth(t + ahead, cwnd, acked);
+                self.carry += acked;
+                if self.carry < count {
+                    return window.cwnd;
+                }
+                self.carry -= count;
+                return window.cwnd + Bytes::new(self.segment as u64);
+            }
         };
         let bytes = (grown - cwnd) * self.segment + self.carry;
         self.carry = bytes - libm::floor(bytes);
@@ -182,16 +241,23 @@ impl Avoidance for Cubic {
     }
 
     fn on_underused(&mut self, _now: Timestamp) {
-        self.epoch_start = None;
+        if self.approach != Approach::WholeSegments {
+            self.epoch_start = None;
+        }
     }
 
     fn on_congestion(&mut self, _now: Timestamp, base: Bytes, window: Window) -> Bytes {
-        let cwnd = window.cwnd.get() as f64 / self.segment;
+        let cwnd = self.in_segments(window.cwnd);
         // Fast convergence: W_max = cwnd (1 + beta) / 2 when the window had not come back to W_max (section 4.7).
         let shrinks = self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
-        self.w_max = Some(if shrinks { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd });
+        let w_max = if shrinks { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch_start = None;
+        if self.approach == Approach::WholeSegments {
+            self.w_max = Some(libm::floor(w_max));
+            return Bytes::new((libm::floor(self.in_segments(base) * self.beta) * self.segment) as u64);
+        }
+        self.w_max = Some(w_max);
         base.scale(self.beta)
     }
 }
@@ -268,6 +334,43 @@ pub(crate) mod tests {
         // beta = (2 - 1 + 0.7) / 2 = 0.85; alpha = 3 * 4 * 0.15 / 1.85 = 0.97297.
         assert_eq!(cubic.on_congestion(seconds(0.0), Bytes::new(100_000), window(100.0)), Bytes::new(85_000));
         assert!((cubic.alpha - 0.972_97).abs() < 1e-4, "{}", cubic.alpha);
+    }
+
+    fn whole_segments() -> Cubic {
+        let config = Config { approach: Approach::WholeSegments, reno_friendly: false, ..Config::default() };
+        Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)))
+    }
+
+    /// Segments that must be acknowledged at `t` after a window of `w_max` was cut.
+    fn count(w_max: f64, t: f64) -> f64 {
+        let mut cubic = whole_segments();
+        let after = cubic.on_congestion(seconds(0.0), window(w_max).cwnd, window(w_max));
+        let cwnd = after.get() as f64 / SEGMENT as f64;
+        cubic.start_epoch(seconds(0.0), cwnd);
+        cubic.segments_per_growth(t, cwnd, 0.0)
+    }
+
+    #[test]
+    fn with_whole_segments_the_distance_to_the_target_sets_the_pace() {
+        // W_max = 2304: the cut leaves floor(1612.8) = 1612, K = cbrt(692 / 0.4) = 12.0046 s.
+        // t = 2: target = 2304 - floor(0.4 * 10.0046^3) = 1904, count = floor(1612 / 292) = 5.
+        assert_eq!(count(2304.0, 2.0).to_bits(), 5.0f64.to_bits());
+        // t = 8: target = 2304 - floor(0.4 * 4.0046^3) = 2279, 1612 / 667: no faster than 2.
+        assert_eq!(count(2304.0, 8.0).to_bits(), 2.0f64.to_bits());
+        // At t = 0 the target is the window: 100 windows.
+        assert_eq!(count(2304.0, 0.0).to_bits(), 161_200.0f64.to_bits());
+    }
+
+    #[test]
+    fn with_whole_segments_the_window_grows_by_at_least_a_twentieth_before_the_first_loss() {
+        let mut cubic = whole_segments();
+        let mut rtt = RttEstimator::new(Duration::from_millis(10));
+        rtt.update(Timestamp::ZERO, Duration::from_millis(10), Duration::ZERO);
+        let mut current = window(100.5);
+        for _ in 0..100 {
+            current.cwnd = cubic.on_ack(&acked(seconds(0.0), SEGMENT), current, &rtt);
+        }
+        assert_eq!(current.cwnd, Bytes::new((105.5 * SEGMENT as f64) as u64));
     }
 
     #[test]

@@ -61,11 +61,15 @@ impl Avoidance for Reno {
     fn on_ack(&mut self, ack: &Ack, window: Window, _rtt: &RttEstimator) -> Bytes {
         // cwnd += SMSS * acknowledged / cwnd (RFC 5681, equation 3, in bytes), the remainder kept.
         let cwnd = window.cwnd.get().max(1);
+        let (step, growth) = if self.config.whole_segments {
+            (self.segment * self.segment * (cwnd / self.segment).max(1), self.segment)
+        } else {
+            (cwnd, 1)
+        };
         self.credit += ack.bytes.get() * self.segment;
-        let step = if self.config.whole_segments { cwnd * self.segment } else { cwnd };
         let steps = self.credit / step;
         self.credit %= step;
-        window.cwnd + Bytes::new(steps * (step / cwnd))
+        window.cwnd + Bytes::new(steps * growth)
     }
 
     fn on_congestion(&mut self, _now: Timestamp, base: Bytes, _window: Window) -> Bytes {
@@ -104,6 +108,15 @@ mod tests {
         let config = Config { whole_segments: true, ..Config::default() };
         assert_eq!(grow(config.clone(), 9), 10 * SEGMENT);
         assert_eq!(grow(config, 10), 11 * SEGMENT);
+    }
+
+    #[test]
+    fn whole_segments_need_only_the_whole_segments_of_the_window() {
+        let config = Config { whole_segments: true, ..Config::default() };
+        let mut reno = Reno::new(config, SegmentSize(Bytes::new(SEGMENT)));
+        let window = Window { cwnd: Bytes::new(3 * SEGMENT + 900), ssthresh: Bytes::new(SEGMENT) };
+        let rtt = RttEstimator::new(Duration::from_millis(100));
+        assert_eq!(reno.on_ack(&acked(Timestamp::ZERO, 3 * SEGMENT), window, &rtt), Bytes::new(4 * SEGMENT + 900));
     }
 
     #[test]

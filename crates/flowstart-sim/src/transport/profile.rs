@@ -75,6 +75,53 @@ pub enum TimerRestart {
     FirstPartialAck,
 }
 
+/// What an acknowledgement of TCP means that newly acknowledges both cumulatively and selectively, outside recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MixedAck {
+    /// Progress, and the first duplicate (RFC 6675, section 5).
+    ProgressAndDuplicate,
+    /// Another duplicate only: the window does not grow, the timer is not restarted, and earlier duplicates still count
+    /// (ns-3).
+    DuplicateOnly,
+}
+
+/// What the acknowledgement that ends slow start or fast recovery adds to congestion avoidance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransitionGrowth {
+    /// Nothing: growth begins with the next one (RFC 5681 and RFC 9002 name only ssthresh).
+    Nothing,
+    /// What it newly delivers (Linux).
+    Delivered,
+    /// As `delivered`, and at the end of recovery everything by which it advances, SACKed before or not (ns-3).
+    Advance,
+}
+
+/// How TCP repairs a tail in fast recovery: data that nothing SACKed lies above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TailRepair {
+    /// Once per recovery the last segment is sent again when the window has room and nothing else is left to send
+    /// (RFC 6675, `NextSeg` rule 4).
+    Rescue,
+    /// A partial acknowledgement sends the first segment again, whatever the window, if it was not yet (RFC 6582,
+    /// section 3.2; ns-3).
+    PartialAck,
+    /// Not: only the retransmission timer does.
+    Timer,
+}
+
+/// What TCP sends again after a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterTimeout {
+    /// Everything that is outstanding and was not SACKed (RFC 5681, section 3.1; RFC 6675, section 5.1).
+    Outstanding,
+    /// While anything is SACKed only what lies below it, then new data; everything that is outstanding otherwise (ns-3).
+    BelowHighestSack,
+}
+
 /// A transport profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -129,6 +176,8 @@ pub struct Profile {
     pub reduction_base: ReductionBase,
     /// When the window may grow.
     pub growth: GrowthRule,
+    /// What the acknowledgement that ends slow start or recovery adds to congestion avoidance.
+    pub transition_growth: TransitionGrowth,
     /// When another packet may be sent.
     pub window_test: WindowTest,
     /// Packets that must be acknowledged beyond a packet before it counts as lost (RFC 9002, RFC 6675: 3).
@@ -153,6 +202,12 @@ pub struct Profile {
     pub sample_resolution: Duration,
     /// When TCP's timer restarts during recovery.
     pub timer_restart: TimerRestart,
+    /// What an acknowledgement means that is cumulative and newly SACKs.
+    pub mixed_ack: MixedAck,
+    /// How TCP repairs a tail in fast recovery.
+    pub tail_repair: TailRepair,
+    /// What TCP sends again after a timeout.
+    pub after_timeout: AfterTimeout,
     /// Whether the sender is ECN-capable.
     pub ecn: bool,
     /// Pacing; absent: none.
@@ -217,6 +272,7 @@ impl Profile {
             reduction: Reduction::Immediate,
             reduction_base: ReductionBase::Cwnd,
             growth: GrowthRule::NotAppLimited,
+            transition_growth: TransitionGrowth::Nothing,
             window_test: WindowTest::Fits,
             packet_threshold: 3,
             time_threshold: Some(1.125),
@@ -229,6 +285,9 @@ impl Profile {
             granularity: Duration::from_millis(1),
             sample_resolution: Duration::ZERO,
             timer_restart: TimerRestart::EveryAck,
+            mixed_ack: MixedAck::ProgressAndDuplicate,
+            tail_repair: TailRepair::Rescue,
+            after_timeout: AfterTimeout::Outstanding,
             ecn: false,
             pacing: Some(Pacing { startup_gain: 1.25, ..Pacing::default() }),
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
@@ -306,6 +365,7 @@ impl Profile {
 
     /// TCP as Linux runs it: timestamps, CUBIC with HyStart, PRR, acknowledgements one by one at the start.
     fn tcp_linux() -> Self {
+        let whole_segments = cubic::Config { approach: cubic::Approach::WholeSegments, ..cubic::Config::default() };
         Self {
             payload: 1448,
             overhead: 52 + 14,
@@ -318,11 +378,12 @@ impl Profile {
             reduction: Reduction::PrrSafe,
             reduction_base: ReductionBase::Cwnd,
             growth: GrowthRule::HalfWindow,
+            transition_growth: TransitionGrowth::Delivered,
             lost_retransmissions: true,
             min_rto: Duration::from_millis(200),
             sample_resolution: Duration::ZERO,
             startup: StartupConfig::Hystart(hystart::Config::default()),
-            avoidance: AvoidanceConfig::Cubic(cubic::Config::default()),
+            avoidance: AvoidanceConfig::Cubic(whole_segments),
             ..Self::tcp_rfc()
         }
     }
@@ -339,6 +400,7 @@ impl Profile {
             reduction_base: ReductionBase::Cwnd,
             growth: GrowthRule::Always,
             pipe: Pipe::Classic,
+            tail_repair: TailRepair::Timer,
             min_rto: Duration::from_millis(200),
             initial_timeout: Duration::from_millis(3000),
             handshake_timeout: Duration::from_millis(3000),
@@ -350,6 +412,7 @@ impl Profile {
     /// ns-3 as the reference runs configure it: MSS 1448, 54 bytes of headers, PRR, delayed acknowledgements of 200 ms,
     /// no pacing, the data sender opens.
     fn ns3() -> Self {
+        let whole_segments = cubic::Config { approach: cubic::Approach::WholeSegments, ..cubic::Config::default() };
         Self {
             opening: Opening::Sender,
             payload: 1448,
@@ -365,14 +428,18 @@ impl Profile {
             reduction: Reduction::PrrSafe,
             reduction_base: ReductionBase::Cwnd,
             growth: GrowthRule::HalfWindow,
+            transition_growth: TransitionGrowth::Advance,
             lost_retransmissions: true,
             min_rto: Duration::from_millis(1000),
             initial_timeout: Duration::from_millis(3000),
             handshake_timeout: Duration::from_millis(3000),
             sample_resolution: Duration::from_millis(1),
             timer_restart: TimerRestart::FirstPartialAck,
+            mixed_ack: MixedAck::DuplicateOnly,
+            tail_repair: TailRepair::PartialAck,
+            after_timeout: AfterTimeout::BelowHighestSack,
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
-            avoidance: AvoidanceConfig::Cubic(cubic::Config::default()),
+            avoidance: AvoidanceConfig::Cubic(whole_segments),
             ..Self::tcp_rfc()
         }
     }
@@ -390,6 +457,7 @@ impl Profile {
             reduction: self.reduction,
             reduction_base: self.reduction_base,
             growth: self.growth,
+            transition_growth: self.transition_growth != TransitionGrowth::Nothing,
             pacing: self.pacing,
             timeout_window: self.timeout_window,
         }

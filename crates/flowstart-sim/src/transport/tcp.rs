@@ -4,8 +4,7 @@
 //! bytes in flight are offered ([`Pipe`]). With `lost_retransmissions` a retransmission is lost when a segment that was
 //! sent after it is SACKed (RFC 8985 in spirit); otherwise only the retransmission timer notices.
 //!
-//! Differences: segments are never split or merged; the rescue retransmission of RFC 6675 (rule 4) is left out; the
-//! receive window never shrinks.
+//! Differences: segments are never split or merged; the receive window never shrinks.
 
 use std::collections::VecDeque;
 
@@ -17,7 +16,7 @@ use crate::network::Network;
 use crate::packet::Acknowledgement;
 use crate::trace::Event;
 use crate::traffic::Source;
-use crate::transport::profile::{Pipe, TimerRestart};
+use crate::transport::profile::{AfterTimeout, MixedAck, Pipe, TailRepair, TimerRestart, TransitionGrowth};
 use crate::transport::sender::{Chunk, PacketNumber, Permission, SenderBase};
 
 /// Longest retransmission timeout (RFC 6298, section 2.5).
@@ -44,7 +43,7 @@ impl Segment {
 
     /// What it contributes to pipe (RFC 6675, section 4).
     fn pipe(&self) -> u64 {
-        let copies = u64::from(!self.sacked && !self.lost) + u64::from(!self.sacked && self.lost && self.retransmitted);
+        let copies = if self.sacked { 0 } else { u64::from(!self.lost) + u64::from(self.retransmitted) };
         copies * u64::from(self.len)
     }
 }
@@ -80,6 +79,11 @@ pub struct TcpSender {
     known: [(u64, u64); 4],
     duplicates: u32,
     recovery: Recovery,
+    /// The first segment is due again, whatever the window: recovery begins (RFC 6675, section 5, step 4.3), or a partial
+    /// acknowledgement asks for it.
+    repair_head: bool,
+    /// The rescue retransmission of this recovery was sent.
+    rescued: bool,
     /// Classic pipe, in segments.
     classic_pipe: i64,
     backoff: u32,
@@ -102,6 +106,8 @@ impl TcpSender {
             known: [(0, 0); 4],
             duplicates: 0,
             recovery: Recovery::None,
+            repair_head: false,
+            rescued: false,
             classic_pipe: 0,
             backoff: 0,
             rto_at: Timestamp::NEVER,
@@ -135,6 +141,7 @@ impl TcpSender {
     pub fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement) {
         let now = network.now();
         let in_flight_before = self.base.in_flight;
+        let una_before = self.una;
         self.base.limit = self.base.limit.max(ack.limit);
         self.base.unvalidated = None;
         if ack.position < self.una {
@@ -150,10 +157,15 @@ impl TcpSender {
             self.take_sample(now, ack);
         }
         let was_fast = matches!(self.recovery, Recovery::Fast { .. });
-        if advanced {
+        let only_duplicate = newly_sacked > 0
+            && self.recovery == Recovery::None
+            && self.base.profile.mixed_ack == MixedAck::DuplicateOnly;
+        let progress = advanced && !only_duplicate;
+        if progress {
             self.on_progress(network, &mut outcome);
         }
-        let entered = self.detect_losses(network, advanced, newly_sacked, in_flight_before);
+        let declared_lost = network.record(self.base.flow.index).declared_lost;
+        self.detect_losses(network, advanced, newly_sacked, in_flight_before);
         self.count_classic(was_fast, advanced);
         if outcome.bytes > Bytes::ZERO {
             let contiguous = self.una;
@@ -161,16 +173,21 @@ impl TcpSender {
         }
         // Duplicate acknowledgements do not open the window; PRR counts what they deliver.
         let in_recovery = self.base.controller.in_recovery();
-        if outcome.bytes > Bytes::ZERO && (advanced || in_recovery) {
+        if outcome.bytes > Bytes::ZERO && (progress || in_recovery) {
+            let recovered = was_fast && self.recovery == Recovery::None;
+            let bytes = match self.base.profile.transition_growth {
+                TransitionGrowth::Advance if recovered => Bytes::new(self.una - una_before),
+                _ => outcome.bytes,
+            };
             let event = Ack {
                 now,
-                bytes: outcome.bytes,
+                bytes,
                 packets: outcome.packets,
                 position: self.una,
                 rtt: outcome.sample,
                 in_flight_before,
                 in_flight: self.base.in_flight,
-                safe: advanced && !entered && outcome.retransmission,
+                safe: advanced && network.record(self.base.flow.index).declared_lost == declared_lost,
                 app_limited: outcome.app_limited,
             };
             self.base.controller.on_ack(&event, &self.base.rtt);
@@ -261,7 +278,7 @@ impl TcpSender {
         }
         for segment in self.segments.iter_mut().take_while(|segment| segment.seq < self.high_sacked) {
             if segment.retransmitted && !segment.sacked && segment.sent_at < newest {
-                self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
+                self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(segment.pipe()));
                 segment.retransmitted = false;
                 segment.lost = true;
                 self.retransmit_from = self.retransmit_from.min(segment.seq);
@@ -302,6 +319,7 @@ impl TcpSender {
             }
             Recovery::Fast { partial_acks, .. } => {
                 *partial_acks += 1;
+                self.repair_head = self.base.profile.tail_repair == TailRepair::PartialAck;
                 restart = self.base.profile.timer_restart == TimerRestart::EveryAck || *partial_acks == 1;
             }
             Recovery::Timeout { .. } => {}
@@ -314,31 +332,36 @@ impl TcpSender {
         }
     }
 
-    /// Declares losses and enters recovery; returns whether it did.
-    fn detect_losses(&mut self, network: &mut Network, advanced: bool, newly_sacked: u64, before: Bytes) -> bool {
+    /// Declares losses and enters recovery.
+    fn detect_losses(&mut self, network: &mut Network, advanced: bool, newly_sacked: u64, before: Bytes) {
         let classic = self.is_classic();
         if !classic {
             self.mark_lost(network);
         }
-        if newly_sacked > 0 && !advanced {
+        // RFC 6675, section 2: what newly SACKs is a duplicate, whether or not it also acknowledges cumulatively. Classic
+        // stacks follow RFC 5681.
+        if newly_sacked > 0 && !(classic && advanced) {
             self.duplicates += 1;
         }
         if self.recovery != Recovery::None {
-            return false;
+            return;
         }
         let head_lost = self.segments.front().is_some_and(|head| head.lost);
         if self.duplicates < self.base.profile.packet_threshold && !head_lost {
-            return false;
+            return;
         }
-        let Some(head) = self.segments.front_mut() else { return false };
+        let Some(head) = self.segments.front_mut() else { return };
         if !head.lost {
             self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(head.pipe()));
             head.lost = true;
+            head.retransmitted = false;
             let (offset, len) = (head.seq, head.len);
             network.record(self.base.flow.index).declared_lost += 1;
             network.note(self.base.flow.index, || Event::DeclaredLost { offset, len });
         }
         self.recovery = Recovery::Fast { point: self.high, partial_acks: 0 };
+        self.rescued = false;
+        self.repair_head = !classic;
         self.retransmit_from = self.una;
         if classic {
             let outstanding = self.segments.len() as i64;
@@ -355,7 +378,6 @@ impl TcpSender {
             in_flight,
         };
         self.base.controller.on_loss(&event, &self.base.rtt);
-        true
     }
 
     /// RFC 6675, `IsLost`: three SACKed segments above.
@@ -383,7 +405,7 @@ impl TcpSender {
             if segment.sacked || segment.lost {
                 continue;
             }
-            self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(segment.pipe()));
+            self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
             segment.lost = true;
             let (offset, len) = (segment.seq, segment.len);
             self.retransmit_from = self.retransmit_from.min(offset);
@@ -444,6 +466,10 @@ impl TcpSender {
         if self.is_classic() && matches!(self.recovery, Recovery::Fast { .. }) {
             return self.pump_classic(network, source);
         }
+        if std::mem::take(&mut self.repair_head) && self.segments.front().is_some_and(|head| !head.retransmitted) {
+            let next = self.next_segment(source).unwrap_or(Next::Again(0));
+            self.send(network, next);
+        }
         let now = network.now();
         loop {
             let Some(next) = self.next_segment(source) else {
@@ -502,11 +528,17 @@ impl TcpSender {
             .find(|&index| !self.segments[index].sacked && !self.segments[index].retransmitted)
     }
 
-    /// RFC 6675, `NextSeg`, rules 1 to 3.
+    /// RFC 6675, `NextSeg`.
     fn next_segment(&mut self, source: &Source) -> Option<Next> {
         if self.recovery != Recovery::None {
             let from = self.segments.partition_point(|segment| segment.seq < self.retransmit_from);
-            let lost = (from..self.segments.len()).find(|&index| {
+            let end = match self.base.profile.after_timeout {
+                AfterTimeout::BelowHighestSack if self.sacked_bytes > 0 => {
+                    self.segments.partition_point(|segment| segment.seq < self.high_sacked)
+                }
+                _ => self.segments.len(),
+            };
+            let lost = (from..end).find(|&index| {
                 let segment = &self.segments[index];
                 segment.lost && !segment.sacked && !segment.retransmitted
             });
@@ -515,20 +547,25 @@ impl TcpSender {
                     self.retransmit_from = self.segments[index].seq;
                     return Some(Next::Again(index));
                 }
-                None => self.retransmit_from = self.high,
+                None => self.retransmit_from = self.segments.get(end).map_or(self.high, |segment| segment.seq),
             }
         }
         if let Some(chunk) = self.new_data(source) {
             return Some(Next::New(chunk));
         }
-        if matches!(self.recovery, Recovery::Fast { .. }) {
-            return self
-                .segments
-                .iter()
-                .position(|s| !s.sacked && !s.retransmitted && s.seq < self.high_sacked)
-                .map(Next::Again);
+        if !matches!(self.recovery, Recovery::Fast { .. }) {
+            return None;
         }
-        None
+        let unsure = self.segments.iter().position(|s| !s.sacked && !s.retransmitted && s.seq < self.high_sacked);
+        unsure.or_else(|| self.rescue()).map(Next::Again)
+    }
+
+    /// Rule 4: the last segment, once per recovery.
+    fn rescue(&self) -> Option<usize> {
+        if self.rescued || self.base.profile.tail_repair != TailRepair::Rescue {
+            return None;
+        }
+        self.segments.iter().rposition(|segment| !segment.sacked)
     }
 
     fn new_data(&self, source: &Source) -> Option<Chunk> {
@@ -554,12 +591,9 @@ impl TcpSender {
                 (chunk, false)
             }
             Next::Again(index) => {
+                // What is retransmitted without evidence of loss counts twice, as in RFC 6675's pipe.
                 let segment = &mut self.segments[index];
-                if !segment.lost {
-                    // Retransmitted without evidence: the first copy still counts, as in RFC 6675's pipe.
-                    segment.lost = true;
-                    self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
-                }
+                self.rescued |= !segment.lost && segment.seq >= self.high_sacked;
                 segment.retransmitted = true;
                 segment.sent_at = now;
                 self.retransmit_from = self.retransmit_from.max(segment.end());
@@ -589,8 +623,6 @@ struct Outcome {
     bytes: Bytes,
     packets: u64,
     app_limited: bool,
-    /// Something delivered had been retransmitted.
-    retransmission: bool,
     sample: Option<Duration>,
 }
 
@@ -598,6 +630,155 @@ impl Outcome {
     fn deliver(&mut self, segment: &Segment) {
         self.bytes += Bytes::new(u64::from(segment.len));
         self.packets += 1;
-        self.retransmission |= segment.retransmitted;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use flowstart_core::controller::Controller;
+    use flowstart_core::path::PathKnowledge;
+    use flowstart_core::units::Rate;
+
+    use super::*;
+    use crate::link::LinkConfig;
+    use crate::network::Route;
+    use crate::traffic::Pattern;
+    use crate::transport::profile::Profile;
+    use crate::transport::sender::FlowId;
+
+    const SEGMENTS: u64 = 20;
+
+    /// A sender that has just sent all its segments, numbered from 0.
+    struct Bench {
+        network: Network,
+        sender: TcpSender,
+        source: Source,
+        segment: u64,
+    }
+
+    impl Bench {
+        fn new(change: impl FnOnce(&mut Profile)) -> Self {
+            let mut profile = Profile::named("tcp-rfc").unwrap();
+            profile.initial_window = SEGMENTS;
+            change(&mut profile);
+            let segment = u64::from(profile.payload);
+            let mut network = Network::new(1);
+            let link = network.add_link(&LinkConfig::new(Rate::from_mbit(1000), Duration::from_millis(10)));
+            network.set_route(0, Route { forward: vec![link], back: Vec::new() });
+            let mut source = Source::new(Pattern::Transfer(Bytes::new(SEGMENTS * segment)), 1, 0);
+            source.start(Timestamp::ZERO);
+            let controller = Controller::new(profile.controller(profile.startup.clone(), profile.avoidance.clone()));
+            let base = SenderBase::new(FlowId { index: 0, generation: 0 }, Arc::new(profile), controller);
+            let mut sender = TcpSender::new(base);
+            sender.base.launch(&mut network, &PathKnowledge::default());
+            sender.pump(&mut network, &source);
+            Self { network, sender, source, segment }
+        }
+
+        /// An acknowledgement of everything below segment `next`, with these segments SACKed; returns how many packets leave.
+        fn ack(&mut self, next: u64, sacked: &[u64]) -> u64 {
+            let before = self.network.record(0).data_packets;
+            let blocks = sacked.iter().map(|index| (index * self.segment, (index + 1) * self.segment));
+            let ranges = (!sacked.is_empty()).then(|| self.network.ranges.insert(blocks));
+            let ack = Acknowledgement {
+                position: next * self.segment,
+                ranges,
+                delay: Duration::ZERO,
+                echo: Timestamp::ZERO,
+                limit: u64::MAX,
+                ce_count: 0,
+            };
+            self.sender.on_acknowledgement(&mut self.network, &ack);
+            self.sender.pump(&mut self.network, &self.source);
+            self.network.record(0).data_packets - before
+        }
+
+        fn in_flight(&self) -> u64 {
+            self.sender.base.in_flight.get() / self.segment
+        }
+    }
+
+    #[test]
+    fn recovery_begins_with_a_retransmission_whatever_the_window() {
+        let mut bench = Bench::new(|_| {});
+        assert_eq!((bench.ack(0, &[1]), bench.ack(0, &[2, 1])), (0, 0));
+        // 18 in flight, cut to 9; 20 - 3 SACKed - 1 lost = 16 are left, and yet segment 0 leaves: 17.
+        assert_eq!(bench.ack(0, &[18, 2, 1]), 1);
+        assert_eq!((bench.sender.base.controller.cwnd().get() / bench.segment, bench.in_flight()), (9, 17));
+    }
+
+    #[test]
+    fn what_is_retransmitted_without_evidence_counts_twice_until_it_is_known_lost() {
+        let mut bench = Bench::new(|profile| profile.tail_repair = TailRepair::Timer);
+        bench.ack(0, &[1]);
+        bench.ack(0, &[2, 1]);
+        bench.ack(0, &[17, 2, 1]);
+        // Segments 0 and 3 to 14 are known lost once 15 to 17 are SACKed; 18 is not: only 19 is SACKed above it.
+        bench.ack(0, &[17, 16, 15]);
+        bench.ack(0, &[19]);
+        // The copy of 0, segment 18 and seven of the holes fill the window of 9.
+        assert_eq!(bench.in_flight(), 9);
+        // 11 segments more arrive; holes 11 to 14 and then, for want of anything else, 18.
+        bench.ack(11, &[19]);
+        assert!(bench.sender.segments.iter().any(|s| s.seq == 18 * bench.segment && s.retransmitted && !s.lost));
+        // Retransmitted 11 to 14, and 18 twice.
+        assert_eq!(bench.in_flight(), 6);
+    }
+
+    #[test]
+    fn an_acknowledgement_that_advances_and_sacks_is_the_first_duplicate() {
+        let mut bench = Bench::new(|_| {});
+        bench.ack(0, &[2]);
+        bench.ack(0, &[3, 2]);
+        // Cumulative: the two before it no longer count (RFC 6675, section 5).
+        bench.ack(1, &[5, 3, 2]);
+        assert_eq!(bench.sender.duplicates, 1);
+        assert!(bench.sender.segments[0].lost, "but three SACKed segments above the first one tell of its loss");
+    }
+
+    #[test]
+    fn as_a_duplicate_only_it_leaves_window_and_count_alone() {
+        let grown = |mixed_ack| {
+            let mut bench = Bench::new(|profile| profile.mixed_ack = mixed_ack);
+            bench.ack(1, &[3]);
+            let before = bench.sender.duplicates;
+            bench.ack(2, &[4, 3]);
+            (before, bench.sender.duplicates, bench.sender.base.controller.cwnd().get() / bench.segment)
+        };
+        assert_eq!(grown(MixedAck::DuplicateOnly), (1, 2, 20));
+        assert_eq!(grown(MixedAck::ProgressAndDuplicate), (1, 1, 24));
+    }
+
+    /// The last segment is lost together with the first.
+    fn tail(tail_repair: TailRepair) -> (u64, u64) {
+        let mut bench = Bench::new(|profile| profile.tail_repair = tail_repair);
+        for last in 3..19 {
+            bench.ack(0, &[last - 2, last - 1, last]);
+        }
+        (bench.network.record(0).retransmissions, bench.ack(19, &[]))
+    }
+
+    #[test]
+    fn a_lost_tail_is_repaired_as_the_policy_says() {
+        // Rule 4: the last segment leaves when the window has room.
+        assert_eq!(tail(TailRepair::Rescue), (2, 0));
+        assert_eq!(tail(TailRepair::PartialAck), (1, 1));
+        assert_eq!(tail(TailRepair::Timer), (1, 0));
+    }
+
+    #[test]
+    fn after_a_timeout_everything_or_what_lies_below_a_sack_is_sent_again() {
+        let sent = |after_timeout| {
+            let mut bench = Bench::new(|profile| profile.after_timeout = after_timeout);
+            bench.ack(0, &[2]);
+            bench.sender.on_timeout(&mut bench.network);
+            bench.sender.pump(&mut bench.network, &bench.source);
+            // Segment 0 is there: the window of 2 takes segment 1, and segment 3 when nothing lies below.
+            bench.ack(1, &[2])
+        };
+        assert_eq!(sent(AfterTimeout::Outstanding), 2);
+        assert_eq!(sent(AfterTimeout::BelowHighestSack), 1);
     }
 }
