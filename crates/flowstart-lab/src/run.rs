@@ -105,11 +105,36 @@ pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
     prepare(plan, setting, rep, false)
 }
 
-/// Runs one repetition of a cell again, with a trace that begins a second before the newcomers.
+/// How long newcomers run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Until their transfers are complete.
+    Complete,
+    /// For this long, complete or not.
+    After(Duration),
+}
+
+/// Runs one repetition of a cell again, with a trace that begins a second before the newcomers and a log of everything
+/// that leaves the bottleneck.
 pub fn replay(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
     let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
-    let warm = prepare(plan, setting, rep, true);
-    newcomers(plan, &warm, cell)
+    let mut warm = prepare(plan, setting, rep, true);
+    log_departures(&mut warm);
+    newcomers(plan, &warm, cell, Until::Complete)
+}
+
+/// Runs one repetition of a cell with a log of everything that leaves the bottleneck, but no trace.
+pub fn replay_until(plan: &Plan, cell: &Cell, rep: u32, until: Until) -> Finished {
+    let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
+    let mut warm = prepare(plan, setting, rep, false);
+    log_departures(&mut warm);
+    newcomers(plan, &warm, cell, until)
+}
+
+fn log_departures(warm: &mut Warm) {
+    if let Some(monitor) = &mut warm.world.network.monitor {
+        monitor.log = Some(Vec::new());
+    }
 }
 
 /// Runs on to `time`; a trace begins [`TRACE_LEAD`] before it.
@@ -221,7 +246,7 @@ pub struct Finished {
 }
 
 /// Forks the warm world and runs a cell's newcomers in it.
-pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell) -> Finished {
+pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finished {
     let link = &plan.links[cell.link];
     let mut world = warm.world.clone();
     let start = world.now();
@@ -245,6 +270,10 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell) -> Finished {
     let ideal = ideal_fct(link, &plan.transport.profile, size, start);
     let limit = start + (ideal * LIMIT_FACTOR * u64::from(plan.flows)).max(LEAST_LIMIT);
     let mut failure = None;
+    if let Until::After(time) = until {
+        world.run_until(start + time);
+        return Finished { world, flows, start, failure, departed_before };
+    }
     for &flow in &flows {
         if let Err(stopped) = world.run_flow(flow, limit) {
             failure = Some(match stopped {
@@ -262,7 +291,7 @@ pub fn repetition(plan: &Plan, setting: Setting, rep: u32) -> Vec<(Cell, Vec<Flo
     let warm = warm_up(plan, setting, rep);
     let mut results = Vec::new();
     for cell in plan.cells_of(setting) {
-        let mut finished = newcomers(plan, &warm, &cell);
+        let mut finished = newcomers(plan, &warm, &cell, Until::Complete);
         let outcomes = outcomes(plan, &cell, &mut finished);
         let others = (warm.others > 0).then(|| others_state(&mut finished.world, warm.others));
         results.push((cell, outcomes, finished.world.now(), others));

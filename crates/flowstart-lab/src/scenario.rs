@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flowstart_core::units::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
 use crate::spec::competitor::Competitor;
@@ -17,7 +17,7 @@ pub const MAX_REPS: u32 = 100_000;
 const MAX_RUNS: u64 = 10_000_000;
 
 /// A scenario as written.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Title of the report.
@@ -36,7 +36,7 @@ pub struct Scenario {
     /// Schemes, the baseline first.
     pub scheme: Vec<String>,
     /// Congestion avoidance; absent: the transport profile's.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avoidance: Option<String>,
     /// Queue disciplines.
     #[serde(default = "default_aqm")]
@@ -60,10 +60,10 @@ pub struct Scenario {
     #[serde(default = "default_hint")]
     pub hint: bool,
     /// Keys that every link gets in addition, such as `access_jitter=1ms/1ms`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_options: Option<String>,
     /// Published table to show beside the results.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
 }
 

@@ -56,7 +56,7 @@ fn world(profile: &str, loss: bool) -> World {
     let forward = LinkConfig { limit, loss, ..LinkConfig::new(Rate::from_mbit(20), Duration::from_millis(20)) };
     let back = LinkConfig { loss, ..LinkConfig::new(Rate::from_mbit(20), Duration::from_millis(20)) };
     let chain = Chain::dumbbell(&mut world, &forward, &back);
-    let access = Access { rate: Rate::from_mbit(1000), delay: Duration::from_millis(1) };
+    let access = Access { rate: Rate::from_mbit(1000), delay: Duration::from_millis(1), jitter: None };
     let profile = Arc::new(Profile::named(profile).expect("the profile is in the list"));
     for _ in 0..2 {
         let route = chain.connect(&mut world, access, access);

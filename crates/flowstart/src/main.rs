@@ -1,1 +1,58 @@
-fn main() {}
+//! The `flowstart` command: a file per subcommand in [`command`].
+
+mod command;
+mod failure;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Compare how network transfers start: what each startup scheme does to a transfer and to everyone on its link.
+#[derive(Debug, Parser)]
+#[command(
+    name = "flowstart",
+    version,
+    about,
+    after_help = "\
+Examples:
+  flowstart compare --link dsl-fast --size 2MB --scheme slow-start blitzstart --competitor cubic
+  flowstart run scenarios/blitzstart-table1.toml --out results/table1
+  flowstart trace --link lte --size 2MB --scheme hystart --competitor cubic --out results/trace
+  flowstart list schemes
+
+Exit code: 0 done, 1 a run failed or a validation missed, 2 bad input."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compare startup schemes over links, sizes, AQMs and competitors.
+    Compare(command::compare::Arguments),
+    /// Run a scenario file.
+    Run(command::run::Arguments),
+    /// Look at the packets of one run.
+    Trace(command::trace::Arguments),
+    /// List what can be chosen.
+    List(command::list::Arguments),
+    /// Check this build against published figures and reference runs.
+    Validate(command::validate::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match &arguments.command {
+        Command::Compare(arguments) => command::compare::main(arguments),
+        Command::Run(arguments) => command::run::main(arguments),
+        Command::Trace(arguments) => command::trace::main(arguments),
+        Command::List(arguments) => command::list::main(arguments),
+        Command::Validate(arguments) => command::validate::main(arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,1 +1,128 @@
 //! Published figures and reference runs against this build.
+//!
+//! | Entry | Reference | File |
+//! |---|---|---|
+//! | `ns2-single-flow` | transfers without loss in ns-2 | [`ns2`] |
+//! | `ns2-chain` | a drop-tail chain in ns-2 | [`ns2`] |
+//! | `ns3-startup` | TCP alone and beside a long flow in ns-3 | [`ns3`] |
+//! | `blitzstart-table1` | the 60 cells of the Blitzstart paper, and its statements | [`table1`] |
+//!
+//! An entry that misses its band stays visible as a miss. The bands are those of the plan and are not widened.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+pub mod ns2;
+pub mod ns3;
+mod reference;
+pub mod table1;
+
+/// The entries in the order in which they are checked.
+pub const NAMES: [&str; 4] = ["ns2-single-flow", "ns2-chain", "ns3-startup", "blitzstart-table1"];
+
+/// Whether an entry keeps its band.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Every cell is inside.
+    Pass,
+    /// At least one is not.
+    Miss,
+}
+
+/// A number outside its band.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Miss {
+    /// Cell of the reference.
+    pub cell: String,
+    /// What was compared.
+    pub metric: String,
+    /// Our number.
+    pub ours: Number,
+    /// The reference's.
+    pub reference: Number,
+    /// What would have been accepted.
+    pub band: String,
+}
+
+/// A number, or nothing where it is undefined.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Number(pub Option<f64>);
+
+impl From<f64> for Number {
+    fn from(value: f64) -> Self {
+        Self(value.is_finite().then_some(value))
+    }
+}
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(value) => write!(f, "{}", libm::round(value * 1e6) / 1e6),
+            None => f.write_str("undefined"),
+        }
+    }
+}
+
+/// What validating an entry gave.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Entry.
+    pub name: String,
+    /// Pass or miss.
+    pub status: Status,
+    /// Numbers compared.
+    pub cells: usize,
+    /// Those outside their bands.
+    pub misses: Vec<Miss>,
+    /// How close it was, and known causes of misses.
+    pub note: String,
+}
+
+/// Collects comparisons.
+#[derive(Clone, Debug, Default)]
+struct Checker {
+    cells: usize,
+    misses: Vec<Miss>,
+}
+
+impl Checker {
+    /// Notes a comparison; `band` says what is accepted.
+    fn check(&mut self, cell: &str, metric: &str, ours: f64, reference: f64, inside: bool, band: impl Into<String>) {
+        self.cells += 1;
+        if !inside {
+            self.misses.push(Miss {
+                cell: cell.to_owned(),
+                metric: metric.to_owned(),
+                ours: ours.into(),
+                reference: reference.into(),
+                band: band.into(),
+            });
+        }
+    }
+
+    /// Notes a comparison that accepts a relative error.
+    fn within(&mut self, cell: &str, metric: &str, ours: f64, reference: f64, tolerance: f64) {
+        let inside = (ours - reference).abs() <= tolerance * reference.abs();
+        self.check(cell, metric, ours, reference, inside, format!("within {} %", tolerance * 100.0));
+    }
+
+    fn verdict(self, name: &str, note: String) -> Verdict {
+        let status = if self.misses.is_empty() { Status::Pass } else { Status::Miss };
+        Verdict { name: name.to_owned(), status, cells: self.cells, misses: self.misses, note }
+    }
+}
+
+/// Validates an entry, against another reference file with the same columns if one is given. The error says what is
+/// wrong with the input.
+pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Verdict, String> {
+    match name {
+        "ns2-single-flow" => ns2::single_flow(reference),
+        "ns2-chain" => ns2::chain(reference),
+        "ns3-startup" => ns3::startup(reference),
+        "blitzstart-table1" => table1::validate(reference, jobs),
+        _ => Err(format!("no entry `{name}`; use one of {}", NAMES.join(", "))),
+    }
+}

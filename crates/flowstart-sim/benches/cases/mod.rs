@@ -97,7 +97,7 @@ impl Case {
         let mut profile = Profile::named(self.profile).expect("the case names a profile");
         profile.receive_window = if self.lossless { product } else { Bytes::new(1 << 30) };
         let profile = Arc::new(profile);
-        let access = Access { rate: Rate::from_mbit(10_000), delay: ACCESS_DELAY };
+        let access = Access { rate: Rate::from_mbit(10_000), delay: ACCESS_DELAY, jitter: None };
         for flow in 0..self.flows {
             let route = chain.connect(&mut world, access, access);
             // Starts are spread over a second.

@@ -244,7 +244,7 @@ impl Profile {
     }
 
     /// QUIC as RFC 9000 and 9002 describe it: 1200-byte datagrams over IPv4 and Ethernet.
-    fn rfc9002() -> Self {
+    pub fn rfc9002() -> Self {
         Self {
             protocol: Protocol::Quic,
             opening: Opening::Request,
@@ -298,7 +298,7 @@ impl Profile {
     /// Google's QUIC of 2018: cwnd in units of 1460 bytes while datagrams have 1350, IW 32 of which 10 leave at once,
     /// paced over half an RTT in slow start and three quarters in congestion avoidance, two emulated CUBIC connections,
     /// hybrid slow start, PRR.
-    fn gquic() -> Self {
+    pub fn gquic() -> Self {
         let cubic = cubic::Config { connections: 2, approach: cubic::Approach::HalfAcked, ..cubic::Config::default() };
         Self {
             // Datagram 1350 = 1 flags + 8 connection ID + 2 packet number + 12 tag + 5 stream frame header + payload.
@@ -336,7 +336,7 @@ impl Profile {
     }
 
     /// TCP as the RFCs describe it: MSS 1460, no timestamps.
-    fn tcp_rfc() -> Self {
+    pub fn tcp_rfc() -> Self {
         Self {
             protocol: Protocol::Tcp,
             payload: 1460,
@@ -364,7 +364,7 @@ impl Profile {
     }
 
     /// TCP as Linux runs it: timestamps, CUBIC with HyStart, PRR, acknowledgements one by one at the start.
-    fn tcp_linux() -> Self {
+    pub fn tcp_linux() -> Self {
         let whole_segments = cubic::Config { approach: cubic::Approach::WholeSegments, ..cubic::Config::default() };
         Self {
             payload: 1448,
@@ -389,7 +389,7 @@ impl Profile {
     }
 
     /// ns-2.35's Agent/TCP/Sack1: IW 3, an acknowledgement per packet, classic pipe, the data sender opens.
-    fn ns2_sack1() -> Self {
+    pub fn ns2_sack1() -> Self {
         Self {
             opening: Opening::Sender,
             completion_size: 0,
@@ -411,7 +411,7 @@ impl Profile {
 
     /// ns-3 as the reference runs configure it: MSS 1448, 54 bytes of headers, PRR, delayed acknowledgements of 200 ms,
     /// no pacing, the data sender opens.
-    fn ns3() -> Self {
+    pub fn ns3() -> Self {
         let whole_segments = cubic::Config { approach: cubic::Approach::WholeSegments, ..cubic::Config::default() };
         Self {
             opening: Opening::Sender,

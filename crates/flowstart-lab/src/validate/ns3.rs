@@ -1,5 +1,8 @@
-//! The TCP reference runs of ns-3: `validation/ns3/README.md` says how they were made.
+//! ns-3's TCP: LinuxReno and CUBIC alone on a link, and CUBIC beside a long CUBIC flow.
+//!
+//! `validation/ns3/README.md` says how the reference was made.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use flowstart_core::aqm::QueueLimit;
@@ -18,11 +21,70 @@ use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, World};
 
+use super::reference::{Row, Table};
+use super::{Checker, Verdict};
+use crate::statistics::median;
+
 /// Simulated time after which a run has failed.
-const LIMIT: Timestamp = Timestamp::from_nanos(100_000_000_000);
+const LIMIT: Duration = Duration::from_millis(1_000_000);
 /// When the long flow starts, and how much later the measured flow does before its offset.
 const LONG_START_S: f64 = 0.1;
 const WARM_UP_S: f64 = 20.0;
+
+const REFERENCE: [(&str, &str); 2] = [
+    ("alone.csv", include_str!("../../../../validation/ns3/alone.csv")),
+    ("competing.csv", include_str!("../../../../validation/ns3/competing.csv")),
+];
+
+/// `ns3-startup`: alone FCT within 3 % and drops within 15 %, for LinuxReno and for CUBIC; beside a long flow the medians
+/// over the phases of the FCT within 25 %.
+pub(super) fn startup(reference: Option<&Path>) -> Result<Verdict, String> {
+    let mut checker = Checker::default();
+    let mut competing: Vec<(Experiment, Vec<f64>, Vec<f64>)> = Vec::new();
+    let mut worst: f64 = 0.0;
+    for table in Table::load(reference, &REFERENCE)? {
+        for row in table.rows() {
+            // ns-3's NewReno grows by a segment for every acknowledgement and is not modelled; release 3.44 differs.
+            let supported = ["LinuxReno", "Cubic"].contains(&row.text("cc")?);
+            if !supported || row.optional("ns3_version").is_some_and(|version| version != "dev") {
+                continue;
+            }
+            let experiment = Experiment::read(&row)?;
+            let expected = row.number("fct_s")?;
+            if row.number("competing")? > 0.0 {
+                // Seeds 3 and 4 drew nearly the same phase; the fourth is left out as the reference advises.
+                if row.optional("seed") == Some("4") {
+                    continue;
+                }
+                let fct = completion_time(&experiment.competing(row.number_in("start_offset_s", 0.0..=1000.0)?));
+                match competing.iter_mut().find(|(known, ..)| *known == experiment) {
+                    Some((_, ours, theirs)) => {
+                        ours.push(fct);
+                        theirs.push(expected);
+                    }
+                    None => competing.push((experiment, vec![fct], vec![expected])),
+                }
+                continue;
+            }
+            let record = experiment.alone();
+            let fct = completion_time(&record);
+            worst = worst.max((fct / expected - 1.0).abs());
+            let cell = format!("alone {}", experiment.name());
+            checker.within(&cell, "fct_s", fct, expected, 0.03);
+            checker.within(&cell, "drops_short", record.dropped as f64, row.number("drops_short")?, 0.15);
+        }
+    }
+    for (experiment, ours, theirs) in &competing {
+        let (fct, expected) = (median(ours).unwrap_or(f64::NAN), median(theirs).unwrap_or(f64::NAN));
+        checker.within(&format!("competing {}", experiment.name()), "median fct_s", fct, expected, 0.25);
+    }
+    let note = format!(
+        "alone: largest difference of FCT {:.3} %; beside a long flow: {} cells",
+        worst * 100.0,
+        competing.len()
+    );
+    Ok(checker.verdict("ns3-startup", note))
+}
 
 /// What the cells of the reference share: the path and the flow that is measured on it.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +100,35 @@ struct Experiment {
 }
 
 impl Experiment {
+    fn read(row: &Row<'_>) -> Result<Self, String> {
+        Ok(Self {
+            congestion_control: row.text("cc")?.to_owned(),
+            hystart: row.number("hystart")? > 0.0,
+            rate_mbit: row.number_in("rate_mbps", 1.0..=1e6)? as u64,
+            rtt_ms: row.number_in("rtt_ms", 1.0..=1e5)? as u64,
+            buffer: Bytes::new(row.number_in("buf_bytes", 1600.0..=1e12)? as u64),
+            initial_window: row.number_in("iw_segments", 1.0..=1e5)? as u64,
+            size: Bytes::new(row.number_in("size_bytes", 1.0..=1e12)? as u64),
+            min_rto_ms: row.number_in("min_rto_ms", 1.0..=1e5)? as u64,
+        })
+    }
+
+    fn name(&self) -> String {
+        let hystart = if self.hystart { " HyStart" } else { "" };
+        format!(
+            "{}{hystart} {} Mbit/s {} ms buffer {} IW {} {} min RTO {} ms",
+            self.congestion_control,
+            self.rate_mbit,
+            self.rtt_ms,
+            self.buffer,
+            self.initial_window,
+            self.size,
+            self.min_rto_ms
+        )
+    }
+
     fn profile(&self) -> Arc<Profile> {
-        let mut profile = Profile::named("ns3").expect("a profile of the registry");
+        let mut profile = Profile::ns3();
         profile.initial_window = self.initial_window;
         profile.min_rto = Duration::from_millis(self.min_rto_ms);
         // The profile's own avoidance is CUBIC.
@@ -59,7 +148,7 @@ impl Experiment {
 
     /// Adds a flow between two new hosts.
     fn add_flow(&self, world: &mut World, chain: &Chain, pattern: Pattern, start: Timestamp) -> u32 {
-        let access = Access { rate: Rate::from_mbit(10_000), delay: Duration::ZERO };
+        let access = Access { rate: Rate::from_mbit(10_000), delay: Duration::ZERO, jitter: None };
         let route = chain.connect(world, access, access);
         let config = FlowConfig { start, ..FlowConfig::new(self.profile(), pattern, route) };
         if !self.hystart {
@@ -93,8 +182,16 @@ impl Experiment {
 }
 
 fn finish(mut world: World, flow: u32) -> FlowRecord {
-    world.run_flow(flow, LIMIT).expect("the transfer completes");
+    // A transfer that does not end has no completion time, which no band contains.
+    let _ = world.run_flow(flow, Timestamp::ZERO + LIMIT);
     world.record(flow).clone()
+}
+
+fn completion_time(record: &FlowRecord) -> f64 {
+    match (record.started, record.completed) {
+        (Some(started), Some(completed)) => completed.since(started).as_secs(),
+        _ => f64::NAN,
+    }
 }
 
 /// HyStart as ns-3's `TcpCubic` has it: slow start ends when the acknowledgements of a round follow each other closely for
@@ -162,7 +259,7 @@ impl Startup for AckTrainHystart {
     }
 
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
-        let Window { cwnd, .. } = window;
+        let cwnd = window.cwnd;
         self.min = self.min.min(rtt.smoothed());
         if cwnd >= self.segment * Self::LOW_WINDOW && self.found(ack.now, rtt.smoothed()) {
             return Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Delay });
@@ -179,96 +276,4 @@ impl Startup for AckTrainHystart {
         }
         Step::Continue { cwnd: cwnd + ack.bytes }
     }
-}
-
-fn completion_time(record: &FlowRecord) -> f64 {
-    match (record.started, record.completed) {
-        (Some(started), Some(completed)) => completed.since(started).as_secs(),
-        _ => f64::INFINITY,
-    }
-}
-
-/// The rows of a reference table: an experiment and its other columns by name.
-fn rows(table: &'static str) -> impl Iterator<Item = (Experiment, impl Fn(&str) -> f64)> {
-    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let header = lines.next().expect("a header");
-    lines.map(move |line| {
-        let header = header.clone();
-        let congestion_control = line[0].to_owned();
-        let column = move |name: &str| -> f64 {
-            let index = header.iter().position(|column| *column == name).expect("a column of this name");
-            line[index].parse().expect("a number")
-        };
-        let experiment = Experiment {
-            congestion_control,
-            hystart: column("hystart") > 0.0,
-            rate_mbit: column("rate_mbps") as u64,
-            rtt_ms: column("rtt_ms") as u64,
-            buffer: Bytes::new(column("buf_bytes") as u64),
-            initial_window: column("iw_segments") as u64,
-            size: Bytes::new(column("size_bytes") as u64),
-            min_rto_ms: column("min_rto_ms") as u64,
-        };
-        (experiment, column)
-    })
-}
-
-#[test]
-fn a_flow_alone_takes_as_long_and_loses_as_much() {
-    let mut misses = 0;
-    for (experiment, expected) in rows(include_str!("../../../validation/ns3/alone.csv")) {
-        let record = experiment.alone();
-        let (fct, reference) = (completion_time(&record), expected("fct_s"));
-        let (drops, dropped) = (record.dropped as f64, expected("drops_short"));
-        let met = (fct / reference - 1.0).abs() <= 0.03 && (drops - dropped).abs() <= 0.15 * dropped;
-        misses += u32::from(!met);
-        let Experiment { congestion_control, hystart, rate_mbit, rtt_ms, initial_window, size, min_rto_ms, .. } =
-            &experiment;
-        println!(
-            "{} {congestion_control:9} HyStart {hystart:5} {rate_mbit:2} Mbit/s {rtt_ms} ms IW {initial_window:2} {size:?} min RTO \
-             {min_rto_ms:4}: {fct:.6} s, ns-3 {reference:.6}; {drops} drops, {dropped}; retransmissions {}, {}; \
-             timeouts {}, {}",
-            if met { "ok  " } else { "MISS" },
-            record.retransmissions,
-            expected("retransmissions"),
-            record.timeouts,
-            expected("rto_count"),
-        );
-    }
-    assert_eq!(misses, 0);
-}
-
-#[test]
-fn a_flow_beside_a_long_one_takes_about_as_long() {
-    let mut cells: Vec<(Experiment, Vec<f64>, Vec<f64>)> = Vec::new();
-    for (experiment, expected) in rows(include_str!("../../../validation/ns3/competing.csv")) {
-        let fct = completion_time(&experiment.competing(expected("start_offset_s")));
-        let reference = expected("fct_s");
-        match cells.iter_mut().find(|(known, ..)| *known == experiment) {
-            Some((_, ours, theirs)) => {
-                ours.push(fct);
-                theirs.push(reference);
-            }
-            None => cells.push((experiment, vec![fct], vec![reference])),
-        }
-    }
-    let mut misses = 0;
-    for (experiment, ours, theirs) in &mut cells {
-        let (fct, reference) = (median(ours), median(theirs));
-        let met = (fct / reference - 1.0).abs() <= 0.25;
-        misses += u32::from(!met);
-        let Experiment { rate_mbit, rtt_ms, initial_window, size, .. } = &experiment;
-        println!(
-            "{} {rate_mbit:2} Mbit/s {rtt_ms} ms IW {initial_window:2} {size:?}: median {fct:.3} s of {ours:.3?}, ns-3 \
-             {reference:.3} of {theirs:.3?}",
-            if met { "ok  " } else { "MISS" },
-        );
-    }
-    assert_eq!(misses, 0);
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    if values.len() % 2 == 1 { values[half] } else { f64::midpoint(values[half - 1], values[half]) }
 }

@@ -1,0 +1,136 @@
+//! `flowstart list`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use comfy_table::{ContentArrangement, Table, presets};
+use flowstart_core::aqm::QueueConfig;
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::startup::StartupConfig;
+use flowstart_lab::scenario::Scenario;
+use flowstart_lab::spec::link::PRESETS;
+use flowstart_sim::transport::profile::PROFILES;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum What {
+    Schemes,
+    Avoidance,
+    Aqms,
+    Links,
+    Transports,
+    Scenarios,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  flowstart list schemes\n  flowstart list links --json")]
+pub(crate) struct Arguments {
+    /// What to list.
+    what: What,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    /// Folder of the scenarios.
+    #[arg(long, value_name = "DIR", default_value = "scenarios")]
+    scenarios: PathBuf,
+}
+
+/// An entry: what it is called, what it is, where it comes from, and its parameters with their defaults.
+struct Entry {
+    name: String,
+    summary: String,
+    source: String,
+    parameters: Value,
+}
+
+fn parameters(config: &impl Serialize) -> Value {
+    let mut value = serde_json::to_value(config).unwrap_or_default();
+    if let Some(object) = value.as_object_mut() {
+        object.remove("kind");
+    }
+    value
+}
+
+pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let entries = match arguments.what {
+        What::Schemes => StartupConfig::defaults()
+            .iter()
+            .map(|c| entry(c.name(), c.summary(), c.reference(), parameters(c)))
+            .collect(),
+        What::Avoidance => AvoidanceConfig::defaults()
+            .iter()
+            .map(|c| entry(c.name(), c.summary(), c.reference(), parameters(c)))
+            .collect(),
+        What::Aqms => {
+            QueueConfig::defaults().iter().map(|c| entry(c.name(), c.summary(), c.reference(), parameters(c))).collect()
+        }
+        What::Links => {
+            PRESETS.iter().map(|preset| entry(preset.name, preset.spec, preset.source, Value::Null)).collect()
+        }
+        What::Transports => PROFILES
+            .iter()
+            .filter_map(|(name, about)| {
+                let profile = flowstart_sim::transport::profile::Profile::named(name)?;
+                let protocol = match profile.protocol {
+                    flowstart_sim::transport::profile::Protocol::Tcp => "model-tcp",
+                    flowstart_sim::transport::profile::Protocol::Quic => "model-quic",
+                };
+                Some(entry(&format!("{protocol}:profile={name}"), about, "", parameters(&profile)))
+            })
+            .collect(),
+        What::Scenarios => scenarios(&arguments.scenarios)?,
+    };
+    if arguments.json {
+        let list: Vec<Value> = entries
+            .iter()
+            .map(|e| json!({"name": e.name, "summary": e.summary, "source": e.source, "parameters": e.parameters}))
+            .collect();
+        println!("{}", serde_json::to_string_pretty(&list).unwrap_or_default());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["name", "what", "source", "parameters (defaults)"]);
+    let brief = matches!(arguments.what, What::Transports);
+    for entry in entries {
+        let list = entry.parameters.as_object().map_or(String::new(), |object| {
+            object.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect::<Vec<_>>().join(", ")
+        });
+        table.add_row([entry.name, entry.summary, entry.source, if brief { "see --json".into() } else { list }]);
+    }
+    println!("{table}");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "-".into(),
+        other => other.to_string(),
+    }
+}
+
+fn entry(name: &str, summary: &str, source: &str, parameters: Value) -> Entry {
+    Entry { name: name.into(), summary: summary.into(), source: source.into(), parameters }
+}
+
+fn scenarios(folder: &Path) -> Result<Vec<Entry>, Failure> {
+    let refused = |error: std::io::Error| Failure::Input(format!("--scenarios {}: {error}", folder.display()));
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .map_err(refused)?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    files
+        .iter()
+        .map(|file| {
+            let scenario = Scenario::read(file).map_err(|error| Failure::scenario(file, error))?;
+            Ok(entry(&file.display().to_string(), &scenario.question, "", Value::Null))
+        })
+        .collect()
+}

@@ -1,0 +1,7 @@
+//! The subcommands.
+
+pub(crate) mod compare;
+pub(crate) mod list;
+pub(crate) mod run;
+pub(crate) mod trace;
+pub(crate) mod validate;

@@ -1,0 +1,257 @@
+//! `flowstart run`, and what `compare` shares with it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use flowstart_lab::experiment::{self, FILES, Manifest};
+use flowstart_lab::flows::Row;
+use flowstart_lab::plan::Plan;
+use flowstart_lab::report::{self, DataFile, Method};
+use flowstart_lab::report_input::{self, Texts};
+use flowstart_lab::scenario::Scenario;
+use flowstart_lab::summary::{Summary, summarize};
+use flowstart_lab::validate::table1;
+
+use crate::failure::{FAILED, Failure};
+use crate::output;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  flowstart run scenarios/blitzstart-table1.toml --out results/table1
+  flowstart run scenarios/blitzstart-table1.toml --reps 5 --jobs 2")]
+pub(crate) struct Arguments {
+    /// Scenario file (TOML).
+    #[arg(value_name = "SCENARIO.toml")]
+    scenario: PathBuf,
+    /// Repetitions of each cell, instead of the scenario's.
+    #[arg(long, value_name = "N")]
+    reps: Option<u32>,
+    /// Master seed, instead of the scenario's.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Threads; 0: one per core.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    jobs: usize,
+    /// Folder for the results; must be new or empty.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with an interrupted run in the same folder.
+    #[arg(long, requires = "out")]
+    resume: bool,
+    /// Print summary.json instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// An experiment to perform.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) plan: Plan,
+    pub(crate) scenario: Scenario,
+    /// What files in the scenario are relative to.
+    pub(crate) directory: PathBuf,
+    pub(crate) jobs: usize,
+    pub(crate) out: Option<PathBuf>,
+    pub(crate) json: bool,
+    pub(crate) resume: bool,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let file = &arguments.scenario;
+    let (mut scenario, text) = Scenario::read_with_text(file).map_err(|error| Failure::scenario(file, error))?;
+    if let Some(reps) = arguments.reps {
+        scenario.reps = reps;
+    }
+    if let Some(seed) = arguments.seed {
+        scenario.seed = seed;
+    }
+    let directory = file.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
+    let plan = scenario.plan(&directory).map_err(|error| {
+        if error.field == "reps" && arguments.reps.is_some() {
+            return Failure::from(error);
+        }
+        Failure::field(file, text, &error)
+    })?;
+    perform(&Job {
+        plan,
+        scenario,
+        directory,
+        jobs: arguments.jobs,
+        out: arguments.out.clone(),
+        json: arguments.json,
+        resume: arguments.resume,
+    })
+}
+
+/// Rows of repetitions that are done, kept on disk while an experiment runs.
+const JOURNAL: &str = "flows.partial.csv";
+
+/// Runs an experiment, writes its folder and shows the result.
+pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
+    let mut known = Vec::new();
+    if let Some(folder) = &job.out {
+        experiment::prepare_folder(folder, job.resume)?;
+        if job.resume {
+            known = experiment::read_rows(&folder.join("flows.csv"))?;
+            known.extend(experiment::read_rows(&folder.join(JOURNAL))?);
+            let expected =
+                |row: &Row| u64::from(job.plan.reps) > row.rep && job.plan.run_seed(row.rep as u32) == row.seed;
+            known.retain(expected);
+        }
+    }
+    let journal = Mutex::new(job.out.as_ref().map(|folder| Journal::open(folder, &known)).transpose()?);
+    let bar = output::progress(experiment::run_count(&job.plan));
+    let rows = experiment::execute(&job.plan, job.jobs, &known, |rows| {
+        bar.inc(rows.len() as u64 / u64::from(job.plan.flows.max(1)));
+        if let Ok(mut journal) = journal.lock()
+            && let Some(journal) = journal.as_mut()
+        {
+            journal.add(rows);
+        }
+    })?;
+    bar.finish_and_clear();
+    let summary = summarize(&job.plan, &rows);
+    let manifest = manifest(job, started);
+    let mut page = report_input::build(&job.plan, &rows, &summary, &texts(&job.scenario), method(job, &manifest));
+    let mut published = None;
+    if job.scenario.published.as_deref() == Some("blitzstart-table1") {
+        let table = table1::published_table(&job.plan, &rows);
+        page.published = Some(table.clone());
+        published = Some(table);
+    }
+    if let Some(folder) = &job.out {
+        experiment::write_results(folder, &rows, &summary, &manifest)?;
+        let html = report::render(&page).map_err(|error| Failure::Other(format!("report: {error}")))?;
+        experiment::write_file(&folder.join("report.html"), |out| out.write_all(html.as_bytes()))?;
+        // The journal has done its work.
+        let _ = std::fs::remove_file(folder.join(JOURNAL));
+    }
+    show(job, &page.answer, &summary, published.as_ref())?;
+    report_failures(&rows);
+    let failed = rows.iter().any(Row::failed);
+    Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn show(
+    job: &Job,
+    answer: &[String],
+    summary: &Summary,
+    published: Option<&report::PublishedTable>,
+) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let written = if job.json {
+        serde_json::to_writer_pretty(&mut out, summary).map_err(std::io::Error::other).and_then(|()| writeln!(out))
+    } else {
+        let mut text = answer.join("\n") + "\n\n";
+        match published {
+            Some(table) => {
+                text += &format!("{}\n\n", output::published(&table.cells));
+                text += "In each cell: our speed-up (the paper's), below it our extra losses (the paper's). ";
+                text += "▲ faster, ▼ slower, △▽ within one RTT, ● not significant.\n\n";
+                text += &format!("{}\n", output::checks(&table.checks));
+            }
+            None => text += &format!("{}\n", output::cells(&job.plan, summary)),
+        }
+        if let Some(folder) = &job.out {
+            text += &format!("\nReport: {}\n", folder.join("report.html").display());
+        }
+        out.write_all(text.as_bytes())
+    };
+    match written {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failure::Other(format!("stdout: {error}"))),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn report_failures(rows: &[Row]) {
+    for row in rows.iter().filter(|row| row.failed()) {
+        eprintln!("failed: {} --rep {} (seed {}): {}", row.cell, row.rep, row.seed, row.status);
+    }
+}
+
+fn texts(scenario: &Scenario) -> Texts {
+    Texts { title: scenario.title.clone(), question: scenario.question.clone(), analysis: scenario.analysis.clone() }
+}
+
+/// The command as it was given.
+pub(crate) fn command_line() -> Vec<String> {
+    std::iter::once("flowstart".to_owned()).chain(std::env::args().skip(1)).collect()
+}
+
+/// What machine this is.
+pub(crate) fn host() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH)
+}
+
+fn manifest(job: &Job, started: Instant) -> Manifest {
+    Manifest {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command_line(),
+        scenario: toml::to_string(&job.scenario).unwrap_or_default(),
+        directory: std::fs::canonicalize(&job.directory).unwrap_or_else(|_| job.directory.clone()),
+        seed: job.plan.seed,
+        host: host(),
+        wall_time_s: started.elapsed().as_secs_f64(),
+        unix_time_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        files: FILES.iter().map(|file| (*file).to_owned()).collect(),
+    }
+}
+
+fn method(job: &Job, manifest: &Manifest) -> Method {
+    Method {
+        command: manifest.command.join(" "),
+        directory: job.out.as_ref().map_or(String::new(), |folder| folder.display().to_string()),
+        version: manifest.version.clone(),
+        seed: Some(job.plan.seed),
+        repetitions: Some(job.plan.reps),
+        host: manifest.host.clone(),
+        date: String::new(),
+        wall_time_s: Some(manifest.wall_time_s),
+        files: [
+            ("flows.csv", "a row per measured flow and repetition"),
+            ("flows.parquet", "the same rows for analysis tools"),
+            ("summary.json", "metrics, intervals and comparisons of every cell"),
+            ("manifest.json", "version, command, seed, host and wall time"),
+        ]
+        .map(|(name, what)| DataFile { name: name.into(), what: what.into() })
+        .to_vec(),
+        notes: Vec::new(),
+    }
+}
+
+/// Appends finished repetitions to a file, so that an interrupted run loses nothing.
+#[derive(Debug)]
+struct Journal {
+    file: std::fs::File,
+    header: bool,
+}
+
+impl Journal {
+    fn open(folder: &Path, known: &[Row]) -> Result<Self, Failure> {
+        let path = folder.join(JOURNAL);
+        let file = std::fs::File::create(&path)
+            .map_err(|error| Failure::Input(format!("--out: cannot write {}: {error}", path.display())))?;
+        let mut journal = Self { file, header: true };
+        journal.add(known);
+        Ok(journal)
+    }
+
+    fn add(&mut self, rows: &[Row]) {
+        let mut text = Vec::new();
+        if rows.is_empty() || flowstart_lab::flows::write_csv(rows, &mut text).is_err() {
+            return;
+        }
+        let body = if self.header { 0 } else { text.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1) };
+        self.header = false;
+        // A journal that cannot be written does not stop the experiment; the results are written at its end.
+        let _ = self.file.write_all(&text[body..]);
+    }
+}

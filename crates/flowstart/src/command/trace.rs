@@ -1,0 +1,123 @@
+//! `flowstart trace`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use flowstart_lab::experiment::{self, Manifest};
+use flowstart_lab::plan::{Cell, Plan};
+use flowstart_lab::report::{self, Method};
+use flowstart_lab::scenario::Scenario;
+use flowstart_lab::trace_export;
+
+use crate::command::compare::Experiment;
+use crate::command::run::{command_line, host};
+use crate::failure::{FAILED, Failure};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  flowstart trace --link dsl-fast --size 2MB --scheme blitzstart --competitor cubic --out results/trace
+  flowstart trace --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --out results/trace
+  flowstart trace --link 3g --size 70KB --scheme slow-start > packets.csv
+
+Writes trace.html (time-sequence, cwnd, pacing, queue) and trace.csv (every event) into --out; without --out the
+events go to stdout as CSV.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    experiment: Experiment,
+    /// Cell to replay, as reports and summary.json name it.
+    #[arg(long, value_name = "ID", requires = "from")]
+    cell: Option<String>,
+    /// Repetition to show.
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    rep: u32,
+    /// Folder of results that --cell is taken from.
+    #[arg(long, value_name = "DIR", requires = "cell")]
+    from: Option<PathBuf>,
+    /// Folder for the files; must be new or empty.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let (plan, cell) = match (&arguments.cell, &arguments.from) {
+        (Some(id), Some(folder)) => reported(id, folder)?,
+        _ => single(arguments)?,
+    };
+    if arguments.rep >= plan.reps.max(1) {
+        return Err(Failure::Input(format!("--rep {}: allowed is 0 to {}", arguments.rep, plan.reps - 1)));
+    }
+    if let Some(folder) = &arguments.out {
+        experiment::prepare_folder(folder, false)?;
+    }
+    let run = trace_export::trace(&plan, &cell, arguments.rep);
+    let Some(folder) = &arguments.out else {
+        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+        return match run.write_csv(&mut out).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(Failure::Other(format!("stdout: {error}")))
+            }
+            _ => Ok(code(&run)),
+        };
+    };
+    let method = Method {
+        command: command_line().join(" "),
+        directory: folder.display().to_string(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        seed: Some(plan.seed),
+        host: host(),
+        ..Method::default()
+    };
+    let page = run.page(&plan, &cell, arguments.rep, method);
+    let html = report::render_trace(&page).map_err(|error| Failure::Other(format!("page: {error}")))?;
+    experiment::write_file(&folder.join("trace.html"), |out| out.write_all(html.as_bytes()))?;
+    experiment::write_file(&folder.join("trace.csv"), |out| run.write_csv(out))?;
+    println!("{}", page.answer.join(" "));
+    println!("Page: {}", folder.join("trace.html").display());
+    Ok(code(&run))
+}
+
+fn code(run: &trace_export::TracedRun) -> ExitCode {
+    if run.outcomes.iter().any(|outcome| outcome.failure.is_some()) {
+        ExitCode::from(FAILED)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// The one cell that the options describe.
+fn single(arguments: &Arguments) -> Result<(Plan, Cell), Failure> {
+    let plan = arguments.experiment.scenario().plan(Path::new("."))?;
+    let cells = plan.cells();
+    match cells[..] {
+        [cell] => Ok((plan, cell)),
+        _ => Err(Failure::Input(format!(
+            "trace shows one run, and the options describe {} cells: give one value each to --link, --size, --scheme, \
+             --aqm and --competitor",
+            cells.len()
+        ))),
+    }
+}
+
+/// A cell of results that were written earlier.
+fn reported(id: &str, folder: &Path) -> Result<(Plan, Cell), Failure> {
+    let file = folder.join("manifest.json");
+    let refused = |problem: String| Failure::Input(format!("--from {}: {problem}", file.display()));
+    let text = std::fs::read_to_string(&file).map_err(|error| refused(format!("cannot be read: {error}")))?;
+    let manifest: Manifest = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+    let scenario: Scenario = toml::from_str(&manifest.scenario).map_err(|error| refused(error.message().to_owned()))?;
+    let plan = scenario.plan(&manifest.directory)?;
+    match plan.cell(id) {
+        Some(cell) => Ok((plan, cell)),
+        None => {
+            let ids: Vec<String> = plan.cells().iter().take(5).map(|cell| plan.id(cell)).collect();
+            Err(Failure::Input(format!(
+                "--cell `{id}`: not among the cells of {}, such as {}",
+                folder.display(),
+                ids.join(" ")
+            )))
+        }
+    }
+}

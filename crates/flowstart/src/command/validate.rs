@@ -1,0 +1,67 @@
+//! `flowstart validate`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use comfy_table::{ContentArrangement, Table, presets};
+use flowstart_lab::validate::{self, Status};
+
+use crate::failure::{FAILED, Failure};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  flowstart validate
+  flowstart validate ns2-chain
+  flowstart validate ns2-single-flow --reference other-cells.csv --json
+
+Exit code 1 when an entry misses its band.")]
+pub(crate) struct Arguments {
+    /// One entry instead of all: ns2-single-flow, ns2-chain, ns3-startup, blitzstart-table1.
+    name: Option<String>,
+    /// Another file with the same columns: other cells of the same experiment.
+    #[arg(long, value_name = "FILE", requires = "name")]
+    reference: Option<PathBuf>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    /// Threads; 0: one per core.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    jobs: usize,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let names: Vec<&str> = match &arguments.name {
+        Some(name) => vec![name.as_str()],
+        None => validate::NAMES.to_vec(),
+    };
+    let mut results = Vec::new();
+    for name in names {
+        eprintln!("validating {name} ...");
+        results.push(validate::validate(name, arguments.reference.as_deref(), arguments.jobs).map_err(Failure::Input)?);
+    }
+    let missed = results.iter().any(|result| result.status == Status::Miss);
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&results).unwrap_or_default());
+    } else {
+        let mut table = Table::new();
+        table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(["entry", "verdict", "cells", "misses", "note"]);
+        for result in &results {
+            let verdict = if result.status == Status::Pass { "pass" } else { "MISS" };
+            let counts = (result.cells.to_string(), result.misses.len().to_string());
+            table.add_row([result.name.as_str(), verdict, &counts.0, &counts.1, &result.note]);
+        }
+        println!("{table}");
+        for result in &results {
+            for miss in &result.misses {
+                println!(
+                    "{}: {} {}: ours {}, reference {}, allowed {}",
+                    result.name, miss.cell, miss.metric, miss.ours, miss.reference, miss.band
+                );
+            }
+        }
+    }
+    Ok(if missed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}

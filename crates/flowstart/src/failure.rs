@@ -1,0 +1,123 @@
+//! Errors as users see them, and the exit codes they lead to.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use flowstart_lab::experiment::ExperimentError;
+use flowstart_lab::scenario::ScenarioError;
+use flowstart_lab::spec::InputError;
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceSpan};
+
+/// Exit code of a run that failed or a validation that missed.
+pub(crate) const FAILED: u8 = 1;
+/// Exit code of bad input.
+pub(crate) const BAD_INPUT: u8 = 2;
+
+/// Why a command did not do its work.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Bad input on the command line.
+    Input(String),
+    /// Bad input in a file.
+    File { file: PathBuf, message: String, text: Option<(String, Option<Range<usize>>)> },
+    /// Something went wrong that the input is not to blame for.
+    Other(String),
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        match error {
+            ExperimentError::Folder { .. } => Self::Input(error.to_string()),
+            ExperimentError::Threads(_) | ExperimentError::Write { .. } => Self::Other(error.to_string()),
+        }
+    }
+}
+
+impl Failure {
+    /// A scenario file that cannot be used.
+    pub(crate) fn scenario(file: &Path, error: ScenarioError) -> Self {
+        let file = file.to_owned();
+        match error {
+            ScenarioError::Unreadable(error) => {
+                Self::File { file, message: format!("cannot be read: {error}"), text: None }
+            }
+            ScenarioError::NotText { offset } => Self::File {
+                file,
+                message: format!("is not text (byte {offset} is not UTF-8); expected a scenario in TOML"),
+                text: None,
+            },
+            ScenarioError::Invalid { message, span, text } => Self::File { file, message, text: Some((text, span)) },
+        }
+    }
+
+    /// A field of a scenario file whose value cannot be used: its place in the file is looked for.
+    pub(crate) fn field(file: &Path, text: String, error: &InputError) -> Self {
+        let place = if error.value.is_empty() { None } else { text.find(&error.value) };
+        let span = place.map(|start| start..start + error.value.len());
+        Self::File { file: file.to_owned(), message: error.to_string(), text: Some((text, span)) }
+    }
+
+    /// Tells the user, and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::Input(message) => {
+                eprintln!("error: {message}");
+                ExitCode::from(BAD_INPUT)
+            }
+            Self::File { file, message, text: Some((text, span)) } => {
+                let line = span.as_ref().map_or(String::new(), |span| {
+                    format!(", line {}", text[..span.start.min(text.len())].matches('\n').count() + 1)
+                });
+                let problem = Problem {
+                    message: format!("{}{line}: {message}", file.display()),
+                    source: NamedSource::new(file.display().to_string(), text),
+                    span: span.map(SourceSpan::from),
+                };
+                eprintln!("{:?}", miette::Report::new(problem));
+                ExitCode::from(BAD_INPUT)
+            }
+            Self::File { file, message, text: None } => {
+                eprintln!("error: {}: {message}", file.display());
+                ExitCode::from(BAD_INPUT)
+            }
+            Self::Other(message) => {
+                eprintln!("error: {message}");
+                ExitCode::from(FAILED)
+            }
+        }
+    }
+}
+
+/// A problem with a place in a file.
+#[derive(Debug)]
+struct Problem {
+    message: String,
+    source: NamedSource<String>,
+    span: Option<SourceSpan>,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = self.span?;
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some("here".into()), span))))
+    }
+}

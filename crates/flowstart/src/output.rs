@@ -1,0 +1,143 @@
+//! What the terminal shows: progress on stderr, tables on stdout.
+
+use std::io::IsTerminal;
+
+use comfy_table::{CellAlignment, Table, presets};
+use flowstart_lab::plan::Plan;
+use flowstart_lab::report::{Check, PublishedCell};
+use flowstart_lab::summary::Summary;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A progress bar on a terminal, silence elsewhere.
+pub(crate) fn progress(runs: u64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(runs);
+    if let Ok(style) = ProgressStyle::with_template("{elapsed_precise} [{wide_bar}] {pos}/{len} runs, {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or("–".into(), |value| format!("{value:.digits$}"))
+}
+
+/// The table of cells.
+pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header([
+        "link",
+        "size",
+        "scheme",
+        "against",
+        "n",
+        "failed",
+        "FCT ms (mean)",
+        "95 %",
+        "speed-up",
+        "95 %",
+        "",
+        "extra drops",
+        "inflation %",
+        "share",
+    ]);
+    for (cell, row) in plan.cells().iter().zip(&summary.cells) {
+        let metric = |name: &str| row.metrics.get(name).and_then(|metric| metric.mean);
+        let interval = |ci: Option<[f64; 2]>, digits: usize| {
+            ci.map_or("–".into(), |[low, high]| format!("{low:.digits$}–{high:.digits$}"))
+        };
+        let versus = row.vs_baseline.as_ref();
+        let mark = match versus {
+            None => "baseline",
+            Some(v) if !v.significant => "● not sure",
+            Some(v) if v.speedup.unwrap_or(1.0) > 1.0 => "▲ faster",
+            Some(_) => "▼ slower",
+        };
+        let others = row.others.is_some();
+        table.add_row([
+            row.link.clone(),
+            plan.sizes[cell.size].text.clone(),
+            row.scheme.clone(),
+            row.competitor.clone(),
+            row.n.to_string(),
+            row.failed.to_string(),
+            number(metric("fct_ms"), 1),
+            interval(row.metrics.get("fct_ms").and_then(|metric| metric.ci95), 1),
+            number(versus.and_then(|v| v.speedup), 2),
+            interval(versus.and_then(|v| v.speedup_ci95), 2),
+            mark.into(),
+            number(versus.and_then(|v| v.dropped_delta), 1),
+            number(metric("inflation").map(|inflation| inflation * 100.0), 1),
+            if others { number(metric("share"), 2) } else { "–".into() },
+        ]);
+    }
+    for column in [4, 5, 6, 8, 11, 12, 13] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// The published table beside ours: a row per estimate, a column per link and size.
+pub(crate) fn published(cells: &[PublishedCell]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_FULL_CONDENSED);
+    let mut columns: Vec<(String, String)> = Vec::new();
+    let mut estimates: Vec<f64> = Vec::new();
+    for cell in cells {
+        let column = (cell.link.clone(), cell.size.clone());
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+        if !estimates.contains(&cell.estimate) {
+            estimates.push(cell.estimate);
+        }
+    }
+    let header = columns.iter().map(|(link, size)| format!("{link}\n{size}"));
+    table.set_header(std::iter::once("estimate".to_owned()).chain(header));
+    for estimate in estimates {
+        let entries = columns.iter().map(|(link, size)| {
+            let found = cells.iter().find(|cell| cell.estimate == estimate && &cell.link == link && &cell.size == size);
+            found.map_or(String::new(), |cell| {
+                let mark = if cell.significant != Some(true) {
+                    "●"
+                } else if cell.within_one_rtt == Some(true) {
+                    if cell.ours_speedup.mean.unwrap_or(1.0) > 1.0 { "△" } else { "▽" }
+                } else if cell.ours_speedup.mean.unwrap_or(1.0) > 1.0 {
+                    "▲"
+                } else {
+                    "▼"
+                };
+                format!(
+                    "{mark}x{} ({})\n{:+.0} ({:+.0})",
+                    number(cell.ours_speedup.mean, 2),
+                    number(cell.published_speedup, 2),
+                    cell.ours_loss_delta.mean.unwrap_or(f64::NAN),
+                    cell.published_loss_delta.unwrap_or(f64::NAN)
+                )
+            })
+        });
+        table.add_row(std::iter::once(format!("x{estimate}")).chain(entries));
+    }
+    table
+}
+
+/// Checks of a publication's statements.
+pub(crate) fn checks(checks: &[Check]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["", "statement", "expected", "measured"]);
+    for check in checks {
+        let mark = match check.pass {
+            Some(true) => "pass",
+            Some(false) => "MISS",
+            None => "–",
+        };
+        table.add_row([mark, &check.statement, &check.expected, &check.measured]);
+    }
+    table
+}
