@@ -27,6 +27,8 @@ const LEAST_EPOCH_RTTS: u64 = 10;
 const WARM_UP_LIMIT: Duration = Duration::from_millis(180_000);
 /// Warm-up of a competitor that has no epochs.
 const WARM_UP_PLAIN: Duration = Duration::from_millis(5_000);
+/// How long after the newcomers' end the harm to others is still counted.
+const AFTERMATH: Duration = Duration::from_millis(5_000);
 /// How long before the newcomers a trace begins.
 const TRACE_LEAD: Duration = Duration::from_millis(1_200);
 /// Simulated time that a transfer may take: this many times its physical limit, and never less than [`LEAST_LIMIT`].
@@ -68,7 +70,8 @@ pub enum Failure {
     Stalled,
 }
 
-/// The difference to the same world without the newcomer, from its start until its end.
+/// The difference to the same world without the newcomer, from its start until [`AFTERMATH`] after its end: others need
+/// time to take back what the newcomer used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Harm {
     /// Payload that the others did not get, in Mbit.
@@ -293,8 +296,13 @@ pub fn repetition(plan: &Plan, setting: Setting, rep: u32) -> Vec<(Cell, Vec<Flo
     for cell in plan.cells_of(setting) {
         let mut finished = newcomers(plan, &warm, &cell, Until::Complete);
         let outcomes = outcomes(plan, &cell, &mut finished);
-        let others = (warm.others > 0).then(|| others_state(&mut finished.world, warm.others));
-        results.push((cell, outcomes, finished.world.now(), others));
+        let world = &mut finished.world;
+        let end = world.now() + AFTERMATH;
+        let others = (warm.others > 0).then(|| {
+            world.run_until(end);
+            others_state(world, warm.others)
+        });
+        results.push((cell, outcomes, end, others));
     }
     if warm.others > 0 {
         compare_with_nobody(&warm, &mut results);
@@ -304,7 +312,7 @@ pub fn repetition(plan: &Plan, setting: Setting, rep: u32) -> Vec<(Cell, Vec<Flo
 
 type CellResult = (Cell, Vec<FlowOutcome>, Timestamp, Option<OthersState>);
 
-/// Runs the warm world on without a newcomer, and fills in what each newcomer cost the others until it had finished.
+/// Runs the warm world on without a newcomer, and fills in what each newcomer cost the others.
 fn compare_with_nobody(warm: &Warm, results: &mut [CellResult]) {
     let mut world = warm.world.clone();
     let before = others_state(&mut world, warm.others);

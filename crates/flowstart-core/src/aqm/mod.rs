@@ -4,6 +4,9 @@
 //! |---|---|
 //! | `taildrop` | [`taildrop`] |
 
+// A packet that shadows another one has been dropped instead of it in published queue disciplines.
+#![warn(clippy::shadow_unrelated)]
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;

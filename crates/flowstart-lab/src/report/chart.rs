@@ -762,7 +762,7 @@ pub(super) fn trace(report: &TraceReport) -> Option<Chart> {
     for (number, event) in numbered_events(report) {
         match labels.last_mut() {
             Some((t, label)) if (event.time_ms - *t).abs() < (last - first) * 0.015 => {
-                label.push_str(&format!(", {number}"))
+                label.push_str(&format!(", {number}"));
             }
             _ => labels.push((event.time_ms, number.to_string())),
         }

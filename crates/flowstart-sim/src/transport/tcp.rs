@@ -666,7 +666,7 @@ mod tests {
             let segment = u64::from(profile.payload);
             let mut network = Network::new(1);
             let link = network.add_link(&LinkConfig::new(Rate::from_mbit(1000), Duration::from_millis(10)));
-            network.set_route(0, Route { forward: vec![link], back: Vec::new() });
+            network.set_route(0, &Route { forward: vec![link], back: Vec::new() });
             let mut source = Source::new(Pattern::Transfer(Bytes::new(SEGMENTS * segment)), 1, 0);
             source.start(Timestamp::ZERO);
             let controller = Controller::new(profile.controller(profile.startup.clone(), profile.avoidance.clone()));

@@ -1,0 +1,229 @@
+//! What every entry of the registries must keep, whatever happens to it.
+
+use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueLimit, QueuedPacket};
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::controller::{Controller, ControllerConfig, GrowthRule, Reduction, ReductionBase};
+use flowstart_core::event::{Ack, Ecn, Loss, Sent, Timeout};
+use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge};
+use flowstart_core::rng::Substream;
+use flowstart_core::rtt::RttEstimator;
+use flowstart_core::startup::StartupConfig;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::{Bytes, Rate};
+use proptest::prelude::*;
+
+const SEGMENT: u64 = 1200;
+
+/// Something that happens to a controller.
+#[derive(Clone, Debug)]
+enum Operation {
+    Wait(u32),
+    Send,
+    Acknowledge { packets: u8, rtt_ms: u16, app_limited: bool },
+    Lose { packets: u8 },
+    Mark,
+    TimeOut,
+    Timer,
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        any::<u32>().prop_map(Operation::Wait),
+        Just(Operation::Send),
+        Just(Operation::Send),
+        (1..20u8, 1..2000u16, any::<bool>())
+            .prop_map(|(packets, rtt_ms, app_limited)| Operation::Acknowledge { packets, rtt_ms, app_limited }),
+        (1..10u8).prop_map(|packets| Operation::Lose { packets }),
+        Just(Operation::Mark),
+        Just(Operation::TimeOut),
+        Just(Operation::Timer),
+    ]
+}
+
+/// A controller with the bookkeeping of a host.
+#[derive(Clone)]
+struct Host {
+    controller: Controller,
+    rtt: RttEstimator,
+    now: Timestamp,
+    in_flight: u64,
+    next: u64,
+    acknowledged: u64,
+}
+
+impl Host {
+    fn new(startup: StartupConfig, avoidance: AvoidanceConfig, reduction: Reduction) -> Self {
+        let config = ControllerConfig {
+            segment: Bytes::new(SEGMENT),
+            reduction,
+            reduction_base: ReductionBase::FlightSize,
+            growth: GrowthRule::HalfWindow,
+            ..ControllerConfig::new(startup, avoidance)
+        };
+        let mut host = Self {
+            controller: Controller::new(config),
+            rtt: RttEstimator::new(Duration::from_millis(333)),
+            now: Timestamp::ZERO,
+            in_flight: 0,
+            next: 1,
+            acknowledged: 0,
+        };
+        let path = PathKnowledge {
+            handshake_rtt: Some(Duration::from_millis(50)),
+            hint: Some(Hint { bandwidth: Rate::from_mbit(20), technology: AccessTechnology::Lte }),
+            ..PathKnowledge::default()
+        };
+        host.controller.launch(host.now, &path, &host.rtt);
+        host
+    }
+
+    fn apply(&mut self, operation: &Operation) {
+        let now = self.now;
+        match *operation {
+            Operation::Wait(nanos) => self.now = now + Duration::from_nanos(u64::from(nanos)),
+            Operation::Send => {
+                // A host obeys the window.
+                if self.in_flight + SEGMENT > self.controller.cwnd().get() {
+                    return;
+                }
+                self.in_flight += SEGMENT;
+                let in_flight = Bytes::new(self.in_flight);
+                self.controller.on_sent(&Sent { now, bytes: Bytes::new(SEGMENT), in_flight, position: self.next });
+                self.next += 1;
+            }
+            Operation::Acknowledge { packets, rtt_ms, app_limited } => {
+                let bytes = (u64::from(packets) * SEGMENT).min(self.in_flight);
+                if bytes == 0 {
+                    return;
+                }
+                let before = self.in_flight;
+                self.in_flight -= bytes;
+                self.acknowledged = (self.acknowledged + bytes / SEGMENT).min(self.next - 1);
+                let sample = Duration::from_millis(u64::from(rtt_ms));
+                self.rtt.update(now, sample, Duration::ZERO);
+                let ack = Ack {
+                    now,
+                    bytes: Bytes::new(bytes),
+                    packets: bytes / SEGMENT,
+                    position: self.acknowledged,
+                    rtt: Some(sample),
+                    in_flight_before: Bytes::new(before),
+                    in_flight: Bytes::new(self.in_flight),
+                    safe: true,
+                    app_limited,
+                };
+                self.controller.on_ack(&ack, &self.rtt);
+            }
+            Operation::Lose { packets } => {
+                let bytes = (u64::from(packets) * SEGMENT).min(self.in_flight);
+                if bytes == 0 {
+                    return;
+                }
+                let before = Bytes::new(self.in_flight);
+                self.in_flight -= bytes;
+                let in_flight = Bytes::new(self.in_flight);
+                let position = self.next - 1;
+                let loss = Loss { now, bytes: Bytes::new(bytes), position, in_flight_before: before, in_flight };
+                self.controller.on_loss(&loss, &self.rtt);
+            }
+            Operation::Mark => {
+                let ecn = Ecn { now, position: self.acknowledged, in_flight: Bytes::new(self.in_flight) };
+                self.controller.on_ecn(&ecn, &self.rtt);
+            }
+            Operation::TimeOut => {
+                let in_flight_before = Bytes::new(self.in_flight);
+                self.in_flight = 0;
+                self.controller.on_timeout(&Timeout { now, in_flight_before }, &self.rtt);
+            }
+            Operation::Timer => self.controller.on_timer(now, &self.rtt),
+        }
+    }
+}
+
+fn every_controller() -> Vec<Host> {
+    let mut hosts = Vec::new();
+    for startup in StartupConfig::defaults() {
+        for avoidance in AvoidanceConfig::defaults() {
+            for reduction in [Reduction::Immediate, Reduction::Prr, Reduction::PrrPerPacket, Reduction::PrrSafe] {
+                hosts.push(Host::new(startup.clone(), avoidance.clone(), reduction));
+            }
+        }
+    }
+    hosts
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_controller_panics_stops_sending_or_forgets_its_rate(operations in prop::collection::vec(operation(), 0..300)) {
+        for mut host in every_controller() {
+            for operation in &operations {
+                host.apply(operation);
+                let output = host.controller.output();
+                prop_assert!(output.cwnd >= Bytes::new(SEGMENT), "{output:?} after {operation:?}");
+                prop_assert!(output.burst <= output.cwnd);
+                prop_assert!(output.pacing_rate.is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_events_lead_to_the_same_window(operations in prop::collection::vec(operation(), 0..200)) {
+        for host in every_controller() {
+            let (mut first, mut second) = (host.clone(), host);
+            for operation in &operations {
+                first.apply(operation);
+            }
+            for operation in &operations {
+                second.apply(operation);
+            }
+            prop_assert_eq!(first.controller.output(), second.controller.output());
+        }
+    }
+
+    #[test]
+    fn queues_lose_nothing_unaccounted(
+        sizes in prop::collection::vec((40..1500u32, any::<bool>()), 1..300),
+        packets in 1..50u64,
+    ) {
+        let limit = QueueLimit { packets: Some(packets), ..QueueLimit::default() };
+        for config in QueueConfig::defaults() {
+            let mut queue = config.build(limit);
+            let mut rng = Substream::new(1, "queue", 0);
+            let mut dropped = Vec::new();
+            let (mut offered, mut left) = (0, 0);
+            for (index, &(size, leaves)) in sizes.iter().enumerate() {
+                let now = Timestamp::from_nanos(index as u64 * 1_000_000);
+                let mut context = QueueContext { now, in_service: None, rng: &mut rng, dropped: &mut dropped };
+                let packet = QueuedPacket { handle: index as u32, size, flow: 0, ecn: EcnCodepoint::Ect0, enqueued_at: now };
+                queue.as_dyn().enqueue(packet, &mut context);
+                offered += 1;
+                if leaves {
+                    left += u64::from(queue.as_dyn().dequeue(&mut context).is_some());
+                }
+                prop_assert!(queue.as_dyn().len() as u64 <= packets);
+            }
+            prop_assert_eq!(offered, left + dropped.len() as u64 + queue.as_dyn().len() as u64);
+        }
+    }
+}
+
+#[test]
+fn every_scheme_describes_itself_and_survives_its_own_configuration() {
+    for config in StartupConfig::defaults() {
+        assert!(!config.summary().is_empty() && !config.reference().is_empty());
+        let text = toml::to_string(&config).expect("a configuration is TOML");
+        assert_eq!(toml::from_str::<StartupConfig>(&text).expect("what was written can be read"), config);
+    }
+    for config in AvoidanceConfig::defaults() {
+        let text = toml::to_string(&config).expect("a configuration is TOML");
+        assert_eq!(toml::from_str::<AvoidanceConfig>(&text).expect("what was written can be read"), config);
+    }
+}
+
+#[test]
+fn an_unknown_field_is_refused_with_the_known_ones() {
+    let error = toml::from_str::<StartupConfig>("kind = \"slow-start\"\niws = 3").expect_err("no such field");
+    assert!(error.message().contains("iw"), "{error}");
+}
