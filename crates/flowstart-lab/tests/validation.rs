@@ -1,0 +1,38 @@
+//! The reference runs that this build must keep. `flowstart validate` says more; the Blitzstart table takes longer and is
+//! not part of the tests.
+
+use flowstart_lab::validate::{Status, validate};
+
+#[test]
+fn transfers_without_loss_agree_with_ns_2() {
+    let verdict = validate("ns2-single-flow", None, 1).expect("built-in reference");
+    assert_eq!((verdict.status, verdict.cells), (Status::Pass, 25), "{:#?}", verdict.misses);
+}
+
+#[test]
+fn a_drop_tail_chain_agrees_with_ns_2() {
+    let verdict = validate("ns2-chain", None, 1).expect("built-in reference");
+    assert_eq!((verdict.status, verdict.cells), (Status::Pass, 36), "{:#?}", verdict.misses);
+}
+
+#[test]
+fn startup_agrees_with_ns_3() {
+    let verdict = validate("ns3-startup", None, 1).expect("built-in reference");
+    assert_eq!((verdict.status, verdict.cells), (Status::Pass, 232), "{:#?}", verdict.misses);
+}
+
+#[test]
+fn a_reference_that_differs_is_a_miss_with_both_numbers() {
+    let folder = std::env::temp_dir().join(format!("flowstart-reference-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let file = folder.join("wrong.csv");
+    let text = "rate_bps,rtt_ms,size_pkts,mode,init_window_pkts,fct_rx_s\n100000000,20,5,none,3,0.06\n";
+    std::fs::write(&file, text).expect("a temporary file");
+    let verdict = validate("ns2-single-flow", Some(&file), 1).expect("a readable reference");
+    assert_eq!((verdict.status, verdict.misses.len()), (Status::Miss, 1));
+    assert_eq!(verdict.misses[0].reference.0, Some(0.06));
+    std::fs::write(&file, "rate_bps,rtt_ms\n1,2\n").expect("a temporary file");
+    let error = validate("ns2-single-flow", Some(&file), 1).expect_err("columns are missing");
+    assert!(error.contains("wrong.csv") && error.contains("rate_bps is 1"), "{error}");
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+}

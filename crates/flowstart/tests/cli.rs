@@ -1,0 +1,235 @@
+//! The command line as other programs and people meet it.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn flowstart(arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("flowstart").unwrap();
+    command.args(arguments);
+    command
+}
+
+const COMPARE: [&str; 11] = [
+    "compare", "--link", "dsl-fast", "--size", "70KB", "--scheme", "slow-start", "blitzstart", "--reps", "3", "--competitor",
+];
+
+fn compare(extra: &[&str]) -> Vec<String> {
+    COMPARE.iter().chain(&["cubic"]).chain(extra).map(ToString::to_string).collect()
+}
+
+fn run(arguments: &[String]) -> assert_cmd::assert::Assert {
+    Command::cargo_bin("flowstart").unwrap().args(arguments).assert()
+}
+
+/// FNV-1a of a file's bytes.
+fn hash(file: &Path) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    fs::read(file).unwrap().iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+#[test]
+fn bad_input_is_refused_with_its_place_and_what_is_allowed() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str, content: &[u8]| {
+        let file = folder.path().join(name);
+        fs::write(&file, content).unwrap();
+        file.display().to_string()
+    };
+    let (empty, junk) = (path("empty.trace", b""), path("junk.trace", &[0xff, 0xfe, 0x00, 0x10]));
+    let (falling, words) = (path("falling.trace", b"1\n5\n3\n"), path("words.trace", b"1\n2\nthree\n"));
+    let link = |trace: &str| format!("trace={trace},rtt=50ms,buffer=100pkt");
+    let base = ["--size", "70KB", "--scheme", "slow-start"];
+    for (option, expected) in [
+        ("dsl".to_owned(), "dsl-slow"),
+        ("rate=0mbit,rtt=50ms".into(), "1kbit"),
+        ("rate=25mbit,rtt=0ms".into(), "1us to 100s"),
+        ("rate=nanmbit,rtt=50ms".into(), "rate"),
+        ("rate=-1mbit,rtt=50ms".into(), "rate"),
+        ("rate=25mbit,rtt=50ms,buffer=100B".into(), "less than one packet"),
+        ("rate=25mbit,rtt=50ms,burst=1B".into(), "burst"),
+        (link(&empty), "empty.trace"),
+        (link(&junk), "not text"),
+        (link(&falling), "line 3"),
+        (link(&words), "line 3"),
+        (link("/does/not/exist"), "/does/not/exist"),
+    ] {
+        let output = flowstart(&["compare", "--link", &option]).args(base).assert().code(2);
+        let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(stderr.contains(expected) && stderr.contains("link"), "{option}: {stderr}");
+        assert!(output.get_output().stdout.is_empty());
+    }
+    for (field, value, expected) in [
+        ("--scheme", "jumpstart", "slow-start, hystart, blitzstart"),
+        ("--scheme", "blitzstart:estimate=nan", "estimate"),
+        ("--scheme", "blitzstart:estimat=2", "estimat"),
+        ("--scheme", "slow-start:iw=0", "1 to 100000"),
+        ("--size", "0B", "1B to 1000GB"),
+        ("--size", "-3MB", "size"),
+        ("--size", "2", "unit"),
+        ("--competitor", "vegas", "cubic"),
+        ("--aqm", "red", "taildrop"),
+        ("--transport", "tcp", "model-tcp"),
+        ("--transport", "model-quic:segmnt=3", "segmnt"),
+        ("--reps", "1000000000", "1 to 100000"),
+        ("--reps", "0", "1 to 100000"),
+        ("--flows", "0", "1 to 10000"),
+    ] {
+        let mut arguments =
+            vec!["compare", "--link", "dsl-fast", "--size", "70KB", "--scheme", "slow-start", "--reps", "1"];
+        match arguments.iter().position(|argument| *argument == field) {
+            Some(place) => arguments[place + 1] = value,
+            None => arguments.extend([field, value]),
+        }
+        // A value that starts with a dash is clap's to refuse.
+        let output = flowstart(&arguments).assert().code(2);
+        let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(stderr.contains(expected), "{field} {value}: {stderr}");
+    }
+}
+
+#[test]
+fn bad_scenarios_are_refused_with_file_and_line() {
+    let folder = TempDir::new().unwrap();
+    let scenario = folder.path().join("s.toml");
+    let name = scenario.display().to_string();
+    let good = "link = [\"dsl-fast\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\n";
+    for (content, expected) in [
+        (b"\x00\xff\x01binary".to_vec(), "not text"),
+        (b"link = [".to_vec(), "line 1"),
+        (format!("{good}repz = 3\n").into_bytes(), "repz"),
+        (good.replace("dsl-fast", "dsl-fats").into_bytes(), "line 1"),
+        (good.replace("70KB", "70QB").into_bytes(), "line 2"),
+        (good.replace("slow-start", "slow-strat").into_bytes(), "line 3"),
+        (format!("{good}reps = -1\n").into_bytes(), "line 4"),
+        (format!("{good}flows = 0\n").into_bytes(), "flows"),
+        (b"".to_vec(), "link"),
+    ] {
+        fs::write(&scenario, &content).unwrap();
+        let output = flowstart(&["run", &name]).assert().code(2);
+        let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(stderr.contains(expected) && stderr.contains("s.toml"), "{expected}: {stderr}");
+    }
+    flowstart(&["run", "/does/not/exist.toml"]).assert().code(2);
+}
+
+#[test]
+fn an_output_folder_with_other_things_is_left_alone() {
+    let folder = TempDir::new().unwrap();
+    let precious = folder.path().join("precious.txt");
+    fs::write(&precious, "do not touch").unwrap();
+    let out = folder.path().display().to_string();
+    run(&compare(&["--out", &out])).code(2);
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "do not touch");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    run(&compare(&["--out", "/proc/flowstart"])).code(2);
+}
+
+#[test]
+fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
+    let folder = TempDir::new().unwrap();
+    let (first, second) = (folder.path().join("one"), folder.path().join("two"));
+    for (out, jobs) in [(&first, "1"), (&second, "2")] {
+        run(&compare(&["--out", &out.display().to_string(), "--jobs", jobs])).success();
+    }
+    for file in ["flows.csv", "flows.parquet", "summary.json", "manifest.json", "report.html"] {
+        assert!(first.join(file).exists(), "{file}");
+    }
+    assert_eq!(fs::read(first.join("flows.csv")).unwrap(), fs::read(second.join("flows.csv")).unwrap());
+    assert_eq!(hash(&first.join("flows.csv")), GOLDEN, "flows.csv changed: say why and commit the new hash");
+    let summary: Value = serde_json::from_slice(&fs::read(first.join("summary.json")).unwrap()).unwrap();
+    assert_eq!(summary["schema"], 1);
+    let cell = &summary["cells"][1];
+    for key in [
+        "id", "link", "aqm", "size_bytes", "scheme", "avoidance", "competitor", "transport", "resolved", "n", "failed",
+        "ideal_fct_ms", "metrics", "exit_reasons", "others", "vs_baseline",
+    ] {
+        assert!(cell.get(key).is_some(), "{key}");
+    }
+    for name in [
+        "fct_ms", "fct_request_ms", "dropped_packets", "declared_lost_packets", "spurious_packets", "retransmitted_bytes",
+        "inflation", "goodput_mbps", "share", "max_queue_delay_ms", "p99_queue_delay_ms", "utilization", "exit_ms",
+        "exit_cwnd_over_bdp", "overshoot_bytes",
+    ] {
+        let metric = &cell["metrics"][name];
+        assert!(metric["mean"].is_number(), "{name}");
+        assert!(metric["p99"].is_null(), "under 100 runs there is no 99th percentile");
+    }
+    assert_eq!(cell["vs_baseline"]["baseline"], summary["cells"][0]["id"]);
+    assert!(summary["cells"][0]["vs_baseline"].is_null());
+
+    // Every number can be traced.
+    let id = cell["id"].as_str().unwrap().to_owned();
+    let (from, out) = (first.display().to_string(), folder.path().join("trace").display().to_string());
+    flowstart(&["trace", "--cell", &id, "--rep", "1", "--from", &from, "--out", &out]).assert().success();
+    assert!(folder.path().join("trace/trace.html").exists());
+    flowstart(&["trace", "--cell", "nonsense", "--rep", "1", "--from", &from]).assert().code(2);
+    flowstart(&["trace", "--cell", &id, "--rep", "99", "--from", &from]).assert().code(2);
+}
+
+/// Hash of `flows.csv` of the comparison above.
+const GOLDEN: u64 = 0;
+
+#[test]
+fn an_interrupted_run_goes_on_where_it_stopped() {
+    let folder = TempDir::new().unwrap();
+    let scenario = folder.path().join("s.toml");
+    let text = "link = [\"dsl-fast\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 4\n";
+    fs::write(&scenario, text).unwrap();
+    let (whole, part) = (folder.path().join("whole"), folder.path().join("part"));
+    let file = scenario.display().to_string();
+    flowstart(&["run", &file, "--out", &whole.display().to_string()]).assert().success();
+    fs::create_dir(&part).unwrap();
+    let rows = fs::read_to_string(whole.join("flows.csv")).unwrap();
+    let two: Vec<&str> = rows.lines().take(3).collect();
+    fs::write(part.join("flows.partial.csv"), two.join("\n") + "\n").unwrap();
+    flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().success();
+    assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
+}
+
+#[test]
+fn a_transfer_that_cannot_finish_is_counted_and_named() {
+    // A wire that loses everything lets no handshake through.
+    let link = "rate=10mbit,rtt=20ms,buffer=100pkt,loss=1";
+    let arguments = ["compare", "--link", link, "--size", "70KB", "--scheme", "slow-start", "--reps", "2", "--json"];
+    let output = flowstart(&arguments).assert().code(1);
+    let summary: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert_eq!((&summary["cells"][0]["n"], &summary["cells"][0]["failed"]), (&Value::from(0), &Value::from(2)));
+    assert!(summary["cells"][0]["metrics"]["fct_ms"]["mean"].is_null());
+    let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(stderr.contains("--rep 1") && stderr.contains("seed"), "{stderr}");
+}
+
+#[test]
+fn listings_and_help_work_everywhere() {
+    for what in ["schemes", "avoidance", "aqms", "links", "transports"] {
+        flowstart(&["list", what]).assert().success();
+        let output = flowstart(&["list", what, "--json"]).assert().success();
+        let list: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+        assert!(list.as_array().is_some_and(|entries| !entries.is_empty()));
+    }
+    for command in ["compare", "run", "trace", "list", "validate"] {
+        let output = flowstart(&[command, "--help"]).assert().success();
+        assert!(String::from_utf8_lossy(&output.get_output().stdout).contains("Examples"), "{command}");
+    }
+    flowstart(&["validate", "no-such-entry"]).assert().code(2);
+    let output = flowstart(&["validate", "ns2-chain", "--json"]).assert().success();
+    let verdicts: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert_eq!((&verdicts[0]["name"], &verdicts[0]["status"]), (&"ns2-chain".into(), &"pass".into()));
+}
+
+#[test]
+fn recorded_cellular_links_can_be_used() {
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    if !traces.exists() {
+        println!("skipped: {} does not exist", traces.display());
+        return;
+    }
+    let file = traces.join("TMobile-LTE-short.down").canonicalize().unwrap();
+    let link = format!("trace={},rtt=60ms,buffer=200pkt", file.display());
+    let arguments = ["compare", "--link", &link, "--size", "2MB", "--scheme", "slow-start", "hystart", "--reps", "2"];
+    flowstart(&arguments).assert().success();
+}
