@@ -251,6 +251,8 @@ pub struct LinkCounters {
 #[derive(Clone, Debug)]
 pub struct Link {
     plain: bool,
+    /// What is in `dropped` was dropped by the policer.
+    policed: bool,
     delay: Duration,
     /// Packets on the wire with their arrival times, the next one first.
     wire: VecDeque<(Timestamp, PacketId)>,
@@ -298,6 +300,7 @@ impl Link {
             wire: VecDeque::new(),
             last_arrival: Timestamp::ZERO,
             dropped: Vec::new(),
+            policed: false,
             plain: config.is_plain(),
             counters: LinkCounters::default(),
         }
@@ -340,6 +343,7 @@ impl Link {
         if let Some(policer) = &mut self.policer {
             if policer.ready(now, size) > now {
                 self.dropped.push(packet);
+                self.policed = true;
                 return Wanted::default();
             }
             policer.take(now, size);
@@ -390,12 +394,14 @@ impl Link {
         (first, self.wire.front().map(|(time, _)| *time))
     }
 
-    /// Takes a packet that the queue or the policer dropped.
+    /// Takes a packet that the queue or the policer dropped, and which of them did.
     #[inline]
-    pub fn take_dropped(&mut self) -> Option<QueuedPacket> {
+    pub fn take_dropped(&mut self) -> Option<(QueuedPacket, Loss)> {
         let packet = self.dropped.pop()?;
         self.counters.dropped += 1;
-        Some(packet)
+        // A policed packet never comes with others: it did not reach the queue.
+        let cause = if std::mem::take(&mut self.policed) { Loss::Policer } else { Loss::Queue };
+        Some((packet, cause))
     }
 
     /// How long the packet in service had waited before its transmission began.
@@ -561,6 +567,21 @@ mod tests {
             ..LinkConfig::new(Rate::from_mbit(80), Duration::ZERO)
         };
         assert_eq!(drain(&config, 6, 1000).len(), 3);
+    }
+
+    #[test]
+    fn drops_name_what_dropped_them() {
+        let limit = QueueLimit { packets: Some(1), ..QueueLimit::default() };
+        let policer = Some((Rate::from_mbit(8), Bytes::new(3000)));
+        let config = LinkConfig { policer, limit, ..LinkConfig::new(Rate::from_mbit(80), Duration::ZERO) };
+        let mut link = Link::new(&config, 1, 0);
+        let mut causes = Vec::new();
+        for handle in 0..5 {
+            link.enqueue(Timestamp::ZERO, handle, 1000, 0, EcnCodepoint::NotEct);
+            causes.extend(link.take_dropped().map(|(packet, cause)| (packet.handle, cause)));
+        }
+        // One is sent, one waits, the third has tokens but no place, the others have no tokens.
+        assert_eq!(causes, [(2, Loss::Queue), (3, Loss::Policer), (4, Loss::Policer)]);
     }
 
     #[test]

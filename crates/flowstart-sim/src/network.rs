@@ -163,6 +163,14 @@ impl Network {
         }
     }
 
+    /// Notes a packet that leaves or reaches a host when somebody traces.
+    #[inline]
+    pub(crate) fn note_packet(&mut self, packet: &Packet, reached: bool) {
+        if let Some(trace) = &mut self.trace {
+            trace.note_packet(self.engine.now(), packet, reached, &self.ranges);
+        }
+    }
+
     /// Whether somebody traces.
     #[inline]
     pub fn is_traced(&self) -> bool {
@@ -180,7 +188,9 @@ impl Network {
         ecn: EcnCodepoint,
         body: Body,
     ) {
-        let id = self.packets.insert(Packet { flow, generation, size, hop: 0, direction, ecn, body });
+        let packet = Packet { flow, generation, size, hop: 0, direction, ecn, body };
+        self.note_packet(&packet, false);
+        let id = self.packets.insert(packet);
         self.forward(id);
     }
 
@@ -215,8 +225,8 @@ impl Network {
     /// Accounts for drops and shows the queue of a monitored link.
     #[inline]
     fn after_queue_change(&mut self, link: u32, flow: u32) {
-        while let Some(dropped) = self.links[link as usize].take_dropped() {
-            self.lose(dropped.handle, link, Loss::Queue);
+        while let Some((dropped, cause)) = self.links[link as usize].take_dropped() {
+            self.lose(dropped.handle, link, cause);
         }
         if self.trace.is_some() && self.monitor.as_ref().is_some_and(|monitor| monitor.link == link) {
             let queue = &mut self.links[link as usize];

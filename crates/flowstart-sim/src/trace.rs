@@ -1,10 +1,14 @@
 //! Everything that happened to a run's flows and queues, when somebody wants to see it.
+//!
+//! [`Trace::entries`] says what transports and queues did, [`Trace::packets`] what hosts would capture.
 
+use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::event::Decision;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
 
 use crate::link::Loss;
+use crate::packet::{Acknowledgement, Body, Direction, Packet, RangePool};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,9 +100,64 @@ pub struct Entry {
     pub event: Event,
 }
 
+/// A packet as a host sees it on its own interface, as a capture there would.
+#[derive(Clone, Copy, Debug)]
+pub struct HostPacket {
+    /// When.
+    pub time: Timestamp,
+    /// Number of [`Trace::entries`] that came before it.
+    pub entries_before: usize,
+    /// It reached a host; otherwise it left one.
+    pub reached: bool,
+    /// Whose.
+    pub flow: u32,
+    /// Bytes on the wire, as the profile counts them.
+    pub size: u32,
+    /// Which way it travels.
+    pub direction: Direction,
+    /// ECN field as it left or arrived.
+    pub ecn: EcnCodepoint,
+    /// What it carries. The ranges of an acknowledgement are in [`Trace::ranges_of`].
+    pub body: Body,
+    /// Place of its ranges in the trace's list: first and count.
+    ranges: (u32, u32),
+}
+
+impl HostPacket {
+    /// Whether the data sender sees it; otherwise the data receiver does.
+    pub fn is_at_sender(&self) -> bool {
+        (self.direction == Direction::Forward) != self.reached
+    }
+}
+
 /// The events of a run in order.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// The events.
     pub entries: Vec<Entry>,
+    /// Every packet that left or reached a host, in order.
+    pub packets: Vec<HostPacket>,
+    /// Ranges of the acknowledgements among the packets, one list after the other.
+    ranges: Vec<(u64, u64)>,
+}
+
+impl Trace {
+    /// Notes a packet that leaves or reaches a host.
+    pub(crate) fn note_packet(&mut self, time: Timestamp, packet: &Packet, reached: bool, pool: &RangePool) {
+        let first = self.ranges.len() as u32;
+        if let Body::Acknowledgement(Acknowledgement { ranges: Some(id), .. }) = packet.body {
+            self.ranges.extend_from_slice(pool.get(id));
+        }
+        let Packet { flow, size, direction, ecn, body, .. } = *packet;
+        let ranges = (first, self.ranges.len() as u32 - first);
+        let entries_before = self.entries.len();
+        self.packets.push(HostPacket { time, entries_before, reached, flow, size, direction, ecn, body, ranges });
+    }
+
+    /// The ranges that an acknowledgement carries: QUIC packet numbers, newest first, or TCP SACK blocks, most recent
+    /// first; half-open. Empty for other packets and for acknowledgements without gaps.
+    pub fn ranges_of(&self, packet: &HostPacket) -> &[(u64, u64)] {
+        let (first, count) = packet.ranges;
+        &self.ranges[first as usize..][..count as usize]
+    }
 }

@@ -279,6 +279,7 @@ impl World {
     /// A packet reached an end host.
     #[inline]
     fn deliver(&mut self, packet: &Packet) {
+        self.network.note_packet(packet, true);
         let flow = &mut self.flows[packet.flow as usize];
         if flow.id.generation != packet.generation {
             if let Body::Acknowledgement(Acknowledgement { ranges: Some(ranges), .. }) = packet.body {

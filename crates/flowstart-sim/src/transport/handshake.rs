@@ -15,14 +15,14 @@ use crate::packet::{Body, Direction};
 use crate::transport::profile::{Opening, Profile, Protocol};
 use crate::transport::sender::FlowId;
 
-/// Opening packet.
-const OPEN: u8 = 0;
-/// Answer, one or more packets.
-const ANSWER: u8 = 1;
-/// Completion with the request.
-const COMPLETE: u8 = 2;
-/// Acknowledgement of part of the answer.
-const PARTIAL: u8 = 3;
+/// Flight of the opening packet.
+pub const OPEN: u8 = 0;
+/// Flight of the answer, one or more packets.
+pub const ANSWER: u8 = 1;
+/// Flight of the completion with the request.
+pub const COMPLETE: u8 = 2;
+/// Flight of the acknowledgement of part of the answer.
+pub const PARTIAL: u8 = 3;
 
 /// Repetitions of the opening whose times are remembered.
 const ATTEMPTS: usize = 16;

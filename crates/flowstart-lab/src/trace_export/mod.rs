@@ -1,15 +1,26 @@
-//! One traced run as a page and as a table.
-
-use std::io::{self, Write};
+//! One traced run as a page and as files for other tools.
+//!
+//! | Looking for | Where |
+//! |---|---|
+//! | the page | [`TracedRun::page`] |
+//! | a table of events | [`TracedRun::write_csv`] |
+//! | a log for QUIC tools | [`TracedRun::write_qlog`] |
+//! | a capture for packet tools | [`TracedRun::write_pcapng`] |
 
 use flowstart_core::event::Decision;
-use flowstart_sim::link::Loss;
 use flowstart_sim::trace::Event;
+use flowstart_sim::transport::profile::{Profile, Protocol};
 
 use crate::plan::{Cell, Plan};
 use crate::report;
 use crate::report_input::{Series, link_input};
 use crate::run::{self, Finished};
+
+mod csv;
+mod pcapng;
+mod qlog;
+#[cfg(test)]
+mod tests;
 
 /// A traced run.
 #[derive(Clone, Debug)]
@@ -33,55 +44,19 @@ impl TracedRun {
         (time.as_secs() - self.finished.start.as_secs()) * 1000.0
     }
 
-    /// Every event as a line: time, flow, event, and what belongs to it.
-    pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(
-            out,
-            "time_ms,flow,event,offset,bytes,retransmission,cwnd,ssthresh,in_flight,pacing_mbit,srtt_ms,queue_packets,queue_bytes,delay_ms,detail"
-        )?;
-        let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };
-        for entry in &trace.entries {
-            let time = self.ms(entry.time);
-            let flow = entry.flow;
-            match entry.event {
-                Event::Sent { offset, len, retransmission } => {
-                    writeln!(out, "{time:.6},{flow},sent,{offset},{len},{retransmission},,,,,,,,,")
-                }
-                Event::Received { offset, len } => writeln!(out, "{time:.6},{flow},received,{offset},{len},,,,,,,,,,"),
-                Event::Acknowledged { contiguous, newly } => {
-                    writeln!(out, "{time:.6},{flow},acknowledged,{contiguous},{},,,,,,,,,,", newly.get())
-                }
-                Event::DeclaredLost { offset, len } => {
-                    writeln!(out, "{time:.6},{flow},declared-lost,{offset},{len},,,,,,,,,,")
-                }
-                Event::Dropped { link, offset, cause } => {
-                    let offset = offset.map_or(String::new(), |offset| offset.to_string());
-                    let cause = match cause {
-                        Loss::Queue => "queue",
-                        Loss::Policer => "policer",
-                        Loss::Wire => "wire",
-                    };
-                    writeln!(out, "{time:.6},{flow},dropped,{offset},,,,,,,,,,,{cause} of link {link}")
-                }
-                Event::Window { cwnd, ssthresh, in_flight, pacing_rate, srtt_nanos } => {
-                    let ssthresh = if ssthresh.get() == u64::MAX { String::new() } else { ssthresh.get().to_string() };
-                    let pacing = pacing_rate.map_or(String::new(), |rate| format!("{:.6}", rate.as_mbit()));
-                    let (cwnd, in_flight, srtt) = (cwnd.get(), in_flight.get(), srtt_nanos as f64 / 1e6);
-                    writeln!(out, "{time:.6},{flow},window,,,,{cwnd},{ssthresh},{in_flight},{pacing},{srtt:.6},,,,")
-                }
-                Event::Queue { packets, bytes, .. } => {
-                    writeln!(out, "{time:.6},{flow},queue,,,,,,,,,{packets},{},,", bytes.get())
-                }
-                Event::Departed { size, delay_nanos, .. } => {
-                    writeln!(out, "{time:.6},{flow},departed,,{size},,,,,,,,,{:.6},", delay_nanos as f64 / 1e6)
-                }
-                Event::TimerFired => writeln!(out, "{time:.6},{flow},timer-fired,,,,,,,,,,,,"),
-                Event::Decided(decision) => {
-                    writeln!(out, "{time:.6},{flow},decided,,,,,,,,,,,,{}", describe(&decision).1)
-                }
-            }?;
-        }
-        Ok(())
+    /// Place of a flow among the measured ones.
+    fn place(&self, flow: u32) -> Option<usize> {
+        self.finished.flows.iter().position(|measured| *measured == flow)
+    }
+
+    /// What was run, in a sentence.
+    fn title(&self, plan: &Plan, cell: &Cell) -> String {
+        let transport = &plan.transport.text;
+        let (scheme, size) = (&plan.schemes[cell.scheme].text, &plan.sizes[cell.size].text);
+        let (link, aqm) = (&plan.links[cell.link].text, &plan.aqms[cell.aqm].text);
+        let competitor = &plan.competitors[cell.competitor].text;
+        let avoidance = &plan.avoidance.text;
+        format!("{scheme} with {avoidance} on {transport}: {size} over {link}, queue {aqm}, competitor {competitor}")
     }
 
     /// The page of the run.
@@ -149,6 +124,24 @@ impl TracedRun {
             method,
         }
     }
+}
+
+/// Bytes of an Ethernet header.
+const ETHERNET: u32 = 14;
+/// Bytes of an IPv4 header without options.
+const IPV4: u32 = 20;
+/// Bytes of a UDP header.
+const UDP: u32 = 8;
+/// Bytes of a TCP header without options.
+const TCP: u32 = 20;
+
+/// Bytes below TCP or QUIC in a profile's wire sizes: IPv4, for QUIC UDP as well, and Ethernet if the profile counts it.
+fn lower_headers(profile: &Profile) -> u32 {
+    let (least, below) = match profile.protocol {
+        Protocol::Tcp => (IPV4, profile.overhead.saturating_sub(TCP)),
+        Protocol::Quic => (IPV4 + UDP, profile.overhead.saturating_sub(profile.overhead_in_flight)),
+    };
+    if below >= least + ETHERNET { least + ETHERNET } else { least }
 }
 
 /// A decision in words.

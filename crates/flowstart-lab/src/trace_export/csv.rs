@@ -1,0 +1,61 @@
+//! A traced run as a table.
+
+use std::io::{self, Write};
+
+use flowstart_sim::link::Loss;
+use flowstart_sim::trace::Event;
+
+use super::{TracedRun, describe};
+
+impl TracedRun {
+    /// Every event as a line: time, flow, event, and what belongs to it.
+    pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "time_ms,flow,event,offset,bytes,retransmission,cwnd,ssthresh,in_flight,pacing_mbit,srtt_ms,queue_packets,queue_bytes,delay_ms,detail"
+        )?;
+        let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };
+        for entry in &trace.entries {
+            let time = self.ms(entry.time);
+            let flow = entry.flow;
+            match entry.event {
+                Event::Sent { offset, len, retransmission } => {
+                    writeln!(out, "{time:.6},{flow},sent,{offset},{len},{retransmission},,,,,,,,,")
+                }
+                Event::Received { offset, len } => writeln!(out, "{time:.6},{flow},received,{offset},{len},,,,,,,,,,"),
+                Event::Acknowledged { contiguous, newly } => {
+                    writeln!(out, "{time:.6},{flow},acknowledged,{contiguous},{},,,,,,,,,,", newly.get())
+                }
+                Event::DeclaredLost { offset, len } => {
+                    writeln!(out, "{time:.6},{flow},declared-lost,{offset},{len},,,,,,,,,,")
+                }
+                Event::Dropped { link, offset, cause } => {
+                    let offset = offset.map_or(String::new(), |offset| offset.to_string());
+                    let cause = match cause {
+                        Loss::Queue => "queue",
+                        Loss::Policer => "policer",
+                        Loss::Wire => "wire",
+                    };
+                    writeln!(out, "{time:.6},{flow},dropped,{offset},,,,,,,,,,,{cause} of link {link}")
+                }
+                Event::Window { cwnd, ssthresh, in_flight, pacing_rate, srtt_nanos } => {
+                    let ssthresh = if ssthresh.get() == u64::MAX { String::new() } else { ssthresh.get().to_string() };
+                    let pacing = pacing_rate.map_or(String::new(), |rate| format!("{:.6}", rate.as_mbit()));
+                    let (cwnd, in_flight, srtt) = (cwnd.get(), in_flight.get(), srtt_nanos as f64 / 1e6);
+                    writeln!(out, "{time:.6},{flow},window,,,,{cwnd},{ssthresh},{in_flight},{pacing},{srtt:.6},,,,")
+                }
+                Event::Queue { packets, bytes, .. } => {
+                    writeln!(out, "{time:.6},{flow},queue,,,,,,,,,{packets},{},,", bytes.get())
+                }
+                Event::Departed { size, delay_nanos, .. } => {
+                    writeln!(out, "{time:.6},{flow},departed,,{size},,,,,,,,,{:.6},", delay_nanos as f64 / 1e6)
+                }
+                Event::TimerFired => writeln!(out, "{time:.6},{flow},timer-fired,,,,,,,,,,,,"),
+                Event::Decided(decision) => {
+                    writeln!(out, "{time:.6},{flow},decided,,,,,,,,,,,,{}", describe(&decision).1)
+                }
+            }?;
+        }
+        Ok(())
+    }
+}

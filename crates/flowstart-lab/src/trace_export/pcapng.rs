@@ -1,0 +1,262 @@
+//! A traced run as a packet capture.
+//!
+//! The file has two interfaces, `sender` and `receiver`: what leaves and reaches the two hosts of the measured flows,
+//! in the order of simulated time, which counts from the start of the run, in nanoseconds. Packets are
+//! Ethernet, IPv4 and TCP or UDP, and hold their headers only; their original lengths are those of the whole packets.
+//! The data sender is 10.0.0.1 with port 5001, the data receiver 10.0.0.2 with a port for each measured flow from 40000
+//! on. A tool that analyses connections should be shown one interface at a time, or it takes the second sight of a packet
+//! for another copy: `tshark -r FILE -Y 'frame.interface_name == "sender"' -w SENDER.pcapng`. In that file, what it calls
+//! out of order are retransmissions as well: nothing overtakes a packet at the host that sends it.
+//!
+//! TCP has its sequence and acknowledgement numbers, flags and SACK blocks; both initial sequence numbers are 0. What a
+//! model transport does not know is not made up:
+//! - header bytes of a profile whose content is unknown, such as those of timestamps, are no-operation options; SACK
+//!   blocks that do not fit into a profile's acknowledgement are left out, the oldest first;
+//! - the window of acknowledgements is the receiver's, if the profile's opening packets have room for window scaling;
+//!   otherwise, and for the sender's own window, it is the largest that fits;
+//! - connections are not closed; marks that a receiver echoes are not shown; checksums of TCP hold for a payload of zeros,
+//!   UDP has none;
+//! - a profile that does not count the Ethernet header in its wire sizes gets packets that are longer by its 14 bytes.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use etherparse::{
+    EtherType, Ethernet2Header, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TcpOptions, UdpHeader,
+};
+use flowstart_core::aqm::EcnCodepoint;
+use flowstart_sim::packet::{Body, Direction};
+use flowstart_sim::trace::HostPacket;
+use flowstart_sim::transport::handshake::{ANSWER, COMPLETE, OPEN};
+use flowstart_sim::transport::profile::{Opening, Profile, Protocol};
+use pcap_file::DataLink;
+use pcap_file::Endianness;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption, InterfaceTsResolution,
+};
+use pcap_file::pcapng::blocks::opt_common::CommonOption;
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::pcapng::{PcapNgWriteError, PcapNgWriter};
+
+use super::{ETHERNET, IPV4, TCP, TracedRun, lower_headers};
+use crate::plan::{Cell, Plan};
+
+/// Number of the data sender's interface.
+const SENDER: u32 = 0;
+/// Number of the data receiver's interface.
+const RECEIVER: u32 = 1;
+/// Port of the data sender.
+const SENDER_PORT: u16 = 5001;
+/// Port of the data receiver's first flow.
+const RECEIVER_PORT: u16 = 40_000;
+/// Most bytes of a TCP header.
+const TCP_MOST: u32 = 60;
+/// Most bytes of a packet that are in the file.
+const SNAP: u32 = ETHERNET + IPV4 + TCP_MOST;
+/// Largest shift of window scaling (RFC 7323, section 2.3).
+const SHIFT_MOST: u8 = 14;
+/// Stands for payload in checksums.
+static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
+
+/// A host.
+#[derive(Clone, Copy)]
+struct Host {
+    mac: [u8; 6],
+    address: [u8; 4],
+    port: u16,
+}
+
+impl TracedRun {
+    /// Writes the packets of the measured flows at both hosts as pcapng.
+    pub fn write_pcapng(&self, plan: &Plan, cell: &Cell, out: &mut dyn Write) -> io::Result<()> {
+        let section = SectionHeaderBlock {
+            endianness: Endianness::Little,
+            options: vec![
+                SectionHeaderOption::UserApplication("flowstart".into()),
+                SectionHeaderOption::Common(CommonOption::Comment(self.title(plan, cell).into())),
+            ],
+            ..SectionHeaderBlock::default()
+        };
+        let mut writer = PcapNgWriter::with_section_header(out, section).map_err(io_error)?;
+        for (name, description) in
+            [("sender", "the data sender, 10.0.0.1"), ("receiver", "the data receiver, 10.0.0.2")]
+        {
+            let interface = InterfaceDescriptionBlock {
+                linktype: DataLink::ETHERNET,
+                snaplen: SNAP,
+                options: vec![
+                    InterfaceDescriptionOption::IfName(name.into()),
+                    InterfaceDescriptionOption::IfDescription(description.into()),
+                    InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
+                ],
+            };
+            writer.write_pcapng_block(interface).map_err(io_error)?;
+        }
+        let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };
+        let capture = Capture::new(&plan.transport.profile);
+        for packet in &trace.packets {
+            let Some(place) = self.place(packet.flow) else { continue };
+            let (data, original_len) = capture.headers(packet, trace.ranges_of(packet), place)?;
+            let block = EnhancedPacketBlock {
+                interface_id: if packet.is_at_sender() { SENDER } else { RECEIVER },
+                timestamp: Duration::from_nanos(packet.time.as_nanos()),
+                original_len,
+                data: data.into(),
+                options: Vec::new(),
+            };
+            writer.write_pcapng_block(block).map_err(io_error)?;
+        }
+        Ok(())
+    }
+}
+
+/// A profile's packets as bytes.
+struct Capture<'a> {
+    profile: &'a Profile,
+    /// Bytes of a TCP header with payload.
+    data_header: u32,
+    /// Bytes of the request, which the data receiver sends first.
+    request: u32,
+    /// Shift of window scaling; absent: the opening packets have no room for it.
+    shift: Option<u8>,
+}
+
+impl<'a> Capture<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        let lower = lower_headers(profile);
+        let data_header = header_bytes(profile.overhead.saturating_sub(lower));
+        let request = match profile.opening {
+            Opening::Sender => 0,
+            Opening::Request | Opening::ZeroRtt => profile.completion_size.saturating_sub(lower + data_header),
+        };
+        let room = profile.opening_size.min(profile.answer_size).saturating_sub(lower + TCP);
+        let window = profile.receive_window.get();
+        let shift = (0..SHIFT_MOST).find(|shift| window >> shift <= u64::from(u16::MAX)).unwrap_or(SHIFT_MOST);
+        // A header grows in steps of four bytes, and window scaling takes three.
+        Self { profile, data_header, request, shift: (room >= 4).then_some(shift) }
+    }
+
+    /// The headers of a packet, and the length of the whole packet.
+    fn headers(&self, packet: &HostPacket, ranges: &[(u64, u64)], place: usize) -> io::Result<(Vec<u8>, u32)> {
+        let receiver_port = RECEIVER_PORT.wrapping_add(place as u16);
+        let sender = Host { mac: [2, 0, 0, 0, 0, 1], address: [10, 0, 0, 1], port: SENDER_PORT };
+        let receiver = Host { mac: [2, 0, 0, 0, 0, 2], address: [10, 0, 0, 2], port: receiver_port };
+        let (from, to) = match packet.direction {
+            Direction::Forward => (sender, receiver),
+            Direction::Return => (receiver, sender),
+        };
+        let (protocol, transport, payload) = match self.profile.protocol {
+            Protocol::Tcp => {
+                let (mut header, payload) = self.tcp(packet, ranges, from.port, to.port)?;
+                header.checksum = header
+                    .calc_checksum_ipv4_raw(from.address, to.address, &ZEROS[..payload as usize])
+                    .map_err(io::Error::other)?;
+                (IpNumber::TCP, header.to_bytes().to_vec(), payload)
+            }
+            Protocol::Quic => {
+                let payload = packet.size.saturating_sub(lower_headers(self.profile));
+                let header =
+                    UdpHeader::without_ipv4_checksum(from.port, to.port, payload as usize).map_err(io::Error::other)?;
+                (IpNumber::UDP, header.to_bytes().to_vec(), payload)
+            }
+        };
+        let length = transport.len() as u32 + payload;
+        let above = u16::try_from(length).map_err(io::Error::other)?;
+        let mut ip = Ipv4Header::new(above, 64, protocol, from.address, to.address).map_err(io::Error::other)?;
+        ip.ecn = match packet.ecn {
+            EcnCodepoint::NotEct => IpEcn::ZERO,
+            EcnCodepoint::Ect1 => IpEcn::ONE,
+            EcnCodepoint::Ect0 => IpEcn::TWO,
+            EcnCodepoint::Ce => IpEcn::THREE,
+        };
+        ip.header_checksum = ip.calc_header_checksum();
+        let ethernet = Ethernet2Header { source: from.mac, destination: to.mac, ether_type: EtherType::IPV4 };
+        let bytes = [&ethernet.to_bytes()[..], &ip.to_bytes(), &transport].concat();
+        Ok((bytes, ETHERNET + IPV4 + length))
+    }
+
+    /// The TCP header of a packet without its checksum, and its payload bytes.
+    fn tcp(&self, packet: &HostPacket, ranges: &[(u64, u64)], from: u16, to: u16) -> io::Result<(TcpHeader, u32)> {
+        let segment = packet.size.saturating_sub(lower_headers(self.profile));
+        let mut header = TcpHeader::new(from, to, 0, u16::MAX);
+        let mut options = Vec::new();
+        let (length, payload) = match packet.body {
+            Body::Handshake { flight: flight @ (OPEN | ANSWER), .. } => {
+                header.syn = true;
+                if flight == ANSWER {
+                    (header.ack, header.acknowledgment_number) = (true, 1);
+                }
+                let payload = u64::from(self.profile.payload.min(u32::from(u16::MAX))) as u16;
+                options.extend(self.shift.map(TcpOptionElement::WindowScale));
+                options.push(TcpOptionElement::SelectiveAcknowledgementPermitted);
+                options.push(TcpOptionElement::MaximumSegmentSize(payload));
+                (header_bytes(segment), 0)
+            }
+            Body::Handshake { flight, .. } => {
+                (header.ack, header.sequence_number, header.acknowledgment_number) = (true, 1, 1);
+                header.psh = self.request > 0 && flight == COMPLETE;
+                (self.data_header, if flight == COMPLETE { self.request } else { 0 })
+            }
+            Body::Data { offset, len, .. } => {
+                header.ack = true;
+                header.sequence_number = sequence(offset);
+                header.acknowledgment_number = sequence(u64::from(self.request));
+                // Headers take what the packet has besides its payload.
+                (header_bytes(segment.saturating_sub(len)), len)
+            }
+            Body::Acknowledgement(ack) => {
+                header.ack = true;
+                header.sequence_number = sequence(u64::from(self.request));
+                header.acknowledgment_number = sequence(ack.position);
+                if let Some(shift) = self.shift {
+                    let window = ack.limit.saturating_sub(ack.position) >> shift;
+                    header.window_size = u16::try_from(window).unwrap_or(u16::MAX);
+                }
+                let length = header_bytes(segment);
+                let room = (length - TCP).saturating_sub(2) / 8;
+                let mut blocks =
+                    ranges.iter().map(|(start, end)| (sequence(*start), sequence(*end))).take(room as usize);
+                if let Some(first) = blocks.next() {
+                    let rest = [blocks.next(), blocks.next(), blocks.next()];
+                    options.push(TcpOptionElement::SelectiveAcknowledgement(first, rest));
+                }
+                (length, 0)
+            }
+        };
+        header.options = fit(&options, (length - TCP) as usize)?;
+        Ok((header, payload))
+    }
+}
+
+/// The options that fit into `room` bytes, filled up with no-operations.
+fn fit(options: &[TcpOptionElement], room: usize) -> io::Result<TcpOptions> {
+    let mut bytes = Vec::with_capacity(room);
+    for option in options {
+        let encoded = TcpOptions::try_from_elements(std::slice::from_ref(option)).map_err(io::Error::other)?;
+        // Encoded options are filled up with zeros to whole words; the length is in their second byte.
+        let encoded = &encoded.as_slice()[..usize::from(encoded.as_slice()[1])];
+        if bytes.len() + encoded.len() <= room {
+            bytes.extend_from_slice(encoded);
+        }
+    }
+    bytes.resize(room, 1);
+    TcpOptions::try_from_slice(&bytes).map_err(io::Error::other)
+}
+
+/// The longest possible TCP header of at most this many bytes.
+fn header_bytes(available: u32) -> u32 {
+    available.clamp(TCP, TCP_MOST) / 4 * 4
+}
+
+/// The sequence number of a byte of the stream: the opening packet has number 0.
+fn sequence(offset: u64) -> u32 {
+    offset.wrapping_add(1) as u32
+}
+
+fn io_error(error: PcapNgWriteError) -> io::Error {
+    match error {
+        PcapNgWriteError::Io(error) => error,
+        other => io::Error::other(other),
+    }
+}

@@ -1,0 +1,383 @@
+//! A traced run as a qlog file.
+//!
+//! The file follows the qlog main schema (draft-ietf-quic-qlog-main-schema-13) and the QUIC events
+//! (draft-ietf-quic-qlog-quic-events-12), in which recovery events have the namespace `quic`: a sequence of JSON texts
+//! (RFC 7464), `.sqlog` by convention. The vantage point is the data sender. Times are milliseconds of simulated time
+//! from the start of the transfer. Several measured flows are told apart by `group_id`.
+//!
+//! | Event | When |
+//! |---|---|
+//! | `quic:packet_sent`, `quic:packet_received` | a packet leaves or reaches the data sender |
+//! | `quic:packet_lost` | the sender declares a packet lost |
+//! | `quic:recovery_metrics_updated` | the window, the bytes in flight, the RTT or the pacing rate changed: what changed |
+//! | `quic:congestion_state_updated` | startup, recovery and congestion avoidance begin; `trigger`: why startup ended |
+//! | `quic:timer_updated` | a retransmission or probe timer fired |
+//! | `flowstart:launched` | startup launched: `congestion_window` in bytes, `pacing_rate` in bit/s if it sets one |
+//! | `flowstart:hint_capped` | the client's hint was out of bounds: `hinted` and `used`, in bit/s |
+//!
+//! What the simulation does not know is absent: packet numbers of handshake packets, frames other than the stream's and
+//! acknowledgements, why a packet counts as lost. TCP has no packet numbers and no packet types: its segments have the
+//! type `unknown` and an additional field `tcp`, with `offset` and `length` of the stream's bytes, or with `ack` and
+//! `sack` (first byte, byte after the last) counted like them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use flowstart_core::event::Decision;
+use flowstart_core::time::Timestamp;
+use flowstart_core::units::Bytes;
+use flowstart_sim::packet::Body;
+use flowstart_sim::trace::{Event, HostPacket, Trace};
+use flowstart_sim::transport::handshake::{ANSWER, OPEN, PARTIAL};
+use flowstart_sim::transport::profile::{Opening, Profile, Protocol};
+use qlog::events::quic::{
+    AckRange, PacketHeader, PacketLost, PacketReceived, PacketSent, PacketType, QuicFrame, RecoveryMetricsUpdated,
+    TimerEventType, TimerType, TimerUpdated,
+};
+use qlog::events::{EventData, QUIC_URI, RawInfo};
+use qlog::{CommonFields, QLOGFILESEQ_URI, QlogSeq, ReferenceTime, TraceSeq, VantagePoint, VantagePointType};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{TracedRun, lower_headers};
+use crate::plan::{Cell, Plan};
+
+/// Names the events of this program.
+const SCHEMA: &str = "urn:x-flowstart:qlog:events:flowstart";
+/// Stands before every JSON text (RFC 7464).
+const RECORD_SEPARATOR: &[u8] = b"\x1e";
+
+/// An event as a line of the file.
+#[derive(Serialize)]
+struct Line<'a, T> {
+    /// Milliseconds.
+    time: f64,
+    /// Name and data.
+    #[serde(flatten)]
+    event: T,
+    /// Which measured flow, when there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_id: Option<&'a str>,
+}
+
+/// An event that the library does not define.
+#[derive(Serialize)]
+struct Extended {
+    name: &'static str,
+    data: Value,
+}
+
+/// What is known about a flow so far.
+struct Flow<'a> {
+    profile: &'a Profile,
+    /// QUIC packets in flight: stream offset and packet number.
+    offsets: BTreeSet<(u64, u64)>,
+    /// QUIC packets in flight: packet number, stream offset and length.
+    numbers: BTreeMap<u64, (u64, u32)>,
+    /// Congestion state.
+    state: Option<&'static str>,
+    metrics: RecoveryMetricsUpdated,
+    group: Option<String>,
+}
+
+impl TracedRun {
+    /// Writes the measured flows as the data sender sees them, as qlog in JSON text sequences.
+    pub fn write_qlog(&self, plan: &Plan, cell: &Cell, out: &mut dyn Write) -> io::Result<()> {
+        let profile = plan.transport.profile.as_ref();
+        let initiates = profile.opening == Opening::Sender;
+        let header = QlogSeq {
+            file_schema: QLOGFILESEQ_URI.to_owned(),
+            serialization_format: "application/qlog+json-seq".to_owned(),
+            title: Some(self.title(plan, cell)),
+            description: Some("simulated; times count from the start of the transfer".to_owned()),
+            trace: TraceSeq {
+                title: None,
+                description: None,
+                common_fields: Some(CommonFields {
+                    reference_time: ReferenceTime::new_monotonic(None),
+                    ..CommonFields::default()
+                }),
+                vantage_point: Some(VantagePoint {
+                    name: Some("data sender".to_owned()),
+                    ty: if initiates { VantagePointType::Client } else { VantagePointType::Server },
+                    flow: None,
+                }),
+                event_schemas: vec![QUIC_URI.to_owned(), SCHEMA.to_owned()],
+            },
+        };
+        write_record(out, &header)?;
+        let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };
+        let several = self.finished.flows.len() > 1;
+        let mut flows: Vec<Flow<'_>> = (0..self.finished.flows.len())
+            .map(|place| Flow {
+                profile,
+                offsets: BTreeSet::new(),
+                numbers: BTreeMap::new(),
+                state: None,
+                metrics: RecoveryMetricsUpdated::default(),
+                group: several.then(|| format!("flow-{place}")),
+            })
+            .collect();
+        let mut packets = trace.packets.iter().peekable();
+        for (index, entry) in trace.entries.iter().enumerate() {
+            while let Some(packet) = packets.next_if(|packet| packet.entries_before <= index) {
+                self.write_packet(trace, packet, &mut flows, out)?;
+            }
+            if let Some(place) = self.place(entry.flow) {
+                flows[place].write_event(self.millis(entry.time), &entry.event, out)?;
+            }
+        }
+        packets.try_for_each(|packet| self.write_packet(trace, packet, &mut flows, out))
+    }
+
+    /// Milliseconds from the start of the transfer, as exact as the format can be.
+    fn millis(&self, time: Timestamp) -> f64 {
+        (time.as_nanos() as i64 - self.finished.start.as_nanos() as i64) as f64 / 1e6
+    }
+
+    fn write_packet(
+        &self,
+        trace: &Trace,
+        packet: &HostPacket,
+        flows: &mut [Flow<'_>],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        match self.place(packet.flow) {
+            Some(place) if packet.is_at_sender() => {
+                flows[place].write_packet(self.millis(packet.time), packet, trace.ranges_of(packet), out)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Flow<'_> {
+    fn write(&self, time: f64, event: impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+        write_record(out, &Line { time, event, group_id: self.group.as_deref() })
+    }
+
+    fn write_packet(
+        &mut self,
+        time: f64,
+        packet: &HostPacket,
+        ranges: &[(u64, u64)],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let is_quic = self.profile.protocol == Protocol::Quic;
+        let length = u64::from(packet.size.saturating_sub(lower_headers(self.profile)));
+        let mut header = PacketHeader::default();
+        let mut raw = RawInfo { length: Some(length), ..RawInfo::default() };
+        let mut frames = None;
+        let mut tcp = None;
+        match packet.body {
+            Body::Handshake { flight, .. } if is_quic => {
+                header.packet_type = match flight {
+                    OPEN => PacketType::Initial,
+                    ANSWER | PARTIAL => PacketType::Handshake,
+                    _ if self.profile.opening == Opening::ZeroRtt => PacketType::ZeroRtt,
+                    _ => PacketType::OneRtt,
+                };
+            }
+            Body::Handshake { .. } => {}
+            Body::Data { number, offset, len, .. } => {
+                if is_quic {
+                    header = numbered(number);
+                    self.offsets.insert((offset, number));
+                    self.numbers.insert(number, (offset, len));
+                } else {
+                    tcp = Some(json!({ "offset": offset, "length": len }));
+                }
+                raw.payload_length = Some(u64::from(len));
+                frames = Some(vec![stream(offset, len)]);
+            }
+            Body::Acknowledgement(ack) if is_quic => {
+                header.packet_type = PacketType::OneRtt;
+                // Without ranges, everything from the oldest packet in flight on was received.
+                let first = self.numbers.keys().next().map_or(ack.position, |first| *first.min(&ack.position));
+                let all = [(first, ack.position + 1)];
+                let acked = if ranges.is_empty() { &all } else { ranges };
+                self.forget(acked);
+                frames = Some(vec![QuicFrame::Ack {
+                    ack_delay: Some(ack.delay.as_millis() as f32),
+                    acked_ranges: Some(acked.iter().map(|(start, end)| AckRange::new(*start, end - 1)).collect()),
+                    ect1: None,
+                    ect0: None,
+                    ce: (ack.ce_count > 0).then_some(u64::from(ack.ce_count)),
+                    raw: None,
+                }]);
+            }
+            Body::Acknowledgement(ack) => tcp = Some(json!({ "ack": ack.position, "sack": ranges })),
+        }
+        let raw = Some(raw);
+        let event = if packet.reached {
+            EventData::QuicPacketReceived(PacketReceived {
+                header,
+                raw,
+                frames,
+                stateless_reset_token: None,
+                supported_versions: None,
+                datagram_id: None,
+                trigger: None,
+            })
+        } else {
+            EventData::QuicPacketSent(PacketSent { header, raw, frames, ..PacketSent::default() })
+        };
+        match tcp {
+            None => self.write(time, event, out),
+            Some(tcp) => {
+                let mut event = serde_json::to_value(event)?;
+                event["data"]["tcp"] = tcp;
+                self.write(time, event, out)
+            }
+        }
+    }
+
+    /// Acknowledged packets are not in flight any more.
+    fn forget(&mut self, acked: &[(u64, u64)]) {
+        for &(start, end) in acked {
+            while let Some((&number, &(offset, _))) = self.numbers.range(start..end).next() {
+                self.numbers.remove(&number);
+                self.offsets.remove(&(offset, number));
+            }
+        }
+    }
+
+    fn write_event(&mut self, time: f64, event: &Event, out: &mut dyn Write) -> io::Result<()> {
+        match *event {
+            Event::DeclaredLost { offset, len } => self.write_lost(time, offset, len, out),
+            Event::Window { cwnd, ssthresh, in_flight, pacing_rate, srtt_nanos } => {
+                let metrics = RecoveryMetricsUpdated {
+                    smoothed_rtt: Some((srtt_nanos as f64 / 1e6) as f32),
+                    congestion_window: Some(cwnd.get()),
+                    bytes_in_flight: Some(in_flight.get()),
+                    ssthresh: Some(ssthresh.get()).filter(|_| ssthresh != Bytes::MAX),
+                    pacing_rate: pacing_rate.map(|rate| rate.bits_per_sec()),
+                    ..RecoveryMetricsUpdated::default()
+                };
+                let known = std::mem::replace(&mut self.metrics, metrics.clone());
+                let changed = RecoveryMetricsUpdated {
+                    smoothed_rtt: metrics.smoothed_rtt.filter(|_| metrics.smoothed_rtt != known.smoothed_rtt),
+                    congestion_window: changed(metrics.congestion_window, known.congestion_window),
+                    bytes_in_flight: changed(metrics.bytes_in_flight, known.bytes_in_flight),
+                    ssthresh: changed(metrics.ssthresh, known.ssthresh),
+                    pacing_rate: changed(metrics.pacing_rate, known.pacing_rate),
+                    ..RecoveryMetricsUpdated::default()
+                };
+                if changed == RecoveryMetricsUpdated::default() {
+                    return Ok(());
+                }
+                self.write(time, EventData::QuicMetricsUpdated(changed), out)
+            }
+            Event::TimerFired => {
+                let timer_type = match self.profile.protocol {
+                    Protocol::Quic => TimerType::Pto,
+                    Protocol::Tcp => TimerType::LossTimeout,
+                };
+                let expired = TimerUpdated {
+                    timer_type: Some(timer_type),
+                    timer_id: None,
+                    packet_number_space: None,
+                    event_type: TimerEventType::Expired,
+                    delta: None,
+                };
+                self.write(time, EventData::QuicTimerUpdated(expired), out)
+            }
+            Event::Decided(decision) => self.write_decision(time, decision, out),
+            // Packets are written from what hosts saw; queues and the receiver are not the sender's.
+            Event::Sent { .. }
+            | Event::Received { .. }
+            | Event::Acknowledged { .. }
+            | Event::Dropped { .. }
+            | Event::Queue { .. }
+            | Event::Departed { .. } => Ok(()),
+        }
+    }
+
+    fn write_lost(&mut self, time: f64, offset: u64, len: u32, out: &mut dyn Write) -> io::Result<()> {
+        let frames = Some(vec![stream(offset, len)]);
+        if self.profile.protocol == Protocol::Tcp {
+            let lost = PacketLost { header: Some(PacketHeader::default()), frames, ..PacketLost::default() };
+            let mut event = serde_json::to_value(EventData::QuicPacketLost(lost))?;
+            event["data"]["tcp"] = json!({ "offset": offset, "length": len });
+            return self.write(time, event, out);
+        }
+        // Of packets with the same bytes, the oldest is declared lost first.
+        let number = self.offsets.range((offset, 0)..=(offset, u64::MAX)).next().map(|(_, number)| *number);
+        let header = number.map(|number| {
+            self.offsets.remove(&(offset, number));
+            self.numbers.remove(&number);
+            numbered(number)
+        });
+        let lost = PacketLost { header, frames, ..PacketLost::default() };
+        self.write(time, EventData::QuicPacketLost(lost), out)
+    }
+
+    fn write_decision(&mut self, time: f64, decision: Decision, out: &mut dyn Write) -> io::Result<()> {
+        match decision {
+            Decision::Launched { cwnd, pacing_rate } => {
+                let mut data = json!({ "congestion_window": cwnd.get() });
+                if let Some(rate) = pacing_rate {
+                    data["pacing_rate"] = json!(rate.bits_per_sec());
+                }
+                self.write(time, Extended { name: "flowstart:launched", data }, out)?;
+                self.enter(time, "startup", None, out)
+            }
+            Decision::HintCapped { hinted, used } => {
+                let data = json!({ "hinted": hinted.bits_per_sec(), "used": used.bits_per_sec() });
+                self.write(time, Extended { name: "flowstart:hint_capped", data }, out)
+            }
+            Decision::StartupExited { reason, .. } => {
+                self.enter(time, "congestion_avoidance", Some(reason.name()), out)
+            }
+            Decision::WindowReduced { .. } => self.enter(time, "recovery", None, out),
+            Decision::Recovered { .. } => self.enter(time, "congestion_avoidance", None, out),
+            Decision::Collapsed { .. } => {
+                let trigger = match self.profile.protocol {
+                    Protocol::Quic => "persistent_congestion",
+                    Protocol::Tcp => "retransmission_timeout",
+                };
+                self.enter(time, "slow_start", Some(trigger), out)
+            }
+        }
+    }
+
+    /// The congestion controller is in another state.
+    fn enter(
+        &mut self,
+        time: f64,
+        state: &'static str,
+        trigger: Option<&'static str>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut data = json!({ "new": state });
+        if let Some(old) = self.state.replace(state) {
+            data["old"] = json!(old);
+        }
+        if let Some(trigger) = trigger {
+            data["trigger"] = json!(trigger);
+        }
+        self.write(time, Extended { name: "quic:congestion_state_updated", data }, out)
+    }
+}
+
+/// A value that differs from the known one.
+fn changed(value: Option<u64>, known: Option<u64>) -> Option<u64> {
+    value.filter(|_| value != known)
+}
+
+/// The header of a QUIC packet with payload.
+fn numbered(number: u64) -> PacketHeader {
+    PacketHeader { packet_type: PacketType::OneRtt, packet_number: Some(number), ..PacketHeader::default() }
+}
+
+/// A piece of the stream.
+fn stream(offset: u64, len: u32) -> QuicFrame {
+    let raw = RawInfo { payload_length: Some(u64::from(len)), ..RawInfo::default() };
+    QuicFrame::Stream { stream_id: 0, offset: Some(offset), fin: None, raw: Some(Box::new(raw)) }
+}
+
+fn write_record(out: &mut dyn Write, record: &impl Serialize) -> io::Result<()> {
+    out.write_all(RECORD_SEPARATOR)?;
+    serde_json::to_writer(&mut *out, record)?;
+    out.write_all(b"\n")
+}
