@@ -31,8 +31,11 @@ fn operation() -> impl Strategy<Value = Operation> {
         any::<u32>().prop_map(Operation::Wait),
         Just(Operation::Send),
         Just(Operation::Send),
-        (1..20u8, 1..2000u16, any::<bool>())
-            .prop_map(|(packets, rtt_ms, app_limited)| Operation::Acknowledge { packets, rtt_ms, app_limited }),
+        (1..20u8, 1..2000u16, any::<bool>()).prop_map(|(packets, rtt_ms, app_limited)| Operation::Acknowledge {
+            packets,
+            rtt_ms,
+            app_limited
+        }),
         (1..10u8).prop_map(|packets| Operation::Lose { packets }),
         Just(Operation::Mark),
         Just(Operation::TimeOut),

@@ -326,7 +326,7 @@ impl Series {
                     list.push([time, offset as f64]);
                 }
                 Event::Acknowledged { contiguous, .. } if own => {
-                    push_change(&mut series.acked, time, contiguous as f64)
+                    push_change(&mut series.acked, time, contiguous as f64);
                 }
                 Event::Window { cwnd, ssthresh, in_flight, pacing_rate, .. } if own => {
                     push_change(&mut series.cwnd, time, cwnd.get() as f64);

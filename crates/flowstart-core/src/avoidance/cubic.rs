@@ -54,6 +54,9 @@ pub struct Config {
     pub connections: u32,
     /// Fast convergence (RFC 9438, section 4.7). Default: on.
     pub fast_convergence: bool,
+    /// Segments by which a window may miss `W_max` and still count as back there. RFC 9438: 0; Google's QUIC: 1, since
+    /// byte-counted growth ends slightly below `W_max` without any competition.
+    pub convergence_margin: f64,
     /// Follow the Reno estimate where it is larger (RFC 9438, section 4.3). Default: on.
     pub reno_friendly: bool,
     /// How the window moves to the target. Default: as RFC 9438.
@@ -67,6 +70,7 @@ impl Default for Config {
             beta: 0.7,
             connections: 1,
             fast_convergence: true,
+            convergence_margin: 0.0,
             reno_friendly: true,
             approach: Approach::Rfc9438,
         }
@@ -78,6 +82,7 @@ impl Default for Config {
 pub struct Cubic {
     c: f64,
     fast_convergence: bool,
+    convergence_margin: f64,
     reno_friendly: bool,
     approach: Approach,
     /// `beta_cubic` of the emulated connections together.
@@ -120,6 +125,7 @@ impl Cubic {
         Self {
             c: config.c,
             fast_convergence: config.fast_convergence,
+            convergence_margin: config.convergence_margin,
             reno_friendly: config.reno_friendly,
             approach: config.approach,
             beta,
@@ -249,7 +255,7 @@ impl Avoidance for Cubic {
     fn on_congestion(&mut self, _now: Timestamp, base: Bytes, window: Window) -> Bytes {
         let cwnd = self.in_segments(window.cwnd);
         // Fast convergence: W_max = cwnd (1 + beta) / 2 when the window had not come back to W_max (section 4.7).
-        let shrinks = self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
+        let shrinks = self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd + self.convergence_margin < w_max);
         let w_max = if shrinks { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch_start = None;
@@ -381,6 +387,18 @@ pub(crate) mod tests {
         cubic.on_congestion(seconds(1.0), window(80.0).cwnd, window(80.0));
         // 80 < 100: W_max = 80 * (1 + 0.7) / 2 = 68.
         assert!((cubic.w_max.unwrap() - 68.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_window_that_misses_the_plateau_by_less_than_the_margin_has_recovered() {
+        let config = Config { convergence_margin: 1.0, ..Config::default() };
+        let mut cubic = Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)));
+        cubic.on_congestion(seconds(0.0), window(100.0).cwnd, window(100.0));
+        cubic.on_congestion(seconds(1.0), window(99.5).cwnd, window(99.5));
+        assert_eq!(cubic.w_max, Some(99.5));
+        // 98 + 1 < 99.5: W_max = 98 * (1 + 0.7) / 2 = 83.3.
+        cubic.on_congestion(seconds(2.0), window(98.0).cwnd, window(98.0));
+        assert!((cubic.w_max.unwrap() - 83.3).abs() < 1e-9);
     }
 
     #[test]

@@ -187,7 +187,7 @@ fn document(description: &str, mut body: Value) -> Value {
     body
 }
 
-fn grid_document(description: &str, columns: usize, panels: Vec<Value>) -> Value {
+fn grid_document(description: &str, columns: usize, panels: &[Value]) -> Value {
     document(description, json!({"columns": columns, "spacing": 24, "concat": panels}))
 }
 
@@ -231,7 +231,7 @@ pub(super) fn distributions(id: String, group: &Group<'_>, schemes: &[String]) -
         rows,
         replay: None,
         zoomable: false,
-        spec: grid_document(&format!("Distributions on {}", group.label), 3, panels),
+        spec: grid_document(&format!("Distributions on {}", group.label), 3, &panels),
         json: String::new(),
     })
 }
@@ -389,7 +389,7 @@ pub(super) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Option<Chart> 
         rows,
         replay: None,
         zoomable: false,
-        spec: grid_document("FCT over the physical limit against inflation and harm to others", 2, panels),
+        spec: grid_document("FCT over the physical limit against inflation and harm to others", 2, &panels),
         json: String::new(),
     })
 }
@@ -463,7 +463,7 @@ pub(super) fn published(cells: &[PublishedCell], links: &[String]) -> Option<Cha
         }],
         replay: None,
         zoomable: false,
-        spec: grid_document(title, 1, vec![panel]),
+        spec: grid_document(title, 1, &[panel]),
         json: String::new(),
     })
 }

@@ -82,7 +82,7 @@ pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
     match buffer.split_once(" (") {
         // `buffer 208 packets (50 ms)` takes two lines.
         Some((size, rest)) if buffer.chars().count() > NARROW_LABEL => {
-            queue_lines.extend([narrow(size), narrow(&format!("({rest}"))])
+            queue_lines.extend([narrow(size), narrow(&format!("({rest}"))]);
         }
         _ => queue_lines.push(narrow(&buffer)),
     }

@@ -192,6 +192,7 @@ pub fn avoidance(field: &str, text: &str, base: &AvoidanceConfig) -> Result<Writ
         AvoidanceConfig::Cubic(config) => {
             check(field, text, "beta", config.beta, 0.1..=0.99)?;
             check(field, text, "c", config.c, 0.000_1..=100.0)?;
+            check(field, text, "convergence_margin", config.convergence_margin, 0.0..=1000.0)?;
             check(field, text, "connections", f64::from(config.connections), 1.0..=100.0)?;
         }
     }

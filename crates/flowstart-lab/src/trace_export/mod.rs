@@ -109,7 +109,9 @@ impl TracedRun {
             share: outcome.and_then(|outcome| outcome.share),
             exit_ms: record.and_then(|r| r.exit).map(|exit| self.ms(exit.time)),
             exit_reason: record.and_then(|r| r.exit).map(|exit| exit.reason.to_string()),
-            max_queue_delay_ms: outcome.and_then(|outcome| outcome.max_queue_delay).map(|delay| delay.as_millis()),
+            max_queue_delay_ms: outcome
+                .and_then(|outcome| outcome.max_queue_delay)
+                .map(flowstart_core::time::Duration::as_millis),
             events,
             sent: series.sent,
             retransmitted: series.retransmitted,

@@ -251,7 +251,7 @@ impl Flow<'_> {
                     congestion_window: Some(cwnd.get()),
                     bytes_in_flight: Some(in_flight.get()),
                     ssthresh: Some(ssthresh.get()).filter(|_| ssthresh != Bytes::MAX),
-                    pacing_rate: pacing_rate.map(|rate| rate.bits_per_sec()),
+                    pacing_rate: pacing_rate.map(flowstart_core::units::Rate::bits_per_sec),
                     ..RecoveryMetricsUpdated::default()
                 };
                 let known = std::mem::replace(&mut self.metrics, metrics.clone());

@@ -299,7 +299,12 @@ impl Profile {
     /// paced over half an RTT in slow start and three quarters in congestion avoidance, two emulated CUBIC connections,
     /// hybrid slow start, PRR.
     pub fn gquic() -> Self {
-        let cubic = cubic::Config { connections: 2, approach: cubic::Approach::HalfAcked, ..cubic::Config::default() };
+        let cubic = cubic::Config {
+            connections: 2,
+            convergence_margin: 1.0,
+            approach: cubic::Approach::HalfAcked,
+            ..cubic::Config::default()
+        };
         Self {
             // Datagram 1350 = 1 flags + 8 connection ID + 2 packet number + 12 tag + 5 stream frame header + payload.
             payload: 1322,

@@ -423,7 +423,7 @@ mod tests {
         let mut rng = Substream::new(2, "ranges", 0);
         let mut random = || {
             let mut bitmap = [false; 40];
-            bitmap.iter_mut().for_each(|bit| *bit = rng.next_u64() % 3 > 0);
+            bitmap.iter_mut().for_each(|bit| *bit = !rng.next_u64().is_multiple_of(3));
             let mut ranges = Vec::new();
             for i in (0..40).rev() {
                 match ranges.last_mut() {

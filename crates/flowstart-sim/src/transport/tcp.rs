@@ -594,6 +594,11 @@ impl TcpSender {
                 // What is retransmitted without evidence of loss counts twice, as in RFC 6675's pipe.
                 let segment = &mut self.segments[index];
                 self.rescued |= !segment.lost && segment.seq >= self.high_sacked;
+                if segment.retransmitted {
+                    // A segment that is rescued after its retransmission: the earlier copy counts no longer.
+                    self.rescued = true;
+                    self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
+                }
                 segment.retransmitted = true;
                 segment.sent_at = now;
                 self.retransmit_from = self.retransmit_from.max(segment.end());

@@ -22,8 +22,8 @@ Examples:
   flowstart trace --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --out results/trace
   flowstart trace --link 3g --size 70KB --scheme slow-start > packets.csv
 
-Writes trace.html (time-sequence, cwnd, pacing, queue) and trace.csv (every event) into --out; without --out the
-events go to stdout as CSV.")]
+Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event), trace.sqlog (qlog) and trace.pcapng
+(packets at both hosts, for Wireshark) into --out; without --out the events go to stdout as CSV.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     experiment: Experiment,
@@ -74,6 +74,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let html = report::render_trace(&page).map_err(|error| Failure::Other(format!("page: {error}")))?;
     experiment::write_file(&folder.join("trace.html"), |out| out.write_all(html.as_bytes()))?;
     experiment::write_file(&folder.join("trace.csv"), |out| run.write_csv(out))?;
+    experiment::write_file(&folder.join("trace.sqlog"), |out| run.write_qlog(&plan, &cell, out))?;
+    experiment::write_file(&folder.join("trace.pcapng"), |out| run.write_pcapng(&plan, &cell, out))?;
     println!("{}", page.answer.join(" "));
     println!("Page: {}", folder.join("trace.html").display());
     Ok(code(&run))
