@@ -170,8 +170,7 @@ pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
         let faster = sure.iter().filter(|(_, versus)| speedup(versus) > 1.0).count();
         let slower = sure.len() - faster;
         sentences.push(format!(
-            "Of {} comparisons with {}, {faster} are faster, {slower} slower, and {} cannot be told apart.",
-            compared.len(),
+            "Comparisons with {}: {faster} faster, {slower} slower, {} that cannot be told apart.",
             plan.schemes[0].text,
             compared.len() - sure.len()
         ));

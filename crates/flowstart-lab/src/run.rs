@@ -70,8 +70,8 @@ pub enum Failure {
     Stalled,
 }
 
-/// The difference to the same world without the newcomer, from its start until [`AFTERMATH`] after its end: others need
-/// time to take back what the newcomer used.
+/// The difference to the same world without the newcomer, from its start until 5 s after its end: others need time to
+/// take back what the newcomer used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Harm {
     /// Payload that the others did not get, in Mbit.

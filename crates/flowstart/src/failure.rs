@@ -26,8 +26,9 @@ pub(crate) enum Failure {
 }
 
 impl From<InputError> for Failure {
+    /// On the command line a field is an option.
     fn from(error: InputError) -> Self {
-        Self::Input(error.to_string())
+        Self::Input(format!("--{error}"))
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
         "link",
         "size",
         "scheme",
-        "against",
+        "competitor",
         "n",
         "failed",
         "FCT ms (mean)",
@@ -52,7 +52,7 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
         let versus = row.vs_baseline.as_ref();
         let mark = match versus {
             None => "baseline",
-            Some(v) if !v.significant => "● not sure",
+            Some(v) if !v.significant => "● not significant",
             Some(v) if v.speedup.unwrap_or(1.0) > 1.0 => "▲ faster",
             Some(_) => "▼ slower",
         };

@@ -133,7 +133,7 @@ impl QuicSender {
                 app_limited: outcome.app_limited,
             };
             self.base.controller.on_ack(&event, &self.base.rtt);
-            let contiguous = self.sent.front().map_or(self.next_offset, |packet| packet.chunk.offset);
+            let contiguous = if network.is_traced() { self.contiguous() } else { 0 };
             network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
         }
         if ack.ce_count > self.base.ce_count {
@@ -142,6 +142,14 @@ impl QuicSender {
             self.base.controller.on_ecn(&event, &self.base.rtt);
         }
         self.base.after_event(network);
+    }
+
+    /// End of what is acknowledged without gap: before anything in flight and anything lost. Only a trace asks.
+    fn contiguous(&self) -> u64 {
+        let waiting = self.again.iter().map(|chunk| chunk.offset);
+        let in_flight =
+            self.sent.iter().filter(|packet| packet.state == State::InFlight).map(|packet| packet.chunk.offset);
+        waiting.chain(in_flight).min().unwrap_or(self.next_offset)
     }
 
     /// Marks the packets that `ack` newly acknowledges.

@@ -146,7 +146,8 @@ fn show(
 ) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let written = if job.json {
-        serde_json::to_writer_pretty(&mut out, summary).map_err(std::io::Error::other).and_then(|()| writeln!(out))
+        let text = serde_json::to_string_pretty(summary).map_err(|error| Failure::Other(error.to_string()))?;
+        writeln!(out, "{text}")
     } else {
         let mut text = answer.join("\n") + "\n\n";
         match published {

@@ -1,5 +1,6 @@
 //! `flowstart validate`.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -38,7 +39,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let mut results = Vec::new();
     for name in names {
-        eprintln!("validating {name} ...");
+        if std::io::stderr().is_terminal() && validate::NAMES.contains(&name) {
+            eprintln!("validating {name} ...");
+        }
         results.push(validate::validate(name, arguments.reference.as_deref(), arguments.jobs).map_err(Failure::Input)?);
     }
     let missed = results.iter().any(|result| result.status == Status::Miss);
@@ -47,7 +50,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     } else {
         let mut table = Table::new();
         table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(["entry", "verdict", "cells", "misses", "note"]);
+        table.set_header(["entry", "verdict", "numbers", "misses", "note"]);
         for result in &results {
             let verdict = if result.status == Status::Pass { "pass" } else { "MISS" };
             let counts = (result.cells.to_string(), result.misses.len().to_string());
