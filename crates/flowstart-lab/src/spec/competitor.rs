@@ -55,7 +55,10 @@ impl Competitor {
             "cbr" => constant(field, text, &parts.keys)?,
             "onoff" => on_off(field, text, &parts.keys)?,
             "web" => web(field, text, &parts.keys)?,
-            name => return Err(InputError::new(field, text, format!("`{name}` is not known; use {FORMS}"))),
+            name => {
+                let names = AvoidanceConfig::NAMES.join(", ");
+                return Err(InputError::new(field, text, format!("`{name}` is not known; use {FORMS} ({names})")));
+            }
         };
         Ok(Written { text: text.to_owned(), value })
     }
