@@ -187,7 +187,12 @@ pub struct Controller {
     highest_sent: Position,
     /// Set by a launch, until the first acknowledgement.
     launch_rate: Option<Rate>,
-    pacing_rate: Option<Rate>,
+    /// Set by a launch, until the first acknowledgement.
+    launch_burst: Option<Bytes>,
+    /// What the startup scheme asks for.
+    scheme_rate: Option<Rate>,
+    /// What the host's own rule gives.
+    host_rate: Option<Rate>,
     log: DecisionLog,
 }
 
@@ -216,7 +221,9 @@ impl Controller {
             last_reduction: None,
             highest_sent: 0,
             launch_rate: None,
-            pacing_rate: None,
+            launch_burst: None,
+            scheme_rate: None,
+            host_rate: None,
             log: DecisionLog::default(),
         }
     }
@@ -225,7 +232,9 @@ impl Controller {
     pub fn launch(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
         let launch = self.startup.as_dyn().launch(now, path, &mut self.log);
         self.set_cwnd(launch.cwnd);
-        self.launch_rate = launch.pacing_rate.filter(|_| self.config.pacing.is_some());
+        self.launch_rate = launch.pacing_rate;
+        // A scheme that paces by itself starts with one segment unless it says more.
+        self.launch_burst = launch.burst.or(launch.pacing_rate.map(|_| self.config.segment));
         self.log.note(now, Decision::Launched { cwnd: self.window.cwnd, pacing_rate: self.launch_rate });
         if let Some(continuation) = launch.continuation {
             self.exit_startup(now, continuation);
@@ -241,18 +250,25 @@ impl Controller {
             recovery.prr_out += sent.bytes;
         }
         if self.phase == Phase::Startup {
-            self.startup.as_dyn().on_sent(sent);
+            let startup = self.startup.as_dyn();
+            startup.on_sent(sent);
+            self.scheme_rate = startup.pacing_rate();
         }
     }
 
     /// Data was delivered.
     pub fn on_ack(&mut self, ack: &Ack, rtt: &RttEstimator) {
         self.launch_rate = None;
+        self.launch_burst = None;
         if let Some(mut recovery) = self.recovery {
             if ack.position > recovery.point {
                 self.recovery = None;
                 if self.config.reduction != Reduction::Immediate {
                     self.set_cwnd(self.window.ssthresh);
+                }
+                if self.phase == Phase::Startup {
+                    let step = self.startup.as_dyn().on_recovered(ack.now, self.window);
+                    self.take_step(ack.now, step);
                 }
                 self.log.note(ack.now, Decision::Recovered { cwnd: self.window.cwnd });
                 self.update_pacing(rtt);
@@ -260,6 +276,18 @@ impl Controller {
                     return;
                 }
                 self.grow(ack, rtt);
+                self.update_pacing(rtt);
+                return;
+            }
+            let step = match self.phase {
+                Phase::Startup => self.startup.as_dyn().on_ack_in_recovery(ack, self.window, rtt),
+                Phase::Restart | Phase::Avoidance => None,
+            };
+            if let Some(step) = step {
+                self.take_step(ack.now, step);
+                if self.phase != Phase::Startup {
+                    self.recovery = None;
+                }
                 self.update_pacing(rtt);
                 return;
             }
@@ -282,6 +310,9 @@ impl Controller {
 
     /// Packets were declared lost.
     pub fn on_loss(&mut self, loss: &Loss, rtt: &RttEstimator) {
+        if self.phase == Phase::Startup {
+            self.startup.as_dyn().on_lost(loss);
+        }
         if self.last_reduction.is_some_and(|point| loss.position <= point) {
             return;
         }
@@ -342,8 +373,11 @@ impl Controller {
         let pacing = self.config.pacing;
         Output {
             cwnd: self.window.cwnd,
-            pacing_rate: self.launch_rate.or(self.pacing_rate),
-            burst: pacing.map_or(Bytes::ZERO, |pacing| (self.config.segment * pacing.burst).min(self.window.cwnd)),
+            pacing_rate: self.pacing_rate(),
+            burst: self
+                .launch_burst
+                .unwrap_or_else(|| pacing.map_or(Bytes::ZERO, |pacing| self.config.segment * pacing.burst))
+                .min(self.window.cwnd),
             send_quantum: pacing.map_or(Duration::ZERO, |pacing| pacing.quantum),
             proactive_retransmit: Bytes::ZERO,
             next_wakeup,
@@ -359,7 +393,7 @@ impl Controller {
     /// Rate at which packets may leave.
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
-        self.launch_rate.or(self.pacing_rate)
+        self.launch_rate.or(self.scheme_rate).or(self.host_rate)
     }
 
     /// Slow-start threshold; [`Bytes::MAX`] before the first reduction.
@@ -460,6 +494,10 @@ impl Controller {
                 }
                 step => step,
             };
+            if let Step::Continue { cwnd } = step {
+                // Recovery needs a target while the scheme stays in charge.
+                self.window.ssthresh = cwnd;
+            }
             self.take_step(event.now, step);
         } else {
             self.window.ssthresh = reduced;
@@ -497,11 +535,15 @@ impl Controller {
     }
 
     fn update_pacing(&mut self, rtt: &RttEstimator) {
+        self.scheme_rate = match self.phase {
+            Phase::Startup => self.startup.as_dyn().pacing_rate(),
+            Phase::Restart | Phase::Avoidance => None,
+        };
         let Some(pacing) = self.config.pacing else {
             return;
         };
         let gain = if self.window.cwnd < self.window.ssthresh { pacing.startup_gain } else { pacing.avoidance_gain };
-        self.pacing_rate = Some(Rate::from_transfer(self.window.cwnd.scale(gain), rtt.smoothed()));
+        self.host_rate = Some(Rate::from_transfer(self.window.cwnd.scale(gain), rtt.smoothed()));
     }
 }
 

@@ -92,8 +92,12 @@ pub enum ExitReason {
     Ecn,
     /// The RTT grew.
     Delay,
+    /// What is delivered stopped growing with what is sent.
+    Chokepoint,
     /// The launch itself starts congestion avoidance.
     Launch,
+    /// The launch window was delivered.
+    Validated,
     /// A retransmission timeout or persistent congestion.
     Timeout,
     /// A reason of a scheme outside this crate.
@@ -108,7 +112,9 @@ impl ExitReason {
             Self::Loss => "loss",
             Self::Ecn => "ecn",
             Self::Delay => "delay",
+            Self::Chokepoint => "chokepoint",
             Self::Launch => "launch",
+            Self::Validated => "validated",
             Self::Timeout => "timeout",
             Self::Other(name) => name,
         }
@@ -137,6 +143,13 @@ pub enum Decision {
         hinted: Rate,
         /// What was used.
         used: Rate,
+    },
+    /// The scheme went on to another of its phases.
+    PhaseEntered {
+        /// The phase, named as in the scheme's reference.
+        phase: &'static str,
+        /// What caused it.
+        trigger: &'static str,
     },
     /// Startup ended.
     StartupExited {

@@ -67,27 +67,51 @@ pub struct Hint {
     pub technology: AccessTechnology,
 }
 
+/// What an earlier connection over the same path saved (RFC 9040; Careful Resume, section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavedPath {
+    /// Smallest RTT it saw.
+    pub rtt: Duration,
+    /// Bytes it delivered in one RTT.
+    pub cwnd: Bytes,
+    /// Time since it saved them.
+    pub age: Duration,
+}
+
+impl SavedPath {
+    /// The rate it reached: cwnd / RTT.
+    pub fn rate(&self) -> Rate {
+        Rate::from_transfer(self.cwnd, self.rtt)
+    }
+}
+
 /// Everything a startup scheme may use to derive its launch. Unknown is `None`, never a guess.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathKnowledge {
     /// RTT measured by this connection's handshake.
     pub handshake_rtt: Option<Duration>,
-    /// Smallest RTT that an earlier connection over this path saved.
-    pub cached_rtt: Option<Duration>,
+    /// What an earlier connection over this path saved.
+    pub saved: Option<SavedPath>,
     /// The receiver's flow-control window.
     pub receive_window: Option<Bytes>,
     /// Bytes the application has ready to send.
     pub bytes_waiting: Option<Bytes>,
     /// The client's hint.
     pub hint: Option<Hint>,
+    /// The rate the application asked for.
+    pub requested_rate: Option<Rate>,
+    /// Speed of the sender's own interface.
+    pub interface_rate: Option<Rate>,
+    /// What a capacity oracle answered for the destination (in the manner of ALTO, RFC 7285).
+    pub oracle_rate: Option<Rate>,
 }
 
 impl PathKnowledge {
     /// The smallest RTT known for the path, from this handshake or an earlier connection.
     pub fn min_rtt(&self) -> Option<Duration> {
-        match (self.handshake_rtt, self.cached_rtt) {
-            (Some(handshake), Some(cached)) => Some(handshake.min(cached)),
-            (handshake, cached) => handshake.or(cached),
+        match (self.handshake_rtt, self.saved.map(|saved| saved.rtt)) {
+            (Some(handshake), Some(saved)) => Some(handshake.min(saved)),
+            (handshake, saved) => handshake.or(saved),
         }
     }
 }

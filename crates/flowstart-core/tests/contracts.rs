@@ -4,7 +4,7 @@ use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueLimit, Q
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::{Controller, ControllerConfig, GrowthRule, Reduction, ReductionBase};
 use flowstart_core::event::{Ack, Ecn, Loss, Sent, Timeout};
-use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge};
+use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
 use flowstart_core::rng::Substream;
 use flowstart_core::rtt::RttEstimator;
 use flowstart_core::startup::StartupConfig;
@@ -73,8 +73,17 @@ impl Host {
         };
         let path = PathKnowledge {
             handshake_rtt: Some(Duration::from_millis(50)),
+            saved: Some(SavedPath {
+                rtt: Duration::from_millis(40),
+                cwnd: Bytes::new(200_000),
+                age: Duration::from_millis(60_000),
+            }),
+            receive_window: Some(Bytes::new(1_000_000)),
+            bytes_waiting: Some(Bytes::new(500_000)),
             hint: Some(Hint { bandwidth: Rate::from_mbit(20), technology: AccessTechnology::Lte }),
-            ..PathKnowledge::default()
+            requested_rate: Some(Rate::from_mbit(10)),
+            interface_rate: Some(Rate::from_mbit(1000)),
+            oracle_rate: Some(Rate::from_mbit(15)),
         };
         host.controller.launch(host.now, &path, &host.rtt);
         host

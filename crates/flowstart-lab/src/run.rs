@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flowstart_core::path::{Hint, PathKnowledge};
+use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
 use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
@@ -27,6 +27,8 @@ const LEAST_EPOCH_RTTS: u64 = 10;
 const WARM_UP_LIMIT: Duration = Duration::from_millis(180_000);
 /// Warm-up of a competitor that has no epochs.
 const WARM_UP_PLAIN: Duration = Duration::from_millis(5_000);
+/// Age of what an earlier connection saved about the path.
+const SAVED_AGE: Duration = Duration::from_millis(60_000);
 /// How long after the newcomers' end the harm to others is still counted.
 const AFTERMATH: Duration = Duration::from_millis(5_000);
 /// How long before the newcomers a trace begins.
@@ -224,11 +226,14 @@ fn wait_for_epochs(world: &mut World, phase: f64, traced: bool) {
 fn knowledge(plan: &Plan, link: &Link) -> PathKnowledge {
     let profile = &plan.transport.profile;
     let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
-    // An earlier connection over the idle path saw this RTT: propagation and a packet's serialization.
+    // An earlier connection had the idle path for itself: its RTT is propagation and a packet's serialization, and it
+    // delivered what the link carries.
     let cached = link.rtt + link.access_delay * 4 + link.rate.time_for(packet) * u64::from(link.hops);
     PathKnowledge {
-        cached_rtt: Some(cached),
+        saved: Some(SavedPath { rtt: cached, cwnd: link.rate.amount_in(cached), age: SAVED_AGE }),
         hint: plan.hint.then_some(Hint { bandwidth: link.rate, technology: link.technology }),
+        interface_rate: Some(link.access_rate),
+        oracle_rate: Some(link.rate),
         ..PathKnowledge::default()
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use flowstart_core::aqm::QueueLimit;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::event::Decision;
-use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge};
+use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
@@ -159,7 +159,14 @@ fn scenario(seed: u64) -> Scenario {
             startup: random.one_of(&StartupConfig::defaults()),
             avoidance: random.one_of(&AvoidanceConfig::defaults()),
             knowledge: PathKnowledge {
-                cached_rtt: random.chance(0.5).then(|| random.millis(1.0, 400.0)),
+                saved: random.chance(0.5).then(|| SavedPath {
+                    rtt: random.millis(1.0, 400.0),
+                    cwnd: Bytes::new(random.scaled(1_000.0, 10_000_000.0) as u64),
+                    age: random.millis(1.0, 1e6),
+                }),
+                interface_rate: random.chance(0.5).then(|| random.rate(0.5, 200.0)),
+                oracle_rate: random.chance(0.5).then(|| random.rate(0.5, 200.0)),
+                requested_rate: random.chance(0.5).then(|| random.rate(0.5, 200.0)),
                 hint: random
                     .chance(0.5)
                     .then(|| Hint { bandwidth: random.rate(0.5, 200.0), technology: AccessTechnology::Unknown }),

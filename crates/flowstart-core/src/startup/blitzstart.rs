@@ -74,6 +74,8 @@ pub struct Config {
     pub lte_factor: Option<f64>,
     /// Which RTT multiplies the bandwidth. Default: the smallest known.
     pub rtt: RttSource,
+    /// Whether the launch window is paced; otherwise it leaves at once. Paper: yes.
+    pub pacing: bool,
     /// Over which RTT the launch window is paced. Default: the smoothed RTT, by the host's rule.
     pub pacing_rtt: PacingRtt,
     /// Fraction of the launch RTT over which the window is paced when the launch sets the rate. Paper, section 4: 0.75.
@@ -99,6 +101,7 @@ impl Default for Config {
             third_generation_factor: None,
             lte_factor: None,
             rtt: RttSource::Min,
+            pacing: true,
             pacing_rtt: PacingRtt::Smoothed,
             pacing_fraction: 0.75,
             header_correction: false,
@@ -152,7 +155,7 @@ impl Blitzstart {
         match self.config.rtt {
             RttSource::Min => path.min_rtt(),
             RttSource::Handshake => path.handshake_rtt,
-            RttSource::Cached => path.cached_rtt.or(path.handshake_rtt),
+            RttSource::Cached => path.saved.map(|saved| saved.rtt).or(path.handshake_rtt),
         }
     }
 }
@@ -173,7 +176,9 @@ impl Startup for Blitzstart {
         let pacing_rate = Rate::from_transfer(cwnd, rtt.scale(self.config.pacing_fraction));
         // Continuation: congestion avoidance from the first packet; ssthresh = cwnd so that slow start never runs.
         let continuation = Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Launch };
-        Launch { cwnd, pacing_rate: (!by_host).then_some(pacing_rate), continuation: Some(continuation) }
+        let (pacing_rate, burst) =
+            if self.config.pacing { ((!by_host).then_some(pacing_rate), None) } else { (None, Some(cwnd)) };
+        Launch { cwnd, pacing_rate, burst, continuation: Some(continuation) }
     }
 
     // Only without a hint: the baseline start.
@@ -185,6 +190,7 @@ impl Startup for Blitzstart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::SavedPath;
     use crate::startup::Increase;
     use crate::startup::slow_start::tests::context;
     use crate::units::Bytes;
@@ -192,7 +198,11 @@ mod tests {
     fn path(bandwidth: Rate) -> PathKnowledge {
         PathKnowledge {
             handshake_rtt: Some(Duration::from_millis(100)),
-            cached_rtt: Some(Duration::from_millis(50)),
+            saved: Some(SavedPath {
+                rtt: Duration::from_millis(50),
+                cwnd: Bytes::new(100_000),
+                age: Duration::from_millis(60_000),
+            }),
             hint: Some(Hint { bandwidth, technology: AccessTechnology::Dsl }),
             ..PathKnowledge::default()
         }
@@ -243,6 +253,12 @@ mod tests {
         assert_eq!(launch.cwnd, Bytes::new(625_000));
         let expected = Decision::HintCapped { hinted: Rate::from_mbit(100_000), used: Rate::from_mbit(100) };
         assert_eq!(log.take(), Some((Timestamp::ZERO, expected)));
+    }
+
+    #[test]
+    fn without_pacing_the_whole_window_is_a_burst() {
+        let config = Config { pacing: false, ..Config::default() };
+        assert_eq!(launch(config, &path(Rate::from_mbit(50))).0.burst, Some(Bytes::new(312_500)));
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl Startup for Hystart {
     // Sensing: nothing is known.
     fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         let cwnd = slow_start::Config { iw: self.config.iw }.initial_window(&self.context);
-        Launch { cwnd, pacing_rate: None, continuation: None }
+        Launch::window(cwnd)
     }
 
     fn on_sent(&mut self, sent: &Sent) {

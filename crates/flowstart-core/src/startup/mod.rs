@@ -66,10 +66,21 @@ impl StartupContext {
 pub struct Launch {
     /// Congestion window.
     pub cwnd: Bytes,
-    /// Pacing rate until the first acknowledgement; `None`: the host paces by its own rule.
+    /// Pacing rate until the first acknowledgement, also on a host that does not pace by itself; `None`: the host's own
+    /// rule.
     pub pacing_rate: Option<Rate>,
+    /// Bytes that leave at once before pacing begins; the whole window is a launch without pacing. `None`: the host's
+    /// own burst, or, when the launch sets a rate, one segment.
+    pub burst: Option<Bytes>,
     /// Set when startup ends with the launch: congestion avoidance begins at once.
     pub continuation: Option<Continuation>,
+}
+
+impl Launch {
+    /// A launch with this window that is paced by the host's own rule.
+    pub fn window(cwnd: Bytes) -> Self {
+        Self { cwnd, pacing_rate: None, burst: None, continuation: None }
+    }
 }
 
 /// What startup hands to congestion avoidance.
@@ -106,10 +117,33 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
     /// Probing and Validation: data was delivered. `in_use` says whether the sender was using its window.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step;
 
-    /// Validation: a congestion event. `reduced` is what congestion avoidance would make of the window.
+    /// Validation: packets were declared lost, be it a new congestion event or more of an earlier one. Comes before
+    /// [`Startup::on_congestion`].
+    fn on_lost(&mut self, _loss: &Loss) {}
+
+    /// Validation: a congestion event. `reduced` is what congestion avoidance would make of the window. A scheme that
+    /// answers with [`Step::Continue`] stays in charge: recovery leads to that window, which is also ssthresh meanwhile,
+    /// and [`Startup::on_recovered`] says how it goes on.
     fn on_congestion(&mut self, loss: &Loss, window: Window, reduced: Bytes) -> Step {
         let _ = (loss, window);
         Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss })
+    }
+
+    /// Data was delivered during recovery from a congestion event after which the scheme stayed in charge. `None` leaves
+    /// the window to the host's rule of recovery.
+    fn on_ack_in_recovery(&mut self, _ack: &Ack, _window: Window, _rtt: &RttEstimator) -> Option<Step> {
+        None
+    }
+
+    /// Recovery is over and the scheme stayed in charge. `window` is what recovery led to.
+    fn on_recovered(&mut self, _now: Timestamp, window: Window) -> Step {
+        Step::Exit(Continuation { cwnd: window.cwnd, ssthresh: window.ssthresh, reason: ExitReason::Loss })
+    }
+
+    /// Probing: rate at which packets may leave from now on, also on a host that does not pace by itself; `None`: the
+    /// launch's until the first acknowledgement, then the host's own rule. Asked for after every event.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
     }
 
     /// When the scheme wants [`Startup::on_timer`] called, [`Timestamp::NEVER`] if it does not.

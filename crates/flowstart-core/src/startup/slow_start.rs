@@ -55,7 +55,7 @@ impl SlowStart {
 impl Startup for SlowStart {
     // Sensing: nothing is known, so the initial window is a constant.
     fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
-        Launch { cwnd: self.config.initial_window(&self.context), pacing_rate: None, continuation: None }
+        Launch::window(self.config.initial_window(&self.context))
     }
 
     // Probing: clocked by acknowledgements. Validation: the window is confirmed by being acknowledged without loss.

@@ -157,6 +157,7 @@ fn describe(decision: &Decision) -> (report::TraceEventKind, String) {
         Decision::HintCapped { hinted, used } => {
             (Kind::Capped, format!("the hint of {hinted} is outside the bounds; {used} is used"))
         }
+        Decision::PhaseEntered { phase, trigger } => (Kind::Other, format!("{phase} ({trigger})")),
         Decision::StartupExited { reason, cwnd, ssthresh } => {
             (Kind::Exit, format!("startup ends ({reason}): cwnd {} and ssthresh {} bytes", cwnd.get(), ssthresh.get()))
         }

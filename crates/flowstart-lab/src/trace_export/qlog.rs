@@ -326,6 +326,10 @@ impl Flow<'_> {
                 let data = json!({ "hinted": hinted.bits_per_sec(), "used": used.bits_per_sec() });
                 self.write(time, Extended { name: "flowstart:hint_capped", data }, out)
             }
+            Decision::PhaseEntered { phase, trigger } => {
+                let data = json!({ "phase": phase, "trigger": trigger });
+                self.write(time, Extended { name: "flowstart:phase_entered", data }, out)
+            }
             Decision::StartupExited { reason, .. } => {
                 self.enter(time, "congestion_avoidance", Some(reason.name()), out)
             }

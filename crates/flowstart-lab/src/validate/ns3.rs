@@ -251,7 +251,7 @@ impl AckTrainHystart {
 
 impl Startup for AckTrainHystart {
     fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
-        Launch { cwnd: self.initial_window, pacing_rate: None, continuation: None }
+        Launch::window(self.initial_window)
     }
 
     fn on_sent(&mut self, sent: &Sent) {

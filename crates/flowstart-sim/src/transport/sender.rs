@@ -183,7 +183,10 @@ impl SenderBase {
                 }
                 Decision::WindowReduced { .. } => record.window_cuts += 1,
                 Decision::Collapsed { .. } => record.timeouts += 1,
-                Decision::Launched { .. } | Decision::HintCapped { .. } | Decision::Recovered { .. } => {}
+                Decision::Launched { .. }
+                | Decision::HintCapped { .. }
+                | Decision::PhaseEntered { .. }
+                | Decision::Recovered { .. } => {}
             }
             network.note(self.flow.index, || Event::Decided(decision));
         }
