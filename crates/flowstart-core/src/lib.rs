@@ -11,6 +11,7 @@
 //! | queue disciplines | [`aqm`] |
 //! | what Sensing may know | [`path`] |
 //! | events in, trace out | [`event`] |
+//! | how algorithms are registered, and parameters that one refuses | [`registry`] |
 //! | RTT estimation, pacing | [`rtt`], [`pacer`] |
 //! | units, time, seeded randomness | [`units`], [`time`], [`rng`] |
 
@@ -18,7 +19,7 @@
 extern crate alloc;
 
 #[macro_use]
-mod registry;
+pub mod registry;
 
 pub mod aqm;
 pub mod avoidance;

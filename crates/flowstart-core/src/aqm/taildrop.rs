@@ -13,6 +13,7 @@ use alloc::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::{QueueContext, QueueDiscipline, QueueLimit, QueuedPacket};
+use crate::registry::ConfigError;
 use crate::units::Bytes;
 
 /// One line for listings.
@@ -24,6 +25,13 @@ pub const REFERENCE: &str = "RFC 7567, section 1";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
+
+impl Config {
+    /// Refuses nothing.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        Ok(())
+    }
+}
 
 /// The queue.
 #[derive(Clone, Debug)]

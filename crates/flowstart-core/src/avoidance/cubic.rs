@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Avoidance, SegmentSize, Window};
 use crate::event::Ack;
+use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::Bytes;
@@ -46,16 +47,16 @@ pub enum Approach {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// C in segments/s^3. RFC 9438, section 5.1: 0.4.
+    /// C in segments/s^3, 0.0001 to 100. RFC 9438, section 5.1: 0.4.
     pub c: f64,
-    /// `beta_cubic` of one connection, 0..1. RFC 9438, section 4.6: 0.7.
+    /// `beta_cubic` of one connection, 0.1 to 0.99. RFC 9438, section 4.6: 0.7.
     pub beta: f64,
-    /// Connections to emulate, at least 1. Google's QUIC: 2.
+    /// Connections to emulate, 1 to 100. Google's QUIC: 2.
     pub connections: u32,
     /// Fast convergence (RFC 9438, section 4.7). Default: on.
     pub fast_convergence: bool,
-    /// Segments by which a window may miss `W_max` and still count as back there. RFC 9438: 0; Google's QUIC: 1, since
-    /// byte-counted growth ends slightly below `W_max` without any competition.
+    /// Segments by which a window may miss `W_max` and still count as back there, 0 to 1000. RFC 9438: 0; Google's QUIC:
+    /// 1, since byte-counted growth ends slightly below `W_max` without any competition.
     pub convergence_margin: f64,
     /// Follow the Reno estimate where it is larger (RFC 9438, section 4.3). Default: on.
     pub reno_friendly: bool,
@@ -74,6 +75,16 @@ impl Default for Config {
             reno_friendly: true,
             approach: Approach::Rfc9438,
         }
+    }
+}
+
+impl Config {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("c", self.c, 0.000_1..=100.0)?;
+        ConfigError::unless_in("beta", self.beta, 0.1..=0.99)?;
+        ConfigError::unless_in("connections", self.connections, 1..=100)?;
+        ConfigError::unless_in("convergence_margin", self.convergence_margin, 0.0..=1000.0)
     }
 }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Avoidance, SegmentSize, Window};
 use crate::event::Ack;
+use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::Bytes;
@@ -25,7 +26,7 @@ pub const REFERENCE: &str = "RFC 5681, section 3.1; RFC 9002, section 7.3";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What remains of the window after congestion, 0..1. RFC 5681: 0.5.
+    /// What remains of the window after congestion, 0.1 to 0.99. RFC 5681: 0.5.
     pub beta: f64,
     /// Whether the window grows only in whole segments. Default: no, RFC 5681 equation (3).
     pub whole_segments: bool,
@@ -34,6 +35,13 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self { beta: 0.5, whole_segments: false }
+    }
+}
+
+impl Config {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("beta", self.beta, 0.1..=0.99)
     }
 }
 

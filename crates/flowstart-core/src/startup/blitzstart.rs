@@ -13,12 +13,15 @@
 //!
 //! Status: validated by `blitzstart-table1`.
 
+use alloc::format;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Continuation, Launch, Startup, StartupContext, Step};
 use crate::avoidance::Window;
 use crate::event::{Ack, Decision, DecisionLog, ExitReason};
 use crate::path::{AccessTechnology, Hint, PathKnowledge};
+use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::Rate;
@@ -57,9 +60,11 @@ pub enum PacingRtt {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Factor on the hint, for experiments with wrong estimates (the paper's 0.5 to 4.0). Default 1.
+    /// Factor on the hint, for experiments with wrong estimates (the paper's 0.5 to 4.0), 0.001 to 1000.
+    /// Default 1.
     pub estimate: f64,
-    /// Factor for the buffer of the access technology, where no factor of its own is set below. Paper's evaluation: 1.
+    /// Factor for the buffer of the access technology, where no factor of its own is set below; all of them 0.01 to 100.
+    /// Paper's evaluation: 1.
     pub buffer_factor: f64,
     /// Buffer factor of DSL. Default: `buffer_factor`.
     pub dsl_factor: Option<f64>,
@@ -78,15 +83,17 @@ pub struct Config {
     pub pacing: bool,
     /// Over which RTT the launch window is paced. Default: the smoothed RTT, by the host's rule.
     pub pacing_rtt: PacingRtt,
-    /// Fraction of the launch RTT over which the window is paced when the launch sets the rate. Paper, section 4: 0.75.
+    /// Fraction of the launch RTT over which the window is paced when the launch sets the rate, 0.001 to 100. Paper,
+    /// section 4: 0.75.
     pub pacing_fraction: f64,
     /// Whether the hint counts the packet headers: cwnd is then scaled by `payload_fraction`. Default: no.
     pub header_correction: bool,
-    /// Payload over wire size, used by `header_correction`. Default: 1350 of 1392 bytes (QUIC over IPv4 and Ethernet).
+    /// Payload over wire size, 0.01 to 1, used by `header_correction`. Default: 1350 of 1392 bytes (QUIC over IPv4 and
+    /// Ethernet).
     pub payload_fraction: f64,
-    /// Smallest hint that is believed. Default 100 kbit/s.
+    /// Smallest hint that is believed, at most `max_hint`. Default 100 kbit/s.
     pub min_hint: Rate,
-    /// Largest hint that is believed. Default 10 Gbit/s.
+    /// Largest hint that is believed, up to 10000 Gbit/s. Default 10 Gbit/s.
     pub max_hint: Rate,
 }
 
@@ -109,6 +116,30 @@ impl Default for Config {
             min_hint: Rate::from_bits_per_sec(100_000),
             max_hint: Rate::from_mbit(10_000),
         }
+    }
+}
+
+impl Config {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("estimate", self.estimate, 0.001..=1000.0)?;
+        ConfigError::unless_in("buffer_factor", self.buffer_factor, 0.01..=100.0)?;
+        for (field, factor) in [
+            ("dsl_factor", self.dsl_factor),
+            ("docsis_factor", self.docsis_factor),
+            ("wifi_factor", self.wifi_factor),
+            ("3g_factor", self.third_generation_factor),
+            ("lte_factor", self.lte_factor),
+        ] {
+            factor.map_or(Ok(()), |factor| ConfigError::unless_in(field, factor, 0.01..=100.0))?;
+        }
+        ConfigError::unless_in("pacing_fraction", self.pacing_fraction, 0.001..=100.0)?;
+        ConfigError::unless_in("payload_fraction", self.payload_fraction, 0.01..=1.0)?;
+        ConfigError::unless_in("max_hint", self.max_hint, Rate::ZERO..=Rate::from_mbit(10_000_000))?;
+        if self.min_hint > self.max_hint {
+            return Err(ConfigError::new("min_hint", self.min_hint, format!("up to max_hint, {}", self.max_hint)));
+        }
+        Ok(())
     }
 }
 
@@ -259,6 +290,15 @@ mod tests {
     fn without_pacing_the_whole_window_is_a_burst() {
         let config = Config { pacing: false, ..Config::default() };
         assert_eq!(launch(config, &path(Rate::from_mbit(50))).0.burst, Some(Bytes::new(312_500)));
+    }
+
+    #[test]
+    fn absurd_factors_and_crossed_bounds_are_refused() {
+        let refused = |config: Config| config.validate().map_err(|error| error.field);
+        assert_eq!(refused(Config { estimate: f64::INFINITY, ..Config::default() }), Err("estimate"));
+        assert_eq!(refused(Config { third_generation_factor: Some(0.0), ..Config::default() }), Err("3g_factor"));
+        assert_eq!(refused(Config { payload_fraction: 1.1, ..Config::default() }), Err("payload_fraction"));
+        assert_eq!(refused(Config { max_hint: Rate::ZERO, ..Config::default() }), Err("min_hint"));
     }
 
     #[test]

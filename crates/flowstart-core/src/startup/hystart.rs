@@ -9,6 +9,8 @@
 //!
 //! Status: part of `blitzstart-table1`.
 
+use alloc::format;
+
 use serde::{Deserialize, Serialize};
 
 use super::slow_start;
@@ -16,6 +18,7 @@ use super::{Continuation, Launch, Startup, StartupContext, Step};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};
 use crate::path::PathKnowledge;
+use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 
@@ -28,13 +31,13 @@ pub const REFERENCE: &str = "Ha, Rhee, Computer Networks 55 (2011), section 4.2;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Initial window in segments, at least 1. Default: the transport profile's.
+    /// Initial window in segments, 1 to 100000. Default: the transport profile's.
     pub iw: Option<u32>,
-    /// RTT samples at the start of a round that are looked at. Linux and Google's QUIC: 8.
+    /// RTT samples at the start of a round that are looked at, 1 to 1000. Linux and Google's QUIC: 8.
     pub samples: u32,
-    /// Smallest growth of the RTT that counts. Linux and Google's QUIC: 4 ms.
+    /// Smallest growth of the RTT that counts, at most `max_threshold`. Linux and Google's QUIC: 4 ms.
     pub min_threshold: Duration,
-    /// Growth of the RTT that always counts. Linux and Google's QUIC: 16 ms.
+    /// Growth of the RTT that always counts, up to 100 s. Linux and Google's QUIC: 16 ms.
     pub max_threshold: Duration,
     /// Smallest window in segments that may be an exit. Linux and Google's QUIC: 16.
     pub low_window: u32,
@@ -49,6 +52,20 @@ impl Default for Config {
             max_threshold: Duration::from_millis(16),
             low_window: 16,
         }
+    }
+}
+
+impl Config {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        slow_start::Config { iw: self.iw }.validate()?;
+        ConfigError::unless_in("samples", self.samples, 1..=1000)?;
+        ConfigError::unless_in("max_threshold", self.max_threshold, Duration::ZERO..=Duration::from_millis(100_000))?;
+        if self.min_threshold > self.max_threshold {
+            let allowed = format!("up to max_threshold, {}", self.max_threshold);
+            return Err(ConfigError::new("min_threshold", self.min_threshold, allowed));
+        }
+        Ok(())
     }
 }
 
@@ -170,6 +187,14 @@ mod tests {
     fn one_fast_sample_or_too_few_samples_keep_it_going() {
         assert_eq!(round(&[60, 60, 60, 41, 60, 60, 60, 60]), None);
         assert_eq!(round(&[60; 7]), None);
+    }
+
+    #[test]
+    fn rounds_without_samples_and_crossed_thresholds_are_refused() {
+        assert!(Config { samples: 0, ..Config::default() }.validate().is_err());
+        assert!(Config { iw: Some(0), ..Config::default() }.validate().is_err());
+        let crossed = Config { min_threshold: Duration::from_millis(17), ..Config::default() };
+        assert_eq!(crossed.validate().map_err(|error| error.field), Err("min_threshold"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::{Continuation, Launch, Startup, StartupContext, Step};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason};
 use crate::path::PathKnowledge;
+use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::Bytes;
@@ -27,11 +28,16 @@ pub const REFERENCE: &str = "RFC 5681, section 3.1; RFC 6928; RFC 9002, section 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Initial window in segments, at least 1. Default: the transport profile's (RFC 6928: 10).
+    /// Initial window in segments, 1 to 100000. Default: the transport profile's (RFC 6928: 10).
     pub iw: Option<u32>,
 }
 
 impl Config {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.iw.map_or(Ok(()), |iw| ConfigError::unless_in("iw", iw, 1..=100_000))
+    }
+
     /// The initial window in bytes.
     pub(crate) fn initial_window(&self, context: &StartupContext) -> Bytes {
         self.iw.map_or(context.initial_window, |segments| context.segment * u64::from(segments))
@@ -100,6 +106,13 @@ pub(crate) mod tests {
         assert_eq!(grow(Increase::Bytes, true), Bytes::new(11_600));
         assert_eq!(grow(Increase::Packets, true), Bytes::new(12_000));
         assert_eq!(grow(Increase::Acknowledgements, true), Bytes::new(11_000));
+    }
+
+    #[test]
+    fn a_window_without_a_segment_is_refused() {
+        assert!(Config { iw: Some(0) }.validate().is_err());
+        assert!(Config { iw: Some(100_001) }.validate().is_err());
+        assert_eq!(Config { iw: Some(1) }.validate(), Ok(()));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::fmt;
 
 use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::registry::ConfigError;
 use flowstart_core::startup::StartupConfig;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -105,6 +106,7 @@ fn algorithm<C>(
     text: &str,
     names: &[&str],
     name_of: impl Fn(&C) -> &'static str,
+    validate: impl Fn(&C) -> Result<(), ConfigError>,
     base: Option<&C>,
 ) -> Result<Written<C>, InputError>
 where
@@ -128,80 +130,26 @@ where
         }
         table.insert(key.to_owned(), toml_value(value));
     }
-    let value = table.try_into::<C>().map_err(|error| refused(error.message().to_owned()))?;
+    let value: C = table.try_into().map_err(|error| refused(error.message().to_owned()))?;
+    validate(&value).map_err(|error| refused(error.to_string()))?;
     Ok(Written { text: text.to_owned(), value })
-}
-
-/// Whether `value` is a usable number in `range`.
-fn check(
-    field: &str,
-    text: &str,
-    key: &str,
-    value: f64,
-    range: std::ops::RangeInclusive<f64>,
-) -> Result<(), InputError> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    let problem = format!("{key} is {value}; allowed is {} to {}", range.start(), range.end());
-    Err(InputError::new(field, text, problem))
 }
 
 /// Reads a startup scheme.
 pub fn scheme(field: &str, text: &str, base: &StartupConfig) -> Result<Written<StartupConfig>, InputError> {
-    let written = algorithm(field, text, StartupConfig::NAMES, StartupConfig::name, Some(base))?;
-    let iw = match &written.value {
-        StartupConfig::SlowStart(config) => config.iw,
-        StartupConfig::Hystart(config) => {
-            check(field, text, "samples", f64::from(config.samples), 1.0..=1000.0)?;
-            config.iw
-        }
-        StartupConfig::Blitzstart(config) => {
-            check(field, text, "estimate", config.estimate, 0.001..=1000.0)?;
-            check(field, text, "buffer_factor", config.buffer_factor, 0.01..=100.0)?;
-            check(field, text, "pacing_fraction", config.pacing_fraction, 0.001..=100.0)?;
-            check(field, text, "payload_fraction", config.payload_fraction, 0.01..=1.0)?;
-            let factors = [
-                ("dsl_factor", config.dsl_factor),
-                ("docsis_factor", config.docsis_factor),
-                ("wifi_factor", config.wifi_factor),
-                ("3g_factor", config.third_generation_factor),
-                ("lte_factor", config.lte_factor),
-            ];
-            for (key, factor) in factors {
-                check(field, text, key, factor.unwrap_or(1.0), 0.01..=100.0)?;
-            }
-            if config.min_hint > config.max_hint {
-                let problem = format!("min_hint {} exceeds max_hint {}", config.min_hint, config.max_hint);
-                return Err(InputError::new(field, text, problem));
-            }
-            None
-        }
-    };
-    if let Some(iw) = iw {
-        check(field, text, "iw", f64::from(iw), 1.0..=100_000.0)?;
-    }
-    Ok(written)
+    let (names, name) = (StartupConfig::NAMES, StartupConfig::name);
+    algorithm(field, text, names, name, StartupConfig::validate, Some(base))
 }
 
 /// Reads a congestion avoidance.
 pub fn avoidance(field: &str, text: &str, base: &AvoidanceConfig) -> Result<Written<AvoidanceConfig>, InputError> {
-    let written = algorithm(field, text, AvoidanceConfig::NAMES, AvoidanceConfig::name, Some(base))?;
-    match &written.value {
-        AvoidanceConfig::Reno(config) => check(field, text, "beta", config.beta, 0.1..=0.99)?,
-        AvoidanceConfig::Cubic(config) => {
-            check(field, text, "beta", config.beta, 0.1..=0.99)?;
-            check(field, text, "c", config.c, 0.000_1..=100.0)?;
-            check(field, text, "convergence_margin", config.convergence_margin, 0.0..=1000.0)?;
-            check(field, text, "connections", f64::from(config.connections), 1.0..=100.0)?;
-        }
-    }
-    Ok(written)
+    let (names, name) = (AvoidanceConfig::NAMES, AvoidanceConfig::name);
+    algorithm(field, text, names, name, AvoidanceConfig::validate, Some(base))
 }
 
 /// Reads a queue discipline.
 pub fn aqm(field: &str, text: &str) -> Result<Written<QueueConfig>, InputError> {
-    algorithm(field, text, QueueConfig::NAMES, QueueConfig::name, None)
+    algorithm(field, text, QueueConfig::NAMES, QueueConfig::name, QueueConfig::validate, None)
 }
 
 #[cfg(test)]

@@ -96,7 +96,8 @@ fn check(profile: &Profile) -> Result<(), String> {
     if profile.receive_window.get() < u64::from(profile.payload) {
         return Err(format!("receive_window {} is smaller than one packet", profile.receive_window));
     }
-    Ok(())
+    profile.startup.validate().map_err(|error| format!("startup.{error}"))?;
+    profile.avoidance.validate().map_err(|error| format!("avoidance.{error}"))
 }
 
 #[cfg(test)]
@@ -120,6 +121,8 @@ mod tests {
         assert!(error("model-tcp:profile=gquic").contains("tcp-rfc, tcp-linux, ns2-sack1, ns3"));
         assert!(error("model-quic:sgment=1").contains("sgment"));
         assert!(error("model-quic:segment=0").contains("1 to 65000"));
+        assert!(error("model-quic:startup.iw=0").contains("startup.iw is 0; allowed is 1 to 100000"));
+        assert!(error("model-quic:avoidance.beta=2").contains("avoidance.beta is 2; allowed is 0.1 to 0.99"));
         assert!(error("quic").contains("not part of this build"));
     }
 }
