@@ -94,7 +94,7 @@ pub struct PathKnowledge {
     pub saved: Option<SavedPath>,
     /// The receiver's flow-control window.
     pub receive_window: Option<Bytes>,
-    /// Bytes the application has ready to send.
+    /// Bytes the application has ready to send, as they will count in flight (in QUIC with the packets' own overhead).
     pub bytes_waiting: Option<Bytes>,
     /// The client's hint.
     pub hint: Option<Hint>,

@@ -365,7 +365,10 @@ impl Flow {
     fn launch(&mut self, network: &mut Network, rtt: Option<Duration>, unvalidated: Option<u64>) {
         self.knowledge.handshake_rtt = rtt;
         self.knowledge.receive_window = Some(self.profile.receive_window);
-        self.knowledge.bytes_waiting = self.source.total().map(Bytes::new);
+        self.knowledge.bytes_waiting = self.source.total().map(|total| {
+            let packets = total.div_ceil(u64::from(self.profile.payload));
+            Bytes::new(total + packets * u64::from(self.profile.overhead_in_flight))
+        });
         let now = network.now();
         match &mut self.sender {
             Sender::Tcp(sender) => sender.base.launch(network, &self.knowledge),

@@ -58,7 +58,7 @@ impl Default for Config {
 impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        slow_start::Config { iw: self.iw }.validate()?;
+        slow_start::Config { iw: self.iw, ..slow_start::Config::default() }.validate()?;
         ConfigError::unless_in("samples", self.samples, 1..=1000)?;
         ConfigError::unless_in("max_threshold", self.max_threshold, Duration::ZERO..=Duration::from_millis(100_000))?;
         if self.min_threshold > self.max_threshold {
@@ -123,7 +123,8 @@ impl Hystart {
 impl Startup for Hystart {
     // Sensing: nothing is known.
     fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
-        let cwnd = slow_start::Config { iw: self.config.iw }.initial_window(&self.context);
+        let cwnd =
+            slow_start::Config { iw: self.config.iw, ..slow_start::Config::default() }.initial_window(&self.context);
         Launch::window(cwnd)
     }
 

@@ -8,6 +8,9 @@
 //! |---|---|
 //! | `slow-start` | [`slow_start`] |
 //! | `hystart` | [`hystart`] |
+//! | `initial-start` | [`initial_start`] |
+//! | `jump-start` | [`jump_start`] |
+//! | `more-start` | [`more_start`] |
 //! | `blitzstart` | [`blitzstart`] |
 
 use alloc::boxed::Box;
@@ -24,6 +27,10 @@ use crate::units::{Bytes, Rate};
 
 pub mod blitzstart;
 pub mod hystart;
+pub mod initial_start;
+pub mod jump_start;
+mod launched_window;
+pub mod more_start;
 pub mod slow_start;
 
 /// What one acknowledgement adds to the window during slow start.
@@ -183,5 +190,8 @@ algorithms! {
     context StartupContext;
     SlowStart = "slow-start" in slow_start,
     Hystart = "hystart" in hystart,
+    InitialStart = "initial-start" in initial_start,
+    JumpStart = "jump-start" in jump_start,
+    MoreStart = "more-start" in more_start,
     Blitzstart = "blitzstart" in blitzstart,
 }

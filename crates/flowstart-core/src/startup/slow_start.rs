@@ -1,10 +1,13 @@
 //! Slow start: from an initial window, doubling every round trip until the first sign of congestion.
 //!
-//! Reference: RFC 5681, section 3.1; RFC 6928 (initial window); RFC 9002, section 7.3.1.
-//! The flow launches with the initial window. Each acknowledgement adds what it acknowledges, so the window doubles every
-//! round trip. Loss, a CE mark or reaching ssthresh ends it.
+//! Reference: RFC 5681, section 3.1; RFC 6928 (initial window); RFC 3465 (appropriate byte counting); RFC 9002, section
+//! 7.3.1. The flow launches with the initial window. Each acknowledgement adds what it acknowledges, so the window
+//! doubles every round trip. Loss, a CE mark or reaching ssthresh ends it.
 //!
-//! Differences from the reference: the window does not grow while the sender leaves it unused, by the host's rule.
+//! Differences from the reference: the window does not grow while the sender leaves it unused, by the host's rule. How an
+//! acknowledgement counts (bytes, packets, acknowledgements) and when the receiver acknowledges belong to the host. With
+//! `spread` the initial window is paced over the handshake's RTT ("initial spreading"); the references let it leave at
+//! once or leave the question open.
 //!
 //! Status: validated by `ns2-single-flow` and `ns3-startup`.
 
@@ -17,7 +20,7 @@ use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 
 /// One line for listings.
 pub const SUMMARY: &str = "initial window, then doubling every RTT until loss, a CE mark or ssthresh";
@@ -30,12 +33,18 @@ pub const REFERENCE: &str = "RFC 5681, section 3.1; RFC 6928; RFC 9002, section 
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's (RFC 6928: 10).
     pub iw: Option<u32>,
+    /// L: an acknowledgement adds at most this many segments. RFC 3465, section 2.2: 1 or 2; RFC 9002 has no limit.
+    /// Default: no limit.
+    pub abc_limit: Option<u32>,
+    /// Whether the initial window is spread over the handshake's RTT. Default: no; the host's rule.
+    pub spread: bool,
 }
 
 impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        self.iw.map_or(Ok(()), |iw| ConfigError::unless_in("iw", iw, 1..=100_000))
+        self.iw.map_or(Ok(()), |iw| ConfigError::unless_in("iw", iw, 1..=100_000))?;
+        self.abc_limit.map_or(Ok(()), |limit| ConfigError::unless_in("abc_limit", limit, 1..=1000))
     }
 
     /// The initial window in bytes.
@@ -56,17 +65,26 @@ impl SlowStart {
     pub fn new(config: Config, context: StartupContext) -> Self {
         Self { config, context }
     }
+
+    /// cwnd += min(N, L * SMSS) (RFC 3465, equation 1).
+    fn grown(&self, cwnd: Bytes, ack: &Ack) -> Bytes {
+        let grown = self.context.slow_start_growth(cwnd, ack);
+        let limit = self.config.abc_limit.map_or(Bytes::MAX, |limit| self.context.segment * u64::from(limit));
+        grown.min(cwnd + limit)
+    }
 }
 
 impl Startup for SlowStart {
     // Sensing: nothing is known, so the initial window is a constant.
-    fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
-        Launch::window(self.config.initial_window(&self.context))
+    fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
+        let cwnd = self.config.initial_window(&self.context);
+        let spread_over = path.handshake_rtt.filter(|_| self.config.spread);
+        Launch { pacing_rate: spread_over.map(|rtt| Rate::from_transfer(cwnd, rtt)), ..Launch::window(cwnd) }
     }
 
     // Probing: clocked by acknowledgements. Validation: the window is confirmed by being acknowledged without loss.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, _rtt: &RttEstimator) -> Step {
-        let cwnd = if in_use { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd };
+        let cwnd = if in_use { self.grown(window.cwnd, ack) } else { window.cwnd };
         if cwnd >= window.ssthresh {
             // Continuation: exactly at ssthresh.
             let exit = window.ssthresh.max(window.cwnd);
@@ -110,9 +128,34 @@ pub(crate) mod tests {
 
     #[test]
     fn a_window_without_a_segment_is_refused() {
-        assert!(Config { iw: Some(0) }.validate().is_err());
-        assert!(Config { iw: Some(100_001) }.validate().is_err());
-        assert_eq!(Config { iw: Some(1) }.validate(), Ok(()));
+        let with = |iw| Config { iw: Some(iw), ..Config::default() };
+        assert!(with(0).validate().is_err());
+        assert!(with(100_001).validate().is_err());
+        assert_eq!(with(1).validate(), Ok(()));
+        assert!(Config { abc_limit: Some(0), ..Config::default() }.validate().is_err());
+    }
+
+    #[test]
+    fn byte_counting_has_a_limit() {
+        // RFC 3465: an acknowledgement of 5 segments adds 2 with L = 2, and 1 with L = 1.
+        let grown = |limit| {
+            let config = Config { abc_limit: limit, ..Config::default() };
+            SlowStart::new(config, context(Increase::Bytes)).grown(Bytes::new(10_000), &acked(Timestamp::ZERO, 5000))
+        };
+        assert_eq!(grown(Some(2)), Bytes::new(12_000));
+        assert_eq!(grown(Some(1)), Bytes::new(11_000));
+        assert_eq!(grown(None), Bytes::new(15_000));
+    }
+
+    #[test]
+    fn the_initial_window_can_be_spread_over_the_handshake_rtt() {
+        let mut scheme = SlowStart::new(Config { spread: true, ..Config::default() }, context(Increase::Bytes));
+        let path = PathKnowledge { handshake_rtt: Some(Duration::from_millis(100)), ..PathKnowledge::default() };
+        let launch = scheme.launch(Timestamp::ZERO, &path, &mut DecisionLog::default());
+        // 10,000 bytes in 100 ms.
+        assert_eq!(launch.pacing_rate, Some(Rate::from_bits_per_sec(800_000)));
+        let launch = scheme.launch(Timestamp::ZERO, &PathKnowledge::default(), &mut DecisionLog::default());
+        assert_eq!(launch.pacing_rate, None, "without an RTT there is nothing to spread over");
     }
 
     #[test]

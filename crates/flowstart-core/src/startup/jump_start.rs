@@ -1,0 +1,218 @@
+//! Jump-Start: everything that waits is sent in the first round trip.
+//!
+//! Reference: Liu, Allman, Jin, Wang, "Congestion Control Without a Startup Phase", `PFLDnet` 2007; Scharf, "Quick-Start,
+//! Jump-Start, and Other Fast Startup Approaches", 2008. The sender paces the data in its queue over the first RTT,
+//! limited by the receiver's window. Without loss it goes on as TCP does. When R of the D paced packets had to be
+//! retransmitted, cwnd after recovery is (D - R) / 2, at least one segment.
+//!
+//! Differences from the reference: D and R are counted in bytes. With `pacing = false` the window leaves as a burst, to
+//! tell what pacing is worth. Where no RTT is known it is slow start.
+//!
+//! Status: worked examples; no published numbers are reproduced yet.
+
+use serde::{Deserialize, Serialize};
+
+use super::launched_window::LaunchedWindow;
+use super::{Launch, Startup, StartupContext, Step};
+use crate::avoidance::Window;
+use crate::event::{Ack, DecisionLog, Loss, Sent};
+use crate::path::PathKnowledge;
+use crate::registry::ConfigError;
+use crate::rtt::RttEstimator;
+use crate::time::Timestamp;
+use crate::units::{Bytes, Rate};
+
+/// One line for listings.
+pub const SUMMARY: &str = "all queued data paced over the first RTT; after losses cwnd = (D - R) / 2";
+/// The document that defines it.
+pub const REFERENCE: &str = "Liu et al., Congestion Control Without a Startup Phase, PFLDnet 2007";
+
+/// Parameters of Jump-Start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Most bytes that are launched. Scharf (2008) names 64 KiB as a possible threshold. Default: only the receive
+    /// window limits.
+    pub threshold: Option<Bytes>,
+    /// Whether the window is paced over the RTT. Reference: yes.
+    pub pacing: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { threshold: None, pacing: true }
+    }
+}
+
+impl Config {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let range = Bytes::new(1000)..=Bytes::new(1_000_000_000_000);
+        self.threshold.map_or(Ok(()), |threshold| ConfigError::unless_in("threshold", threshold, range))
+    }
+}
+
+/// State of Jump-Start.
+#[derive(Clone, Debug)]
+pub struct JumpStart {
+    config: Config,
+    context: StartupContext,
+    launched: LaunchedWindow,
+}
+
+impl JumpStart {
+    /// Jump-Start that has not launched yet.
+    pub fn new(config: Config, context: StartupContext) -> Self {
+        Self { config, context, launched: LaunchedWindow::new(context) }
+    }
+}
+
+impl Startup for JumpStart {
+    // Sensing: D = min(queued data, receive window, threshold). Probing: over the RTT of the handshake.
+    fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
+        let limits = [path.bytes_waiting, path.receive_window, self.config.threshold];
+        match (limits.into_iter().flatten().min(), path.handshake_rtt.or(path.min_rtt())) {
+            (Some(window), Some(rtt)) => self.launched.launch(window, rtt, self.config.pacing),
+            _ => Launch::window(self.context.initial_window),
+        }
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.launched.on_sent(sent);
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.launched.pacing_rate()
+    }
+
+    // Validation: what is lost of the window. Continuation: slow start, or half of what arrived.
+    fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, _rtt: &RttEstimator) -> Step {
+        self.launched.on_ack(ack, window, in_use)
+    }
+
+    fn on_lost(&mut self, loss: &Loss) {
+        self.launched.on_lost(loss);
+    }
+
+    fn on_congestion(&mut self, _loss: &Loss, _window: Window, reduced: Bytes) -> Step {
+        self.launched.on_congestion(reduced)
+    }
+
+    fn on_recovered(&mut self, _now: Timestamp, _window: Window) -> Step {
+        self.launched.on_recovered()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::avoidance::cubic::tests::acked;
+    use crate::event::ExitReason;
+    use crate::startup::slow_start::tests::context;
+    use crate::startup::{Continuation, Increase};
+    use crate::time::Duration;
+
+    /// 100 segments of 1000 bytes wait, the RTT is 200 ms.
+    fn path() -> PathKnowledge {
+        PathKnowledge {
+            handshake_rtt: Some(Duration::from_millis(200)),
+            bytes_waiting: Some(Bytes::new(100_000)),
+            receive_window: Some(Bytes::new(1_000_000)),
+            ..PathKnowledge::default()
+        }
+    }
+
+    fn launch(config: Config, path: &PathKnowledge) -> (JumpStart, Launch) {
+        let mut scheme = JumpStart::new(config, context(Increase::Bytes));
+        let launch = scheme.launch(Timestamp::ZERO, path, &mut DecisionLog::default());
+        (scheme, launch)
+    }
+
+    /// Sends `segments` segments from position 1.
+    pub(crate) fn send(scheme: &mut dyn Startup, segments: u64) {
+        for position in 1..=segments {
+            let in_flight = Bytes::new(position * 1000);
+            scheme.on_sent(&Sent { now: Timestamp::ZERO, bytes: Bytes::new(1000), in_flight, position });
+        }
+    }
+
+    /// Loses `segments` segments of a window of 100.
+    pub(crate) fn lose(scheme: &mut dyn Startup, segments: u64) -> Step {
+        let loss = Loss {
+            now: Timestamp::ZERO,
+            bytes: Bytes::new(segments * 1000),
+            position: 100,
+            in_flight_before: Bytes::new(100_000),
+            in_flight: Bytes::new(100_000 - segments * 1000),
+        };
+        scheme.on_lost(&loss);
+        let window = Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::MAX };
+        scheme.on_congestion(&loss, window, Bytes::new(50_000))
+    }
+
+    fn recovered(scheme: &mut JumpStart) -> Bytes {
+        let window = Window { cwnd: Bytes::new(50_000), ssthresh: Bytes::new(50_000) };
+        match scheme.on_recovered(Timestamp::ZERO, window) {
+            Step::Exit(exit) => exit.cwnd,
+            Step::Continue { .. } => panic!("recovery ends startup"),
+        }
+    }
+
+    #[test]
+    fn all_data_leaves_in_one_rtt() {
+        // 100,000 bytes in 200 ms: 4 Mbit/s.
+        let (scheme, launch) = launch(Config::default(), &path());
+        assert_eq!((launch.cwnd, launch.pacing_rate), (Bytes::new(100_000), Some(Rate::from_mbit(4))));
+        assert_eq!(scheme.pacing_rate(), Some(Rate::from_mbit(4)));
+    }
+
+    #[test]
+    fn the_receive_window_and_the_threshold_limit_it() {
+        let config = Config { threshold: Some(Bytes::new(65_536)), ..Config::default() };
+        assert_eq!(launch(config, &path()).1.cwnd, Bytes::new(65_536));
+        let path = PathKnowledge { receive_window: Some(Bytes::new(30_000)), ..path() };
+        assert_eq!(launch(Config::default(), &path).1.cwnd, Bytes::new(30_000));
+    }
+
+    #[test]
+    fn without_pacing_it_is_a_burst_and_without_an_rtt_slow_start() {
+        let (scheme, burst) = launch(Config { pacing: false, ..Config::default() }, &path());
+        assert_eq!((burst.pacing_rate, burst.burst, scheme.pacing_rate()), (None, Some(Bytes::new(100_000)), None));
+        let path = PathKnowledge { handshake_rtt: None, ..path() };
+        assert_eq!(launch(Config::default(), &path).1, Launch::window(Bytes::new(10_000)));
+    }
+
+    #[test]
+    fn after_losses_the_window_is_half_of_what_arrived() {
+        let (mut scheme, _) = launch(Config::default(), &path());
+        send(&mut scheme, 100);
+        assert_eq!(scheme.pacing_rate(), None, "the window has left");
+        assert_eq!(lose(&mut scheme, 30), Step::Continue { cwnd: Bytes::new(50_000) });
+        // (D - R) / 2 = (100 - 30) / 2 = 35 segments.
+        assert_eq!(recovered(&mut scheme), Bytes::new(35_000));
+    }
+
+    #[test]
+    fn losses_found_during_recovery_count_and_one_segment_remains() {
+        let (mut scheme, _) = launch(Config::default(), &path());
+        send(&mut scheme, 100);
+        lose(&mut scheme, 60);
+        lose(&mut scheme, 39);
+        // max(1, (100 - 99) / 2) = 1.
+        assert_eq!(recovered(&mut scheme), Bytes::new(1000));
+    }
+
+    #[test]
+    fn a_delivered_window_goes_on_in_slow_start() {
+        let (mut scheme, _) = launch(Config::default(), &path());
+        send(&mut scheme, 100);
+        let window = Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::MAX };
+        let mut ack = acked(Timestamp::ZERO, 1000);
+        ack.position = 100;
+        let rtt = RttEstimator::new(Duration::from_millis(200));
+        assert_eq!(scheme.on_ack(&ack, window, true, &rtt), Step::Continue { cwnd: Bytes::new(101_000) });
+        let reduced = Bytes::new(50_000);
+        let exit = Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss };
+        assert_eq!(lose(&mut scheme, 1), Step::Exit(exit), "a later loss is nothing special");
+    }
+}

@@ -1,0 +1,199 @@
+//! More-Start: a rate that somebody names, without the routers' consent.
+//!
+//! Reference: Scharf, "Quick-Start, Jump-Start, and Other Fast Startup Approaches", 2008. The initial rate is asked from
+//! the application, the local interface, the path's past or a capacity oracle. The window of one RTT at this rate is
+//! paced. Validation and continuation are those of Jump-Start.
+//!
+//! Differences from the reference: it leaves open what a missing answer means; here the flow then starts slowly. `factor`
+//! makes wrong answers for experiments, and `pacing = false` lets the window leave as a burst.
+//!
+//! Status: worked examples; no published numbers are reproduced yet.
+
+use serde::{Deserialize, Serialize};
+
+use super::launched_window::LaunchedWindow;
+use super::{Launch, Startup, StartupContext, Step};
+use crate::avoidance::Window;
+use crate::event::{Ack, DecisionLog, Loss, Sent};
+use crate::path::PathKnowledge;
+use crate::registry::ConfigError;
+use crate::rtt::RttEstimator;
+use crate::time::Timestamp;
+use crate::units::{Bytes, Rate};
+
+/// One line for listings.
+pub const SUMMARY: &str = "a rate asked from application, interface, past or oracle, paced for one RTT";
+/// The document that defines it.
+pub const REFERENCE: &str = "Scharf, Quick-Start, Jump-Start, and Other Fast Startup Approaches (2008)";
+
+/// Who is asked for the rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateSource {
+    /// The first that knows: application, client's hint, oracle, earlier connection. The interface is not asked: it
+    /// always knows, and seldom the bottleneck.
+    #[default]
+    Any,
+    /// The application.
+    Application,
+    /// The client.
+    Hint,
+    /// A capacity oracle.
+    Oracle,
+    /// An earlier connection.
+    Saved,
+    /// The sender's own interface.
+    Interface,
+}
+
+/// Parameters of More-Start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The application's request, where the application itself makes none. Default: none.
+    pub rate: Option<Rate>,
+    /// Who is asked. Default: the first that knows.
+    pub source: RateSource,
+    /// Factor on the answer, for experiments with wrong ones. Default 1.
+    pub factor: f64,
+    /// Whether the window is paced over the RTT. Reference: yes.
+    pub pacing: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { rate: None, source: RateSource::Any, factor: 1.0, pacing: true }
+    }
+}
+
+impl Config {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("factor", self.factor, 0.001..=1000.0)?;
+        let range = Rate::from_bits_per_sec(1000)..=Rate::from_mbit(10_000_000);
+        self.rate.map_or(Ok(()), |rate| ConfigError::unless_in("rate", rate, range))
+    }
+
+    /// The answer, if anybody has one.
+    fn answer(&self, path: &PathKnowledge) -> Option<Rate> {
+        let application = self.rate.or(path.requested_rate);
+        let hint = path.hint.map(|hint| hint.bandwidth);
+        let saved = path.saved.map(|saved| saved.rate());
+        let answer = match self.source {
+            RateSource::Any => application.or(hint).or(path.oracle_rate).or(saved),
+            RateSource::Application => application,
+            RateSource::Hint => hint,
+            RateSource::Oracle => path.oracle_rate,
+            RateSource::Saved => saved,
+            RateSource::Interface => path.interface_rate,
+        };
+        answer.map(|rate| rate.scale(self.factor))
+    }
+}
+
+/// State of More-Start.
+#[derive(Clone, Debug)]
+pub struct MoreStart {
+    config: Config,
+    context: StartupContext,
+    launched: LaunchedWindow,
+}
+
+impl MoreStart {
+    /// More-Start that has not launched yet.
+    pub fn new(config: Config, context: StartupContext) -> Self {
+        Self { config, context, launched: LaunchedWindow::new(context) }
+    }
+}
+
+impl Startup for MoreStart {
+    // Sensing: a rate from whoever is asked; cwnd = rate x RTT. Probing: at this rate.
+    fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
+        match (self.config.answer(path), path.handshake_rtt.or(path.min_rtt())) {
+            (Some(rate), Some(rtt)) => self.launched.launch(rate.amount_in(rtt), rtt, self.config.pacing),
+            _ => Launch::window(self.context.initial_window),
+        }
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.launched.on_sent(sent);
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.launched.pacing_rate()
+    }
+
+    // Validation and Continuation: as Jump-Start.
+    fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, _rtt: &RttEstimator) -> Step {
+        self.launched.on_ack(ack, window, in_use)
+    }
+
+    fn on_lost(&mut self, loss: &Loss) {
+        self.launched.on_lost(loss);
+    }
+
+    fn on_congestion(&mut self, _loss: &Loss, _window: Window, reduced: Bytes) -> Step {
+        self.launched.on_congestion(reduced)
+    }
+
+    fn on_recovered(&mut self, _now: Timestamp, _window: Window) -> Step {
+        self.launched.on_recovered()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::{AccessTechnology, Hint, SavedPath};
+    use crate::startup::Increase;
+    use crate::startup::slow_start::tests::context;
+    use crate::time::Duration;
+
+    fn path() -> PathKnowledge {
+        PathKnowledge {
+            handshake_rtt: Some(Duration::from_millis(200)),
+            saved: Some(SavedPath {
+                rtt: Duration::from_millis(100),
+                cwnd: Bytes::new(100_000),
+                age: Duration::from_millis(1),
+            }),
+            hint: Some(Hint { bandwidth: Rate::from_mbit(20), technology: AccessTechnology::Lte }),
+            requested_rate: None,
+            interface_rate: Some(Rate::from_mbit(1000)),
+            oracle_rate: Some(Rate::from_mbit(10)),
+            ..PathKnowledge::default()
+        }
+    }
+
+    fn launch(config: Config, path: &PathKnowledge) -> Launch {
+        MoreStart::new(config, context(Increase::Bytes)).launch(Timestamp::ZERO, path, &mut DecisionLog::default())
+    }
+
+    #[test]
+    fn the_window_is_an_rtt_at_the_rate_that_the_source_names() {
+        let asked = |source| launch(Config { source, ..Config::default() }, &path()).pacing_rate;
+        assert_eq!(asked(RateSource::Oracle), Some(Rate::from_mbit(10)));
+        assert_eq!(asked(RateSource::Interface), Some(Rate::from_mbit(1000)));
+        // 100,000 bytes in 100 ms.
+        assert_eq!(asked(RateSource::Saved), Some(Rate::from_mbit(8)));
+        assert_eq!(asked(RateSource::Any), Some(Rate::from_mbit(20)));
+        assert_eq!(asked(RateSource::Application), None, "the application says nothing: slow start");
+        // 10 Mbit/s x 200 ms = 250,000 bytes.
+        let oracle = Config { source: RateSource::Oracle, ..Config::default() };
+        assert_eq!(launch(oracle, &path()).cwnd, Bytes::new(250_000));
+    }
+
+    #[test]
+    fn the_request_wins_and_the_factor_scales_it() {
+        let config = Config { rate: Some(Rate::from_mbit(4)), factor: 1.5, ..Config::default() };
+        // 6 Mbit/s x 200 ms = 150,000 bytes.
+        assert_eq!(launch(config, &path()).cwnd, Bytes::new(150_000));
+    }
+
+    #[test]
+    fn absurd_requests_are_refused() {
+        let refused = |config: Config| config.validate().map_err(|error| error.field);
+        assert_eq!(refused(Config { factor: f64::NAN, ..Config::default() }), Err("factor"));
+        assert_eq!(refused(Config { rate: Some(Rate::ZERO), ..Config::default() }), Err("rate"));
+    }
+}
