@@ -7,6 +7,7 @@
 //! | the cells of an experiment | [`plan`] |
 //! | one repetition: warm-up, fork, newcomer, counterfactual | [`run`] |
 //! | the physical limit of a transfer | [`ideal`] |
+//! | where the time of a transfer went | [`explain`] |
 //! | a row per flow and repetition, CSV and Parquet | [`flows`] |
 //! | statistics | [`statistics`] |
 //! | `summary.json` and `manifest.json` | [`summary`] |
@@ -15,6 +16,7 @@
 //! | published figures and reference runs | [`validate`] |
 
 pub mod experiment;
+pub mod explain;
 pub mod flows;
 pub mod ideal;
 pub mod plan;

@@ -246,16 +246,12 @@ impl Network {
         {
             monitor.dropped(now, packet.flow);
         }
-        let offset = match packet.body {
-            Body::Data { offset, .. } => Some(offset),
-            Body::Handshake { .. } => None,
-            Body::Acknowledgement(ack) => {
-                if let Some(ranges) = ack.ranges {
-                    self.ranges.release(ranges);
-                }
-                None
-            }
-        };
+        if let Body::Acknowledgement(ack) = packet.body
+            && let Some(ranges) = ack.ranges
+        {
+            self.ranges.release(ranges);
+        }
+        let offset = packet.body.offset();
         self.note(packet.flow, || Event::Dropped { link, offset, cause });
     }
 
@@ -275,7 +271,10 @@ impl Network {
             && monitor.link == link
         {
             monitor.departed(Departed { time: now, flow, size, delay: waited });
-            self.note(flow, || Event::Departed { link, size, delay_nanos: waited.as_nanos() });
+            if self.is_traced() {
+                let offset = self.packets.get(departure.handle).body.offset();
+                self.note(flow, || Event::Departed { link, offset, size, delay_nanos: waited.as_nanos() });
+            }
         }
         if departure.lost {
             self.lose(departure.handle, link, Loss::Wire);

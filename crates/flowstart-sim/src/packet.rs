@@ -63,6 +63,16 @@ pub enum Body {
     Acknowledgement(Acknowledgement),
 }
 
+impl Body {
+    /// First byte of the stream that a data packet carries.
+    pub fn offset(&self) -> Option<u64> {
+        match self {
+            Self::Data { offset, .. } => Some(*offset),
+            Self::Handshake { .. } | Self::Acknowledgement(_) => None,
+        }
+    }
+}
+
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledgement {

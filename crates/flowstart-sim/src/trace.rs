@@ -82,6 +82,8 @@ pub enum Event {
     Departed {
         /// The link.
         link: u32,
+        /// First byte of the stream, absent for packets without payload.
+        offset: Option<u64>,
         /// Bytes on the wire.
         size: u32,
         /// How long it waited, in nanoseconds.
