@@ -51,6 +51,12 @@ pub struct StartupContext {
 }
 
 impl StartupContext {
+    /// The same host with an initial window of `segments`, where a scheme sets one.
+    pub fn with_initial_window(self, segments: Option<u32>) -> Self {
+        let initial_window = segments.map_or(self.initial_window, |segments| self.segment * u64::from(segments));
+        Self { initial_window, ..self }
+    }
+
     /// The window after slow start saw `ack`.
     pub fn slow_start_growth(&self, cwnd: Bytes, ack: &Ack) -> Bytes {
         cwnd + match self.increase {
@@ -60,6 +66,9 @@ impl StartupContext {
         }
     }
 }
+
+/// The pacing rate of a scheme that wants its packets to leave as the window allows, also on a host that paces.
+pub const UNPACED: Rate = Rate::from_mbit(1_000_000_000);
 
 /// What a scheme starts with.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,7 +92,7 @@ impl Launch {
     }
 }
 
-/// What startup hands to congestion avoidance.
+/// What startup hands to congestion avoidance. With cwnd below ssthresh, classic slow start leads from one to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Continuation {
     /// Congestion window.
@@ -154,6 +163,12 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
     /// The time of [`Startup::next_wakeup`] has come.
     fn on_timer(&mut self, _now: Timestamp, window: Window) -> Step {
         Step::Continue { cwnd: window.cwnd }
+    }
+
+    /// The phase that the last event led to, named as in the scheme's reference, and what caused it; each is told once.
+    /// Asked for after every event, for traces.
+    fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
+        None
     }
 }
 
