@@ -9,6 +9,7 @@
 //! | `slow-start` | [`slow_start`] |
 //! | `hystart` | [`hystart`] |
 //! | `blitzstart` | [`blitzstart`] |
+//! | `careful-resume` | [`careful_resume`] |
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -23,6 +24,7 @@ use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
 
 pub mod blitzstart;
+pub mod careful_resume;
 pub mod hystart;
 pub mod slow_start;
 
@@ -199,4 +201,5 @@ algorithms! {
     SlowStart = "slow-start" in slow_start,
     Hystart = "hystart" in hystart,
     Blitzstart = "blitzstart" in blitzstart,
+    CarefulResume = "careful-resume" in careful_resume,
 }
