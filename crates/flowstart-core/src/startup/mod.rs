@@ -10,6 +10,7 @@
 //! | `hystart` | [`hystart`] |
 //! | `blitzstart` | [`blitzstart`] |
 //! | `careful-resume` | [`careful_resume`] |
+//! | `rapid-start` | [`rapid_start`] |
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -26,6 +27,7 @@ use crate::units::{Bytes, Rate};
 pub mod blitzstart;
 pub mod careful_resume;
 pub mod hystart;
+pub mod rapid_start;
 pub mod slow_start;
 
 /// What one acknowledgement adds to the window during slow start.
@@ -202,4 +204,5 @@ algorithms! {
     Hystart = "hystart" in hystart,
     Blitzstart = "blitzstart" in blitzstart,
     CarefulResume = "careful-resume" in careful_resume,
+    RapidStart = "rapid-start" in rapid_start,
 }
