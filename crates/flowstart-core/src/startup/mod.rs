@@ -11,6 +11,7 @@
 //! | `blitzstart` | [`blitzstart`] |
 //! | `careful-resume` | [`careful_resume`] |
 //! | `rapid-start` | [`rapid_start`] |
+//! | `suss` | [`suss`] |
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -29,6 +30,7 @@ pub mod careful_resume;
 pub mod hystart;
 pub mod rapid_start;
 pub mod slow_start;
+pub mod suss;
 
 /// What one acknowledgement adds to the window during slow start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -205,4 +207,5 @@ algorithms! {
     Blitzstart = "blitzstart" in blitzstart,
     CarefulResume = "careful-resume" in careful_resume,
     RapidStart = "rapid-start" in rapid_start,
+    Suss = "suss" in suss,
 }
