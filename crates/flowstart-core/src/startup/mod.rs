@@ -12,6 +12,7 @@
 //! | `careful-resume` | [`careful_resume`] |
 //! | `rapid-start` | [`rapid_start`] |
 //! | `suss` | [`suss`] |
+//! | `swift-start` | [`swift_start`] |
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -31,6 +32,7 @@ pub mod hystart;
 pub mod rapid_start;
 pub mod slow_start;
 pub mod suss;
+pub mod swift_start;
 
 /// What one acknowledgement adds to the window during slow start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -208,4 +210,5 @@ algorithms! {
     CarefulResume = "careful-resume" in careful_resume,
     RapidStart = "rapid-start" in rapid_start,
     Suss = "suss" in suss,
+    SwiftStart = "swift-start" in swift_start,
 }
