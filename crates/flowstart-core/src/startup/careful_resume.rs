@@ -44,9 +44,9 @@ pub const SUMMARY: &str =
 /// The document that defines it.
 pub const REFERENCE: &str = "draft-ietf-tsvwg-careful-resume-24, section 3";
 
-/// A smallest RTT of at most the saved one over this is a path change (section 3.3).
+/// A smallest RTT of at most the saved one over this is a path change (section 3.2).
 const RTT_SHRINKS: u64 = 2;
-/// A smallest RTT of more than this many times the saved one is a path change (section 4.2).
+/// A smallest RTT of more than this many times the saved one is a path change (section 4.2.1).
 const RTT_GROWS: u64 = 10;
 /// Smallest window in segments under congestion (RFC 9002, section 7.2).
 const MIN_WINDOW: u64 = 2;
@@ -134,7 +134,7 @@ pub struct CarefulResume {
     /// Moves the window whenever Careful Resume does not.
     slow_start: SlowStart,
     phase: Phase,
-    /// A phase that nobody has asked for yet, and its trigger, named as in the draft's qlog events.
+    /// A phase that nobody has asked for yet, and its trigger, named as in the draft where it names one.
     entered: Option<(Phase, &'static str)>,
     saved_rtt: Duration,
     jump_cwnd: Bytes,
@@ -362,7 +362,7 @@ impl Startup for CarefulResume {
         Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason })
     }
 
-    // Proportional rate reduction does not fit a jump (section 4.4): the window stays as it is.
+    // Proportional rate reduction does not fit a jump (section 4.5): the window stays as it is.
     fn on_ack_in_recovery(&mut self, ack: &Ack, window: Window, _rtt: &RttEstimator) -> Option<Step> {
         (self.phase == Phase::SafeRetreat).then(|| self.drain(ack, window.cwnd))
     }
