@@ -155,7 +155,7 @@ pub struct Output {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Startup,
-    /// Classic slow start after a timeout.
+    /// Classic slow start after a timeout, or after a startup that ended below ssthresh.
     Restart,
     Avoidance,
 }
@@ -236,6 +236,7 @@ impl Controller {
         // A scheme that paces by itself starts with one segment unless it says more.
         self.launch_burst = launch.burst.or(launch.pacing_rate.map(|_| self.config.segment));
         self.log.note(now, Decision::Launched { cwnd: self.window.cwnd, pacing_rate: self.launch_rate });
+        self.note_phase(now);
         if let Some(continuation) = launch.continuation {
             self.exit_startup(now, continuation);
         }
@@ -253,6 +254,7 @@ impl Controller {
             let startup = self.startup.as_dyn();
             startup.on_sent(sent);
             self.scheme_rate = startup.pacing_rate();
+            self.note_phase(sent.now);
         }
     }
 
@@ -507,7 +509,14 @@ impl Controller {
         self.log.note(event.now, Decision::WindowReduced { before, after: self.window.cwnd });
     }
 
+    fn note_phase(&mut self, now: Timestamp) {
+        if let Some((phase, trigger)) = self.startup.as_dyn().take_phase() {
+            self.log.note(now, Decision::PhaseEntered { phase, trigger });
+        }
+    }
+
     fn take_step(&mut self, now: Timestamp, step: Step) {
+        self.note_phase(now);
         match step {
             Step::Continue { cwnd } => self.set_cwnd(cwnd),
             Step::Exit(continuation) => {
@@ -520,7 +529,11 @@ impl Controller {
     fn exit_startup(&mut self, now: Timestamp, Continuation { cwnd, ssthresh, reason }: Continuation) {
         self.window.ssthresh = ssthresh;
         self.log.note(now, Decision::StartupExited { reason, cwnd, ssthresh });
-        self.enter_avoidance(now);
+        if cwnd < ssthresh {
+            self.phase = Phase::Restart;
+        } else {
+            self.enter_avoidance(now);
+        }
     }
 
     fn enter_avoidance(&mut self, now: Timestamp) {
@@ -574,7 +587,7 @@ mod tests {
     use super::*;
     use crate::avoidance::cubic::tests::acked;
     use crate::avoidance::{cubic, reno};
-    use crate::startup::{hystart, slow_start};
+    use crate::startup::{Launch, Startup, hystart, slow_start};
 
     const SEGMENT: u64 = 1000;
 
@@ -723,5 +736,44 @@ mod tests {
         assert!(matches!(decisions[0], Decision::Launched { .. }));
         assert!(matches!(decisions[1], Decision::StartupExited { reason: ExitReason::Loss, .. }));
         assert!(matches!(decisions[2], Decision::WindowReduced { .. }));
+    }
+
+    /// A scheme that ends with its launch, below ssthresh.
+    #[derive(Clone, Debug)]
+    struct EndsEarly {
+        told: bool,
+    }
+
+    impl Startup for EndsEarly {
+        fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
+            let (cwnd, ssthresh) = (Bytes::new(2 * SEGMENT), Bytes::new(4 * SEGMENT));
+            let continuation = Continuation { cwnd, ssthresh, reason: ExitReason::Launch };
+            Launch { continuation: Some(continuation), ..Launch::window(cwnd) }
+        }
+
+        fn on_ack(&mut self, _ack: &Ack, window: Window, _in_use: bool, _rtt: &RttEstimator) -> Step {
+            Step::Continue { cwnd: window.cwnd }
+        }
+
+        fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
+            (!core::mem::replace(&mut self.told, true)).then_some(("end", "launch"))
+        }
+    }
+
+    #[test]
+    fn a_startup_that_ends_below_ssthresh_continues_with_slow_start_and_phases_are_told_once() {
+        let (template, rtt) = controller(Reduction::Immediate);
+        let startup = StartupState::Custom(alloc::boxed::Box::new(EndsEarly { told: false }));
+        let mut controller = Controller::with_algorithms(template.config, startup, template.avoidance);
+        controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+        for _ in 0..3 {
+            controller.on_ack(&acked(Timestamp::ZERO, SEGMENT), &rtt);
+        }
+        // Slow start 2, 3, 4 = ssthresh, then congestion avoidance: 4 + 1/4.
+        assert_eq!(controller.cwnd(), Bytes::new(4 * SEGMENT + SEGMENT / 4));
+        let decisions: alloc::vec::Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
+        assert!(matches!(decisions[1], Decision::PhaseEntered { phase: "end", trigger: "launch" }), "{decisions:?}");
+        assert!(matches!(decisions[2], Decision::StartupExited { reason: ExitReason::Launch, .. }), "{decisions:?}");
+        assert_eq!(decisions.len(), 3);
     }
 }

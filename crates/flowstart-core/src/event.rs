@@ -100,7 +100,7 @@ pub enum ExitReason {
     Validated,
     /// A retransmission timeout or persistent congestion.
     Timeout,
-    /// A reason of a scheme outside this crate.
+    /// A reason that only one scheme has, or a scheme outside this crate.
     Other(&'static str),
 }
 

@@ -12,6 +12,10 @@
 //! | `jump-start` | [`jump_start`] |
 //! | `more-start` | [`more_start`] |
 //! | `blitzstart` | [`blitzstart`] |
+//! | `careful-resume` | [`careful_resume`] |
+//! | `rapid-start` | [`rapid_start`] |
+//! | `suss` | [`suss`] |
+//! | `swift-start` | [`swift_start`] |
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -26,12 +30,16 @@ use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
 
 pub mod blitzstart;
+pub mod careful_resume;
 pub mod hystart;
 pub mod initial_start;
 pub mod jump_start;
 mod launched_window;
 pub mod more_start;
+pub mod rapid_start;
 pub mod slow_start;
+pub mod suss;
+pub mod swift_start;
 
 /// What one acknowledgement adds to the window during slow start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +66,12 @@ pub struct StartupContext {
 }
 
 impl StartupContext {
+    /// The same host with an initial window of `segments`, where a scheme sets one.
+    pub fn with_initial_window(self, segments: Option<u32>) -> Self {
+        let initial_window = segments.map_or(self.initial_window, |segments| self.segment * u64::from(segments));
+        Self { initial_window, ..self }
+    }
+
     /// The window after slow start saw `ack`.
     pub fn slow_start_growth(&self, cwnd: Bytes, ack: &Ack) -> Bytes {
         cwnd + match self.increase {
@@ -67,6 +81,9 @@ impl StartupContext {
         }
     }
 }
+
+/// The pacing rate of a scheme that wants its packets to leave as the window allows, also on a host that paces.
+pub const UNPACED: Rate = Rate::from_mbit(1_000_000_000);
 
 /// What a scheme starts with.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,7 +107,7 @@ impl Launch {
     }
 }
 
-/// What startup hands to congestion avoidance.
+/// What startup hands to congestion avoidance. With cwnd below ssthresh, classic slow start leads from one to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Continuation {
     /// Congestion window.
@@ -162,6 +179,12 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
     fn on_timer(&mut self, _now: Timestamp, window: Window) -> Step {
         Step::Continue { cwnd: window.cwnd }
     }
+
+    /// The phase that the last event led to, named as in the scheme's reference, and what caused it; each is told once.
+    /// Asked for after every event, for traces.
+    fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
+        None
+    }
 }
 
 /// Lets a boxed scheme be cloned; implemented for every scheme that is `Clone`.
@@ -194,4 +217,8 @@ algorithms! {
     JumpStart = "jump-start" in jump_start,
     MoreStart = "more-start" in more_start,
     Blitzstart = "blitzstart" in blitzstart,
+    CarefulResume = "careful-resume" in careful_resume,
+    RapidStart = "rapid-start" in rapid_start,
+    Suss = "suss" in suss,
+    SwiftStart = "swift-start" in swift_start,
 }
