@@ -16,6 +16,9 @@ pub const MAX_REPS: u32 = 100_000;
 /// Most runs of an experiment.
 const MAX_RUNS: u64 = 10_000_000;
 
+/// Largest master seed: scenarios are kept as TOML, whose numbers are signed.
+const MAX_SEED: u64 = i64::MAX as u64;
+
 /// A scenario as written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -145,6 +148,9 @@ impl Scenario {
         if !(1..=10_000).contains(&self.flows) {
             return Err(InputError::new("flows", self.flows.to_string(), "allowed is 1 to 10000"));
         }
+        if self.seed > MAX_SEED {
+            return Err(InputError::new("seed", self.seed.to_string(), format!("allowed is 0 to {MAX_SEED}")));
+        }
         let links =
             each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;
         let sizes = each("size", &self.size, size)?;
@@ -163,7 +169,8 @@ impl Scenario {
             seed: self.seed,
             hint: self.hint,
         };
-        let runs = plan.cells().len() as u64 * u64::from(plan.reps);
+        let lists = [plan.links.len(), plan.aqms.len(), plan.competitors.len(), plan.sizes.len(), plan.schemes.len()];
+        let runs = lists.iter().fold(u64::from(plan.reps), |runs, length| runs.saturating_mul(*length as u64));
         if runs > MAX_RUNS {
             return Err(InputError::new("reps", self.reps.to_string(), format!("{runs} runs; allowed are {MAX_RUNS}")));
         }
@@ -171,17 +178,18 @@ impl Scenario {
     }
 }
 
-/// Reads every entry of a list that must not be empty nor name anything twice.
+/// Reads every entry of a list that must not be empty nor name anything twice. Space around an entry does not count:
+/// two entries that differ in nothing else would be two cells of one name.
 fn each<T>(field: &str, texts: &[String], read: impl Fn(&str) -> Result<T, InputError>) -> Result<Vec<T>, InputError> {
     if texts.is_empty() {
         return Err(InputError::new(field, "", "at least one is needed"));
     }
     for (place, text) in texts.iter().enumerate() {
-        if texts[..place].contains(text) {
+        if texts[..place].iter().any(|earlier| earlier.trim() == text.trim()) {
             return Err(InputError::new(field, text, "given twice"));
         }
     }
-    texts.iter().map(|text| read(text)).collect()
+    texts.iter().map(|text| read(text.trim())).collect()
 }
 
 fn size(text: &str) -> Result<Written<Bytes>, InputError> {
