@@ -92,7 +92,8 @@ pub fn default_reps() -> u32 {
     30
 }
 
-fn default_seed() -> u64 {
+/// The master seed when none is given.
+pub fn default_seed() -> u64 {
     1
 }
 

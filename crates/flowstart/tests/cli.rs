@@ -204,6 +204,8 @@ fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
     let (from, out) = (first.display().to_string(), folder.path().join("trace").display().to_string());
     flowstart(&["trace", "--cell", &id, "--rep", "1", "--from", &from, "--out", &out]).assert().success();
     assert!(folder.path().join("trace/trace.html").exists());
+    // A cell of results is a link, a size and a scheme; another one beside it would be ignored.
+    flowstart(&["trace", "--cell", &id, "--from", &from, "--link", "3g"]).assert().code(2);
     flowstart(&["trace", "--cell", "nonsense", "--rep", "1", "--from", &from]).assert().code(2);
     flowstart(&["trace", "--cell", &id, "--rep", "99", "--from", &from]).assert().code(2);
 }
@@ -253,6 +255,18 @@ fn listings_and_help_work_everywhere() {
         let output = flowstart(&[command, "--help"]).assert().success();
         assert!(String::from_utf8_lossy(&output.get_output().stdout).contains("Examples"), "{command}");
     }
+    let usage = |command: &str| {
+        let output = flowstart(&[command, "--help"]).assert().success();
+        let help = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+        help.lines()
+            .skip_while(|line| !line.starts_with("Usage"))
+            .take_while(|line| !line.is_empty())
+            .collect::<String>()
+    };
+    for option in ["--link <LINK>", "--size <SIZE>", "--scheme <SCHEME>"] {
+        assert!(usage("compare").contains(option) && usage("trace").contains(option), "{option}");
+    }
+    assert!(usage("trace").contains("--cell <ID> --from <DIR>"));
     flowstart(&["validate", "no-such-entry"]).assert().code(2);
     let output = flowstart(&["validate", "ns2-chain", "--json"]).assert().success();
     let verdicts: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();

@@ -28,21 +28,35 @@ pub(crate) struct Arguments {
     /// Scenario file (TOML).
     #[arg(value_name = "SCENARIO.toml")]
     scenario: PathBuf,
-    /// Repetitions of each cell, instead of the scenario's.
-    #[arg(long, value_name = "N")]
-    reps: Option<u32>,
-    /// Master seed, instead of the scenario's.
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Threads; 0: one per core.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    jobs: usize,
-    /// Folder for the results; must be new or empty.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    sampling: Sampling,
+    #[command(flatten)]
+    results: Results,
     /// Go on with an interrupted run in the same folder.
     #[arg(long, requires = "out")]
     resume: bool,
+}
+
+/// How often, and with which random numbers; shared with `compare` and `trace`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Sampling {
+    /// Repetitions of each cell (default: 30, or what the scenario says).
+    #[arg(long, value_name = "N")]
+    pub(crate) reps: Option<u32>,
+    /// Master seed (default: 1, or what the scenario says).
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// Where results go; shared with `compare`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Results {
+    /// Threads; 0: one per core.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    jobs: usize,
+    /// Folder for flows.csv, flows.parquet, summary.json, manifest.json and report.html; must be new or empty.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Print summary.json instead of a table.
     #[arg(long)]
     json: bool,
@@ -55,37 +69,32 @@ pub(crate) struct Job {
     pub(crate) scenario: Scenario,
     /// What files in the scenario are relative to.
     pub(crate) directory: PathBuf,
-    pub(crate) jobs: usize,
-    pub(crate) out: Option<PathBuf>,
-    pub(crate) json: bool,
+    pub(crate) results: Results,
     pub(crate) resume: bool,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let file = &arguments.scenario;
     let (mut scenario, text) = Scenario::read_with_text(file).map_err(|error| Failure::scenario(file, error))?;
-    if let Some(reps) = arguments.reps {
+    if let Some(reps) = arguments.sampling.reps {
         scenario.reps = reps;
     }
-    if let Some(seed) = arguments.seed {
+    if let Some(seed) = arguments.sampling.seed {
         scenario.seed = seed;
     }
     let directory = file.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
     let plan = scenario.plan(&directory).map_err(|error| {
-        if error.field == "reps" && arguments.reps.is_some() {
+        let given = match error.field.as_str() {
+            "reps" => arguments.sampling.reps.is_some(),
+            "seed" => arguments.sampling.seed.is_some(),
+            _ => false,
+        };
+        if given {
             return Failure::from(error);
         }
         Failure::field(file, text, &error)
     })?;
-    perform(&Job {
-        plan,
-        scenario,
-        directory,
-        jobs: arguments.jobs,
-        out: arguments.out.clone(),
-        json: arguments.json,
-        resume: arguments.resume,
-    })
+    perform(&Job { plan, scenario, directory, results: arguments.results.clone(), resume: arguments.resume })
 }
 
 /// Rows of repetitions that are done, kept on disk while an experiment runs.
@@ -95,7 +104,7 @@ const JOURNAL: &str = "flows.partial.csv";
 pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let mut known = Vec::new();
-    if let Some(folder) = &job.out {
+    if let Some(folder) = &job.results.out {
         experiment::prepare_folder(folder, job.resume)?;
         if job.resume {
             known = experiment::read_rows(&folder.join("flows.csv"))?;
@@ -105,9 +114,9 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
             known.retain(expected);
         }
     }
-    let journal = Mutex::new(job.out.as_ref().map(|folder| Journal::open(folder, &known)).transpose()?);
+    let journal = Mutex::new(job.results.out.as_ref().map(|folder| Journal::open(folder, &known)).transpose()?);
     let bar = output::progress(experiment::run_count(&job.plan));
-    let rows = experiment::execute(&job.plan, job.jobs, &known, |rows| {
+    let rows = experiment::execute(&job.plan, job.results.jobs, &known, |rows| {
         bar.inc(rows.len() as u64 / u64::from(job.plan.flows.max(1)));
         if let Ok(mut journal) = journal.lock()
             && let Some(journal) = journal.as_mut()
@@ -125,7 +134,7 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
         page.published = Some(table.clone());
         published = Some(table);
     }
-    if let Some(folder) = &job.out {
+    if let Some(folder) = &job.results.out {
         experiment::write_results(folder, &rows, &summary, &manifest)?;
         let html = report::render(&page).map_err(|error| Failure::Other(format!("report: {error}")))?;
         experiment::write_file(&folder.join("report.html"), |out| out.write_all(html.as_bytes()))?;
@@ -145,7 +154,7 @@ fn show(
     published: Option<&report::PublishedTable>,
 ) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    let written = if job.json {
+    let written = if job.results.json {
         let text = serde_json::to_string_pretty(summary).map_err(|error| Failure::Other(error.to_string()))?;
         writeln!(out, "{text}")
     } else {
@@ -159,7 +168,7 @@ fn show(
             }
             None => text += &format!("{}\n", output::cells(&job.plan, summary)),
         }
-        if let Some(folder) = &job.out {
+        if let Some(folder) = &job.results.out {
             text += &format!("\nReport: {}\n", folder.join("report.html").display());
         }
         out.write_all(text.as_bytes())
@@ -209,7 +218,7 @@ fn manifest(job: &Job, started: Instant) -> Manifest {
 fn method(job: &Job, manifest: &Manifest) -> Method {
     Method {
         command: manifest.command.join(" "),
-        directory: job.out.as_ref().map_or(String::new(), |folder| folder.display().to_string()),
+        directory: job.results.out.as_ref().map_or(String::new(), |folder| folder.display().to_string()),
         version: manifest.version.clone(),
         seed: Some(job.plan.seed),
         repetitions: Some(job.plan.reps),

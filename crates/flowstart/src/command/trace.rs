@@ -11,24 +11,49 @@ use flowstart_lab::report::{self, Method};
 use flowstart_lab::scenario::Scenario;
 use flowstart_lab::trace_export;
 
-use crate::command::compare::Experiment;
+use crate::command::compare::Setup;
 use crate::command::run::{command_line, host};
 use crate::failure::{FAILED, Failure};
 
+/// The options that describe a run. A cell of earlier results has them already.
+const DESCRIPTION: [&str; 11] =
+    ["link", "size", "scheme", "aqm", "competitor", "avoidance", "flows", "transport", "no_hint", "reps", "seed"];
+
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "\
+flowstart trace [OPTIONS] --link <LINK> --size <SIZE> --scheme <SCHEME>
+       flowstart trace [OPTIONS] --cell <ID> --from <DIR>",
+    after_help = "\
 Examples:
   flowstart trace --link dsl-fast --size 2MB --scheme blitzstart --competitor cubic --out results/trace
   flowstart trace --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --out results/trace
   flowstart trace --link 3g --size 70KB --scheme slow-start > packets.csv
 
-Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event), trace.sqlog (qlog) and trace.pcapng
-(packets at both hosts, for Wireshark) into --out; without --out the events go to stdout as CSV.")]
+Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event), trace.sqlog (qlog) and trace.pcapng \
+(packets at both hosts, for Wireshark) into --out; without --out the events go to stdout as CSV."
+)]
 pub(crate) struct Arguments {
+    /// The link, one: a preset (`flowstart list links`) or `rate=25mbit,rtt=50ms,buffer=50ms`; not with --cell.
+    #[arg(long, value_name = "LINK", required_unless_present_any = ["cell", "from"])]
+    link: Option<String>,
+    /// The transfer's size, one, such as 70KB or 2MB (KB = 1000 bytes); not with --cell.
+    #[arg(long, value_name = "SIZE", required_unless_present_any = ["cell", "from"])]
+    size: Option<String>,
+    /// The startup scheme, one, `name:key=value,...`; not with --cell.
+    #[arg(long, value_name = "SCHEME", required_unless_present_any = ["cell", "from"])]
+    scheme: Option<String>,
+    /// Queue discipline of the bottleneck, one.
+    #[arg(long, value_name = "AQM", default_value = "taildrop")]
+    aqm: String,
+    /// What else uses the link, one: none, bulk, bulk:cubic,count=2, cbr:rate=5mbit, web:load=5mbit, or an avoidance's
+    /// name.
+    #[arg(long, value_name = "COMPETITOR", default_value = "none")]
+    competitor: String,
     #[command(flatten)]
-    experiment: Experiment,
-    /// Cell to replay, as reports and summary.json name it.
-    #[arg(long, value_name = "ID", requires = "from")]
+    setup: Setup,
+    /// Cell to replay, as reports and summary.json name it, instead of all the options that describe a run.
+    #[arg(long, value_name = "ID", requires = "from", conflicts_with_all = DESCRIPTION)]
     cell: Option<String>,
     /// Repetition to show.
     #[arg(long, value_name = "K", default_value_t = 0)]
@@ -91,15 +116,19 @@ fn code(run: &trace_export::TracedRun) -> ExitCode {
 
 /// The one cell that the options describe.
 fn single(arguments: &Arguments) -> Result<(Plan, Cell), Failure> {
-    let plan = arguments.experiment.scenario().plan(Path::new("."))?;
-    let cells = plan.cells();
-    match cells[..] {
+    let one = |value: &Option<String>| value.iter().cloned().collect();
+    let scenario = Scenario {
+        link: one(&arguments.link),
+        size: one(&arguments.size),
+        scheme: one(&arguments.scheme),
+        aqm: vec![arguments.aqm.clone()],
+        competitor: vec![arguments.competitor.clone()],
+        ..arguments.setup.scenario()
+    };
+    let plan = scenario.plan(Path::new("."))?;
+    match plan.cells()[..] {
         [cell] => Ok((plan, cell)),
-        _ => Err(Failure::Input(format!(
-            "trace shows one run, and the options describe {} cells: give one value each to --link, --size, --scheme, \
-             --aqm and --competitor",
-            cells.len()
-        ))),
+        _ => Err(Failure::Other("one value of each option did not make one cell".into())),
     }
 }
 
