@@ -177,6 +177,23 @@ impl Scenario {
         }
         Ok(plan)
     }
+
+    /// A statement for users who chose no congestion avoidance for the measured flows while a competitor has another
+    /// one: what they compare is then not the scheme alone.
+    pub fn unchosen_avoidance(&self, plan: &Plan) -> Option<String> {
+        let own = plan.avoidance.value.name();
+        let mut others: Vec<&str> = Vec::new();
+        for competitor in &plan.competitors {
+            if let Competitor::Bulk { avoidance, .. } = &competitor.value
+                && avoidance.name() != own
+                && !others.contains(&avoidance.name())
+            {
+                others.push(avoidance.name());
+            }
+        }
+        let differ = self.avoidance.is_none() && !others.is_empty();
+        differ.then(|| format!("the measured flows use {own}, the competitor {}", others.join(" or ")))
+    }
 }
 
 /// Reads every entry of a list that must not be empty nor name anything twice. Space around an entry does not count:

@@ -210,6 +210,22 @@ fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
     flowstart(&["trace", "--cell", &id, "--rep", "99", "--from", &from]).assert().code(2);
 }
 
+#[test]
+fn two_avoidances_that_nobody_chose_are_pointed_out_on_stderr() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    let note = "the measured flows use reno, the competitor cubic: give --avoidance to choose";
+    let output = run(&compare(&["--json", "--out", &out.display().to_string()])).success();
+    let (stdout, stderr) = (&output.get_output().stdout, String::from_utf8_lossy(&output.get_output().stderr));
+    assert!(stderr.contains(note), "{stderr}");
+    assert!(serde_json::from_slice::<Value>(stdout).is_ok(), "stdout is for data");
+    assert!(fs::read_to_string(out.join("report.html")).unwrap().contains(note));
+    for chosen in ["cubic", "reno"] {
+        let output = run(&compare(&["--avoidance", chosen])).success();
+        assert!(output.get_output().stderr.is_empty());
+    }
+}
+
 /// Hash of `flows.csv` of the comparison above.
 const GOLDEN: u64 = 82_711_037_851_147_656;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use flowstart_lab::scenario::{Scenario, default_reps, default_seed, default_transport};
 
-use crate::command::run::{Job, Results, Sampling, perform};
+use crate::command::run::{Job, Results, Sampling, mixed, perform};
 use crate::failure::Failure;
 
 /// How flows behave and how often they run; shared with `trace`.
@@ -84,5 +84,6 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let directory = PathBuf::from(".");
     let plan = scenario.plan(&directory)?;
-    perform(&Job { plan, scenario, directory, results: arguments.results.clone(), resume: false })
+    let notes = mixed(&scenario, &plan, "give --avoidance to choose");
+    perform(&Job { plan, scenario, directory, notes, results: arguments.results.clone(), resume: false })
 }

@@ -69,6 +69,8 @@ pub(crate) struct Job {
     pub(crate) scenario: Scenario,
     /// What files in the scenario are relative to.
     pub(crate) directory: PathBuf,
+    /// What the report shall say besides.
+    pub(crate) notes: Vec<String>,
     pub(crate) results: Results,
     pub(crate) resume: bool,
 }
@@ -94,7 +96,16 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         Failure::field(file, text, &error)
     })?;
-    perform(&Job { plan, scenario, directory, results: arguments.results.clone(), resume: arguments.resume })
+    let notes = mixed(&scenario, &plan, "set avoidance in the scenario to choose");
+    perform(&Job { plan, scenario, directory, notes, results: arguments.results.clone(), resume: arguments.resume })
+}
+
+/// Tells users, and what it returns the report, that two congestion avoidances meet that nobody chose.
+pub(crate) fn mixed(scenario: &Scenario, plan: &Plan, advice: &str) -> Vec<String> {
+    let Some(statement) = scenario.unchosen_avoidance(plan) else { return Vec::new() };
+    let note = format!("{statement}: {advice}");
+    eprintln!("note: {note}");
+    vec![note]
 }
 
 /// Rows of repetitions that are done, kept on disk while an experiment runs.
@@ -233,7 +244,7 @@ fn method(job: &Job, manifest: &Manifest) -> Method {
         ]
         .map(|(name, what)| DataFile { name: name.into(), what: what.into() })
         .to_vec(),
-        notes: Vec::new(),
+        notes: job.notes.clone(),
     }
 }
 

@@ -12,7 +12,7 @@ use flowstart_lab::scenario::Scenario;
 use flowstart_lab::trace_export;
 
 use crate::command::compare::Setup;
-use crate::command::run::{command_line, host};
+use crate::command::run::{command_line, host, mixed};
 use crate::failure::{FAILED, Failure};
 
 /// The options that describe a run. A cell of earlier results has them already.
@@ -126,6 +126,7 @@ fn single(arguments: &Arguments) -> Result<(Plan, Cell), Failure> {
         ..arguments.setup.scenario()
     };
     let plan = scenario.plan(Path::new("."))?;
+    mixed(&scenario, &plan, "give --avoidance to choose");
     match plan.cells()[..] {
         [cell] => Ok((plan, cell)),
         _ => Err(Failure::Other("one value of each option did not make one cell".into())),
