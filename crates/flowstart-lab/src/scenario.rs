@@ -19,6 +19,10 @@ const MAX_RUNS: u64 = 10_000_000;
 /// Largest master seed: scenarios are kept as TOML, whose numbers are signed.
 const MAX_SEED: u64 = i64::MAX as u64;
 
+/// The scenarios that come with the program: name and text. They work wherever the program is.
+pub const SHIPPED: &[(&str, &str)] =
+    &[("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml"))];
+
 /// A scenario as written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -133,10 +137,16 @@ impl Scenario {
         let bytes = std::fs::read(file).map_err(ScenarioError::Unreadable)?;
         let text = String::from_utf8(bytes)
             .map_err(|error| ScenarioError::NotText { offset: error.utf8_error().valid_up_to() })?;
-        match toml::from_str(&text) {
-            Ok(scenario) => Ok((scenario, text)),
-            Err(error) => Err(ScenarioError::Invalid { message: error.message().to_owned(), span: error.span(), text }),
-        }
+        Ok((Self::from_text(&text)?, text))
+    }
+
+    /// Reads a scenario from its text.
+    pub fn from_text(text: &str) -> Result<Self, ScenarioError> {
+        toml::from_str(text).map_err(|error| ScenarioError::Invalid {
+            message: error.message().to_owned(),
+            span: error.span(),
+            text: text.to_owned(),
+        })
     }
 
     /// Checks everything and turns it into a plan. Trace files are relative to `directory`.
@@ -216,4 +226,50 @@ fn size(text: &str) -> Result<Written<Bytes>, InputError> {
         return Err(InputError::new("size", text, "allowed is 1B to 1000GB"));
     }
     Ok(Written { text: text.to_owned(), value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scenario_in_the_repository_is_shipped_and_valid() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        files.sort();
+        let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, files);
+        for (name, text) in SHIPPED {
+            let scenario = Scenario::from_text(text).unwrap();
+            assert!(!scenario.question.is_empty(), "{name}");
+            assert!(scenario.plan(Path::new(".")).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn entries_that_differ_only_in_space_are_the_same() {
+        let text = "link = [\"lte\", \" lte\"]\nsize = [\"1MB\"]\nscheme = [\"hystart\"]";
+        let error = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap_err();
+        assert!(error.problem.contains("twice"), "{error}");
+    }
+
+    #[test]
+    fn absurd_numbers_of_cells_are_refused_before_they_are_built() {
+        let many = |prefix: &str, suffix: &str| (1..2000).map(|i| format!("{prefix}{i}{suffix}")).collect();
+        let scenario = Scenario {
+            link: many("rate=100mbit,rtt=", "ms"),
+            size: many("", "KB"),
+            scheme: many("slow-start:iw=", ""),
+            competitor: many("bulk:count=", ""),
+            aqm: default_aqm(),
+            transport: default_transport(),
+            flows: 1,
+            reps: 1,
+            ..Scenario::default()
+        };
+        assert_eq!(scenario.plan(Path::new(".")).unwrap_err().field, "reps");
+    }
 }

@@ -129,6 +129,22 @@ fn bad_scenarios_are_refused_with_file_and_line() {
 }
 
 #[test]
+fn shipped_scenarios_run_by_name_from_anywhere() {
+    let folder = TempDir::new().unwrap();
+    let here = |arguments: &[&str]| flowstart(arguments).current_dir(&folder).assert();
+    // A number of repetitions that is refused shows that the scenario was read, without the hours that it takes.
+    let output = here(&["run", "blitzstart-table1", "--reps", "0"]).code(2);
+    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("1 to 100000"));
+    let output = here(&["run", "blitzstart-table2"]).code(2);
+    let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(stderr.contains("no such file") && stderr.contains("blitzstart-table1"), "{stderr}");
+    // A file goes before a shipped scenario of its name.
+    fs::write(folder.path().join("blitzstart-table1"), "link = [").unwrap();
+    let output = here(&["run", "blitzstart-table1"]).code(2);
+    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("line 1"));
+}
+
+#[test]
 fn an_output_folder_with_other_things_is_left_alone() {
     let folder = TempDir::new().unwrap();
     let precious = folder.path().join("precious.txt");
@@ -261,8 +277,17 @@ fn a_transfer_that_cannot_finish_is_counted_and_named() {
 
 #[test]
 fn listings_and_help_work_everywhere() {
-    for what in ["schemes", "avoidance", "aqms", "links", "transports"] {
-        flowstart(&["list", what]).assert().success();
+    // Neither the scenarios nor anything else depends on the folder that a user is in.
+    let elsewhere = TempDir::new().unwrap();
+    for what in ["schemes", "avoidance", "aqms", "links", "transports", "scenarios"] {
+        let plain = flowstart(&["list", what]).current_dir(&elsewhere).assert().success();
+        let plain = String::from_utf8_lossy(&plain.get_output().stdout).into_owned();
+        let json = flowstart(&["list", what, "--json"]).current_dir(&elsewhere).assert().success();
+        let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+        let names = json.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap());
+        let first_words = plain.lines().map(|line| line.split_whitespace().next().unwrap());
+        assert!(names.eq(first_words), "a line per entry, the name first: {plain}");
+        assert!(!plain.contains(['\t', '│', '─']), "{plain}");
         let output = flowstart(&["list", what, "--json"]).assert().success();
         let list: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
         assert!(list.as_array().is_some_and(|entries| !entries.is_empty()));

@@ -12,7 +12,7 @@ use flowstart_lab::flows::Row;
 use flowstart_lab::plan::Plan;
 use flowstart_lab::report::{self, DataFile, Method};
 use flowstart_lab::report_input::{self, Texts};
-use flowstart_lab::scenario::Scenario;
+use flowstart_lab::scenario::{SHIPPED, Scenario, ScenarioError};
 use flowstart_lab::summary::{Summary, summarize};
 use flowstart_lab::validate::table1;
 
@@ -23,9 +23,9 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   flowstart run scenarios/blitzstart-table1.toml --out results/table1
-  flowstart run scenarios/blitzstart-table1.toml --reps 5 --jobs 2")]
+  flowstart run blitzstart-table1 --reps 5 --jobs 2")]
 pub(crate) struct Arguments {
-    /// Scenario file (TOML).
+    /// Scenario file (TOML), or the name of one that comes with the program (`flowstart list scenarios`).
     #[arg(value_name = "SCENARIO.toml")]
     scenario: PathBuf,
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub(crate) struct Job {
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let file = &arguments.scenario;
-    let (mut scenario, text) = Scenario::read_with_text(file).map_err(|error| Failure::scenario(file, error))?;
+    let (mut scenario, text) = read(file)?;
     if let Some(reps) = arguments.sampling.reps {
         scenario.reps = reps;
     }
@@ -98,6 +98,25 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })?;
     let notes = mixed(&scenario, &plan, "set avoidance in the scenario to choose");
     perform(&Job { plan, scenario, directory, notes, results: arguments.results.clone(), resume: arguments.resume })
+}
+
+/// Reads a scenario file, or a shipped scenario when there is no such file.
+fn read(file: &Path) -> Result<(Scenario, String), Failure> {
+    match Scenario::read_with_text(file) {
+        Err(ScenarioError::Unreadable(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            let Some((_, text)) = SHIPPED.iter().find(|(name, _)| Path::new(name) == file) else {
+                let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+                return Err(Failure::Input(format!(
+                    "{}: no such file, and none of the scenarios that come with the program: {}",
+                    file.display(),
+                    names.join(", ")
+                )));
+            };
+            let scenario = Scenario::from_text(text).map_err(|error| Failure::scenario(file, error))?;
+            Ok((scenario, (*text).to_owned()))
+        }
+        result => result.map_err(|error| Failure::scenario(file, error)),
+    }
 }
 
 /// Tells users, and what it returns the report, that two congestion avoidances meet that nobody chose.
