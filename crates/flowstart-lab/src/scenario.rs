@@ -19,6 +19,9 @@ const MAX_RUNS: u64 = 10_000_000;
 /// Largest master seed: scenarios are kept as TOML, whose numbers are signed.
 const MAX_SEED: u64 = i64::MAX as u64;
 
+/// Published tables that results can be shown beside.
+const PUBLISHED: &[&str] = &["blitzstart-table1"];
+
 /// The scenarios that come with the program: name and text. They work wherever the program is.
 pub const SHIPPED: &[(&str, &str)] =
     &[("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml"))];
@@ -161,6 +164,9 @@ impl Scenario {
         }
         if self.seed > MAX_SEED {
             return Err(InputError::new("seed", self.seed.to_string(), format!("allowed is 0 to {MAX_SEED}")));
+        }
+        if let Some(published) = self.published.as_deref().filter(|name| !PUBLISHED.contains(name)) {
+            return Err(InputError::new("published", published, format!("allowed is {}", PUBLISHED.join(", "))));
         }
         let links =
             each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;

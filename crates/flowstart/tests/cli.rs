@@ -118,6 +118,7 @@ fn bad_scenarios_are_refused_with_file_and_line() {
         (good.replace("slow-start", "slow-strat").into_bytes(), "line 3"),
         (format!("{good}reps = -1\n").into_bytes(), "line 4"),
         (format!("{good}flows = 0\n").into_bytes(), "flows"),
+        (format!("{good}published = \"table 7\"\n").into_bytes(), "blitzstart-table1"),
         (b"".to_vec(), "link"),
     ] {
         fs::write(&scenario, &content).unwrap();

@@ -1,6 +1,6 @@
 //! `flowstart list`.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::output::print;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum What {
@@ -93,18 +94,14 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             .iter()
             .map(|e| json!({"name": e.name, "summary": e.summary, "source": e.source, "parameters": e.parameters}))
             .collect();
-        return print(&serde_json::to_string_pretty(&list).map_err(|error| Failure::Other(error.to_string()))?);
+        let text = serde_json::to_string_pretty(&list).map_err(|error| Failure::Other(error.to_string()))?;
+        print(&format!("{text}\n"))?;
+        return Ok(ExitCode::SUCCESS);
     }
     let brief = matches!(arguments.what, What::Transports);
-    if std::io::stdout().is_terminal() { print(&table(&entries, brief)) } else { print(&lines(&entries, brief)) }
-}
-
-/// Prints to stdout; a reader that has seen enough is no failure.
-fn print(text: &str) -> Result<ExitCode, Failure> {
-    match writeln!(std::io::stdout().lock(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Other(format!("stdout: {error}"))),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    let text = if std::io::stdout().is_terminal() { table(&entries, brief) } else { lines(&entries, brief) };
+    print(&format!("{text}\n"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// An entry's parameters with their defaults. Profiles have too many to read.

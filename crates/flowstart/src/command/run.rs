@@ -84,7 +84,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(seed) = arguments.sampling.seed {
         scenario.seed = seed;
     }
-    let directory = file.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
+    let directory = match file.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
     let plan = scenario.plan(&directory).map_err(|error| {
         let given = match error.field.as_str() {
             "reps" => arguments.sampling.reps.is_some(),
@@ -133,6 +136,8 @@ const JOURNAL: &str = "flows.partial.csv";
 /// Runs an experiment, writes its folder and shows the result.
 pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     let started = Instant::now();
+    // Before the work: results that no run could be replayed from would be half lost.
+    let scenario = toml::to_string(&job.scenario).map_err(|error| Failure::Other(format!("scenario: {error}")))?;
     let mut known = Vec::new();
     if let Some(folder) = &job.results.out {
         experiment::prepare_folder(folder, job.resume)?;
@@ -156,7 +161,7 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     })?;
     bar.finish_and_clear();
     let summary = summarize(&job.plan, &rows);
-    let manifest = manifest(job, started);
+    let manifest = manifest(job, scenario, started);
     let mut page = report_input::build(&job.plan, &rows, &summary, &texts(&job.scenario), method(job, &manifest));
     let mut published = None;
     if job.scenario.published.as_deref() == Some("blitzstart-table1") {
@@ -183,31 +188,24 @@ fn show(
     summary: &Summary,
     published: Option<&report::PublishedTable>,
 ) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    let written = if job.results.json {
+    if job.results.json {
         let text = serde_json::to_string_pretty(summary).map_err(|error| Failure::Other(error.to_string()))?;
-        writeln!(out, "{text}")
-    } else {
-        let mut text = answer.join("\n") + "\n\n";
-        match published {
-            Some(table) => {
-                text += &format!("{}\n\n", output::published(&table.cells));
-                text += "In each cell: our speed-up (the paper's), below it our extra losses (the paper's). ";
-                text += "▲ faster, ▼ slower, △▽ within one RTT, ● not significant.\n\n";
-                text += &format!("{}\n", output::checks(&table.checks));
-            }
-            None => text += &format!("{}\n", output::cells(&job.plan, summary)),
-        }
-        if let Some(folder) = &job.results.out {
-            text += &format!("\nReport: {}\n", folder.join("report.html").display());
-        }
-        out.write_all(text.as_bytes())
-    };
-    match written {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failure::Other(format!("stdout: {error}"))),
-        Ok(()) => Ok(()),
+        return output::print(&format!("{text}\n"));
     }
+    let mut text = answer.join("\n") + "\n\n";
+    match published {
+        Some(table) => {
+            text += &format!("{}\n\n", output::published(&table.cells));
+            text += "In each cell: our speed-up (the paper's), below it our extra losses (the paper's). ";
+            text += "▲ faster, ▼ slower, △▽ within one RTT, ● not significant.\n\n";
+            text += &format!("{}\n", output::checks(&table.checks));
+        }
+        None => text += &format!("{}\n", output::cells(&job.plan, summary)),
+    }
+    if let Some(folder) = &job.results.out {
+        text += &format!("\nReport: {}\n", folder.join("report.html").display());
+    }
+    output::print(&text)
 }
 
 fn report_failures(rows: &[Row]) {
@@ -231,11 +229,11 @@ pub(crate) fn host() -> String {
     format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-fn manifest(job: &Job, started: Instant) -> Manifest {
+fn manifest(job: &Job, scenario: String, started: Instant) -> Manifest {
     Manifest {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command_line(),
-        scenario: toml::to_string(&job.scenario).unwrap_or_default(),
+        scenario,
         directory: std::fs::canonicalize(&job.directory).unwrap_or_else(|_| job.directory.clone()),
         seed: job.plan.seed,
         host: host(),
@@ -292,6 +290,6 @@ impl Journal {
         let body = if self.header { 0 } else { text.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1) };
         self.header = false;
         // A journal that cannot be written does not stop the experiment; the results are written at its end.
-        let _ = self.file.write_all(&text[body..]);
+        let _ = self.file.write_all(text.get(body..).unwrap_or_default());
     }
 }

@@ -14,6 +14,7 @@ use flowstart_lab::trace_export;
 use crate::command::compare::Setup;
 use crate::command::run::{command_line, host, mixed};
 use crate::failure::{FAILED, Failure};
+use crate::output::print;
 
 /// The options that describe a run. A cell of earlier results has them already.
 const DESCRIPTION: [&str; 11] =
@@ -101,8 +102,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     experiment::write_file(&folder.join("trace.csv"), |out| run.write_csv(out))?;
     experiment::write_file(&folder.join("trace.sqlog"), |out| run.write_qlog(&plan, &cell, out))?;
     experiment::write_file(&folder.join("trace.pcapng"), |out| run.write_pcapng(&plan, &cell, out))?;
-    println!("{}", page.answer.join(" "));
-    println!("Page: {}", folder.join("trace.html").display());
+    print(&format!("{}\nPage: {}\n", page.answer.join(" "), folder.join("trace.html").display()))?;
     Ok(code(&run))
 }
 
@@ -140,7 +140,11 @@ fn reported(id: &str, folder: &Path) -> Result<(Plan, Cell), Failure> {
     let text = std::fs::read_to_string(&file).map_err(|error| refused(format!("cannot be read: {error}")))?;
     let manifest: Manifest = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
     let scenario: Scenario = toml::from_str(&manifest.scenario).map_err(|error| refused(error.message().to_owned()))?;
-    let plan = scenario.plan(&manifest.directory)?;
+    let plan = scenario.plan(&manifest.directory).map_err(|error| {
+        let hint =
+            if error.field == "link" { "; paths are relative to the folder that the command was given in" } else { "" };
+        refused(format!("{error}{hint}"))
+    })?;
     match plan.cell(id) {
         Some(cell) => Ok((plan, cell)),
         None => {
