@@ -169,6 +169,8 @@ fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
     }
     assert_eq!(fs::read(first.join("flows.csv")).unwrap(), fs::read(second.join("flows.csv")).unwrap());
     assert_eq!(hash(&first.join("flows.csv")), GOLDEN, "flows.csv changed: say why and commit the new hash");
+    let manifest: Value = serde_json::from_slice(&fs::read(first.join("manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["directory"], ".", "as the user gave it, not where this machine keeps it");
     let summary: Value = serde_json::from_slice(&fs::read(first.join("summary.json")).unwrap()).unwrap();
     assert_eq!(summary["schema"], 1);
     let cell = &summary["cells"][1];

@@ -234,7 +234,8 @@ fn manifest(job: &Job, scenario: String, started: Instant) -> Manifest {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command_line(),
         scenario,
-        directory: std::fs::canonicalize(&job.directory).unwrap_or_else(|_| job.directory.clone()),
+        // As the user gave it: results are passed on, and where a machine keeps its files is nobody else's business.
+        directory: job.directory.clone(),
         seed: job.plan.seed,
         host: host(),
         wall_time_s: started.elapsed().as_secs_f64(),
