@@ -252,16 +252,22 @@ const GOLDEN: u64 = 82_711_037_851_147_656;
 fn an_interrupted_run_goes_on_where_it_stopped() {
     let folder = TempDir::new().unwrap();
     let scenario = folder.path().join("s.toml");
-    let text = "link = [\"dsl-fast\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 4\n";
+    let text = "link = [\"dsl-fast\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 4\nflows = 2\n";
     fs::write(&scenario, text).unwrap();
     let (whole, part) = (folder.path().join("whole"), folder.path().join("part"));
     let file = scenario.display().to_string();
     flowstart(&["run", &file, "--out", &whole.display().to_string()]).assert().success();
     fs::create_dir(&part).unwrap();
     let rows = fs::read_to_string(whole.join("flows.csv")).unwrap();
-    let two: Vec<&str> = rows.lines().take(3).collect();
-    fs::write(part.join("flows.partial.csv"), two.join("\n") + "\n").unwrap();
-    flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().success();
+    let resume = || flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().success();
+    // The header, a repetition with both flows, one flow of the next, and half a line.
+    let some: Vec<&str> = rows.lines().take(4).collect();
+    fs::write(part.join("flows.partial.csv"), some.join("\n") + "\ndsl-fast/tail").unwrap();
+    resume();
+    assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
+    // Stopped between the results and the end: everything is in both files.
+    fs::write(part.join("flows.partial.csv"), &rows).unwrap();
+    resume();
     assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
 }
 

@@ -133,6 +133,27 @@ pub(crate) fn mixed(scenario: &Scenario, plan: &Plan, advice: &str) -> Vec<Strin
 /// Rows of repetitions that are done, kept on disk while an experiment runs.
 const JOURNAL: &str = "flows.partial.csv";
 
+/// The rows of repetitions that an interrupted run finished: the plan's, each once, with all their flows.
+fn earlier_rows(folder: &Path, plan: &Plan) -> Result<Vec<Row>, Failure> {
+    let journal = folder.join(JOURNAL);
+    // What stopped the run may have stopped it in the middle of a line.
+    if let Ok(text) = std::fs::read(&journal) {
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        if whole < text.len() {
+            std::fs::write(&journal, &text[..whole])
+                .map_err(|error| Failure::Input(format!("--out: cannot write {}: {error}", journal.display())))?;
+        }
+    }
+    let mut rows = experiment::read_rows(&folder.join("flows.csv"))?;
+    rows.extend(experiment::read_rows(&journal)?);
+    rows.retain(|row| u64::from(plan.reps) > row.rep && plan.run_seed(row.rep as u32) == row.seed);
+    // Both files hold the rows of a run that was stopped while it wrote its results.
+    rows.sort_by(|a, b| (&a.cell, a.rep, a.flow).cmp(&(&b.cell, b.rep, b.flow)));
+    rows.dedup_by(|a, b| (&a.cell, a.rep, a.flow) == (&b.cell, b.rep, b.flow));
+    let complete = |rows: &&[Row]| rows.len() == plan.flows as usize;
+    Ok(rows.chunk_by(|a, b| (&a.cell, a.rep) == (&b.cell, b.rep)).filter(complete).flatten().cloned().collect())
+}
+
 /// Runs an experiment, writes its folder and shows the result.
 pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     let started = Instant::now();
@@ -142,11 +163,7 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     if let Some(folder) = &job.results.out {
         experiment::prepare_folder(folder, job.resume)?;
         if job.resume {
-            known = experiment::read_rows(&folder.join("flows.csv"))?;
-            known.extend(experiment::read_rows(&folder.join(JOURNAL))?);
-            let expected =
-                |row: &Row| u64::from(job.plan.reps) > row.rep && job.plan.run_seed(row.rep as u32) == row.seed;
-            known.retain(expected);
+            known = earlier_rows(folder, &job.plan)?;
         }
     }
     let journal = Mutex::new(job.results.out.as_ref().map(|folder| Journal::open(folder, &known)).transpose()?);
