@@ -80,6 +80,9 @@ const KEYS: &[&str] = &[
 /// Longest propagation delay of anything.
 const LONGEST_DELAY: Duration = Duration::from_millis(100_000);
 
+/// Largest buffer and bucket: quantities that are far larger would not survive being written and read.
+const LARGEST_BUCKET: Bytes = Bytes::new(1_000_000_000_000);
+
 /// A buffer as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
@@ -373,6 +376,16 @@ impl Reader<'_> {
         } else {
             Buffer::Time(text.parse().map_err(|_| self.refused(key, format!("`{text}` is not {expected}")))?)
         };
+        let absurd = match buffer {
+            Buffer::Unlimited | Buffer::Bdp(_) => false,
+            Buffer::Packets(packets) => packets > 1_000_000_000,
+            Buffer::Bytes(amount) => amount > LARGEST_BUCKET,
+            Buffer::Time(time) => time > LONGEST_DELAY,
+        };
+        if absurd {
+            let allowed = format!("1000000000pkt, {LARGEST_BUCKET} or {LONGEST_DELAY}");
+            return Err(self.refused(key, format!("`{text}`: allowed is up to {allowed}, or unlimited")));
+        }
         Ok(Some(buffer))
     }
 
@@ -504,6 +517,9 @@ impl Reader<'_> {
             if bucket.is_some_and(|bucket| bucket < Bytes::new(1600)) {
                 return Err(self.refused(key, "a bucket must hold one packet (1600 bytes)"));
             }
+            if bucket.is_some_and(|bucket| bucket > LARGEST_BUCKET) {
+                return Err(self.refused(key, format!("allowed is up to {LARGEST_BUCKET}")));
+            }
         }
         Ok(link)
     }
@@ -553,6 +569,8 @@ mod tests {
             ("trace=does-not-exist,rtt=50ms", "does-not-exist"),
             ("rate=25mbit,rtt=50ms,rtt=60ms", "twice"),
             ("rate=25mbit,rtt=50ms,access_delay=1000s", "0s to 100s"),
+            ("rate=25mbit,rtt=50ms,buffer=542949672960ms", "unlimited"),
+            ("rate=25mbit,rtt=50ms,policer=4000000GB", "up to 1000GB"),
             ("rate=25mbit,rtt=50ms,reorder=1%/1000s", "0s to 100s"),
             ("rate=25mbit,rtt=50ms,loss=gilbert/1ns/1ns/0.5", "10us to 1000s"),
         ] {
