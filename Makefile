@@ -2,8 +2,9 @@
 
 RESULTS := results/$(shell date +%Y%m%d-%H%M%S)
 FLOWSTART := target/release/flowstart
+FUZZ_SECONDS ?= 60
 
-.PHONY: run test lint bench study setup
+.PHONY: run test lint bench fuzz study setup
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
@@ -24,8 +25,20 @@ bench: setup
 	cargo run --release --locked -p flowstart-sim --example speed
 	cargo bench --locked -p flowstart-sim
 
+# Every parser of input, FUZZ_SECONDS each. Needs nightly and cargo-fuzz.
+fuzz: setup
+	@cargo +nightly fuzz --version >/dev/null 2>&1 || { \
+	    echo "please install: rustup toolchain install nightly; cargo install cargo-fuzz" >&2; exit 1; }
+	@set -e; for target in $$(cargo +nightly fuzz list); do \
+	    echo "$$target, $(FUZZ_SECONDS) s"; \
+	    mkdir -p fuzz/corpus/$$target; \
+	    cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+	        -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -verbosity=0; \
+	done
+
 lint: setup
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 

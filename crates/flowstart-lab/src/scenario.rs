@@ -16,6 +16,16 @@ pub const MAX_REPS: u32 = 100_000;
 /// Most runs of an experiment.
 const MAX_RUNS: u64 = 10_000_000;
 
+/// Largest master seed: scenarios are kept as TOML, whose numbers are signed.
+const MAX_SEED: u64 = i64::MAX as u64;
+
+/// Published tables that results can be shown beside.
+const PUBLISHED: &[&str] = &["blitzstart-table1"];
+
+/// The scenarios that come with the program: name and text. They work wherever the program is.
+pub const SHIPPED: &[(&str, &str)] =
+    &[("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml"))];
+
 /// A scenario as written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -89,7 +99,8 @@ pub fn default_reps() -> u32 {
     30
 }
 
-fn default_seed() -> u64 {
+/// The master seed when none is given.
+pub fn default_seed() -> u64 {
     1
 }
 
@@ -129,10 +140,16 @@ impl Scenario {
         let bytes = std::fs::read(file).map_err(ScenarioError::Unreadable)?;
         let text = String::from_utf8(bytes)
             .map_err(|error| ScenarioError::NotText { offset: error.utf8_error().valid_up_to() })?;
-        match toml::from_str(&text) {
-            Ok(scenario) => Ok((scenario, text)),
-            Err(error) => Err(ScenarioError::Invalid { message: error.message().to_owned(), span: error.span(), text }),
-        }
+        Ok((Self::from_text(&text)?, text))
+    }
+
+    /// Reads a scenario from its text.
+    pub fn from_text(text: &str) -> Result<Self, ScenarioError> {
+        toml::from_str(text).map_err(|error| ScenarioError::Invalid {
+            message: error.message().to_owned(),
+            span: error.span(),
+            text: text.to_owned(),
+        })
     }
 
     /// Checks everything and turns it into a plan. Trace files are relative to `directory`.
@@ -144,6 +161,12 @@ impl Scenario {
         }
         if !(1..=10_000).contains(&self.flows) {
             return Err(InputError::new("flows", self.flows.to_string(), "allowed is 1 to 10000"));
+        }
+        if self.seed > MAX_SEED {
+            return Err(InputError::new("seed", self.seed.to_string(), format!("allowed is 0 to {MAX_SEED}")));
+        }
+        if let Some(published) = self.published.as_deref().filter(|name| !PUBLISHED.contains(name)) {
+            return Err(InputError::new("published", published, format!("allowed is {}", PUBLISHED.join(", "))));
         }
         let links =
             each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;
@@ -163,25 +186,44 @@ impl Scenario {
             seed: self.seed,
             hint: self.hint,
         };
-        let runs = plan.cells().len() as u64 * u64::from(plan.reps);
+        let lists = [plan.links.len(), plan.aqms.len(), plan.competitors.len(), plan.sizes.len(), plan.schemes.len()];
+        let runs = lists.iter().fold(u64::from(plan.reps), |runs, length| runs.saturating_mul(*length as u64));
         if runs > MAX_RUNS {
             return Err(InputError::new("reps", self.reps.to_string(), format!("{runs} runs; allowed are {MAX_RUNS}")));
         }
         Ok(plan)
     }
+
+    /// A statement for users who chose no congestion avoidance for the measured flows while a competitor has another
+    /// one: what they compare is then not the scheme alone.
+    pub fn unchosen_avoidance(&self, plan: &Plan) -> Option<String> {
+        let own = plan.avoidance.value.name();
+        let mut others: Vec<&str> = Vec::new();
+        for competitor in &plan.competitors {
+            if let Competitor::Bulk { avoidance, .. } = &competitor.value
+                && avoidance.name() != own
+                && !others.contains(&avoidance.name())
+            {
+                others.push(avoidance.name());
+            }
+        }
+        let differ = self.avoidance.is_none() && !others.is_empty();
+        differ.then(|| format!("the measured flows use {own}, the competitor {}", others.join(" or ")))
+    }
 }
 
-/// Reads every entry of a list that must not be empty nor name anything twice.
+/// Reads every entry of a list that must not be empty nor name anything twice. Space around an entry does not count:
+/// two entries that differ in nothing else would be two cells of one name.
 fn each<T>(field: &str, texts: &[String], read: impl Fn(&str) -> Result<T, InputError>) -> Result<Vec<T>, InputError> {
     if texts.is_empty() {
         return Err(InputError::new(field, "", "at least one is needed"));
     }
     for (place, text) in texts.iter().enumerate() {
-        if texts[..place].contains(text) {
+        if texts[..place].iter().any(|earlier| earlier.trim() == text.trim()) {
             return Err(InputError::new(field, text, "given twice"));
         }
     }
-    texts.iter().map(|text| read(text)).collect()
+    texts.iter().map(|text| read(text.trim())).collect()
 }
 
 fn size(text: &str) -> Result<Written<Bytes>, InputError> {
@@ -190,4 +232,50 @@ fn size(text: &str) -> Result<Written<Bytes>, InputError> {
         return Err(InputError::new("size", text, "allowed is 1B to 1000GB"));
     }
     Ok(Written { text: text.to_owned(), value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scenario_in_the_repository_is_shipped_and_valid() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        files.sort();
+        let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, files);
+        for (name, text) in SHIPPED {
+            let scenario = Scenario::from_text(text).unwrap();
+            assert!(!scenario.question.is_empty(), "{name}");
+            assert!(scenario.plan(Path::new(".")).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn entries_that_differ_only_in_space_are_the_same() {
+        let text = "link = [\"lte\", \" lte\"]\nsize = [\"1MB\"]\nscheme = [\"hystart\"]";
+        let error = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap_err();
+        assert!(error.problem.contains("twice"), "{error}");
+    }
+
+    #[test]
+    fn absurd_numbers_of_cells_are_refused_before_they_are_built() {
+        let many = |prefix: &str, suffix: &str| (1..2000).map(|i| format!("{prefix}{i}{suffix}")).collect();
+        let scenario = Scenario {
+            link: many("rate=100mbit,rtt=", "ms"),
+            size: many("", "KB"),
+            scheme: many("slow-start:iw=", ""),
+            competitor: many("bulk:count=", ""),
+            aqm: default_aqm(),
+            transport: default_transport(),
+            flows: 1,
+            reps: 1,
+            ..Scenario::default()
+        };
+        assert_eq!(scenario.plan(Path::new(".")).unwrap_err().field, "reps");
+    }
 }

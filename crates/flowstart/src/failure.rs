@@ -74,7 +74,7 @@ impl Failure {
             }
             Self::File { file, message, text: Some((text, span)) } => {
                 let line = span.as_ref().map_or(String::new(), |span| {
-                    format!(", line {}", text[..span.start.min(text.len())].matches('\n').count() + 1)
+                    format!(", line {}", text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1)
                 });
                 let problem = Problem {
                     message: format!("{}{line}: {message}", file.display()),

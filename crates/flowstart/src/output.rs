@@ -1,12 +1,14 @@
 //! What the terminal shows: progress on stderr, tables on stdout.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use flowstart_lab::plan::Plan;
 use flowstart_lab::report::{Check, PublishedCell};
 use flowstart_lab::summary::Summary;
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::failure::Failure;
 
 /// A progress bar on a terminal, silence elsewhere.
 pub(crate) fn progress(runs: u64) -> ProgressBar {
@@ -18,6 +20,15 @@ pub(crate) fn progress(runs: u64) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+/// Writes to stdout. A reader that has seen enough and closed the pipe is no failure.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Other(format!("stdout: {error}"))),
+        _ => Ok(()),
+    }
 }
 
 fn number(value: Option<f64>, digits: usize) -> String {

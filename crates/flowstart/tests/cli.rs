@@ -118,6 +118,7 @@ fn bad_scenarios_are_refused_with_file_and_line() {
         (good.replace("slow-start", "slow-strat").into_bytes(), "line 3"),
         (format!("{good}reps = -1\n").into_bytes(), "line 4"),
         (format!("{good}flows = 0\n").into_bytes(), "flows"),
+        (format!("{good}published = \"table 7\"\n").into_bytes(), "blitzstart-table1"),
         (b"".to_vec(), "link"),
     ] {
         fs::write(&scenario, &content).unwrap();
@@ -126,6 +127,22 @@ fn bad_scenarios_are_refused_with_file_and_line() {
         assert!(stderr.contains(expected) && stderr.contains("s.toml"), "{expected}: {stderr}");
     }
     flowstart(&["run", "/does/not/exist.toml"]).assert().code(2);
+}
+
+#[test]
+fn shipped_scenarios_run_by_name_from_anywhere() {
+    let folder = TempDir::new().unwrap();
+    let here = |arguments: &[&str]| flowstart(arguments).current_dir(&folder).assert();
+    // A number of repetitions that is refused shows that the scenario was read, without the hours that it takes.
+    let output = here(&["run", "blitzstart-table1", "--reps", "0"]).code(2);
+    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("1 to 100000"));
+    let output = here(&["run", "blitzstart-table2"]).code(2);
+    let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(stderr.contains("no such file") && stderr.contains("blitzstart-table1"), "{stderr}");
+    // A file goes before a shipped scenario of its name.
+    fs::write(folder.path().join("blitzstart-table1"), "link = [").unwrap();
+    let output = here(&["run", "blitzstart-table1"]).code(2);
+    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("line 1"));
 }
 
 #[test]
@@ -152,6 +169,8 @@ fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
     }
     assert_eq!(fs::read(first.join("flows.csv")).unwrap(), fs::read(second.join("flows.csv")).unwrap());
     assert_eq!(hash(&first.join("flows.csv")), GOLDEN, "flows.csv changed: say why and commit the new hash");
+    let manifest: Value = serde_json::from_slice(&fs::read(first.join("manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["directory"], ".", "as the user gave it, not where this machine keeps it");
     let summary: Value = serde_json::from_slice(&fs::read(first.join("summary.json")).unwrap()).unwrap();
     assert_eq!(summary["schema"], 1);
     let cell = &summary["cells"][1];
@@ -204,8 +223,26 @@ fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
     let (from, out) = (first.display().to_string(), folder.path().join("trace").display().to_string());
     flowstart(&["trace", "--cell", &id, "--rep", "1", "--from", &from, "--out", &out]).assert().success();
     assert!(folder.path().join("trace/trace.html").exists());
+    // A cell of results is a link, a size and a scheme; another one beside it would be ignored.
+    flowstart(&["trace", "--cell", &id, "--from", &from, "--link", "3g"]).assert().code(2);
     flowstart(&["trace", "--cell", "nonsense", "--rep", "1", "--from", &from]).assert().code(2);
     flowstart(&["trace", "--cell", &id, "--rep", "99", "--from", &from]).assert().code(2);
+}
+
+#[test]
+fn two_avoidances_that_nobody_chose_are_pointed_out_on_stderr() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    let note = "the measured flows use reno, the competitor cubic: give --avoidance to choose";
+    let output = run(&compare(&["--json", "--out", &out.display().to_string()])).success();
+    let (stdout, stderr) = (&output.get_output().stdout, String::from_utf8_lossy(&output.get_output().stderr));
+    assert!(stderr.contains(note), "{stderr}");
+    assert!(serde_json::from_slice::<Value>(stdout).is_ok(), "stdout is for data");
+    assert!(fs::read_to_string(out.join("report.html")).unwrap().contains(note));
+    for chosen in ["cubic", "reno"] {
+        let output = run(&compare(&["--avoidance", chosen])).success();
+        assert!(output.get_output().stderr.is_empty());
+    }
 }
 
 /// Hash of `flows.csv` of the comparison above.
@@ -215,16 +252,22 @@ const GOLDEN: u64 = 82_711_037_851_147_656;
 fn an_interrupted_run_goes_on_where_it_stopped() {
     let folder = TempDir::new().unwrap();
     let scenario = folder.path().join("s.toml");
-    let text = "link = [\"dsl-fast\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 4\n";
+    let text = "link = [\"dsl-fast\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 4\nflows = 2\n";
     fs::write(&scenario, text).unwrap();
     let (whole, part) = (folder.path().join("whole"), folder.path().join("part"));
     let file = scenario.display().to_string();
     flowstart(&["run", &file, "--out", &whole.display().to_string()]).assert().success();
     fs::create_dir(&part).unwrap();
     let rows = fs::read_to_string(whole.join("flows.csv")).unwrap();
-    let two: Vec<&str> = rows.lines().take(3).collect();
-    fs::write(part.join("flows.partial.csv"), two.join("\n") + "\n").unwrap();
-    flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().success();
+    let resume = || flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().success();
+    // The header, a repetition with both flows, one flow of the next, and half a line.
+    let some: Vec<&str> = rows.lines().take(4).collect();
+    fs::write(part.join("flows.partial.csv"), some.join("\n") + "\ndsl-fast/tail").unwrap();
+    resume();
+    assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
+    // Stopped between the results and the end: everything is in both files.
+    fs::write(part.join("flows.partial.csv"), &rows).unwrap();
+    resume();
     assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
 }
 
@@ -243,8 +286,17 @@ fn a_transfer_that_cannot_finish_is_counted_and_named() {
 
 #[test]
 fn listings_and_help_work_everywhere() {
-    for what in ["schemes", "avoidance", "aqms", "links", "transports"] {
-        flowstart(&["list", what]).assert().success();
+    // Neither the scenarios nor anything else depends on the folder that a user is in.
+    let elsewhere = TempDir::new().unwrap();
+    for what in ["schemes", "avoidance", "aqms", "links", "transports", "scenarios"] {
+        let plain = flowstart(&["list", what]).current_dir(&elsewhere).assert().success();
+        let plain = String::from_utf8_lossy(&plain.get_output().stdout).into_owned();
+        let json = flowstart(&["list", what, "--json"]).current_dir(&elsewhere).assert().success();
+        let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+        let names = json.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap());
+        let first_words = plain.lines().map(|line| line.split_whitespace().next().unwrap());
+        assert!(names.eq(first_words), "a line per entry, the name first: {plain}");
+        assert!(!plain.contains(['\t', '│', '─']), "{plain}");
         let output = flowstart(&["list", what, "--json"]).assert().success();
         let list: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
         assert!(list.as_array().is_some_and(|entries| !entries.is_empty()));
@@ -253,6 +305,18 @@ fn listings_and_help_work_everywhere() {
         let output = flowstart(&[command, "--help"]).assert().success();
         assert!(String::from_utf8_lossy(&output.get_output().stdout).contains("Examples"), "{command}");
     }
+    let usage = |command: &str| {
+        let output = flowstart(&[command, "--help"]).assert().success();
+        let help = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+        help.lines()
+            .skip_while(|line| !line.starts_with("Usage"))
+            .take_while(|line| !line.is_empty())
+            .collect::<String>()
+    };
+    for option in ["--link <LINK>", "--size <SIZE>", "--scheme <SCHEME>"] {
+        assert!(usage("compare").contains(option) && usage("trace").contains(option), "{option}");
+    }
+    assert!(usage("trace").contains("--cell <ID> --from <DIR>"));
     flowstart(&["validate", "no-such-entry"]).assert().code(2);
     let output = flowstart(&["validate", "ns2-chain", "--json"]).assert().success();
     let verdicts: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();

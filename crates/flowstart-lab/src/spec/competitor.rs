@@ -87,8 +87,9 @@ fn unknown(field: &str, text: &str, key: &str, allowed: &str) -> InputError {
 
 fn rate(field: &str, text: &str, key: &str, value: &str) -> Result<Rate, InputError> {
     let rate: Rate = read(field, text, key, value)?;
-    if rate.bits_per_sec() < 1000 {
-        return Err(InputError::new(field, text, format!("{key}: {rate} is below 1kbit")));
+    if !(1_000..=10_000_000_000_000).contains(&rate.bits_per_sec()) {
+        let problem = format!("{key}: {rate} is out of range; allowed is 1kbit to 10000gbit");
+        return Err(InputError::new(field, text, problem));
     }
     Ok(rate)
 }
@@ -101,7 +102,11 @@ fn bulk<'a>(
     profile: &Profile,
 ) -> Result<Competitor, InputError> {
     let mut flows = 1;
-    let mut startup = profile.startup.clone();
+    let named = keys.iter().find(|(key, _)| *key == "startup");
+    let mut startup = match named {
+        Some((_, spec)) => scheme(field, spec, &profile.startup)?.value,
+        None => profile.startup.clone(),
+    };
     // Keys that are not the competitor's belong to its congestion avoidance.
     let mut rest = Vec::new();
     for &(key, value) in keys {
@@ -111,7 +116,7 @@ fn bulk<'a>(
                 let spec = format!("{}:iw={value}", startup.name());
                 startup = scheme(field, &spec, &startup)?.value;
             }
-            "startup" => startup = scheme(field, value, &profile.startup)?.value,
+            "startup" => {}
             name if value.is_empty() && algorithm.is_none() => algorithm = Some(name),
             _ => rest.push(format!("{key}={value}")),
         }
@@ -128,7 +133,13 @@ fn constant(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor
         match key {
             "rate" => speed = Some(rate(field, text, key, value)?),
             "count" => flows = count(field, text, value)?,
-            "packet" => packet = read::<Bytes>(field, text, key, value)?.get().clamp(100, 65_000) as u32,
+            "packet" => {
+                let size: Bytes = read(field, text, key, value)?;
+                packet =
+                    u32::try_from(size.get()).ok().filter(|size| (100..=65_000).contains(size)).ok_or_else(|| {
+                        InputError::new(field, text, format!("packet: {size} is out of range; allowed is 100B to 65KB"))
+                    })?;
+            }
             _ => return Err(unknown(field, text, key, "rate, count, packet")),
         }
     }
@@ -148,8 +159,10 @@ fn on_off(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, 
             _ => return Err(unknown(field, text, key, "rate, on, off, count")),
         }
     }
-    if mean_on == Duration::ZERO || mean_off == Duration::ZERO {
-        return Err(InputError::new(field, text, "on and off must be above 0"));
+    for (key, mean) in [("on", mean_on), ("off", mean_off)] {
+        if !(Duration::from_millis(1)..=Duration::from_millis(1_000_000)).contains(&mean) {
+            return Err(InputError::new(field, text, format!("{key} is {mean}; allowed is 1ms to 1000s")));
+        }
     }
     let rate = speed.ok_or_else(|| InputError::new(field, text, "rate is missing, as in onoff:rate=5mbit"))?;
     Ok(Competitor::Pattern { count: flows, pattern: Pattern::OnOff { rate, mean_on, mean_off } })
@@ -167,10 +180,18 @@ fn web(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, Inp
             _ => return Err(unknown(field, text, key, "load, smallest, largest, shape")),
         }
     }
-    if sizes.smallest == Bytes::ZERO || sizes.smallest >= sizes.largest || !(0.1..=10.0).contains(&sizes.shape) {
-        return Err(InputError::new(field, text, "needs 0 < smallest < largest and a shape of 0.1 to 10"));
+    let largest = Bytes::new(1_000_000_000_000);
+    if sizes.smallest == Bytes::ZERO || sizes.smallest >= sizes.largest || sizes.largest > largest {
+        return Err(InputError::new(field, text, "needs 0B < smallest < largest, and largest up to 1000GB"));
     }
-    let load = load.ok_or_else(|| InputError::new(field, text, "load is missing, as in web:load=5mbit"))?;
+    if !(0.1..=10.0).contains(&sizes.shape) {
+        return Err(InputError::new(field, text, format!("shape is {}; allowed is 0.1 to 10", sizes.shape)));
+    }
+    let load: Rate = load.ok_or_else(|| InputError::new(field, text, "load is missing, as in web:load=5mbit"))?;
+    // Gaps that round to no time at all would be arrivals without end.
+    if load.bits_per_sec() as f64 > 8e6 * sizes.mean() {
+        return Err(InputError::new(field, text, "more than a million transfers a second; choose a smaller load"));
+    }
     Ok(Competitor::Web { load, sizes })
 }
 
@@ -195,6 +216,12 @@ mod tests {
     }
 
     #[test]
+    fn an_initial_window_belongs_to_the_startup_that_is_named_whatever_the_order() {
+        assert_eq!(parse("bulk:iw=3,startup=slow-start"), parse("bulk:startup=slow-start,iw=3"));
+        assert_eq!(parse("bulk:iw=3,startup=slow-start"), parse("bulk:startup=slow-start:iw=3"));
+    }
+
+    #[test]
     fn wrong_competitors_are_refused() {
         for text in [
             "bulky",
@@ -204,6 +231,9 @@ mod tests {
             "web:load=1mbit,shape=99",
             "bulk:count=0",
             "onoff:rate=1mbit,on=0s",
+            "cbr:rate=1mbit,packet=1B",
+            "web:load=10000gbit,smallest=1B,largest=2B",
+            "web:load=1mbit,smallest=4GB,largest=4EB",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -77,6 +77,12 @@ const KEYS: &[&str] = &[
     "technology",
 ];
 
+/// Longest propagation delay of anything.
+const LONGEST_DELAY: Duration = Duration::from_millis(100_000);
+
+/// Largest buffer and bucket: quantities that are far larger would not survive being written and read.
+const LARGEST_BUCKET: Bytes = Bytes::new(1_000_000_000_000);
+
 /// A buffer as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
@@ -319,6 +325,22 @@ impl Reader<'_> {
         }
     }
 
+    /// Refuses a trace that is so sparse that its rate is no rate.
+    fn mean_rate(&self, key: &str, trace: &CapacityTrace) -> Result<Rate, InputError> {
+        let rate = trace.mean_rate();
+        if rate.bits_per_sec() < 1_000 {
+            return Err(self.refused(key, format!("its mean rate of {rate} is out of range; allowed is 1kbit or more")));
+        }
+        Ok(rate)
+    }
+
+    fn within(&self, key: &str, time: Duration, least: Duration, most: Duration) -> Result<Duration, InputError> {
+        if (least..=most).contains(&time) {
+            return Ok(time);
+        }
+        Err(self.refused(key, format!("{time} is out of range; allowed is {least} to {most}")))
+    }
+
     fn trace(&self, key: &str) -> Result<Option<(PathBuf, Arc<CapacityTrace>)>, InputError> {
         let Some(name) = self.raw(key) else { return Ok(None) };
         let path = self.directory.join(name);
@@ -354,6 +376,16 @@ impl Reader<'_> {
         } else {
             Buffer::Time(text.parse().map_err(|_| self.refused(key, format!("`{text}` is not {expected}")))?)
         };
+        let absurd = match buffer {
+            Buffer::Unlimited | Buffer::Bdp(_) => false,
+            Buffer::Packets(packets) => packets > 1_000_000_000,
+            Buffer::Bytes(amount) => amount > LARGEST_BUCKET,
+            Buffer::Time(time) => time > LONGEST_DELAY,
+        };
+        if absurd {
+            let allowed = format!("1000000000pkt, {LARGEST_BUCKET} or {LONGEST_DELAY}");
+            return Err(self.refused(key, format!("`{text}`: allowed is up to {allowed}, or unlimited")));
+        }
         Ok(Some(buffer))
     }
 
@@ -394,7 +426,7 @@ impl Reader<'_> {
         };
         let time = |text: &str| -> Result<Duration, InputError> {
             let time: Duration = text.parse().map_err(|error| self.refused("loss", error))?;
-            if time == Duration::ZERO { Err(self.refused("loss", "a mean time of 0")) } else { Ok(time) }
+            self.within("loss", time, Duration::from_micros(10), Duration::from_millis(1_000_000))
         };
         Ok(Some(LossModel::GilbertElliott {
             mean_good: time(good)?,
@@ -408,8 +440,9 @@ impl Reader<'_> {
         let (amplitude, step) = text.split_once('/').unwrap_or((text, default_step));
         let time = |text: &str| text.parse::<Duration>().map_err(|error| self.refused(key, error));
         let jitter = Jitter { amplitude: time(amplitude)?, step: time(step)? };
-        if jitter.step == Duration::ZERO || jitter.amplitude > Duration::from_millis(10_000) {
-            return Err(self.refused(key, "allowed is 0ms to 10s, with a step above 0, as 5ms/20ms"));
+        let longest = Duration::from_millis(10_000);
+        if jitter.step == Duration::ZERO || jitter.step > longest || jitter.amplitude > longest {
+            return Err(self.refused(key, "allowed is 0ms to 10s, with a step above 0 and up to 10s, as 5ms/20ms"));
         }
         Ok(Some(jitter))
     }
@@ -419,9 +452,10 @@ impl Reader<'_> {
         let Some((probability, delay)) = text.split_once('/') else {
             return Err(self.refused("reorder", "expected PROBABILITY/DELAY, as 1%/5ms"));
         };
+        let delay = delay.parse().map_err(|error| self.refused("reorder", error))?;
         Ok(Some(Reordering {
             probability: self.probability("reorder", probability)?,
-            delay: delay.parse().map_err(|error| self.refused("reorder", error))?,
+            delay: self.within("reorder", delay, Duration::ZERO, LONGEST_DELAY)?,
         }))
     }
 
@@ -432,15 +466,18 @@ impl Reader<'_> {
         let trace = self.trace("trace")?;
         let rate = match (self.rate("rate")?, &trace) {
             (Some(rate), None) => rate,
-            (None, Some((_, trace))) => trace.mean_rate(),
+            (None, Some((_, trace))) => self.mean_rate("trace", trace)?,
             (Some(_), Some(_)) => return Err(self.refused("rate", "a link has a rate or a trace, not both")),
             (None, None) => return Err(self.refused("rate", "missing; a link needs rate=... or trace=FILE")),
         };
         let rtt: Duration = self.read("rtt")?.ok_or_else(|| self.refused("rtt", "missing, as in rtt=50ms"))?;
-        if !(Duration::from_micros(1)..=Duration::from_millis(100_000)).contains(&rtt) {
-            return Err(self.refused("rtt", format!("{rtt} is out of range; allowed is 1us to 100s")));
-        }
+        self.within("rtt", rtt, Duration::from_micros(1), LONGEST_DELAY)?;
+        let access_delay = self.read("access_delay")?.unwrap_or(Duration::ZERO);
+        self.within("access_delay", access_delay, Duration::ZERO, LONGEST_DELAY)?;
         let up_trace = self.trace("up_trace")?;
+        if let Some((_, trace)) = &up_trace {
+            self.mean_rate("up_trace", trace)?;
+        }
         let hops: u32 = self.read("hops")?.unwrap_or(1);
         if !(1..=64).contains(&hops) {
             return Err(self.refused("hops", format!("{hops} is out of range; allowed is 1 to 64")));
@@ -460,7 +497,7 @@ impl Reader<'_> {
             up_trace: up_trace.map(|(_, trace)| trace),
             up_buffer: self.buffer("up_buffer")?.unwrap_or(Buffer::Unlimited),
             access_rate,
-            access_delay: self.read("access_delay")?.unwrap_or(Duration::ZERO),
+            access_delay,
             hops,
             loss: self.loss()?,
             jitter: self.jitter("jitter", "20ms")?,
@@ -479,6 +516,9 @@ impl Reader<'_> {
         for (key, bucket) in [("burst", link.burst), ("policer", link.policer)] {
             if bucket.is_some_and(|bucket| bucket < Bytes::new(1600)) {
                 return Err(self.refused(key, "a bucket must hold one packet (1600 bytes)"));
+            }
+            if bucket.is_some_and(|bucket| bucket > LARGEST_BUCKET) {
+                return Err(self.refused(key, format!("allowed is up to {LARGEST_BUCKET}")));
             }
         }
         Ok(link)
@@ -528,6 +568,11 @@ mod tests {
             ("rate=25mbit,rtt=50ms,trace=x", "x"),
             ("trace=does-not-exist,rtt=50ms", "does-not-exist"),
             ("rate=25mbit,rtt=50ms,rtt=60ms", "twice"),
+            ("rate=25mbit,rtt=50ms,access_delay=1000s", "0s to 100s"),
+            ("rate=25mbit,rtt=50ms,buffer=542949672960ms", "unlimited"),
+            ("rate=25mbit,rtt=50ms,policer=4000000GB", "up to 1000GB"),
+            ("rate=25mbit,rtt=50ms,reorder=1%/1000s", "0s to 100s"),
+            ("rate=25mbit,rtt=50ms,loss=gilbert/1ns/1ns/0.5", "10us to 1000s"),
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");

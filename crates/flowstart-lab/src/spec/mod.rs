@@ -128,6 +128,10 @@ where
         if value.is_empty() {
             return Err(refused(format!("`{key}` needs a value, as in {key}=...")));
         }
+        // `kind` is how the registry's enum knows the algorithm; written as a key it would turn it into another one.
+        if key == "kind" {
+            return Err(refused(format!("unknown field `kind`; the name before the colon, {}, says it", parts.name)));
+        }
         table.insert(key.to_owned(), toml_value(value));
     }
     let value: C = table.try_into().map_err(|error| refused(error.message().to_owned()))?;
@@ -201,6 +205,7 @@ mod tests {
         assert!(error("blitzstart:estimate=nan").contains("estimate"), "{}", error("blitzstart:estimate=nan"));
         assert!(error("slow-start:iw=0").contains("1 to 100000"));
         assert!(error("slow-start:iw=-3").contains("--scheme"));
+        assert!(error("slow-start:kind=blitzstart").contains("unknown field `kind`"));
         assert!(error("slow-start:iw=3,iw=4").contains("twice"));
         assert!(error("").contains("nothing"));
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use flowstart_core::time::Duration;
+use flowstart_core::units::Bytes;
 use flowstart_sim::transport::profile::{PROFILES, Profile, Protocol};
 
 use super::{InputError, Parts, toml_value};
@@ -41,6 +43,9 @@ impl Transport {
             .ok_or_else(|| refused(format!("profile `{name}` is not one of {}", of_protocol())))?;
         let mut table = toml::Table::try_from(&profile).map_err(|error| refused(error.to_string()))?;
         for (key, value) in parts.keys.iter().filter(|(key, _)| *key != "profile") {
+            if *key == "protocol" {
+                return Err(refused(format!("the name before the colon, {}, says the protocol", parts.name)));
+            }
             // `ack.every=1` reaches into the table `ack`.
             let mut target = &mut table;
             let mut key = *key;
@@ -65,14 +70,45 @@ impl Transport {
 
 /// Policies that a simulation cannot run with.
 fn check(profile: &Profile) -> Result<(), String> {
-    if !(1..=65_000).contains(&profile.payload) {
-        return Err(format!("payload is {}; allowed is 1 to 65000 bytes", profile.payload));
+    for (key, size, least) in [
+        ("payload", profile.payload, 1),
+        ("segment", profile.segment, 1),
+        ("ack_size", profile.ack_size, 1),
+        ("opening_size", profile.opening_size, 1),
+        ("answer_size", profile.answer_size, 1),
+        ("completion_size", profile.completion_size, 0),
+        ("overhead", profile.overhead, 0),
+        ("overhead_in_flight", profile.overhead_in_flight, 0),
+        ("ack_range_size", profile.ack_range_size, 0),
+    ] {
+        if !(least..=65_000).contains(&size) {
+            return Err(format!("{key} is {size}; allowed is {least} to 65000 bytes"));
+        }
     }
-    if !(1..=65_000).contains(&profile.segment) {
-        return Err(format!("segment is {}; allowed is 1 to 65000 bytes", profile.segment));
+    for (key, number) in [("ack.every", profile.ack.every), ("packet_threshold", profile.packet_threshold)] {
+        if number == 0 {
+            return Err(format!("{key} must be at least 1"));
+        }
     }
-    if profile.ack.every == 0 || profile.packet_threshold == 0 || profile.ack_ranges == 0 {
-        return Err("ack.every, packet_threshold and ack_ranges must be at least 1".into());
+    if !(1..=1000).contains(&profile.ack_ranges) {
+        return Err(format!("ack_ranges is {}; allowed is 1 to 1000", profile.ack_ranges));
+    }
+    let second = Duration::from_millis(1000);
+    for (key, time, least) in [
+        ("ack.max_delay", profile.ack.max_delay, Duration::ZERO),
+        ("min_rto", profile.min_rto, Duration::ZERO),
+        ("granularity", profile.granularity, Duration::ZERO),
+        ("sample_resolution", profile.sample_resolution, Duration::ZERO),
+        // Without a first timeout a sender would repeat itself at the same instant for ever.
+        ("initial_timeout", profile.initial_timeout, second / 1000),
+        ("handshake_timeout", profile.handshake_timeout, second / 1000),
+    ] {
+        if !(least..=second * 100).contains(&time) {
+            return Err(format!("{key} is {time}; allowed is {least} to {}", second * 100));
+        }
+    }
+    if profile.time_threshold.is_some_and(|factor| !(0.1..=100.0).contains(&factor)) {
+        return Err("time_threshold: allowed is 0.1 to 100, or none".into());
     }
     if !(1..=60).contains(&profile.answer_packets) {
         return Err(format!("answer_packets is {}; allowed is 1 to 60", profile.answer_packets));
@@ -81,6 +117,8 @@ fn check(profile: &Profile) -> Result<(), String> {
         ("initial_window", profile.initial_window),
         ("min_window", profile.min_window),
         ("timeout_window", profile.timeout_window),
+        ("max_window", profile.max_window.unwrap_or(1)),
+        ("pacing.burst", profile.pacing.map_or(1, |pacing| pacing.burst)),
     ] {
         if !(1..=1_000_000).contains(&window) {
             return Err(format!("{key} is {window}; allowed is 1 to 1000000 segments"));
@@ -92,9 +130,15 @@ fn check(profile: &Profile) -> Result<(), String> {
                 return Err(format!("pacing.{key} is {gain}; allowed is 0.01 to 100"));
             }
         }
+        if pacing.quantum > second {
+            return Err(format!("pacing.quantum is {}; allowed is 0s to 1s", pacing.quantum));
+        }
     }
     if profile.receive_window.get() < u64::from(profile.payload) {
         return Err(format!("receive_window {} is smaller than one packet", profile.receive_window));
+    }
+    if profile.receive_window > Bytes::new(1_000_000_000_000) {
+        return Err(format!("receive_window is {}; allowed is up to 1000GB", profile.receive_window));
     }
     profile.startup.validate().map_err(|error| format!("startup.{error}"))?;
     profile.avoidance.validate().map_err(|error| format!("avoidance.{error}"))
@@ -112,6 +156,23 @@ mod tests {
         assert_eq!(transport.profile.ack.every, 1);
         let paced = Transport::parse("--transport", "model-quic:pacing=none").unwrap();
         assert_eq!(paced.profile.pacing, None);
+    }
+
+    #[test]
+    fn every_profile_passes_the_checks_of_its_policies() {
+        for (name, _) in PROFILES {
+            assert_eq!(check(&Profile::named(name).unwrap()), Ok(()), "{name}");
+        }
+    }
+
+    #[test]
+    fn policies_that_a_simulation_cannot_run_with_are_refused() {
+        for policy in ["overhead=4294967295", "handshake_timeout=0s", "time_threshold=-1", "protocol=tcp", "ack_size=0"]
+        {
+            let error = Transport::parse("--transport", &format!("model-quic:{policy}")).unwrap_err().to_string();
+            let key = policy.split_once('=').unwrap().0;
+            assert!(error.contains(key), "{policy}: {error}");
+        }
     }
 
     #[test]

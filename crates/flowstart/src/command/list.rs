@@ -1,5 +1,6 @@
 //! `flowstart list`.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,13 +9,14 @@ use comfy_table::{ContentArrangement, Table, presets};
 use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
-use flowstart_lab::scenario::Scenario;
+use flowstart_lab::scenario::{SHIPPED, Scenario};
 use flowstart_lab::spec::link::PRESETS;
 use flowstart_sim::transport::profile::PROFILES;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::output::print;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum What {
@@ -34,9 +36,9 @@ pub(crate) struct Arguments {
     /// As JSON.
     #[arg(long)]
     json: bool,
-    /// Folder of the scenarios.
-    #[arg(long, value_name = "DIR", default_value = "scenarios")]
-    scenarios: PathBuf,
+    /// A folder whose scenarios are listed instead of those that come with the program.
+    #[arg(long, value_name = "DIR")]
+    scenarios: Option<PathBuf>,
 }
 
 /// An entry: what it is called, what it is, where it comes from, and its parameters with their defaults.
@@ -82,28 +84,66 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 Some(entry(&format!("{protocol}:profile={name}"), about, "", parameters(&profile)))
             })
             .collect(),
-        What::Scenarios => scenarios(&arguments.scenarios)?,
+        What::Scenarios => match &arguments.scenarios {
+            Some(folder) => scenarios(folder)?,
+            None => shipped()?,
+        },
     };
     if arguments.json {
         let list: Vec<Value> = entries
             .iter()
             .map(|e| json!({"name": e.name, "summary": e.summary, "source": e.source, "parameters": e.parameters}))
             .collect();
-        println!("{}", serde_json::to_string_pretty(&list).unwrap_or_default());
+        let text = serde_json::to_string_pretty(&list).map_err(|error| Failure::Other(error.to_string()))?;
+        print(&format!("{text}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let brief = matches!(arguments.what, What::Transports);
+    let text = if std::io::stdout().is_terminal() { table(&entries, brief) } else { lines(&entries, brief) };
+    print(&format!("{text}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An entry's parameters with their defaults. Profiles have too many to read.
+fn defaults(entry: &Entry, brief: bool) -> String {
+    if brief {
+        return "see --json".into();
+    }
+    entry.parameters.as_object().map_or(String::new(), |object| {
+        object.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect::<Vec<_>>().join(", ")
+    })
+}
+
+/// For other programs: one line per entry, the name first.
+fn lines(entries: &[Entry], brief: bool) -> String {
+    let width = entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0);
+    let line = |entry: &Entry| {
+        let mut line = format!("{:width$}  {}", entry.name, words(&entry.summary));
+        if !entry.source.is_empty() {
+            line += &format!(" ({})", entry.source);
+        }
+        let parameters = defaults(entry, brief);
+        if !brief && !parameters.is_empty() {
+            line += &format!("; {parameters}");
+        }
+        line
+    };
+    entries.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A text that may have several lines, in one.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn table(entries: &[Entry], brief: bool) -> String {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["name", "what", "source", "parameters (defaults)"]);
-    let brief = matches!(arguments.what, What::Transports);
     for entry in entries {
-        let list = entry.parameters.as_object().map_or(String::new(), |object| {
-            object.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect::<Vec<_>>().join(", ")
-        });
-        table.add_row([entry.name, entry.summary, entry.source, if brief { "see --json".into() } else { list }]);
+        table.add_row([&entry.name, &entry.summary, &entry.source, &defaults(entry, brief)]);
     }
-    println!("{table}");
-    Ok(ExitCode::SUCCESS)
+    table.to_string()
 }
 
 fn plain(value: &Value) -> String {
@@ -118,6 +158,16 @@ fn entry(name: &str, summary: &str, source: &str, parameters: Value) -> Entry {
     Entry { name: name.into(), summary: summary.into(), source: source.into(), parameters }
 }
 
+fn shipped() -> Result<Vec<Entry>, Failure> {
+    SHIPPED
+        .iter()
+        .map(|(name, text)| {
+            let scenario = Scenario::from_text(text).map_err(|error| Failure::scenario(Path::new(name), error))?;
+            Ok(entry(name, scenario.question.trim(), "", Value::Null))
+        })
+        .collect()
+}
+
 fn scenarios(folder: &Path) -> Result<Vec<Entry>, Failure> {
     let refused = |error: std::io::Error| Failure::Input(format!("--scenarios {}: {error}", folder.display()));
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -130,7 +180,7 @@ fn scenarios(folder: &Path) -> Result<Vec<Entry>, Failure> {
         .iter()
         .map(|file| {
             let scenario = Scenario::read(file).map_err(|error| Failure::scenario(file, error))?;
-            Ok(entry(&file.display().to_string(), &scenario.question, "", Value::Null))
+            Ok(entry(&file.display().to_string(), scenario.question.trim(), "", Value::Null))
         })
         .collect()
 }

@@ -12,7 +12,7 @@ use flowstart_lab::flows::Row;
 use flowstart_lab::plan::Plan;
 use flowstart_lab::report::{self, DataFile, Method};
 use flowstart_lab::report_input::{self, Texts};
-use flowstart_lab::scenario::Scenario;
+use flowstart_lab::scenario::{SHIPPED, Scenario, ScenarioError};
 use flowstart_lab::summary::{Summary, summarize};
 use flowstart_lab::validate::table1;
 
@@ -23,26 +23,40 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   flowstart run scenarios/blitzstart-table1.toml --out results/table1
-  flowstart run scenarios/blitzstart-table1.toml --reps 5 --jobs 2")]
+  flowstart run blitzstart-table1 --reps 5 --jobs 2")]
 pub(crate) struct Arguments {
-    /// Scenario file (TOML).
+    /// Scenario file (TOML), or the name of one that comes with the program (`flowstart list scenarios`).
     #[arg(value_name = "SCENARIO.toml")]
     scenario: PathBuf,
-    /// Repetitions of each cell, instead of the scenario's.
-    #[arg(long, value_name = "N")]
-    reps: Option<u32>,
-    /// Master seed, instead of the scenario's.
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Threads; 0: one per core.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    jobs: usize,
-    /// Folder for the results; must be new or empty.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    sampling: Sampling,
+    #[command(flatten)]
+    results: Results,
     /// Go on with an interrupted run in the same folder.
     #[arg(long, requires = "out")]
     resume: bool,
+}
+
+/// How often, and with which random numbers; shared with `compare` and `trace`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Sampling {
+    /// Repetitions of each cell (default: 30, or what the scenario says).
+    #[arg(long, value_name = "N")]
+    pub(crate) reps: Option<u32>,
+    /// Master seed (default: 1, or what the scenario says).
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// Where results go; shared with `compare`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Results {
+    /// Threads; 0: one per core.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    jobs: usize,
+    /// Folder for flows.csv, flows.parquet, summary.json, manifest.json and report.html; must be new or empty.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Print summary.json instead of a table.
     #[arg(long)]
     json: bool,
@@ -55,59 +69,106 @@ pub(crate) struct Job {
     pub(crate) scenario: Scenario,
     /// What files in the scenario are relative to.
     pub(crate) directory: PathBuf,
-    pub(crate) jobs: usize,
-    pub(crate) out: Option<PathBuf>,
-    pub(crate) json: bool,
+    /// What the report shall say besides.
+    pub(crate) notes: Vec<String>,
+    pub(crate) results: Results,
     pub(crate) resume: bool,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let file = &arguments.scenario;
-    let (mut scenario, text) = Scenario::read_with_text(file).map_err(|error| Failure::scenario(file, error))?;
-    if let Some(reps) = arguments.reps {
+    let (mut scenario, text) = read(file)?;
+    if let Some(reps) = arguments.sampling.reps {
         scenario.reps = reps;
     }
-    if let Some(seed) = arguments.seed {
+    if let Some(seed) = arguments.sampling.seed {
         scenario.seed = seed;
     }
-    let directory = file.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
+    let directory = match file.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
     let plan = scenario.plan(&directory).map_err(|error| {
-        if error.field == "reps" && arguments.reps.is_some() {
+        let given = match error.field.as_str() {
+            "reps" => arguments.sampling.reps.is_some(),
+            "seed" => arguments.sampling.seed.is_some(),
+            _ => false,
+        };
+        if given {
             return Failure::from(error);
         }
         Failure::field(file, text, &error)
     })?;
-    perform(&Job {
-        plan,
-        scenario,
-        directory,
-        jobs: arguments.jobs,
-        out: arguments.out.clone(),
-        json: arguments.json,
-        resume: arguments.resume,
-    })
+    let notes = mixed(&scenario, &plan, "set avoidance in the scenario to choose");
+    perform(&Job { plan, scenario, directory, notes, results: arguments.results.clone(), resume: arguments.resume })
+}
+
+/// Reads a scenario file, or a shipped scenario when there is no such file.
+fn read(file: &Path) -> Result<(Scenario, String), Failure> {
+    match Scenario::read_with_text(file) {
+        Err(ScenarioError::Unreadable(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            let Some((_, text)) = SHIPPED.iter().find(|(name, _)| Path::new(name) == file) else {
+                let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+                return Err(Failure::Input(format!(
+                    "{}: no such file, and none of the scenarios that come with the program: {}",
+                    file.display(),
+                    names.join(", ")
+                )));
+            };
+            let scenario = Scenario::from_text(text).map_err(|error| Failure::scenario(file, error))?;
+            Ok((scenario, (*text).to_owned()))
+        }
+        result => result.map_err(|error| Failure::scenario(file, error)),
+    }
+}
+
+/// Tells users, and what it returns the report, that two congestion avoidances meet that nobody chose.
+pub(crate) fn mixed(scenario: &Scenario, plan: &Plan, advice: &str) -> Vec<String> {
+    let Some(statement) = scenario.unchosen_avoidance(plan) else { return Vec::new() };
+    let note = format!("{statement}: {advice}");
+    eprintln!("note: {note}");
+    vec![note]
 }
 
 /// Rows of repetitions that are done, kept on disk while an experiment runs.
 const JOURNAL: &str = "flows.partial.csv";
 
+/// The rows of repetitions that an interrupted run finished: the plan's, each once, with all their flows.
+fn earlier_rows(folder: &Path, plan: &Plan) -> Result<Vec<Row>, Failure> {
+    let journal = folder.join(JOURNAL);
+    // What stopped the run may have stopped it in the middle of a line.
+    if let Ok(text) = std::fs::read(&journal) {
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        if whole < text.len() {
+            std::fs::write(&journal, &text[..whole])
+                .map_err(|error| Failure::Input(format!("--out: cannot write {}: {error}", journal.display())))?;
+        }
+    }
+    let mut rows = experiment::read_rows(&folder.join("flows.csv"))?;
+    rows.extend(experiment::read_rows(&journal)?);
+    rows.retain(|row| u64::from(plan.reps) > row.rep && plan.run_seed(row.rep as u32) == row.seed);
+    // Both files hold the rows of a run that was stopped while it wrote its results.
+    rows.sort_by(|a, b| (&a.cell, a.rep, a.flow).cmp(&(&b.cell, b.rep, b.flow)));
+    rows.dedup_by(|a, b| (&a.cell, a.rep, a.flow) == (&b.cell, b.rep, b.flow));
+    let complete = |rows: &&[Row]| rows.len() == plan.flows as usize;
+    Ok(rows.chunk_by(|a, b| (&a.cell, a.rep) == (&b.cell, b.rep)).filter(complete).flatten().cloned().collect())
+}
+
 /// Runs an experiment, writes its folder and shows the result.
 pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     let started = Instant::now();
+    // Before the work: results that no run could be replayed from would be half lost.
+    let scenario = toml::to_string(&job.scenario).map_err(|error| Failure::Other(format!("scenario: {error}")))?;
     let mut known = Vec::new();
-    if let Some(folder) = &job.out {
+    if let Some(folder) = &job.results.out {
         experiment::prepare_folder(folder, job.resume)?;
         if job.resume {
-            known = experiment::read_rows(&folder.join("flows.csv"))?;
-            known.extend(experiment::read_rows(&folder.join(JOURNAL))?);
-            let expected =
-                |row: &Row| u64::from(job.plan.reps) > row.rep && job.plan.run_seed(row.rep as u32) == row.seed;
-            known.retain(expected);
+            known = earlier_rows(folder, &job.plan)?;
         }
     }
-    let journal = Mutex::new(job.out.as_ref().map(|folder| Journal::open(folder, &known)).transpose()?);
+    let journal = Mutex::new(job.results.out.as_ref().map(|folder| Journal::open(folder, &known)).transpose()?);
     let bar = output::progress(experiment::run_count(&job.plan));
-    let rows = experiment::execute(&job.plan, job.jobs, &known, |rows| {
+    let rows = experiment::execute(&job.plan, job.results.jobs, &known, |rows| {
         bar.inc(rows.len() as u64 / u64::from(job.plan.flows.max(1)));
         if let Ok(mut journal) = journal.lock()
             && let Some(journal) = journal.as_mut()
@@ -117,7 +178,7 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     })?;
     bar.finish_and_clear();
     let summary = summarize(&job.plan, &rows);
-    let manifest = manifest(job, started);
+    let manifest = manifest(job, scenario, started);
     let mut page = report_input::build(&job.plan, &rows, &summary, &texts(&job.scenario), method(job, &manifest));
     let mut published = None;
     if job.scenario.published.as_deref() == Some("blitzstart-table1") {
@@ -125,7 +186,7 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
         page.published = Some(table.clone());
         published = Some(table);
     }
-    if let Some(folder) = &job.out {
+    if let Some(folder) = &job.results.out {
         experiment::write_results(folder, &rows, &summary, &manifest)?;
         let html = report::render(&page).map_err(|error| Failure::Other(format!("report: {error}")))?;
         experiment::write_file(&folder.join("report.html"), |out| out.write_all(html.as_bytes()))?;
@@ -144,31 +205,24 @@ fn show(
     summary: &Summary,
     published: Option<&report::PublishedTable>,
 ) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    let written = if job.json {
+    if job.results.json {
         let text = serde_json::to_string_pretty(summary).map_err(|error| Failure::Other(error.to_string()))?;
-        writeln!(out, "{text}")
-    } else {
-        let mut text = answer.join("\n") + "\n\n";
-        match published {
-            Some(table) => {
-                text += &format!("{}\n\n", output::published(&table.cells));
-                text += "In each cell: our speed-up (the paper's), below it our extra losses (the paper's). ";
-                text += "▲ faster, ▼ slower, △▽ within one RTT, ● not significant.\n\n";
-                text += &format!("{}\n", output::checks(&table.checks));
-            }
-            None => text += &format!("{}\n", output::cells(&job.plan, summary)),
-        }
-        if let Some(folder) = &job.out {
-            text += &format!("\nReport: {}\n", folder.join("report.html").display());
-        }
-        out.write_all(text.as_bytes())
-    };
-    match written {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failure::Other(format!("stdout: {error}"))),
-        Ok(()) => Ok(()),
+        return output::print(&format!("{text}\n"));
     }
+    let mut text = answer.join("\n") + "\n\n";
+    match published {
+        Some(table) => {
+            text += &format!("{}\n\n", output::published(&table.cells));
+            text += "In each cell: our speed-up (the paper's), below it our extra losses (the paper's). ";
+            text += "▲ faster, ▼ slower, △▽ within one RTT, ● not significant.\n\n";
+            text += &format!("{}\n", output::checks(&table.checks));
+        }
+        None => text += &format!("{}\n", output::cells(&job.plan, summary)),
+    }
+    if let Some(folder) = &job.results.out {
+        text += &format!("\nReport: {}\n", folder.join("report.html").display());
+    }
+    output::print(&text)
 }
 
 fn report_failures(rows: &[Row]) {
@@ -192,12 +246,13 @@ pub(crate) fn host() -> String {
     format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-fn manifest(job: &Job, started: Instant) -> Manifest {
+fn manifest(job: &Job, scenario: String, started: Instant) -> Manifest {
     Manifest {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command_line(),
-        scenario: toml::to_string(&job.scenario).unwrap_or_default(),
-        directory: std::fs::canonicalize(&job.directory).unwrap_or_else(|_| job.directory.clone()),
+        scenario,
+        // As the user gave it: results are passed on, and where a machine keeps its files is nobody else's business.
+        directory: job.directory.clone(),
         seed: job.plan.seed,
         host: host(),
         wall_time_s: started.elapsed().as_secs_f64(),
@@ -209,7 +264,7 @@ fn manifest(job: &Job, started: Instant) -> Manifest {
 fn method(job: &Job, manifest: &Manifest) -> Method {
     Method {
         command: manifest.command.join(" "),
-        directory: job.out.as_ref().map_or(String::new(), |folder| folder.display().to_string()),
+        directory: job.results.out.as_ref().map_or(String::new(), |folder| folder.display().to_string()),
         version: manifest.version.clone(),
         seed: Some(job.plan.seed),
         repetitions: Some(job.plan.reps),
@@ -224,7 +279,7 @@ fn method(job: &Job, manifest: &Manifest) -> Method {
         ]
         .map(|(name, what)| DataFile { name: name.into(), what: what.into() })
         .to_vec(),
-        notes: Vec::new(),
+        notes: job.notes.clone(),
     }
 }
 
@@ -253,6 +308,6 @@ impl Journal {
         let body = if self.header { 0 } else { text.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1) };
         self.header = false;
         // A journal that cannot be written does not stop the experiment; the results are written at its end.
-        let _ = self.file.write_all(&text[body..]);
+        let _ = self.file.write_all(text.get(body..).unwrap_or_default());
     }
 }

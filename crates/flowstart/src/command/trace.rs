@@ -11,24 +11,50 @@ use flowstart_lab::report::{self, Method};
 use flowstart_lab::scenario::Scenario;
 use flowstart_lab::trace_export;
 
-use crate::command::compare::Experiment;
-use crate::command::run::{command_line, host};
+use crate::command::compare::Setup;
+use crate::command::run::{command_line, host, mixed};
 use crate::failure::{FAILED, Failure};
+use crate::output::print;
+
+/// The options that describe a run. A cell of earlier results has them already.
+const DESCRIPTION: [&str; 11] =
+    ["link", "size", "scheme", "aqm", "competitor", "avoidance", "flows", "transport", "no_hint", "reps", "seed"];
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "\
+flowstart trace [OPTIONS] --link <LINK> --size <SIZE> --scheme <SCHEME>
+       flowstart trace [OPTIONS] --cell <ID> --from <DIR>",
+    after_help = "\
 Examples:
   flowstart trace --link dsl-fast --size 2MB --scheme blitzstart --competitor cubic --out results/trace
   flowstart trace --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --out results/trace
   flowstart trace --link 3g --size 70KB --scheme slow-start > packets.csv
 
-Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event), trace.sqlog (qlog) and trace.pcapng
-(packets at both hosts, for Wireshark) into --out; without --out the events go to stdout as CSV.")]
+Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event), trace.sqlog (qlog) and trace.pcapng \
+(packets at both hosts, for Wireshark) into --out; without --out the events go to stdout as CSV."
+)]
 pub(crate) struct Arguments {
+    /// The link, one: a preset (`flowstart list links`) or `rate=25mbit,rtt=50ms,buffer=50ms`; not with --cell.
+    #[arg(long, value_name = "LINK", required_unless_present_any = ["cell", "from"])]
+    link: Option<String>,
+    /// The transfer's size, one, such as 70KB or 2MB (KB = 1000 bytes); not with --cell.
+    #[arg(long, value_name = "SIZE", required_unless_present_any = ["cell", "from"])]
+    size: Option<String>,
+    /// The startup scheme, one, `name:key=value,...`; not with --cell.
+    #[arg(long, value_name = "SCHEME", required_unless_present_any = ["cell", "from"])]
+    scheme: Option<String>,
+    /// Queue discipline of the bottleneck, one.
+    #[arg(long, value_name = "AQM", default_value = "taildrop")]
+    aqm: String,
+    /// What else uses the link, one: none, bulk, bulk:cubic,count=2, cbr:rate=5mbit, web:load=5mbit, or an avoidance's
+    /// name.
+    #[arg(long, value_name = "COMPETITOR", default_value = "none")]
+    competitor: String,
     #[command(flatten)]
-    experiment: Experiment,
-    /// Cell to replay, as reports and summary.json name it.
-    #[arg(long, value_name = "ID", requires = "from")]
+    setup: Setup,
+    /// Cell to replay, as reports and summary.json name it, instead of all the options that describe a run.
+    #[arg(long, value_name = "ID", requires = "from", conflicts_with_all = DESCRIPTION)]
     cell: Option<String>,
     /// Repetition to show.
     #[arg(long, value_name = "K", default_value_t = 0)]
@@ -76,8 +102,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     experiment::write_file(&folder.join("trace.csv"), |out| run.write_csv(out))?;
     experiment::write_file(&folder.join("trace.sqlog"), |out| run.write_qlog(&plan, &cell, out))?;
     experiment::write_file(&folder.join("trace.pcapng"), |out| run.write_pcapng(&plan, &cell, out))?;
-    println!("{}", page.answer.join(" "));
-    println!("Page: {}", folder.join("trace.html").display());
+    print(&format!("{}\nPage: {}\n", page.answer.join(" "), folder.join("trace.html").display()))?;
     Ok(code(&run))
 }
 
@@ -91,15 +116,20 @@ fn code(run: &trace_export::TracedRun) -> ExitCode {
 
 /// The one cell that the options describe.
 fn single(arguments: &Arguments) -> Result<(Plan, Cell), Failure> {
-    let plan = arguments.experiment.scenario().plan(Path::new("."))?;
-    let cells = plan.cells();
-    match cells[..] {
+    let one = |value: &Option<String>| value.iter().cloned().collect();
+    let scenario = Scenario {
+        link: one(&arguments.link),
+        size: one(&arguments.size),
+        scheme: one(&arguments.scheme),
+        aqm: vec![arguments.aqm.clone()],
+        competitor: vec![arguments.competitor.clone()],
+        ..arguments.setup.scenario()
+    };
+    let plan = scenario.plan(Path::new("."))?;
+    mixed(&scenario, &plan, "give --avoidance to choose");
+    match plan.cells()[..] {
         [cell] => Ok((plan, cell)),
-        _ => Err(Failure::Input(format!(
-            "trace shows one run, and the options describe {} cells: give one value each to --link, --size, --scheme, \
-             --aqm and --competitor",
-            cells.len()
-        ))),
+        _ => Err(Failure::Other("one value of each option did not make one cell".into())),
     }
 }
 
@@ -110,7 +140,11 @@ fn reported(id: &str, folder: &Path) -> Result<(Plan, Cell), Failure> {
     let text = std::fs::read_to_string(&file).map_err(|error| refused(format!("cannot be read: {error}")))?;
     let manifest: Manifest = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
     let scenario: Scenario = toml::from_str(&manifest.scenario).map_err(|error| refused(error.message().to_owned()))?;
-    let plan = scenario.plan(&manifest.directory)?;
+    let plan = scenario.plan(&manifest.directory).map_err(|error| {
+        let hint =
+            if error.field == "link" { "; paths are relative to the folder that the command was given in" } else { "" };
+        refused(format!("{error}{hint}"))
+    })?;
     match plan.cell(id) {
         Some(cell) => Ok((plan, cell)),
         None => {

@@ -9,6 +9,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use flowstart_lab::validate::{self, Status};
 
 use crate::failure::{FAILED, Failure};
+use crate::output::print;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -46,7 +47,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let missed = results.iter().any(|result| result.status == Status::Miss);
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&results).unwrap_or_default());
+        let text = serde_json::to_string_pretty(&results).map_err(|error| Failure::Other(error.to_string()))?;
+        print(&format!("{text}\n"))?;
     } else {
         let mut table = Table::new();
         table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
@@ -56,15 +58,16 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             let counts = (result.cells.to_string(), result.misses.len().to_string());
             table.add_row([result.name.as_str(), verdict, &counts.0, &counts.1, &result.note]);
         }
-        println!("{table}");
+        let mut text = format!("{table}\n");
         for result in &results {
             for miss in &result.misses {
-                println!(
-                    "{}: {} {}: ours {}, reference {}, allowed {}",
+                text += &format!(
+                    "{}: {} {}: ours {}, reference {}, allowed {}\n",
                     result.name, miss.cell, miss.metric, miss.ours, miss.reference, miss.band
                 );
             }
         }
+        print(&text)?;
     }
     Ok(if missed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }

@@ -1,0 +1,144 @@
+//! The parsers of what users and files say, over arbitrary bytes and over valid inputs that were damaged. The properties
+//! and the valid inputs are those of the fuzz targets in `fuzz/`.
+
+#![allow(clippy::unwrap_used, missing_docs, unreachable_pub, reason = "a test that cannot be set up fails")]
+
+#[path = "../../../fuzz/properties.rs"]
+mod properties;
+
+use std::fs;
+use std::path::Path;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::test_runner::TestRunner;
+
+/// The valid inputs of one parser.
+fn seeds(parser: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(parser);
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.iter().map(|file| fs::read(file).unwrap()).collect()
+}
+
+/// Pieces that parsers have stumbled over elsewhere.
+const PIECES: &[&str] = &[
+    ",",
+    ":",
+    "=",
+    "/",
+    ".",
+    " ",
+    "\n",
+    "\r\n",
+    "\0",
+    "é",
+    "\u{feff}",
+    "[",
+    "\"",
+    "-",
+    "%",
+    "e",
+    "0",
+    "1",
+    "-1",
+    "1e308",
+    "1e-308",
+    "nan",
+    "inf",
+    "4294967295",
+    "4294967296",
+    "9007199254740993",
+    "9223372036854775807",
+    "18446744073709551616",
+    "none",
+    "unlimited",
+    "kind=",
+    "iw=",
+    "pkt",
+    "bdp",
+    "ms",
+    "ns",
+    "B",
+    "GB",
+    "gbit",
+];
+
+/// A change to an input.
+#[derive(Clone, Debug)]
+enum Damage {
+    Insert(Index, &'static str),
+    Replace(Index, u8),
+    Remove(Index, usize),
+    Repeat(Index, usize),
+    Swap(Index, Index, usize),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let place = any::<Index>;
+    prop_oneof![
+        3 => (place(), select(PIECES)).prop_map(|(at, piece)| Damage::Insert(at, piece)),
+        2 => (place(), any::<u8>()).prop_map(|(at, byte)| Damage::Replace(at, byte)),
+        2 => (place(), 1..8usize).prop_map(|(at, length)| Damage::Remove(at, length)),
+        1 => (place(), 1..20usize).prop_map(|(at, length)| Damage::Repeat(at, length)),
+        1 => (place(), place(), 1..8usize).prop_map(|(from, to, length)| Damage::Swap(from, to, length)),
+    ]
+}
+
+fn damaged(mut input: Vec<u8>, changes: Vec<Damage>) -> Vec<u8> {
+    for change in changes {
+        let length = input.len();
+        let at = |place: Index| place.index(length + 1);
+        match change {
+            Damage::Insert(place, piece) => drop(input.splice(at(place)..at(place), piece.bytes())),
+            Damage::Replace(place, byte) => input.iter_mut().skip(at(place)).take(1).for_each(|old| *old = byte),
+            Damage::Remove(place, count) => drop(input.drain(at(place)..(at(place) + count).min(length))),
+            Damage::Repeat(place, count) => input.extend_from_within(at(place)..(at(place) + count).min(length)),
+            Damage::Swap(from, to, count) => {
+                let piece: Vec<u8> = input.drain(at(from)..(at(from) + count).min(length)).collect();
+                let place = to.index(input.len() + 1);
+                input.splice(place..place, piece);
+            }
+        }
+    }
+    input
+}
+
+/// Checks `property` for the seeds of `parser`, which it must accept, for damaged ones, and for arbitrary bytes.
+fn holds(parser: &str, property: fn(&[u8]) -> bool) {
+    let seeds = seeds(parser);
+    for seed in &seeds {
+        assert!(property(seed), "refused: {}", String::from_utf8_lossy(seed));
+    }
+    let inputs = prop_oneof![
+        4 => (select(seeds), vec(damage(), 1..5)).prop_map(|(seed, changes)| damaged(seed, changes)),
+        1 => vec(any::<u8>(), 0..100),
+    ];
+    let config = ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() };
+    let result = TestRunner::new(config).run(&inputs, |input| {
+        property(&input);
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+macro_rules! parsers {
+    ($($test:ident: $parser:ident),* $(,)?) => {
+        $(#[test] fn $test() { holds(stringify!($parser), properties::$parser); })*
+    };
+}
+
+parsers! {
+    capacity_traces_are_read_or_refused: capacity_trace,
+    quantities_survive_being_written: quantity,
+    schemes_are_in_range_and_survive_being_written: scheme,
+    avoidances_are_in_range_and_survive_being_written: avoidance,
+    aqms_are_in_range_and_survive_being_written: aqm,
+    competitors_are_in_range: competitor,
+    transports_are_in_range_and_survive_being_written: transport,
+    links_are_in_range_and_survive_being_written: link,
+    scenarios_survive_being_written: scenario,
+}
