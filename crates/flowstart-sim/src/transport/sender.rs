@@ -15,6 +15,7 @@ use crate::network::Network;
 use crate::packet::{Body, Direction};
 use crate::record::StartupExit;
 use crate::trace::Event;
+use crate::traffic::Source;
 use crate::transport::profile::{Profile, WindowTest};
 
 /// Which flow a sender or receiver belongs to.
@@ -76,6 +77,8 @@ pub struct SenderBase {
     pub ce_count: u32,
     /// Bytes that may still be sent to an address that is not validated; `None`: it is.
     pub unvalidated: Option<u64>,
+    /// When the pacer lets the next packet leave; [`Timestamp::NEVER`] if nothing waits for it.
+    pub pacing_at: Timestamp,
     pacer: Pacer,
 }
 
@@ -92,6 +95,7 @@ impl SenderBase {
             app_limited: false,
             ce_count: 0,
             unvalidated: None,
+            pacing_at: Timestamp::NEVER,
             pacer: Pacer::new(quantum),
             profile,
         }
@@ -194,6 +198,46 @@ impl SenderBase {
             let (ssthresh, pacing_rate) = (self.controller.ssthresh(), self.controller.pacing_rate());
             let (in_flight, srtt_nanos) = (self.in_flight, self.rtt.smoothed().as_nanos());
             network.note(self.flow.index, || Event::Window { cwnd, ssthresh, in_flight, pacing_rate, srtt_nanos });
+        }
+    }
+}
+
+/// What is left to a protocol when packets are sent: which data comes next, and what is noted about it.
+pub trait Transmission {
+    /// A choice of what is sent.
+    type Next: Copy;
+
+    /// The common part.
+    fn base(&mut self) -> &mut SenderBase;
+
+    /// What is sent next, and its payload bytes; `None` when nothing waits.
+    fn next(&mut self, source: &Source) -> Option<(Self::Next, u32)>;
+
+    /// Sends it.
+    fn send(&mut self, network: &mut Network, next: Self::Next);
+
+    /// Sends while something waits and [`SenderBase::permission`] allows it.
+    #[inline]
+    fn pump_permitted(&mut self, network: &mut Network, source: &Source) {
+        let now = network.now();
+        loop {
+            let Some((next, len)) = self.next(source) else {
+                self.base().app_limited = true;
+                return;
+            };
+            let base = self.base();
+            match base.permission(now, base.profile.in_flight_size(len)) {
+                Permission::Now => {}
+                Permission::Window => {
+                    base.app_limited = false;
+                    return;
+                }
+                Permission::Paced(time) => {
+                    base.pacing_at = time;
+                    return;
+                }
+            }
+            self.send(network, next);
         }
     }
 }
