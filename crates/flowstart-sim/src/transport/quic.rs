@@ -57,6 +57,7 @@ pub struct QuicSender {
     pto_count: u32,
     last_sent: Timestamp,
     probes_due: u32,
+    pacing_at: Timestamp,
     remembered_lost: VecDeque<u64>,
 }
 
@@ -77,6 +78,7 @@ impl QuicSender {
             pto_count: 0,
             last_sent: Timestamp::ZERO,
             probes_due: 0,
+            pacing_at: Timestamp::NEVER,
             remembered_lost: VecDeque::new(),
         }
     }
@@ -84,7 +86,7 @@ impl QuicSender {
     /// When [`QuicSender::on_timer`] wants to be called.
     pub fn next_timer(&mut self) -> Timestamp {
         let wakeup = self.base.controller.output().next_wakeup;
-        self.loss_time.min(self.pto_time()).min(self.base.pacing_at).min(wakeup)
+        self.loss_time.min(self.pto_time()).min(self.pacing_at).min(wakeup)
     }
 
     /// The probe timeout (RFC 9002, section 6.2.1).
@@ -315,47 +317,23 @@ impl QuicSender {
 
     /// Sends what may be sent.
     pub fn pump(&mut self, network: &mut Network, source: &Source) {
-        self.base.pacing_at = Timestamp::NEVER;
         while self.probes_due > 0 {
             self.probes_due -= 1;
             let Some(next) = self.probe(source) else { break };
             self.send(network, next);
         }
-        self.pump_permitted(network, source);
-    }
-
-    /// What is sent next: lost data first, then new data.
-    fn next_chunk(&self, source: &Source) -> Option<Next> {
-        if let Some(chunk) = self.again.front() {
-            return Some(Next { chunk: *chunk, retransmission: true });
-        }
-        let end = source.written().min(self.base.limit);
-        let len = end.saturating_sub(self.next_offset).min(u64::from(self.base.profile.payload)) as u32;
-        let chunk = Chunk { offset: self.next_offset, len };
-        (len > 0).then_some(Next { chunk, retransmission: false })
+        self.pacing_at = self.pump_permitted(network, source);
     }
 
     /// What a probe carries: new data, or the oldest data in flight.
-    fn probe(&self, source: &Source) -> Option<Next> {
-        self.next_chunk(source).or_else(|| {
+    fn probe(&mut self, source: &Source) -> Option<Next> {
+        self.next(source).or_else(|| {
             let oldest = self.sent.iter().find(|packet| packet.state == State::InFlight)?;
             Some(Next { chunk: oldest.chunk, retransmission: true })
         })
     }
-}
 
-impl Transmission for QuicSender {
-    type Next = Next;
-
-    fn base(&mut self) -> &mut SenderBase {
-        &mut self.base
-    }
-
-    fn next(&mut self, source: &Source) -> Option<(Next, u32)> {
-        self.next_chunk(source).map(|next| (next, next.chunk.len))
-    }
-
-    fn send(&mut self, network: &mut Network, Next { chunk, retransmission }: Next) {
+    fn send_chunk(&mut self, network: &mut Network, chunk: Chunk, retransmission: bool) {
         if retransmission {
             if self.again.front() == Some(&chunk) {
                 self.again.pop_front();
@@ -370,6 +348,37 @@ impl Transmission for QuicSender {
         self.base.send(network, chunk, identity, number, retransmission);
         let app_limited = self.base.app_limited;
         self.sent.push_back(SentPacket { time: network.now(), chunk, state: State::InFlight, app_limited });
+    }
+}
+
+impl Transmission for QuicSender {
+    type Next = Next;
+
+    #[inline]
+    fn base(&mut self) -> &mut SenderBase {
+        &mut self.base
+    }
+
+    /// Lost data first, then new data.
+    #[inline]
+    fn next(&mut self, source: &Source) -> Option<Next> {
+        if let Some(chunk) = self.again.front() {
+            return Some(Next { chunk: *chunk, retransmission: true });
+        }
+        let end = source.written().min(self.base.limit);
+        let len = end.saturating_sub(self.next_offset).min(u64::from(self.base.profile.payload)) as u32;
+        let chunk = Chunk { offset: self.next_offset, len };
+        (len > 0).then_some(Next { chunk, retransmission: false })
+    }
+
+    #[inline]
+    fn payload(&self, next: Next) -> u32 {
+        next.chunk.len
+    }
+
+    #[inline]
+    fn send(&mut self, network: &mut Network, next: Next) {
+        self.send_chunk(network, next.chunk, next.retransmission);
     }
 }
 

@@ -77,8 +77,6 @@ pub struct SenderBase {
     pub ce_count: u32,
     /// Bytes that may still be sent to an address that is not validated; `None`: it is.
     pub unvalidated: Option<u64>,
-    /// When the pacer lets the next packet leave; [`Timestamp::NEVER`] if nothing waits for it.
-    pub pacing_at: Timestamp,
     pacer: Pacer,
 }
 
@@ -95,7 +93,6 @@ impl SenderBase {
             app_limited: false,
             ce_count: 0,
             unvalidated: None,
-            pacing_at: Timestamp::NEVER,
             pacer: Pacer::new(quantum),
             profile,
         }
@@ -210,32 +207,34 @@ pub trait Transmission {
     /// The common part.
     fn base(&mut self) -> &mut SenderBase;
 
-    /// What is sent next, and its payload bytes; `None` when nothing waits.
-    fn next(&mut self, source: &Source) -> Option<(Self::Next, u32)>;
+    /// What is sent next; `None` when nothing waits.
+    fn next(&mut self, source: &Source) -> Option<Self::Next>;
+
+    /// Payload bytes of `next`.
+    fn payload(&self, next: Self::Next) -> u32;
 
     /// Sends it.
     fn send(&mut self, network: &mut Network, next: Self::Next);
 
-    /// Sends while something waits and [`SenderBase::permission`] allows it.
+    /// Sends while something waits and [`SenderBase::permission`] allows it. Returns when the pacer lets the next packet
+    /// leave, [`Timestamp::NEVER`] if nothing waits for the pacer.
     #[inline]
-    fn pump_permitted(&mut self, network: &mut Network, source: &Source) {
+    fn pump_permitted(&mut self, network: &mut Network, source: &Source) -> Timestamp {
         let now = network.now();
         loop {
-            let Some((next, len)) = self.next(source) else {
+            let Some(next) = self.next(source) else {
                 self.base().app_limited = true;
-                return;
+                return Timestamp::NEVER;
             };
+            let len = self.payload(next);
             let base = self.base();
             match base.permission(now, base.profile.in_flight_size(len)) {
                 Permission::Now => {}
                 Permission::Window => {
                     base.app_limited = false;
-                    return;
+                    return Timestamp::NEVER;
                 }
-                Permission::Paced(time) => {
-                    base.pacing_at = time;
-                    return;
-                }
+                Permission::Paced(time) => return time,
             }
             self.send(network, next);
         }

@@ -48,6 +48,7 @@ pub struct TcpSender {
     classic_pipe: i64,
     backoff: u32,
     rto_at: Timestamp,
+    pacing_at: Timestamp,
 }
 
 impl TcpSender {
@@ -63,13 +64,14 @@ impl TcpSender {
             classic_pipe: 0,
             backoff: 0,
             rto_at: Timestamp::NEVER,
+            pacing_at: Timestamp::NEVER,
         }
     }
 
     /// When [`TcpSender::on_timer`] wants to be called.
     pub fn next_timer(&mut self) -> Timestamp {
         let wakeup = self.base.controller.output().next_wakeup;
-        self.rto_at.min(self.base.pacing_at).min(wakeup)
+        self.rto_at.min(self.pacing_at).min(wakeup)
     }
 
     /// The retransmission timeout (RFC 6298, sections 2.3, 2.4 and 5.5).
@@ -268,15 +270,15 @@ impl TcpSender {
 
     /// Sends what may be sent.
     pub fn pump(&mut self, network: &mut Network, source: &Source) {
-        self.base.pacing_at = Timestamp::NEVER;
+        self.pacing_at = Timestamp::NEVER;
         if self.is_classic() && matches!(self.recovery, Recovery::Fast { .. }) {
             return self.pump_classic(network, source);
         }
         if std::mem::take(&mut self.repair_head) && self.board.head().is_some_and(|head| !head.retransmitted) {
-            let next = self.next_segment(source).unwrap_or(Next::Again(0));
+            let next = self.next(source).unwrap_or(Next::Again(0));
             self.send(network, next);
         }
-        self.pump_permitted(network, source);
+        self.pacing_at = self.pump_permitted(network, source);
     }
 
     /// ns-2's send loop in recovery: the first retransmission at once, then whatever the counter lets out.
@@ -300,22 +302,6 @@ impl TcpSender {
         }
     }
 
-    /// RFC 6675, `NextSeg`.
-    fn next_segment(&mut self, source: &Source) -> Option<Next> {
-        if self.recovery != Recovery::None
-            && let Some(index) = self.board.next_lost(self.base.profile.after_timeout)
-        {
-            return Some(Next::Again(index));
-        }
-        if let Some(chunk) = self.new_data(source) {
-            return Some(Next::New(chunk));
-        }
-        if !matches!(self.recovery, Recovery::Fast { .. }) {
-            return None;
-        }
-        self.board.next_unsure().or_else(|| self.rescue()).map(Next::Again)
-    }
-
     /// Rule 4: the last segment, once per recovery.
     fn rescue(&self) -> Option<usize> {
         if self.rescued || self.base.profile.tail_repair != TailRepair::Rescue {
@@ -335,17 +321,33 @@ impl TcpSender {
 impl Transmission for TcpSender {
     type Next = Next;
 
+    #[inline]
     fn base(&mut self) -> &mut SenderBase {
         &mut self.base
     }
 
-    fn next(&mut self, source: &Source) -> Option<(Next, u32)> {
-        let next = self.next_segment(source)?;
-        let len = match next {
+    /// RFC 6675, `NextSeg`.
+    fn next(&mut self, source: &Source) -> Option<Next> {
+        if self.recovery != Recovery::None
+            && let Some(index) = self.board.next_lost(self.base.profile.after_timeout)
+        {
+            return Some(Next::Again(index));
+        }
+        if let Some(chunk) = self.new_data(source) {
+            return Some(Next::New(chunk));
+        }
+        if !matches!(self.recovery, Recovery::Fast { .. }) {
+            return None;
+        }
+        self.board.next_unsure().or_else(|| self.rescue()).map(Next::Again)
+    }
+
+    #[inline]
+    fn payload(&self, next: Next) -> u32 {
+        match next {
             Next::Again(index) => self.board.segment(index).len,
             Next::New(chunk) => chunk.len,
-        };
-        Some((next, len))
+        }
     }
 
     fn send(&mut self, network: &mut Network, next: Next) {
