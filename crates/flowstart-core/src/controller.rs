@@ -185,6 +185,11 @@ pub struct Controller {
     /// Events at or below this position belong to the last reduction.
     last_reduction: Option<Position>,
     highest_sent: Position,
+    /// Highest position that an acknowledgement reported.
+    acknowledged: Option<Position>,
+    /// What was acknowledged at the last timeout, if there was one: the next timeout finds the same data missing when
+    /// nothing more is.
+    timed_out_at: Option<Option<Position>>,
     /// Set by a launch, until the first acknowledgement.
     launch_rate: Option<Rate>,
     /// Set by a launch, until the first acknowledgement.
@@ -220,6 +225,8 @@ impl Controller {
             recovery: None,
             last_reduction: None,
             highest_sent: 0,
+            acknowledged: None,
+            timed_out_at: None,
             launch_rate: None,
             launch_burst: None,
             scheme_rate: None,
@@ -262,6 +269,7 @@ impl Controller {
     pub fn on_ack(&mut self, ack: &Ack, rtt: &RttEstimator) {
         self.launch_rate = None;
         self.launch_burst = None;
+        self.acknowledged = self.acknowledged.max(Some(ack.position));
         if let Some(mut recovery) = self.recovery {
             if ack.position > recovery.point {
                 self.recovery = None;
@@ -338,12 +346,17 @@ impl Controller {
         self.update_pacing(rtt);
     }
 
-    /// A retransmission timeout or persistent congestion: classic slow start from the smallest window.
+    /// A retransmission timeout or persistent congestion: classic slow start from the smallest window. When the timer fires
+    /// again before any position is acknowledged, the same segment was lost again and ssthresh is held (RFC 5681,
+    /// section 3.1).
     pub fn on_timeout(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
         let before = self.window.cwnd;
-        let base = self.base(timeout.in_flight_before);
-        let reduced = self.avoidance.as_dyn().on_congestion(timeout.now, base, self.window);
-        self.window.ssthresh = reduced.max(self.config.segment * 2);
+        if self.timed_out_at != Some(self.acknowledged) {
+            let base = self.base(timeout.in_flight_before);
+            let reduced = self.avoidance.as_dyn().on_congestion(timeout.now, base, self.window);
+            self.window.ssthresh = reduced.max(self.config.segment * 2);
+        }
+        self.timed_out_at = Some(self.acknowledged);
         self.window.cwnd = self.config.segment * self.config.timeout_window;
         self.recovery = None;
         self.last_reduction = Some(self.highest_sent);
@@ -696,6 +709,50 @@ mod tests {
         }
         // Slow start to ssthresh = 5, then congestion avoidance: 2, 3, 4, 5, 5 + 1/5.
         assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT + SEGMENT / 5));
+    }
+
+    #[test]
+    fn a_repeated_timeout_of_the_same_data_holds_ssthresh() {
+        // RFC 5681, section 3.1: "when a TCP sender detects segment loss using the retransmission timer and the given
+        // segment has already been retransmitted by way of the retransmission timer at least once, the value of ssthresh
+        // is held constant."
+        let (mut controller, rtt) = controller(Reduction::Immediate);
+        controller.config.reduction_base = ReductionBase::FlightSize;
+        let acknowledge = |controller: &mut Controller, position| {
+            let mut ack = acked(Timestamp::ZERO, SEGMENT);
+            ack.position = position;
+            controller.on_ack(&ack, &rtt);
+        };
+        let time_out = |controller: &mut Controller, in_flight| {
+            let timeout = Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(in_flight * SEGMENT) };
+            controller.on_timeout(&timeout, &rtt);
+            (controller.ssthresh().get() / SEGMENT, controller.cwnd().get() / SEGMENT)
+        };
+        acknowledge(&mut controller, 7);
+        send(&mut controller, 27, 20 * SEGMENT);
+        // Equation 4: ssthresh = max(FlightSize / 2, 2 * SMSS) = max(20 / 2, 2) = 10.
+        assert_eq!(time_out(&mut controller, 20), (10, 2));
+        // The retransmission is lost as well, and again: one segment in flight, but ssthresh stays at 10 instead of 2.
+        assert_eq!(time_out(&mut controller, 1), (10, 2));
+        assert_eq!(time_out(&mut controller, 1), (10, 2));
+        // What only arrives above the gap is no progress.
+        acknowledge(&mut controller, 7);
+        assert_eq!(time_out(&mut controller, 1), (10, 2));
+        // It arrives; the timeout of another segment is a new one: max(6 / 2, 2) = 3.
+        acknowledge(&mut controller, 9);
+        assert_eq!(time_out(&mut controller, 6), (3, 2));
+    }
+
+    #[test]
+    fn the_first_timeout_reduces_ssthresh_even_if_nothing_was_ever_acknowledged() {
+        let (mut controller, rtt) = controller(Reduction::Immediate);
+        send(&mut controller, 10, 10 * SEGMENT);
+        let timeout = Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(10 * SEGMENT) };
+        for _ in 0..2 {
+            controller.on_timeout(&timeout, &rtt);
+            // Half of the window of 10, once: the second time it would be half of 2.
+            assert_eq!(controller.ssthresh(), Bytes::new(5 * SEGMENT));
+        }
     }
 
     /// cwnd after the acknowledgement that ends recovery from 10 to 5 segments, in bytes.

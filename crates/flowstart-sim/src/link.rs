@@ -253,6 +253,8 @@ pub struct Link {
     plain: bool,
     /// What is in `dropped` was dropped by the policer.
     policed: bool,
+    /// The discipline may have a timer.
+    timed: bool,
     delay: Duration,
     /// Packets on the wire with their arrival times, the next one first.
     wire: VecDeque<(Timestamp, PacketId)>,
@@ -285,10 +287,12 @@ pub struct Wanted {
 impl Link {
     /// An idle link. `index` separates its random processes from those of other links in the run with this seed.
     pub fn new(config: &LinkConfig, seed: u64, index: u64) -> Self {
+        let queue = config.queue.build(config.limit);
         Self {
+            timed: queue.may_have_timer(),
             transmitter: Transmitter::new(&config.capacity),
             delay: config.delay,
-            queue: config.queue.build(config.limit),
+            queue,
             queue_rng: Substream::new(seed, "queue discipline", index),
             policer: config.policer.map(|(rate, burst)| Bucket::new(rate, burst)),
             loss: config.loss.map(|model| LossProcess::new(model, seed, index)),
@@ -307,9 +311,36 @@ impl Link {
     }
 
     /// Replaces the queue discipline by one from outside the registry.
-    pub fn set_queue(&mut self, queue: QueueState) {
+    pub(crate) fn set_queue(&mut self, queue: QueueState) {
+        self.timed = queue.may_have_timer();
         self.queue = queue;
         self.plain = false;
+    }
+
+    /// Whether the discipline may have a timer.
+    #[inline]
+    pub(crate) fn is_timed(&self) -> bool {
+        self.timed
+    }
+
+    /// Whose packet the discipline's timer dropped or put into service, if any.
+    pub(crate) fn first_moved(&self, wanted: Wanted) -> Option<u32> {
+        let started = self.in_service.filter(|_| wanted.service.is_some());
+        self.dropped.first().copied().or(started).map(|packet| packet.flow)
+    }
+
+    /// When the discipline wants [`Link::on_queue_timer`] called.
+    pub(crate) fn next_queue_timer(&mut self) -> Timestamp {
+        self.queue.as_dyn().next_timer()
+    }
+
+    /// The discipline's timer has fired. Dropped packets are collected in [`Link::take_dropped`].
+    pub(crate) fn on_queue_timer(&mut self, now: Timestamp) -> Wanted {
+        let in_service = self.in_service.map(|sending| Bytes::new(u64::from(sending.size)));
+        let mut context = QueueContext { now, in_service, rng: &mut self.queue_rng, dropped: &mut self.dropped };
+        self.queue.as_dyn().on_timer(&mut context);
+        let service = if self.in_service.is_none() { self.start_next(now) } else { None };
+        Wanted { service, arrival: None }
     }
 
     /// Counts since the start.

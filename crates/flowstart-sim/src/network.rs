@@ -1,6 +1,6 @@
 //! Links and the packets in them: everything between the end hosts.
 
-use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::aqm::{EcnCodepoint, QueueState};
 use flowstart_core::time::Timestamp;
 
 use crate::engine::{Engine, Slot};
@@ -17,6 +17,8 @@ pub enum Owner {
     Service(u32),
     /// A packet arrives at the far end of a link.
     Arrival(u32),
+    /// A link's queue discipline has a timer.
+    Queue(u32),
     /// A flow's sender has a timer: loss detection, retransmission, pacing.
     Sender(u32),
     /// A flow's receiver has to send a delayed acknowledgement.
@@ -94,6 +96,8 @@ pub struct Network {
     packets: PacketPool,
     links: Vec<Link>,
     link_slots: Vec<(Slot, Slot)>,
+    /// Timers of the queue disciplines that have wanted one so far, apart from the others, which every packet needs.
+    queue_slots: Vec<Option<Slot>>,
     routes: Routes,
     seed: u64,
 }
@@ -110,6 +114,7 @@ impl Network {
             packets: PacketPool::default(),
             links: Vec::new(),
             link_slots: Vec::new(),
+            queue_slots: Vec::new(),
             routes: Routes::default(),
             seed,
         }
@@ -120,7 +125,16 @@ impl Network {
         let id = self.links.len() as u32;
         self.links.push(Link::new(config, self.seed, u64::from(id)));
         self.link_slots.push((self.engine.slot(Owner::Service(id)), self.engine.slot(Owner::Arrival(id))));
+        self.queue_slots.push(None);
+        self.arm_queue(id);
         id
+    }
+
+    /// Replaces the queue discipline of a link by one from outside the registry. A discipline with a periodic timer keeps
+    /// the clock running for ever: runs then end by their conditions or limits, never because nothing is left to happen.
+    pub fn set_queue(&mut self, link: u32, queue: QueueState) {
+        self.links[link as usize].set_queue(queue);
+        self.arm_queue(link);
     }
 
     /// Sets the route of flow number `flow`.
@@ -222,9 +236,36 @@ impl Network {
         }
     }
 
+    /// Arms the timer of a link's queue discipline.
+    fn arm_queue(&mut self, link: u32) {
+        let time = self.links[link as usize].next_queue_timer();
+        let slot = match self.queue_slots[link as usize] {
+            Some(slot) => slot,
+            None if time == Timestamp::NEVER => return,
+            None => *self.queue_slots[link as usize].insert(self.engine.slot(Owner::Queue(link))),
+        };
+        if self.engine.scheduled(slot) != time {
+            self.engine.schedule(slot, time);
+        }
+    }
+
+    /// The timer of a link's queue discipline has fired.
+    pub(crate) fn queue_timer(&mut self, link: u32) {
+        let wanted = self.links[link as usize].on_queue_timer(self.engine.now());
+        self.schedule(link, wanted);
+        let moved = self.links[link as usize].first_moved(wanted);
+        match moved {
+            Some(flow) => self.after_queue_change(link, flow),
+            None => self.arm_queue(link),
+        }
+    }
+
     /// Accounts for drops and shows the queue of a monitored link.
     #[inline]
     fn after_queue_change(&mut self, link: u32, flow: u32) {
+        if self.links[link as usize].is_timed() {
+            self.arm_queue(link);
+        }
         while let Some((dropped, cause)) = self.links[link as usize].take_dropped() {
             self.lose(dropped.handle, link, cause);
         }

@@ -269,6 +269,7 @@ impl World {
                     self.deliver(&packet);
                 }
             }
+            Owner::Queue(link) => self.network.queue_timer(link),
             Owner::Sender(index) => self.flows[index as usize].on_sender_timer(&mut self.network),
             Owner::Receiver(index) => self.flows[index as usize].on_receiver_timer(&mut self.network),
             Owner::Application(index) => self.flows[index as usize].on_application(&mut self.network),

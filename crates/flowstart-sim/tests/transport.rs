@@ -113,7 +113,7 @@ fn a_mark_travels_to_the_receiver_and_back_and_ends_startup() {
             let record = transfer(profile, 300_000, &link(), |world, bottleneck| {
                 let queue = TailDrop::new(Config::default(), QueueLimit::default());
                 let discipline = MarkFrom { queue, first: 60, seen: 0 };
-                world.network.link(bottleneck).set_queue(QueueState::Custom(Box::new(discipline)));
+                world.network.set_queue(bottleneck, QueueState::Custom(Box::new(discipline)));
             });
             let expected = ecn.then_some(ExitReason::Ecn);
             assert_eq!(record.exit.map(|exit| exit.reason), expected, "{name} {ecn}");

@@ -101,12 +101,15 @@ pub trait QueueDiscipline: fmt::Debug + Send + CloneDiscipline {
         self.len() == 0
     }
 
-    /// When the discipline wants [`QueueDiscipline::on_timer`] called, [`Timestamp::NEVER`] if it does not.
+    /// When the discipline wants [`QueueDiscipline::on_timer`] called, [`Timestamp::NEVER`] if it does not. The host asks
+    /// when it is given the discipline and after every `enqueue`, `dequeue` and `on_timer`.
     fn next_timer(&self) -> Timestamp {
         Timestamp::NEVER
     }
 
-    /// The time of [`QueueDiscipline::next_timer`] has come.
+    /// The time of [`QueueDiscipline::next_timer`] has come. It must move on, or it is called again at once. Packets that
+    /// are dropped go to `context.dropped`. An idle link asks for a packet afterwards, so a discipline may also release
+    /// packets that it held back.
     fn on_timer(&mut self, _context: &mut QueueContext<'_>) {}
 }
 
@@ -135,4 +138,14 @@ algorithms! {
     state QueueState: QueueDiscipline;
     context QueueLimit;
     TailDrop = "taildrop" in taildrop,
+}
+
+impl QueueState {
+    /// Whether the discipline may ever have a timer: a host need not ask the others after every packet.
+    pub fn may_have_timer(&self) -> bool {
+        match self {
+            Self::TailDrop(_) => false,
+            Self::Custom(_) => true,
+        }
+    }
 }

@@ -6,6 +6,7 @@
 //! | connection set-up | [`handshake`] |
 //! | the QUIC sender | [`quic`] |
 //! | the TCP sender | [`tcp`] |
+//! | what TCP knows about its segments | `scoreboard.rs` |
 //! | receivers and when they acknowledge | [`receiver`] |
 //! | what both senders share | [`sender`] |
 
@@ -13,5 +14,6 @@ pub mod handshake;
 pub mod profile;
 pub mod quic;
 pub mod receiver;
+mod scoreboard;
 pub mod sender;
 pub mod tcp;

@@ -13,7 +13,7 @@ use crate::network::Network;
 use crate::packet::Acknowledgement;
 use crate::trace::Event;
 use crate::traffic::Source;
-use crate::transport::sender::{Chunk, PacketNumber, Permission, SenderBase};
+use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
 
 /// Periods of PTO without any acknowledgement that establish persistent congestion (RFC 9002, section 7.6.1).
 const PERSISTENT_CONGESTION_THRESHOLD: u64 = 3;
@@ -317,50 +317,23 @@ impl QuicSender {
 
     /// Sends what may be sent.
     pub fn pump(&mut self, network: &mut Network, source: &Source) {
-        let now = network.now();
-        self.pacing_at = Timestamp::NEVER;
         while self.probes_due > 0 {
             self.probes_due -= 1;
-            let Some((chunk, retransmission)) = self.probe(source) else { break };
-            self.send(network, chunk, retransmission);
+            let Some(next) = self.probe(source) else { break };
+            self.send(network, next);
         }
-        loop {
-            let Some((chunk, retransmission)) = self.next_chunk(source) else {
-                self.base.app_limited = true;
-                return;
-            };
-            match self.base.permission(now, self.base.profile.in_flight_size(chunk.len)) {
-                Permission::Now => {}
-                Permission::Window => {
-                    self.base.app_limited = false;
-                    return;
-                }
-                Permission::Paced(time) => {
-                    self.pacing_at = time;
-                    return;
-                }
-            }
-            self.send(network, chunk, retransmission);
-        }
-    }
-
-    /// What is sent next: lost data first, then new data.
-    fn next_chunk(&self, source: &Source) -> Option<(Chunk, bool)> {
-        if let Some(chunk) = self.again.front() {
-            return Some((*chunk, true));
-        }
-        let end = source.written().min(self.base.limit);
-        let len = end.saturating_sub(self.next_offset).min(u64::from(self.base.profile.payload)) as u32;
-        (len > 0).then_some((Chunk { offset: self.next_offset, len }, false))
+        self.pacing_at = self.pump_permitted(network, source);
     }
 
     /// What a probe carries: new data, or the oldest data in flight.
-    fn probe(&self, source: &Source) -> Option<(Chunk, bool)> {
-        self.next_chunk(source)
-            .or_else(|| self.sent.iter().find(|p| p.state == State::InFlight).map(|p| (p.chunk, true)))
+    fn probe(&mut self, source: &Source) -> Option<Next> {
+        self.next(source).or_else(|| {
+            let oldest = self.sent.iter().find(|packet| packet.state == State::InFlight)?;
+            Some(Next { chunk: oldest.chunk, retransmission: true })
+        })
     }
 
-    fn send(&mut self, network: &mut Network, chunk: Chunk, retransmission: bool) {
+    fn send_chunk(&mut self, network: &mut Network, chunk: Chunk, retransmission: bool) {
         if retransmission {
             if self.again.front() == Some(&chunk) {
                 self.again.pop_front();
@@ -376,6 +349,44 @@ impl QuicSender {
         let app_limited = self.base.app_limited;
         self.sent.push_back(SentPacket { time: network.now(), chunk, state: State::InFlight, app_limited });
     }
+}
+
+impl Transmission for QuicSender {
+    type Next = Next;
+
+    #[inline]
+    fn base(&mut self) -> &mut SenderBase {
+        &mut self.base
+    }
+
+    /// Lost data first, then new data.
+    #[inline]
+    fn next(&mut self, source: &Source) -> Option<Next> {
+        if let Some(chunk) = self.again.front() {
+            return Some(Next { chunk: *chunk, retransmission: true });
+        }
+        let end = source.written().min(self.base.limit);
+        let len = end.saturating_sub(self.next_offset).min(u64::from(self.base.profile.payload)) as u32;
+        let chunk = Chunk { offset: self.next_offset, len };
+        (len > 0).then_some(Next { chunk, retransmission: false })
+    }
+
+    #[inline]
+    fn payload(&self, next: Next) -> u32 {
+        next.chunk.len
+    }
+
+    #[inline]
+    fn send(&mut self, network: &mut Network, next: Next) {
+        self.send_chunk(network, next.chunk, next.retransmission);
+    }
+}
+
+/// What is sent next.
+#[derive(Clone, Copy, Debug)]
+pub struct Next {
+    chunk: Chunk,
+    retransmission: bool,
 }
 
 /// What an acknowledgement newly acknowledged.

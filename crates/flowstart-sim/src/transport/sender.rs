@@ -15,6 +15,7 @@ use crate::network::Network;
 use crate::packet::{Body, Direction};
 use crate::record::StartupExit;
 use crate::trace::Event;
+use crate::traffic::Source;
 use crate::transport::profile::{Profile, WindowTest};
 
 /// Which flow a sender or receiver belongs to.
@@ -197,6 +198,48 @@ impl SenderBase {
             let (ssthresh, pacing_rate) = (self.controller.ssthresh(), self.controller.pacing_rate());
             let (in_flight, srtt_nanos) = (self.in_flight, self.rtt.smoothed().as_nanos());
             network.note(self.flow.index, || Event::Window { cwnd, ssthresh, in_flight, pacing_rate, srtt_nanos });
+        }
+    }
+}
+
+/// What is left to a protocol when packets are sent: which data comes next, and what is noted about it.
+pub trait Transmission {
+    /// A choice of what is sent.
+    type Next: Copy;
+
+    /// The common part.
+    fn base(&mut self) -> &mut SenderBase;
+
+    /// What is sent next; `None` when nothing waits.
+    fn next(&mut self, source: &Source) -> Option<Self::Next>;
+
+    /// Payload bytes of `next`.
+    fn payload(&self, next: Self::Next) -> u32;
+
+    /// Sends it.
+    fn send(&mut self, network: &mut Network, next: Self::Next);
+
+    /// Sends while something waits and [`SenderBase::permission`] allows it. Returns when the pacer lets the next packet
+    /// leave, [`Timestamp::NEVER`] if nothing waits for the pacer.
+    #[inline]
+    fn pump_permitted(&mut self, network: &mut Network, source: &Source) -> Timestamp {
+        let now = network.now();
+        loop {
+            let Some(next) = self.next(source) else {
+                self.base().app_limited = true;
+                return Timestamp::NEVER;
+            };
+            let len = self.payload(next);
+            let base = self.base();
+            match base.permission(now, base.profile.in_flight_size(len)) {
+                Permission::Now => {}
+                Permission::Window => {
+                    base.app_limited = false;
+                    return Timestamp::NEVER;
+                }
+                Permission::Paced(time) => return time,
+            }
+            self.send(network, next);
         }
     }
 }

@@ -1,12 +1,9 @@
-//! The model TCP sender: SACK scoreboard, limited transmit, fast retransmit, RTO.
+//! The model TCP sender: fast retransmit, recovery, limited transmit, RTO.
 //!
-//! The scoreboard follows RFC 6675: a segment is lost when three segments above it were SACKed. Two ways of counting the
-//! bytes in flight are offered ([`Pipe`]). With `lost_retransmissions` a retransmission is lost when a segment that was
-//! sent after it is SACKed (RFC 8985 in spirit); otherwise only the retransmission timer notices.
+//! What is lost is decided by the scoreboard (`scoreboard.rs`), which follows RFC 6675. Two ways of counting the bytes in
+//! flight are offered ([`Pipe`]).
 //!
-//! Differences: segments are never split or merged; the receive window never shrinks.
-
-use std::collections::VecDeque;
+//! Differences: the receive window never shrinks.
 
 use flowstart_core::event::{Ack, Ecn, Loss, Timeout};
 use flowstart_core::time::{Duration, Timestamp};
@@ -16,37 +13,12 @@ use crate::network::Network;
 use crate::packet::Acknowledgement;
 use crate::trace::Event;
 use crate::traffic::Source;
-use crate::transport::profile::{AfterTimeout, MixedAck, Pipe, TailRepair, TimerRestart, TransitionGrowth};
-use crate::transport::sender::{Chunk, PacketNumber, Permission, SenderBase};
+use crate::transport::profile::{MixedAck, Pipe, TailRepair, TimerRestart, TransitionGrowth};
+use crate::transport::scoreboard::{Outcome, Scoreboard};
+use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
 
 /// Longest retransmission timeout (RFC 6298, section 2.5).
 const MAX_RTO: Duration = Duration::from_millis(60_000);
-
-/// A segment that was sent and is not cumulatively acknowledged.
-#[derive(Clone, Copy, Debug)]
-struct Segment {
-    seq: u64,
-    len: u32,
-    /// When it was sent last.
-    sent_at: Timestamp,
-    sacked: bool,
-    lost: bool,
-    /// Sent again since it was last declared lost.
-    retransmitted: bool,
-    app_limited: bool,
-}
-
-impl Segment {
-    fn end(&self) -> u64 {
-        self.seq + u64::from(self.len)
-    }
-
-    /// What it contributes to pipe (RFC 6675, section 4).
-    fn pipe(&self) -> u64 {
-        let copies = if self.sacked { 0 } else { u64::from(!self.lost) + u64::from(self.retransmitted) };
-        copies * u64::from(self.len)
-    }
-}
 
 /// Recovery from a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,19 +36,7 @@ enum Recovery {
 pub struct TcpSender {
     /// Congestion control and everything else that does not depend on the protocol.
     pub base: SenderBase,
-    segments: VecDeque<Segment>,
-    una: u64,
-    /// End of what was ever sent.
-    high: u64,
-    high_sacked: u64,
-    /// Below this, every segment that is not SACKed was declared lost.
-    lost_below: u64,
-    /// No segment below this waits for retransmission.
-    retransmit_from: u64,
-    /// Bytes above `una` that are SACKed.
-    sacked_bytes: u64,
-    /// SACK blocks of the last acknowledgement.
-    known: [(u64, u64); 4],
+    board: Scoreboard,
     duplicates: u32,
     recovery: Recovery,
     /// The first segment is due again, whatever the window: recovery begins (RFC 6675, section 5, step 4.3), or a partial
@@ -96,14 +56,7 @@ impl TcpSender {
     pub fn new(base: SenderBase) -> Self {
         Self {
             base,
-            segments: VecDeque::new(),
-            una: 0,
-            high: 0,
-            high_sacked: 0,
-            lost_below: 0,
-            retransmit_from: 0,
-            sacked_bytes: 0,
-            known: [(0, 0); 4],
+            board: Scoreboard::default(),
             duplicates: 0,
             recovery: Recovery::None,
             repair_head: false,
@@ -134,25 +87,26 @@ impl TcpSender {
     }
 
     fn restart_timer(&mut self, now: Timestamp) {
-        self.rto_at = if self.segments.is_empty() { Timestamp::NEVER } else { now + self.rto() };
+        self.rto_at = if self.board.is_empty() { Timestamp::NEVER } else { now + self.rto() };
     }
 
     /// An acknowledgement arrived.
     pub fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement) {
         let now = network.now();
         let in_flight_before = self.base.in_flight;
-        let una_before = self.una;
+        let una_before = self.board.una();
         self.base.limit = self.base.limit.max(ack.limit);
         self.base.unvalidated = None;
-        if ack.position < self.una {
+        if ack.position < una_before {
             if let Some(id) = ack.ranges {
                 network.ranges.release(id);
             }
             return;
         }
-        let advanced = ack.position > self.una;
-        let mut outcome = self.take_cumulative(ack.position);
-        let newly_sacked = self.take_blocks(network, ack, &mut outcome);
+        let advanced = ack.position > una_before;
+        let mut outcome = self.board.take_cumulative(&mut self.base, ack.position);
+        let in_recovery = self.recovery != Recovery::None;
+        let newly_sacked = self.board.take_blocks(&mut self.base, network, ack, in_recovery, &mut outcome);
         if advanced {
             self.take_sample(now, ack);
         }
@@ -168,7 +122,7 @@ impl TcpSender {
         self.detect_losses(network, advanced, newly_sacked, in_flight_before);
         self.count_classic(was_fast, advanced);
         if outcome.bytes > Bytes::ZERO {
-            let contiguous = self.una;
+            let contiguous = self.board.una();
             network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
         }
         // Duplicate acknowledgements do not open the window; PRR counts what they deliver.
@@ -176,14 +130,14 @@ impl TcpSender {
         if outcome.bytes > Bytes::ZERO && (progress || in_recovery) {
             let recovered = was_fast && self.recovery == Recovery::None;
             let bytes = match self.base.profile.transition_growth {
-                TransitionGrowth::Advance if recovered => Bytes::new(self.una - una_before),
+                TransitionGrowth::Advance if recovered => Bytes::new(self.board.una() - una_before),
                 _ => outcome.bytes,
             };
             let event = Ack {
                 now,
                 bytes,
                 packets: outcome.packets,
-                position: self.una,
+                position: self.board.una(),
                 rtt: outcome.sample,
                 in_flight_before,
                 in_flight: self.base.in_flight,
@@ -194,7 +148,7 @@ impl TcpSender {
         }
         if ack.ce_count > self.base.ce_count {
             self.base.ce_count = ack.ce_count;
-            let event = Ecn { now, position: self.una, in_flight: self.base.in_flight };
+            let event = Ecn { now, position: self.board.una(), in_flight: self.base.in_flight };
             self.base.controller.on_ecn(&event, &self.base.rtt);
         }
         self.base.after_event(network);
@@ -202,99 +156,6 @@ impl TcpSender {
 
     fn is_classic(&self) -> bool {
         self.base.profile.pipe == Pipe::Classic
-    }
-
-    /// Removes what `position` acknowledges cumulatively.
-    fn take_cumulative(&mut self, position: u64) -> Outcome {
-        let mut outcome = Outcome::default();
-        while let Some(segment) = self.segments.front()
-            && segment.end() <= position
-        {
-            self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(segment.pipe()));
-            if segment.sacked {
-                self.sacked_bytes -= u64::from(segment.len);
-            } else {
-                outcome.deliver(segment);
-            }
-            outcome.app_limited = segment.app_limited;
-            self.segments.pop_front();
-        }
-        self.una = position;
-        outcome
-    }
-
-    /// Marks what the SACK blocks newly report; returns how many segments.
-    fn take_blocks(&mut self, network: &mut Network, ack: &Acknowledgement, outcome: &mut Outcome) -> u64 {
-        let Some(id) = ack.ranges else {
-            self.known = [(0, 0); 4];
-            return 0;
-        };
-        let mut blocks = [(0, 0); 4];
-        for (place, range) in blocks.iter_mut().zip(network.ranges.get(id)) {
-            *place = *range;
-        }
-        network.ranges.release(id);
-        let mut count = 0;
-        let mut newest = None;
-        for (start, end) in blocks {
-            let mut seq = start.max(self.una);
-            while seq < end {
-                // What the last acknowledgement already reported is skipped in one step.
-                if let Some(known) = self.known.iter().find(|known| known.0 <= seq && seq < known.1) {
-                    seq = known.1;
-                    continue;
-                }
-                let Some(index) = self.index_of(seq) else { break };
-                let segment = &mut self.segments[index];
-                if segment.end() > end {
-                    break;
-                }
-                seq = segment.end();
-                if segment.sacked {
-                    continue;
-                }
-                self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(segment.pipe()));
-                outcome.deliver(segment);
-                newest = newest.max(Some(segment.sent_at));
-                segment.sacked = true;
-                segment.lost = false;
-                segment.retransmitted = false;
-                self.sacked_bytes += u64::from(segment.len);
-                self.high_sacked = self.high_sacked.max(segment.end());
-                count += 1;
-            }
-        }
-        self.known = blocks;
-        if let (true, Some(newest)) = (self.base.profile.lost_retransmissions, newest) {
-            self.detect_lost_retransmissions(newest);
-        }
-        count
-    }
-
-    /// A retransmission older than something that has since arrived is lost.
-    fn detect_lost_retransmissions(&mut self, newest: Timestamp) {
-        if self.recovery == Recovery::None {
-            return;
-        }
-        for segment in self.segments.iter_mut().take_while(|segment| segment.seq < self.high_sacked) {
-            if segment.retransmitted && !segment.sacked && segment.sent_at < newest {
-                self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(segment.pipe()));
-                segment.retransmitted = false;
-                segment.lost = true;
-                self.retransmit_from = self.retransmit_from.min(segment.seq);
-            }
-        }
-    }
-
-    /// The index of the segment that starts at `seq`.
-    fn index_of(&self, seq: u64) -> Option<usize> {
-        let first = self.segments.front()?;
-        // Nearly all segments have the same size, so the guess is nearly always right.
-        let guess = (seq.checked_sub(first.seq)? / u64::from(first.len.max(1))) as usize;
-        if self.segments.get(guess).is_some_and(|segment| segment.seq == seq) {
-            return Some(guess);
-        }
-        self.segments.binary_search_by_key(&seq, |segment| segment.seq).ok()
     }
 
     fn take_sample(&mut self, now: Timestamp, ack: &Acknowledgement) {
@@ -313,7 +174,7 @@ impl TcpSender {
         let mut restart = true;
         match &mut self.recovery {
             Recovery::None => self.duplicates = 0,
-            Recovery::Fast { point, .. } | Recovery::Timeout { point } if self.una >= *point => {
+            Recovery::Fast { point, .. } | Recovery::Timeout { point } if self.board.una() >= *point => {
                 self.recovery = Recovery::None;
                 self.duplicates = 0;
             }
@@ -327,7 +188,7 @@ impl TcpSender {
         if restart {
             self.restart_timer(now);
         }
-        if self.segments.is_empty() {
+        if self.board.is_empty() {
             self.rto_at = Timestamp::NEVER;
         }
     }
@@ -336,7 +197,7 @@ impl TcpSender {
     fn detect_losses(&mut self, network: &mut Network, advanced: bool, newly_sacked: u64, before: Bytes) {
         let classic = self.is_classic();
         if !classic {
-            self.mark_lost(network);
+            self.board.mark_lost(&mut self.base, network);
         }
         // RFC 6675, section 2: what newly SACKs is a duplicate, whether or not it also acknowledges cumulatively. Classic
         // stacks follow RFC 5681.
@@ -346,29 +207,23 @@ impl TcpSender {
         if self.recovery != Recovery::None {
             return;
         }
-        let head_lost = self.segments.front().is_some_and(|head| head.lost);
+        let head_lost = self.board.head().is_some_and(|head| head.lost);
         if self.duplicates < self.base.profile.packet_threshold && !head_lost {
             return;
         }
-        let Some(head) = self.segments.front_mut() else { return };
-        if !head.lost {
-            self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(head.pipe()));
-            head.lost = true;
-            head.retransmitted = false;
-            let (offset, len) = (head.seq, head.len);
-            network.record(self.base.flow.index).declared_lost += 1;
-            network.note(self.base.flow.index, || Event::DeclaredLost { offset, len });
+        if !self.board.mark_head_lost(&mut self.base, network) {
+            return;
         }
-        self.recovery = Recovery::Fast { point: self.high, partial_acks: 0 };
+        self.recovery = Recovery::Fast { point: self.board.high(), partial_acks: 0 };
         self.rescued = false;
         self.repair_head = !classic;
-        self.retransmit_from = self.una;
+        self.board.begin_recovery();
         if classic {
-            let outstanding = self.segments.len() as i64;
+            let outstanding = self.board.len() as i64;
             self.classic_pipe = outstanding - i64::from(self.base.profile.packet_threshold);
         }
         // Everything that is outstanding belongs to this event, whatever of it turns out to be lost.
-        let position = self.high - 1;
+        let position = self.board.high() - 1;
         let in_flight = self.base.in_flight;
         let event = Loss {
             now: network.now(),
@@ -378,41 +233,6 @@ impl TcpSender {
             in_flight,
         };
         self.base.controller.on_loss(&event, &self.base.rtt);
-    }
-
-    /// RFC 6675, `IsLost`: three SACKed segments above.
-    fn mark_lost(&mut self, network: &mut Network) {
-        if self.sacked_bytes == 0 {
-            return;
-        }
-        let top = self.segments.partition_point(|segment| segment.seq < self.high_sacked);
-        let mut above = 0;
-        let mut edge = None;
-        for index in (0..top).rev() {
-            if self.segments[index].seq < self.lost_below {
-                break;
-            }
-            above += u32::from(self.segments[index].sacked);
-            if above == self.base.profile.packet_threshold {
-                edge = Some(index);
-                break;
-            }
-        }
-        let Some(edge) = edge else { return };
-        let first = self.segments.partition_point(|segment| segment.seq < self.lost_below);
-        for index in first..edge {
-            let segment = &mut self.segments[index];
-            if segment.sacked || segment.lost {
-                continue;
-            }
-            self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
-            segment.lost = true;
-            let (offset, len) = (segment.seq, segment.len);
-            self.retransmit_from = self.retransmit_from.min(offset);
-            network.record(self.base.flow.index).declared_lost += 1;
-            network.note(self.base.flow.index, || Event::DeclaredLost { offset, len });
-        }
-        self.lost_below = self.segments[edge].seq;
     }
 
     /// The classic pipe: every acknowledgement in recovery takes one off, a partial one another.
@@ -440,22 +260,10 @@ impl TcpSender {
         let in_flight_before = self.base.in_flight;
         self.backoff += 1;
         self.duplicates = 0;
-        self.recovery = Recovery::Timeout { point: self.high };
-        self.retransmit_from = self.una;
-        self.lost_below = self.una;
+        self.recovery = Recovery::Timeout { point: self.board.high() };
         // Classic stacks forget what was SACKed (RFC 2018, section 8).
         let forget = self.is_classic();
-        for segment in &mut self.segments {
-            segment.sacked &= !forget;
-            segment.lost = !segment.sacked;
-            segment.retransmitted = false;
-        }
-        if forget {
-            self.sacked_bytes = 0;
-            self.high_sacked = self.una;
-            self.known = [(0, 0); 4];
-        }
-        self.base.in_flight = Bytes::ZERO;
+        self.board.mark_all_lost(&mut self.base, forget);
         self.base.controller.on_timeout(&Timeout { now, in_flight_before }, &self.base.rtt);
         self.rto_at = now + self.rto();
     }
@@ -466,49 +274,23 @@ impl TcpSender {
         if self.is_classic() && matches!(self.recovery, Recovery::Fast { .. }) {
             return self.pump_classic(network, source);
         }
-        if std::mem::take(&mut self.repair_head) && self.segments.front().is_some_and(|head| !head.retransmitted) {
-            let next = self.next_segment(source).unwrap_or(Next::Again(0));
+        if std::mem::take(&mut self.repair_head) && self.board.head().is_some_and(|head| !head.retransmitted) {
+            let next = self.next(source).unwrap_or(Next::Again(0));
             self.send(network, next);
         }
-        let now = network.now();
-        loop {
-            let Some(next) = self.next_segment(source) else {
-                self.base.app_limited = true;
-                return;
-            };
-            let len = match next {
-                Next::Again(index) => self.segments[index].len,
-                Next::New(chunk) => chunk.len,
-            };
-            match self.base.permission(now, self.base.profile.in_flight_size(len)) {
-                Permission::Now => {}
-                Permission::Window => {
-                    self.base.app_limited = false;
-                    return;
-                }
-                Permission::Paced(time) => {
-                    self.pacing_at = time;
-                    return;
-                }
-            }
-            self.send(network, next);
-        }
+        self.pacing_at = self.pump_permitted(network, source);
     }
 
     /// ns-2's send loop in recovery: the first retransmission at once, then whatever the counter lets out.
     fn pump_classic(&mut self, network: &mut Network, source: &Source) {
-        if self.retransmit_from == self.una
-            && let Some(head) = self.segments.front()
-            && head.lost
-            && !head.retransmitted
-        {
+        if self.board.is_head_due() {
             // The fast retransmission is not counted, and nothing else leaves with it.
             self.send(network, Next::Again(0));
             return;
         }
         let cwnd = self.base.controller.cwnd().get() / u64::from(self.base.profile.segment);
         while self.classic_pipe < cwnd as i64 {
-            let next = match self.next_hole() {
+            let next = match self.board.next_hole() {
                 Some(index) => Next::Again(index),
                 None => match self.new_data(source) {
                     Some(chunk) => Next::New(chunk),
@@ -520,35 +302,36 @@ impl TcpSender {
         }
     }
 
-    /// The next hole below something that was SACKed, each only once.
-    fn next_hole(&mut self) -> Option<usize> {
-        let from = self.segments.partition_point(|segment| segment.seq < self.retransmit_from);
-        (from..self.segments.len())
-            .take_while(|&index| self.segments[index].seq < self.high_sacked)
-            .find(|&index| !self.segments[index].sacked && !self.segments[index].retransmitted)
+    /// Rule 4: the last segment, once per recovery.
+    fn rescue(&self) -> Option<usize> {
+        if self.rescued || self.base.profile.tail_repair != TailRepair::Rescue {
+            return None;
+        }
+        self.board.last()
+    }
+
+    fn new_data(&self, source: &Source) -> Option<Chunk> {
+        let high = self.board.high();
+        let end = source.written().min(self.base.limit);
+        let len = end.saturating_sub(high).min(u64::from(self.base.profile.payload)) as u32;
+        (len > 0).then_some(Chunk { offset: high, len })
+    }
+}
+
+impl Transmission for TcpSender {
+    type Next = Next;
+
+    #[inline]
+    fn base(&mut self) -> &mut SenderBase {
+        &mut self.base
     }
 
     /// RFC 6675, `NextSeg`.
-    fn next_segment(&mut self, source: &Source) -> Option<Next> {
-        if self.recovery != Recovery::None {
-            let from = self.segments.partition_point(|segment| segment.seq < self.retransmit_from);
-            let end = match self.base.profile.after_timeout {
-                AfterTimeout::BelowHighestSack if self.sacked_bytes > 0 => {
-                    self.segments.partition_point(|segment| segment.seq < self.high_sacked)
-                }
-                _ => self.segments.len(),
-            };
-            let lost = (from..end).find(|&index| {
-                let segment = &self.segments[index];
-                segment.lost && !segment.sacked && !segment.retransmitted
-            });
-            match lost {
-                Some(index) => {
-                    self.retransmit_from = self.segments[index].seq;
-                    return Some(Next::Again(index));
-                }
-                None => self.retransmit_from = self.segments.get(end).map_or(self.high, |segment| segment.seq),
-            }
+    fn next(&mut self, source: &Source) -> Option<Next> {
+        if self.recovery != Recovery::None
+            && let Some(index) = self.board.next_lost(self.base.profile.after_timeout)
+        {
+            return Some(Next::Again(index));
         }
         if let Some(chunk) = self.new_data(source) {
             return Some(Next::New(chunk));
@@ -556,56 +339,31 @@ impl TcpSender {
         if !matches!(self.recovery, Recovery::Fast { .. }) {
             return None;
         }
-        let unsure = self.segments.iter().position(|s| !s.sacked && !s.retransmitted && s.seq < self.high_sacked);
-        unsure.or_else(|| self.rescue()).map(Next::Again)
+        self.board.next_unsure().or_else(|| self.rescue()).map(Next::Again)
     }
 
-    /// Rule 4: the last segment, once per recovery.
-    fn rescue(&self) -> Option<usize> {
-        if self.rescued || self.base.profile.tail_repair != TailRepair::Rescue {
-            return None;
+    #[inline]
+    fn payload(&self, next: Next) -> u32 {
+        match next {
+            Next::Again(index) => self.board.segment(index).len,
+            Next::New(chunk) => chunk.len,
         }
-        self.segments.iter().rposition(|segment| !segment.sacked)
-    }
-
-    fn new_data(&self, source: &Source) -> Option<Chunk> {
-        let end = source.written().min(self.base.limit);
-        let len = end.saturating_sub(self.high).min(u64::from(self.base.profile.payload)) as u32;
-        (len > 0).then_some(Chunk { offset: self.high, len })
     }
 
     fn send(&mut self, network: &mut Network, next: Next) {
         let now = network.now();
         let (chunk, retransmission) = match next {
             Next::New(chunk) => {
-                self.segments.push_back(Segment {
-                    seq: chunk.offset,
-                    len: chunk.len,
-                    sent_at: now,
-                    sacked: false,
-                    lost: false,
-                    retransmitted: false,
-                    app_limited: self.base.app_limited,
-                });
-                self.high = chunk.offset + u64::from(chunk.len);
+                self.board.push(chunk, now, self.base.app_limited);
                 (chunk, false)
             }
             Next::Again(index) => {
-                // What is retransmitted without evidence of loss counts twice, as in RFC 6675's pipe.
-                let segment = &mut self.segments[index];
-                self.rescued |= !segment.lost && segment.seq >= self.high_sacked;
-                if segment.retransmitted {
-                    // A segment that is rescued after its retransmission: the earlier copy counts no longer.
-                    self.rescued = true;
-                    self.base.in_flight = self.base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
-                }
-                segment.retransmitted = true;
-                segment.sent_at = now;
-                self.retransmit_from = self.retransmit_from.max(segment.end());
-                (Chunk { offset: segment.seq, len: segment.len }, true)
+                let (chunk, rescues) = self.board.retransmit(&mut self.base, index, now);
+                self.rescued |= rescues;
+                (chunk, true)
             }
         };
-        let position = self.high - 1;
+        let position = self.board.high() - 1;
         self.base.send(network, chunk, PacketNumber::default(), position, retransmission);
         if self.rto_at == Timestamp::NEVER {
             self.rto_at = now + self.rto();
@@ -615,27 +373,11 @@ impl TcpSender {
 
 /// What is sent next.
 #[derive(Clone, Copy, Debug)]
-enum Next {
+pub enum Next {
     /// The segment at this index, again.
     Again(usize),
     /// New data.
     New(Chunk),
-}
-
-/// What an acknowledgement newly delivered.
-#[derive(Clone, Copy, Debug, Default)]
-struct Outcome {
-    bytes: Bytes,
-    packets: u64,
-    app_limited: bool,
-    sample: Option<Duration>,
-}
-
-impl Outcome {
-    fn deliver(&mut self, segment: &Segment) {
-        self.bytes += Bytes::new(u64::from(segment.len));
-        self.packets += 1;
-    }
 }
 
 #[cfg(test)]
@@ -650,7 +392,8 @@ mod tests {
     use crate::link::LinkConfig;
     use crate::network::Route;
     use crate::traffic::Pattern;
-    use crate::transport::profile::Profile;
+    use crate::transport::profile::{AfterTimeout, Profile};
+    use crate::transport::scoreboard::Segment;
     use crate::transport::sender::FlowId;
 
     const SEGMENTS: u64 = 20;
@@ -700,6 +443,10 @@ mod tests {
             self.network.record(0).data_packets - before
         }
 
+        fn outstanding(&self) -> impl Iterator<Item = &Segment> {
+            (0..self.sender.board.len()).map(|index| self.sender.board.segment(index))
+        }
+
         fn in_flight(&self) -> u64 {
             self.sender.base.in_flight.get() / self.segment
         }
@@ -727,7 +474,7 @@ mod tests {
         assert_eq!(bench.in_flight(), 9);
         // 11 segments more arrive; holes 11 to 14 and then, for want of anything else, 18.
         bench.ack(11, &[19]);
-        assert!(bench.sender.segments.iter().any(|s| s.seq == 18 * bench.segment && s.retransmitted && !s.lost));
+        assert!(bench.outstanding().any(|s| s.seq == 18 * bench.segment && s.retransmitted && !s.lost));
         // Retransmitted 11 to 14, and 18 twice.
         assert_eq!(bench.in_flight(), 6);
     }
@@ -740,7 +487,7 @@ mod tests {
         // Cumulative: the two before it no longer count (RFC 6675, section 5).
         bench.ack(1, &[5, 3, 2]);
         assert_eq!(bench.sender.duplicates, 1);
-        assert!(bench.sender.segments[0].lost, "but three SACKed segments above the first one tell of its loss");
+        assert!(bench.sender.board.segment(0).lost, "but three SACKed segments above the first one tell of its loss");
     }
 
     #[test]

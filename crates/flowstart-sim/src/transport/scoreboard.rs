@@ -1,0 +1,360 @@
+//! The scoreboard of the TCP sender: what is outstanding, what was SACKed and what is lost (RFC 6675, sections 2 to 4).
+//!
+//! A segment is lost when three segments above it were SACKed. A retransmission is lost when a segment that was sent after
+//! it is SACKed (RFC 8985 in spirit), for profiles that look for it; otherwise only the retransmission timer notices.
+//!
+//! Differences: segments are never split or merged.
+
+use std::collections::VecDeque;
+
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+
+use crate::network::Network;
+use crate::packet::Acknowledgement;
+use crate::trace::Event;
+use crate::transport::profile::AfterTimeout;
+use crate::transport::sender::{Chunk, SenderBase};
+
+/// A segment that was sent and is not cumulatively acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub(super) seq: u64,
+    pub(super) len: u32,
+    /// When it was sent last.
+    sent_at: Timestamp,
+    sacked: bool,
+    pub(super) lost: bool,
+    /// Sent again since it was last declared lost.
+    pub(super) retransmitted: bool,
+    app_limited: bool,
+}
+
+impl Segment {
+    fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+
+    /// What it contributes to pipe (RFC 6675, section 4).
+    fn pipe(&self) -> u64 {
+        let copies = if self.sacked { 0 } else { u64::from(!self.lost) + u64::from(self.retransmitted) };
+        copies * u64::from(self.len)
+    }
+
+    /// Takes it out of the bytes in flight.
+    fn leave_flight(&self, base: &mut SenderBase) {
+        base.in_flight = base.in_flight.saturating_sub(Bytes::new(self.pipe()));
+    }
+}
+
+/// What an acknowledgement newly delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) bytes: Bytes,
+    pub(super) packets: u64,
+    pub(super) app_limited: bool,
+    pub(super) sample: Option<Duration>,
+}
+
+impl Outcome {
+    fn deliver(&mut self, segment: &Segment) {
+        self.bytes += Bytes::new(u64::from(segment.len));
+        self.packets += 1;
+    }
+}
+
+/// The scoreboard.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    segments: VecDeque<Segment>,
+    una: u64,
+    /// End of what was ever sent.
+    high: u64,
+    high_sacked: u64,
+    /// Below this, every segment that is not SACKed was declared lost.
+    lost_below: u64,
+    /// No segment below this waits for retransmission.
+    retransmit_from: u64,
+    /// Bytes above `una` that are SACKed.
+    sacked_bytes: u64,
+    /// SACK blocks of the last acknowledgement.
+    known: [(u64, u64); 4],
+}
+
+impl Scoreboard {
+    /// First byte that is not cumulatively acknowledged.
+    pub(super) fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// End of what was ever sent.
+    pub(super) fn high(&self) -> u64 {
+        self.high
+    }
+
+    /// Outstanding segments.
+    pub(super) fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Whether everything is acknowledged.
+    pub(super) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// The first outstanding segment.
+    pub(super) fn head(&self) -> Option<&Segment> {
+        self.segments.front()
+    }
+
+    /// The segment at `index`.
+    pub(super) fn segment(&self, index: usize) -> &Segment {
+        &self.segments[index]
+    }
+
+    /// Removes what `position` acknowledges cumulatively.
+    pub(super) fn take_cumulative(&mut self, base: &mut SenderBase, position: u64) -> Outcome {
+        let mut outcome = Outcome::default();
+        while let Some(segment) = self.segments.front()
+            && segment.end() <= position
+        {
+            segment.leave_flight(base);
+            if segment.sacked {
+                self.sacked_bytes -= u64::from(segment.len);
+            } else {
+                outcome.deliver(segment);
+            }
+            outcome.app_limited = segment.app_limited;
+            self.segments.pop_front();
+        }
+        self.una = position;
+        outcome
+    }
+
+    /// Marks what the SACK blocks newly report; returns how many segments. `in_recovery`: retransmissions may be lost.
+    pub(super) fn take_blocks(
+        &mut self,
+        base: &mut SenderBase,
+        network: &mut Network,
+        ack: &Acknowledgement,
+        in_recovery: bool,
+        outcome: &mut Outcome,
+    ) -> u64 {
+        let Some(id) = ack.ranges else {
+            self.known = [(0, 0); 4];
+            return 0;
+        };
+        let mut blocks = [(0, 0); 4];
+        for (place, range) in blocks.iter_mut().zip(network.ranges.get(id)) {
+            *place = *range;
+        }
+        network.ranges.release(id);
+        let mut count = 0;
+        let mut newest = None;
+        for (start, end) in blocks {
+            let mut seq = start.max(self.una);
+            while seq < end {
+                // What the last acknowledgement already reported is skipped in one step.
+                if let Some(known) = self.known.iter().find(|known| known.0 <= seq && seq < known.1) {
+                    seq = known.1;
+                    continue;
+                }
+                let Some(index) = self.index_of(seq) else { break };
+                let segment = &mut self.segments[index];
+                if segment.end() > end {
+                    break;
+                }
+                seq = segment.end();
+                if segment.sacked {
+                    continue;
+                }
+                segment.leave_flight(base);
+                outcome.deliver(segment);
+                newest = newest.max(Some(segment.sent_at));
+                segment.sacked = true;
+                segment.lost = false;
+                segment.retransmitted = false;
+                self.sacked_bytes += u64::from(segment.len);
+                self.high_sacked = self.high_sacked.max(segment.end());
+                count += 1;
+            }
+        }
+        self.known = blocks;
+        if let (true, true, Some(newest)) = (in_recovery, base.profile.lost_retransmissions, newest) {
+            self.detect_lost_retransmissions(base, newest);
+        }
+        count
+    }
+
+    /// A retransmission older than something that has since arrived is lost.
+    fn detect_lost_retransmissions(&mut self, base: &mut SenderBase, newest: Timestamp) {
+        for segment in self.segments.iter_mut().take_while(|segment| segment.seq < self.high_sacked) {
+            if segment.retransmitted && !segment.sacked && segment.sent_at < newest {
+                segment.leave_flight(base);
+                segment.retransmitted = false;
+                segment.lost = true;
+                self.retransmit_from = self.retransmit_from.min(segment.seq);
+            }
+        }
+    }
+
+    /// The index of the segment that starts at `seq`.
+    fn index_of(&self, seq: u64) -> Option<usize> {
+        let first = self.segments.front()?;
+        // Nearly all segments have the same size, so the guess is nearly always right.
+        let guess = (seq.checked_sub(first.seq)? / u64::from(first.len.max(1))) as usize;
+        if self.segments.get(guess).is_some_and(|segment| segment.seq == seq) {
+            return Some(guess);
+        }
+        self.segments.binary_search_by_key(&seq, |segment| segment.seq).ok()
+    }
+
+    /// RFC 6675, `IsLost`: three SACKed segments above.
+    pub(super) fn mark_lost(&mut self, base: &mut SenderBase, network: &mut Network) {
+        if self.sacked_bytes == 0 {
+            return;
+        }
+        let top = self.index_from(self.high_sacked);
+        let mut above = 0;
+        let mut edge = None;
+        for index in (0..top).rev() {
+            if self.segments[index].seq < self.lost_below {
+                break;
+            }
+            above += u32::from(self.segments[index].sacked);
+            if above == base.profile.packet_threshold {
+                edge = Some(index);
+                break;
+            }
+        }
+        let Some(edge) = edge else { return };
+        let first = self.index_from(self.lost_below);
+        for index in first..edge {
+            let segment = &mut self.segments[index];
+            if segment.sacked || segment.lost {
+                continue;
+            }
+            base.in_flight = base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
+            segment.lost = true;
+            self.retransmit_from = self.retransmit_from.min(segment.seq);
+            note_lost(base, network, segment);
+        }
+        self.lost_below = self.segments[edge].seq;
+    }
+
+    /// Declares the first segment lost, if it is not yet; returns whether there is one.
+    pub(super) fn mark_head_lost(&mut self, base: &mut SenderBase, network: &mut Network) -> bool {
+        let Some(head) = self.segments.front_mut() else { return false };
+        if !head.lost {
+            head.leave_flight(base);
+            head.lost = true;
+            head.retransmitted = false;
+            note_lost(base, network, head);
+        }
+        true
+    }
+
+    /// After a timeout everything that was not SACKed is lost. With `forget` that includes what was SACKed.
+    pub(super) fn mark_all_lost(&mut self, base: &mut SenderBase, forget: bool) {
+        self.retransmit_from = self.una;
+        self.lost_below = self.una;
+        for segment in &mut self.segments {
+            segment.sacked &= !forget;
+            segment.lost = !segment.sacked;
+            segment.retransmitted = false;
+        }
+        if forget {
+            self.sacked_bytes = 0;
+            self.high_sacked = self.una;
+            self.known = [(0, 0); 4];
+        }
+        base.in_flight = Bytes::ZERO;
+    }
+
+    /// Recovery begins: retransmission starts with the first segment.
+    pub(super) fn begin_recovery(&mut self) {
+        self.retransmit_from = self.una;
+    }
+
+    /// Whether nothing was retransmitted since recovery began and the first segment waits for it.
+    pub(super) fn is_head_due(&self) -> bool {
+        self.retransmit_from == self.una && self.head().is_some_and(|head| head.lost && !head.retransmitted)
+    }
+
+    /// The index of the first segment that starts at `seq` or above.
+    fn index_from(&self, seq: u64) -> usize {
+        self.segments.partition_point(|segment| segment.seq < seq)
+    }
+
+    /// The next hole below something that was SACKed, each only once.
+    pub(super) fn next_hole(&self) -> Option<usize> {
+        (self.index_from(self.retransmit_from)..self.segments.len())
+            .take_while(|&index| self.segments[index].seq < self.high_sacked)
+            .find(|&index| !self.segments[index].sacked && !self.segments[index].retransmitted)
+    }
+
+    /// The next segment that is lost and waits for retransmission (RFC 6675, `NextSeg`, rule 1).
+    pub(super) fn next_lost(&mut self, after_timeout: AfterTimeout) -> Option<usize> {
+        let from = self.index_from(self.retransmit_from);
+        let end = match after_timeout {
+            AfterTimeout::BelowHighestSack if self.sacked_bytes > 0 => self.index_from(self.high_sacked),
+            _ => self.segments.len(),
+        };
+        let lost = (from..end).find(|&index| {
+            let segment = &self.segments[index];
+            segment.lost && !segment.sacked && !segment.retransmitted
+        });
+        self.retransmit_from = match lost {
+            Some(index) => self.segments[index].seq,
+            None => self.segments.get(end).map_or(self.high, |segment| segment.seq),
+        };
+        lost
+    }
+
+    /// A segment below something that was SACKed, not retransmitted and not known to be lost (rule 3).
+    pub(super) fn next_unsure(&self) -> Option<usize> {
+        self.segments.iter().position(|s| !s.sacked && !s.retransmitted && s.seq < self.high_sacked)
+    }
+
+    /// The last segment that was not SACKed (rule 4).
+    pub(super) fn last(&self) -> Option<usize> {
+        self.segments.iter().rposition(|segment| !segment.sacked)
+    }
+
+    /// New data is sent.
+    pub(super) fn push(&mut self, chunk: Chunk, now: Timestamp, app_limited: bool) {
+        self.segments.push_back(Segment {
+            seq: chunk.offset,
+            len: chunk.len,
+            sent_at: now,
+            sacked: false,
+            lost: false,
+            retransmitted: false,
+            app_limited,
+        });
+        self.high = chunk.offset + u64::from(chunk.len);
+    }
+
+    /// The segment at `index` is sent again; returns its place in the stream and whether that rescues a tail: nothing above
+    /// it was SACKed, or it is repaired a second time.
+    pub(super) fn retransmit(&mut self, base: &mut SenderBase, index: usize, now: Timestamp) -> (Chunk, bool) {
+        // What is retransmitted without evidence of loss counts twice, as in RFC 6675's pipe.
+        let segment = &mut self.segments[index];
+        let mut rescues = !segment.lost && segment.seq >= self.high_sacked;
+        if segment.retransmitted {
+            // A segment that is rescued after its retransmission: the earlier copy counts no longer.
+            rescues = true;
+            base.in_flight = base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
+        }
+        segment.retransmitted = true;
+        segment.sent_at = now;
+        self.retransmit_from = self.retransmit_from.max(segment.end());
+        (Chunk { offset: segment.seq, len: segment.len }, rescues)
+    }
+}
+
+fn note_lost(base: &SenderBase, network: &mut Network, segment: &Segment) {
+    let (offset, len) = (segment.seq, segment.len);
+    network.record(base.flow.index).declared_lost += 1;
+    network.note(base.flow.index, || Event::DeclaredLost { offset, len });
+}
