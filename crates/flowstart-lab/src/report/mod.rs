@@ -5,7 +5,7 @@
 //! style, script, charts and the libraries that draw them are inside it, and it requests nothing from anywhere.
 //!
 //! - `page.rs` turns a [`Report`] into what the template shows; `trace.rs` does so for a [`TraceReport`];
-//! - `chart.rs` writes the Vega-Lite specifications, `drawing.rs` the set-up drawing;
+//! - `chart/` writes the Vega-Lite specifications, `drawing.rs` the set-up drawing;
 //! - `reduce.rs` makes the data small enough to embed, `number.rs` writes numbers for people.
 //!
 //! Every number may be missing: `None`, NaN and infinity all mean "undefined" and are shown as an en dash.
