@@ -124,7 +124,9 @@ fn numbers(report: &TraceReport) -> Vec<KeyNumber> {
                 .map_or_else(|| "reason not recorded".to_owned(), |r| format!("because: {r}")),
         },
     ];
-    if finite(report.share).is_some() {
+    // Alone, a flow has the whole link, and that says nothing.
+    let others = !report.competitor.is_empty() && report.competitor != "none";
+    if others && finite(report.share).is_some() {
         numbers.push(KeyNumber {
             label: "share",
             value: Format::Fraction.show(report.share),

@@ -21,6 +21,9 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
     sizes.dedup();
     let sizes: Vec<String> = sizes.into_iter().map(|(_, name)| name).collect();
     let areas: Vec<f64> = (0..sizes.len()).map(|i| 55.0 + 130.0 * i as f64 / (sizes.len().max(2) - 1) as f64).collect();
+    // A column in which no group has anything to show is left out.
+    let harmed = groups.iter().flat_map(|g| &g.cells).any(|c| finite(c.goodput_lost_mbit.mean).is_some());
+    let columns = if harmed { 2 } else { 1 };
     let mut panels = Vec::new();
     let mut rows = Vec::new();
     for group in groups {
@@ -29,7 +32,11 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
             (false, "inflation (% of the payload sent again)", "Inflation was not recorded."),
             (true, "harm to others (Mbit of goodput lost)", "No other flow, so nobody can be harmed."),
         ] {
-            let mut table = Table::new(&["i", "s", "x", "y", "fct"]);
+            if harm && !harmed {
+                continue;
+            }
+            let mut table = Table::new(&["i", "s", "area", "x", "y", "fct"]);
+            let mut ends = [0.0_f64, 0.0_f64];
             for cell in &group.cells {
                 let y = if harm { cell.goodput_lost_mbit.mean } else { cell.inflation.mean.map(|v| v * 100.0) };
                 let (Some(i), Some(s), Some(x), Some(y), Some(fct)) = (
@@ -41,11 +48,15 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
                 ) else {
                     continue;
                 };
-                table.push(&[i as f64, s as f64, x, y, fct]);
+                ends = [ends[0].min(y), ends[1].max(y)];
+                table.push(&[i as f64, s as f64, areas[s], x, y, fct]);
             }
             let aria = format!("{}: FCT over the physical limit against {axis}, one point per cell", group.label);
             let mut index = None;
             if table.text.contains('\n') {
+                // Whole marks at the edges, and an axis even when everything is 0.
+                let pad = ((ends[1] - ends[0]) * 0.08).max(0.01);
+                let domain = [if ends[0] < 0.0 { ends[0] - pad } else { 0.0 }, ends[1] + pad];
                 let name = |field: &str| json!({"field": field, "title": field});
                 panels.push(json!({
                     "title": group.label, "description": aria, "width": 460, "height": 250,
@@ -56,10 +67,10 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
                         "x": {"field": "x", "type": "quantitative", "title": "FCT / physical limit (1 = as fast as possible, log scale)",
                             "scale": {"type": "log", "domain": [1, (slowest * 1.1).max(2.0)], "nice": false},
                             "axis": {"values": [1, 1.5, 2, 3, 4, 6, 10, 20, 50, 100, 1000], "format": "~r"}},
-                        "y": {"field": "y", "type": "quantitative", "title": axis, "scale": {"zero": true}, "axis": {"tickCount": 5, "minExtent": 30}},
+                        "y": {"field": "y", "type": "quantitative", "title": axis, "scale": {"domain": domain, "nice": false}, "axis": {"tickCount": 5, "minExtent": 30}},
                         "color": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)},
                         "shape": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": shapes(schemes)},
-                        "size": {"field": "size", "type": "ordinal", "title": "transfer size", "scale": {"domain": sizes, "range": areas}},
+                        "size": {"field": "area", "type": "quantitative", "scale": null, "legend": null},
                         "tooltip": [name("scheme"), name("size"), {"field": "fct", "title": "mean FCT (ms)", "format": ",.4~g"},
                             {"field": "x", "title": "FCT / limit", "format": ".3~g"}, {"field": "y", "title": axis, "format": ".3~g"}]
                     }
@@ -80,18 +91,21 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
     Some(Chart {
         id: "pareto".to_owned(),
         title: "What the speed costs".to_owned(),
-        sentence: "The best place is the lower left corner: fast, without sending bytes twice and without taking goodput from others; \
-            a point that has another one both to its left and below it is beaten in both respects."
-            .to_owned(),
+        sentence: format!(
+            "The best place is the lower left corner: fast, without sending bytes twice{}; \
+            a mark that has another one of its size both to its left and below it is beaten in both respects.{}",
+            if harmed { " and without taking goodput from others" } else { "" },
+            if harmed { "" } else { " No other flow uses the link, so nobody is harmed." }
+        ),
         aria: "Scatter charts of FCT over the physical limit against inflation and against harm to others".to_owned(),
         mode: "grid",
-        columns: 2,
+        columns,
         renderer: "svg",
         legend,
         rows,
         replay: None,
         zoomable: false,
-        spec: grid_document("FCT over the physical limit against inflation and harm to others", 2, &panels),
+        spec: grid_document("FCT over the physical limit against inflation and harm to others", columns, &panels),
         json: String::new(),
     })
 }

@@ -12,13 +12,18 @@ use serde_json::{Value, json};
 pub(in crate::report) fn distributions(id: String, group: &Group<'_>, schemes: &[String]) -> Option<Chart> {
     let mut panels = Vec::new();
     let mut rows = Vec::new();
+    let shared = group.cells.iter().any(|cell| cell.samples.share.iter().any(|v| v.is_finite()));
+    let alone = if shared { "" } else { " No other flow uses this link, so there is nothing to share." };
     for (size, cells) in group.sizes() {
         let mut row = Vec::new();
         for (metric, axis, missing) in [
             (Metric::Fct, "FCT (ms)", "No run completed."),
-            (Metric::Share, "share (0 to 1)", "No other flow, so there is nothing to share."),
+            (Metric::Share, "share (0 to 1)", "Nobody shared the link."),
             (Metric::Dropped, "dropped packets per run", "Drops were not recorded."),
         ] {
+            if metric == Metric::Share && !shared {
+                continue;
+            }
             let aria = format!("Cumulative distribution of {axis} for {size} on {}, one line per scheme", group.label);
             let index = cdf_panel(&cells, metric, axis, &size, schemes, &aria).map(|panel| {
                 panels.push(panel);
@@ -31,22 +36,26 @@ pub(in crate::report) fn distributions(id: String, group: &Group<'_>, schemes: &
     if panels.is_empty() {
         return None;
     }
-    let used: Vec<String> = schemes.to_vec();
+    let columns = if shared { 3 } else { 2 };
     Some(Chart {
         id,
         title: format!("Distributions on {}", group.label),
-        sentence: "The height of a line is the portion of runs at or below the value under it: for FCT and drops a line further to the left is better, \
-            and a steep line means that the scheme behaves the same in every run."
-            .to_owned(),
-        aria: format!("Grid of cumulative distributions on {}: rows are sizes, columns are FCT, share and dropped packets", group.label),
+        sentence: format!(
+            "The height of a line is the portion of runs at or below the value under it: for FCT and drops a line further to the left is better, \
+            and a steep line means that the scheme behaves the same in every run.{alone}"
+        ),
+        aria: format!(
+            "Grid of cumulative distributions on {}: rows are sizes, columns are FCT, share and dropped packets",
+            group.label
+        ),
         mode: "grid",
-        columns: 3,
+        columns,
         renderer: "svg",
-        legend: scheme_legend(&used, true),
+        legend: scheme_legend(schemes, true),
         rows,
         replay: None,
         zoomable: false,
-        spec: grid_document(&format!("Distributions on {}", group.label), 3, &panels),
+        spec: grid_document(&format!("Distributions on {}", group.label), columns, &panels),
         json: String::new(),
     })
 }
@@ -75,7 +84,8 @@ fn cdf_panel(cells: &[&Cell], metric: Metric, axis: &str, size: &str, schemes: &
         Metric::Share => [0.0, 1.0],
         Metric::Dropped => [0.0, if high > 0.0 { high * 1.04 } else { 1.0 }],
         Metric::Fct => {
-            let pad = if high > low { (high - low) * 0.04 } else { high.abs() * 0.05 + 1.0 };
+            // A difference of a few per mille must not look like one that matters.
+            let pad = ((high - low) * 0.04).max((high * 0.1 - (high - low)) / 2.0).max(1.0);
             [(low - pad).max(0.0), high + pad]
         }
     };

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `distribution.rs` | CDFs of a group of cells |
 //! | `cost.rs` | FCT over the limit against inflation and harm |
+//! | `waterfall.rs` | where the time went |
 //! | `published.rs` | our speed-up against the published one |
 //! | `series.rs` | a run as time series |
 //! | `sequence.rs` | a traced run, segment by segment |
@@ -21,12 +22,14 @@ mod published;
 mod sequence;
 mod series;
 mod table;
+mod waterfall;
 
 pub(super) use cost::pareto;
 pub(super) use distribution::distributions;
 pub(super) use published::published;
 pub(super) use sequence::{numbered_events, trace};
 pub(super) use series::{Extent, run, run_legend};
+pub(super) use waterfall::waterfall;
 
 use serde::Serialize;
 use serde_json::{Value, json};

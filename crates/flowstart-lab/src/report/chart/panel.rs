@@ -39,6 +39,13 @@ pub(super) fn time_axis(title: Option<&str>, domain: Option<[f64; 2]>) -> Value 
     axis
 }
 
+/// The points up to the end of the run: what does not change any more stays as it is.
+pub(super) fn held(points: &[[f64; 2]], end: f64) -> Vec<[f64; 2]> {
+    let mut points = points.to_vec();
+    points.extend(points.last().filter(|last| last[0] < end).map(|last| [end, last[1]]));
+    points
+}
+
 pub(super) fn rule_at(y: f64) -> Value {
     json!({"data": {"values": [{"v": y}]}, "mark": {"type": "rule", "color": NEUTRAL, "strokeWidth": 1, "strokeDash": [2, 3]},
         "encoding": {"y": {"field": "v", "type": "quantitative"}}})

@@ -1,6 +1,8 @@
 //! One traced run, segment by segment.
 
-use super::panel::{TIME, queue_legend, queue_panel, rule_at, stack_document, time_axis, window_legend, window_panel};
+use super::panel::{
+    TIME, held, queue_legend, queue_panel, rule_at, stack_document, time_axis, window_legend, window_panel,
+};
 use super::table::Table;
 use super::{COLOURS, Chart, MEASURED, NEUTRAL, OTHER, item, mark_item};
 use crate::report::TraceReport;
@@ -8,6 +10,8 @@ use crate::report::number::finite;
 use crate::report::reduce::{thin_line, thin_points};
 use serde_json::{Value, json};
 
+/// Marks of a series that are drawn with its shape.
+const LARGE_MARKS: usize = 24;
 /// Points per series of a trace.
 const TRACE_POINTS: usize = 20_000;
 
@@ -25,38 +29,48 @@ pub(in crate::report) fn trace(report: &TraceReport) -> Option<Chart> {
     ];
     let times = || series.iter().flat_map(|s| s.iter()).map(|p| p[0]).filter(|t| t.is_finite());
     let (first, last) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
-    let domain = [(first.min(0.0)) / 1000.0, (last + (last - first) * 0.02 + 1.0) / 1000.0];
+    let domain = [first.min(0.0).max(-0.2 * last) / 1000.0, (last + (last - first) * 0.02 + 1.0) / 1000.0];
     let time = |title: Option<&str>| time_axis(title, Some(domain));
     let top = |points: &[[f64; 2]]| points.iter().map(|p| p[1]).filter(|v| v.is_finite()).fold(0.0, f64::max);
 
-    let mut points = Table::new(&["t", "v", "s"]);
+    // Marks that touch each other become a bar without a shape, so only some are large; every segment is a dot.
+    let mut points = Table::new(&["t", "v", "s", "large"]);
     for (s, set) in [&report.sent, &report.retransmitted, &report.dropped].into_iter().enumerate() {
-        for [t, v] in thin_points(set, TRACE_POINTS) {
-            points.push(&[t / 1000.0, v / 1000.0, s as f64]);
+        let set = thin_points(set, TRACE_POINTS);
+        let gap = set.len().div_ceil(LARGE_MARKS).max(1);
+        for (k, [t, v]) in set.into_iter().enumerate() {
+            points.push(&[t / 1000.0, v / 1000.0, s as f64, f64::from(u8::from(k % gap == 0))]);
         }
     }
+    let highest = [&report.sent, &report.retransmitted, &report.dropped, &report.acked].map(|set| top(set));
+    let highest = highest.into_iter().fold(0.0, f64::max) / 1000.0;
     let mut acked = Table::new(&["t", "v"]);
     for [t, v] in thin_line(&report.acked, TRACE_POINTS) {
         acked.push(&[t / 1000.0, v / 1000.0]);
     }
     let offset = json!({"field": "v", "type": "quantitative", "title": "offset in the payload (KB)",
-        "scale": {"domainMin": 0, "nice": false}, "axis": {"tickCount": 6, "minExtent": 50, "maxExtent": 50}});
-    let point = |s: u8, mark: Value| json!({"transform": [{"filter": format!("datum.s == {s}")}], "mark": mark, "encoding": {"x": time(None), "y": offset}});
+        "scale": {"domain": [0, (highest * 1.1).max(0.001)], "nice": false}, "axis": {"tickCount": 6, "minExtent": 50, "maxExtent": 50}});
+    let dots = |s: u8, colour: &str| {
+        json!({"transform": [{"filter": format!("datum.s == {s}")}],
+            "mark": {"type": "point", "shape": "circle", "filled": true, "size": 9, "color": colour, "opacity": 0.75, "clip": true},
+            "encoding": {"x": time(None), "y": offset}})
+    };
+    let point = |s: u8, mark: Value| {
+        json!({"transform": [{"filter": format!("datum.s == {s} && datum.large == 1")}], "mark": mark,
+            "encoding": {"x": time(None), "y": offset}})
+    };
     let sequence = json!({"height": 320, "data": points.data(), "layer": [
         {"data": acked.data(), "mark": {"type": "line", "interpolate": "step-after", "color": COLOURS[3], "strokeWidth": 1.6, "clip": true},
          "encoding": {"x": time(None), "y": offset}},
-        point(0, json!({"type": "point", "shape": "circle", "filled": true, "size": 9, "color": COLOURS[0], "opacity": 0.75, "clip": true})),
-        point(1, json!({"type": "point", "shape": "square", "filled": false, "size": 34, "color": MEASURED, "strokeWidth": 1.3, "clip": true})),
-        point(2, json!({"type": "point", "shape": CROSS, "filled": false, "size": 46, "color": OTHER, "strokeWidth": 1.4, "clip": true})),
+        dots(0, COLOURS[0]),
+        dots(1, MEASURED),
+        dots(2, OTHER),
+        point(1, json!({"type": "point", "shape": "square", "filled": false, "size": 60, "color": MEASURED, "strokeWidth": 1.5, "clip": true})),
+        point(2, json!({"type": "point", "shape": CROSS, "filled": false, "size": 70, "color": OTHER, "strokeWidth": 1.6, "clip": true})),
     ]});
     let mut panels = vec![sequence];
     let window = top(&report.cwnd).max(top(&report.in_flight)).max(top(&report.ssthresh));
-    // What does not change any more stays as it is until the end.
-    let held = |points: &[[f64; 2]]| {
-        let mut points = points.to_vec();
-        points.extend(points.last().map(|p| [last, p[1]]));
-        points
-    };
+    let held = |points: &[[f64; 2]]| held(points, last);
     let (cwnd, in_flight, ssthresh) = (held(&report.cwnd), held(&report.in_flight), held(&report.ssthresh));
     panels.push(window_panel(&cwnd, &in_flight, &ssthresh, window, TRACE_POINTS, 150, &time(None)));
     if !report.pacing_rate_mbit.is_empty() {
