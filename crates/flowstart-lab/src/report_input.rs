@@ -306,7 +306,7 @@ impl<'a> Standing<'a> {
                 )
             }
             _ => format!(
-                "{} finishes {} than {baseline} in the median over {} ({low:.2} to {high:.2}){bytes}{harm}.",
+                "{} finishes {} than {baseline} in the median over {} (range {low:.2} to {high:.2}){bytes}{harm}.",
                 self.scheme,
                 times(self.middle),
                 settings(plan)
@@ -554,4 +554,48 @@ pub fn estimate_of(plan: &Plan, cell: &Cell) -> Option<f64> {
 fn paper_significant(a: &[f64], b: &[f64]) -> bool {
     let outside = difference_interval(a, b, 0.95).is_some_and(|interval| interval.zero_outside());
     outside && anova_one_way(&[a, b]).is_some_and(|anova| anova.p < 0.05)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment;
+    use crate::scenario::Scenario;
+    use crate::summary::summarize;
+    use std::path::Path;
+
+    fn answer_to(link: &[&str], size: &[&str], scheme: &[&str], competitor: &str) -> Vec<String> {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let scenario = Scenario {
+            link: words(link),
+            size: words(size),
+            scheme: words(scheme),
+            aqm: words(&["taildrop"]),
+            competitor: words(&[competitor]),
+            reps: 2,
+            seed: 1,
+            ..Scenario::default()
+        };
+        let plan = scenario.plan(Path::new(".")).unwrap();
+        let rows = experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+        answer(&plan, &summarize(&plan, &rows))
+    }
+
+    #[test]
+    fn many_cells_are_answered_by_their_median() {
+        let answer = answer_to(&["dsl-fast", "lte"], &["70KB", "2MB"], &["slow-start", "blitzstart"], "none");
+        let first = &answer[0];
+        assert!(first.starts_with("blitzstart finishes ") && first.contains(" than slow-start "), "{first}");
+        assert!(first.contains(" in the median over 2 links and 2 sizes (range "), "{first}");
+        assert!(!first.contains("other traffic") && first.ends_with('.'), "{first}");
+        assert!(answer[1].starts_with("Of 4 comparisons with slow-start, "), "{answer:?}");
+    }
+
+    #[test]
+    fn one_cell_is_answered_by_itself() {
+        let answer = answer_to(&["dsl-fast"], &["2MB"], &["slow-start", "hystart"], "cubic");
+        assert_eq!(answer.len(), 1, "{answer:?}");
+        assert!(answer[0].contains("2MB transfer") && answer[0].contains("dsl-fast"), "{answer:?}");
+        assert!(answer[0].contains("; the other traffic loses "), "{answer:?}");
+    }
 }

@@ -16,14 +16,14 @@ impl Invocation {
     /// Of this process.
     pub(super) fn current() -> Self {
         let folder = std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default();
-        Self::new(std::env::args().next().unwrap_or_default(), folder)
+        Self::new(&std::env::args().next().unwrap_or_default(), &folder)
     }
 
-    fn new(called: String, folder: String) -> Self {
+    fn new(called: &str, folder: &str) -> Self {
         // The root is part of every absolute path, and nothing is gained without it.
-        let folder = if folder == "/" { String::new() } else { folder };
+        let folder = if folder == "/" { String::new() } else { folder.to_owned() };
         let mut invocation = Self { program: PROGRAM.to_owned(), folder };
-        let called = invocation.path(&called);
+        let called = invocation.path(called);
         let own = Path::new(&called).file_stem().is_some_and(|name| name == PROGRAM);
         if own && !Path::new(&called).is_absolute() && !called.contains(' ') {
             invocation.program = called;
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn paths_start_where_the_program_was_called() {
-        let invocation = Invocation::new("/home/me/lab/target/release/flowstart".into(), "/home/me/lab".into());
+        let invocation = Invocation::new("/home/me/lab/target/release/flowstart", "/home/me/lab");
         let given =
             "flowstart run /home/me/lab/a.toml --out /home/me/lab/results/x --from=/home/me/lab /home/me/laboratory";
         let shown = "target/release/flowstart run a.toml --out results/x --from=. /home/me/laboratory";
@@ -72,9 +72,9 @@ mod tests {
 
     #[test]
     fn a_program_elsewhere_has_only_its_name() {
-        let invocation = Invocation::new("/usr/bin/flowstart".into(), "/home/me".into());
+        let invocation = Invocation::new("/usr/bin/flowstart", "/home/me");
         assert_eq!(invocation.command("flowstart compare --out r"), "flowstart compare --out r");
-        let test = Invocation::new("target/debug/deps/other-1f".into(), String::new());
+        let test = Invocation::new("target/debug/deps/other-1f", "");
         assert_eq!(test.command("flowstart compare --out /r"), "flowstart compare --out /r");
     }
 }

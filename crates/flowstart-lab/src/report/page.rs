@@ -512,7 +512,12 @@ fn series(report: &Report) -> Result<Vec<Series>, RenderError> {
             .enumerate()
             .map(|(i, chart)| Chart { id: format!("{}-{}", chart.id, i + 1), ..chart })
             .collect();
-        all.push(Series { title: heading, others, legend: chart::run_legend(others, extent), charts: finished(charts)? });
+        all.push(Series {
+            title: heading,
+            others,
+            legend: chart::run_legend(others, extent),
+            charts: finished(charts)?,
+        });
     }
     Ok(all)
 }

@@ -20,7 +20,11 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
     sizes.sort();
     sizes.dedup();
     let sizes: Vec<String> = sizes.into_iter().map(|(_, name)| name).collect();
-    let areas: Vec<f64> = (0..sizes.len()).map(|i| 55.0 + 130.0 * i as f64 / (sizes.len().max(2) - 1) as f64).collect();
+    let area = |i: usize| match sizes.len() {
+        1 => 110.0,
+        several => 55.0 + 130.0 * i as f64 / (several - 1) as f64,
+    };
+    let areas: Vec<f64> = (0..sizes.len()).map(area).collect();
     // A column in which no group has anything to show is left out.
     let harmed = groups.iter().flat_map(|g| &g.cells).any(|c| finite(c.goodput_lost_mbit.mean).is_some());
     let columns = if harmed { 2 } else { 1 };
