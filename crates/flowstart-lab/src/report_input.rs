@@ -9,6 +9,7 @@ use crate::plan::{Cell, Plan};
 use crate::report;
 use crate::run::{self, Finished};
 use crate::spec::competitor::Competitor;
+use crate::spec::link::Buffer;
 use crate::statistics::{anova_one_way, bca_mean_difference_paired, difference_interval, mean, median};
 use crate::summary::{CellSummary, Comparison, Summary, rows_by_cell, values};
 
@@ -40,14 +41,27 @@ pub fn build(plan: &Plan, rows: &[Row], summary: &Summary, texts: &Texts, method
         question: Some(texts.question.clone()).filter(|text| !text.is_empty()),
         analysis: Some(texts.analysis.clone()).filter(|text| !text.is_empty()),
         links: plan.links.iter().map(|link| link_input(plan, link)).collect(),
+        schemes: schemes(plan),
         cells: cells
             .iter()
             .map(|cell| cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index]))
             .collect(),
         published: None,
-        runs: example_cells(plan).into_iter().filter_map(|cell| example(plan, &cell, &by_cell[cell.index])).collect(),
+        runs: examples(plan, &by_cell),
         method,
     }
+}
+
+/// What the schemes do, once for each kind.
+fn schemes(plan: &Plan) -> Vec<(String, String)> {
+    let mut schemes: Vec<(String, String)> = Vec::new();
+    for scheme in &plan.schemes {
+        let name = scheme.value.name();
+        if !schemes.iter().any(|(known, _)| known == name) {
+            schemes.push((name.to_owned(), scheme.value.summary().to_owned()));
+        }
+    }
+    schemes
 }
 
 /// A link as the report draws it.
@@ -69,7 +83,11 @@ pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
         name: link.text.clone(),
         rate_mbit: Some(link.rate.as_mbit()),
         rtt_ms: Some(link.rtt.as_millis()),
-        buffer: link.buffer.to_string(),
+        buffer: match link.buffer {
+            Buffer::Packets(packets) => format!("{packets} packets"),
+            Buffer::Bdp(factor) => format!("{factor} × BDP"),
+            other => other.to_string(),
+        },
         aqms: plan.aqms.iter().map(|aqm| aqm.text.clone()).collect(),
         competitors: plan.competitors.iter().map(|competitor| competitor.text.clone()).collect(),
         measured_flows: plan.flows,
@@ -120,6 +138,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             .others
             .as_ref()
             .map_or_else(Default::default, |others| estimate(&others.goodput_lost_mbit)),
+        phases: phases(rows),
         replay_rep: median_rep(rows).unwrap_or(0),
         samples: report::Samples {
             fct_ms: values(rows, |row| row.fct_ms),
@@ -129,50 +148,84 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
     }
 }
 
+/// Where the time of the completed transfers went, on average.
+fn phases(rows: &[&Row]) -> Option<report::Phases> {
+    let split = |row: &&Row| {
+        let (fct, request) = (row.fct_ms?, row.fct_request_ms?);
+        let handshake = fct - request;
+        // A transfer may be complete before its startup ends.
+        let exit = row.exit_ms.unwrap_or(fct).clamp(handshake, fct);
+        Some([handshake, exit - handshake, fct - exit])
+    };
+    let splits: Vec<[f64; 3]> = rows.iter().filter_map(split).collect();
+    let part = |k: usize| mean(&splits.iter().map(|split| split[k]).collect::<Vec<_>>());
+    Some(report::Phases { handshake_ms: part(0)?, startup_ms: part(1)?, after_ms: part(2)? })
+}
+
 /// The repetition whose FCT is the median one, or next to it.
 pub fn median_rep(rows: &[&Row]) -> Option<u32> {
-    let middle = median(&values(rows, |row| row.fct_ms))?;
+    rep_near(rows, median(&values(rows, |row| row.fct_ms))?)
+}
+
+/// The repetition at the 95th percentile of the FCT: the smallest FCT that 95 % of the runs do not exceed.
+fn slow_rep(rows: &[&Row]) -> Option<u32> {
+    let mut fcts = values(rows, |row| row.fct_ms);
+    fcts.sort_by(f64::total_cmp);
+    let rank = (fcts.len() as f64 * 0.95).ceil() as usize;
+    rep_near(rows, *fcts.get(rank.checked_sub(1)?)?)
+}
+
+/// The repetition whose FCT is nearest to this one.
+fn rep_near(rows: &[&Row], fct: f64) -> Option<u32> {
     rows.iter()
-        .filter_map(|row| Some(((row.fct_ms? - middle).abs(), row.rep)))
+        .filter_map(|row| Some(((row.fct_ms? - fct).abs(), row.rep)))
         .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
         .map(|(_, rep)| rep as u32)
 }
 
-/// The answer: the best comparison that is sure, and how the others went.
+/// The answer: how the best scheme does over all settings, then how all comparisons went.
 pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
-    let compared: Vec<(&CellSummary, &Comparison)> =
-        summary.cells.iter().filter_map(|cell| Some((cell, cell.vs_baseline.as_ref()?))).collect();
     let failed: usize = summary.cells.iter().map(|cell| cell.failed).sum();
     let mut sentences = Vec::new();
-    let sure: Vec<_> = compared.iter().filter(|(_, versus)| versus.significant).collect();
-    let speedup = |versus: &Comparison| versus.speedup.unwrap_or(1.0);
-    let best = |modest: bool| {
-        sure.iter()
-            .filter(|(_, versus)| !modest || versus.inflation_delta.unwrap_or(0.0) <= MODEST_INFLATION)
-            .max_by(|a, b| speedup(a.1).total_cmp(&speedup(b.1)))
-    };
-    if let Some((cell, versus)) = best(true).or_else(|| best(false)).filter(|(_, versus)| speedup(versus) > 1.0) {
-        sentences.push(best_sentence(plan, cell, versus));
-    }
-    if compared.is_empty() {
-        for cell in summary.cells.iter().take(1) {
-            if let Some(fct) = cell.metrics.get("fct_ms").and_then(|metric| metric.mean) {
-                let ratio = fct / cell.ideal_fct_ms;
-                sentences.push(format!(
-                    "{} finishes a {} transfer on {} in {fct:.0} ms, {ratio:.2} times the physical limit.",
-                    cell.scheme,
-                    Bytes::new(cell.size_bytes),
-                    cell.link
-                ));
-            }
+    let mut standings: Vec<Standing<'_>> =
+        (1..plan.schemes.len()).filter_map(|scheme| Standing::of(plan, summary, scheme)).collect();
+    standings.sort_by(|a, b| b.middle.total_cmp(&a.middle));
+    // A scheme that sends far more bytes is put forward only when nothing else was tried.
+    let best = standings.iter().position(|standing| standing.bytes.is_none_or(|bytes| bytes <= MODEST_INFLATION));
+    if let Some(standing) = standings.get(best.unwrap_or(0)) {
+        sentences.push(standing.sentence(plan));
+        if best.is_some_and(|best| best > 0) {
+            let (first, bytes) = (&standings[0], standings[0].bytes.unwrap_or(0.0));
+            sentences.push(format!(
+                "{} is faster still, {:.2} times{}, but sends {:.0} % more bytes.",
+                first.scheme,
+                first.middle,
+                if first.cells.len() > 1 { " in the median" } else { "" },
+                bytes * 100.0
+            ));
         }
-    } else {
-        let faster = sure.iter().filter(|(_, versus)| speedup(versus) > 1.0).count();
-        let slower = sure.len() - faster;
+        let compared: Vec<&Comparison> =
+            standings.iter().flat_map(|s| s.cells.iter().map(|(_, versus)| *versus)).collect();
+        let sure: Vec<_> = compared.iter().filter(|versus| versus.significant).collect();
+        let faster = sure.iter().filter(|versus| versus.speedup.is_some_and(|speedup| speedup > 1.0)).count();
+        if compared.len() > 1 {
+            sentences.push(format!(
+                "Of {} comparisons with {}, {faster} are faster, {} slower, and {} cannot be told apart.",
+                compared.len(),
+                plan.schemes[0].text,
+                sure.len() - faster,
+                compared.len() - sure.len()
+            ));
+        }
+    } else if let Some(cell) = summary.cells.first()
+        && let Some(fct) = cell.metrics.get("fct_ms").and_then(|metric| metric.mean)
+    {
+        let ratio = fct / cell.ideal_fct_ms;
         sentences.push(format!(
-            "Comparisons with {}: {faster} faster, {slower} slower, {} that cannot be told apart.",
-            plan.schemes[0].text,
-            compared.len() - sure.len()
+            "{} finishes a {} transfer on {} in {fct:.0} ms, {ratio:.2} times the physical limit.",
+            cell.scheme,
+            Bytes::new(cell.size_bytes),
+            cell.link
         ));
     }
     if failed > 0 {
@@ -181,32 +234,107 @@ pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
     sentences
 }
 
-fn best_sentence(plan: &Plan, cell: &CellSummary, versus: &Comparison) -> String {
-    let interval = versus.speedup_ci95.map_or(String::new(), |[low, high]| format!(" (95 % {low:.2} to {high:.2})"));
-    let bytes = versus.inflation_delta.map_or(String::new(), |delta| {
-        let percent = delta * 100.0;
-        if percent >= 0.0 {
-            format!(", for {percent:.1} % more bytes")
-        } else {
-            format!(", for {:.1} % fewer bytes", -percent)
+/// How a scheme compares with the first one, over all settings.
+struct Standing<'a> {
+    scheme: &'a str,
+    cells: Vec<(&'a CellSummary, &'a Comparison)>,
+    /// The median speed-up, and the least and the largest.
+    middle: f64,
+    range: [f64; 2],
+    /// The median of the extra bytes, as a part of the payload.
+    bytes: Option<f64>,
+    /// What others lost to this scheme and to the first one: medians in Mbit.
+    harm: Option<[f64; 2]>,
+}
+
+impl<'a> Standing<'a> {
+    fn of(plan: &'a Plan, summary: &'a Summary, scheme: usize) -> Option<Self> {
+        let harm_of = |cell: &CellSummary| cell.others.as_ref().and_then(|others| others.goodput_lost_mbit.mean);
+        let (mut cells, mut speedups, mut bytes, mut harm, mut base_harm) = (vec![], vec![], vec![], vec![], vec![]);
+        for cell in plan.cells().iter().filter(|cell| cell.scheme == scheme) {
+            let own = &summary.cells[cell.index];
+            let Some((versus, speedup)) = own.vs_baseline.as_ref().and_then(|v| Some((v, v.speedup?))) else {
+                continue;
+            };
+            cells.push((own, versus));
+            speedups.push(speedup);
+            bytes.extend(versus.inflation_delta);
+            if let Some((own, base)) = harm_of(own).zip(harm_of(&summary.cells[plan.baseline_of(cell).index])) {
+                harm.push(own);
+                base_harm.push(base);
+            }
         }
-    });
-    let harm = cell.others.as_ref().and_then(|others| others.goodput_lost_mbit.mean);
-    let others = harm.map_or(String::new(), |mbit| {
-        if mbit >= 0.0 {
-            format!("; the other traffic loses {mbit:.1} Mbit meanwhile")
-        } else {
-            format!("; the other traffic gains {:.1} Mbit meanwhile", -mbit)
+        Some(Self {
+            scheme: &plan.schemes[scheme].text,
+            middle: median(&speedups)?,
+            range: [speedups.iter().copied().reduce(f64::min)?, speedups.iter().copied().reduce(f64::max)?],
+            bytes: median(&bytes),
+            harm: median(&harm).zip(median(&base_harm)).map(|(own, base)| [own, base]),
+            cells,
+        })
+    }
+
+    fn sentence(&self, plan: &Plan) -> String {
+        let baseline = &plan.schemes[0].text;
+        let bytes = self.bytes.map_or(String::new(), |bytes| match bytes * 100.0 {
+            percent if percent.abs() < 0.05 => ", for as many bytes".to_owned(),
+            percent if percent > 0.0 => format!(", for {percent:.1} % more bytes"),
+            percent => format!(", for {:.1} % fewer bytes", -percent),
+        });
+        let harm = self.harm.map_or(String::new(), |[own, base]| {
+            format!("; the other traffic loses {own:.1} Mbit to it and {base:.1} Mbit to {baseline}")
+        });
+        let [low, high] = self.range;
+        match self.cells[..] {
+            [(cell, versus)] => {
+                let size = Bytes::new(cell.size_bytes);
+                let interval =
+                    versus.speedup_ci95.map_or(String::new(), |[low, high]| format!(" (95 % {low:.2} to {high:.2})"));
+                if !versus.significant {
+                    let (scheme, link) = (self.scheme, &cell.link);
+                    return format!(
+                        "{scheme} does not finish a {size} transfer on {link} measurably sooner or later than {baseline}: \
+                         {:.2} times as fast{interval}{bytes}{harm}.",
+                        self.middle
+                    );
+                }
+                format!(
+                    "{} finishes a {size} transfer {} than {baseline} on {}{interval}{bytes}{harm}.",
+                    self.scheme,
+                    times(self.middle),
+                    cell.link
+                )
+            }
+            _ => format!(
+                "{} finishes {} than {baseline} in the median over {} (range {low:.2} to {high:.2}){bytes}{harm}.",
+                self.scheme,
+                times(self.middle),
+                settings(plan)
+            ),
         }
-    });
-    format!(
-        "{} finishes a {} transfer {:.2} times sooner than {} on {}{interval}{bytes}{others}.",
-        cell.scheme,
-        Bytes::new(cell.size_bytes),
-        versus.speedup.unwrap_or(1.0),
-        plan.schemes[0].text,
-        cell.link
-    )
+    }
+}
+
+/// A speed-up as people say it.
+fn times(speedup: f64) -> String {
+    if speedup >= 1.0 { format!("{speedup:.2} times sooner") } else { format!("{:.2} times later", 1.0 / speedup) }
+}
+
+/// What the comparisons range over: `4 links and 3 sizes`.
+fn settings(plan: &Plan) -> String {
+    let counts = [
+        (plan.links.len(), "links"),
+        (plan.aqms.len(), "AQMs"),
+        (plan.competitors.len(), "competitors"),
+        (plan.sizes.len(), "sizes"),
+    ];
+    let named: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 1).map(|(count, name)| format!("{count} {name}")).collect();
+    match named.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => "all settings".to_owned(),
+    }
 }
 
 /// The cells whose median runs are shown: the baseline and the next schemes, in the middle size, on the first links.
@@ -224,8 +352,26 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
         .collect()
 }
 
-fn example(plan: &Plan, cell: &Cell, rows: &[&Row]) -> Option<report::ExampleRun> {
-    let rep = median_rep(rows)?;
+/// The median run of each of these cells, and a slow one if there is room for all.
+fn examples(plan: &Plan, by_cell: &[Vec<&Row>]) -> Vec<report::ExampleRun> {
+    let cells = example_cells(plan);
+    let slow = cells.len() * 2 <= MAX_EXAMPLES;
+    let mut runs = Vec::new();
+    for cell in &cells {
+        let rows = &by_cell[cell.index];
+        let Some(middle) = median_rep(rows) else { continue };
+        runs.extend(example(plan, cell, middle, "the median run"));
+        let Some(late) = slow_rep(rows).filter(|late| slow && *late != middle) else { continue };
+        let fct = |rep: u32| rows.iter().find(|row| row.rep == u64::from(rep)).and_then(|row| row.fct_ms);
+        // A picture of the same run twice would only look like an error.
+        if fct(late) > fct(middle) {
+            runs.extend(example(plan, cell, late, "a slow run (95th percentile)"));
+        }
+    }
+    runs
+}
+
+fn example(plan: &Plan, cell: &Cell, rep: u32, label: &str) -> Option<report::ExampleRun> {
     let mut finished = run::replay(plan, cell, rep);
     let outcome = run::outcomes(plan, cell, &mut finished).into_iter().next()?;
     let link = &plan.links[cell.link];
@@ -252,7 +398,7 @@ fn example(plan: &Plan, cell: &Cell, rows: &[&Row]) -> Option<report::ExampleRun
         size: plan.sizes[cell.size].text.clone(),
         scheme: plan.schemes[cell.scheme].text.clone(),
         competitor: plan.competitors[cell.competitor].text.clone(),
-        label: "the median run".into(),
+        label: label.into(),
         fct_ms: outcome.record.completed.zip(outcome.record.started).map(|(end, start)| end.since(start).as_millis()),
         rtt_ms: link.rtt.as_millis(),
         rate_mbit: Some(link.rate.as_mbit()),
@@ -408,4 +554,48 @@ pub fn estimate_of(plan: &Plan, cell: &Cell) -> Option<f64> {
 fn paper_significant(a: &[f64], b: &[f64]) -> bool {
     let outside = difference_interval(a, b, 0.95).is_some_and(|interval| interval.zero_outside());
     outside && anova_one_way(&[a, b]).is_some_and(|anova| anova.p < 0.05)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment;
+    use crate::scenario::Scenario;
+    use crate::summary::summarize;
+    use std::path::Path;
+
+    fn answer_to(link: &[&str], size: &[&str], scheme: &[&str], competitor: &str) -> Vec<String> {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let scenario = Scenario {
+            link: words(link),
+            size: words(size),
+            scheme: words(scheme),
+            aqm: words(&["taildrop"]),
+            competitor: words(&[competitor]),
+            reps: 2,
+            seed: 1,
+            ..Scenario::default()
+        };
+        let plan = scenario.plan(Path::new(".")).unwrap();
+        let rows = experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+        answer(&plan, &summarize(&plan, &rows))
+    }
+
+    #[test]
+    fn many_cells_are_answered_by_their_median() {
+        let answer = answer_to(&["dsl-fast", "lte"], &["70KB", "2MB"], &["slow-start", "blitzstart"], "none");
+        let first = &answer[0];
+        assert!(first.starts_with("blitzstart finishes ") && first.contains(" than slow-start "), "{first}");
+        assert!(first.contains(" in the median over 2 links and 2 sizes (range "), "{first}");
+        assert!(!first.contains("other traffic") && first.ends_with('.'), "{first}");
+        assert!(answer[1].starts_with("Of 4 comparisons with slow-start, "), "{answer:?}");
+    }
+
+    #[test]
+    fn one_cell_is_answered_by_itself() {
+        let answer = answer_to(&["dsl-fast"], &["2MB"], &["slow-start", "hystart"], "cubic");
+        assert_eq!(answer.len(), 1, "{answer:?}");
+        assert!(answer[0].contains("2MB transfer") && answer[0].contains("dsl-fast"), "{answer:?}");
+        assert!(answer[0].contains("; the other traffic loses "), "{answer:?}");
+    }
 }

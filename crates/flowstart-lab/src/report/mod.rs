@@ -5,12 +5,14 @@
 //! style, script, charts and the libraries that draw them are inside it, and it requests nothing from anywhere.
 //!
 //! - `page.rs` turns a [`Report`] into what the template shows; `trace.rs` does so for a [`TraceReport`];
-//! - `chart.rs` writes the Vega-Lite specifications, `drawing.rs` the set-up drawing;
+//! - `command.rs` writes commands as the reader can paste them;
+//! - `chart/` writes the Vega-Lite specifications, `drawing.rs` the set-up drawing;
 //! - `reduce.rs` makes the data small enough to embed, `number.rs` writes numbers for people.
 //!
 //! Every number may be missing: `None`, NaN and infinity all mean "undefined" and are shown as an en dash.
 
 mod chart;
+mod command;
 mod drawing;
 mod number;
 mod page;
@@ -36,6 +38,8 @@ pub struct Report {
     pub analysis: Option<String>,
     /// Each distinct link of the experiment. Cells refer to it by [`Link::name`].
     pub links: Vec<Link>,
+    /// What each kind of scheme does: name and a line.
+    pub schemes: Vec<(String, String)>,
     /// Each cell of the experiment, in the order in which the table should show them at first. Schemes get their
     /// colour, dash and shape in the order of their first appearance here.
     pub cells: Vec<Cell>,
@@ -127,10 +131,24 @@ pub struct Cell {
     pub equal_share: Option<f64>,
     /// Goodput that the other flows lost because the measured flow came, in Mbit. `None` without other flows.
     pub goodput_lost_mbit: Estimate,
+    /// Where the time went. `None` when no repetition completed.
+    pub phases: Option<Phases>,
     /// The repetition that the replay command of the table shows, best the median one.
     pub replay_rep: u32,
     /// Values of the individual repetitions, for the distributions.
     pub samples: Samples,
+}
+
+/// The mean FCT in parts that follow each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Phases {
+    /// From the first handshake packet until the request leaves.
+    pub handshake_ms: f64,
+    /// From there until startup ends, or the transfer is complete.
+    pub startup_ms: f64,
+    /// From there until the last byte has arrived.
+    pub after_ms: f64,
 }
 
 /// Values of the individual repetitions of a cell. The lists need neither order nor equal length.

@@ -1,6 +1,7 @@
 //! Turns a [`Report`] into what the template shows.
 
 use super::chart::{self, Chart, Extent, LegendItem};
+use super::command::Invocation;
 use super::drawing::{self, distinct};
 use super::number::{Format, UNDEFINED, finite, interval};
 use super::{Cell, Check, Estimate, Method, PublishedCell, PublishedTable, RenderError, Report};
@@ -52,6 +53,8 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
             published => report.published.as_ref().map(published).transpose()?,
             distributions => finished(distributions)?,
             pareto => finished(chart::pareto(&groups, &schemes).into_iter().collect())?.pop(),
+            waterfall => finished(chart::waterfall(&groups, &schemes).into_iter().collect())?.pop(),
+            schemes => report.schemes,
             series => series?,
             method => method(&report.method),
         },
@@ -191,6 +194,9 @@ struct Table {
     has_aqm: bool,
     has_avoidance: bool,
     has_transport: bool,
+    has_failed: bool,
+    /// Whether any cell shared its link.
+    has_others: bool,
     baseline: Option<String>,
     failed: u32,
 }
@@ -246,6 +252,8 @@ fn table(report: &Report) -> Table {
         has_aqm: varies(|c| &c.aqm),
         has_avoidance: varies(|c| &c.avoidance),
         has_transport: varies(|c| &c.transport),
+        has_failed: cells.iter().any(|c| c.failed > 0),
+        has_others: cells.iter().any(|c| finite(c.share.mean).or(finite(c.goodput_lost_mbit.mean)).is_some()),
         baseline: cells.iter().find(|c| c.is_baseline).map(|c| c.scheme.clone()),
         failed: cells.iter().map(|c| c.failed).sum(),
     }
@@ -284,8 +292,9 @@ fn table_row(cell: &Cell, directory: &str) -> TableRow {
 
 /// The command that replays a repetition.
 fn replay(cell: &str, rep: u32, directory: &str) -> String {
-    let directory = if directory.is_empty() { "." } else { directory };
-    format!("flowstart trace --cell {} --rep {rep} --from {}", quoted(cell), quoted(directory))
+    let invocation = Invocation::current();
+    let directory = if directory.is_empty() { ".".to_owned() } else { invocation.path(directory) };
+    invocation.command(&format!("flowstart trace --cell {} --rep {rep} --from {}", quoted(cell), quoted(&directory)))
 }
 
 /// A word of a shell command.
@@ -305,6 +314,10 @@ struct Published {
     source: String,
     note: Vec<String>,
     columns: Vec<PublishedLink>,
+    /// Links and sizes, one for each column.
+    labels: Vec<String>,
+    /// Sizes of a link, at most: how many columns belong together.
+    together: usize,
     rows: Vec<PublishedRow>,
     chart: Option<Chart>,
     checks: Vec<CheckRow>,
@@ -376,6 +389,8 @@ fn published(table: &PublishedTable) -> Result<Published, RenderError> {
     Ok(Published {
         source: table.source.clone(),
         note: paragraphs(table.note.as_deref()),
+        labels: columns.iter().flat_map(|c| c.sizes.iter().map(|size| format!("{}, {size}", c.name))).collect(),
+        together: columns.iter().map(|c| c.sizes.len()).max().unwrap_or(1),
         rows: estimates.iter().map(row).collect(),
         chart: finished(chart::published(&table.cells, &links).into_iter().collect())?.pop(),
         checks: table.checks.iter().map(check_row).collect(),
@@ -464,6 +479,8 @@ fn check_row(check: &Check) -> CheckRow {
 #[derive(Serialize)]
 struct Series {
     title: String,
+    /// Whether other flows use the link.
+    others: bool,
     legend: Vec<LegendItem>,
     charts: Vec<Chart>,
 }
@@ -495,7 +512,12 @@ fn series(report: &Report) -> Result<Vec<Series>, RenderError> {
             .enumerate()
             .map(|(i, chart)| Chart { id: format!("{}-{}", chart.id, i + 1), ..chart })
             .collect();
-        all.push(Series { title: heading, legend: chart::run_legend(others), charts: finished(charts)? });
+        all.push(Series {
+            title: heading,
+            others,
+            legend: chart::run_legend(others, extent),
+            charts: finished(charts)?,
+        });
     }
     Ok(all)
 }
@@ -529,15 +551,18 @@ pub(super) fn method(method: &Method) -> MethodView {
     let wall = finite(method.wall_time_s)
         .map_or_else(|| UNDEFINED.to_owned(), |s| format!("{} s", Format::Plain.show(Some(s))));
     MethodView {
-        command: method.command.clone(),
-        facts: vec![
+        command: Invocation::current().command(&method.command),
+        facts: [
             ("version", or_undefined(&method.version)),
             ("master seed", method.seed.map_or_else(|| UNDEFINED.to_owned(), |s| s.to_string())),
             ("repetitions per cell", method.repetitions.map_or_else(|| UNDEFINED.to_owned(), |n| n.to_string())),
             ("host", or_undefined(&method.host)),
             ("date", or_undefined(&method.date)),
             ("wall time", wall),
-        ],
+        ]
+        .into_iter()
+        .filter(|(_, value)| value != UNDEFINED)
+        .collect(),
         files,
         notes: method.notes.clone(),
     }

@@ -60,8 +60,16 @@ pub(super) fn thin_points<T: Copy>(points: &[T], most: usize) -> Vec<T> {
 }
 
 /// Throughput in Mbit/s as the mean over the `window` milliseconds before each of `samples` instants from `from` to
-/// `to`, of packets `[time in ms, bytes]` in order of time.
-pub(super) fn rolling_mean(packets: &[[f64; 2]], window: f64, from: f64, to: f64, samples: usize) -> Vec<[f64; 2]> {
+/// `to`, of packets `[time in ms, bytes]` in order of time. Of the time before `known` nothing is known, so a window that
+/// reaches beyond it is cut there.
+pub(super) fn rolling_mean(
+    packets: &[[f64; 2]],
+    window: f64,
+    known: f64,
+    from: f64,
+    to: f64,
+    samples: usize,
+) -> Vec<[f64; 2]> {
     if !(window > 0.0 && to > from && from.is_finite() && to.is_finite()) || samples < 2 {
         return Vec::new();
     }
@@ -79,8 +87,9 @@ pub(super) fn rolling_mean(packets: &[[f64; 2]], window: f64, from: f64, to: f64
                 begin += 1;
             }
             // bytes * 8 bits per window ms = kbit/s; / 1000 = Mbit/s
-            [now, bytes * 8.0 / window / 1000.0]
+            [now, bytes * 8.0 / window.min(now - known) / 1000.0]
         })
+        .filter(is_finite)
         .collect()
 }
 
@@ -129,7 +138,10 @@ mod tests {
     fn steady_flow_has_its_rate() {
         // 1250 bytes every ms = 10 Mbit/s
         let packets: Vec<[f64; 2]> = (0..1000).map(|i| [f64::from(i), 1250.0]).collect();
-        let mean = rolling_mean(&packets, 50.0, 0.0, 999.0, 100);
+        let mean = rolling_mean(&packets, 50.0, f64::NEG_INFINITY, 0.0, 999.0, 100);
         assert!((mean[99][1] - 10.0).abs() < 1e-9, "{:?}", mean[99]);
+        // 100 ms after the record begins, a window of a second holds 101 packets: 10.1 Mbit/s, not 1.
+        let cut = rolling_mean(&packets, 1000.0, 0.0, 100.0, 999.0, 100);
+        assert!((cut[0][1] - 10.1).abs() < 1e-9, "{:?}", cut[0]);
     }
 }

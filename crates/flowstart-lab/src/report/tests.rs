@@ -71,6 +71,7 @@ fn sample() -> Report {
                     significant: Some(k > 0),
                     dropped_delta: if k == 0 { Estimate::default() } else { estimate(10.0) },
                     inflation: estimate(0.02 * factor),
+                    phases: Some(Phases { handshake_ms: 100.0, startup_ms: 400.0, after_ms: 900.0 / factor }),
                     share: if l == 0 { estimate(0.4) } else { Estimate::default() },
                     samples: Samples {
                         fct_ms: (0..30).map(|i| 1400.0 / factor + f64::from(i)).collect(),
@@ -214,6 +215,8 @@ fn user_text_is_escaped() -> Result<(), RenderError> {
 fn undefined_metrics_are_en_dashes() -> Result<(), RenderError> {
     let mut report = Report::default();
     report.cells.push(Cell { id: "c1".to_owned(), scheme: "slow-start".to_owned(), ..Cell::default() });
+    // Somebody has shared a link, so there are columns for it.
+    report.cells.push(Cell { id: "c2".to_owned(), share: estimate(0.5), ..Cell::default() });
     let page = render(&report)?;
     // FCT, speed-up, extra drops, inflation, share, harm
     for label in ["FCT", "speed-up", "extra drops", "inflation", "share", "harm (Mbit)"] {
@@ -275,8 +278,8 @@ fn charts_are_complete_and_small() -> Result<(), RenderError> {
     }
     let page = render(&report)?;
     let specs = specs(&page);
-    // Scatter, two sets of distributions, Pareto picture, one run.
-    assert_eq!(specs.len(), 5);
+    // Scatter, two sets of distributions, Pareto picture, waterfall, one run.
+    assert_eq!(specs.len(), 6);
     for spec in &specs {
         let text = spec.to_string();
         assert!(spec["description"].is_string() && spec["$schema"].is_string());
@@ -284,7 +287,48 @@ fn charts_are_complete_and_small() -> Result<(), RenderError> {
     }
     assert_eq!(page.matches("class=\"spec\" hidden>chart specification").count(), specs.len());
     assert!(page.matches("aria-label=").count() > specs.len());
-    assert!(page.contains("No other flow, so there is nothing to share."));
+    assert!(page.contains("No other flow uses this link, so there is nothing to share."));
+    Ok(())
+}
+
+#[test]
+fn one_size_and_nobody_else_still_has_its_cost() -> Result<(), RenderError> {
+    let mut report = sample();
+    report.cells.retain(|cell| cell.competitor == "none" && cell.size == "2MB");
+    report.published = None;
+    report.runs.clear();
+    let page = render(&report)?;
+    assert!(page.contains("No other flow uses the link, so nobody is harmed."));
+    assert!(!page.contains("data-label=\"share\"") && !page.contains("data-label=\"harm (Mbit)\""));
+    let specs = specs(&page);
+    let cost = specs.iter().find(|spec| spec["description"].to_string().contains("inflation")).unwrap_or(&specs[0]);
+    assert_eq!(cost["concat"].as_array().map(Vec::len), Some(1));
+    // A header and a row for each of the three schemes, with a size that needs no scale.
+    assert_eq!(cost["concat"][0]["data"]["values"].to_string().matches("\\n").count(), 3);
+    assert!(cost["concat"][0]["encoding"]["size"]["scale"].is_null());
+    Ok(())
+}
+
+#[test]
+fn runs_beside_each_other_begin_together() -> Result<(), RenderError> {
+    let mut report = sample();
+    let mut later = report.runs[0].clone();
+    later.scheme = "slow-start".to_owned();
+    later.from_ms = -120.0;
+    later.queue_packets = vec![[-120.0, 7.0], [900.0, 8.0]];
+    report.runs.push(later);
+    let page = render(&report)?;
+    let runs: Vec<_> = specs(&page).into_iter().filter(|spec| spec["vconcat"].is_array()).collect();
+    assert_eq!(runs.len(), 2);
+    for run in &runs {
+        for panel in run["vconcat"].as_array().into_iter().flatten() {
+            assert_eq!(panel["layer"][0]["encoding"]["x"]["scale"]["domain"], serde_json::json!([-0.12, 1.0]));
+        }
+        let queue = run["vconcat"][2]["layer"][0]["data"]["values"].as_str().unwrap_or_default();
+        let first = queue.lines().nth(1).and_then(|line| line.split('\t').next()).and_then(|t| t.parse::<f64>().ok());
+        assert!(first.is_some_and(|t| t <= -0.12), "{queue}");
+        assert!(queue.lines().last().is_some_and(|line| line.starts_with("1\t")), "{queue}");
+    }
     Ok(())
 }
 

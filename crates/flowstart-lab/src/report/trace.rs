@@ -2,9 +2,16 @@
 
 use super::number::{Format, UNDEFINED, finite};
 use super::page::{self, finished, write};
-use super::{RenderError, TraceEventKind, TraceReport, chart, drawing};
+use super::{DataFile, RenderError, TraceEventKind, TraceReport, chart, drawing};
 use minijinja::context;
 use serde::Serialize;
+
+/// What lies beside the page unless the caller says otherwise.
+const FILES: [(&str, &str); 3] = [
+    ("trace.csv", "every event, a row each"),
+    ("trace.sqlog", "the same for QUIC tools (qlog)"),
+    ("trace.pcapng", "the packets at both hosts, for Wireshark"),
+];
 
 /// A number of the header, with the explanation below it.
 #[derive(Serialize)]
@@ -32,6 +39,10 @@ pub(super) fn render(report: &TraceReport) -> Result<String, RenderError> {
     if !report.link.name.is_empty() {
         links.push(report.link.clone());
     }
+    let mut method = report.method.clone();
+    if method.files.is_empty() {
+        method.files = FILES.map(|(name, what)| DataFile { name: name.to_owned(), what: what.to_owned() }).to_vec();
+    }
     let events = chart::numbered_events(report).map(|(number, event)| EventRow {
         number,
         time: Format::Plain.show(Some(event.time_ms)),
@@ -55,7 +66,7 @@ pub(super) fn render(report: &TraceReport) -> Result<String, RenderError> {
             events => events.collect::<Vec<_>>(),
             setup => drawing::setup(&links, std::slice::from_ref(&report.scheme)),
             chart => finished(chart::trace(report).into_iter().collect())?.pop(),
-            method => page::method(&report.method),
+            method => page::method(&method),
         },
     )
 }
@@ -124,7 +135,9 @@ fn numbers(report: &TraceReport) -> Vec<KeyNumber> {
                 .map_or_else(|| "reason not recorded".to_owned(), |r| format!("because: {r}")),
         },
     ];
-    if finite(report.share).is_some() {
+    // Alone, a flow has the whole link, and that says nothing.
+    let others = !report.competitor.is_empty() && report.competitor != "none";
+    if others && finite(report.share).is_some() {
         numbers.push(KeyNumber {
             label: "share",
             value: Format::Fraction.show(report.share),
