@@ -8,13 +8,14 @@
 //! Order of calls for one acknowledgement: [`Controller::on_loss`] first, then [`Controller::on_ack`], as in RFC 9002,
 //! appendix A.7. After a retransmission timeout or persistent congestion the flow restarts with classic slow start.
 
+
 use serde::{Deserialize, Serialize};
 
 use crate::avoidance::{AvoidanceConfig, AvoidanceState, SegmentSize, Window};
 use crate::event::{Ack, Decision, DecisionLog, Ecn, ExitReason, Loss, Position, Sent, Timeout};
 use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
-use crate::startup::{Continuation, Increase, StartupConfig, StartupContext, StartupState, Step};
+use crate::startup::{Continuation, Increase, Startup, StartupConfig, StartupContext, StartupState, Step};
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
@@ -145,7 +146,16 @@ pub struct Output {
     pub burst: Bytes,
     /// How much before its time a packet may leave, so that packets are sent in groups.
     pub send_quantum: Duration,
-    /// Bytes to retransmit without evidence of loss. No scheme here asks for any yet.
+    /// Bytes that may be sent again without any sign of loss: data that was sent and is not acknowledged, in the bytes by
+    /// which packets count as in flight ([`Sent::bytes`]). It is what remains of the
+    /// grants of [`Startup::proactive_retransmit`], and zero after startup.
+    ///
+    /// The transport uses it only when neither new nor lost data waits, inside the window and paced like other packets. It
+    /// walks from the highest unacknowledged packet towards the front, passes over what is acknowledged or was sent again
+    /// for whatever reason, sends each packet proactively at most once, and stops where the walk meets the
+    /// acknowledgements. A packet is sent when the whole of it is granted, and reported by [`Controller::on_sent`] and
+    /// [`Controller::on_proactive_retransmission`]. This is Halfback's reverse-ordered proactive retransmission (Li, Dong,
+    /// Godfrey, CoNEXT 2015) when a scheme grants a segment with each acknowledgement after the last new data.
     pub proactive_retransmit: Bytes,
     /// When [`Controller::on_timer`] wants to be called.
     pub next_wakeup: Timestamp,
@@ -198,6 +208,8 @@ pub struct Controller {
     scheme_rate: Option<Rate>,
     /// What the host's own rule gives.
     host_rate: Option<Rate>,
+    /// What was granted and not yet used.
+    proactive: Bytes,
     log: DecisionLog,
 }
 
@@ -231,6 +243,7 @@ impl Controller {
             launch_burst: None,
             scheme_rate: None,
             host_rate: None,
+            proactive: Bytes::ZERO,
             log: DecisionLog::default(),
         }
     }
@@ -265,8 +278,21 @@ impl Controller {
         }
     }
 
+    /// Data was sent again because of [`Output::proactive_retransmit`], and `bytes` of the grant are used.
+    pub fn on_proactive_retransmission(&mut self, bytes: Bytes) {
+        self.proactive = self.proactive.saturating_sub(bytes);
+    }
+
     /// Data was delivered.
     pub fn on_ack(&mut self, ack: &Ack, rtt: &RttEstimator) {
+        self.take_ack(ack, rtt);
+        if self.phase == Phase::Startup {
+            self.proactive += self.startup.as_dyn().proactive_retransmit(ack);
+        }
+    }
+
+    #[inline]
+    fn take_ack(&mut self, ack: &Ack, rtt: &RttEstimator) {
         self.launch_rate = None;
         self.launch_burst = None;
         self.acknowledged = self.acknowledged.max(Some(ack.position));
@@ -394,7 +420,7 @@ impl Controller {
                 .unwrap_or_else(|| pacing.map_or(Bytes::ZERO, |pacing| self.config.segment * pacing.burst))
                 .min(self.window.cwnd),
             send_quantum: pacing.map_or(Duration::ZERO, |pacing| pacing.quantum),
-            proactive_retransmit: Bytes::ZERO,
+            proactive_retransmit: self.proactive_retransmit(),
             next_wakeup,
         }
     }
@@ -409,6 +435,15 @@ impl Controller {
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
         self.launch_rate.or(self.scheme_rate).or(self.host_rate)
+    }
+
+    /// Bytes that may be sent again without any sign of loss ([`Output::proactive_retransmit`]).
+    #[inline]
+    pub fn proactive_retransmit(&self) -> Bytes {
+        match self.phase {
+            Phase::Startup => self.proactive,
+            Phase::Restart | Phase::Avoidance => Bytes::ZERO,
+        }
     }
 
     /// Slow-start threshold; [`Bytes::MAX`] before the first reduction.
@@ -772,6 +807,48 @@ mod tests {
     fn the_acknowledgement_that_ends_recovery_counts_only_when_asked_to() {
         // Reno: 1000 * 1000 / 5000 = 200 bytes.
         assert_eq!((recovered(false), recovered(true)), (5 * SEGMENT, 5 * SEGMENT + 200));
+    }
+
+    /// Slow start that grants a segment with every acknowledgement.
+    #[derive(Clone, Debug)]
+    struct Generous(slow_start::SlowStart);
+
+    impl Startup for Generous {
+        fn launch(&mut self, now: Timestamp, path: &PathKnowledge, log: &mut DecisionLog) -> Launch {
+            self.0.launch(now, path, log)
+        }
+
+        fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
+            self.0.on_ack(ack, window, in_use, rtt)
+        }
+
+        fn proactive_retransmit(&mut self, _ack: &Ack) -> Bytes {
+            Bytes::new(SEGMENT)
+        }
+    }
+
+
+    #[test]
+    fn grants_add_up_are_used_and_end_with_startup() {
+        let (plain, rtt) = controller(Reduction::Immediate);
+        let context = plain.startup_context();
+        let scheme = Generous(slow_start::SlowStart::new(slow_start::Config::default(), context));
+        let avoidance = AvoidanceConfig::Reno(reno::Config::default()).build(SegmentSize(Bytes::new(SEGMENT)));
+        let mut controller = Controller::with_algorithms(plain.config.clone(), StartupState::Custom(alloc::boxed::Box::new(scheme)), avoidance);
+        controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+        send(&mut controller, 10, 10 * SEGMENT);
+        assert_eq!(controller.output().proactive_retransmit, Bytes::ZERO);
+        for _ in 0..3 {
+            controller.on_ack(&acked(Timestamp::ZERO, SEGMENT), &rtt);
+        }
+        // 3 granted - 1 used = 2.
+        controller.on_proactive_retransmission(Bytes::new(SEGMENT));
+        assert_eq!(controller.output().proactive_retransmit, Bytes::new(2 * SEGMENT));
+        assert_eq!(controller.clone().proactive_retransmit(), Bytes::new(2 * SEGMENT));
+        controller.on_loss(&loss(10, 10 * SEGMENT), &rtt);
+        assert!(!controller.in_startup());
+        controller.on_ack(&acked(Timestamp::ZERO, SEGMENT), &rtt);
+        assert_eq!(controller.output().proactive_retransmit, Bytes::ZERO);
     }
 
     #[test]

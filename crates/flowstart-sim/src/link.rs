@@ -287,9 +287,9 @@ pub struct Wanted {
 impl Link {
     /// An idle link. `index` separates its random processes from those of other links in the run with this seed.
     pub fn new(config: &LinkConfig, seed: u64, index: u64) -> Self {
-        let queue = config.queue.build(config.limit);
+        let mut queue = config.queue.build(config.limit);
         Self {
-            timed: queue.may_have_timer(),
+            timed: queue.as_dyn().may_have_timer(),
             transmitter: Transmitter::new(&config.capacity),
             delay: config.delay,
             queue,
@@ -311,8 +311,8 @@ impl Link {
     }
 
     /// Replaces the queue discipline by one from outside the registry.
-    pub(crate) fn set_queue(&mut self, queue: QueueState) {
-        self.timed = queue.may_have_timer();
+    pub(crate) fn set_queue(&mut self, mut queue: QueueState) {
+        self.timed = queue.as_dyn().may_have_timer();
         self.queue = queue;
         self.plain = false;
     }

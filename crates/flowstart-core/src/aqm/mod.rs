@@ -101,6 +101,11 @@ pub trait QueueDiscipline: fmt::Debug + Send + CloneDiscipline {
         self.len() == 0
     }
 
+    /// Whether the discipline may ever have a timer: the host need not ask the others after every packet.
+    fn may_have_timer(&self) -> bool {
+        true
+    }
+
     /// When the discipline wants [`QueueDiscipline::on_timer`] called, [`Timestamp::NEVER`] if it does not. The host asks
     /// when it is given the discipline and after every `enqueue`, `dequeue` and `on_timer`.
     fn next_timer(&self) -> Timestamp {
@@ -138,14 +143,4 @@ algorithms! {
     state QueueState: QueueDiscipline;
     context QueueLimit;
     TailDrop = "taildrop" in taildrop,
-}
-
-impl QueueState {
-    /// Whether the discipline may ever have a timer: a host need not ask the others after every packet.
-    pub fn may_have_timer(&self) -> bool {
-        match self {
-            Self::TailDrop(_) => false,
-            Self::Custom(_) => true,
-        }
-    }
 }

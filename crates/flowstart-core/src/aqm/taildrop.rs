@@ -64,6 +64,10 @@ impl QueueDiscipline for TailDrop {
         Some(packet)
     }
 
+    fn may_have_timer(&self) -> bool {
+        false
+    }
+
     fn len(&self) -> usize {
         self.waiting.len()
     }

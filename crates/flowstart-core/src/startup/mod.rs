@@ -170,6 +170,13 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
         None
     }
 
+    /// Bytes that `ack` allows to be sent again without any sign of loss
+    /// ([`Output::proactive_retransmit`](crate::controller::Output::proactive_retransmit)). Asked with every
+    /// acknowledgement, in recovery too, after [`Startup::on_ack`].
+    fn proactive_retransmit(&mut self, _ack: &Ack) -> Bytes {
+        Bytes::ZERO
+    }
+
     /// When the scheme wants [`Startup::on_timer`] called, [`Timestamp::NEVER`] if it does not.
     fn next_wakeup(&self) -> Timestamp {
         Timestamp::NEVER

@@ -1,7 +1,8 @@
 //! The model QUIC sender: packet numbers, acknowledgement ranges, RFC 9002 loss detection, PTO, persistent congestion.
 //!
 //! Differences from RFC 9002: one packet number space after the handshake; a probe carries new data when there is any
-//! and the oldest unacknowledged data otherwise.
+//! and the oldest unacknowledged data otherwise. Data that was sent again proactively is repaired when all packets with it
+//! are lost.
 
 use std::collections::VecDeque;
 
@@ -27,12 +28,34 @@ enum State {
     Lost,
 }
 
+/// What a packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cargo {
+    /// Data for the first time, and it was not sent again.
+    First,
+    /// Data that was sent again after a loss or by a probe.
+    Again,
+    /// Data that is in two packets because it was sent again proactively; see [`QuicSender::doubles`].
+    Doubled,
+}
+
+/// Data that was sent again proactively.
+#[derive(Clone, Copy, Debug)]
+struct Double {
+    offset: u64,
+    /// Packets with it that are in flight.
+    in_flight: u8,
+    /// One of them was acknowledged.
+    delivered: bool,
+}
+
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
 struct SentPacket {
     time: Timestamp,
     chunk: Chunk,
     state: State,
+    cargo: Cargo,
     app_limited: bool,
 }
 
@@ -59,6 +82,10 @@ pub struct QuicSender {
     probes_due: u32,
     pacing_at: Timestamp,
     remembered_lost: VecDeque<u64>,
+    /// The walk of proactive retransmissions has passed every packet from this number on.
+    walked_from: u64,
+    /// What was sent again proactively and is still in flight, by offset.
+    doubles: VecDeque<Double>,
 }
 
 impl QuicSender {
@@ -80,6 +107,8 @@ impl QuicSender {
             probes_due: 0,
             pacing_at: Timestamp::NEVER,
             remembered_lost: VecDeque::new(),
+            walked_from: 0,
+            doubles: VecDeque::new(),
         }
     }
 
@@ -147,8 +176,8 @@ impl QuicSender {
     /// End of what is acknowledged without gap: before anything in flight and anything lost. Only a trace asks.
     fn contiguous(&self) -> u64 {
         let waiting = self.again.iter().map(|chunk| chunk.offset);
-        let in_flight =
-            self.sent.iter().filter(|packet| packet.state == State::InFlight).map(|packet| packet.chunk.offset);
+        let missing = |packet: &&SentPacket| packet.state == State::InFlight && !self.is_delivered(packet);
+        let in_flight = self.sent.iter().filter(missing).map(|packet| packet.chunk.offset);
         waiting.chain(in_flight).min().unwrap_or(self.next_offset)
     }
 
@@ -189,6 +218,10 @@ impl QuicSender {
                     State::InFlight => {}
                 }
                 packet.state = State::Acknowledged;
+                let packet = *packet;
+                if packet.cargo == Cargo::Doubled {
+                    self.settle(packet.chunk.offset, true);
+                }
                 let size = self.base.profile.in_flight_size(packet.chunk.len);
                 self.base.in_flight -= size;
                 outcome.bytes += size;
@@ -207,6 +240,25 @@ impl QuicSender {
         self.scratch = fresh;
         self.drop_settled();
         outcome
+    }
+
+    /// A packet with doubled data was acknowledged or declared lost; returns whether all of them are lost.
+    fn settle(&mut self, offset: u64, delivered: bool) -> bool {
+        let Ok(index) = self.doubles.binary_search_by_key(&offset, |double| double.offset) else { return !delivered };
+        let double = &mut self.doubles[index];
+        double.in_flight -= 1;
+        double.delivered |= delivered;
+        let Double { in_flight, delivered, .. } = *double;
+        if in_flight == 0 {
+            self.doubles.remove(index);
+        }
+        in_flight == 0 && !delivered
+    }
+
+    /// Whether another packet with the same data was acknowledged.
+    fn is_delivered(&self, packet: &SentPacket) -> bool {
+        let place = self.doubles.binary_search_by_key(&packet.chunk.offset, |double| double.offset);
+        packet.cargo == Cargo::Doubled && place.is_ok_and(|index| self.doubles[index].delivered)
     }
 
     /// Whether the packet was declared lost, forgetting it.
@@ -264,7 +316,9 @@ impl QuicSender {
                     self.base.in_flight -= size;
                     lost += size;
                     largest_lost = number;
-                    self.again.push_back(packet.chunk);
+                    if packet.cargo != Cargo::Doubled || self.settle(packet.chunk.offset, false) {
+                        self.again.push_back(packet.chunk);
+                    }
                     self.remember_lost(number);
                     network.record(self.base.flow.index).declared_lost += 1;
                     let Chunk { offset, len } = packet.chunk;
@@ -328,26 +382,48 @@ impl QuicSender {
     /// What a probe carries: new data, or the oldest data in flight.
     fn probe(&mut self, source: &Source) -> Option<Next> {
         self.next(source).or_else(|| {
-            let oldest = self.sent.iter().find(|packet| packet.state == State::InFlight)?;
-            Some(Next { chunk: oldest.chunk, retransmission: true })
+            let oldest = self.sent.iter_mut().find(|packet| packet.state == State::InFlight)?;
+            if oldest.cargo == Cargo::First {
+                oldest.cargo = Cargo::Again;
+            }
+            Some(Next { chunk: oldest.chunk, kind: Kind::Again })
         })
     }
 
-    fn send_chunk(&mut self, network: &mut Network, chunk: Chunk, retransmission: bool) {
-        if retransmission {
-            if self.again.front() == Some(&chunk) {
-                self.again.pop_front();
+    fn send_chunk(&mut self, network: &mut Network, chunk: Chunk, kind: Kind) {
+        let cargo = match kind {
+            Kind::New => {
+                self.next_offset += u64::from(chunk.len);
+                self.walked_from = self.next_number + 1;
+                Cargo::First
             }
-        } else {
-            self.next_offset += u64::from(chunk.len);
-        }
+            Kind::Again => {
+                if self.again.front() == Some(&chunk) {
+                    self.again.pop_front();
+                }
+                Cargo::Again
+            }
+            Kind::Copy => {
+                self.double(chunk);
+                Cargo::Doubled
+            }
+        };
         let number = self.next_number;
         self.next_number += 1;
         self.last_sent = network.now();
         let identity = PacketNumber { number, least_unacknowledged: self.first_number };
-        self.base.send(network, chunk, identity, number, retransmission);
+        self.base.send(network, chunk, identity, number, kind != Kind::New);
         let app_limited = self.base.app_limited;
-        self.sent.push_back(SentPacket { time: network.now(), chunk, state: State::InFlight, app_limited });
+        self.sent.push_back(SentPacket { time: network.now(), chunk, state: State::InFlight, cargo, app_limited });
+    }
+
+    /// The packet that the walk has found last is sent again proactively.
+    fn double(&mut self, chunk: Chunk) {
+        self.walked_from -= 1;
+        self.sent[(self.walked_from - self.first_number) as usize].cargo = Cargo::Doubled;
+        let double = Double { offset: chunk.offset, in_flight: 2, delivered: false };
+        let place = self.doubles.partition_point(|other| other.offset < chunk.offset);
+        self.doubles.insert(place, double);
     }
 }
 
@@ -363,12 +439,23 @@ impl Transmission for QuicSender {
     #[inline]
     fn next(&mut self, source: &Source) -> Option<Next> {
         if let Some(chunk) = self.again.front() {
-            return Some(Next { chunk: *chunk, retransmission: true });
+            return Some(Next { chunk: *chunk, kind: Kind::Again });
         }
         let end = source.written().min(self.base.limit);
         let len = end.saturating_sub(self.next_offset).min(u64::from(self.base.profile.payload)) as u32;
         let chunk = Chunk { offset: self.next_offset, len };
-        (len > 0).then_some(Next { chunk, retransmission: false })
+        (len > 0).then_some(Next { chunk, kind: Kind::New })
+    }
+
+    fn next_proactive(&mut self, source: &Source) -> Option<Next> {
+        if source.written() > self.next_offset {
+            return None;
+        }
+        let end = self.walked_from.saturating_sub(self.first_number) as usize;
+        let mut candidates = self.sent.range(..end.min(self.sent.len()));
+        let index = candidates.rposition(|packet| packet.state == State::InFlight && packet.cargo == Cargo::First);
+        self.walked_from = index.map_or(self.first_number, |index| self.first_number + index as u64 + 1);
+        index.map(|index| Next { chunk: self.sent[index].chunk, kind: Kind::Copy })
     }
 
     #[inline]
@@ -378,7 +465,7 @@ impl Transmission for QuicSender {
 
     #[inline]
     fn send(&mut self, network: &mut Network, next: Next) {
-        self.send_chunk(network, next.chunk, next.retransmission);
+        self.send_chunk(network, next.chunk, next.kind);
     }
 }
 
@@ -386,7 +473,18 @@ impl Transmission for QuicSender {
 #[derive(Clone, Copy, Debug)]
 pub struct Next {
     chunk: Chunk,
-    retransmission: bool,
+    kind: Kind,
+}
+
+/// Why it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// New data.
+    New,
+    /// Lost data, or a probe.
+    Again,
+    /// Without evidence of loss.
+    Copy,
 }
 
 /// What an acknowledgement newly acknowledged.

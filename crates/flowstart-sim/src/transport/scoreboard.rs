@@ -79,6 +79,10 @@ pub(super) struct Scoreboard {
     sacked_bytes: u64,
     /// SACK blocks of the last acknowledgement.
     known: [(u64, u64); 4],
+    /// The walk of proactive retransmissions has passed everything from here on.
+    walked_from: u64,
+    /// Something was sent again proactively.
+    has_copies: bool,
 }
 
 impl Scoreboard {
@@ -170,7 +174,10 @@ impl Scoreboard {
                 }
                 segment.leave_flight(base);
                 outcome.deliver(segment);
-                newest = newest.max(Some(segment.sent_at));
+                // Whether the first packet or its proactive copy arrived is not known: no evidence about the order.
+                if !(self.has_copies && segment.retransmitted && !segment.lost) {
+                    newest = newest.max(Some(segment.sent_at));
+                }
                 segment.sacked = true;
                 segment.lost = false;
                 segment.retransmitted = false;
@@ -316,9 +323,10 @@ impl Scoreboard {
         self.segments.iter().position(|s| !s.sacked && !s.retransmitted && s.seq < self.high_sacked)
     }
 
-    /// The last segment that was not SACKed (rule 4).
+    /// The last segment that was not SACKed (rule 4). A proactive copy has rescued it already.
     pub(super) fn last(&self) -> Option<usize> {
-        self.segments.iter().rposition(|segment| !segment.sacked)
+        let last = self.segments.iter().rposition(|segment| !segment.sacked)?;
+        (!(self.has_copies && self.segments[last].retransmitted)).then_some(last)
     }
 
     /// New data is sent.
@@ -333,6 +341,25 @@ impl Scoreboard {
             app_limited,
         });
         self.high = chunk.offset + u64::from(chunk.len);
+        self.walked_from = self.high;
+    }
+
+    /// The highest segment that was neither SACKed nor declared lost nor sent again, below what the walk has passed.
+    pub(super) fn next_copy(&mut self) -> Option<usize> {
+        let end = self.index_from(self.walked_from);
+        let found = self.segments.range(..end).rposition(|s| !s.sacked && !s.lost && !s.retransmitted);
+        self.walked_from = found.map_or(self.una, |index| self.segments[index].end());
+        found
+    }
+
+    /// The segment at `index` is sent again proactively: both copies count as in flight. Returns its place in the stream.
+    pub(super) fn copy(&mut self, index: usize, now: Timestamp) -> Chunk {
+        let segment = &mut self.segments[index];
+        segment.retransmitted = true;
+        segment.sent_at = now;
+        self.walked_from = segment.seq;
+        self.has_copies = true;
+        Chunk { offset: segment.seq, len: segment.len }
     }
 
     /// The segment at `index` is sent again; returns its place in the stream and whether that rescues a tail: nothing above

@@ -213,6 +213,10 @@ pub trait Transmission {
     /// What is sent next; `None` when nothing waits.
     fn next(&mut self, source: &Source) -> Option<Self::Next>;
 
+    /// The highest packet that may be sent again without evidence of loss; `None` when new data waits, if only for flow
+    /// control, or when everything is acknowledged or was sent again.
+    fn next_proactive(&mut self, source: &Source) -> Option<Self::Next>;
+
     /// Payload bytes of `next`.
     fn payload(&self, next: Self::Next) -> u32;
 
@@ -226,8 +230,12 @@ pub trait Transmission {
         let now = network.now();
         loop {
             let Some(next) = self.next(source) else {
-                self.base().app_limited = true;
-                return Timestamp::NEVER;
+                let base = self.base();
+                base.app_limited = true;
+                if base.controller.proactive_retransmit() == Bytes::ZERO {
+                    return Timestamp::NEVER;
+                }
+                return self.pump_proactive(network, source);
             };
             let len = self.payload(next);
             let base = self.base();
@@ -241,5 +249,29 @@ pub trait Transmission {
             }
             self.send(network, next);
         }
+    }
+
+    /// Nothing waits: sends again from the end what the controller grants
+    /// ([`proactive_retransmit`](flowstart_core::controller::Output::proactive_retransmit)). Returns as
+    /// [`Transmission::pump_permitted`].
+    #[inline(never)]
+    fn pump_proactive(&mut self, network: &mut Network, source: &Source) -> Timestamp {
+        let now = network.now();
+        while let Some(next) = self.next_proactive(source) {
+            let len = self.payload(next);
+            let base = self.base();
+            let size = base.profile.in_flight_size(len);
+            if size > base.controller.proactive_retransmit() {
+                break;
+            }
+            match base.permission(now, size) {
+                Permission::Now => {}
+                Permission::Window => break,
+                Permission::Paced(time) => return time,
+            }
+            self.send(network, next);
+            self.base().controller.on_proactive_retransmission(size);
+        }
+        Timestamp::NEVER
     }
 }

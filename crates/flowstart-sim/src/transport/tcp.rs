@@ -342,10 +342,17 @@ impl Transmission for TcpSender {
         self.board.next_unsure().or_else(|| self.rescue()).map(Next::Again)
     }
 
+    fn next_proactive(&mut self, source: &Source) -> Option<Next> {
+        if source.written() > self.board.high() {
+            return None;
+        }
+        self.board.next_copy().map(Next::Copy)
+    }
+
     #[inline]
     fn payload(&self, next: Next) -> u32 {
         match next {
-            Next::Again(index) => self.board.segment(index).len,
+            Next::Again(index) | Next::Copy(index) => self.board.segment(index).len,
             Next::New(chunk) => chunk.len,
         }
     }
@@ -362,6 +369,7 @@ impl Transmission for TcpSender {
                 self.rescued |= rescues;
                 (chunk, true)
             }
+            Next::Copy(index) => (self.board.copy(index, now), true),
         };
         let position = self.board.high() - 1;
         self.base.send(network, chunk, PacketNumber::default(), position, retransmission);
@@ -376,6 +384,8 @@ impl Transmission for TcpSender {
 pub enum Next {
     /// The segment at this index, again.
     Again(usize),
+    /// The segment at this index, again and without evidence of loss.
+    Copy(usize),
     /// New data.
     New(Chunk),
 }
