@@ -203,6 +203,7 @@ impl Controller {
             segment: config.segment,
             initial_window: config.segment * config.initial_window,
             increase: config.increase,
+            paced: config.pacing.is_some(),
         });
         let avoidance = config.avoidance.build(SegmentSize(config.segment));
         Self::with_algorithms(config, startup, avoidance)
@@ -422,6 +423,7 @@ impl Controller {
             segment: self.config.segment,
             initial_window: self.config.segment * self.config.initial_window,
             increase: self.config.increase,
+            paced: self.config.pacing.is_some(),
         }
     }
 

@@ -48,6 +48,8 @@ pub struct StartupContext {
     pub initial_window: Bytes,
     /// How slow start counts.
     pub increase: Increase,
+    /// Whether the host paces by itself.
+    pub paced: bool,
 }
 
 impl StartupContext {

@@ -84,7 +84,7 @@ pub(crate) mod tests {
     use crate::time::Duration;
 
     pub(crate) fn context(increase: Increase) -> StartupContext {
-        StartupContext { segment: Bytes::new(1000), initial_window: Bytes::new(10_000), increase }
+        StartupContext { segment: Bytes::new(1000), initial_window: Bytes::new(10_000), increase, paced: false }
     }
 
     fn grow(increase: Increase, in_use: bool) -> Bytes {
