@@ -510,6 +510,9 @@ impl Controller {
     }
 
     fn take_step(&mut self, now: Timestamp, step: Step) {
+        if let Some((phase, trigger)) = self.startup.as_dyn().take_phase() {
+            self.log.note(now, Decision::PhaseEntered { phase, trigger });
+        }
         match step {
             Step::Continue { cwnd } => self.set_cwnd(cwnd),
             Step::Exit(continuation) => {

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `slow-start` | [`slow_start`] |
 //! | `hystart` | [`hystart`] |
+//! | `hystart-plus-plus` | [`hystart_plus_plus`] |
 //! | `blitzstart` | [`blitzstart`] |
 
 use alloc::boxed::Box;
@@ -24,6 +25,7 @@ use crate::units::{Bytes, Rate};
 
 pub mod blitzstart;
 pub mod hystart;
+pub mod hystart_plus_plus;
 pub mod slow_start;
 
 /// What one acknowledgement adds to the window during slow start.
@@ -148,6 +150,12 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
         None
     }
 
+    /// Takes the phase that the last event led to, named as in the scheme's reference, and what caused it. Asked for after
+    /// every event that the scheme answers with a [`Step`].
+    fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
     /// When the scheme wants [`Startup::on_timer`] called, [`Timestamp::NEVER`] if it does not.
     fn next_wakeup(&self) -> Timestamp {
         Timestamp::NEVER
@@ -185,5 +193,6 @@ algorithms! {
     context StartupContext;
     SlowStart = "slow-start" in slow_start,
     Hystart = "hystart" in hystart,
+    HystartPlusPlus = "hystart-plus-plus" in hystart_plus_plus,
     Blitzstart = "blitzstart" in blitzstart,
 }
