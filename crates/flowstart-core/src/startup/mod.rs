@@ -9,6 +9,7 @@
 //! | `slow-start` | [`slow_start`] |
 //! | `hystart` | [`hystart`] |
 //! | `hystart-plus-plus` | [`hystart_plus_plus`] |
+//! | `search` | [`search`] |
 //! | `blitzstart` | [`blitzstart`] |
 
 use alloc::boxed::Box;
@@ -26,6 +27,7 @@ use crate::units::{Bytes, Rate};
 pub mod blitzstart;
 pub mod hystart;
 pub mod hystart_plus_plus;
+pub mod search;
 pub mod slow_start;
 
 /// What one acknowledgement adds to the window during slow start.
@@ -194,5 +196,6 @@ algorithms! {
     SlowStart = "slow-start" in slow_start,
     Hystart = "hystart" in hystart,
     HystartPlusPlus = "hystart-plus-plus" in hystart_plus_plus,
+    Search = "search" in search,
     Blitzstart = "blitzstart" in blitzstart,
 }
