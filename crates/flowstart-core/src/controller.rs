@@ -8,14 +8,13 @@
 //! Order of calls for one acknowledgement: [`Controller::on_loss`] first, then [`Controller::on_ack`], as in RFC 9002,
 //! appendix A.7. After a retransmission timeout or persistent congestion the flow restarts with classic slow start.
 
-
 use serde::{Deserialize, Serialize};
 
 use crate::avoidance::{AvoidanceConfig, AvoidanceState, SegmentSize, Window};
 use crate::event::{Ack, Decision, DecisionLog, Ecn, ExitReason, Loss, Position, Sent, Timeout};
 use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
-use crate::startup::{Continuation, Increase, Startup, StartupConfig, StartupContext, StartupState, Step};
+use crate::startup::{Continuation, Increase, StartupConfig, StartupContext, StartupState, Step};
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
@@ -133,6 +132,16 @@ impl ControllerConfig {
             timeout_window: 2,
         }
     }
+
+    /// What every scheme is told.
+    fn startup_context(&self) -> StartupContext {
+        StartupContext {
+            segment: self.segment,
+            initial_window: self.segment * self.initial_window,
+            increase: self.increase,
+            paced: self.pacing.is_some(),
+        }
+    }
 }
 
 /// What a transport may do now.
@@ -148,14 +157,14 @@ pub struct Output {
     pub send_quantum: Duration,
     /// Bytes that may be sent again without any sign of loss: data that was sent and is not acknowledged, in the bytes by
     /// which packets count as in flight ([`Sent::bytes`]). It is what remains of the
-    /// grants of [`Startup::proactive_retransmit`], and zero after startup.
+    /// grants of [`Startup::proactive_retransmit`](crate::startup::Startup::proactive_retransmit), and zero after startup.
     ///
     /// The transport uses it only when neither new nor lost data waits, inside the window and paced like other packets. It
     /// walks from the highest unacknowledged packet towards the front, passes over what is acknowledged or was sent again
     /// for whatever reason, sends each packet proactively at most once, and stops where the walk meets the
     /// acknowledgements. A packet is sent when the whole of it is granted, and reported by [`Controller::on_sent`] and
     /// [`Controller::on_proactive_retransmission`]. This is Halfback's reverse-ordered proactive retransmission (Li, Dong,
-    /// Godfrey, CoNEXT 2015) when a scheme grants a segment with each acknowledgement after the last new data.
+    /// Godfrey, `CoNEXT` 2015) when a scheme grants a segment with each acknowledgement after the last new data.
     pub proactive_retransmit: Bytes,
     /// When [`Controller::on_timer`] wants to be called.
     pub next_wakeup: Timestamp,
@@ -216,11 +225,7 @@ pub struct Controller {
 impl Controller {
     /// A controller that has not launched yet.
     pub fn new(config: ControllerConfig) -> Self {
-        let startup = config.startup.build(StartupContext {
-            segment: config.segment,
-            initial_window: config.segment * config.initial_window,
-            increase: config.increase,
-        });
+        let startup = config.startup.build(config.startup_context());
         let avoidance = config.avoidance.build(SegmentSize(config.segment));
         Self::with_algorithms(config, startup, avoidance)
     }
@@ -467,14 +472,6 @@ impl Controller {
         self.log.take()
     }
 
-    fn startup_context(&self) -> StartupContext {
-        StartupContext {
-            segment: self.config.segment,
-            initial_window: self.config.segment * self.config.initial_window,
-            increase: self.config.increase,
-        }
-    }
-
     /// Growth for what `ack` delivered, outside recovery.
     fn grow(&mut self, ack: &Ack, rtt: &RttEstimator) {
         let in_use = self.in_use(ack);
@@ -488,7 +485,7 @@ impl Controller {
                 }
             }
             Phase::Restart if in_use => {
-                let grown = self.startup_context().slow_start_growth(self.window.cwnd, ack);
+                let grown = self.config.startup_context().slow_start_growth(self.window.cwnd, ack);
                 if grown >= self.window.ssthresh {
                     self.set_cwnd(self.window.ssthresh.max(self.window.cwnd));
                     self.enter_avoidance(ack.now);
@@ -827,14 +824,17 @@ mod tests {
         }
     }
 
-
     #[test]
     fn grants_add_up_are_used_and_end_with_startup() {
         let (plain, rtt) = controller(Reduction::Immediate);
-        let context = plain.startup_context();
+        let context = plain.config.startup_context();
         let scheme = Generous(slow_start::SlowStart::new(slow_start::Config::default(), context));
         let avoidance = AvoidanceConfig::Reno(reno::Config::default()).build(SegmentSize(Bytes::new(SEGMENT)));
-        let mut controller = Controller::with_algorithms(plain.config.clone(), StartupState::Custom(alloc::boxed::Box::new(scheme)), avoidance);
+        let mut controller = Controller::with_algorithms(
+            plain.config.clone(),
+            StartupState::Custom(alloc::boxed::Box::new(scheme)),
+            avoidance,
+        );
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
         send(&mut controller, 10, 10 * SEGMENT);
         assert_eq!(controller.output().proactive_retransmit, Bytes::ZERO);

@@ -92,6 +92,8 @@ pub enum ExitReason {
     Ecn,
     /// The RTT grew.
     Delay,
+    /// Acknowledgements followed each other closely for too long.
+    AckTrain,
     /// What is delivered stopped growing with what is sent.
     Chokepoint,
     /// The launch itself starts congestion avoidance.
@@ -112,6 +114,7 @@ impl ExitReason {
             Self::Loss => "loss",
             Self::Ecn => "ecn",
             Self::Delay => "delay",
+            Self::AckTrain => "ack-train",
             Self::Chokepoint => "chokepoint",
             Self::Launch => "launch",
             Self::Validated => "validated",

@@ -167,11 +167,8 @@ impl Account {
                     let waited = Duration::from_nanos(delay_nanos);
                     let carrying = service(size);
                     let enqueued = entry.time - carrying - waited;
-                    let begin = if carrying > Duration::ZERO {
-                        entry.time - carrying
-                    } else {
-                        busy_until.max(enqueued)
-                    };
+                    let begin =
+                        if carrying > Duration::ZERO { entry.time - carrying } else { busy_until.max(enqueued) };
                     busy_until = entry.time;
                     let stretch = (begin.as_nanos(), entry.time.as_nanos());
                     if entry.flow != flow {

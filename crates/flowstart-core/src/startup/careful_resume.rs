@@ -29,7 +29,7 @@ use alloc::format;
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::{self, SlowStart};
-use super::{Continuation, Launch, Startup, StartupContext, Step, UNPACED};
+use super::{Continuation, Launch, Startup, StartupContext, Step, UNPACED, validate_initial_window};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
 use crate::path::{PathKnowledge, SavedPath};
@@ -92,7 +92,7 @@ impl Default for Config {
 impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        self.iw.map_or(Ok(()), |iw| ConfigError::unless_in("iw", iw, 1..=100_000))?;
+        validate_initial_window(self.iw)?;
         ConfigError::unless_in("factor", self.factor, 0.001..=1000.0)?;
         ConfigError::unless_in("jump", self.jump, 0.01..=1.0)?;
         if self.max_jump == Some(Bytes::ZERO) {

@@ -1,20 +1,33 @@
-//! HyStart by delay: slow start that ends when the RTT of a round has grown, before the queue overflows.
+//! HyStart: slow start that ends when acknowledgements arrive closely for as long as the path is long, or when the RTT
+//! of a round has grown, before the queue overflows.
 //!
-//! Reference: Ha, Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55 (2011), section 4.2 (delay
-//! increase), with the constants of Linux and Google's QUIC ("hybrid slow start"). The smallest of the first RTT samples
-//! of a round is compared with the connection's smallest RTT. When it is larger by an eighth of that RTT, bounded to
-//! 4..16 ms, slow start ends with the window it has. Loss ends it as in plain slow start.
+//! Reference: Ha, Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55 (2011), section 4, with the
+//! constants of Google's QUIC ("hybrid slow start") and of Linux (`tcp_cubic.c`). Delay: the smallest of the first RTT
+//! samples of a round is compared with the connection's smallest RTT; it is too much when it is larger by an eighth of
+//! that RTT, bounded to 4..16 ms. ACK train: acknowledgements that follow each other within 2 ms since the round began
+//! last longer than half of the smallest RTT, or than all of it on a host that paces. Slow start then ends with the
+//! window it has; loss ends it as in plain slow start.
 //!
-//! Differences from the reference: only the delay test, no ACK train; as in Google's QUIC.
+//! Differences from the reference: by default only the delay test, as in Google's QUIC. Linux adds up to 1 ms to the
+//! threshold of the train for the aggregation of packets in the host, which is left out here. `variant` chooses between
+//! implementations that differ in more than constants:
 //!
-//! Status: part of `blitzstart-table1`.
+//! | | `quic` | `linux` | `ns3` |
+//! |---|---|---|---|
+//! | tests | delay | delay and train | delay and train |
+//! | RTT of a round | samples | samples | smoothed RTT at each acknowledgement |
+//! | delay test | once, with sample 8 | from sample 9 on | from sample 9 on |
+//! | too much delay | an eighth, 4..16 ms | an eighth, 4..16 ms | the smallest smoothed RTT: it doubled |
+//! | a train is longer than | RTT / 2, paced RTT | RTT / 2, paced RTT | the smallest smoothed RTT |
+//! | below `low_window` | tests, but does not exit | does not test | does not test |
+//!
+//! Status: `quic` is part of `blitzstart-table1`, `ns3` of `ns3-startup`; `linux` is experimental.
 
 use alloc::format;
 
 use serde::{Deserialize, Serialize};
 
-use super::slow_start;
-use super::{Continuation, Launch, Startup, StartupContext, Step};
+use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};
 use crate::path::PathKnowledge;
@@ -23,9 +36,22 @@ use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 
 /// One line for listings.
-pub const SUMMARY: &str = "slow start that ends when the RTT of a round has grown by an eighth";
+pub const SUMMARY: &str = "slow start that ends when the RTT of a round has grown by an eighth, or after an ACK train";
 /// The document that defines it.
-pub const REFERENCE: &str = "Ha, Rhee, Computer Networks 55 (2011), section 4.2; constants of Google's QUIC";
+pub const REFERENCE: &str = "Ha, Rhee, Computer Networks 55 (2011), section 4; Google's QUIC, Linux and ns-3";
+
+/// Which implementation is followed where they differ; the table above says how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// Google's QUIC.
+    #[default]
+    Quic,
+    /// Linux.
+    Linux,
+    /// ns-3's `TcpCubic`.
+    Ns3,
+}
 
 /// Parameters of HyStart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,13 +59,21 @@ pub const REFERENCE: &str = "Ha, Rhee, Computer Networks 55 (2011), section 4.2;
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's.
     pub iw: Option<u32>,
-    /// RTT samples at the start of a round that are looked at, 1 to 1000. Linux and Google's QUIC: 8.
+    /// Which implementation is followed. Default: Google's QUIC.
+    pub variant: Variant,
+    /// Whether the RTT is tested. All variants: yes.
+    pub delay: bool,
+    /// Whether the ACK train is tested. Default: the variant's, which is no for `quic`, yes for `linux` and `ns3`.
+    pub train: Option<bool>,
+    /// RTT samples at the start of a round that are looked at, 1 to 1000. All variants: 8.
     pub samples: u32,
-    /// Smallest growth of the RTT that counts, at most `max_threshold`. Linux and Google's QUIC: 4 ms.
+    /// Smallest growth of the RTT that counts, at most `max_threshold`; not in `ns3`. Linux and Google's QUIC: 4 ms.
     pub min_threshold: Duration,
-    /// Growth of the RTT that always counts, up to 100 s. Linux and Google's QUIC: 16 ms.
+    /// Growth of the RTT that always counts, up to 100 s; not in `ns3`. Linux and Google's QUIC: 16 ms.
     pub max_threshold: Duration,
-    /// Smallest window in segments that may be an exit. Linux and Google's QUIC: 16.
+    /// Largest spacing of acknowledgements inside a train, up to 100 s. Linux and ns-3: 2 ms.
+    pub ack_gap: Duration,
+    /// Smallest window in segments that may be an exit. All variants: 16.
     pub low_window: u32,
 }
 
@@ -47,9 +81,13 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             iw: None,
+            variant: Variant::Quic,
+            delay: true,
+            train: None,
             samples: 8,
             min_threshold: Duration::from_millis(4),
             max_threshold: Duration::from_millis(16),
+            ack_gap: Duration::from_millis(2),
             low_window: 16,
         }
     }
@@ -58,18 +96,22 @@ impl Default for Config {
 impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        slow_start::Config { iw: self.iw, ..slow_start::Config::default() }.validate()?;
+        validate_initial_window(self.iw)?;
         ConfigError::unless_in("samples", self.samples, 1..=1000)?;
         ConfigError::unless_in("max_threshold", self.max_threshold, Duration::ZERO..=Duration::from_millis(100_000))?;
         if self.min_threshold > self.max_threshold {
             let allowed = format!("up to max_threshold, {}", self.max_threshold);
             return Err(ConfigError::new("min_threshold", self.min_threshold, allowed));
         }
-        Ok(())
+        ConfigError::unless_in("ack_gap", self.ack_gap, Duration::ZERO..=Duration::from_millis(100_000))
+    }
+
+    fn tests_train(&self) -> bool {
+        self.train.unwrap_or(self.variant != Variant::Quic)
     }
 }
 
-/// State of HyStart.
+/// State of HyStart. Names as in the paper where it has one.
 #[derive(Clone, Debug)]
 pub struct Hystart {
     config: Config,
@@ -77,12 +119,18 @@ pub struct Hystart {
     highest_sent: Position,
     /// The round ends when this position is acknowledged; `None` between rounds.
     round_end: Option<Position>,
+    /// When the round began.
+    round_start: Timestamp,
+    /// The last acknowledgement of the train (lastJiffies).
+    last_ack: Timestamp,
     /// Samples taken in this round.
     sample_count: u32,
     /// Smallest RTT of this round's first samples (currRTT).
     round_min: Duration,
-    /// The RTT has grown.
-    found: bool,
+    /// Smallest smoothed RTT, which `ns3` has for the smallest RTT (dMin).
+    smoothed_min: Duration,
+    /// What ends slow start, once it was seen.
+    found: Option<ExitReason>,
 }
 
 impl Hystart {
@@ -93,29 +141,84 @@ impl Hystart {
             context,
             highest_sent: 0,
             round_end: None,
+            round_start: Timestamp::ZERO,
+            last_ack: Timestamp::ZERO,
             sample_count: 0,
             round_min: Duration::MAX,
-            found: false,
+            smoothed_min: Duration::MAX,
+            found: None,
         }
     }
 
-    /// Takes a round's sample; afterwards `found` says whether the RTT has grown.
-    fn sample(&mut self, ack: &Ack, sample: Duration, min_rtt: Duration) {
+    fn start_round(&mut self, now: Timestamp, end: Position) {
+        self.round_end = Some(end);
+        self.round_start = now;
+        self.last_ack = now;
+        self.sample_count = 0;
+        self.round_min = Duration::MAX;
+    }
+
+    /// `quic` and `linux`: looks at an acknowledgement that gave a sample. The one that ends a round belongs to it.
+    fn on_sample(&mut self, ack: &Ack, sample: Duration, min_rtt: Duration, large: bool) {
         if self.round_end.is_none() {
-            self.round_end = Some(self.highest_sent);
-            self.sample_count = 0;
-            self.round_min = Duration::MAX;
+            self.start_round(ack.now, self.highest_sent);
         }
-        self.sample_count += 1;
-        if self.sample_count <= self.config.samples {
+        let growth = (min_rtt / 8).max(self.config.min_threshold).min(self.config.max_threshold);
+        let train = if self.context.paced { min_rtt } else { min_rtt / 2 };
+        if self.config.variant == Variant::Quic {
+            self.test_train(ack.now, train);
+            self.sample_count += 1;
+            if self.sample_count <= self.config.samples {
+                self.round_min = self.round_min.min(sample);
+            }
+            if self.sample_count == self.config.samples {
+                self.test_delay(min_rtt + growth);
+            }
+        } else if large {
+            self.test_train(ack.now, train);
             self.round_min = self.round_min.min(sample);
-        }
-        if self.sample_count == self.config.samples {
-            let threshold = (min_rtt / 8).max(self.config.min_threshold).min(self.config.max_threshold);
-            self.found |= self.round_min > min_rtt + threshold;
+            if self.sample_count == self.config.samples {
+                self.test_delay(min_rtt + growth);
+            } else {
+                self.sample_count += 1;
+            }
         }
         if self.round_end.is_some_and(|end| ack.position >= end) {
             self.round_end = None;
+        }
+    }
+
+    /// `ns3`: looks at every acknowledgement. A round begins after the tests, and only while the window is in use.
+    fn on_smoothed(&mut self, ack: &Ack, smoothed: Duration, large: bool, in_use: bool) {
+        self.smoothed_min = self.smoothed_min.min(smoothed);
+        if large {
+            self.test_train(ack.now, self.smoothed_min);
+            if self.sample_count == self.config.samples {
+                self.test_delay(self.smoothed_min * 2);
+            } else {
+                self.sample_count += 1;
+                self.round_min = self.round_min.min(smoothed);
+            }
+        }
+        // ns-3 compares with the sequence number after the last byte.
+        if in_use && self.round_end.is_none_or(|end| ack.position > end) {
+            self.start_round(ack.now, self.highest_sent + 1);
+        }
+    }
+
+    /// An acknowledgement that comes late ends the train for the rest of the round.
+    fn test_train(&mut self, now: Timestamp, longest: Duration) {
+        if self.config.tests_train() && now.since(self.last_ack) <= self.config.ack_gap {
+            self.last_ack = now;
+            if now.since(self.round_start) > longest {
+                self.found = self.found.or(Some(ExitReason::AckTrain));
+            }
+        }
+    }
+
+    fn test_delay(&mut self, longest: Duration) {
+        if self.config.delay && self.round_min > longest {
+            self.found = self.found.or(Some(ExitReason::Delay));
         }
     }
 }
@@ -123,8 +226,7 @@ impl Hystart {
 impl Startup for Hystart {
     // Sensing: nothing is known.
     fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
-        let cwnd =
-            slow_start::Config { iw: self.config.iw, ..slow_start::Config::default() }.initial_window(&self.context);
+        let cwnd = self.context.with_initial_window(self.config.iw).initial_window;
         Launch::window(cwnd)
     }
 
@@ -132,14 +234,17 @@ impl Startup for Hystart {
         self.highest_sent = self.highest_sent.max(sent.position);
     }
 
-    // Probing as slow start; Validation by the RTT of each round.
+    // Probing as slow start; Validation by the RTT and the acknowledgements of each round.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
-        if let (Some(sample), Some(min_rtt)) = (ack.rtt, rtt.min()) {
-            self.sample(ack, sample, min_rtt);
+        let large = window.cwnd >= self.context.segment * u64::from(self.config.low_window);
+        if self.config.variant == Variant::Ns3 {
+            self.on_smoothed(ack, rtt.smoothed(), large, in_use);
+        } else if let (Some(sample), Some(min_rtt)) = (ack.rtt, rtt.min()) {
+            self.on_sample(ack, sample, min_rtt, large);
         }
         // Continuation: the window as it is.
-        if self.found && window.cwnd >= self.context.segment * u64::from(self.config.low_window) {
-            return Step::Exit(Continuation { cwnd: window.cwnd, ssthresh: window.cwnd, reason: ExitReason::Delay });
+        if let Some(reason) = self.found.filter(|_| large) {
+            return Step::Exit(Continuation { cwnd: window.cwnd, ssthresh: window.cwnd, reason });
         }
         let cwnd = if in_use { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd };
         if cwnd >= window.ssthresh {
@@ -158,23 +263,36 @@ mod tests {
     use crate::startup::slow_start::tests::context;
     use crate::units::Bytes;
 
-    /// Feeds one round of `samples` (ms) on a path with a smallest RTT of 40 ms; returns the exit, if any.
-    fn round(samples: &[u64]) -> Option<ExitReason> {
-        let mut scheme = Hystart::new(Config::default(), context(Increase::Bytes));
+    /// Feeds one round of acknowledgements, each with its time and its RTT (ms), on a path with a smallest RTT of 40
+    /// ms; returns the exit, if any.
+    fn timed_round(config: Config, paced: bool, acks: &[(u64, u64)]) -> Option<ExitReason> {
+        let mut scheme = Hystart::new(config, StartupContext { paced, ..context(Increase::Bytes) });
         let mut rtt = RttEstimator::new(Duration::from_millis(100));
         rtt.update(Timestamp::ZERO, Duration::from_millis(40), Duration::ZERO);
         scheme.on_sent(&Sent { now: Timestamp::ZERO, bytes: Bytes::new(1), in_flight: Bytes::new(1), position: 100 });
         let mut window = Window { cwnd: Bytes::new(20_000), ssthresh: Bytes::MAX };
-        for (index, &sample) in samples.iter().enumerate() {
-            let mut ack = acked(Timestamp::ZERO, 1000);
+        for (index, &(at, sample)) in acks.iter().enumerate() {
+            let mut ack = acked(Timestamp::ZERO + Duration::from_millis(at), 1000);
             ack.position = index as u64;
             ack.rtt = Some(Duration::from_millis(sample));
+            rtt.update(ack.now, Duration::from_millis(sample), Duration::ZERO);
             match scheme.on_ack(&ack, window, true, &rtt) {
                 Step::Continue { cwnd } => window.cwnd = cwnd,
                 Step::Exit(exit) => return Some(exit.reason),
             }
         }
         None
+    }
+
+    /// Feeds one round of RTT samples (ms).
+    fn round(samples: &[u64]) -> Option<ExitReason> {
+        let acks: alloc::vec::Vec<_> = samples.iter().map(|&sample| (0, sample)).collect();
+        timed_round(Config::default(), false, &acks)
+    }
+
+    /// Acknowledgements with the smallest RTT, one every `gap` from 100 ms until `length` later.
+    fn train(gap: u64, length: u64) -> alloc::vec::Vec<(u64, u64)> {
+        (0..=length / gap).map(|index| (100 + index * gap, 40)).collect()
     }
 
     #[test]
@@ -201,5 +319,61 @@ mod tests {
     #[test]
     fn samples_after_the_eighth_do_not_count() {
         assert_eq!(round(&[41, 41, 41, 41, 41, 41, 41, 41, 90, 90, 90]), None);
+    }
+
+    #[test]
+    fn a_train_longer_than_half_of_the_rtt_ends_slow_start() {
+        // 40 ms / 2 = 20 ms: acknowledgements 2 ms apart must go on for more than that.
+        let config = Config { variant: Variant::Linux, ..Config::default() };
+        assert_eq!(timed_round(config.clone(), false, &train(2, 20)), None);
+        assert_eq!(timed_round(config.clone(), false, &train(2, 22)), Some(ExitReason::AckTrain));
+        // A host that paces spreads a window over half of the RTT by itself: 40 ms.
+        assert_eq!(timed_round(config.clone(), true, &train(2, 40)), None);
+        assert_eq!(timed_round(config, true, &train(2, 42)), Some(ExitReason::AckTrain));
+    }
+
+    #[test]
+    fn a_gap_ends_the_train_for_the_rest_of_the_round() {
+        let config = Config { variant: Variant::Linux, ..Config::default() };
+        assert_eq!(timed_round(config.clone(), false, &train(3, 300)), None, "3 ms apart is no train");
+        let mut acks = train(2, 10);
+        // 110 ms and then 113 ms: whatever follows in this round is not compared.
+        acks.extend((0..50).map(|index| (113 + index, 40)));
+        assert_eq!(timed_round(config, false, &acks), None);
+    }
+
+    #[test]
+    fn the_train_is_off_unless_the_variant_or_the_user_wants_it() {
+        assert_eq!(timed_round(Config::default(), false, &train(2, 100)), None);
+        let on = Config { train: Some(true), ..Config::default() };
+        assert_eq!(timed_round(on, false, &train(2, 100)), Some(ExitReason::AckTrain));
+        let off = Config { variant: Variant::Linux, train: Some(false), ..Config::default() };
+        assert_eq!(timed_round(off, false, &train(2, 100)), None);
+        let neither = Config { delay: false, ..Config::default() };
+        assert_eq!(timed_round(neither, false, &[(0, 90); 20]), None);
+    }
+
+    #[test]
+    fn linux_compares_from_the_ninth_sample_on() {
+        let config = Config { variant: Variant::Linux, ..Config::default() };
+        assert_eq!(timed_round(config.clone(), false, &[(0, 46); 8]), None);
+        assert_eq!(timed_round(config, false, &[(0, 46); 9]), Some(ExitReason::Delay));
+    }
+
+    #[test]
+    fn ns3_waits_for_a_train_as_long_as_the_rtt_or_for_its_double() {
+        let config = Config { variant: Variant::Ns3, ..Config::default() };
+        // The first acknowledgement begins the round; the smallest smoothed RTT is 40 ms.
+        assert_eq!(timed_round(config.clone(), false, &train(2, 40)), None);
+        assert_eq!(timed_round(config.clone(), false, &train(2, 42)), Some(ExitReason::AckTrain));
+        // The smoothed RTT goes an eighth of the way from 40 ms with the second acknowledgement, the round's first
+        // sample.
+        let mut acks = [(0, 320); 11];
+        acks[0].1 = 40;
+        // 320 ms: 320 - 280 * 7/8 = 75 ms, less than twice 40 ms. 400 ms: 400 - 360 * 7/8 = 85 ms, more.
+        assert_eq!(timed_round(config.clone(), false, &acks), None);
+        acks.iter_mut().skip(1).for_each(|ack| ack.1 = 400);
+        assert_eq!(timed_round(config.clone(), false, &acks[..9]), None, "the eight samples of the round");
+        assert_eq!(timed_round(config, false, &acks[..10]), Some(ExitReason::Delay), "and the ninth");
     }
 }

@@ -11,6 +11,9 @@
 //! | `initial-start` | [`initial_start`] |
 //! | `jump-start` | [`jump_start`] |
 //! | `more-start` | [`more_start`] |
+//! | `halfback` | [`halfback`] |
+//! | `hystart-plus-plus` | [`hystart_plus_plus`] |
+//! | `search` | [`search`] |
 //! | `blitzstart` | [`blitzstart`] |
 //! | `careful-resume` | [`careful_resume`] |
 //! | `rapid-start` | [`rapid_start`] |
@@ -25,18 +28,22 @@ use serde::{Deserialize, Serialize};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Sent};
 use crate::path::PathKnowledge;
+use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
 
 pub mod blitzstart;
 pub mod careful_resume;
+pub mod halfback;
 pub mod hystart;
+pub mod hystart_plus_plus;
 pub mod initial_start;
 pub mod jump_start;
 mod launched_window;
 pub mod more_start;
 pub mod rapid_start;
+pub mod search;
 pub mod slow_start;
 pub mod suss;
 pub mod swift_start;
@@ -63,6 +70,8 @@ pub struct StartupContext {
     pub initial_window: Bytes,
     /// How slow start counts.
     pub increase: Increase,
+    /// Whether the host paces by itself.
+    pub paced: bool,
 }
 
 impl StartupContext {
@@ -80,6 +89,11 @@ impl StartupContext {
             Increase::Acknowledgements => self.segment,
         }
     }
+}
+
+/// Refuses an initial window in segments that is out of range.
+pub(crate) fn validate_initial_window(iw: Option<u32>) -> Result<(), ConfigError> {
+    iw.map_or(Ok(()), |iw| ConfigError::unless_in("iw", iw, 1..=100_000))
 }
 
 /// The pacing rate of a scheme that wants its packets to leave as the window allows, also on a host that paces.
@@ -223,6 +237,9 @@ algorithms! {
     InitialStart = "initial-start" in initial_start,
     JumpStart = "jump-start" in jump_start,
     MoreStart = "more-start" in more_start,
+    Halfback = "halfback" in halfback,
+    HystartPlusPlus = "hystart-plus-plus" in hystart_plus_plus,
+    Search = "search" in search,
     Blitzstart = "blitzstart" in blitzstart,
     CarefulResume = "careful-resume" in careful_resume,
     RapidStart = "rapid-start" in rapid_start,

@@ -24,7 +24,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::{self, SlowStart};
-use super::{Continuation, Launch, Startup, StartupContext, Step};
+use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason, Loss};
 use crate::path::PathKnowledge;
@@ -108,7 +108,7 @@ impl Default for Config {
 impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        self.iw.map_or(Ok(()), |iw| ConfigError::unless_in("iw", iw, 1..=100_000))?;
+        validate_initial_window(self.iw)?;
         ConfigError::unless_in("first_flight", self.first_flight, 1.0..=100.0)?;
         ConfigError::unless_in("smallest_rtt", self.smallest_rtt, Duration::ZERO..=Duration::from_millis(10_000))?;
         ConfigError::unless_in("beta", self.beta, 0.1..=0.99)?;

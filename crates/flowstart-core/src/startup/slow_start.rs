@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Continuation, Launch, Startup, StartupContext, Step};
+use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason};
 use crate::path::PathKnowledge;
@@ -43,13 +43,8 @@ pub struct Config {
 impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        self.iw.map_or(Ok(()), |iw| ConfigError::unless_in("iw", iw, 1..=100_000))?;
+        validate_initial_window(self.iw)?;
         self.abc_limit.map_or(Ok(()), |limit| ConfigError::unless_in("abc_limit", limit, 1..=1000))
-    }
-
-    /// The initial window in bytes.
-    pub(crate) fn initial_window(&self, context: &StartupContext) -> Bytes {
-        self.iw.map_or(context.initial_window, |segments| context.segment * u64::from(segments))
     }
 }
 
@@ -77,7 +72,7 @@ impl SlowStart {
 impl Startup for SlowStart {
     // Sensing: nothing is known, so the initial window is a constant.
     fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
-        let cwnd = self.config.initial_window(&self.context);
+        let cwnd = self.context.with_initial_window(self.config.iw).initial_window;
         let spread_over = path.handshake_rtt.filter(|_| self.config.spread);
         Launch { pacing_rate: spread_over.map(|rtt| Rate::from_transfer(cwnd, rtt)), ..Launch::window(cwnd) }
     }
@@ -102,7 +97,7 @@ pub(crate) mod tests {
     use crate::time::Duration;
 
     pub(crate) fn context(increase: Increase) -> StartupContext {
-        StartupContext { segment: Bytes::new(1000), initial_window: Bytes::new(10_000), increase }
+        StartupContext { segment: Bytes::new(1000), initial_window: Bytes::new(10_000), increase, paced: false }
     }
 
     fn grow(increase: Increase, in_use: bool) -> Bytes {

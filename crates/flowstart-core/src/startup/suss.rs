@@ -25,7 +25,7 @@ use alloc::format;
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::{self, SlowStart};
-use super::{Continuation, Launch, Startup, StartupContext, Step, UNPACED};
+use super::{Continuation, Launch, Startup, StartupContext, Step, UNPACED, validate_initial_window};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};
 use crate::path::PathKnowledge;
@@ -88,7 +88,7 @@ impl Default for Config {
 impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        self.iw.map_or(Ok(()), |iw| ConfigError::unless_in("iw", iw, 1..=100_000))?;
+        validate_initial_window(self.iw)?;
         ConfigError::unless_in("rounds", self.rounds, 0..=16)?;
         ConfigError::unless_in("smallest_rtt", self.smallest_rtt, Duration::ZERO..=Duration::from_millis(10_000))?;
         ConfigError::unless_in("samples", self.samples, 1..=1000)?;
@@ -272,7 +272,7 @@ impl Suss {
         }
         let threshold = (self.min_rtt / 8).max(self.config.min_threshold).min(self.config.max_threshold);
         let reason = if self.cap.is_some_and(|cap| cwnd > cap) {
-            ExitReason::Other("ack-train")
+            ExitReason::AckTrain
         } else if self.samples > self.config.samples && self.mo_rtt > self.min_rtt + threshold {
             ExitReason::Delay
         } else {
@@ -538,7 +538,7 @@ mod tests {
         // acknowledgement (34 * 1.5 = 51 ms); the next one finds a window above the cap.
         assert_eq!(story.rounds[..2], [20, 40]);
         let (time, exit) = story.exit.unwrap();
-        assert_eq!(exit.reason, ExitReason::Other("ack-train"));
+        assert_eq!(exit.reason, ExitReason::AckTrain);
         assert_eq!((story.scheme.round, story.scheme.jumps), (3, 0));
         assert_eq!(time.since(story.scheme.round_start), Duration::from_micros(35 * 1500));
         // 40 + 35.

@@ -22,7 +22,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::{self, SlowStart};
-use super::{Launch, Startup, StartupContext, Step, UNPACED};
+use super::{Launch, Startup, StartupContext, Step, UNPACED, validate_initial_window};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, Sent};
 use crate::path::PathKnowledge;
@@ -71,7 +71,7 @@ impl Default for Config {
 impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        self.iw.map_or(Ok(()), |iw| ConfigError::unless_in("iw", iw, 1..=100_000))?;
+        validate_initial_window(self.iw)?;
         ConfigError::unless_in("gamma", self.gamma, 0.01..=1000.0)
     }
 }

@@ -6,12 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flowstart_core::aqm::QueueLimit;
-use flowstart_core::avoidance::{AvoidanceConfig, SegmentSize, Window, reno};
-use flowstart_core::controller::Controller;
-use flowstart_core::event::{Ack, DecisionLog, ExitReason, Position, Sent};
-use flowstart_core::path::PathKnowledge;
-use flowstart_core::rtt::RttEstimator;
-use flowstart_core::startup::{Continuation, Launch, Startup, StartupState, Step};
+use flowstart_core::avoidance::{AvoidanceConfig, reno};
+use flowstart_core::startup::{StartupConfig, hystart};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
@@ -135,6 +131,10 @@ impl Experiment {
         if self.congestion_control == "LinuxReno" {
             profile.avoidance = AvoidanceConfig::Reno(reno::Config { whole_segments: true, ..reno::Config::default() });
         }
+        if self.hystart {
+            let config = hystart::Config { variant: hystart::Variant::Ns3, ..hystart::Config::default() };
+            profile.startup = StartupConfig::Hystart(config);
+        }
         Arc::new(profile)
     }
 
@@ -150,15 +150,7 @@ impl Experiment {
     fn add_flow(&self, world: &mut World, chain: &Chain, pattern: Pattern, start: Timestamp) -> u32 {
         let access = Access { rate: Rate::from_mbit(10_000), delay: Duration::ZERO, jitter: None };
         let route = chain.connect(world, access, access);
-        let config = FlowConfig { start, ..FlowConfig::new(self.profile(), pattern, route) };
-        if !self.hystart {
-            return world.add_flow(config);
-        }
-        let control = config.profile.controller(config.startup.clone(), config.avoidance.clone());
-        let startup = AckTrainHystart::new(control.segment, control.segment * control.initial_window);
-        let avoidance = control.avoidance.build(SegmentSize(control.segment));
-        let controller = Controller::with_algorithms(control, StartupState::Custom(Box::new(startup)), avoidance);
-        world.add_flow_with(config, controller)
+        world.add_flow(FlowConfig { start, ..FlowConfig::new(self.profile(), pattern, route) })
     }
 
     /// The measured flow by itself.
@@ -191,89 +183,5 @@ fn completion_time(record: &FlowRecord) -> f64 {
     match (record.started, record.completed) {
         (Some(started), Some(completed)) => completed.since(started).as_secs(),
         _ => f64::NAN,
-    }
-}
-
-/// HyStart as ns-3's `TcpCubic` has it: slow start ends when the acknowledgements of a round follow each other closely for
-/// longer than the smallest RTT, or when the RTT doubled, both by the smoothed RTT. Not in the registry: ns-3 compares with
-/// the whole RTT where the paper and Linux have half of it and an eighth.
-#[derive(Clone, Debug)]
-struct AckTrainHystart {
-    segment: Bytes,
-    initial_window: Bytes,
-    /// End of what was sent.
-    sent_end: Position,
-    /// The round ends when more than this is acknowledged.
-    round_end: Position,
-    round_start: Timestamp,
-    /// The last acknowledgement of the train.
-    train_end: Timestamp,
-    samples: u32,
-    round_min: Duration,
-    min: Duration,
-}
-
-impl AckTrainHystart {
-    const LOW_WINDOW: u64 = 16;
-    const SAMPLES: u32 = 8;
-    const TRAIN_GAP: Duration = Duration::from_millis(2);
-
-    fn new(segment: Bytes, initial_window: Bytes) -> Self {
-        Self {
-            segment,
-            initial_window,
-            sent_end: 0,
-            round_end: 0,
-            round_start: Timestamp::ZERO,
-            train_end: Timestamp::ZERO,
-            samples: 0,
-            round_min: Duration::MAX,
-            min: Duration::MAX,
-        }
-    }
-
-    /// Whether this acknowledgement ends slow start.
-    fn found(&mut self, now: Timestamp, rtt: Duration) -> bool {
-        let mut found = false;
-        if now.since(self.train_end) <= Self::TRAIN_GAP {
-            self.train_end = now;
-            found = now.since(self.round_start) > self.min;
-        }
-        if self.samples < Self::SAMPLES {
-            self.samples += 1;
-            self.round_min = self.round_min.min(rtt);
-        } else {
-            found |= self.round_min > self.min * 2;
-        }
-        found
-    }
-}
-
-impl Startup for AckTrainHystart {
-    fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
-        Launch::window(self.initial_window)
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        self.sent_end = self.sent_end.max(sent.position + 1);
-    }
-
-    fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
-        let cwnd = window.cwnd;
-        self.min = self.min.min(rtt.smoothed());
-        if cwnd >= self.segment * Self::LOW_WINDOW && self.found(ack.now, rtt.smoothed()) {
-            return Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Delay });
-        }
-        if !in_use {
-            return Step::Continue { cwnd };
-        }
-        if ack.position > self.round_end {
-            self.round_end = self.sent_end;
-            self.round_start = ack.now;
-            self.train_end = ack.now;
-            self.samples = 0;
-            self.round_min = Duration::MAX;
-        }
-        Step::Continue { cwnd: cwnd + ack.bytes }
     }
 }
