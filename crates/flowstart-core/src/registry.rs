@@ -50,6 +50,28 @@ impl core::error::Error for ConfigError {}
 /// Each algorithm's module offers `Config` (serde, `Default`, unknown fields refused, `validate` for the ranges of its
 /// parameters), a state type with `new(Config, Context)`, and `SUMMARY` and `REFERENCE` strings for listings.
 macro_rules! algorithms {
+    // A family whose algorithms have the four phases of startup: each module also offers `PHASES`.
+    (
+        $(#[$config_doc:meta])* config $config:ident;
+        $(#[$state_doc:meta])* state $state:ident: $algorithm:ident;
+        context $context:ty;
+        with phases;
+        $( $variant:ident = $name:literal in $module:ident ),* $(,)?
+    ) => {
+        algorithms! {
+            $(#[$config_doc])* config $config;
+            $(#[$state_doc])* state $state: $algorithm;
+            context $context;
+            $( $variant = $name in $module ),*
+        }
+
+        impl $config {
+            /// Sensing, Probing, Validation and Continuation, in a line.
+            pub fn phases(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $module::PHASES),* }
+            }
+        }
+    };
     (
         $(#[$config_doc:meta])* config $config:ident;
         $(#[$state_doc:meta])* state $state:ident: $algorithm:ident;

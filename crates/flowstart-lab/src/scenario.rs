@@ -23,8 +23,12 @@ const MAX_SEED: u64 = i64::MAX as u64;
 const PUBLISHED: &[&str] = &["blitzstart-table1"];
 
 /// The scenarios that come with the program: name and text. They work wherever the program is.
-pub const SHIPPED: &[(&str, &str)] =
-    &[("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml"))];
+pub const SHIPPED: &[(&str, &str)] = &[
+    ("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml")),
+    ("fast-startups-by-size", include_str!("../../../scenarios/fast-startups-by-size.toml")),
+    ("pareto", include_str!("../../../scenarios/pareto.toml")),
+    ("search-geo", include_str!("../../../scenarios/search-geo.toml")),
+];
 
 /// A scenario as written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -75,7 +75,7 @@ fn bad_input_is_refused_with_its_place_and_what_is_allowed() {
         assert!(output.get_output().stdout.is_empty());
     }
     for (field, value, expected) in [
-        ("--scheme", "jumpstart", "slow-start, hystart, blitzstart"),
+        ("--scheme", "jumpstart", "slow-start, hystart, initial-start, jump-start"),
         ("--scheme", "blitzstart:estimate=nan", "estimate"),
         ("--scheme", "blitzstart:estimat=2", "estimat"),
         ("--scheme", "slow-start:iw=0", "1 to 100000"),

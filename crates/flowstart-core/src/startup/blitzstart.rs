@@ -30,6 +30,9 @@ use crate::units::Rate;
 pub const SUMMARY: &str = "cwnd from the client's bandwidth hint, paced, straight into congestion avoidance";
 /// The document that defines it.
 pub const REFERENCE: &str = "Rüth et al., Blitz-starting QUIC Connections (2019), section 3";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str =
+    "the client's bandwidth hint and the RTT; none; none; congestion avoidance from the first packet";
 
 /// Which RTT multiplies the hinted bandwidth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

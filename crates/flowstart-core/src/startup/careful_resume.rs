@@ -43,6 +43,9 @@ pub const SUMMARY: &str =
     "after the first RTT, jumps to half of an earlier connection's window, paced; retreats unless it is confirmed";
 /// The document that defines it.
 pub const REFERENCE: &str = "draft-ietf-tsvwg-careful-resume-24, section 3";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str = "an earlier connection's window; one RTT of normal start, then half of that window over an RTT; until \
+    it is acknowledged, or Safe Retreat; slow start";
 
 /// A smallest RTT of at most the saved one over this is a path change (section 3.2).
 const RTT_SHRINKS: u64 = 2;

@@ -6,7 +6,7 @@
 //! acknowledgements. About half of a loss-free flow is sent twice, and a tail that was lost is repaired without a timeout.
 //!
 //! Differences from the reference: what is launched is limited to `threshold`; the rest of a longer flow follows in slow
-//! start. The answer to losses is Jump-Start's; the reference leaves it to TCP. Without pacing the window is a burst.
+//! start, and a flow that fits the initial window is not launched at all. The answer to losses is Jump-Start's; the reference leaves it to TCP. Without pacing the window is a burst.
 //!
 //! Status: worked examples, and the transports' tests of the order in which packets leave; no published numbers are
 //! reproduced yet.
@@ -27,6 +27,9 @@ use crate::units::{Bytes, Rate};
 pub const SUMMARY: &str = "paced start, then one proactive retransmission per ACK from the end of the flow";
 /// The document that defines it.
 pub const REFERENCE: &str = "Li, Dong, Godfrey, Halfback, CoNEXT 2015";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str = "queued data up to a threshold; all of it over the first RTT; a second copy from the end of the flow; \
+    slow start, or cwnd (D - R) / 2";
 
 /// Parameters of Halfback.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +77,9 @@ impl Startup for Halfback {
         self.waiting = path.bytes_waiting;
         let limits = [path.bytes_waiting, path.receive_window, Some(self.config.threshold)];
         match (limits.into_iter().flatten().min(), path.handshake_rtt.or(path.min_rtt())) {
-            (Some(window), Some(rtt)) => self.launched.launch(window, rtt, self.config.pacing),
+            (Some(window), Some(rtt)) if window > self.context.initial_window => {
+                self.launched.launch(window, rtt, self.config.pacing)
+            }
             _ => Launch::window(self.context.initial_window),
         }
     }

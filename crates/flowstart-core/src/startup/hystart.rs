@@ -39,6 +39,9 @@ use crate::time::{Duration, Timestamp};
 pub const SUMMARY: &str = "slow start that ends when the RTT of a round has grown by an eighth, or after an ACK train";
 /// The document that defines it.
 pub const REFERENCE: &str = "Ha, Rhee, Computer Networks 55 (2011), section 4; Google's QUIC, Linux and ns-3";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str =
+    "nothing; doubles every RTT; until the RTT or the ACK train grows; congestion avoidance with the window it has";
 
 /// Which implementation is followed where they differ; the table above says how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -32,6 +32,9 @@ pub const SUMMARY: &str =
     "slow start, then five rounds a quarter as fast once the RTT has grown, unless it falls again";
 /// The document that defines it.
 pub const REFERENCE: &str = "RFC 9406";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str = "nothing; doubles every RTT; a grown RTT slows growth for five rounds, a shorter one undoes it; \
+    congestion avoidance with the window it has";
 
 /// Below which RTT CSS was a false alarm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

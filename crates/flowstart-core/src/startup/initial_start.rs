@@ -25,6 +25,8 @@ use crate::units::{Bytes, Rate};
 pub const SUMMARY: &str = "slow start from a larger initial window, a constant or the path's own";
 /// The document that defines it.
 pub const REFERENCE: &str = "Scharf, Quick-Start, Jump-Start, and Other Fast Startup Approaches (2008)";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str = "a constant, the path store, a hint or an oracle; all at once; as slow start; as slow start";
 
 /// Where the window comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

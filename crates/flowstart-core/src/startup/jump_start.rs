@@ -6,7 +6,7 @@
 //! retransmitted, cwnd after recovery is (D - R) / 2, at least one segment.
 //!
 //! Differences from the reference: D and R are counted in bytes. With `pacing = false` the window leaves as a burst, to
-//! tell what pacing is worth. Where no RTT is known it is slow start.
+//! tell what pacing is worth. Where no RTT is known, and when the data fits the initial window, it is slow start.
 //!
 //! Status: worked examples; no published numbers are reproduced yet.
 
@@ -26,6 +26,9 @@ use crate::units::{Bytes, Rate};
 pub const SUMMARY: &str = "all queued data paced over the first RTT; after losses cwnd = (D - R) / 2";
 /// The document that defines it.
 pub const REFERENCE: &str = "Liu et al., Congestion Control Without a Startup Phase, PFLDnet 2007";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str = "queued data and receive window; all of it over the first RTT; retransmissions R of D; slow start, or \
+    cwnd (D - R) / 2";
 
 /// Parameters of Jump-Start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +75,9 @@ impl Startup for JumpStart {
     fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         let limits = [path.bytes_waiting, path.receive_window, self.config.threshold];
         match (limits.into_iter().flatten().min(), path.handshake_rtt.or(path.min_rtt())) {
-            (Some(window), Some(rtt)) => self.launched.launch(window, rtt, self.config.pacing),
+            (Some(window), Some(rtt)) if window > self.context.initial_window => {
+                self.launched.launch(window, rtt, self.config.pacing)
+            }
             _ => Launch::window(self.context.initial_window),
         }
     }
@@ -175,11 +180,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn without_pacing_it_is_a_burst_and_without_an_rtt_slow_start() {
+    fn without_pacing_it_is_a_burst_and_without_an_rtt_or_need_slow_start() {
         let (scheme, burst) = launch(Config { pacing: false, ..Config::default() }, &path());
         assert_eq!((burst.pacing_rate, burst.burst, scheme.pacing_rate()), (None, Some(Bytes::new(100_000)), None));
-        let path = PathKnowledge { handshake_rtt: None, ..path() };
-        assert_eq!(launch(Config::default(), &path).1, Launch::window(Bytes::new(10_000)));
+        let blind = PathKnowledge { handshake_rtt: None, ..path() };
+        assert_eq!(launch(Config::default(), &blind).1, Launch::window(Bytes::new(10_000)));
+        let small = PathKnowledge { bytes_waiting: Some(Bytes::new(10_000)), ..path() };
+        assert_eq!(launch(Config::default(), &small).1, Launch::window(Bytes::new(10_000)));
     }
 
     #[test]

@@ -232,6 +232,7 @@ algorithms! {
     /// A startup scheme and its state.
     state StartupState: Startup;
     context StartupContext;
+    with phases;
     SlowStart = "slow-start" in slow_start,
     Hystart = "hystart" in hystart,
     InitialStart = "initial-start" in initial_start,

@@ -25,6 +25,9 @@ use crate::units::{Bytes, Rate};
 pub const SUMMARY: &str = "a rate asked from application, interface, past or oracle, paced for one RTT";
 /// The document that defines it.
 pub const REFERENCE: &str = "Scharf, Quick-Start, Jump-Start, and Other Fast Startup Approaches (2008)";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str = "a rate from application, client, oracle, path store or interface; one RTT at this rate; \
+    retransmissions R of D; slow start, or cwnd (D - R) / 2";
 
 /// Who is asked for the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -38,6 +38,9 @@ pub const SUMMARY: &str =
     "2 IW paced over an RTT, then 3x per RTT while no queue builds up; a gradual reduction at the first loss";
 /// The document that defines it.
 pub const REFERENCE: &str = "draft-kazuho-ccwg-rapid-start-02, section 3; quicly b11d3634";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str =
+    "nothing; 2 IW over the first RTT, then 3x per RTT while no queue builds; until loss; a gradual reduction";
 
 /// Parts of the min RTT in which the recent smallest RTT is kept (quicly: 4).
 const SLOTS: usize = 4;

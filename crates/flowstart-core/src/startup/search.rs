@@ -46,6 +46,9 @@ pub const SUMMARY: &str = "slow start that ends when deliveries of a window no l
 /// The document that defines it.
 pub const REFERENCE: &str =
     "Cronin et al., Improving QUIC Slow Start Performance with SEARCH, Algorithm 1; draft-chung-ccwg-search-09";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str = "nothing; doubles every RTT; until deliveries fall behind what was sent an RTT earlier; congestion \
+    avoidance below the overshoot";
 
 /// Segments that are acknowledged for each that may be sent while the queue drains (the authors' Linux code, 4.0).
 const DRAIN_ACKED: u64 = 3;

@@ -26,6 +26,9 @@ use crate::units::{Bytes, Rate};
 pub const SUMMARY: &str = "initial window, then doubling every RTT until loss, a CE mark or ssthresh";
 /// The document that defines it.
 pub const REFERENCE: &str = "RFC 5681, section 3.1; RFC 6928; RFC 9002, section 7.3.1";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str =
+    "nothing; doubles every RTT; until loss, a CE mark or ssthresh; congestion avoidance from there";
 
 /// Parameters of slow start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

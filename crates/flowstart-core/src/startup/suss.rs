@@ -39,6 +39,9 @@ pub const SUMMARY: &str =
     "slow start that grows 4x in a round when HyStart is predicted to allow the next one; the extra part is paced";
 /// The document that defines it.
 pub const REFERENCE: &str = "Arghavani et al., SUSS, SIGCOMM 2024; github.com/SUSSdeveloper/SUSS dc2a493";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str = "nothing; up to 4x per RTT while the next round is predicted to be safe; as HyStart; congestion avoidance \
+    with the window it has";
 
 /// Growth of an accelerated round.
 const GROWTH: u64 = 4;

@@ -36,6 +36,9 @@ pub const SUMMARY: &str =
     "packet pair on the first window, then a paced fraction of the estimated capacity and slow start from there";
 /// The document that defines it.
 pub const REFERENCE: &str = "Partridge et al., A Swifter Start for TCP, BBN TR 8339 (2002), section 3.1";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str =
+    "packet pair on the first window; a fraction of the estimate over an RTT; as slow start; slow start";
 
 /// What the second acknowledgement of the pair is taken to have moved (`SegSize`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -46,6 +46,8 @@ struct Entry {
     name: String,
     summary: String,
     source: String,
+    /// Startup schemes: Sensing, Probing, Validation and Continuation.
+    phases: Option<&'static str>,
     parameters: Value,
 }
 
@@ -61,7 +63,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let entries = match arguments.what {
         What::Schemes => StartupConfig::defaults()
             .iter()
-            .map(|c| entry(c.name(), c.summary(), c.reference(), parameters(c)))
+            .map(|c| Entry { phases: Some(c.phases()), ..entry(c.name(), c.summary(), c.reference(), parameters(c)) })
             .collect(),
         What::Avoidance => AvoidanceConfig::defaults()
             .iter()
@@ -92,7 +94,14 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.json {
         let list: Vec<Value> = entries
             .iter()
-            .map(|e| json!({"name": e.name, "summary": e.summary, "source": e.source, "parameters": e.parameters}))
+            .map(|e| {
+                let mut value =
+                    json!({"name": e.name, "summary": e.summary, "source": e.source, "parameters": e.parameters});
+                if let Some(phases) = e.phases {
+                    value["phases"] = json!(phases);
+                }
+                value
+            })
             .collect();
         let text = serde_json::to_string_pretty(&list).map_err(|error| Failure::Other(error.to_string()))?;
         print(&format!("{text}\n"))?;
@@ -122,6 +131,9 @@ fn lines(entries: &[Entry], brief: bool) -> String {
         if !entry.source.is_empty() {
             line += &format!(" ({})", entry.source);
         }
+        if let Some(phases) = entry.phases {
+            line += &format!("; senses, probes, validates, continues: {phases}");
+        }
         let parameters = defaults(entry, brief);
         if !brief && !parameters.is_empty() {
             line += &format!("; {parameters}");
@@ -141,7 +153,11 @@ fn table(entries: &[Entry], brief: bool) -> String {
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["name", "what", "source", "parameters (defaults)"]);
     for entry in entries {
-        table.add_row([&entry.name, &entry.summary, &entry.source, &defaults(entry, brief)]);
+        let what = match entry.phases {
+            Some(phases) => format!("{}\nsenses; probes; validates; continues: {phases}", entry.summary),
+            None => entry.summary.clone(),
+        };
+        table.add_row([&entry.name, &what, &entry.source, &defaults(entry, brief)]);
     }
     table.to_string()
 }
@@ -155,7 +171,7 @@ fn plain(value: &Value) -> String {
 }
 
 fn entry(name: &str, summary: &str, source: &str, parameters: Value) -> Entry {
-    Entry { name: name.into(), summary: summary.into(), source: source.into(), parameters }
+    Entry { name: name.into(), summary: summary.into(), source: source.into(), phases: None, parameters }
 }
 
 fn shipped() -> Result<Vec<Entry>, Failure> {
