@@ -572,8 +572,11 @@ mod tests {
             scheme: words(scheme),
             aqm: words(&["taildrop"]),
             competitor: words(&[competitor]),
+            transport: "model-quic".into(),
+            flows: 1,
             reps: 2,
             seed: 1,
+            hint: true,
             ..Scenario::default()
         };
         let plan = scenario.plan(Path::new(".")).unwrap();

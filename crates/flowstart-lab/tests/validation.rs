@@ -22,6 +22,12 @@ fn startup_agrees_with_ns_3() {
 }
 
 #[test]
+fn fast_startups_help_between_10_kb_and_1_mb() {
+    let verdict = validate("slides-speedup", None, 1).expect("built-in scenario");
+    assert_eq!((verdict.status, verdict.cells), (Status::Pass, 15), "{:#?}", verdict.misses);
+}
+
+#[test]
 fn a_reference_that_differs_is_a_miss_with_both_numbers() {
     let folder = std::env::temp_dir().join(format!("flowstart-reference-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");

@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn errors_name_the_field_and_what_is_allowed() {
         let error = |text| scheme("--scheme", text, &baseline()).unwrap_err().to_string();
-        assert!(error("jumpstart").contains("slow-start, hystart, blitzstart"));
+        assert!(error("jumpstart").contains("slow-start, hystart, initial-start, jump-start"));
         assert!(
             error("blitzstart:estimat=1").contains("expected one of `estimate`"),
             "{}",
