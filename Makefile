@@ -20,9 +20,10 @@ study: setup
 	$(FLOWSTART) run scenarios/blitzstart-table1.toml --out $(RESULTS)
 	$(FLOWSTART) validate
 
-# Data packets per second of user CPU, and criterion's report.
+# Data packets per second of user CPU, the cost of an acknowledgement in each scheme, and criterion's report.
 bench: setup
 	cargo run --release --locked -p flowstart-sim --example speed
+	cargo bench --locked -p flowstart-core
 	cargo bench --locked -p flowstart-sim
 
 # Every parser of input, FUZZ_SECONDS each. Needs nightly and cargo-fuzz.
