@@ -6,7 +6,6 @@ use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
 use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
-use flowstart_sim::monitor::Monitor;
 use flowstart_sim::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::trace::Trace;
@@ -158,7 +157,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     let hop = link.hop(&plan.aqms[setting.aqm].value);
     let hops = vec![hop; link.hops as usize];
     let chain = Chain::new(&mut world, &hops);
-    world.network.monitor = Some(Box::new(Monitor::new(chain.forward_link(0))));
+    world.network.watch(chain.forward_link(0));
     let mut rng = Substream::new(seed, "competitor start", 0);
     let profile = plan.transport.profile.clone();
     match &plan.competitors[setting.competitor].value {

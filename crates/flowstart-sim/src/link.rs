@@ -310,6 +310,11 @@ impl Link {
         }
     }
 
+    /// Makes the link pass every packet through its queue, so that departures can be seen.
+    pub(crate) fn keep_queue(&mut self) {
+        self.plain = false;
+    }
+
     /// Replaces the queue discipline by one from outside the registry.
     pub(crate) fn set_queue(&mut self, mut queue: QueueState) {
         self.timed = queue.as_dyn().may_have_timer();

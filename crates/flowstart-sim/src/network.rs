@@ -89,7 +89,7 @@ pub struct Network {
     pub ranges: RangePool,
     /// What each flow did.
     pub records: Vec<FlowRecord>,
-    /// Watches one link.
+    /// Watches one link; set by [`Network::watch`].
     pub monitor: Option<Box<Monitor>>,
     /// Collects events.
     pub trace: Option<Box<Trace>>,
@@ -135,6 +135,13 @@ impl Network {
     pub fn set_queue(&mut self, link: u32, queue: QueueState) {
         self.links[link as usize].set_queue(queue);
         self.arm_queue(link);
+    }
+
+    /// Watches a link from now on, which must not have carried anything yet.
+    pub fn watch(&mut self, link: u32) {
+        // A link that nobody looks at and that drops nothing computes arrivals only.
+        self.links[link as usize].keep_queue();
+        self.monitor = Some(Box::new(Monitor::new(link)));
     }
 
     /// Sets the route of flow number `flow`.

@@ -17,7 +17,6 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::capacity_trace::CapacityTrace;
 use flowstart_sim::link::{Capacity, Jitter, LinkConfig, LossModel, Reordering};
-use flowstart_sim::monitor::Monitor;
 use flowstart_sim::packet::{Body, Direction};
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::trace::{Event, Trace};
@@ -183,7 +182,7 @@ fn scenario(seed: u64) -> Scenario {
         .expect("a string takes everything");
         flows.push(Measured { flow: world.add_flow(config), size, profile });
     }
-    world.network.monitor = Some(Box::new(Monitor::new(0)));
+    world.network.watch(0);
     world.network.trace = Some(Box::new(Trace::default()));
     Scenario { world, flows, links, text }
 }
