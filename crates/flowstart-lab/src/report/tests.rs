@@ -341,6 +341,21 @@ fn a_report_without_causes_says_why() -> Result<(), RenderError> {
 }
 
 #[test]
+fn a_trace_page_shows_the_causes_and_their_sum() -> Result<(), RenderError> {
+    let mut trace = sample_trace();
+    trace.causes =
+        Some(Causes { fct_ms: 900.0, ideal_fct_ms: 500.0, causes_ms: [0.0, 300.0, 0.0, 80.0, 0.0, 20.0, 0.0] });
+    let page = render_trace(&trace)?;
+    assert!(page.contains("<td class=\"num\">300.0</td><td class=\"num\">75</td>"));
+    assert!(
+        page.contains(
+            "FCT minus the physical limit</small></th><td class=\"num\">400.0</td><td class=\"num\">100</td>"
+        )
+    );
+    Ok(())
+}
+
+#[test]
 fn runs_beside_each_other_begin_together() -> Result<(), RenderError> {
     let mut report = sample();
     let mut later = report.runs[0].clone();
