@@ -22,10 +22,7 @@ pub fn execute(
     known: &[Row],
     done: impl Fn(&[Row]) + Sync,
 ) -> Result<Vec<Row>, ExperimentError> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(jobs)
-        .build()
-        .map_err(|error| ExperimentError::Threads(error.to_string()))?;
+    let pool = threads(jobs)?;
     // A repetition of a setting is complete when all its cells are known.
     let complete: BTreeSet<(&str, u64)> = known.iter().map(|row| (row.cell.as_str(), row.rep)).collect();
     let is_known = |setting: &Setting, rep: u32| {
@@ -57,6 +54,12 @@ pub fn execute(
     }));
     rows.sort_by_key(|(place, row)| (*place, row.rep, row.flow));
     Ok(rows.into_iter().map(|(_, row)| row).collect())
+}
+
+/// A pool of `jobs` threads (0: one per core).
+pub(crate) fn threads(jobs: usize) -> Result<rayon::ThreadPool, ExperimentError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    pool.map_err(|error| ExperimentError::Threads(error.to_string()))
 }
 
 fn rows_of(plan: &Plan, setting: Setting, rep: u32) -> Vec<(usize, Row)> {

@@ -3,7 +3,10 @@
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_sim::trace::Event;
+use rayon::prelude::*;
 
+use crate::experiment::{self, ExperimentError};
+use crate::explain::explain;
 use crate::flows::Row;
 use crate::plan::{Cell, Plan};
 use crate::report;
@@ -12,9 +15,12 @@ use crate::spec::competitor::Competitor;
 use crate::spec::link::Buffer;
 use crate::statistics::{anova_one_way, bca_mean_difference_paired, difference_interval, mean, median};
 use crate::summary::{CellSummary, Comparison, Summary, rows_by_cell, values};
+use crate::trace_export;
 
 /// Most example runs in a report: each brings its time series.
 const MAX_EXAMPLES: usize = 6;
+/// Most cells whose median runs are explained: each is simulated again, with its own warm-up.
+const MAX_EXPLAINED: usize = 200;
 /// Inflation beyond which a scheme is not put forward as the answer.
 const MODEST_INFLATION: f64 = 0.15;
 /// Longest stretch of an example run that is shown.
@@ -31,25 +37,55 @@ pub struct Texts {
     pub analysis: String,
 }
 
-/// Builds the report.
-pub fn build(plan: &Plan, rows: &[Row], summary: &Summary, texts: &Texts, method: report::Method) -> report::Report {
+/// Builds the report. Runs that it shows are simulated again on `jobs` threads (0: one per core), whose number does not
+/// show.
+pub fn build(
+    plan: &Plan,
+    rows: &[Row],
+    summary: &Summary,
+    texts: &Texts,
+    jobs: usize,
+    method: report::Method,
+) -> Result<report::Report, ExperimentError> {
     let by_cell = rows_by_cell(plan, rows);
     let cells = plan.cells();
-    report::Report {
+    let explained = cells.len() <= MAX_EXPLAINED;
+    let (causes, runs) = experiment::threads(jobs)?.install(|| {
+        let causes: Vec<Option<report::Causes>> = cells
+            .par_iter()
+            .map(|cell| if explained { causes(plan, cell, &by_cell[cell.index]) } else { None })
+            .collect();
+        (causes, examples(plan, &by_cell))
+    });
+    let entries = cells.iter().zip(causes).map(|(cell, causes)| report::Cell {
+        causes,
+        ..cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index])
+    });
+    Ok(report::Report {
         title: if texts.title.is_empty() { "Comparison of startup schemes".into() } else { texts.title.clone() },
         answer: answer(plan, summary),
         question: Some(texts.question.clone()).filter(|text| !text.is_empty()),
         analysis: Some(texts.analysis.clone()).filter(|text| !text.is_empty()),
         links: plan.links.iter().map(|link| link_input(plan, link)).collect(),
         schemes: schemes(plan),
-        cells: cells
-            .iter()
-            .map(|cell| cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index]))
-            .collect(),
+        cells: entries.collect(),
+        unexplained: (!explained).then(|| {
+            format!(
+                "Finding the causes needs every run again, so it is left out of reports with more than {MAX_EXPLAINED} \
+                 cells; this one has {}. For any of them, write explain instead of trace in its replay command.",
+                cells.len()
+            )
+        }),
         published: None,
-        runs: examples(plan, &by_cell),
+        runs,
         method,
-    }
+    })
+}
+
+/// Where the time of the median run went.
+fn causes(plan: &Plan, cell: &Cell, rows: &[&Row]) -> Option<report::Causes> {
+    let run = trace_export::trace(plan, cell, median_rep(rows)?);
+    explain(plan, cell, &run).as_ref().map(report::Causes::from)
 }
 
 /// What the schemes do, once for each kind.
@@ -138,7 +174,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             .others
             .as_ref()
             .map_or_else(Default::default, |others| estimate(&others.goodput_lost_mbit)),
-        phases: phases(rows),
+        causes: None,
         replay_rep: median_rep(rows).unwrap_or(0),
         samples: report::Samples {
             fct_ms: values(rows, |row| row.fct_ms),
@@ -146,20 +182,6 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             dropped_packets: values(rows, |row| Some(row.dropped_packets as f64)),
         },
     }
-}
-
-/// Where the time of the completed transfers went, on average.
-fn phases(rows: &[&Row]) -> Option<report::Phases> {
-    let split = |row: &&Row| {
-        let (fct, request) = (row.fct_ms?, row.fct_request_ms?);
-        let handshake = fct - request;
-        // A transfer may be complete before its startup ends.
-        let exit = row.exit_ms.unwrap_or(fct).clamp(handshake, fct);
-        Some([handshake, exit - handshake, fct - exit])
-    };
-    let splits: Vec<[f64; 3]> = rows.iter().filter_map(split).collect();
-    let part = |k: usize| mean(&splits.iter().map(|split| split[k]).collect::<Vec<_>>());
-    Some(report::Phases { handshake_ms: part(0)?, startup_ms: part(1)?, after_ms: part(2)? })
 }
 
 /// The repetition whose FCT is the median one, or next to it.
@@ -356,19 +378,19 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
 fn examples(plan: &Plan, by_cell: &[Vec<&Row>]) -> Vec<report::ExampleRun> {
     let cells = example_cells(plan);
     let slow = cells.len() * 2 <= MAX_EXAMPLES;
-    let mut runs = Vec::new();
+    let mut wanted = Vec::new();
     for cell in &cells {
         let rows = &by_cell[cell.index];
         let Some(middle) = median_rep(rows) else { continue };
-        runs.extend(example(plan, cell, middle, "the median run"));
+        wanted.push((cell, middle, "the median run"));
         let Some(late) = slow_rep(rows).filter(|late| slow && *late != middle) else { continue };
         let fct = |rep: u32| rows.iter().find(|row| row.rep == u64::from(rep)).and_then(|row| row.fct_ms);
         // A picture of the same run twice would only look like an error.
         if fct(late) > fct(middle) {
-            runs.extend(example(plan, cell, late, "a slow run (95th percentile)"));
+            wanted.push((cell, late, "a slow run (95th percentile)"));
         }
     }
-    runs
+    wanted.par_iter().filter_map(|(cell, rep, label)| example(plan, cell, *rep, label)).collect()
 }
 
 fn example(plan: &Plan, cell: &Cell, rep: u32, label: &str) -> Option<report::ExampleRun> {
@@ -559,7 +581,6 @@ fn paper_significant(a: &[f64], b: &[f64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment;
     use crate::scenario::Scenario;
     use crate::summary::summarize;
     use std::path::Path;

@@ -19,6 +19,7 @@ Examples:
   flowstart compare --link dsl-fast --size 2MB --scheme slow-start blitzstart --competitor cubic
   flowstart run scenarios/blitzstart-table1.toml --out results/table1
   flowstart trace --link lte --size 2MB --scheme hystart --competitor cubic --out results/trace
+  flowstart explain --link lte --size 2MB --scheme slow-start hystart --competitor cubic
   flowstart list schemes
 
 Exit code: 0 done, 1 a run failed or a validation missed, 2 bad input."
@@ -36,6 +37,8 @@ enum Command {
     Run(command::run::Arguments),
     /// Look at the packets of one run.
     Trace(command::trace::Arguments),
+    /// Say where the time of one run went.
+    Explain(command::explain::Arguments),
     /// List what can be chosen.
     List(command::list::Arguments),
     /// Check this build against published figures and reference runs.
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => command::compare::main(arguments),
         Command::Run(arguments) => command::run::main(arguments),
         Command::Trace(arguments) => command::trace::main(arguments),
+        Command::Explain(arguments) => command::explain::main(arguments),
         Command::List(arguments) => command::list::main(arguments),
         Command::Validate(arguments) => command::validate::main(arguments),
     };

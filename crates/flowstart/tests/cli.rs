@@ -168,6 +168,18 @@ fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
         assert!(first.join(file).exists(), "{file}");
     }
     assert_eq!(fs::read(first.join("flows.csv")).unwrap(), fs::read(second.join("flows.csv")).unwrap());
+    // The page also says how it was made, which differs; what it shows of runs that were simulated again does not.
+    let charts = |folder: &Path| {
+        let page = fs::read_to_string(folder.join("report.html")).unwrap();
+        let charts: Vec<String> = page
+            .split("class=\"spec\">{")
+            .skip(1)
+            .filter_map(|rest| Some(rest.split("</script>").next()?.to_owned()))
+            .collect();
+        assert!(charts.len() > 3, "{} charts", charts.len());
+        charts
+    };
+    assert_eq!(charts(&first), charts(&second));
     assert_eq!(hash(&first.join("flows.csv")), GOLDEN, "flows.csv changed: say why and commit the new hash");
     let manifest: Value = serde_json::from_slice(&fs::read(first.join("manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["directory"], ".", "as the user gave it, not where this machine keeps it");
@@ -224,9 +236,64 @@ fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
     flowstart(&["trace", "--cell", &id, "--rep", "1", "--from", &from, "--out", &out]).assert().success();
     assert!(folder.path().join("trace/trace.html").exists());
     // A cell of results is a link, a size and a scheme; another one beside it would be ignored.
+    flowstart(&["explain", "--cell", &id, "--rep", "1", "--from", &from]).assert().success();
     flowstart(&["trace", "--cell", &id, "--from", &from, "--link", "3g"]).assert().code(2);
     flowstart(&["trace", "--cell", "nonsense", "--rep", "1", "--from", &from]).assert().code(2);
     flowstart(&["trace", "--cell", &id, "--rep", "99", "--from", &from]).assert().code(2);
+}
+
+#[test]
+fn a_run_is_explained_by_causes_that_add_up() {
+    let single = ["explain", "--link", "dsl-fast", "--size", "2MB", "--competitor", "cubic", "--avoidance", "cubic"];
+    let output = flowstart(&single).args(["--scheme", "slow-start", "--json"]).assert().success();
+    let run: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert_eq!((&run["cell"], &run["rep"]), (&"dsl-fast/taildrop/2MB/slow-start/cubic".into(), &0.into()));
+    let causes = run["causes"].as_object().unwrap();
+    let names: Vec<&str> = causes.keys().map(String::as_str).collect();
+    let expected = ["handshake", "unused_capacity", "own_queue", "others_queue", "recovery", "tail", "other"];
+    assert_eq!(names, expected);
+    let sum: f64 = causes.values().filter_map(Value::as_f64).sum();
+    let excess = run["fct_ms"].as_f64().unwrap() - run["ideal_fct_ms"].as_f64().unwrap();
+    assert!((sum - excess).abs() < 1e-6, "{sum} is not {excess}");
+    assert!(causes["others_queue"].as_f64() > Some(0.0), "an established flow holds the queue");
+
+    // A column for each scheme, an object for each.
+    let both = [&single[..], &["--scheme", "slow-start", "blitzstart"]].concat();
+    let output = flowstart(&both).assert().success();
+    let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    for word in ["slow-start moved 2MB over dsl-fast in", "blitzstart, ms (%)", "unused capacity", "physical limit"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let output = flowstart(&both).arg("--json").assert().success();
+    let runs: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert_eq!((runs.as_array().map(Vec::len), &runs[0]), (Some(2), &run));
+}
+
+#[test]
+fn explain_refuses_and_fails_as_trace_does() {
+    for command in ["trace", "explain"] {
+        let base = [command, "--link", "dsl-fast", "--size", "70KB", "--scheme", "slow-start"];
+        let link = |link: &'static str| {
+            let mut arguments = base;
+            arguments[2] = link;
+            flowstart(&arguments)
+        };
+        let output = link("dsl").assert().code(2);
+        assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("dsl-slow"));
+        flowstart(&base).args(["--rep", "30"]).assert().code(2);
+        flowstart(&[command, "--link", "dsl-fast", "--size", "70KB"]).assert().code(2);
+        flowstart(&[command, "--cell", "x", "--from", "/does/not/exist"]).assert().code(2);
+        flowstart(&[command, "--cell", "x", "--from", ".", "--scheme", "slow-start"]).assert().code(2);
+        // A wire that loses everything.
+        link("rate=10mbit,rtt=20ms,buffer=100pkt,loss=1").assert().code(1);
+    }
+    let link = "rate=10mbit,rtt=20ms,buffer=100pkt,loss=1";
+    let base = ["explain", "--link", link, "--size", "70KB", "--scheme", "slow-start"];
+    let output = flowstart(&base).arg("--json").assert().code(1);
+    let run: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert!(run["fct_ms"].is_null() && run["causes"].is_null());
+    let output = flowstart(&base).assert().code(1);
+    assert!(String::from_utf8_lossy(&output.get_output().stdout).contains("slow-start did not finish 70KB over"));
 }
 
 #[test]
@@ -301,7 +368,7 @@ fn listings_and_help_work_everywhere() {
         let list: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
         assert!(list.as_array().is_some_and(|entries| !entries.is_empty()));
     }
-    for command in ["compare", "run", "trace", "list", "validate"] {
+    for command in ["compare", "run", "trace", "explain", "list", "validate"] {
         let output = flowstart(&[command, "--help"]).assert().success();
         assert!(String::from_utf8_lossy(&output.get_output().stdout).contains("Examples"), "{command}");
     }
@@ -314,9 +381,13 @@ fn listings_and_help_work_everywhere() {
             .collect::<String>()
     };
     for option in ["--link <LINK>", "--size <SIZE>", "--scheme <SCHEME>"] {
-        assert!(usage("compare").contains(option) && usage("trace").contains(option), "{option}");
+        for command in ["compare", "trace", "explain"] {
+            assert!(usage(command).contains(option), "{command} {option}");
+        }
     }
-    assert!(usage("trace").contains("--cell <ID> --from <DIR>"));
+    for command in ["trace", "explain"] {
+        assert!(usage(command).contains("--cell <ID> --from <DIR>"), "{command}");
+    }
     flowstart(&["validate", "no-such-entry"]).assert().code(2);
     let output = flowstart(&["validate", "ns2-chain", "--json"]).assert().success();
     let verdicts: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();

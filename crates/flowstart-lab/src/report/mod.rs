@@ -21,6 +21,7 @@ mod reduce;
 mod tests;
 mod trace;
 
+use crate::explain::Explanation;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -43,6 +44,8 @@ pub struct Report {
     /// Each cell of the experiment, in the order in which the table should show them at first. Schemes get their
     /// colour, dash and shape in the order of their first appearance here.
     pub cells: Vec<Cell>,
+    /// Why the cells have no [`Causes`], when they could have.
+    pub unexplained: Option<String>,
     /// Comparison with numbers that somebody else published.
     pub published: Option<PublishedTable>,
     /// Runs to show as time series. Runs of the same link, size and competitor share a section and their axes.
@@ -131,24 +134,34 @@ pub struct Cell {
     pub equal_share: Option<f64>,
     /// Goodput that the other flows lost because the measured flow came, in Mbit. `None` without other flows.
     pub goodput_lost_mbit: Estimate,
-    /// Where the time went. `None` when no repetition completed.
-    pub phases: Option<Phases>,
+    /// Where the time of one run went, best of the median one. `None` when no repetition completed.
+    pub causes: Option<Causes>,
     /// The repetition that the replay command of the table shows, best the median one.
     pub replay_rep: u32,
     /// Values of the individual repetitions, for the distributions.
     pub samples: Samples,
 }
 
-/// The mean FCT in parts that follow each other.
+/// Where the time of one run went: its FCT is the physical limit and the causes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Phases {
-    /// From the first handshake packet until the request leaves.
-    pub handshake_ms: f64,
-    /// From there until startup ends, or the transfer is complete.
-    pub startup_ms: f64,
-    /// From there until the last byte has arrived.
-    pub after_ms: f64,
+pub struct Causes {
+    /// FCT of the run.
+    pub fct_ms: f64,
+    /// The physical limit.
+    pub ideal_fct_ms: f64,
+    /// Milliseconds of each cause, in the order of [`crate::explain::Cause::ALL`].
+    pub causes_ms: [f64; 7],
+}
+
+impl From<&Explanation> for Causes {
+    fn from(explanation: &Explanation) -> Self {
+        Self {
+            fct_ms: explanation.fct.as_millis(),
+            ideal_fct_ms: explanation.ideal_fct.as_millis(),
+            causes_ms: explanation.causes_ms(),
+        }
+    }
 }
 
 /// Values of the individual repetitions of a cell. The lists need neither order nor equal length.
@@ -351,6 +364,8 @@ pub struct TraceReport {
     pub exit_reason: Option<String>,
     /// Longest queueing delay the flow met.
     pub max_queue_delay_ms: Option<f64>,
+    /// Where the time went. `None` when the transfer did not finish.
+    pub causes: Option<Causes>,
     /// What happened, in order of time.
     pub events: Vec<TraceEvent>,
     /// First transmissions: `[time, offset of the segment's first byte]`.

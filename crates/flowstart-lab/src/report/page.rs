@@ -5,6 +5,7 @@ use super::command::Invocation;
 use super::drawing::{self, distinct};
 use super::number::{Format, UNDEFINED, finite, interval};
 use super::{Cell, Check, Estimate, Method, PublishedCell, PublishedTable, RenderError, Report};
+use crate::explain::Cause;
 use minijinja::{AutoEscape, Environment, Value, context};
 use serde::Serialize;
 
@@ -45,7 +46,7 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
         "report.html",
         context! {
             title => or_untitled(&report.title),
-            answer => report.answer,
+            answer => sentences(&report.answer),
             question => paragraphs(report.question.as_deref()),
             analysis => paragraphs(report.analysis.as_deref()),
             setup => drawing::setup(&report.links, &schemes),
@@ -54,6 +55,9 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
             distributions => finished(distributions)?,
             pareto => finished(chart::pareto(&groups, &schemes).into_iter().collect())?.pop(),
             waterfall => finished(chart::waterfall(&groups, &schemes).into_iter().collect())?.pop(),
+            causes => causes(&groups),
+            unexplained => report.unexplained,
+            terms => cause_terms(),
             schemes => report.schemes,
             series => series?,
             method => method(&report.method),
@@ -101,6 +105,14 @@ pub(super) fn or_untitled(title: &str) -> &str {
     if title.is_empty() { "flowstart report" } else { title }
 }
 
+/// Sentences in which a number and its unit stay on one line, however narrow the screen.
+pub(super) fn sentences(answer: &[String]) -> Vec<String> {
+    let units = [" %", " ms", " Mbit", " MB", " KB"];
+    let kept =
+        |text: &String| units.iter().fold(text.clone(), |text, unit| text.replace(unit, &unit.replace(' ', "\u{a0}")));
+    answer.iter().map(kept).collect()
+}
+
 fn paragraphs(text: Option<&str>) -> Vec<String> {
     let text = text.unwrap_or_default().replace("\r\n", "\n");
     text.split("\n\n").map(str::trim).filter(|p| !p.is_empty()).map(str::to_owned).collect()
@@ -143,6 +155,66 @@ fn groups(cells: &[Cell]) -> Vec<Group<'_>> {
         }
     }
     groups
+}
+
+// ------------------------------------------------------------------------------------------------------ causes
+
+/// What each cause is called and means.
+pub(super) fn cause_terms() -> Vec<(&'static str, &'static str)> {
+    Cause::ALL.map(|cause| (cause.name(), cause.meaning())).to_vec()
+}
+
+/// Milliseconds: one decimal, which says nothing any more from a second on.
+pub(super) fn cause_ms(ms: f64) -> String {
+    match finite(Some(ms)) {
+        None => UNDEFINED.to_owned(),
+        Some(ms) if ms.abs() < 0.05 => "0".to_owned(),
+        Some(ms) if ms.abs() < 999.95 => format!("{ms:.1}").replace('-', "−"),
+        Some(ms) => Format::Plain.show(Some(ms.round())),
+    }
+}
+
+/// A part of the time beyond the limit.
+pub(super) fn percent(part: f64) -> String {
+    match finite(Some((part * 100.0).round())) {
+        // Without the sign of a negative zero.
+        Some(0.0) => "0".to_owned(),
+        percent => Format::Plain.show(percent),
+    }
+}
+
+/// The numbers of the bars.
+#[derive(Serialize)]
+struct CauseTable {
+    names: Vec<&'static str>,
+    rows: Vec<CauseRow>,
+}
+
+#[derive(Serialize)]
+struct CauseRow {
+    /// Link and size.
+    place: String,
+    scheme: String,
+    /// FCT, the physical limit, every cause.
+    values: Vec<String>,
+}
+
+fn causes(groups: &[Group<'_>]) -> CauseTable {
+    let mut rows = Vec::new();
+    for group in groups {
+        for (size, cells) in group.sizes() {
+            for (cell, causes) in cells.iter().filter_map(|cell| Some((cell, cell.causes.as_ref()?))) {
+                let values = [causes.fct_ms, causes.ideal_fct_ms].into_iter().chain(causes.causes_ms);
+                rows.push(CauseRow {
+                    place: format!("{}, {size}", group.label),
+                    scheme: cell.scheme.clone(),
+                    values: values.map(cause_ms).collect(),
+                });
+            }
+        }
+    }
+    let names = ["FCT", "physical limit"].into_iter().chain(Cause::ALL.map(Cause::name)).collect();
+    CauseTable { names, rows }
 }
 
 // ------------------------------------------------------------------------------------------------------- marks

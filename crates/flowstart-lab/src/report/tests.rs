@@ -18,7 +18,7 @@ fn own_part(page: &str) -> String {
         page = page.replace(code, "");
     }
     page = page.replace(include_str!("templates/page.js").trim_end(), "");
-    match (page.find("<details class=\"licences\">"), page.find("</details>")) {
+    match (page.find("<details class=\"licences\">"), page.rfind("</details>")) {
         (Some(start), Some(end)) => page.replace_range(start..end, ""),
         _ => panic!("a page with charts shows the libraries' licences"),
     }
@@ -71,7 +71,11 @@ fn sample() -> Report {
                     significant: Some(k > 0),
                     dropped_delta: if k == 0 { Estimate::default() } else { estimate(10.0) },
                     inflation: estimate(0.02 * factor),
-                    phases: Some(Phases { handshake_ms: 100.0, startup_ms: 400.0, after_ms: 900.0 / factor }),
+                    causes: Some(Causes {
+                        fct_ms: 1400.0 / factor,
+                        ideal_fct_ms: 400.0,
+                        causes_ms: [0.0, 1000.0 / factor, 0.0, 0.0, 0.0, 0.0, 400.0 / factor - 400.0],
+                    }),
                     share: if l == 0 { estimate(0.4) } else { Estimate::default() },
                     samples: Samples {
                         fct_ms: (0..30).map(|i| 1400.0 / factor + f64::from(i)).collect(),
@@ -306,6 +310,48 @@ fn one_size_and_nobody_else_still_has_its_cost() -> Result<(), RenderError> {
     // A header and a row for each of the three schemes, with a size that needs no scale.
     assert_eq!(cost["concat"][0]["data"]["values"].to_string().matches("\\n").count(), 3);
     assert!(cost["concat"][0]["encoding"]["size"]["scale"].is_null());
+    Ok(())
+}
+
+#[test]
+fn bars_end_at_the_fct_even_when_a_cause_is_negative() -> Result<(), RenderError> {
+    let mut report = sample();
+    report.cells.truncate(1);
+    report.cells[0].causes =
+        Some(Causes { fct_ms: 500.0, ideal_fct_ms: 400.0, causes_ms: [-0.000_001, 130.0, 0.0, 0.0, 0.0, 0.0, -30.0] });
+    let page = render(&report)?;
+    let specs = specs(&page);
+    let bars = specs.iter().find(|spec| spec["description"].to_string().contains("limit and the causes"));
+    let layers = bars.map(|spec| spec["concat"][0]["layer"].clone()).unwrap_or_default();
+    // Scheme, part, from, to: the limit is shortened, and the numbers below the chart say why.
+    assert_eq!(layers[0]["data"]["values"], "i\tpart\tfrom\tto\n0\t0\t0\t370\n0\t2\t370\t500");
+    assert_eq!(layers[1]["data"]["values"], "i\tfct\n0\t500");
+    assert!(page.contains(">−30.0</td>") && page.contains(">130.0</td>"));
+    Ok(())
+}
+
+#[test]
+fn a_report_without_causes_says_why() -> Result<(), RenderError> {
+    let mut report = sample();
+    report.cells.iter_mut().for_each(|cell| cell.causes = None);
+    assert!(!render(&report)?.contains("Where the time went"));
+    report.unexplained = Some("Too many cells.".to_owned());
+    assert!(render(&report)?.contains("Too many cells."));
+    Ok(())
+}
+
+#[test]
+fn a_trace_page_shows_the_causes_and_their_sum() -> Result<(), RenderError> {
+    let mut trace = sample_trace();
+    trace.causes =
+        Some(Causes { fct_ms: 900.0, ideal_fct_ms: 500.0, causes_ms: [0.0, 300.0, 0.0, 80.0, 0.0, 20.0, 0.0] });
+    let page = render_trace(&trace)?;
+    assert!(page.contains("<td class=\"num\">300.0</td><td class=\"num\">75</td>"));
+    assert!(
+        page.contains(
+            "FCT minus the physical limit</small></th><td class=\"num\">400.0</td><td class=\"num\">100</td>"
+        )
+    );
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use super::number::{Format, UNDEFINED, finite};
 use super::page::{self, finished, write};
 use super::{DataFile, RenderError, TraceEventKind, TraceReport, chart, drawing};
+use crate::explain::Cause;
 use minijinja::context;
 use serde::Serialize;
 
@@ -60,15 +61,40 @@ pub(super) fn render(report: &TraceReport) -> Result<String, RenderError> {
         "trace.html",
         context! {
             title => title,
-            answer => report.answer,
+            answer => page::sentences(&report.answer),
             facts => facts(report),
             numbers => numbers(report),
+            causes => causes(report),
             events => events.collect::<Vec<_>>(),
             setup => drawing::setup(&links, std::slice::from_ref(&report.scheme)),
             chart => finished(chart::trace(report).into_iter().collect())?.pop(),
             method => page::method(&method),
         },
     )
+}
+
+/// A cause with its milliseconds, its percent of all of them, and what it means.
+#[derive(Serialize)]
+struct CauseRow {
+    name: &'static str,
+    meaning: &'static str,
+    ms: String,
+    percent: String,
+}
+
+/// The causes and their sum; nothing when the transfer did not finish.
+fn causes(report: &TraceReport) -> Vec<CauseRow> {
+    let Some(causes) = &report.causes else { return Vec::new() };
+    let excess: f64 = causes.causes_ms.iter().sum();
+    let percent = |ms: f64| if excess.abs() < 0.05 { UNDEFINED.to_owned() } else { page::percent(ms / excess) };
+    let row = |name, meaning, ms| CauseRow { name, meaning, ms: page::cause_ms(ms), percent: percent(ms) };
+    let mut rows: Vec<CauseRow> = Cause::ALL
+        .into_iter()
+        .zip(causes.causes_ms)
+        .map(|(cause, ms)| row(cause.name(), cause.meaning(), ms))
+        .collect();
+    rows.push(row("together", "FCT minus the physical limit", excess));
+    rows
 }
 
 /// What identifies the run.

@@ -11,6 +11,7 @@ use flowstart_core::event::Decision;
 use flowstart_sim::trace::Event;
 use flowstart_sim::transport::profile::{Profile, Protocol};
 
+use crate::explain::explain;
 use crate::plan::{Cell, Plan};
 use crate::report;
 use crate::report_input::{Series, link_input};
@@ -112,6 +113,7 @@ impl TracedRun {
             max_queue_delay_ms: outcome
                 .and_then(|outcome| outcome.max_queue_delay)
                 .map(flowstart_core::time::Duration::as_millis),
+            causes: explain(plan, cell, self).as_ref().map(report::Causes::from),
             events,
             sent: series.sent,
             retransmitted: series.retransmitted,

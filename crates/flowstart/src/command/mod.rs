@@ -1,6 +1,7 @@
 //! The subcommands.
 
 pub(crate) mod compare;
+pub(crate) mod explain;
 pub(crate) mod list;
 pub(crate) mod run;
 pub(crate) mod trace;

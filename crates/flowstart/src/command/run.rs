@@ -179,21 +179,22 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     bar.finish_and_clear();
     let summary = summarize(&job.plan, &rows);
     let manifest = manifest(job, scenario, started);
-    let mut page = report_input::build(&job.plan, &rows, &summary, &texts(&job.scenario), method(job, &manifest));
-    let mut published = None;
-    if job.scenario.published.as_deref() == Some("blitzstart-table1") {
-        let table = table1::published_table(&job.plan, &rows);
-        page.published = Some(table.clone());
-        published = Some(table);
-    }
+    let answer = report_input::answer(&job.plan, &summary);
+    let published = (job.scenario.published.as_deref() == Some("blitzstart-table1"))
+        .then(|| table1::published_table(&job.plan, &rows));
     if let Some(folder) = &job.results.out {
         experiment::write_results(folder, &rows, &summary, &manifest)?;
+        // Only now: the page needs runs again, and the results are safe whatever becomes of it.
+        let method = method(job, &manifest);
+        let mut page =
+            report_input::build(&job.plan, &rows, &summary, &texts(&job.scenario), job.results.jobs, method)?;
+        page.published = published.clone();
         let html = report::render(&page).map_err(|error| Failure::Other(format!("report: {error}")))?;
         experiment::write_file(&folder.join("report.html"), |out| out.write_all(html.as_bytes()))?;
         // The journal has done its work.
         let _ = std::fs::remove_file(folder.join(JOURNAL));
     }
-    show(job, &page.answer, &summary, published.as_ref())?;
+    show(job, &answer, &summary, published.as_ref())?;
     report_failures(&rows);
     let failed = rows.iter().any(Row::failed);
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })

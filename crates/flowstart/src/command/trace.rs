@@ -35,15 +35,25 @@ Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event),
 (packets at both hosts, for Wireshark) into --out; without --out the events go to stdout as CSV."
 )]
 pub(crate) struct Arguments {
+    /// The startup scheme, one, `name:key=value,...`; not with --cell.
+    #[arg(long, value_name = "SCHEME", required_unless_present_any = ["cell", "from"])]
+    scheme: Option<String>,
+    #[command(flatten)]
+    selection: Selection,
+    /// Folder for the files; must be new or empty.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Which run to look at; shared with `explain`. Each brings its own `--scheme`.
+#[derive(Debug, Args)]
+pub(crate) struct Selection {
     /// The link, one: a preset (`flowstart list links`) or `rate=25mbit,rtt=50ms,buffer=50ms`; not with --cell.
     #[arg(long, value_name = "LINK", required_unless_present_any = ["cell", "from"])]
     link: Option<String>,
     /// The transfer's size, one, such as 70KB or 2MB (KB = 1000 bytes); not with --cell.
     #[arg(long, value_name = "SIZE", required_unless_present_any = ["cell", "from"])]
     size: Option<String>,
-    /// The startup scheme, one, `name:key=value,...`; not with --cell.
-    #[arg(long, value_name = "SCHEME", required_unless_present_any = ["cell", "from"])]
-    scheme: Option<String>,
     /// Queue discipline of the bottleneck, one.
     #[arg(long, value_name = "AQM", default_value = "taildrop")]
     aqm: String,
@@ -58,27 +68,56 @@ pub(crate) struct Arguments {
     cell: Option<String>,
     /// Repetition to show.
     #[arg(long, value_name = "K", default_value_t = 0)]
-    rep: u32,
+    pub(crate) rep: u32,
     /// Folder of results that --cell is taken from.
     #[arg(long, value_name = "DIR", requires = "cell")]
     from: Option<PathBuf>,
-    /// Folder for the files; must be new or empty.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+}
+
+impl Selection {
+    /// The plan and its cells: the one of earlier results, or one for each scheme.
+    pub(crate) fn cells(&self, schemes: Vec<String>) -> Result<(Plan, Vec<Cell>), Failure> {
+        let (plan, cells) = match (&self.cell, &self.from) {
+            (Some(id), Some(folder)) => {
+                let (plan, cell) = reported(id, folder)?;
+                (plan, vec![cell])
+            }
+            _ => self.described(schemes)?,
+        };
+        if self.rep >= plan.reps.max(1) {
+            return Err(Failure::Input(format!("--rep {}: allowed is 0 to {}", self.rep, plan.reps - 1)));
+        }
+        Ok((plan, cells))
+    }
+
+    /// The cells that the options describe.
+    fn described(&self, schemes: Vec<String>) -> Result<(Plan, Vec<Cell>), Failure> {
+        let one = |value: &Option<String>| value.iter().cloned().collect();
+        let scenario = Scenario {
+            link: one(&self.link),
+            size: one(&self.size),
+            scheme: schemes,
+            aqm: vec![self.aqm.clone()],
+            competitor: vec![self.competitor.clone()],
+            ..self.setup.scenario()
+        };
+        let plan = scenario.plan(Path::new("."))?;
+        mixed(&scenario, &plan, "give --avoidance to choose");
+        let cells = plan.cells();
+        Ok((plan, cells))
+    }
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (plan, cell) = match (&arguments.cell, &arguments.from) {
-        (Some(id), Some(folder)) => reported(id, folder)?,
-        _ => single(arguments)?,
+    let (plan, cells) = arguments.selection.cells(arguments.scheme.iter().cloned().collect())?;
+    let [cell] = cells[..] else {
+        return Err(Failure::Other("one value of each option did not make one cell".into()));
     };
-    if arguments.rep >= plan.reps.max(1) {
-        return Err(Failure::Input(format!("--rep {}: allowed is 0 to {}", arguments.rep, plan.reps - 1)));
-    }
+    let rep = arguments.selection.rep;
     if let Some(folder) = &arguments.out {
         experiment::prepare_folder(folder, false)?;
     }
-    let run = trace_export::trace(&plan, &cell, arguments.rep);
+    let run = trace_export::trace(&plan, &cell, rep);
     let Some(folder) = &arguments.out else {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
         return match run.write_csv(&mut out).and_then(|()| out.flush()) {
@@ -96,7 +135,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         host: host(),
         ..Method::default()
     };
-    let page = run.page(&plan, &cell, arguments.rep, method);
+    let page = run.page(&plan, &cell, rep, method);
     let html = report::render_trace(&page).map_err(|error| Failure::Other(format!("page: {error}")))?;
     experiment::write_file(&folder.join("trace.html"), |out| out.write_all(html.as_bytes()))?;
     experiment::write_file(&folder.join("trace.csv"), |out| run.write_csv(out))?;
@@ -106,31 +145,13 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(code(&run))
 }
 
-fn code(run: &trace_export::TracedRun) -> ExitCode {
-    if run.outcomes.iter().any(|outcome| outcome.failure.is_some()) {
-        ExitCode::from(FAILED)
-    } else {
-        ExitCode::SUCCESS
-    }
+/// Whether a measured flow did not finish.
+pub(crate) fn failed(run: &trace_export::TracedRun) -> bool {
+    run.outcomes.iter().any(|outcome| outcome.failure.is_some())
 }
 
-/// The one cell that the options describe.
-fn single(arguments: &Arguments) -> Result<(Plan, Cell), Failure> {
-    let one = |value: &Option<String>| value.iter().cloned().collect();
-    let scenario = Scenario {
-        link: one(&arguments.link),
-        size: one(&arguments.size),
-        scheme: one(&arguments.scheme),
-        aqm: vec![arguments.aqm.clone()],
-        competitor: vec![arguments.competitor.clone()],
-        ..arguments.setup.scenario()
-    };
-    let plan = scenario.plan(Path::new("."))?;
-    mixed(&scenario, &plan, "give --avoidance to choose");
-    match plan.cells()[..] {
-        [cell] => Ok((plan, cell)),
-        _ => Err(Failure::Other("one value of each option did not make one cell".into())),
-    }
+fn code(run: &trace_export::TracedRun) -> ExitCode {
+    if failed(run) { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
 }
 
 /// A cell of results that were written earlier.

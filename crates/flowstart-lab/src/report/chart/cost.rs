@@ -68,7 +68,7 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
                     "transform": [named(schemes, "i", "scheme"), named(&sizes, "s", "size")],
                     "mark": {"type": "point", "filled": true, "opacity": 0.85, "stroke": "white", "strokeWidth": 0.6},
                     "encoding": {
-                        "x": {"field": "x", "type": "quantitative", "title": "FCT / physical limit (1 = as fast as possible, log scale)",
+                        "x": {"field": "x", "type": "quantitative", "title": "FCT / physical limit (1 = the limit, log scale)",
                             "scale": {"type": "log", "domain": [1, (slowest * 1.1).max(2.0)], "nice": false},
                             "axis": {"values": [1, 1.5, 2, 3, 4, 6, 10, 20, 50, 100, 1000], "format": "~r"}},
                         "y": {"field": "y", "type": "quantitative", "title": axis, "scale": {"domain": domain, "nice": false}, "axis": {"tickCount": 5, "minExtent": 30}},

@@ -2,17 +2,21 @@
 
 use super::table::Table;
 use super::{Chart, LegendItem, NEUTRAL, Panel, Row, grid_document, mark_item, named};
-use crate::report::Cell;
-use crate::report::number::finite;
+use crate::explain::Cause;
 use crate::report::page::Group;
+use crate::report::{Causes, Cell};
 use serde_json::{Value, json};
 
-/// The parts of a bar, from left to right, in three lightnesses that differ in grey, too.
-const PARTS: [(&str, &str); 3] =
-    [("handshake", "#333333"), ("startup", "#56B4E9"), ("after startup, in congestion avoidance", "#E4E4E4")];
-const LIMIT: &str = "#D55E00";
+/// The parts of a bar, from left to right: the physical limit, then every cause. No two have the same lightness, and
+/// neighbours differ most, so that a printer without colours keeps them apart.
+const COLOURS: [&str; 1 + Cause::ALL.len()] =
+    ["#363636", "#CC7FA8", "#A9DBF7", "#A34A00", "#E8AC2E", "#005180", "#2B8C6F", "#F1F1F1"];
 
-/// Bars of the mean FCT: a row of panels per group, a panel per size, a bar per scheme.
+fn names() -> Vec<String> {
+    std::iter::once("physical limit").chain(Cause::ALL.map(Cause::name)).map(str::to_owned).collect()
+}
+
+/// Bars of the FCT of one run: a row of panels per group, a panel per size, a bar per scheme.
 pub(in crate::report) fn waterfall(groups: &[Group<'_>], schemes: &[String]) -> Option<Chart> {
     let mut panels = Vec::new();
     let mut rows = Vec::new();
@@ -33,15 +37,17 @@ pub(in crate::report) fn waterfall(groups: &[Group<'_>], schemes: &[String]) -> 
     if panels.is_empty() {
         return None;
     }
-    let mut legend: Vec<LegendItem> = PARTS.iter().map(|(name, colour)| mark_item(name, colour, "bar")).collect();
-    legend.push(mark_item("physical limit", LIMIT, "upright"));
+    let legend: Vec<LegendItem> =
+        names().iter().zip(COLOURS).map(|(name, colour)| mark_item(name, colour, "bar")).collect();
     Some(Chart {
         id: "waterfall".to_owned(),
-        title: "Handshake, startup, and the rest".to_owned(),
-        sentence: "A bar is the mean FCT of a scheme, in the order in which the time passed; what lies to the right of the upright line, \
-            the physical limit, was lost to not knowing the path, to repeating, and to sharing it."
+        title: "The physical limit, and what came on top of it".to_owned(),
+        sentence: "A bar is the median run of a scheme: the dark part is the physical limit, the same for all schemes, and the \
+            widest part after it is what cost the scheme most; parts stand in the order of the legend."
             .to_owned(),
-        aria: "Bars of the mean FCT by scheme, divided into handshake, startup and the time after startup".to_owned(),
+        aria: "Bars of the median run's FCT by scheme, divided into the physical limit and the causes of the rest; \
+            the numbers are in the table below"
+            .to_owned(),
         mode: "grid",
         columns,
         renderer: "svg",
@@ -49,36 +55,40 @@ pub(in crate::report) fn waterfall(groups: &[Group<'_>], schemes: &[String]) -> 
         rows,
         replay: None,
         zoomable: false,
-        spec: grid_document("Where the time went: handshake, startup, and after startup", columns, &panels),
+        spec: grid_document("Where the time went: the physical limit and the causes of the rest", columns, &panels),
         json: String::new(),
     })
+}
+
+/// The lengths of a bar's parts, which end at the FCT. What came sooner than the limit says, as it may on a recorded
+/// trace, shortens the limit's part: there is no bar of negative length.
+fn parts_of(causes: &Causes) -> Option<[f64; COLOURS.len()]> {
+    let mut lengths = [0.0; COLOURS.len()];
+    lengths[0] = causes.ideal_fct_ms;
+    for (length, cause) in lengths[1..].iter_mut().zip(causes.causes_ms) {
+        *length = cause.max(0.0);
+    }
+    lengths[0] = (lengths[0] + causes.causes_ms.iter().map(|cause| cause.min(0.0)).sum::<f64>()).max(0.0);
+    lengths.iter().all(|length| length.is_finite()).then_some(lengths)
 }
 
 fn bars(cells: &[&Cell], schemes: &[String], size: &str, aria: &str) -> Option<Value> {
     let mut parts = Table::new(&["i", "part", "from", "to"]);
     let mut ends = Table::new(&["i", "fct"]);
-    let mut limits = Table::new(&["i", "limit"]);
     let mut longest = 0.0_f64;
     let mut shown: Vec<&String> = Vec::new();
     for cell in cells {
-        let (Some(phases), Some(i)) = (cell.phases, schemes.iter().position(|scheme| *scheme == cell.scheme)) else {
+        let lengths = cell.causes.as_ref().and_then(parts_of);
+        let (Some(lengths), Some(i)) = (lengths, schemes.iter().position(|scheme| *scheme == cell.scheme)) else {
             continue;
         };
-        let lengths = [phases.handshake_ms, phases.startup_ms, phases.after_ms];
-        if lengths.iter().any(|length| !length.is_finite()) {
-            continue;
-        }
         let mut from = 0.0;
-        for (part, length) in lengths.into_iter().enumerate() {
+        for (part, length) in lengths.into_iter().enumerate().filter(|(_, length)| *length > 0.0) {
             parts.push(&[i as f64, part as f64, from, from + length]);
             from += length;
         }
         ends.push(&[i as f64, from]);
         longest = longest.max(from);
-        if let Some(limit) = finite(cell.ideal_fct_ms) {
-            limits.push(&[i as f64, limit]);
-            longest = longest.max(limit);
-        }
         shown.push(&schemes[i]);
     }
     if shown.is_empty() {
@@ -86,7 +96,7 @@ fn bars(cells: &[&Cell], schemes: &[String], size: &str, aria: &str) -> Option<V
     }
     // Room for the number at the end of a bar.
     let x = json!({"type": "quantitative", "title": format!("time (ms), {size}"),
-        "scale": {"domain": [0, (longest * 1.2).max(1.0)], "nice": false}, "axis": {"tickCount": 4}});
+        "scale": {"domain": [0, (longest * 1.32).max(1.0)], "nice": false}, "axis": {"tickCount": 3}});
     let along = |field: &str| {
         let mut x = x.clone();
         x["field"] = json!(field);
@@ -95,17 +105,13 @@ fn bars(cells: &[&Cell], schemes: &[String], size: &str, aria: &str) -> Option<V
     let y = json!({"field": "scheme", "type": "nominal", "title": null, "sort": null, "scale": {"domain": shown},
         "axis": {"labelLimit": 150, "ticks": false, "domain": false}});
     let scheme = named(schemes, "i", "scheme");
-    let domain: Vec<usize> = (0..PARTS.len()).collect();
-    let range: Vec<&str> = PARTS.iter().map(|(_, colour)| *colour).collect();
-    let names: Vec<String> = PARTS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let domain: Vec<usize> = (0..COLOURS.len()).collect();
     Some(json!({"title": size, "description": aria, "width": 300, "height": {"step": 24}, "layer": [
-        {"data": parts.data(), "transform": [scheme, named(&names, "part", "phase"), {"calculate": "datum.to - datum.from", "as": "length"}],
+        {"data": parts.data(), "transform": [scheme, named(&names(), "part", "cause"), {"calculate": "datum.to - datum.from", "as": "length"}],
          "mark": {"type": "bar", "height": 15, "stroke": NEUTRAL, "strokeWidth": 0.7},
          "encoding": {"x": along("from"), "x2": {"field": "to"}, "y": y,
-            "color": {"field": "part", "type": "nominal", "legend": null, "scale": {"domain": domain, "range": range}},
-            "tooltip": [{"field": "scheme", "title": "scheme"}, {"field": "phase", "title": "phase"}, {"field": "length", "title": "ms", "format": ",.4~g"}]}},
-        {"data": limits.data(), "transform": [scheme], "mark": {"type": "tick", "color": LIMIT, "thickness": 2.4, "size": 21},
-         "encoding": {"x": along("limit"), "y": y}},
+            "color": {"field": "part", "type": "nominal", "legend": null, "scale": {"domain": domain, "range": COLOURS}},
+            "tooltip": [{"field": "scheme", "title": "scheme"}, {"field": "cause", "title": "part"}, {"field": "length", "title": "ms", "format": ",.4~g"}]}},
         {"data": ends.data(), "transform": [scheme], "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 11, "color": "#222"},
          "encoding": {"x": along("fct"), "y": y, "text": {"field": "fct", "type": "quantitative", "format": ",.0f"}}}]}))
 }

@@ -1,0 +1,129 @@
+//! `flowstart explain`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use comfy_table::{CellAlignment, Table, presets};
+use flowstart_lab::explain::{Cause, Explanation, explain};
+use flowstart_lab::plan::{Cell, Plan};
+use flowstart_lab::trace_export;
+use serde_json::{Map, Value, json};
+
+use crate::command::trace::{Selection, failed};
+use crate::failure::{FAILED, Failure};
+use crate::output::print;
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "\
+flowstart explain [OPTIONS] --link <LINK> --size <SIZE> --scheme <SCHEME>...
+       flowstart explain [OPTIONS] --cell <ID> --from <DIR>",
+    after_help = "\
+Examples:
+  flowstart explain --link dsl-fast --size 2MB --scheme slow-start --competitor cubic
+  flowstart explain --link lte --size 2MB --scheme slow-start hystart blitzstart --competitor cubic
+  flowstart explain --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --json
+
+Splits the time of one run beyond the physical limit into causes, at the bottleneck, instant by instant. \
+--json prints an object {cell, rep, fct_ms, ideal_fct_ms, causes}, with several schemes an array of them."
+)]
+pub(crate) struct Arguments {
+    /// Startup schemes, `name:key=value,...`: a column for each; not with --cell.
+    #[arg(long, num_args = 1.., value_name = "SCHEME", required_unless_present_any = ["cell", "from"])]
+    scheme: Vec<String>,
+    #[command(flatten)]
+    selection: Selection,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A run and where its time went, which nobody knows of a transfer that did not finish.
+struct Explained {
+    cell: Cell,
+    explanation: Option<Explanation>,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let (plan, cells) = arguments.selection.cells(arguments.scheme.clone())?;
+    let rep = arguments.selection.rep;
+    let mut any_failed = false;
+    let mut explained = Vec::new();
+    for cell in cells {
+        let run = trace_export::trace(&plan, &cell, rep);
+        any_failed |= failed(&run);
+        explained.push(Explained { cell, explanation: explain(&plan, &cell, &run) });
+    }
+    if arguments.json {
+        let mut values: Vec<Value> = explained.iter().map(|one| object(&plan, rep, one)).collect();
+        let value = if values.len() == 1 { values.remove(0) } else { Value::Array(values) };
+        let text = serde_json::to_string_pretty(&value).map_err(|error| Failure::Other(error.to_string()))?;
+        print(&format!("{text}\n"))?;
+    } else {
+        let sentences: Vec<String> = explained.iter().map(|one| sentence(&plan, one)).collect();
+        print(&format!("{}\n\n{}\n", sentences.join("\n"), table(&plan, &explained)))?;
+    }
+    Ok(if any_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn object(plan: &Plan, rep: u32, one: &Explained) -> Value {
+    let known = one.explanation.as_ref();
+    let causes = known.map(|explanation| {
+        let entry = |cause: Cause| (cause.key().to_owned(), json!(explanation.ms(cause)));
+        Cause::ALL.into_iter().map(entry).collect::<Map<_, _>>()
+    });
+    json!({
+        "cell": plan.id(&one.cell),
+        "rep": rep,
+        "fct_ms": known.map(|explanation| explanation.fct.as_millis()),
+        "ideal_fct_ms": known.map(|explanation| explanation.ideal_fct.as_millis()),
+        "causes": causes,
+    })
+}
+
+fn sentence(plan: &Plan, one: &Explained) -> String {
+    let scheme = &plan.schemes[one.cell.scheme].text;
+    let (size, link) = (&plan.sizes[one.cell.size].text, &plan.links[one.cell.link].text);
+    match &one.explanation {
+        Some(explanation) => format!("{scheme} moved {size} over {link} {}", explanation.sentence_end()),
+        None => format!("{scheme} did not finish {size} over {link}."),
+    }
+}
+
+/// A row per cause; for one scheme milliseconds and percent have a column each, for several a scheme has one.
+fn table(plan: &Plan, explained: &[Explained]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    let row = |name: &str, entry: &dyn Fn(&Explanation) -> (String, String)| {
+        let mut row = vec![name.to_owned()];
+        for one in explained {
+            let (ms, percent) = one.explanation.as_ref().map_or(("–".into(), String::new()), entry);
+            match (explained.len(), percent.is_empty()) {
+                (1, _) => row.extend([ms, percent]),
+                (_, true) => row.push(ms),
+                (_, false) => row.push(format!("{ms} ({percent} %)")),
+            }
+        }
+        row
+    };
+    let mut header = vec!["cause".to_owned()];
+    match explained {
+        [_] => header.extend(["ms".to_owned(), "% of the excess".to_owned()]),
+        _ => header.extend(explained.iter().map(|one| format!("{}, ms (%)", plan.schemes[one.cell.scheme].text))),
+    }
+    table.set_header(header);
+    let ms = |value: f64| if value.abs() < 0.05 { "0.0".to_owned() } else { format!("{value:.1}") };
+    for cause in Cause::ALL {
+        table.add_row(row(cause.name(), &|explanation| {
+            let percent = explanation.percent(cause).map_or("–".into(), |percent| format!("{:.0}", percent + 0.0));
+            (ms(explanation.ms(cause)), percent)
+        }));
+    }
+    table.add_row(row("beyond the limit", &|explanation| (ms(explanation.excess_ms()), String::new())));
+    table.add_row(row("physical limit", &|explanation| (ms(explanation.ideal_fct.as_millis()), String::new())));
+    table.add_row(row("FCT", &|explanation| (ms(explanation.fct.as_millis()), String::new())));
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
