@@ -100,7 +100,13 @@ impl Host {
                 }
                 self.in_flight += SEGMENT;
                 let in_flight = Bytes::new(self.in_flight);
-                self.controller.on_sent(&Sent { now, bytes: Bytes::new(SEGMENT), in_flight, position: self.next });
+                self.controller.on_sent(&Sent {
+                    now,
+                    bytes: Bytes::new(SEGMENT),
+                    in_flight,
+                    position: self.next,
+                    app_limited: false,
+                });
                 self.next += 1;
             }
             Operation::Acknowledge { packets, rtt_ms, app_limited } => {

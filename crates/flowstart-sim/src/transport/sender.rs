@@ -152,7 +152,13 @@ impl SenderBase {
         if let Some(rate) = self.controller.pacing_rate() {
             self.pacer.on_sent(now, size, rate);
         }
-        self.controller.on_sent(&Sent { now, bytes: size, in_flight: self.in_flight, position });
+        self.controller.on_sent(&Sent {
+            now,
+            bytes: size,
+            in_flight: self.in_flight,
+            position,
+            app_limited: self.app_limited,
+        });
         let in_startup = self.controller.in_startup();
         let record = network.record(self.flow.index);
         record.data_packets += 1;
