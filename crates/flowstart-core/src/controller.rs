@@ -654,7 +654,9 @@ impl Controller {
             self.log.note(now, Decision::StartupExited { reason, cwnd, ssthresh });
         }
         self.scheme_rate = avoidance.pacing_rate();
-        self.phase = Phase::Integrated { starting: avoidance.is_starting() };
+        let starting = avoidance.is_starting();
+        self.phase = Phase::Integrated { starting };
+        self.sensing = self.sensing.filter(|_| starting);
     }
 
     fn take_integrated_ack(&mut self, ack: &Ack, rtt: &RttEstimator) {

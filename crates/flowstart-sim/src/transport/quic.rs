@@ -141,25 +141,27 @@ impl QuicSender {
         let largest = self.largest_acknowledged.map_or(ack.position, |known| known.max(ack.position));
         self.largest_acknowledged = Some(largest);
         // RFC 9002, section 5.1: a sample only when the largest acknowledged is newly acknowledged.
-        let mut sample = None;
+        let mut rtt = None;
         if let Some(newest) = outcome.largest_sent_at {
-            let rtt = now.since(newest);
-            self.base.rtt.update(now, rtt, ack.delay);
-            sample = Some(rtt.saturating_sub(ack.delay).max(self.base.rtt.min().unwrap_or_default()));
+            let sample = now.since(newest);
+            self.base.rtt.update(now, sample, ack.delay);
+            rtt = Some(sample.saturating_sub(ack.delay).max(self.base.rtt.min().unwrap_or_default()));
         }
         let lost = self.detect_losses(network, in_flight_before);
         if outcome.packets > 0 {
             self.pto_count = 0;
+            let sample = self.base.take_sample();
             let event = Ack {
                 now,
                 bytes: outcome.bytes,
                 packets: outcome.packets,
                 position: largest,
-                rtt: sample,
+                rtt,
                 in_flight_before,
                 in_flight: self.base.in_flight,
                 safe: !lost,
                 app_limited: outcome.app_limited,
+                sample,
             };
             self.base.controller.on_ack(&event, &self.base.rtt);
             let contiguous = if network.is_traced() { self.contiguous() } else { 0 };
@@ -224,6 +226,7 @@ impl QuicSender {
                 }
                 let size = self.base.profile.in_flight_size(packet.chunk.len);
                 self.base.in_flight -= size;
+                self.base.sample_delivered((number - self.first_number) as usize, network.now(), number, size);
                 outcome.bytes += size;
                 outcome.packets += 1;
                 if number == ack.position {
@@ -276,6 +279,9 @@ impl QuicSender {
     fn drop_settled(&mut self) {
         while self.sent.front().is_some_and(|packet| packet.state != State::InFlight) {
             self.sent.pop_front();
+            if let Some(sampling) = &mut self.base.sampling {
+                sampling.pop();
+            }
             self.first_number += 1;
         }
     }
@@ -314,6 +320,7 @@ impl QuicSender {
                     self.sent[index].state = State::Lost;
                     let size = self.base.profile.in_flight_size(packet.chunk.len);
                     self.base.in_flight -= size;
+                    self.base.sample_lost(index, now, (number, number + 1), size);
                     lost += size;
                     largest_lost = number;
                     if packet.cargo != Cargo::Doubled || self.settle(packet.chunk.offset, false) {
@@ -414,6 +421,10 @@ impl QuicSender {
         let identity = PacketNumber { number, least_unacknowledged: self.first_number };
         self.base.send(network, chunk, identity, number, kind != Kind::New);
         let app_limited = self.base.app_limited;
+        if let Some(sampling) = &mut self.base.sampling {
+            let size = self.base.profile.in_flight_size(chunk.len);
+            sampling.push(network.now(), size, self.base.in_flight);
+        }
         self.sent.push_back(SentPacket { time: network.now(), chunk, state: State::InFlight, cargo, app_limited });
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::controller::Controller;
-use flowstart_core::event::{Decision, Sent};
+use flowstart_core::delivery_rate::RateSample;
+use flowstart_core::event::{Decision, Position, Sent};
 use flowstart_core::pacer::Pacer;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
@@ -17,6 +18,7 @@ use crate::record::StartupExit;
 use crate::trace::Event;
 use crate::traffic::Source;
 use crate::transport::profile::{Profile, WindowTest};
+use crate::transport::sampling::Sampling;
 
 /// Which flow a sender or receiver belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +79,8 @@ pub struct SenderBase {
     pub ce_count: u32,
     /// Bytes that may still be sent to an address that is not validated; `None`: it is.
     pub unvalidated: Option<u64>,
+    /// Delivery rate samples, where the controller wants them.
+    pub sampling: Option<Box<Sampling>>,
     pacer: Pacer,
 }
 
@@ -86,6 +90,7 @@ impl SenderBase {
         let quantum = profile.pacing.map_or(Duration::ZERO, |pacing| pacing.quantum);
         Self {
             flow,
+            sampling: controller.wants_rate_samples().then(Box::default),
             controller,
             rtt: RttEstimator::new(profile.initial_timeout),
             in_flight: Bytes::ZERO,
@@ -179,6 +184,41 @@ impl SenderBase {
         network.transmit(self.flow.index, self.flow.generation, Direction::Forward, wire, ecn, body);
     }
 
+    /// The packet at `index` of the sender's list was delivered.
+    #[inline]
+    pub fn sample_delivered(&mut self, index: usize, now: Timestamp, position: Position, size: Bytes) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.deliver(index, now, position, size);
+        }
+    }
+
+    /// The packet at `index` of the sender's list, whose places are `places`, was declared lost.
+    #[inline]
+    pub fn sample_lost(&mut self, index: usize, now: Timestamp, places: (Position, Position), size: Bytes) {
+        if let Some(sampling) = &mut self.sampling
+            && let Some(lost) = sampling.lose(index, now, places, size)
+        {
+            self.controller.on_packet_lost(&lost);
+        }
+    }
+
+    /// The rate sample of the acknowledgement that was just processed.
+    #[inline]
+    pub fn take_sample(&mut self) -> Option<RateSample> {
+        let min_rtt = self.rtt.min();
+        self.sampling.as_mut().and_then(|sampling| sampling.take_sample(min_rtt))
+    }
+
+    /// Nothing waits, or flow control stops it.
+    fn run_dry(&mut self) {
+        self.app_limited = true;
+        if let Some(sampling) = &mut self.sampling
+            && self.in_flight < self.controller.cwnd()
+        {
+            sampling.mark_app_limited(self.in_flight);
+        }
+    }
+
     /// Turns the controller's decisions into records, and shows the window to a trace.
     #[inline]
     pub fn after_event(&mut self, network: &mut Network) {
@@ -237,7 +277,7 @@ pub trait Transmission {
         loop {
             let Some(next) = self.next(source) else {
                 let base = self.base();
-                base.app_limited = true;
+                base.run_dry();
                 if base.controller.proactive_retransmit() == Bytes::ZERO {
                     return Timestamp::NEVER;
                 }

@@ -20,6 +20,8 @@
 //! - The send quantum bounds bursts when sending resumes, and is the offload budget; how the host groups its packets is the
 //!   host's own policy.
 //! - After a timeout the window is the host's window for timeouts (the draft: one segment beyond what is in flight).
+//! - A sample whose interval is not reliable changes nothing but the window (as in Linux): it belongs to a packet that TCP
+//!   sent twice, and would begin rounds that are none.
 //! - A round of `ProbeBW` without any sample keeps the last maximum (as Linux does), so that the bandwidth never becomes
 //!   unknown.
 //! - The random part of the time between two probes is a hash of `seed` and of what was delivered until when.
@@ -477,8 +479,10 @@ impl Avoidance for Bbr {
         self.in_flight = ack.in_flight;
         if let Some(mut rs) = ack.sample {
             self.delivered = rs.total_delivered;
-            rs.app_limited |= self.probe_rtt.limits(rs.prior_delivered);
-            self.update_model_and_state(ack, &rs);
+            if rs.rate.is_some() {
+                rs.app_limited |= self.probe_rtt.limits(rs.prior_delivered);
+                self.update_model_and_state(ack, &rs);
+            }
         }
         if core::mem::take(&mut self.recovered) {
             self.recovery = None;
