@@ -1036,7 +1036,7 @@ mod tests {
         let mut controller = Controller::new(config);
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
         controller.on_loss(&loss(1, 12_000), &rtt);
-        let decisions: alloc::vec::Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
+        let decisions: Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
         assert!(matches!(decisions[0], Decision::Launched { .. }));
         assert!(matches!(decisions[1], Decision::StartupExited { reason: ExitReason::Loss, .. }));
         assert!(matches!(decisions[2], Decision::WindowReduced { .. }));
@@ -1075,7 +1075,7 @@ mod tests {
         }
         // Slow start 2, 3, 4 = ssthresh, then congestion avoidance: 4 + 1/4.
         assert_eq!(controller.cwnd(), Bytes::new(4 * SEGMENT + SEGMENT / 4));
-        let decisions: alloc::vec::Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
+        let decisions: Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
         assert!(matches!(decisions[1], Decision::PhaseEntered { phase: "end", trigger: "launch" }), "{decisions:?}");
         assert!(matches!(decisions[2], Decision::StartupExited { reason: ExitReason::Launch, .. }), "{decisions:?}");
         assert_eq!(decisions.len(), 3);

@@ -150,8 +150,7 @@ impl QuicSender {
         let lost = self.detect_losses(network, in_flight_before);
         if outcome.packets > 0 {
             self.pto_count = 0;
-            let sample = self.base.take_sample();
-            let event = Ack {
+            let mut event = Ack {
                 now,
                 bytes: outcome.bytes,
                 packets: outcome.packets,
@@ -161,8 +160,9 @@ impl QuicSender {
                 in_flight: self.base.in_flight,
                 safe: !lost,
                 app_limited: outcome.app_limited,
-                sample,
+                sample: None,
             };
+            self.base.add_sample(&mut event);
             self.base.controller.on_ack(&event, &self.base.rtt);
             let contiguous = if network.is_traced() { self.contiguous() } else { 0 };
             network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });

@@ -17,11 +17,13 @@ pub struct Sampling {
 
 impl Sampling {
     /// A packet was added to the list.
+    #[inline(never)]
     pub fn push(&mut self, now: Timestamp, size: Bytes, in_flight: Bytes) {
         self.snapshots.push_back(self.estimator.on_sent(now, size, in_flight));
     }
 
     /// The packet at `index` was sent again and stays where it is.
+    #[inline(never)]
     pub fn replace(&mut self, index: usize, now: Timestamp, size: Bytes, in_flight: Bytes) {
         if let Some(place) = self.snapshots.get_mut(index) {
             *place = self.estimator.on_sent(now, size, in_flight);
@@ -34,6 +36,7 @@ impl Sampling {
     }
 
     /// The packet at `index` was delivered.
+    #[inline(never)]
     pub fn deliver(&mut self, index: usize, now: Timestamp, position: Position, size: Bytes) {
         if let Some(snapshot) = self.snapshots.get(index) {
             self.estimator.on_delivered(now, snapshot, position, size);
@@ -41,6 +44,7 @@ impl Sampling {
     }
 
     /// The packet at `index` was declared lost.
+    #[inline(never)]
     pub fn lose(
         &mut self,
         index: usize,
@@ -58,6 +62,7 @@ impl Sampling {
     }
 
     /// The sample of the acknowledgement that was just processed.
+    #[inline(never)]
     pub fn take_sample(&mut self, min_rtt: Option<Duration>) -> Option<RateSample> {
         self.estimator.take_sample(min_rtt)
     }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::controller::Controller;
-use flowstart_core::delivery_rate::RateSample;
-use flowstart_core::event::{Decision, Position, Sent};
+use flowstart_core::event::{Ack, Decision, Position, Sent};
 use flowstart_core::pacer::Pacer;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
@@ -202,11 +201,12 @@ impl SenderBase {
         }
     }
 
-    /// The rate sample of the acknowledgement that was just processed.
+    /// Adds its rate sample to the acknowledgement that was just processed.
     #[inline]
-    pub fn take_sample(&mut self) -> Option<RateSample> {
-        let min_rtt = self.rtt.min();
-        self.sampling.as_mut().and_then(|sampling| sampling.take_sample(min_rtt))
+    pub fn add_sample(&mut self, ack: &mut Ack) {
+        if let Some(sampling) = &mut self.sampling {
+            ack.sample = sampling.take_sample(self.rtt.min());
+        }
     }
 
     /// Nothing waits, or flow control stops it.

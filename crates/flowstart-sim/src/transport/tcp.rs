@@ -133,7 +133,7 @@ impl TcpSender {
                 TransitionGrowth::Advance if recovered => Bytes::new(self.board.una() - una_before),
                 _ => outcome.bytes,
             };
-            let event = Ack {
+            let mut event = Ack {
                 now,
                 bytes,
                 packets: outcome.packets,
@@ -143,8 +143,9 @@ impl TcpSender {
                 in_flight: self.base.in_flight,
                 safe: advanced && network.record(self.base.flow.index).declared_lost == declared_lost,
                 app_limited: outcome.app_limited,
-                sample: self.base.take_sample(),
+                sample: None,
             };
+            self.base.add_sample(&mut event);
             self.base.controller.on_ack(&event, &self.base.rtt);
         }
         if ack.ce_count > self.base.ce_count {

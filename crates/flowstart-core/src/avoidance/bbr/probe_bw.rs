@@ -56,6 +56,17 @@ impl Probing {
     }
 }
 
+#[cfg(test)]
+impl Bbr {
+    pub(super) fn probing_is_due(&mut self) {
+        self.probing.wait = Duration::ZERO;
+    }
+
+    pub(super) fn probe_wait(&self) -> Duration {
+        self.probing.wait
+    }
+}
+
 impl Bbr {
     /// `UpdateProbeBWCyclePhase`.
     pub(super) fn update_probe_bw_cycle_phase(&mut self, now: Timestamp, rs: &RateSample) {
