@@ -145,7 +145,8 @@ impl ControllerConfig {
         if !avoidance.integrated() || startup.has_launch() {
             return Ok(());
         }
-        let launching: Vec<_> = StartupConfig::defaults().iter().filter(|c| c.has_launch()).map(|c| c.name()).collect();
+        let launching: Vec<_> =
+            StartupConfig::defaults().iter().filter(|scheme| scheme.has_launch()).map(StartupConfig::name).collect();
         let allowed = format!(
             "{}: {} probes by itself and takes only a scheme's launch, and {} is only a rule for leaving slow start",
             launching.join(", "),

@@ -121,8 +121,6 @@ fn alone_it_fills_the_link_and_keeps_the_queue_short() {
         assert!(queue < 1.0, "{transport}: {queue} BDP");
         let exit = path.world.record(flow).exit.expect("STARTUP ends");
         assert_eq!(exit.reason, ExitReason::Chokepoint, "{transport}");
-        println!("{transport}: used {used:.3} queue {queue:.3} full {full:.3} drain {drain:.3} probing {probing:.3}");
-        println!("{phases:?}");
     }
 }
 
@@ -133,51 +131,34 @@ fn one_percent_of_random_loss_costs_little() {
             let mut path = Path::new(2.0, Some(0.01));
             let flow = path.add(transport, plain(), avoidance, Pattern::Bulk);
             path.world.run_until(seconds(40.0));
-            println!("{:?} {:?}", path.phases(flow), path.world.record(flow));
             path.used(flow, 5.0, 40.0)
         };
         let (bbr, cubic) = (used(bbr()), used(AvoidanceConfig::Cubic(cubic::Config::default())));
-        println!("{transport}: {bbr:.3} {cubic:.3}");
         assert!(bbr > 0.7, "{transport}: {bbr}");
         assert!(cubic < 0.7, "{transport}: {cubic}");
     }
 }
 
-#[test]
-fn two_flows_share_the_link() {
-    for transport in TRANSPORTS {
-        let mut path = Path::new(2.0, None);
-        let first = path.add(transport, plain(), bbr(), Pattern::Bulk);
-        path.world.run_until(seconds(3.0));
-        let second = path.add(transport, plain(), bbr(), Pattern::Bulk);
-        path.world.run_until(seconds(60.0));
-        for window in 0..6 {
-            let (from, until) = (f64::from(window) * 10.0, f64::from(window + 1) * 10.0);
-            println!("{transport} {from}: {:.3} {:.3}", path.used(first, from, until), path.used(second, from, until));
-        }
-        let (a, b) = (path.used(first, 33.0, 60.0), path.used(second, 33.0, 60.0));
-        assert!((0.4..0.6).contains(&(a / (a + b))), "{transport}: {a} and {b}");
-    }
+/// What a flow that starts three seconds after another gets of what both get, between two times after its start.
+fn newcomers_share(transport: &str, buffer_bdp: f64, from: f64, until: f64) -> f64 {
+    let mut path = Path::new(buffer_bdp, None);
+    let first = path.add(transport, plain(), bbr(), Pattern::Bulk);
+    path.world.run_until(seconds(3.0));
+    let second = path.add(transport, plain(), bbr(), Pattern::Bulk);
+    path.world.run_until(seconds(3.0 + until));
+    let (first, second) = (path.used(first, 3.0 + from, 3.0 + until), path.used(second, 3.0 + from, 3.0 + until));
+    assert!(first + second > 0.9, "{transport}: {first} and {second}");
+    second / (first + second)
 }
 
 #[test]
-fn explore() {
+fn two_flows_converge_within_half_a_minute_when_the_buffer_is_small_and_slower_when_it_is_deep() {
     for transport in TRANSPORTS {
-        for buffer in [0.5, 1.0, 2.0, 4.0] {
-            for offset in [0.0, 0.5, 1.0, 3.0, 6.0] {
-                let mut path = Path::new(buffer, None);
-                let first = path.add(transport, plain(), bbr(), Pattern::Bulk);
-                path.world.run_until(seconds(offset));
-                let second = path.add(transport, plain(), bbr(), Pattern::Bulk);
-                path.world.run_until(seconds(offset + 60.0));
-                let share = |from: f64| {
-                    let a = path.used(first, offset + from, offset + from + 10.0);
-                    let b = path.used(second, offset + from, offset + from + 10.0);
-                    format!("{:.3} ({:.2})", b / (a + b), a + b)
-                };
-                println!("{transport} {buffer} {offset}: {:?}", [0.0, 10.0, 20.0, 30.0, 40.0, 50.0].map(share));
-            }
-        }
+        let share = newcomers_share(transport, 0.5, 10.0, 30.0);
+        assert!((0.4..0.6).contains(&share), "{transport}: {share}");
+        // Without any loss only the probes move the shares, by a few percent a cycle.
+        let (early, late) = (newcomers_share(transport, 2.0, 0.0, 10.0), newcomers_share(transport, 2.0, 40.0, 60.0));
+        assert!(early < late && (0.4..0.6).contains(&late), "{transport}: {early}, then {late}");
     }
 }
 
@@ -187,9 +168,7 @@ fn a_quarter_of_a_bdp_of_buffer_is_enough() {
         let mut path = Path::new(0.25, None);
         let flow = path.add(transport, plain(), bbr(), Pattern::Bulk);
         path.world.run_until(seconds(30.0));
-        println!("{:?}", path.phases(flow));
         let used = path.used(flow, 2.0, 30.0);
-        println!("{transport}: {used:.3} {:?}", path.world.record(flow));
         assert!(used > 0.85, "{transport}: {used}");
     }
 }
@@ -198,12 +177,9 @@ fn a_quarter_of_a_bdp_of_buffer_is_enough() {
 fn a_launch_at_the_right_rate_finishes_sooner() {
     let time = |scheme: StartupConfig| {
         let mut path = Path::new(1.0, None);
-        let name = scheme.name();
         let flow = path.add("rfc9002", scheme, bbr(), Pattern::Transfer(Bytes::new(2_000_000)));
         path.world.run_flow(flow, LIMIT).expect("the transfer completes");
-        let completed = path.world.record(flow).completed.expect("complete").as_secs();
-        println!("{name}: {completed:.3} {:?}", path.phases(flow));
-        completed
+        path.world.record(flow).completed.expect("complete").as_secs()
     };
     let plain = time(plain());
     for launched in [

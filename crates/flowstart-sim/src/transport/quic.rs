@@ -207,6 +207,7 @@ impl QuicSender {
                 network.ranges.release(id);
             }
         }
+        let sampled = self.base.sampling.is_some();
         for &(start, end) in &fresh {
             for number in start.max(self.first_number)..end.min(self.next_number) {
                 let packet = &mut self.sent[(number - self.first_number) as usize];
@@ -226,7 +227,9 @@ impl QuicSender {
                 }
                 let size = self.base.profile.in_flight_size(packet.chunk.len);
                 self.base.in_flight -= size;
-                self.base.sample_delivered((number - self.first_number) as usize, network.now(), number, size);
+                if sampled {
+                    self.base.sample_delivered((number - self.first_number) as usize, network.now(), number, size);
+                }
                 outcome.bytes += size;
                 outcome.packets += 1;
                 if number == ack.position {
@@ -277,12 +280,13 @@ impl QuicSender {
 
     /// Removes packets from the front that are no longer in flight.
     fn drop_settled(&mut self) {
+        let first = self.first_number;
         while self.sent.front().is_some_and(|packet| packet.state != State::InFlight) {
             self.sent.pop_front();
-            if let Some(sampling) = &mut self.base.sampling {
-                sampling.pop();
-            }
             self.first_number += 1;
+        }
+        if let Some(sampling) = &mut self.base.sampling {
+            sampling.pop((self.first_number - first) as usize);
         }
     }
 

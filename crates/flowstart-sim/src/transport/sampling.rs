@@ -30,9 +30,9 @@ impl Sampling {
         }
     }
 
-    /// The first packet was taken off the list.
-    pub fn pop(&mut self) {
-        self.snapshots.pop_front();
+    /// The first `count` packets were taken off the list.
+    pub fn pop(&mut self, count: usize) {
+        self.snapshots.drain(..count.min(self.snapshots.len()));
     }
 
     /// The packet at `index` was delivered.

@@ -137,7 +137,7 @@ impl Scoreboard {
             outcome.app_limited = segment.app_limited;
             self.segments.pop_front();
             if let Some(sampling) = &mut base.sampling {
-                sampling.pop();
+                sampling.pop(1);
             }
         }
         self.una = position;

@@ -35,6 +35,9 @@ mod startup;
 #[cfg(test)]
 mod tests;
 
+use alloc::boxed::Box;
+use core::ops::{Deref, DerefMut};
+
 use serde::{Deserialize, Serialize};
 
 use self::model::{Aggregation, LatestSignals, MaxBandwidth, MinRtt, Rounds};
@@ -223,9 +226,34 @@ impl State {
     }
 }
 
-/// State of BBR. Names as in the draft.
+/// State of BBR, in a box: it is several times as large as that of other algorithms, whose flows should not carry it.
 #[derive(Clone, Debug)]
-pub struct Bbr {
+pub struct Bbr(Box<Model>);
+
+impl Bbr {
+    /// BBR that was not launched yet.
+    pub fn new(config: Config, segment: SegmentSize) -> Self {
+        Self(Box::new(Model::new(config, segment)))
+    }
+}
+
+impl Deref for Bbr {
+    type Target = Model;
+
+    fn deref(&self) -> &Model {
+        &self.0
+    }
+}
+
+impl DerefMut for Bbr {
+    fn deref_mut(&mut self) -> &mut Model {
+        &mut self.0
+    }
+}
+
+/// The model of the path and the state machine. Names as in the draft.
+#[derive(Clone, Debug)]
+pub struct Model {
     config: Config,
     segment: Bytes,
     state: State,
@@ -263,9 +291,8 @@ pub struct Bbr {
     idle_restart: bool,
 }
 
-impl Bbr {
-    /// BBR that was not launched yet.
-    pub fn new(config: Config, SegmentSize(segment): SegmentSize) -> Self {
+impl Model {
+    fn new(config: Config, SegmentSize(segment): SegmentSize) -> Self {
         Self {
             config,
             segment,
@@ -488,7 +515,8 @@ impl Avoidance for Bbr {
             self.recovery = None;
             self.restore_cwnd();
         }
-        self.set_pacing_rate(self.pacing_gain());
+        let gain = self.pacing_gain();
+        self.set_pacing_rate(gain);
         self.set_cwnd(ack.sample.map_or(ack.bytes, |rs| rs.newly_acked));
         self.cwnd
     }

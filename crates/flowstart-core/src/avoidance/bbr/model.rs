@@ -1,6 +1,6 @@
 //! The model of the path: rounds, largest bandwidth, smallest RTT, aggregation, and what loss says in the short term.
 
-use super::{Bbr, Config, UNBOUNDED};
+use super::{Config, Model, UNBOUNDED};
 use crate::delivery_rate::RateSample;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
@@ -208,7 +208,7 @@ impl LatestSignals {
     }
 }
 
-impl Bbr {
+impl Model {
     /// `UpdateCongestionSignals`.
     pub(super) fn update_congestion_signals(&mut self, rs: &RateSample) {
         if self.rounds.update(rs) {

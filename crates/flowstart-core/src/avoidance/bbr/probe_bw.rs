@@ -1,6 +1,6 @@
 //! `ProbeBW`: DOWN, CRUISE, REFILL and UP, and what loss says about the bytes in flight in the long term.
 
-use super::{Bbr, State};
+use super::{Model, State};
 use crate::delivery_rate::RateSample;
 use crate::event::{ExitReason, LostPacket};
 use crate::rng::{mix, name_hash, noise};
@@ -57,7 +57,7 @@ impl Probing {
 }
 
 #[cfg(test)]
-impl Bbr {
+impl Model {
     pub(super) fn probing_is_due(&mut self) {
         self.probing.wait = Duration::ZERO;
     }
@@ -67,7 +67,7 @@ impl Bbr {
     }
 }
 
-impl Bbr {
+impl Model {
     /// `UpdateProbeBWCyclePhase`.
     pub(super) fn update_probe_bw_cycle_phase(&mut self, now: Timestamp, rs: &RateSample) {
         if !self.full_pipe.reached || self.adapt_long_term_model(rs) {

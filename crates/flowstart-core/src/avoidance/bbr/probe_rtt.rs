@@ -1,6 +1,6 @@
 //! `ProbeRTT`: little in flight for a moment, so that the RTT shows what it is without a queue.
 
-use super::{Bbr, State};
+use super::{Model, State};
 use crate::time::Timestamp;
 use crate::units::Bytes;
 
@@ -23,7 +23,7 @@ impl ProbeRtt {
     }
 }
 
-impl Bbr {
+impl Model {
     /// `CheckProbeRTT`.
     pub(super) fn check_probe_rtt(&mut self, now: Timestamp, probe_rtt_expired: bool) {
         if self.state != State::ProbeRtt && probe_rtt_expired && !self.idle_restart {

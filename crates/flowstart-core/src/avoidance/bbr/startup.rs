@@ -1,6 +1,6 @@
 //! STARTUP and DRAIN, and the test for a full pipe.
 
-use super::{Bbr, State};
+use super::{Model, State};
 use crate::delivery_rate::RateSample;
 use crate::event::{ExitReason, LostPacket, Position};
 use crate::time::Timestamp;
@@ -37,7 +37,7 @@ impl FullPipe {
     }
 }
 
-impl Bbr {
+impl Model {
     /// `CheckFullBWReached`.
     pub(super) fn check_full_bw_reached(&mut self, rs: &RateSample) {
         if self.full_pipe.now || !self.rounds.start || rs.app_limited {
