@@ -7,14 +7,21 @@
 //!
 //! Order of calls for one acknowledgement: [`Controller::on_loss`] first, then [`Controller::on_ack`], as in RFC 9002,
 //! appendix A.7. After a retransmission timeout or persistent congestion the flow restarts with classic slow start.
+//!
+//! An integrated congestion avoidance (BBR) is in charge from the first packet: of the startup scheme only the launch
+//! counts, the window follows the algorithm alone, and no reduction or recovery of the controller interferes.
+
+use alloc::format;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
 use crate::avoidance::{AvoidanceConfig, AvoidanceState, SegmentSize, Window};
-use crate::event::{Ack, Decision, DecisionLog, Ecn, ExitReason, Loss, Position, Sent, Timeout};
+use crate::event::{Ack, Decision, DecisionLog, Ecn, ExitReason, Loss, LostPacket, Position, Sent, Timeout};
 use crate::path::PathKnowledge;
+use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
-use crate::startup::{Continuation, Increase, StartupConfig, StartupContext, StartupState, Step};
+use crate::startup::{Continuation, Increase, Launch, StartupConfig, StartupContext, StartupState, Step};
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
@@ -133,6 +140,22 @@ impl ControllerConfig {
         }
     }
 
+    /// Refuses a scheme of which nothing would be left because the congestion avoidance starts by itself.
+    pub fn validate_pair(startup: &StartupConfig, avoidance: &AvoidanceConfig) -> Result<(), ConfigError> {
+        if !avoidance.integrated() || startup.has_launch() {
+            return Ok(());
+        }
+        let launching: Vec<_> =
+            StartupConfig::defaults().iter().filter(|scheme| scheme.has_launch()).map(StartupConfig::name).collect();
+        let allowed = format!(
+            "{}: {} probes by itself and takes only a scheme's launch, and {} is only a rule for leaving slow start",
+            launching.join(", "),
+            avoidance.name(),
+            startup.name(),
+        );
+        Err(ConfigError::new("scheme", startup.name(), allowed))
+    }
+
     /// What every scheme is told.
     fn startup_context(&self) -> StartupContext {
         StartupContext {
@@ -177,6 +200,10 @@ enum Phase {
     /// Classic slow start after a timeout, or after a startup that ended below ssthresh.
     Restart,
     Avoidance,
+    /// An integrated congestion avoidance, which is or is not in its own startup.
+    Integrated {
+        starting: bool,
+    },
 }
 
 /// Recovery from a congestion event. Names as in RFC 6937.
@@ -219,6 +246,10 @@ pub struct Controller {
     host_rate: Option<Rate>,
     /// What was granted and not yet used.
     proactive: Bytes,
+    /// The congestion avoidance is integrated.
+    integrated: bool,
+    /// Beside an integrated algorithm: the window of a scheme that has not sensed its launch yet.
+    sensing: Option<Window>,
     log: DecisionLog,
 }
 
@@ -231,7 +262,8 @@ impl Controller {
     }
 
     /// A controller with algorithms of the caller, for schemes outside this crate.
-    pub fn with_algorithms(config: ControllerConfig, startup: StartupState, avoidance: AvoidanceState) -> Self {
+    pub fn with_algorithms(config: ControllerConfig, startup: StartupState, mut avoidance: AvoidanceState) -> Self {
+        let integrated = avoidance.as_dyn().integrated();
         let window = Window { cwnd: config.segment * config.initial_window, ssthresh: Bytes::MAX };
         Self {
             config,
@@ -249,6 +281,8 @@ impl Controller {
             scheme_rate: None,
             host_rate: None,
             proactive: Bytes::ZERO,
+            integrated,
+            sensing: None,
             log: DecisionLog::default(),
         }
     }
@@ -261,6 +295,10 @@ impl Controller {
         // A scheme that paces by itself starts with one segment unless it says more.
         self.launch_burst = launch.burst.or(launch.pacing_rate.map(|_| self.config.segment));
         self.log.note(now, Decision::Launched { cwnd: self.window.cwnd, pacing_rate: self.launch_rate });
+        if self.integrated {
+            self.hand_over(now, &launch, rtt);
+            return;
+        }
         self.note_phase(now);
         if let Some(continuation) = launch.continuation {
             self.exit_startup(now, continuation);
@@ -280,6 +318,25 @@ impl Controller {
             startup.on_sent(sent);
             self.scheme_rate = startup.pacing_rate();
             self.note_phase(sent.now);
+        } else if let Phase::Integrated { .. } = self.phase {
+            if self.sensing.is_some() {
+                self.startup.as_dyn().on_sent(sent);
+            }
+            self.avoidance.as_dyn().on_sent(sent);
+            self.follow_integrated(sent.now);
+        }
+    }
+
+    /// Whether the host has to sample the delivery rate ([`Ack::sample`]) and to tell of each lost packet
+    /// ([`Controller::on_packet_lost`]).
+    pub fn wants_rate_samples(&self) -> bool {
+        self.integrated
+    }
+
+    /// A packet was declared lost. Only where rate samples are wanted, before the [`Controller::on_loss`] that sums up.
+    pub fn on_packet_lost(&mut self, lost: &LostPacket) {
+        if let Phase::Integrated { .. } = self.phase {
+            self.avoidance.as_dyn().on_packet_lost(lost);
         }
     }
 
@@ -301,6 +358,9 @@ impl Controller {
         self.launch_rate = None;
         self.launch_burst = None;
         self.acknowledged = self.acknowledged.max(Some(ack.position));
+        if let Phase::Integrated { .. } = self.phase {
+            return self.take_integrated_ack(ack, rtt);
+        }
         if let Some(mut recovery) = self.recovery {
             if ack.position > recovery.point {
                 self.recovery = None;
@@ -322,7 +382,7 @@ impl Controller {
             }
             let step = match self.phase {
                 Phase::Startup => self.startup.as_dyn().on_ack_in_recovery(ack, self.window, rtt),
-                Phase::Restart | Phase::Avoidance => None,
+                Phase::Restart | Phase::Avoidance | Phase::Integrated { .. } => None,
             };
             if let Some(step) = step {
                 self.take_step(ack.now, step);
@@ -357,6 +417,10 @@ impl Controller {
         if self.last_reduction.is_some_and(|point| loss.position <= point) {
             return;
         }
+        if let Phase::Integrated { .. } = self.phase {
+            self.start_integrated_recovery(loss);
+            return;
+        }
         self.reduce(loss, ExitReason::Loss);
         self.update_pacing(rtt);
     }
@@ -364,6 +428,13 @@ impl Controller {
     /// The receiver echoed new CE marks. The reaction is that to a loss (RFC 3168; RFC 9002, section 7.1).
     pub fn on_ecn(&mut self, ecn: &Ecn, rtt: &RttEstimator) {
         if self.last_reduction.is_some_and(|point| ecn.position <= point) {
+            return;
+        }
+        if let Phase::Integrated { .. } = self.phase {
+            self.last_reduction = Some(self.highest_sent);
+            self.sensing = None;
+            self.avoidance.as_dyn().on_mark(ecn);
+            self.follow_integrated(ecn.now);
             return;
         }
         let event = Loss {
@@ -382,6 +453,9 @@ impl Controller {
     /// section 3.1).
     pub fn on_timeout(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
         let before = self.window.cwnd;
+        if let Phase::Integrated { .. } = self.phase {
+            return self.time_out_integrated(timeout);
+        }
         if self.timed_out_at != Some(self.acknowledged) {
             let base = self.base(timeout.in_flight_before);
             let reduced = self.avoidance.as_dyn().on_congestion(timeout.now, base, self.window);
@@ -414,14 +488,17 @@ impl Controller {
     pub fn output(&mut self) -> Output {
         let next_wakeup = match self.phase {
             Phase::Startup => self.startup.as_dyn().next_wakeup(),
-            Phase::Restart | Phase::Avoidance => Timestamp::NEVER,
+            Phase::Restart | Phase::Avoidance | Phase::Integrated { .. } => Timestamp::NEVER,
         };
         let pacing = self.config.pacing;
+        let own_burst = match self.phase {
+            Phase::Integrated { .. } => self.launch_burst.or(self.avoidance.as_dyn().burst()),
+            Phase::Startup | Phase::Restart | Phase::Avoidance => self.launch_burst,
+        };
         Output {
             cwnd: self.window.cwnd,
             pacing_rate: self.pacing_rate(),
-            burst: self
-                .launch_burst
+            burst: own_burst
                 .unwrap_or_else(|| pacing.map_or(Bytes::ZERO, |pacing| self.config.segment * pacing.burst))
                 .min(self.window.cwnd),
             send_quantum: pacing.map_or(Duration::ZERO, |pacing| pacing.quantum),
@@ -447,7 +524,7 @@ impl Controller {
     pub fn proactive_retransmit(&self) -> Bytes {
         match self.phase {
             Phase::Startup => self.proactive,
-            Phase::Restart | Phase::Avoidance => Bytes::ZERO,
+            Phase::Restart | Phase::Avoidance | Phase::Integrated { .. } => Bytes::ZERO,
         }
     }
 
@@ -456,9 +533,9 @@ impl Controller {
         self.window.ssthresh
     }
 
-    /// Whether the startup scheme still moves the window.
+    /// Whether the startup scheme still moves the window, or an integrated congestion avoidance is in its own startup.
     pub fn in_startup(&self) -> bool {
-        self.phase == Phase::Startup
+        matches!(self.phase, Phase::Startup | Phase::Integrated { starting: true })
     }
 
     /// Whether the window was reduced and the reduction is not yet confirmed by acknowledgements.
@@ -497,7 +574,7 @@ impl Controller {
                 let grown = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
                 self.set_cwnd(grown);
             }
-            Phase::Restart => {}
+            Phase::Restart | Phase::Integrated { .. } => {}
             Phase::Avoidance => self.avoidance.as_dyn().on_underused(ack.now),
         }
     }
@@ -554,6 +631,99 @@ impl Controller {
         self.log.note(event.now, Decision::WindowReduced { before, after: self.window.cwnd });
     }
 
+    /// The integrated algorithm takes over with the scheme's launch.
+    fn hand_over(&mut self, now: Timestamp, launch: &Launch, rtt: &RttEstimator) {
+        // The algorithm knows the launch's rate and goes on from it.
+        self.launch_rate = None;
+        if !launch.knows_the_path() {
+            // The host's burst of an initial window; after the first acknowledgement it is the algorithm's.
+            self.launch_burst = launch.burst.or(self.config.pacing.map(|pacing| self.config.segment * pacing.burst));
+            self.sensing = Some(self.window);
+        }
+        self.avoidance.as_dyn().on_launch(now, launch, rtt);
+        self.follow_integrated(now);
+    }
+
+    /// What the integrated algorithm did with the last event.
+    fn follow_integrated(&mut self, now: Timestamp) {
+        let avoidance = self.avoidance.as_dyn();
+        while let Some((phase, trigger)) = avoidance.take_phase() {
+            self.log.note(now, Decision::PhaseEntered { phase, trigger });
+        }
+        if let Some(reason) = avoidance.take_exit() {
+            let Window { cwnd, ssthresh } = self.window;
+            self.log.note(now, Decision::StartupExited { reason, cwnd, ssthresh });
+        }
+        self.scheme_rate = avoidance.pacing_rate();
+        let starting = avoidance.is_starting();
+        self.phase = Phase::Integrated { starting };
+        self.sensing = self.sensing.filter(|_| starting);
+    }
+
+    fn take_integrated_ack(&mut self, ack: &Ack, rtt: &RttEstimator) {
+        let recovered = self.recovery.is_some_and(|recovery| ack.position > recovery.point);
+        if recovered {
+            self.recovery = None;
+            self.avoidance.as_dyn().on_recovered();
+        }
+        let cwnd = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
+        self.set_cwnd(cwnd);
+        self.sense_late_launch(ack, rtt);
+        if recovered {
+            self.log.note(ack.now, Decision::Recovered { cwnd: self.window.cwnd });
+        }
+        self.follow_integrated(ack.now);
+    }
+
+    /// A scheme whose launch comes with the first acknowledgements is asked until it sets a rate, ends, or loses.
+    fn sense_late_launch(&mut self, ack: &Ack, rtt: &RttEstimator) {
+        let Some(window) = self.sensing else { return };
+        let startup = self.startup.as_dyn();
+        match startup.on_ack(ack, window, true, rtt) {
+            Step::Exit(_) => self.sensing = None,
+            Step::Continue { cwnd } => {
+                self.sensing = Some(Window { cwnd, ..window });
+                if let Some(rate) = startup.pacing_rate() {
+                    self.sensing = None;
+                    let cwnd = self.avoidance.as_dyn().on_late_launch(self.window, cwnd, rate);
+                    self.set_cwnd(cwnd);
+                }
+                self.note_phase(ack.now);
+            }
+        }
+    }
+
+    fn start_integrated_recovery(&mut self, loss: &Loss) {
+        self.sensing = None;
+        self.last_reduction = Some(self.highest_sent);
+        self.recovery = Some(Recovery {
+            point: self.highest_sent,
+            recover_fs: loss.in_flight_before,
+            prr_delivered: Bytes::ZERO,
+            prr_out: Bytes::ZERO,
+        });
+        let cwnd = self.avoidance.as_dyn().on_congestion(loss.now, loss.in_flight_before, self.window);
+        self.set_cwnd(cwnd);
+        self.follow_integrated(loss.now);
+    }
+
+    fn time_out_integrated(&mut self, timeout: &Timeout) {
+        let before = self.window.cwnd;
+        let loss = Loss {
+            now: timeout.now,
+            bytes: timeout.in_flight_before,
+            position: self.highest_sent,
+            in_flight_before: timeout.in_flight_before,
+            in_flight: Bytes::ZERO,
+        };
+        self.start_integrated_recovery(&loss);
+        let least = self.config.segment * self.config.timeout_window;
+        let cwnd = self.avoidance.as_dyn().on_timeout(timeout.now, self.window, least);
+        self.set_cwnd(cwnd);
+        self.log.note(timeout.now, Decision::Collapsed { before, ssthresh: self.window.ssthresh });
+        self.follow_integrated(timeout.now);
+    }
+
     fn note_phase(&mut self, now: Timestamp) {
         if let Some((phase, trigger)) = self.startup.as_dyn().take_phase() {
             self.log.note(now, Decision::PhaseEntered { phase, trigger });
@@ -595,7 +765,7 @@ impl Controller {
     fn update_pacing(&mut self, rtt: &RttEstimator) {
         self.scheme_rate = match self.phase {
             Phase::Startup => self.startup.as_dyn().pacing_rate(),
-            Phase::Restart | Phase::Avoidance => None,
+            Phase::Restart | Phase::Avoidance | Phase::Integrated { .. } => None,
         };
         let Some(pacing) = self.config.pacing else {
             return;
@@ -654,6 +824,7 @@ mod tests {
             bytes: Bytes::new(SEGMENT),
             in_flight: Bytes::new(in_flight),
             position,
+            app_limited: false,
         });
     }
 
@@ -866,7 +1037,7 @@ mod tests {
         let mut controller = Controller::new(config);
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
         controller.on_loss(&loss(1, 12_000), &rtt);
-        let decisions: alloc::vec::Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
+        let decisions: Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
         assert!(matches!(decisions[0], Decision::Launched { .. }));
         assert!(matches!(decisions[1], Decision::StartupExited { reason: ExitReason::Loss, .. }));
         assert!(matches!(decisions[2], Decision::WindowReduced { .. }));
@@ -905,7 +1076,7 @@ mod tests {
         }
         // Slow start 2, 3, 4 = ssthresh, then congestion avoidance: 4 + 1/4.
         assert_eq!(controller.cwnd(), Bytes::new(4 * SEGMENT + SEGMENT / 4));
-        let decisions: alloc::vec::Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
+        let decisions: Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
         assert!(matches!(decisions[1], Decision::PhaseEntered { phase: "end", trigger: "launch" }), "{decisions:?}");
         assert!(matches!(decisions[2], Decision::StartupExited { reason: ExitReason::Launch, .. }), "{decisions:?}");
         assert_eq!(decisions.len(), 3);

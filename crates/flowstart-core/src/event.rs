@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 use core::fmt;
 
+use crate::delivery_rate::RateSample;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
@@ -21,6 +22,8 @@ pub struct Sent {
     pub in_flight: Bytes,
     /// Highest position sent so far, this packet included.
     pub position: Position,
+    /// The sender had nothing to send, or was stopped by flow control, before this packet.
+    pub app_limited: bool,
 }
 
 /// An acknowledgement reported new data as delivered.
@@ -43,6 +46,31 @@ pub struct Ack {
     /// The acknowledgement makes progress and reports no further loss (`SafeACK` of RFC 9937).
     pub safe: bool,
     /// The sender had nothing to send, or was stopped by flow control, when the newest acknowledged packet left.
+    pub app_limited: bool,
+    /// How fast the path delivers, where the controller asks for it
+    /// ([`Controller::wants_rate_samples`](crate::controller::Controller::wants_rate_samples)).
+    pub sample: Option<RateSample>,
+}
+
+/// A packet was declared lost. Told one by one, before the [`Loss`] that sums them up, where the controller asks for rate
+/// samples; made by [`DeliveryRate::on_lost`](crate::delivery_rate::DeliveryRate::on_lost).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostPacket {
+    /// When the loss was declared.
+    pub now: Timestamp,
+    /// Its bytes in flight.
+    pub bytes: Bytes,
+    /// Its first place: the packet number in QUIC, the sequence number in TCP.
+    pub start: Position,
+    /// The place behind it.
+    pub end: Position,
+    /// Bytes in flight when it was sent, with it.
+    pub tx_in_flight: Bytes,
+    /// Bytes declared lost since it was sent, with it.
+    pub lost: Bytes,
+    /// Bytes delivered since the connection began.
+    pub delivered: Bytes,
+    /// The sender had nothing to send before it.
     pub app_limited: bool,
 }
 

@@ -7,12 +7,12 @@
 //! |---|---|
 //! | what a transport talks to | [`controller`] |
 //! | what a startup scheme is, and all of them | [`startup`] |
-//! | congestion avoidance: Reno, CUBIC | [`avoidance`] |
+//! | congestion avoidance: Reno, CUBIC, BBR | [`avoidance`] |
 //! | queue disciplines | [`aqm`] |
 //! | what Sensing may know | [`path`] |
 //! | events in, trace out | [`event`] |
 //! | how algorithms are registered, and parameters that one refuses | [`registry`] |
-//! | RTT estimation, pacing | [`rtt`], [`pacer`] |
+//! | RTT estimation, delivery rate, pacing | [`rtt`], [`delivery_rate`], [`pacer`] |
 //! | units, time, seeded randomness | [`units`], [`time`], [`rng`] |
 
 #![no_std]
@@ -24,6 +24,7 @@ pub mod registry;
 pub mod aqm;
 pub mod avoidance;
 pub mod controller;
+pub mod delivery_rate;
 pub mod event;
 pub mod pacer;
 pub mod path;

@@ -1,8 +1,11 @@
 //! What every entry of the registries must keep, whatever happens to it.
 
+use std::collections::VecDeque;
+
 use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueLimit, QueuedPacket};
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::{Controller, ControllerConfig, GrowthRule, Reduction, ReductionBase};
+use flowstart_core::delivery_rate::{DeliveryRate, Snapshot};
 use flowstart_core::event::{Ack, Ecn, Loss, Sent, Timeout};
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
 use flowstart_core::rng::Substream;
@@ -52,6 +55,10 @@ struct Host {
     in_flight: u64,
     next: u64,
     acknowledged: u64,
+    /// Samples of the delivery rate; packets are acknowledged and lost in the order in which they were sent.
+    estimator: DeliveryRate,
+    snapshots: VecDeque<Snapshot>,
+    samples: bool,
 }
 
 impl Host {
@@ -70,6 +77,9 @@ impl Host {
             in_flight: 0,
             next: 1,
             acknowledged: 0,
+            estimator: DeliveryRate::default(),
+            snapshots: VecDeque::new(),
+            samples: reduction != Reduction::PrrSafe,
         };
         let path = PathKnowledge {
             handshake_rtt: Some(Duration::from_millis(50)),
@@ -100,7 +110,14 @@ impl Host {
                 }
                 self.in_flight += SEGMENT;
                 let in_flight = Bytes::new(self.in_flight);
-                self.controller.on_sent(&Sent { now, bytes: Bytes::new(SEGMENT), in_flight, position: self.next });
+                self.controller.on_sent(&Sent {
+                    now,
+                    bytes: Bytes::new(SEGMENT),
+                    in_flight,
+                    position: self.next,
+                    app_limited: self.next.is_multiple_of(7),
+                });
+                self.snapshots.push_back(self.estimator.on_sent(now, Bytes::new(SEGMENT), in_flight));
                 self.next += 1;
             }
             Operation::Acknowledge { packets, rtt_ms, app_limited } => {
@@ -113,6 +130,14 @@ impl Host {
                 self.acknowledged = (self.acknowledged + bytes / SEGMENT).min(self.next - 1);
                 let sample = Duration::from_millis(u64::from(rtt_ms));
                 self.rtt.update(now, sample, Duration::ZERO);
+                if app_limited {
+                    self.estimator.mark_app_limited(Bytes::new(self.in_flight));
+                }
+                for place in 0..bytes / SEGMENT {
+                    if let Some(snapshot) = self.snapshots.pop_front() {
+                        self.estimator.on_delivered(now, &snapshot, self.acknowledged + place, Bytes::new(SEGMENT));
+                    }
+                }
                 let ack = Ack {
                     now,
                     bytes: Bytes::new(bytes),
@@ -123,6 +148,8 @@ impl Host {
                     in_flight: Bytes::new(self.in_flight),
                     safe: true,
                     app_limited,
+                    // A host without samples must not hurt either.
+                    sample: self.samples.then(|| self.estimator.take_sample(self.rtt.min())).flatten(),
                 };
                 self.controller.on_ack(&ack, &self.rtt);
             }
@@ -135,6 +162,13 @@ impl Host {
                 self.in_flight -= bytes;
                 let in_flight = Bytes::new(self.in_flight);
                 let position = self.next - 1;
+                for place in 0..bytes / SEGMENT {
+                    if let Some(snapshot) = self.snapshots.pop_front() {
+                        let places = (2 * place, 2 * place + 1);
+                        let lost = self.estimator.on_lost(now, &snapshot, places, Bytes::new(SEGMENT));
+                        self.controller.on_packet_lost(&lost);
+                    }
+                }
                 let loss = Loss { now, bytes: Bytes::new(bytes), position, in_flight_before: before, in_flight };
                 self.controller.on_loss(&loss, &self.rtt);
             }
@@ -145,6 +179,7 @@ impl Host {
             Operation::TimeOut => {
                 let in_flight_before = Bytes::new(self.in_flight);
                 self.in_flight = 0;
+                self.snapshots.clear();
                 self.controller.on_timeout(&Timeout { now, in_flight_before }, &self.rtt);
             }
             Operation::Timer => self.controller.on_timer(now, &self.rtt),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use flowstart_core::controller::ControllerConfig;
 use flowstart_core::units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -177,9 +178,14 @@ impl Scenario {
         let sizes = each("size", &self.size, size)?;
         let schemes = each("scheme", &self.scheme, |text| scheme("scheme", text, &profile.startup))?;
         let avoidance_text = self.avoidance.clone().unwrap_or_else(|| profile.avoidance.name().to_owned());
+        let avoidance = avoidance("avoidance", &avoidance_text, &profile.avoidance)?;
+        for scheme in &schemes {
+            ControllerConfig::validate_pair(&scheme.value, &avoidance.value)
+                .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
+        }
         let plan = Plan {
             aqms: each("aqm", &self.aqm, |text| aqm("aqm", text))?,
-            avoidance: avoidance("avoidance", &avoidance_text, &profile.avoidance)?,
+            avoidance,
             competitors: each("competitor", &self.competitor, |text| Competitor::parse("competitor", text, profile))?,
             links,
             sizes,
@@ -256,6 +262,21 @@ mod tests {
             let scenario = Scenario::from_text(text).unwrap();
             assert!(!scenario.question.is_empty(), "{name}");
             assert!(scenario.plan(Path::new(".")).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_scheme_without_a_launch_is_refused_beside_an_avoidance_that_probes_by_itself() {
+        let text = |scheme: &str| {
+            format!("link = [\"lte\"]\nsize = [\"1MB\"]\nscheme = [\"slow-start\", \"{scheme}\"]\navoidance = \"bbr\"")
+        };
+        let plan = |scheme: &str| Scenario::from_text(&text(scheme)).unwrap().plan(Path::new("."));
+        for scheme in ["blitzstart", "more-start", "careful-resume", "swift-start", "jump-start"] {
+            assert!(plan(scheme).is_ok(), "{scheme}");
+        }
+        for scheme in ["hystart", "hystart-plus-plus", "search", "suss", "rapid-start"] {
+            let error = plan(scheme).unwrap_err().to_string();
+            assert!(error.contains("takes only a scheme's launch"), "{error}");
         }
     }
 

@@ -298,6 +298,7 @@ pub(crate) mod tests {
             in_flight: Bytes::ZERO,
             safe: true,
             app_limited: false,
+            sample: None,
         }
     }
 

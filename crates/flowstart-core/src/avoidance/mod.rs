@@ -4,15 +4,21 @@
 //! |---|---|
 //! | `reno` | [`reno`] |
 //! | `cubic` | [`cubic`] |
+//! | `bbr` | [`bbr`] |
+//!
+//! An integrated algorithm ([`Avoidance::integrated`]) probes and continues by itself. It is in charge from the first
+//! packet, and of the startup scheme only the launch counts.
 
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::event::Ack;
+use crate::event::{Ack, Ecn, ExitReason, LostPacket, Sent};
 use crate::rtt::RttEstimator;
+use crate::startup::Launch;
 use crate::time::Timestamp;
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 
+pub mod bbr;
 pub mod cubic;
 pub mod reno;
 
@@ -41,8 +47,67 @@ pub trait Avoidance: fmt::Debug + Send + CloneAvoidance {
     fn on_underused(&mut self, _now: Timestamp) {}
 
     /// A congestion event; `base` is the amount that the reduction starts from (cwnd or bytes in flight, as the
-    /// transport's profile says). Returns ssthresh.
+    /// transport's profile says). Returns ssthresh; an integrated algorithm returns cwnd.
     fn on_congestion(&mut self, now: Timestamp, base: Bytes, window: Window) -> Bytes;
+
+    /// Whether the algorithm probes and continues by itself. Then it is never entered; [`Avoidance::on_ack`] comes with
+    /// every acknowledgement and with a rate sample where the host makes one, whether or not the window is in use and in
+    /// recovery too; and the methods below are called. For all other algorithms they are not, and need no implementation.
+    fn integrated(&self) -> bool {
+        false
+    }
+
+    /// Sensing is over: the algorithm is in charge from now on, and the window is the launch's.
+    fn on_launch(&mut self, _now: Timestamp, _launch: &Launch, _rtt: &RttEstimator) {}
+
+    /// The startup scheme has sensed a window and a rate with the first acknowledgements; returns the new cwnd.
+    fn on_late_launch(&mut self, window: Window, _cwnd: Bytes, _rate: Rate) -> Bytes {
+        window.cwnd
+    }
+
+    /// A packet was sent.
+    fn on_sent(&mut self, _sent: &Sent) {}
+
+    /// A packet was declared lost; comes before [`Avoidance::on_congestion`].
+    fn on_packet_lost(&mut self, _lost: &LostPacket) {}
+
+    /// Everything that was sent before the last congestion event is acknowledged or lost; comes before the
+    /// [`Avoidance::on_ack`] of the same acknowledgement.
+    fn on_recovered(&mut self) {}
+
+    /// New CE marks were echoed, at most once per window.
+    fn on_mark(&mut self, _ecn: &Ecn) {}
+
+    /// A retransmission timeout or persistent congestion; `least` is the host's window after it. Returns the new cwnd.
+    fn on_timeout(&mut self, _now: Timestamp, _window: Window, least: Bytes) -> Bytes {
+        least
+    }
+
+    /// Rate at which packets may leave, also on a host that does not pace by itself. Asked for after every event.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Bytes that may leave at once when sending resumes with nothing in flight; `None`: the host's own burst.
+    fn burst(&self) -> Option<Bytes> {
+        None
+    }
+
+    /// Whether the algorithm is still in its own startup.
+    fn is_starting(&self) -> bool {
+        false
+    }
+
+    /// Why the algorithm's own startup ended, told once.
+    fn take_exit(&mut self) -> Option<ExitReason> {
+        None
+    }
+
+    /// The next phase that the last event led to, named as in the algorithm's reference, and what caused it; each is told
+    /// once. Asked for after every event until there is none, for traces.
+    fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
+        None
+    }
 }
 
 /// Lets a boxed algorithm be cloned; implemented for every algorithm that is `Clone`.
@@ -71,4 +136,15 @@ algorithms! {
     context SegmentSize;
     Reno = "reno" in reno,
     Cubic = "cubic" in cubic,
+    Bbr = "bbr" in bbr,
+}
+
+impl AvoidanceConfig {
+    /// Whether the algorithm is integrated ([`Avoidance::integrated`]).
+    pub fn integrated(&self) -> bool {
+        match self {
+            Self::Bbr(_) => true,
+            Self::Reno(_) | Self::Cubic(_) => false,
+        }
+    }
 }

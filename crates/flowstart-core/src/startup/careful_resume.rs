@@ -436,7 +436,13 @@ mod tests {
                 self.sent += 1;
                 self.in_flight += 1;
                 let in_flight = Bytes::new(self.in_flight * SEGMENT);
-                let sent = Sent { now: self.now, bytes: Bytes::new(SEGMENT), in_flight, position: self.sent };
+                let sent = Sent {
+                    now: self.now,
+                    bytes: Bytes::new(SEGMENT),
+                    in_flight,
+                    position: self.sent,
+                    app_limited: false,
+                };
                 self.scheme.on_sent(&sent);
             }
         }

@@ -272,7 +272,13 @@ mod tests {
         let mut scheme = Hystart::new(config, StartupContext { paced, ..context(Increase::Bytes) });
         let mut rtt = RttEstimator::new(Duration::from_millis(100));
         rtt.update(Timestamp::ZERO, Duration::from_millis(40), Duration::ZERO);
-        scheme.on_sent(&Sent { now: Timestamp::ZERO, bytes: Bytes::new(1), in_flight: Bytes::new(1), position: 100 });
+        scheme.on_sent(&Sent {
+            now: Timestamp::ZERO,
+            bytes: Bytes::new(1),
+            in_flight: Bytes::new(1),
+            position: 100,
+            app_limited: false,
+        });
         let mut window = Window { cwnd: Bytes::new(20_000), ssthresh: Bytes::MAX };
         for (index, &(at, sample)) in acks.iter().enumerate() {
             let mut ack = acked(Timestamp::ZERO + Duration::from_millis(at), 1000);

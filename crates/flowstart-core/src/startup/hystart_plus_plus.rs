@@ -272,7 +272,13 @@ mod tests {
         fn begin_round(&mut self) {
             self.sent += 100;
             let bytes = Bytes::new(1000);
-            self.scheme.on_sent(&Sent { now: Timestamp::ZERO, bytes, in_flight: bytes, position: self.sent });
+            self.scheme.on_sent(&Sent {
+                now: Timestamp::ZERO,
+                bytes,
+                in_flight: bytes,
+                position: self.sent,
+                app_limited: false,
+            });
             self.scheme.window_end = Some(self.sent);
         }
 
@@ -372,7 +378,7 @@ mod tests {
         let mut flow = Flow::new(Config::default(), false);
         let sent = |position| {
             let bytes = Bytes::new(1000);
-            Sent { now: Timestamp::ZERO, bytes, in_flight: bytes, position }
+            Sent { now: Timestamp::ZERO, bytes, in_flight: bytes, position, app_limited: false }
         };
         flow.scheme.on_sent(&sent(10));
         flow.acknowledge(1000, 1, 1000);
@@ -444,7 +450,7 @@ mod tests {
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
         for position in 1..=20 {
             let (now, bytes) = (Timestamp::ZERO, Bytes::new(1200));
-            controller.on_sent(&Sent { now, bytes, in_flight: bytes, position });
+            controller.on_sent(&Sent { now, bytes, in_flight: bytes, position, app_limited: false });
             let mut ack = acked(now, 1200);
             ack.position = if position < 10 { 0 } else { 1 };
             ack.rtt = Some(Duration::from_millis(if position <= 10 { 80 } else { 90 }));

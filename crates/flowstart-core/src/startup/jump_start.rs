@@ -137,7 +137,13 @@ pub(crate) mod tests {
     pub(crate) fn send(scheme: &mut dyn Startup, segments: u64) {
         for position in 1..=segments {
             let in_flight = Bytes::new(position * 1000);
-            scheme.on_sent(&Sent { now: Timestamp::ZERO, bytes: Bytes::new(1000), in_flight, position });
+            scheme.on_sent(&Sent {
+                now: Timestamp::ZERO,
+                bytes: Bytes::new(1000),
+                in_flight,
+                position,
+                app_limited: false,
+            });
         }
     }
 

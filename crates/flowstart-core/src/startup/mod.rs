@@ -119,6 +119,12 @@ impl Launch {
     pub fn window(cwnd: Bytes) -> Self {
         Self { cwnd, pacing_rate: None, burst: None, continuation: None }
     }
+
+    /// Whether the launch is made for the path: it sets a rate, or congestion avoidance may begin with it. Any other is an
+    /// initial window that says nothing about the path.
+    pub fn knows_the_path(&self) -> bool {
+        self.pacing_rate.is_some() || self.continuation.is_some()
+    }
 }
 
 /// What startup hands to congestion avoidance. With cwnd below ssthresh, classic slow start leads from one to the other.
@@ -246,4 +252,24 @@ algorithms! {
     RapidStart = "rapid-start" in rapid_start,
     Suss = "suss" in suss,
     SwiftStart = "swift-start" in swift_start,
+}
+
+impl StartupConfig {
+    /// Whether the scheme has a launch of its own to give to a congestion avoidance that probes by itself, or is at least
+    /// the plain initial window. The others are nothing but a rule for leaving slow start.
+    pub fn has_launch(&self) -> bool {
+        match self {
+            Self::SlowStart(_)
+            | Self::InitialStart(_)
+            | Self::JumpStart(_)
+            | Self::MoreStart(_)
+            | Self::Halfback(_)
+            | Self::Blitzstart(_)
+            | Self::CarefulResume(_)
+            | Self::SwiftStart(_) => true,
+            Self::Hystart(_) | Self::HystartPlusPlus(_) | Self::Search(_) | Self::RapidStart(_) | Self::Suss(_) => {
+                false
+            }
+        }
+    }
 }

@@ -825,7 +825,7 @@ mod tests {
             sent.push(arrived);
             departed.push(arrived.min(departed_before + capacity * step));
             let bytes = Bytes::new(arrived as u64).saturating_sub(Bytes::new(sent_before as u64));
-            scheme.on_sent(&Sent { now, bytes, in_flight: window.cwnd, position: index as u64 });
+            scheme.on_sent(&Sent { now, bytes, in_flight: window.cwnd, position: index as u64, app_limited: false });
             let Some(past) = index.checked_sub(STEPS) else {
                 continue;
             };
@@ -898,7 +898,13 @@ mod tests {
             let mut rtt = RttEstimator::new(RTT);
             for round in 1..30 {
                 let now = Timestamp::ZERO + RTT * round;
-                let sent = Sent { now: now - RTT, bytes: window.cwnd, in_flight: window.cwnd, position: round };
+                let sent = Sent {
+                    now: now - RTT,
+                    bytes: window.cwnd,
+                    in_flight: window.cwnd,
+                    position: round,
+                    app_limited: false,
+                };
                 scheme.on_sent(&sent);
                 rtt.update(now, RTT, Duration::ZERO);
                 let mut ack = acked(now, window.cwnd.get());
@@ -947,7 +953,7 @@ mod tests {
                         let mut ack = acked(now, index % 7 * 1000);
                         ack.rtt = rtt.latest();
                         let (bytes, position) = (Bytes::new(index % 5 * 1000), index);
-                        scheme.on_sent(&Sent { now, bytes, in_flight: bytes, position });
+                        scheme.on_sent(&Sent { now, bytes, in_flight: bytes, position, app_limited: false });
                         match scheme.on_ack(&ack, window, true, &rtt) {
                             Step::Continue { cwnd } => assert!(cwnd >= Bytes::new(10_000)),
                             Step::Exit(exit) => assert!(exit.cwnd >= Bytes::new(10_000) && exit.cwnd <= window.cwnd),

@@ -431,7 +431,13 @@ mod tests {
                 position += 1;
                 delivered = (delivered + gap).max(now + RTT);
                 flight.push_back((now, delivered, position));
-                let sent = Sent { now, bytes: Bytes::new(SEGMENT), in_flight: in_flight(&flight), position };
+                let sent = Sent {
+                    now,
+                    bytes: Bytes::new(SEGMENT),
+                    in_flight: in_flight(&flight),
+                    position,
+                    app_limited: false,
+                };
                 scheme.on_sent(&sent);
                 *story.rounds.last_mut().unwrap() += 1;
                 release = release.max(now) + scheme.pacing_rate().unwrap().time_for(Bytes::new(SEGMENT));

@@ -218,7 +218,7 @@ mod tests {
         let mut window = Window { cwnd: launch.cwnd, ssthresh: Bytes::MAX };
         for position in 0..launch.cwnd.get() / SEGMENT {
             let bytes = Bytes::new(SEGMENT);
-            scheme.on_sent(&Sent { now: Timestamp::ZERO, bytes, in_flight: bytes, position });
+            scheme.on_sent(&Sent { now: Timestamp::ZERO, bytes, in_flight: bytes, position, app_limited: false });
         }
         let mut rtt = RttEstimator::new(RTT);
         for &(nanos, bytes) in acknowledgements {

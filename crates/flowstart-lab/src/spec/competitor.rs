@@ -1,7 +1,8 @@
 //! Competitors: what else uses the link.
 
 use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::startup::StartupConfig;
+use flowstart_core::controller::ControllerConfig;
+use flowstart_core::startup::{StartupConfig, slow_start};
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::traffic::Pattern;
@@ -101,7 +102,7 @@ fn bulk<'a>(
     keys: &[(&'a str, &'a str)],
     profile: &Profile,
 ) -> Result<Competitor, InputError> {
-    let mut flows = 1;
+    let (mut flows, mut iw) = (1, None);
     let named = keys.iter().find(|(key, _)| *key == "startup");
     let mut startup = match named {
         Some((_, spec)) => scheme(field, spec, &profile.startup)?.value,
@@ -112,10 +113,7 @@ fn bulk<'a>(
     for &(key, value) in keys {
         match key {
             "count" => flows = count(field, text, value)?,
-            "iw" => {
-                let spec = format!("{}:iw={value}", startup.name());
-                startup = scheme(field, &spec, &startup)?.value;
-            }
+            "iw" => iw = Some(value),
             "startup" => {}
             name if value.is_empty() && algorithm.is_none() => algorithm = Some(name),
             _ => rest.push(format!("{key}={value}")),
@@ -124,6 +122,16 @@ fn bulk<'a>(
     let name = algorithm.unwrap_or(profile.avoidance.name());
     let spec = if rest.is_empty() { name.to_owned() } else { format!("{name}:{}", rest.join(",")) };
     let avoidance = avoidance(field, &spec, &profile.avoidance)?.value;
+    if named.is_none() && avoidance.integrated() && !startup.has_launch() {
+        // The profile's own startup is only a rule for leaving slow start: what is left of it is the initial window.
+        startup = StartupConfig::SlowStart(slow_start::Config::default());
+    }
+    if let Some(iw) = iw {
+        let spec = format!("{}:iw={iw}", startup.name());
+        startup = scheme(field, &spec, &startup)?.value;
+    }
+    ControllerConfig::validate_pair(&startup, &avoidance)
+        .map_err(|error| InputError::new(field, text, error.to_string()))?;
     Ok(Competitor::Bulk { count: flows, startup, avoidance })
 }
 
@@ -213,6 +221,20 @@ mod tests {
             panic!("a bulk competitor")
         };
         assert_eq!((count, avoidance.name()), (3, "reno"));
+    }
+
+    #[test]
+    fn a_competitor_that_probes_by_itself_starts_with_the_plain_window_unless_told_otherwise() {
+        // The profile's own startup is hystart.
+        let Competitor::Bulk { startup, avoidance, .. } = parse("bulk:bbr,iw=20").unwrap() else {
+            panic!("a bulk competitor")
+        };
+        assert_eq!((startup.name(), avoidance.name()), ("slow-start", "bbr"));
+        let StartupConfig::SlowStart(slow_start::Config { iw, .. }) = startup else { panic!("slow start") };
+        assert_eq!(iw, Some(20));
+        assert!(parse("bulk:bbr,startup=blitzstart").is_ok());
+        let error = parse("bulk:bbr,startup=hystart").unwrap_err().to_string();
+        assert!(error.contains("hystart is only a rule for leaving slow start"), "{error}");
     }
 
     #[test]

@@ -9,11 +9,13 @@
 //! | what TCP knows about its segments | `scoreboard.rs` |
 //! | receivers and when they acknowledge | [`receiver`] |
 //! | what both senders share | [`sender`] |
+//! | delivery rate samples | [`sampling`] |
 
 pub mod handshake;
 pub mod profile;
 pub mod quic;
 pub mod receiver;
+pub mod sampling;
 mod scoreboard;
 pub mod sender;
 pub mod tcp;

@@ -141,26 +141,28 @@ impl QuicSender {
         let largest = self.largest_acknowledged.map_or(ack.position, |known| known.max(ack.position));
         self.largest_acknowledged = Some(largest);
         // RFC 9002, section 5.1: a sample only when the largest acknowledged is newly acknowledged.
-        let mut sample = None;
+        let mut rtt = None;
         if let Some(newest) = outcome.largest_sent_at {
-            let rtt = now.since(newest);
-            self.base.rtt.update(now, rtt, ack.delay);
-            sample = Some(rtt.saturating_sub(ack.delay).max(self.base.rtt.min().unwrap_or_default()));
+            let sample = now.since(newest);
+            self.base.rtt.update(now, sample, ack.delay);
+            rtt = Some(sample.saturating_sub(ack.delay).max(self.base.rtt.min().unwrap_or_default()));
         }
         let lost = self.detect_losses(network, in_flight_before);
         if outcome.packets > 0 {
             self.pto_count = 0;
-            let event = Ack {
+            let mut event = Ack {
                 now,
                 bytes: outcome.bytes,
                 packets: outcome.packets,
                 position: largest,
-                rtt: sample,
+                rtt,
                 in_flight_before,
                 in_flight: self.base.in_flight,
                 safe: !lost,
                 app_limited: outcome.app_limited,
+                sample: None,
             };
+            self.base.add_sample(&mut event);
             self.base.controller.on_ack(&event, &self.base.rtt);
             let contiguous = if network.is_traced() { self.contiguous() } else { 0 };
             network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
@@ -205,6 +207,7 @@ impl QuicSender {
                 network.ranges.release(id);
             }
         }
+        let sampled = self.base.sampling.is_some();
         for &(start, end) in &fresh {
             for number in start.max(self.first_number)..end.min(self.next_number) {
                 let packet = &mut self.sent[(number - self.first_number) as usize];
@@ -224,6 +227,9 @@ impl QuicSender {
                 }
                 let size = self.base.profile.in_flight_size(packet.chunk.len);
                 self.base.in_flight -= size;
+                if sampled {
+                    self.base.sample_delivered((number - self.first_number) as usize, network.now(), number, size);
+                }
                 outcome.bytes += size;
                 outcome.packets += 1;
                 if number == ack.position {
@@ -274,9 +280,13 @@ impl QuicSender {
 
     /// Removes packets from the front that are no longer in flight.
     fn drop_settled(&mut self) {
+        let first = self.first_number;
         while self.sent.front().is_some_and(|packet| packet.state != State::InFlight) {
             self.sent.pop_front();
             self.first_number += 1;
+        }
+        if let Some(sampling) = &mut self.base.sampling {
+            sampling.pop((self.first_number - first) as usize);
         }
     }
 
@@ -314,6 +324,7 @@ impl QuicSender {
                     self.sent[index].state = State::Lost;
                     let size = self.base.profile.in_flight_size(packet.chunk.len);
                     self.base.in_flight -= size;
+                    self.base.sample_lost(index, now, (number, number + 1), size);
                     lost += size;
                     largest_lost = number;
                     if packet.cargo != Cargo::Doubled || self.settle(packet.chunk.offset, false) {
@@ -414,6 +425,10 @@ impl QuicSender {
         let identity = PacketNumber { number, least_unacknowledged: self.first_number };
         self.base.send(network, chunk, identity, number, kind != Kind::New);
         let app_limited = self.base.app_limited;
+        if let Some(sampling) = &mut self.base.sampling {
+            let size = self.base.profile.in_flight_size(chunk.len);
+            sampling.push(network.now(), size, self.base.in_flight);
+        }
         self.sent.push_back(SentPacket { time: network.now(), chunk, state: State::InFlight, cargo, app_limited });
     }
 

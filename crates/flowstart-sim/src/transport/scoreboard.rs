@@ -41,6 +41,11 @@ impl Segment {
         copies * u64::from(self.len)
     }
 
+    /// It is the segment at `index` and was just declared lost: tells a controller that wants to know.
+    fn sample_lost(&self, base: &mut SenderBase, index: usize, now: Timestamp) {
+        base.sample_lost(index, now, (self.seq, self.end()), Bytes::new(u64::from(self.len)));
+    }
+
     /// Takes it out of the bytes in flight.
     fn leave_flight(&self, base: &mut SenderBase) {
         base.in_flight = base.in_flight.saturating_sub(Bytes::new(self.pipe()));
@@ -117,7 +122,7 @@ impl Scoreboard {
     }
 
     /// Removes what `position` acknowledges cumulatively.
-    pub(super) fn take_cumulative(&mut self, base: &mut SenderBase, position: u64) -> Outcome {
+    pub(super) fn take_cumulative(&mut self, base: &mut SenderBase, now: Timestamp, position: u64) -> Outcome {
         let mut outcome = Outcome::default();
         while let Some(segment) = self.segments.front()
             && segment.end() <= position
@@ -126,10 +131,14 @@ impl Scoreboard {
             if segment.sacked {
                 self.sacked_bytes -= u64::from(segment.len);
             } else {
+                base.sample_delivered(0, now, segment.end(), Bytes::new(u64::from(segment.len)));
                 outcome.deliver(segment);
             }
             outcome.app_limited = segment.app_limited;
             self.segments.pop_front();
+            if let Some(sampling) = &mut base.sampling {
+                sampling.pop(1);
+            }
         }
         self.una = position;
         outcome
@@ -173,6 +182,7 @@ impl Scoreboard {
                     continue;
                 }
                 segment.leave_flight(base);
+                base.sample_delivered(index, network.now(), seq, Bytes::new(u64::from(segment.len)));
                 outcome.deliver(segment);
                 // Whether the first packet or its proactive copy arrived is not known: no evidence about the order.
                 if !(self.has_copies && segment.retransmitted && !segment.lost) {
@@ -188,18 +198,22 @@ impl Scoreboard {
         }
         self.known = blocks;
         if let (true, true, Some(newest)) = (in_recovery, base.profile.lost_retransmissions, newest) {
-            self.detect_lost_retransmissions(base, newest);
+            self.detect_lost_retransmissions(base, network.now(), newest);
         }
         count
     }
 
     /// A retransmission older than something that has since arrived is lost.
-    fn detect_lost_retransmissions(&mut self, base: &mut SenderBase, newest: Timestamp) {
-        for segment in self.segments.iter_mut().take_while(|segment| segment.seq < self.high_sacked) {
+    fn detect_lost_retransmissions(&mut self, base: &mut SenderBase, now: Timestamp, newest: Timestamp) {
+        for (index, segment) in self.segments.iter_mut().enumerate() {
+            if segment.seq >= self.high_sacked {
+                break;
+            }
             if segment.retransmitted && !segment.sacked && segment.sent_at < newest {
                 segment.leave_flight(base);
                 segment.retransmitted = false;
                 segment.lost = true;
+                segment.sample_lost(base, index, now);
                 self.retransmit_from = self.retransmit_from.min(segment.seq);
             }
         }
@@ -243,6 +257,7 @@ impl Scoreboard {
             }
             base.in_flight = base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
             segment.lost = true;
+            segment.sample_lost(base, index, network.now());
             self.retransmit_from = self.retransmit_from.min(segment.seq);
             note_lost(base, network, segment);
         }
@@ -256,16 +271,20 @@ impl Scoreboard {
             head.leave_flight(base);
             head.lost = true;
             head.retransmitted = false;
+            head.sample_lost(base, 0, network.now());
             note_lost(base, network, head);
         }
         true
     }
 
     /// After a timeout everything that was not SACKed is lost. With `forget` that includes what was SACKed.
-    pub(super) fn mark_all_lost(&mut self, base: &mut SenderBase, forget: bool) {
+    pub(super) fn mark_all_lost(&mut self, base: &mut SenderBase, now: Timestamp, forget: bool) {
         self.retransmit_from = self.una;
         self.lost_below = self.una;
-        for segment in &mut self.segments {
+        for (index, segment) in self.segments.iter_mut().enumerate() {
+            if segment.pipe() > 0 {
+                segment.sample_lost(base, index, now);
+            }
             segment.sacked &= !forget;
             segment.lost = !segment.sacked;
             segment.retransmitted = false;

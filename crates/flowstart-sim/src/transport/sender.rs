@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::controller::Controller;
-use flowstart_core::event::{Decision, Sent};
+use flowstart_core::event::{Ack, Decision, Position, Sent};
 use flowstart_core::pacer::Pacer;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
@@ -17,6 +17,7 @@ use crate::record::StartupExit;
 use crate::trace::Event;
 use crate::traffic::Source;
 use crate::transport::profile::{Profile, WindowTest};
+use crate::transport::sampling::Sampling;
 
 /// Which flow a sender or receiver belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub struct SenderBase {
     pub ce_count: u32,
     /// Bytes that may still be sent to an address that is not validated; `None`: it is.
     pub unvalidated: Option<u64>,
+    /// Delivery rate samples, where the controller wants them.
+    pub sampling: Option<Box<Sampling>>,
     pacer: Pacer,
 }
 
@@ -86,6 +89,7 @@ impl SenderBase {
         let quantum = profile.pacing.map_or(Duration::ZERO, |pacing| pacing.quantum);
         Self {
             flow,
+            sampling: controller.wants_rate_samples().then(Box::default),
             controller,
             rtt: RttEstimator::new(profile.initial_timeout),
             in_flight: Bytes::ZERO,
@@ -152,7 +156,13 @@ impl SenderBase {
         if let Some(rate) = self.controller.pacing_rate() {
             self.pacer.on_sent(now, size, rate);
         }
-        self.controller.on_sent(&Sent { now, bytes: size, in_flight: self.in_flight, position });
+        self.controller.on_sent(&Sent {
+            now,
+            bytes: size,
+            in_flight: self.in_flight,
+            position,
+            app_limited: self.app_limited,
+        });
         let in_startup = self.controller.in_startup();
         let record = network.record(self.flow.index);
         record.data_packets += 1;
@@ -171,6 +181,42 @@ impl SenderBase {
         let PacketNumber { number, least_unacknowledged } = number;
         let body = Body::Data { number, offset, len, least_unacknowledged, sent_at: now };
         network.transmit(self.flow.index, self.flow.generation, Direction::Forward, wire, ecn, body);
+    }
+
+    /// The packet at `index` of the sender's list was delivered.
+    #[inline]
+    pub fn sample_delivered(&mut self, index: usize, now: Timestamp, position: Position, size: Bytes) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.deliver(index, now, position, size);
+        }
+    }
+
+    /// The packet at `index` of the sender's list, whose places are `places`, was declared lost.
+    #[inline]
+    pub fn sample_lost(&mut self, index: usize, now: Timestamp, places: (Position, Position), size: Bytes) {
+        if let Some(sampling) = &mut self.sampling
+            && let Some(lost) = sampling.lose(index, now, places, size)
+        {
+            self.controller.on_packet_lost(&lost);
+        }
+    }
+
+    /// Adds its rate sample to the acknowledgement that was just processed.
+    #[inline]
+    pub fn add_sample(&mut self, ack: &mut Ack) {
+        if let Some(sampling) = &mut self.sampling {
+            ack.sample = sampling.take_sample(self.rtt.min());
+        }
+    }
+
+    /// Nothing waits, or flow control stops it.
+    fn run_dry(&mut self) {
+        self.app_limited = true;
+        if let Some(sampling) = &mut self.sampling
+            && self.in_flight < self.controller.cwnd()
+        {
+            sampling.mark_app_limited(self.in_flight);
+        }
     }
 
     /// Turns the controller's decisions into records, and shows the window to a trace.
@@ -231,7 +277,7 @@ pub trait Transmission {
         loop {
             let Some(next) = self.next(source) else {
                 let base = self.base();
-                base.app_limited = true;
+                base.run_dry();
                 if base.controller.proactive_retransmit() == Bytes::ZERO {
                     return Timestamp::NEVER;
                 }

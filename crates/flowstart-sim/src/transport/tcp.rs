@@ -104,7 +104,7 @@ impl TcpSender {
             return;
         }
         let advanced = ack.position > una_before;
-        let mut outcome = self.board.take_cumulative(&mut self.base, ack.position);
+        let mut outcome = self.board.take_cumulative(&mut self.base, now, ack.position);
         let in_recovery = self.recovery != Recovery::None;
         let newly_sacked = self.board.take_blocks(&mut self.base, network, ack, in_recovery, &mut outcome);
         if advanced {
@@ -125,15 +125,15 @@ impl TcpSender {
             let contiguous = self.board.una();
             network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
         }
-        // Duplicate acknowledgements do not open the window; PRR counts what they deliver.
-        let in_recovery = self.base.controller.in_recovery();
-        if outcome.bytes > Bytes::ZERO && (progress || in_recovery) {
+        // Duplicate acknowledgements do not open the window; PRR and rate samples count what they deliver.
+        let counts = self.base.controller.in_recovery() || self.base.sampling.is_some();
+        if outcome.bytes > Bytes::ZERO && (progress || counts) {
             let recovered = was_fast && self.recovery == Recovery::None;
             let bytes = match self.base.profile.transition_growth {
                 TransitionGrowth::Advance if recovered => Bytes::new(self.board.una() - una_before),
                 _ => outcome.bytes,
             };
-            let event = Ack {
+            let mut event = Ack {
                 now,
                 bytes,
                 packets: outcome.packets,
@@ -143,7 +143,9 @@ impl TcpSender {
                 in_flight: self.base.in_flight,
                 safe: advanced && network.record(self.base.flow.index).declared_lost == declared_lost,
                 app_limited: outcome.app_limited,
+                sample: None,
             };
+            self.base.add_sample(&mut event);
             self.base.controller.on_ack(&event, &self.base.rtt);
         }
         if ack.ce_count > self.base.ce_count {
@@ -263,7 +265,7 @@ impl TcpSender {
         self.recovery = Recovery::Timeout { point: self.board.high() };
         // Classic stacks forget what was SACKed (RFC 2018, section 8).
         let forget = self.is_classic();
-        self.board.mark_all_lost(&mut self.base, forget);
+        self.board.mark_all_lost(&mut self.base, now, forget);
         self.base.controller.on_timeout(&Timeout { now, in_flight_before }, &self.base.rtt);
         self.rto_at = now + self.rto();
     }
@@ -373,6 +375,13 @@ impl Transmission for TcpSender {
         };
         let position = self.board.high() - 1;
         self.base.send(network, chunk, PacketNumber::default(), position, retransmission);
+        let (size, in_flight) = (self.base.profile.in_flight_size(chunk.len), self.base.in_flight);
+        if let Some(sampling) = &mut self.base.sampling {
+            match next {
+                Next::New(_) => sampling.push(now, size, in_flight),
+                Next::Again(index) | Next::Copy(index) => sampling.replace(index, now, size, in_flight),
+            }
+        }
         if self.rto_at == Timestamp::NEVER {
             self.rto_at = now + self.rto();
         }
