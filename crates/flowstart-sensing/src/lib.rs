@@ -1,0 +1,9 @@
+//! Inputs of flow startup that need I/O: what `flowstart_core::path::PathKnowledge` may be filled from.
+//!
+//! | Looking for | Where | Fills |
+//! |---|---|---|
+//! | what earlier connections saved per destination, and initial windows learned from it | [`path_store`] | `saved` |
+//!
+//! Everything here is a hint that may be missing, late or wrong: an error is told, and startup goes on without it.
+
+pub mod path_store;
