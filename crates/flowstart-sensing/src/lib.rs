@@ -3,7 +3,9 @@
 //! | Looking for | Where | Fills |
 //! |---|---|---|
 //! | what earlier connections saved per destination, and initial windows learned from it | [`path_store`] | `saved` |
+//! | a share of the window of parallel connections to the same peer | [`shared_window`] | |
 //!
 //! Everything here is a hint that may be missing, late or wrong: an error is told, and startup goes on without it.
 
 pub mod path_store;
+pub mod shared_window;
