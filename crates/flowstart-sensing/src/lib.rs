@@ -6,10 +6,12 @@
 //! | a share of the window of parallel connections to the same peer | [`shared_window`] | |
 //! | the speed of the interface towards a destination | [`interface`] | `interface_rate` |
 //! | the rate, or size and deadline, that the application asks for | [`application_request`] | `requested_rate` |
+//! | a service that tells others what connections saw, and its client | [`oracle`] | `oracle_rate` |
 //!
 //! Everything here is a hint that may be missing, late or wrong: an error is told, and startup goes on without it.
 
 pub mod application_request;
 pub mod interface;
+pub mod oracle;
 pub mod path_store;
 pub mod shared_window;
