@@ -7,10 +7,12 @@
 //! | the speed of the interface towards a destination | [`interface`] | `interface_rate` |
 //! | the rate, or size and deadline, that the application asks for | [`application_request`] | `requested_rate` |
 //! | a service that tells others what connections saw, and its client | [`oracle`] | `oracle_rate` |
+//! | what a client can find out about its access link, and what it tells of it | [`estimator`] | `hint` |
 //!
 //! Everything here is a hint that may be missing, late or wrong: an error is told, and startup goes on without it.
 
 pub mod application_request;
+pub mod estimator;
 pub mod interface;
 pub mod oracle;
 pub mod path_store;
