@@ -1,0 +1,589 @@
+//! The rate of the link to the Internet provider, asked from the gateway at home.
+//!
+//! Reference: UPnP Forum, WANCommonInterfaceConfig:1 (2001), section 2.4.2 (`GetCommonLinkProperties`), which DSL Forum
+//! TR-064 (2004) has with the same names; UPnP Device Architecture 1.0, sections 1.2 (search) and 3 (control). Rüth et
+//! al., "Blitz-starting QUIC Connections" (2019), section 3.1, name TR-064 as a client's source. A multicast search
+//! finds gateways, their description names the control URL, and one call gives the bit rates of layer 1.
+//!
+//! Differences from the references: searches over IPv4 only, and without credentials: TR-064 devices that want a login
+//! answer the same question through UPnP. A description or a control URL on another host than the one that answered
+//! is refused, so that a message from the local network cannot make this program ask elsewhere.
+//!
+//! Rates are those of layer 1: with PPPoE and ATM or VDSL framing, IP packets get a few per cent less. Some gateways
+//! (`miniupnpd`) call every access a cable; the technology is what they say, not what is known.
+//!
+//! Status: recorded answers, arbitrary answers, and `miniupnpd` where it is installed.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Instant;
+
+use flowstart_core::path::{AccessTechnology, Hint};
+use flowstart_core::time::Duration;
+use flowstart_core::units::Rate;
+use roxmltree::{Document, Node, ParsingOptions};
+use serde::{Deserialize, Serialize};
+use ureq::http::Uri;
+
+/// Where UPnP searches (UPnP Device Architecture 1.0, section 1.2.2).
+const SEARCH_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 255, 250)), 1900);
+/// What is searched for: gateways of both versions.
+const SEARCH_TARGETS: [&str; 2] =
+    ["urn:schemas-upnp-org:device:InternetGatewayDevice:1", "urn:schemas-upnp-org:device:InternetGatewayDevice:2"];
+/// The service, by the names of UPnP and of TR-064.
+const SERVICES: [&str; 2] =
+    ["urn:schemas-upnp-org:service:WANCommonInterfaceConfig:1", "urn:dslforum-org:service:WANCommonInterfaceConfig:1"];
+/// The question.
+const ACTION: &str = "GetCommonLinkProperties";
+/// Largest document that is read.
+const DOCUMENT_MAX: u64 = 256 * 1024;
+/// Most elements of a document.
+const NODES_MAX: u32 = 20_000;
+/// Deepest element of a document; descriptions have about ten levels.
+const DEPTH_MAX: usize = 64;
+
+/// How patiently a gateway is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The longest that a search takes. Default 2 s: a gateway may wait up to MX, which is sent as 1 s, and more for
+    /// wireless.
+    pub search_bound: Duration,
+    /// The longest that description and question take together. Default 2 s: chosen, gateways are slow.
+    pub question_bound: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { search_bound: Duration::from_millis(2000), question_bound: Duration::from_millis(2000) }
+    }
+}
+
+/// What a gateway says of its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkProperties {
+    /// Towards the client; `None` when the gateway does not know.
+    pub downstream: Option<Rate>,
+    /// Towards the Internet; `None` when the gateway does not know.
+    pub upstream: Option<Rate>,
+    /// What it calls the access.
+    pub technology: AccessTechnology,
+    /// Whether the link is up.
+    pub up: bool,
+}
+
+impl LinkProperties {
+    /// The hint for a server that sends to this client.
+    pub fn hint(&self) -> Option<Hint> {
+        let bandwidth = self.downstream.filter(|_| self.up)?;
+        Some(Hint { bandwidth, technology: self.technology })
+    }
+}
+
+/// Why a gateway told nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GatewayError {
+    /// The search could not be sent or received.
+    #[error("the search for gateways failed: {0}")]
+    Search(#[source] io::Error),
+    /// Nobody answered.
+    #[error("no gateway answered within {0}")]
+    None(Duration),
+    /// An address cannot be understood, or leads to another host.
+    #[error("`{url}` is no address on the gateway {gateway}")]
+    Elsewhere {
+        /// The address.
+        url: String,
+        /// The gateway.
+        gateway: IpAddr,
+    },
+    /// The gateway could not be asked, or did not answer in time.
+    #[error("{url} could not be asked: {cause}")]
+    Unreachable {
+        /// What was asked.
+        url: String,
+        /// Why.
+        #[source]
+        cause: Box<ureq::Error>,
+    },
+    /// The gateway refused; UPnP's error code if it gave one (UPnP Device Architecture 1.0, section 3.2.2).
+    #[error("{url} answered with status {status} (UPnP error {code:?})")]
+    Refused {
+        /// What was asked.
+        url: String,
+        /// HTTP's status.
+        status: u16,
+        /// UPnP's code.
+        code: Option<u32>,
+    },
+    /// An answer is no XML.
+    #[error("the gateway's answer cannot be read: {0}")]
+    Xml(#[source] roxmltree::Error),
+    /// An answer nests more deeply than any of UPnP.
+    #[error("the gateway's answer nests more than {DEPTH_MAX} elements")]
+    Depth,
+    /// The description has no link to ask for.
+    #[error("the gateway has no service WANCommonInterfaceConfig")]
+    NoService,
+    /// The answer lacks what was asked for.
+    #[error("the gateway's answer has no `{0}`")]
+    Missing(&'static str),
+    /// A rate is no number.
+    #[error("the gateway's `{field}` is `{text}`, which is no rate")]
+    Rate {
+        /// The field.
+        field: &'static str,
+        /// What it says.
+        text: String,
+    },
+}
+
+/// Finds a gateway on the network of this host and asks it. The first that answers the search is asked.
+pub fn link_properties(config: &Config) -> Result<LinkProperties, GatewayError> {
+    let found = search(config.search_bound).map_err(GatewayError::Search)?;
+    let found = found.ok_or(GatewayError::None(config.search_bound))?;
+    link_properties_of(&found.description, found.gateway, config.question_bound)
+}
+
+/// A gateway that answered a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Who answered.
+    pub gateway: IpAddr,
+    /// Where its description is.
+    pub description: String,
+}
+
+/// Searches for as long as `bound`, or until the first gateway answered.
+pub fn search(bound: Duration) -> io::Result<Option<Found>> {
+    search_at(SEARCH_ADDRESS, bound)
+}
+
+fn search_at(address: SocketAddr, bound: Duration) -> io::Result<Option<Found>> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    for target in SEARCH_TARGETS {
+        let message = format!(
+            "M-SEARCH * HTTP/1.1\r\nHOST: {SEARCH_ADDRESS}\r\nMAN: \"ssdp:discover\"\r\nMX: 1\r\nST: {target}\r\n\r\n"
+        );
+        socket.send_to(message.as_bytes(), address)?;
+    }
+    let end = Instant::now() + std_duration(bound);
+    let mut datagram = [0; 2048];
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        socket.set_read_timeout(Some(left))?;
+        match socket.recv_from(&mut datagram) {
+            Ok((length, from)) => {
+                if let Some(description) = datagram.get(..length).and_then(location) {
+                    return Ok(Some(Found { gateway: from.ip(), description }));
+                }
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The `LOCATION` of a gateway's answer to a search, `None` when it is another message or another device's.
+fn location(datagram: &[u8]) -> Option<String> {
+    let text = str::from_utf8(datagram).ok()?;
+    let mut lines = text.split("\r\n");
+    let mut status = lines.next()?.split(' ');
+    if !status.next()?.starts_with("HTTP/1.") || status.next()? != "200" {
+        return None;
+    }
+    let field = |name: &str| {
+        lines.clone().filter_map(|line| line.split_once(':')).find(|(key, _)| key.trim().eq_ignore_ascii_case(name))
+    };
+    let (_, target) = field("ST")?;
+    let (_, location) = field("LOCATION")?;
+    SEARCH_TARGETS.contains(&target.trim()).then(|| location.trim().to_owned())
+}
+
+/// Asks the gateway whose description is at `description`. The gateway must be at the address `gateway`.
+pub fn link_properties_of(description: &str, gateway: IpAddr, bound: Duration) -> Result<LinkProperties, GatewayError> {
+    let end = Instant::now() + std_duration(bound);
+    let agent: ureq::Agent =
+        ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).proxy(None).build().new_agent();
+    let left = || Some(end.saturating_duration_since(Instant::now()).max(std::time::Duration::from_millis(1)));
+    let text_of = |url: &str, mut response: ureq::http::Response<ureq::Body>| {
+        let read = response.body_mut().with_config().limit(DOCUMENT_MAX).lossy_utf8(true).read_to_string();
+        let text = read.map_err(|cause| GatewayError::Unreachable { url: url.into(), cause: Box::new(cause) })?;
+        match response.status().as_u16() {
+            200 => Ok(text),
+            status => Err(GatewayError::Refused { url: url.into(), status, code: error_code(&text) }),
+        }
+    };
+    let unreachable = |url: &str, cause| GatewayError::Unreachable { url: url.to_owned(), cause: Box::new(cause) };
+
+    let url = on_gateway(description, gateway)?.to_string();
+    let asked = agent.get(&url).config().timeout_global(left()).build().call();
+    let text = text_of(&url, asked.map_err(|cause| unreachable(&url, cause))?)?;
+    let service = service(&text)?;
+
+    let control = on_gateway(&resolved(&url, service.base.as_deref(), &service.control), gateway)?.to_string();
+    let kind = service.kind;
+    let body = format!(
+        "<?xml version=\"1.0\"?><s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\" \
+         s:encodingStyle=\"http://schemas.xmlsoap.org/soap/encoding/\"><s:Body>\
+         <u:{ACTION} xmlns:u=\"{kind}\"/></s:Body></s:Envelope>"
+    );
+    let asked = agent
+        .post(&control)
+        .config()
+        .timeout_global(left())
+        .build()
+        .content_type("text/xml; charset=\"utf-8\"")
+        .header("SOAPAction", format!("\"{kind}#{ACTION}\""))
+        .send(body.as_str());
+    properties(&text_of(&control, asked.map_err(|cause| unreachable(&control, cause))?)?)
+}
+
+fn std_duration(span: Duration) -> std::time::Duration {
+    std::time::Duration::from_nanos(span.as_nanos())
+}
+
+/// The address if it is plain HTTP to the gateway itself.
+fn on_gateway(url: &str, gateway: IpAddr) -> Result<Uri, GatewayError> {
+    let elsewhere = || GatewayError::Elsewhere { url: url.into(), gateway };
+    let uri: Uri = url.parse().map_err(|_| elsewhere())?;
+    let host = uri.host().map(|host| host.trim_start_matches('[').trim_end_matches(']'));
+    let same = host.and_then(|host| host.parse::<IpAddr>().ok()) == Some(gateway);
+    if same && uri.scheme_str() == Some("http") { Ok(uri) } else { Err(elsewhere()) }
+}
+
+/// The address that `reference` means in the document at `document` (UPnP Device Architecture 1.0, section 2.1).
+fn resolved(document: &str, base: Option<&str>, reference: &str) -> String {
+    if reference.contains("://") {
+        return reference.into();
+    }
+    let base = base.filter(|base| base.contains("://")).unwrap_or(document);
+    let authority = base.find("://").map_or(0, |scheme| scheme + 3);
+    let path = base[authority..].find('/').map_or(base.len(), |slash| authority + slash);
+    if reference.starts_with('/') {
+        return format!("{}{reference}", &base[..path]);
+    }
+    let folder = base[path..].rfind('/').map_or("/", |slash| &base[path..=path + slash]);
+    format!("{}{folder}{reference}", &base[..path])
+}
+
+/// How a description says that the link is asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Service {
+    kind: &'static str,
+    control: String,
+    base: Option<String>,
+}
+
+/// Parses XML within limits: no entities, few elements, none deep.
+fn with_document<T>(text: &str, read: impl FnOnce(&Document) -> Result<T, GatewayError>) -> Result<T, GatewayError> {
+    let mut depth = 0usize;
+    for (index, _) in text.match_indices('<') {
+        match text.as_bytes().get(index + 1) {
+            Some(b'/') => depth = depth.saturating_sub(1),
+            Some(b'?' | b'!') => {}
+            _ if text[index..].split('>').next().is_some_and(|tag| tag.ends_with('/')) => {}
+            _ => depth += 1,
+        }
+        if depth > DEPTH_MAX {
+            return Err(GatewayError::Depth);
+        }
+    }
+    let options = ParsingOptions { nodes_limit: NODES_MAX, ..ParsingOptions::default() };
+    read(&Document::parse_with_options(text, options).map_err(GatewayError::Xml)?)
+}
+
+/// Whether the node is an element called `name`, whatever its namespace: gateways are careless with them.
+fn is(node: Node, name: &str) -> bool {
+    node.is_element() && node.tag_name().name() == name
+}
+
+/// The text of the first descendant called `name`, whatever its namespace.
+fn text_in<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
+    let found = node.descendants().find(|one| is(*one, name))?;
+    Some(found.text().unwrap_or_default().trim())
+}
+
+/// The service in a description.
+fn service(text: &str) -> Result<Service, GatewayError> {
+    with_document(text, |document| {
+        let root = document.root();
+        for node in root.descendants().filter(|node| is(*node, "service")) {
+            let kind = text_in(node, "serviceType").and_then(|kind| SERVICES.into_iter().find(|one| *one == kind));
+            if let (Some(kind), Some(control)) = (kind, text_in(node, "controlURL")) {
+                let base = text_in(root, "URLBase").filter(|base| !base.is_empty());
+                return Ok(Service { kind, control: control.into(), base: base.map(str::to_owned) });
+            }
+        }
+        Err(GatewayError::NoService)
+    })
+}
+
+/// The answer to the question.
+fn properties(text: &str) -> Result<LinkProperties, GatewayError> {
+    with_document(text, |document| {
+        let root = document.root();
+        let rate = |field: &'static str| {
+            let text = text_in(root, field).ok_or(GatewayError::Missing(field))?;
+            match text.parse::<u64>() {
+                // Zero, and the largest value of the field's type, ui4, are how gateways say that they do not know.
+                Ok(0) => Ok(None),
+                Ok(bits) if bits == u64::from(u32::MAX) => Ok(None),
+                Ok(bits) => Ok(Some(Rate::from_bits_per_sec(bits))),
+                Err(_) => Err(GatewayError::Rate { field, text: text.into() }),
+            }
+        };
+        // Those that begin with X are AVM's, beside the ones of the standard.
+        let technology = match text_in(root, "NewWANAccessType") {
+            Some("DSL") => AccessTechnology::Dsl,
+            Some("Cable" | "X_AVM-DE_Cable") => AccessTechnology::Docsis,
+            Some("Ethernet") => AccessTechnology::Ethernet,
+            Some("X_AVM-DE_LTE") => AccessTechnology::Lte,
+            Some("X_AVM-DE_UMTS") => AccessTechnology::ThirdGeneration,
+            _ => AccessTechnology::Unknown,
+        };
+        Ok(LinkProperties {
+            downstream: rate("NewLayer1DownstreamMaxBitRate")?,
+            upstream: rate("NewLayer1UpstreamMaxBitRate")?,
+            technology,
+            up: text_in(root, "NewPhysicalLinkStatus") == Some("Up"),
+        })
+    })
+}
+
+/// UPnP's error code in an answer that refuses.
+fn error_code(text: &str) -> Option<u32> {
+    with_document(text, |document| Ok(text_in(document.root(), "errorCode").and_then(|code| code.parse().ok())))
+        .ok()
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::process::{Command, Stdio};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Recorded from `miniupnpd` 2.3.1, with its names of host and system left out.
+    const DESCRIPTION: &str = include_str!("recorded/miniupnpd-description.xml");
+    /// Recorded from the same.
+    const ANSWER: &str = include_str!("recorded/miniupnpd-answer.xml");
+
+    #[test]
+    fn a_description_names_the_control_url() {
+        let found = service(DESCRIPTION).unwrap();
+        assert_eq!(found, Service { kind: SERVICES[0], control: "/ctl/CmnIfCfg".into(), base: None });
+    }
+
+    #[test]
+    fn a_recorded_answer_is_understood() {
+        let properties = properties(ANSWER).unwrap();
+        assert_eq!(properties.downstream, Some(Rate::from_mbit(25)));
+        assert_eq!(properties.upstream, Some(Rate::from_mbit(5)));
+        let hint = Hint { bandwidth: Rate::from_mbit(25), technology: AccessTechnology::Docsis };
+        assert_eq!(properties.hint(), Some(hint));
+    }
+
+    #[test]
+    fn tr_064_has_the_same_names() {
+        let description = DESCRIPTION.replace("urn:schemas-upnp-org:service", "urn:dslforum-org:service");
+        assert_eq!(service(&description).unwrap().kind, SERVICES[1]);
+        let answer = ANSWER.replace("urn:schemas-upnp-org:service", "urn:dslforum-org:service").replace("Cable", "DSL");
+        assert_eq!(properties(&answer).unwrap().technology, AccessTechnology::Dsl);
+    }
+
+    #[test]
+    fn what_a_gateway_does_not_know_is_none() {
+        for unknown in ["0", "4294967295"] {
+            let answer = ANSWER.replace("25000000", unknown);
+            assert_eq!(properties(&answer).unwrap().downstream, None, "{unknown}");
+        }
+        assert_eq!(properties(&ANSWER.replace(">Up<", ">Down<")).unwrap().hint(), None, "the link is down");
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_answer_is_told() {
+        assert!(matches!(properties("<a/>"), Err(GatewayError::Missing("NewLayer1DownstreamMaxBitRate"))));
+        assert!(matches!(properties(&ANSWER.replace("25000000", "fast")), Err(GatewayError::Rate { .. })));
+        assert!(matches!(properties("what"), Err(GatewayError::Xml(_))));
+        assert!(matches!(service("<root/>"), Err(GatewayError::NoService)));
+        let bomb = "<!DOCTYPE a [<!ENTITY b \"bbbb\">]><a>&b;</a>";
+        assert!(matches!(properties(bomb), Err(GatewayError::Xml(_))), "entities are refused");
+        assert!(matches!(properties(&"<a>".repeat(100_000)), Err(GatewayError::Depth)));
+        let fault = "<s:Fault xmlns:s=\"s\"><errorCode>401</errorCode></s:Fault>";
+        assert_eq!(error_code(fault), Some(401));
+    }
+
+    #[test]
+    fn addresses_resolve_within_the_gateway() {
+        let document = "http://192.168.0.1:5000/igd/desc.xml";
+        assert_eq!(resolved(document, None, "/ctl"), "http://192.168.0.1:5000/ctl");
+        assert_eq!(resolved(document, None, "ctl"), "http://192.168.0.1:5000/igd/ctl");
+        assert_eq!(resolved("http://192.168.0.1:5000", None, "ctl"), "http://192.168.0.1:5000/ctl");
+        assert_eq!(resolved(document, Some("http://192.168.0.1:80/"), "ctl"), "http://192.168.0.1:80/ctl");
+        assert_eq!(resolved(document, None, "http://192.168.0.1/x"), "http://192.168.0.1/x");
+        let gateway = "192.168.0.1".parse().unwrap();
+        assert!(on_gateway(document, gateway).is_ok());
+        for elsewhere in ["http://192.168.0.2/", "https://192.168.0.1/", "file:///etc/passwd", "http://example/", ""] {
+            assert!(matches!(on_gateway(elsewhere, gateway), Err(GatewayError::Elsewhere { .. })), "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn an_answer_to_a_search_names_the_description() {
+        let answer = "HTTP/1.1 200 OK\r\nCACHE-CONTROL: max-age=120\r\n\
+                      ST: urn:schemas-upnp-org:device:InternetGatewayDevice:1\r\nEXT:\r\n\
+                      Location: http://192.168.0.1:5000/rootDesc.xml\r\n\r\n";
+        assert_eq!(location(answer.as_bytes()).as_deref(), Some("http://192.168.0.1:5000/rootDesc.xml"));
+        assert_eq!(location(answer.replace("Gateway", "Other").as_bytes()), None);
+        assert_eq!(location(b"NOTIFY * HTTP/1.1\r\n\r\n"), None);
+    }
+
+    #[test]
+    fn a_search_finds_who_answers_and_ends_when_nobody_does() {
+        let gateway = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = gateway.local_addr().unwrap();
+        let started = Instant::now();
+        assert_eq!(search_at(address, Duration::from_millis(50)).unwrap(), None);
+        assert!(started.elapsed() < std::time::Duration::from_millis(500));
+
+        let thread = std::thread::spawn(move || {
+            let mut datagram = [0; 2048];
+            for _ in 0..3 {
+                let (length, from) = gateway.recv_from(&mut datagram).unwrap();
+                assert!(str::from_utf8(&datagram[..length]).unwrap().starts_with("M-SEARCH * HTTP/1.1\r\n"));
+                let answer = format!("HTTP/1.1 200 OK\r\nST: {}\r\nLOCATION: http://x/\r\n\r\n", SEARCH_TARGETS[1]);
+                let _ = gateway.send_to(b"nonsense", from);
+                let _ = gateway.send_to(answer.as_bytes(), from);
+            }
+        });
+        let found = search_at(address, Duration::from_millis(2000)).unwrap();
+        assert_eq!(found, Some(Found { gateway: Ipv4Addr::LOCALHOST.into(), description: "http://x/".into() }));
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_gateway_that_never_answers_delays_no_longer_than_the_bound() {
+        let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let url = format!("http://{}/rootDesc.xml", silent.local_addr().unwrap());
+        let started = Instant::now();
+        let error = link_properties_of(&url, Ipv4Addr::LOCALHOST.into(), Duration::from_millis(50)).unwrap_err();
+        assert!(matches!(error, GatewayError::Unreachable { .. }), "{error}");
+        assert!(started.elapsed() < std::time::Duration::from_millis(500));
+    }
+
+    #[test]
+    fn a_gateway_is_asked_as_upnp_says() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let url = format!("http://{}/rootDesc.xml", listener.local_addr().unwrap());
+        let thread = std::thread::spawn(move || {
+            let mut requests = Vec::new();
+            for body in [DESCRIPTION, ANSWER] {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut request = String::new();
+                let mut part = [0; 4096];
+                while !(request.ends_with("</s:Envelope>")
+                    || request.starts_with("GET") && request.ends_with("\r\n\r\n"))
+                {
+                    let length = stream.read(&mut part).unwrap();
+                    request.push_str(str::from_utf8(&part[..length]).unwrap());
+                }
+                requests.push(request);
+                let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
+                stream.write_all(head.as_bytes()).unwrap();
+                stream.write_all(body.as_bytes()).unwrap();
+            }
+            requests
+        });
+        let told = link_properties_of(&url, Ipv4Addr::LOCALHOST.into(), Duration::from_millis(5000)).unwrap();
+        assert_eq!(told.downstream, Some(Rate::from_mbit(25)));
+        let requests = thread.join().unwrap();
+        assert!(requests[0].starts_with("GET /rootDesc.xml HTTP/1.1\r\n"));
+        assert!(requests[1].starts_with("POST /ctl/CmnIfCfg HTTP/1.1\r\n"));
+        let action = "\"urn:schemas-upnp-org:service:WANCommonInterfaceConfig:1#GetCommonLinkProperties\"";
+        assert!(requests[1].to_ascii_lowercase().contains(&format!("soapaction: {action}").to_ascii_lowercase()));
+    }
+
+    #[test]
+    fn miniupnpd_tells_its_rates() {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let folder = tempfile::tempdir().unwrap();
+        let settings = folder.path().join("miniupnpd.conf");
+        let Ok(Some(outside)) = crate::interface::interface_towards(Ipv4Addr::new(192, 0, 2, 1).into()) else {
+            eprintln!("skipped: this host has no interface to the outside, which miniupnpd wants");
+            return;
+        };
+        let text = format!(
+            "ext_ifname={outside}\next_ip=1.2.3.4\nlistening_ip=lo\nport={port}\nenable_upnp=yes\nenable_natpmp=no\n\
+             bitrate_up=5000000\nbitrate_down=25000000\nuuid=fc4ec57e-b051-11db-88f8-0060085db3f6\n"
+        );
+        std::fs::write(&settings, text).unwrap();
+        let started = Command::new("miniupnpd")
+            .arg("-d")
+            .arg("-f")
+            .arg(&settings)
+            .arg("-P")
+            .arg(folder.path().join("pid"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut process = match started {
+            Ok(process) => process,
+            Err(error) => {
+                eprintln!("skipped: miniupnpd cannot be started: {error}");
+                return;
+            }
+        };
+        let url = format!("http://127.0.0.1:{port}/rootDesc.xml");
+        let mut told = None;
+        for _ in 0..50 {
+            std::thread::sleep(std::time::Duration::from_millis(40));
+            told = link_properties_of(&url, Ipv4Addr::LOCALHOST.into(), Duration::from_millis(2000)).ok();
+            if told.is_some() || process.try_wait().unwrap().is_some() {
+                break;
+            }
+        }
+        let ended = process.try_wait().unwrap();
+        let _ = process.kill();
+        let _ = process.wait();
+        match (told, ended) {
+            (Some(told), _) => {
+                assert_eq!((told.downstream, told.upstream), (Some(Rate::from_mbit(25)), Some(Rate::from_mbit(5))));
+            }
+            (None, Some(status)) => eprintln!("skipped: miniupnpd ended with {status}, it needs more rights"),
+            (None, None) => panic!("miniupnpd runs and tells nothing"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_gateway_sends_makes_it_panic(
+            text in ".*", place in any::<prop::sample::Index>(), byte in any::<u8>(),
+            datagram in prop::collection::vec(any::<u8>(), 0..200), reference in ".*", base in ".*",
+        ) {
+            let _ = (service(&text), properties(&text), error_code(&text), location(&datagram));
+            let _ = resolved(&base, None, &reference);
+            let _ = resolved("http://192.168.0.1/x", Some(&base), &reference);
+            let _ = on_gateway(&reference, Ipv4Addr::LOCALHOST.into());
+            for recorded in [DESCRIPTION, ANSWER] {
+                let mut damaged = recorded.as_bytes().to_vec();
+                let place = place.index(damaged.len());
+                damaged[place] = byte;
+                let damaged = String::from_utf8_lossy(&damaged);
+                let _ = (service(&damaged), properties(&damaged));
+                if let Some(cut) = recorded.get(..place) {
+                    let _ = (service(cut), properties(cut));
+                }
+            }
+        }
+    }
+}

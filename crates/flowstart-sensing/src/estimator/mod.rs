@@ -1,0 +1,20 @@
+//! What a client can find out about its own access link, for the hint that it sends to the server.
+//!
+//! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.1.
+//!
+//! | Client | Estimator |
+//! |---|---|
+//! | any, after a few transfers | [`highest_rate`] |
+//! | behind a gateway that speaks UPnP IGD or TR-064 | [`gateway`] |
+//! | with Wi-Fi on Linux | [`wifi`] |
+//! | with LTE, where the modem tells its configuration | [`lte`] |
+//!
+//! [`quantize`] makes a hint of an estimate that does not give its sender away, and [`burst`] says what the access
+//! technology of a hint means for pacing.
+
+pub mod burst;
+pub mod gateway;
+pub mod highest_rate;
+pub mod lte;
+pub mod quantize;
+pub mod wifi;

@@ -1,0 +1,471 @@
+//! A path store in a file of this host, which survives the process.
+//!
+//! Reference: RFC 9040, section 6; the database is redb. One table maps prefixes to records and another says which
+//! version of this layout the file has. The whole file is checked when it is opened, so that a file that was cut off,
+//! overwritten, locked by another process or written by a later version is a [`Problem`] then, and the caller goes on
+//! without it ([`open_or_none`]). Each put is on disk when it returns, so callers put from a thread that may wait.
+//!
+//! Differences from the reference: those of [`path_store`](super).
+//!
+//! redb asserts some of what it believes of its file, for instance the state of its allocator in builds with debug
+//! assertions. A panic of these ends here, as [`Problem::Damaged`] or [`StoreError::Damaged`] after a message on
+//! standard error, and a store that met one refuses to work from then on. Under `panic = "abort"` it would end the
+//! process.
+//!
+//! Status: the contract of all stores; files cut off and overwritten at random.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError, TableHandle};
+
+use super::record::{self, DecodeError};
+use super::{Observation, PathRecord, PathStore, Prefix, Retention, StoreError, UnixTime};
+
+/// Records by prefix.
+const RECORDS: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("flowstart-paths");
+/// Facts about the file.
+const FACTS: TableDefinition<'static, &str, u64> = TableDefinition::new("flowstart-facts");
+/// The key of the layout's version.
+const LAYOUT: &str = "layout";
+/// The layout that is written. A change that earlier programs cannot read counts it up.
+const LAYOUT_VERSION: u64 = 1;
+/// Memory for pages. Records are small and few are hot; redb's default is 1 GiB.
+const CACHE_BYTES: usize = 8 << 20;
+
+/// Why a file cannot be used, or what happened to it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Another process, or another store of this one, has it open.
+    #[error("{path}: the path store is in use by another process")]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is damaged, or no path store.
+    #[error("{path}: the path store is damaged, or the file is none: {cause}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the database said.
+        cause: String,
+    },
+    /// It was damaged, and what could be read was kept. The store works.
+    #[error("{path}: the path store was damaged and has been repaired; some records may be missing")]
+    Repaired {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is a database of something else.
+    #[error("{path}: the file is a database, but no path store")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A later version of this program wrote it.
+    #[error("{path}: the path store has layout {found}, and this program knows layouts up to {LAYOUT_VERSION}")]
+    Future {
+        /// The file.
+        path: PathBuf,
+        /// Its layout.
+        found: u64,
+    },
+    /// Another version of the database wrote it.
+    #[error("{path}: the path store has the database's file format {format}, which this program cannot read")]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: u8,
+    },
+    /// The operating system refused.
+    #[error("{path}: the path store cannot be opened: {cause}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The database refused for another reason.
+    #[error("{path}: the path store cannot be opened: {cause}")]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: Box<redb::Error>,
+    },
+}
+
+/// A store in a file.
+#[derive(Debug)]
+pub struct EmbeddedStore {
+    /// `None` only while the store is dropped.
+    database: Option<Database>,
+    retention: Retention,
+    damaged: AtomicBool,
+}
+
+/// Opens the store, or goes on without it. With a store, a problem is [`Problem::Repaired`].
+pub fn open_or_none(path: &Path, retention: Retention) -> (Option<EmbeddedStore>, Option<Problem>) {
+    match EmbeddedStore::open(path, retention) {
+        Ok((store, problem)) => (Some(store), problem),
+        Err(problem) => (None, Some(problem)),
+    }
+}
+
+impl EmbeddedStore {
+    /// Opens the file, or makes it where there is none, and checks all of it. What is told beside the store is
+    /// [`Problem::Repaired`].
+    pub fn open(path: &Path, retention: Retention) -> Result<(Self, Option<Problem>), Problem> {
+        let owned = || path.to_path_buf();
+        let opened = guarded(|| {
+            let mut database = Database::builder().set_cache_size(CACHE_BYTES).create(path)?;
+            let whole = database.check_integrity()?;
+            let layout = layout(&database)?;
+            Ok((database, whole, layout))
+        });
+        let (database, whole, layout) = match opened {
+            Err(cause) => return Err(Problem::Damaged { path: owned(), cause }),
+            Ok(Err(error)) => return Err(problem(owned(), error)),
+            Ok(Ok(opened)) => opened,
+        };
+        let store = Self { database: Some(database), retention, damaged: AtomicBool::new(false) };
+        match layout {
+            Layout::Known => {}
+            Layout::Later(found) => return Err(Problem::Future { path: owned(), found }),
+            Layout::Foreign => return Err(Problem::Foreign { path: owned() }),
+        }
+        Ok((store, (!whole).then(|| Problem::Repaired { path: owned() })))
+    }
+
+    /// Runs `work` on the database; a panic of the database becomes an error, now and from then on.
+    fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let Some(database) = self.database.as_ref().filter(|_| !self.damaged.load(Ordering::Acquire)) else {
+            return Err(StoreError::Damaged("it failed before and is no longer used".into()));
+        };
+        guarded(|| work(database)).unwrap_or_else(|cause| {
+            self.damaged.store(true, Ordering::Release);
+            Err(StoreError::Damaged(cause))
+        })
+    }
+}
+
+impl Drop for EmbeddedStore {
+    fn drop(&mut self) {
+        // Closing writes to the file, and may find it damaged.
+        let database = self.database.take();
+        let _ = guarded(|| drop(database));
+    }
+}
+
+/// What the file says of itself.
+enum Layout {
+    Known,
+    Later(u64),
+    Foreign,
+}
+
+/// Reads the layout, and writes it into an empty file.
+fn layout(database: &Database) -> Result<Layout, redb::Error> {
+    let reading = database.begin_read()?;
+    let found = match reading.open_table(FACTS) {
+        Ok(facts) => facts.get(LAYOUT)?.map(|version| version.value()),
+        Err(TableError::TableDoesNotExist(_)) => {
+            if reading.list_tables()?.any(|table| table.name() != RECORDS.name()) {
+                return Ok(Layout::Foreign);
+            }
+            None
+        }
+        Err(TableError::TableTypeMismatch { .. } | TableError::TypeDefinitionChanged { .. }) => {
+            return Ok(Layout::Foreign);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    drop(reading);
+    match found {
+        Some(version) if version > LAYOUT_VERSION => Ok(Layout::Later(version)),
+        Some(_) => Ok(Layout::Known),
+        None => {
+            let writing = database.begin_write()?;
+            writing.open_table(FACTS)?.insert(LAYOUT, LAYOUT_VERSION)?;
+            writing.open_table(RECORDS)?;
+            writing.commit()?;
+            Ok(Layout::Known)
+        }
+    }
+}
+
+/// Runs `work`, and says what the panic said if it panics.
+fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        payload
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string))
+            .unwrap_or_else(|| "the database gave no reason".into())
+    })
+}
+
+/// The problem behind an error of the database.
+fn problem(path: PathBuf, error: redb::Error) -> Problem {
+    match error {
+        redb::Error::DatabaseAlreadyOpen => Problem::Locked { path },
+        redb::Error::Corrupted(cause) => Problem::Damaged { path, cause },
+        redb::Error::UpgradeRequired(format) => Problem::Format { path, format },
+        // These two are how the database calls a file that is too short or begins with something else.
+        redb::Error::Io(cause)
+            if matches!(cause.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof) =>
+        {
+            Problem::Damaged { path, cause: cause.to_string() }
+        }
+        redb::Error::Io(cause) => Problem::Io { path, cause },
+        other => Problem::Database { path, cause: Box::new(other) },
+    }
+}
+
+/// An error of the database as one of a store.
+fn refused<E: Into<redb::Error>>(error: E) -> StoreError {
+    StoreError::Database(Box::new(error.into()))
+}
+
+fn unreadable(prefix: &str, cause: DecodeError) -> StoreError {
+    StoreError::Record { prefix: prefix.into(), cause }
+}
+
+impl PathStore for EmbeddedStore {
+    fn get(&self, prefix: Prefix, now: UnixTime) -> Result<Option<PathRecord>, StoreError> {
+        let key = prefix.to_string();
+        self.with(|database| {
+            let reading = database.begin_read().map_err(refused)?;
+            let records = reading.open_table(RECORDS).map_err(refused)?;
+            let Some(bytes) = records.get(key.as_str()).map_err(refused)? else { return Ok(None) };
+            let record = record::decode(bytes.value()).map_err(|cause| unreadable(&key, cause))?;
+            Ok(record.at(now, &self.retention))
+        })
+    }
+
+    fn put(&self, prefix: Prefix, observation: Observation) -> Result<(), StoreError> {
+        let key = prefix.to_string();
+        self.with(|database| {
+            let writing = database.begin_write().map_err(refused)?;
+            {
+                let mut records = writing.open_table(RECORDS).map_err(refused)?;
+                let mut record =
+                    match records.get(key.as_str()).map_err(refused)?.map(|old| record::decode(old.value())) {
+                        // Another version can read what this one cannot, so it is not written over.
+                        Some(Err(cause @ DecodeError::Version(_))) => return Err(unreadable(&key, cause)),
+                        Some(Ok(record)) => record,
+                        Some(Err(_)) | None => PathRecord::default(),
+                    };
+                record.add(observation, &self.retention);
+                records.insert(key.as_str(), record::encode(&record).as_slice()).map_err(refused)?;
+            }
+            writing.commit().map_err(refused)
+        })
+    }
+
+    fn expire(&self, now: UnixTime) -> Result<u64, StoreError> {
+        self.with(|database| {
+            let writing = database.begin_write().map_err(refused)?;
+            let mut forgotten = 0;
+            {
+                let mut records = writing.open_table(RECORDS).map_err(refused)?;
+                let mut shrunk = Vec::new();
+                let keep = |key: &str, bytes: &[u8]| match record::decode(bytes) {
+                    Ok(mut record) => {
+                        let fewer = record.forget(now, &self.retention) > 0;
+                        let kept = !record.observations().is_empty();
+                        if fewer && kept {
+                            shrunk.push((key.to_owned(), record::encode(&record)));
+                        }
+                        forgotten += u64::from(!kept);
+                        kept
+                    }
+                    Err(DecodeError::Version(_)) => true,
+                    Err(_) => {
+                        forgotten += 1;
+                        false
+                    }
+                };
+                records.retain(keep).map_err(refused)?;
+                for (key, bytes) in shrunk {
+                    records.insert(key.as_str(), bytes.as_slice()).map_err(refused)?;
+                }
+            }
+            writing.commit().map_err(refused)?;
+            Ok(forgotten)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::super::tests::{keeps_the_contract, prefix, seen};
+    use super::*;
+
+    fn open(path: &Path) -> EmbeddedStore {
+        let (store, problem) = open_or_none(path, Retention::default());
+        assert!(problem.is_none(), "{problem:?}");
+        store.unwrap()
+    }
+
+    fn refusal(path: &Path) -> Problem {
+        let (store, problem) = open_or_none(path, Retention::default());
+        assert!(store.is_none());
+        problem.unwrap()
+    }
+
+    /// A file with ten prefixes.
+    fn written(path: &Path) -> Vec<u8> {
+        let store = open(path);
+        for third in 0..10 {
+            store.put(prefix(&format!("192.0.{third}.0/24")), seen(1000, 50, 70_000, 25)).unwrap();
+        }
+        drop(store);
+        fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn a_file_keeps_the_contract() {
+        let folder = tempfile::tempdir().unwrap();
+        keeps_the_contract(&open(&folder.path().join("paths")));
+    }
+
+    #[test]
+    fn what_was_put_is_there_after_the_file_was_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("paths");
+        written(&path);
+        let record = open(&path).get(prefix("192.0.3.0/24"), UnixTime::from_secs(1001)).unwrap().unwrap();
+        assert_eq!(record.observations(), [seen(1000, 50, 70_000, 25)]);
+    }
+
+    #[test]
+    fn a_locked_file_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("paths");
+        let _first = open(&path);
+        assert!(matches!(refusal(&path), Problem::Locked { .. }));
+    }
+
+    #[test]
+    fn a_file_of_a_later_layout_is_told_and_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("paths");
+        written(&path);
+        {
+            let database = Database::open(&path).unwrap();
+            let writing = database.begin_write().unwrap();
+            writing.open_table(FACTS).unwrap().insert(LAYOUT, 7).unwrap();
+            writing.commit().unwrap();
+        }
+        assert!(matches!(refusal(&path), Problem::Future { found: 7, .. }));
+        assert!(refusal(&path).to_string().ends_with("has layout 7, and this program knows layouts up to 1"));
+    }
+
+    #[test]
+    fn a_record_of_a_later_version_is_told_and_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(&folder.path().join("paths"));
+        let here = prefix("192.0.2.0/24");
+        store
+            .with(|database| {
+                let writing = database.begin_write().unwrap();
+                writing.open_table(RECORDS).unwrap().insert("192.0.2.0/24", [9u8, 1, 2].as_slice()).unwrap();
+                writing.open_table(RECORDS).unwrap().insert("192.0.3.0/24", [1u8, 1, 2].as_slice()).unwrap();
+                writing.commit().map_err(refused)
+            })
+            .unwrap();
+        let version = |error| matches!(error, StoreError::Record { cause: DecodeError::Version(9), .. });
+        assert!(version(store.get(here, UnixTime::from_secs(0)).unwrap_err()));
+        assert!(version(store.put(here, seen(0, 50, 70_000, 25)).unwrap_err()));
+        // A damaged record of this version is told once and replaced by the next observation.
+        let there = prefix("192.0.3.0/24");
+        assert!(matches!(store.get(there, UnixTime::from_secs(0)), Err(StoreError::Record { .. })));
+        store.put(there, seen(0, 50, 70_000, 25)).unwrap();
+        assert!(store.get(there, UnixTime::from_secs(0)).unwrap().is_some());
+    }
+
+    #[test]
+    fn other_files_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().join("text");
+        fs::write(&text, "not a database, but long enough to be looked at. ".repeat(100)).unwrap();
+        assert!(matches!(refusal(&text), Problem::Damaged { .. }), "{:?}", refusal(&text));
+
+        let foreign = folder.path().join("foreign");
+        {
+            let database = Database::create(&foreign).unwrap();
+            let writing = database.begin_write().unwrap();
+            writing.open_table(TableDefinition::<u64, u64>::new("something")).unwrap();
+            writing.commit().unwrap();
+        }
+        assert!(matches!(refusal(&foreign), Problem::Foreign { .. }));
+        assert!(matches!(refusal(&folder.path().join("no/such/folder")), Problem::Io { .. }));
+        assert!(matches!(refusal(folder.path()), Problem::Io { .. }), "a folder");
+    }
+
+    /// Opens whatever is there and uses it; all that matters is that nothing panics.
+    fn survive(path: &Path) {
+        let (store, problem) = open_or_none(path, Retention::default());
+        assert!(store.is_some() || problem.is_some());
+        if let Some(store) = store {
+            for third in 0..10 {
+                let _ = store.get(prefix(&format!("192.0.{third}.0/24")), UnixTime::from_secs(1001));
+            }
+            let _ = store.put(prefix("192.0.2.0/24"), seen(1001, 50, 70_000, 25));
+            let _ = store.expire(UnixTime::from_secs(1_000_000));
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_anywhere_does_no_harm() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("paths");
+        let whole = written(&path);
+        for length in (0..whole.len()).step_by(whole.len() / 40).chain([1, 9, 63, 64, 511, 512, 4095, 4096]) {
+            fs::write(&path, &whole[..length]).unwrap();
+            survive(&path);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+
+        #[test]
+        fn a_file_that_was_overwritten_anywhere_does_no_harm(
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+            in_the_head in any::<bool>(),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("paths");
+            let mut bytes = written(&path);
+            let range = if in_the_head { 512 } else { bytes.len() };
+            for (place, value) in damage {
+                bytes[place.index(range)] = value;
+            }
+            fs::write(&path, bytes).unwrap();
+            survive(&path);
+        }
+
+        #[test]
+        fn a_file_of_arbitrary_bytes_does_no_harm(
+            bytes in prop::collection::vec(any::<u8>(), 0..5000), like_a_database in any::<bool>(),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("paths");
+            let mut whole = if like_a_database { written(&path)[..9].to_vec() } else { Vec::new() };
+            whole.extend(bytes);
+            fs::write(&path, whole).unwrap();
+            survive(&path);
+        }
+    }
+}

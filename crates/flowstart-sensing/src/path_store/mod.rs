@@ -1,0 +1,500 @@
+//! What earlier connections learned, saved per destination prefix, so that the next connection need not learn it again.
+//!
+//! Reference: RFC 9040, section 6 (temporal sharing of TCP control blocks); draft-ietf-tsvwg-careful-resume, section 3
+//! (Observe); Flores et al., "Riptide: Jump-Starting Back-Office Connections in Cloud Systems", ICDCS 2016 (dynamic
+//! initial windows). When a connection ends or has grown, its host puts an [`Observation`] into a [`PathStore`] under
+//! the [`Prefix`] of its peer. Before the next connection to that prefix sends, the host gets the [`PathRecord`] and
+//! turns it into a [`SavedPath`] ([`PathRecord::saved_path`]) or into an initial window ([`InitialWindow::window`]).
+//!
+//! Differences from the references: RFC 9040 keeps one value per parameter and merges into it; a record keeps the
+//! latest observations, so how they are merged is decided when they are read, and one store serves schemes that merge
+//! differently. RFC 9040 shares between hosts, this shares between prefixes. Careful Resume keeps one set per remote
+//! endpoint: [`Merge::MostRecent`] with prefixes of full length. Riptide polls open connections and averages their
+//! windows; here each connection reports, and a percentile is taken, which one huge or tiny window cannot move.
+//!
+//! Status: worked examples, and the same contract for every store; no published numbers are reproduced yet.
+//!
+//! | Store | Where |
+//! |---|---|
+//! | in this process, lost with it | [`memory`] |
+//! | in a file of this host | [`embedded`] |
+//! | on a Redis server, for several hosts (feature `redis`) | `redis` |
+
+use std::net::IpAddr;
+
+use flowstart_core::path::SavedPath;
+use flowstart_core::time::Duration;
+use flowstart_core::units::{Bytes, Rate};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+pub mod embedded;
+pub mod memory;
+mod record;
+#[cfg(feature = "redis")]
+pub mod redis;
+
+pub use record::DecodeError;
+
+/// A point in time as seconds since 1970-01-01 UTC. Nothing here reads a clock: the host tells the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct UnixTime(u64);
+
+impl UnixTime {
+    /// The time `seconds` seconds after the epoch.
+    pub const fn from_secs(seconds: u64) -> Self {
+        Self(seconds)
+    }
+
+    /// Seconds since the epoch.
+    pub const fn as_secs(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to `self`; zero when `earlier` is later, as after a clock was set back.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0).saturating_mul(1_000_000_000))
+    }
+}
+
+/// The addresses that share what one connection learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Prefix(IpNet);
+
+impl Prefix {
+    /// The network as it is written, `192.0.2.0/24`.
+    pub const fn network(self) -> IpNet {
+        self.0
+    }
+}
+
+impl From<IpNet> for Prefix {
+    /// The network without its host bits.
+    fn from(network: IpNet) -> Self {
+        Self(network.trunc())
+    }
+}
+
+impl std::fmt::Display for Prefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A prefix longer than the addresses of its family.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}` is {length}, but addresses of this family have {limit} bits")]
+pub struct PrefixTooLong {
+    field: &'static str,
+    length: u8,
+    limit: u8,
+}
+
+/// Which prefix an address belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Prefixes {
+    /// Bits of IPv4 addresses without a configured network. Default 24: the longest prefix that is routed between
+    /// providers, and a granularity that Riptide describes.
+    pub ipv4_bits: u8,
+    /// Bits of IPv6 addresses without a configured network. Default 48: an end site (RFC 6177, section 2).
+    pub ipv6_bits: u8,
+    /// Networks that the operator knows to share one path. The longest that contains the address is its prefix.
+    pub networks: Vec<IpNet>,
+}
+
+impl Default for Prefixes {
+    fn default() -> Self {
+        Self { ipv4_bits: 24, ipv6_bits: 48, networks: Vec::new() }
+    }
+}
+
+impl Prefixes {
+    /// Refuses prefixes that are longer than addresses.
+    pub fn validate(&self) -> Result<(), PrefixTooLong> {
+        for (field, length, limit) in [("ipv4_bits", self.ipv4_bits, 32), ("ipv6_bits", self.ipv6_bits, 128)] {
+            if length > limit {
+                return Err(PrefixTooLong { field, length, limit });
+            }
+        }
+        Ok(())
+    }
+
+    /// The prefix of `address`. An IPv4 address that is mapped into IPv6 counts as IPv4.
+    pub fn prefix_of(&self, address: IpAddr) -> Prefix {
+        let address = address.to_canonical();
+        let configured = self
+            .networks
+            .iter()
+            .filter(|network| network.contains(&address))
+            .max_by_key(|network| network.prefix_len());
+        if let Some(network) = configured {
+            return Prefix::from(*network);
+        }
+        let (bits, limit) = if address.is_ipv4() { (self.ipv4_bits, 32) } else { (self.ipv6_bits, 128) };
+        Prefix::from(IpNet::new(address, bits.min(limit)).unwrap_or_else(|_| IpNet::from(address)))
+    }
+}
+
+/// What one connection saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observation {
+    /// When it was saved.
+    pub at: UnixTime,
+    /// Smallest RTT of the connection.
+    pub min_rtt: Duration,
+    /// Bytes that were delivered in one RTT. Careful Resume, section 3: half of cwnd if slow start still ran.
+    pub cwnd: Bytes,
+    /// Highest delivery rate.
+    pub rate: Rate,
+}
+
+/// How several observations become one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Merge {
+    /// The latest observation alone, as in Careful Resume.
+    #[default]
+    MostRecent,
+    /// An exponentially weighted average from the oldest to the latest: `merge(old, curr)` of RFC 9040, section 6.2.
+    Ewma {
+        /// Weight of the later of two values, above 0 and at most 1. Values outside count as the nearest of these; an
+        /// undefined one counts as 1.
+        weight: f64,
+    },
+}
+
+impl Merge {
+    /// Values in order of time as one; `None` if there are none.
+    fn merged(self, mut values: impl Iterator<Item = u64>) -> Option<u64> {
+        let first = values.next()?;
+        let weight = match self {
+            Self::MostRecent => 1.0,
+            Self::Ewma { weight } if weight.is_nan() => 1.0,
+            Self::Ewma { weight } => weight.clamp(f64::MIN_POSITIVE, 1.0),
+        };
+        let merged = values.fold(first as f64, |old, curr| (1.0 - weight) * old + weight * curr as f64);
+        Some(libm::round(merged) as u64)
+    }
+}
+
+/// How long and how many observations a store keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Retention {
+    /// An observation of this age is forgotten, in whole seconds. Careful Resume leaves its Lifetime to the operator,
+    /// minutes to hours; Google QUIC uses saved bandwidth up to one hour. Default 1 h.
+    pub lifetime: Duration,
+    /// Observations kept per prefix, the latest ones. Default 32: enough for a percentile, and a record of about 1 KB.
+    pub observations: u16,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { lifetime: Duration::from_millis(3_600_000), observations: 32 }
+    }
+}
+
+impl Retention {
+    /// Whether an observation made at `at` is to be used at `now`. One that is a lifetime ahead is not: a clock was
+    /// wrong, and it would outlive all others.
+    fn keeps(&self, at: UnixTime, now: UnixTime) -> bool {
+        now.since(at) < self.lifetime && at.since(now) < self.lifetime
+    }
+}
+
+/// What a store knows of a prefix: the latest observations in order of their time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathRecord {
+    observations: Vec<Observation>,
+    samples: u64,
+}
+
+impl PathRecord {
+    /// The observations, the latest last.
+    pub fn observations(&self) -> &[Observation] {
+        &self.observations
+    }
+
+    /// How many observations were put since the record was new, those forgotten since included.
+    pub const fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Takes in an observation and forgets what `retention` does not keep.
+    fn add(&mut self, observation: Observation, retention: &Retention) {
+        self.samples = self.samples.saturating_add(1);
+        let place = self.observations.partition_point(|known| known.at <= observation.at);
+        self.observations.insert(place, observation);
+        self.forget(observation.at, retention);
+    }
+
+    /// Forgets what `retention` does not keep at `now`, and says how many observations that were.
+    fn forget(&mut self, now: UnixTime, retention: &Retention) -> u64 {
+        let before = self.observations.len();
+        self.observations.retain(|observation| retention.keeps(observation.at, now));
+        let excess = self.observations.len().saturating_sub(usize::from(retention.observations.max(1)));
+        self.observations.drain(..excess);
+        (before - self.observations.len()) as u64
+    }
+
+    /// The record as it is at `now`, `None` when nothing of it is left.
+    fn at(mut self, now: UnixTime, retention: &Retention) -> Option<Self> {
+        self.forget(now, retention);
+        (!self.observations.is_empty()).then_some(self)
+    }
+
+    /// What a startup scheme may know: the smallest RTT, cwnd merged by `merge`, and the age of the latest observation.
+    pub fn saved_path(&self, merge: Merge, now: UnixTime) -> Option<SavedPath> {
+        Some(SavedPath {
+            rtt: self.min_rtt()?,
+            cwnd: Bytes::new(merge.merged(self.observations.iter().map(|seen| seen.cwnd.get()))?),
+            age: now.since(self.observations.last()?.at),
+        })
+    }
+
+    /// The rates merged by `merge`.
+    pub fn rate(&self, merge: Merge) -> Option<Rate> {
+        merge.merged(self.observations.iter().map(|seen| seen.rate.bits_per_sec())).map(Rate::from_bits_per_sec)
+    }
+
+    /// The smallest RTT. It is not averaged: a larger one contains queues.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.observations.iter().map(|seen| seen.min_rtt).min()
+    }
+}
+
+/// A parameter of [`InitialWindow`] that cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum InitialWindowError {
+    /// Percentiles go from 0 to 100.
+    #[error("`percentile` is {0}: use 0 to 100")]
+    Percentile(f64),
+    /// The bounds exclude everything.
+    #[error("`least` is {least}, which is more than `most`, {most}")]
+    Bounds {
+        /// The lower bound.
+        least: Bytes,
+        /// The upper bound.
+        most: Bytes,
+    },
+}
+
+/// An initial window learned from the windows of earlier connections to the prefix, in the manner of Riptide.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct InitialWindow {
+    /// Which percentile of the windows (nearest rank). Default 50, the median: half of the earlier connections had
+    /// more.
+    pub percentile: f64,
+    /// Never less. Default 14,720 bytes: the initial window of RFC 9002, section 7.2.
+    pub least: Bytes,
+    /// Never more. Default 146,000 bytes, 100 segments of 1460 bytes: chosen, since a larger burst overflows shallow
+    /// buffers.
+    pub most: Bytes,
+    /// Observations needed before they are believed. Default 3: chosen, a median of fewer is one connection's window.
+    pub samples: u16,
+}
+
+impl Default for InitialWindow {
+    fn default() -> Self {
+        Self { percentile: 50.0, least: Bytes::new(14_720), most: Bytes::new(146_000), samples: 3 }
+    }
+}
+
+impl InitialWindow {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), InitialWindowError> {
+        if !(0.0..=100.0).contains(&self.percentile) {
+            return Err(InitialWindowError::Percentile(self.percentile));
+        }
+        if self.least > self.most {
+            return Err(InitialWindowError::Bounds { least: self.least, most: self.most });
+        }
+        Ok(())
+    }
+
+    /// The window for the next connection, `None` while there are too few observations.
+    pub fn window(&self, record: &PathRecord) -> Option<Bytes> {
+        let mut windows: Vec<Bytes> = record.observations.iter().map(|seen| seen.cwnd).collect();
+        if windows.len() < usize::from(self.samples) {
+            return None;
+        }
+        windows.sort_unstable();
+        // Nearest rank: the smallest window that at least `percentile` per cent of the windows do not exceed.
+        let rank = libm::ceil(self.percentile / 100.0 * windows.len() as f64) as usize;
+        let window = windows.get(rank.clamp(1, windows.len().max(1)) - 1)?;
+        Some((*window).max(self.least).min(self.most))
+    }
+}
+
+/// Why a store could not answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The database in the file refused.
+    #[error("the path store's database failed: {0}")]
+    Database(#[from] Box<redb::Error>),
+    /// The database met something in its file that it could not explain.
+    #[error("the path store's file is damaged: {0}")]
+    Damaged(String),
+    /// A record cannot be read.
+    #[error("the record of {prefix} cannot be read: {cause}")]
+    Record {
+        /// Whose record it is.
+        prefix: String,
+        /// What is wrong with it.
+        #[source]
+        cause: DecodeError,
+    },
+    /// A thread panicked while it changed the store.
+    #[error("the path store was left in an unknown state by a thread that panicked")]
+    Poisoned,
+    /// The server did not answer in time.
+    #[error("the path store's server did not answer within {0}")]
+    Late(Duration),
+    /// Too many calls wait for the server already.
+    #[error("the path store's server has too many calls waiting")]
+    Busy,
+    /// The server refused, or could not be reached.
+    #[cfg(feature = "redis")]
+    #[error("the path store's server failed: {0}")]
+    Server(#[from] ::redis::RedisError),
+}
+
+/// A place for what connections learned. Calls may block for as long as the implementation says.
+pub trait PathStore: Send + Sync {
+    /// What is known of `prefix` and not expired at `now`.
+    fn get(&self, prefix: Prefix, now: UnixTime) -> Result<Option<PathRecord>, StoreError>;
+
+    /// Saves what a connection to `prefix` saw.
+    fn put(&self, prefix: Prefix, observation: Observation) -> Result<(), StoreError>;
+
+    /// Forgets everything that is expired at `now`, and says how many prefixes were forgotten altogether.
+    fn expire(&self, now: UnixTime) -> Result<u64, StoreError>;
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn prefix(text: &str) -> Prefix {
+        Prefix::from(text.parse::<IpNet>().unwrap())
+    }
+
+    pub(crate) fn seen(at: u64, rtt_ms: u64, cwnd: u64, mbit: u64) -> Observation {
+        Observation {
+            at: UnixTime::from_secs(at),
+            min_rtt: Duration::from_millis(rtt_ms),
+            cwnd: Bytes::new(cwnd),
+            rate: Rate::from_mbit(mbit),
+        }
+    }
+
+    /// What every store promises, at the default retention.
+    pub(crate) fn keeps_the_contract(store: &dyn PathStore) {
+        let (here, there) = (prefix("192.0.2.0/24"), prefix("2001:db8::/48"));
+        let at = UnixTime::from_secs;
+        assert_eq!(store.get(here, at(1000)).unwrap(), None, "a new store knows nothing");
+
+        store.put(here, seen(1000, 50, 70_000, 25)).unwrap();
+        store.put(here, seen(1010, 40, 90_000, 30)).unwrap();
+        store.put(there, seen(1000, 10, 20_000, 5)).unwrap();
+        let record = store.get(here, at(1020)).unwrap().unwrap();
+        assert_eq!(record.observations(), [seen(1000, 50, 70_000, 25), seen(1010, 40, 90_000, 30)]);
+        assert_eq!(record.samples(), 2);
+
+        // A report that arrives late takes its place in time.
+        store.put(here, seen(1005, 60, 80_000, 20)).unwrap();
+        let record = store.get(here, at(1020)).unwrap().unwrap();
+        assert_eq!(record.observations().iter().map(|one| one.at.as_secs()).collect::<Vec<_>>(), [1000, 1005, 1010]);
+
+        // Life is 3600 s: at 4600 the first is gone, at 4610 all are.
+        assert_eq!(store.get(here, at(4604)).unwrap().unwrap().observations().len(), 2);
+        assert_eq!(store.get(here, at(4610)).unwrap(), None);
+        assert_eq!(store.expire(at(4605)).unwrap(), 1, "the other prefix has nothing left, this one has");
+        assert_eq!(store.get(here, at(4605)).unwrap().unwrap().observations().len(), 1);
+        assert_eq!(store.get(there, at(1000)).unwrap(), None, "what was forgotten does not come back");
+        assert_eq!(store.expire(at(4610)).unwrap(), 1);
+        assert_eq!(store.expire(at(4610)).unwrap(), 0);
+
+        // A clock that is far ahead does no lasting harm.
+        store.put(here, seen(9_000_000, 50, 1, 25)).unwrap();
+        store.put(here, seen(9_000, 50, 1000, 25)).unwrap();
+        assert_eq!(store.get(here, at(9_000)).unwrap().unwrap().observations(), [seen(9_000, 50, 1000, 25)]);
+        assert_eq!(store.expire(at(12_600)).unwrap(), 1);
+
+        // The latest 32 stay, and every one was counted.
+        for second in 0..40 {
+            store.put(here, seen(20_000 + second, 50, 1000 + second, 25)).unwrap();
+        }
+        let record = store.get(here, at(20_040)).unwrap().unwrap();
+        assert_eq!(record.observations().len(), 32);
+        assert_eq!(record.observations()[0].at, at(20_008));
+        assert_eq!(record.samples(), 40);
+    }
+
+    pub(crate) fn record(observations: &[Observation]) -> PathRecord {
+        let mut record = PathRecord::default();
+        for one in observations {
+            record.add(*one, &Retention::default());
+        }
+        record
+    }
+
+    #[test]
+    fn addresses_fall_into_their_default_or_longest_configured_prefix() {
+        let mut prefixes = Prefixes::default();
+        let of = |prefixes: &Prefixes, address: &str| prefixes.prefix_of(address.parse().unwrap()).to_string();
+        assert_eq!(of(&prefixes, "192.0.2.77"), "192.0.2.0/24");
+        assert_eq!(of(&prefixes, "2001:db8:1:2::3"), "2001:db8:1::/48");
+        assert_eq!(of(&prefixes, "::ffff:192.0.2.77"), "192.0.2.0/24", "a mapped address is the IPv4 address");
+        prefixes.networks = ["192.0.0.0/16", "192.0.2.64/26"].map(|text| text.parse().unwrap()).to_vec();
+        assert_eq!(of(&prefixes, "192.0.2.77"), "192.0.2.64/26");
+        assert_eq!(of(&prefixes, "192.0.2.7"), "192.0.0.0/16", "a configured network wins over the default");
+        assert!(Prefixes { ipv4_bits: 33, ..Prefixes::default() }.validate().is_err());
+        let whole = Prefixes { ipv4_bits: 255, ..Prefixes::default() };
+        assert_eq!(of(&whole, "192.0.2.7"), "192.0.2.7/32", "what was not validated is still harmless");
+    }
+
+    #[test]
+    fn observations_merge_as_asked_but_the_rtt_is_the_smallest() {
+        let record = record(&[seen(0, 50, 40_000, 10), seen(1, 40, 80_000, 20), seen(2, 60, 120_000, 40)]);
+        let now = UnixTime::from_secs(12);
+        let latest = record.saved_path(Merge::MostRecent, now).unwrap();
+        assert_eq!((latest.rtt, latest.cwnd), (Duration::from_millis(40), Bytes::new(120_000)));
+        assert_eq!(latest.age, Duration::from_secs(10.0));
+        // 40,000; 0.75 * 40,000 + 0.25 * 80,000 = 50,000; 0.75 * 50,000 + 0.25 * 120,000 = 67,500.
+        let average = record.saved_path(Merge::Ewma { weight: 0.25 }, now).unwrap();
+        assert_eq!(average.cwnd, Bytes::new(67_500));
+        // 10; 12.5; 19.375 Mbit/s.
+        assert_eq!(record.rate(Merge::Ewma { weight: 0.25 }), Some(Rate::from_bits_per_sec(19_375_000)));
+        assert_eq!(PathRecord::default().saved_path(Merge::MostRecent, now), None);
+    }
+
+    #[test]
+    fn the_learned_initial_window_is_a_percentile_within_its_bounds() {
+        let windows = |list: &[u64]| record(&list.iter().map(|cwnd| seen(0, 50, *cwnd, 10)).collect::<Vec<_>>());
+        let median = InitialWindow::default();
+        assert_eq!(median.window(&windows(&[20_000, 30_000])), None, "two connections are too few");
+        // Sorted 20, 40, 60 KB: rank ceil(0.5 * 3) = 2.
+        assert_eq!(median.window(&windows(&[60_000, 20_000, 40_000])), Some(Bytes::new(40_000)));
+        assert_eq!(median.window(&windows(&[1000, 1000, 1000])), Some(Bytes::new(14_720)));
+        assert_eq!(median.window(&windows(&[9_000_000, 9_000_000, 9_000_000])), Some(Bytes::new(146_000)));
+        // Of four, the 25th percentile is the first.
+        let careful = InitialWindow { percentile: 25.0, ..median };
+        assert_eq!(careful.window(&windows(&[60_000, 20_000, 40_000, 80_000])), Some(Bytes::new(20_000)));
+        let extreme = |percentile| InitialWindow { percentile, ..median }.window(&windows(&[20_000, 30_000, 40_000]));
+        assert_eq!((extreme(0.0), extreme(100.0)), (Some(Bytes::new(20_000)), Some(Bytes::new(40_000))));
+        assert!(InitialWindow { percentile: f64::NAN, ..median }.validate().is_err());
+        assert!(InitialWindow { least: Bytes::new(2), most: Bytes::new(1), ..median }.validate().is_err());
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_lose_observations() {
+        let record = record(&[seen(1000, 50, 40_000, 10)]);
+        let kept = record.at(UnixTime::from_secs(10), &Retention::default()).unwrap();
+        assert_eq!(kept.saved_path(Merge::MostRecent, UnixTime::from_secs(10)).unwrap().age, Duration::ZERO);
+    }
+}
