@@ -801,8 +801,8 @@ impl Recovery {
 mod tests {
     use super::*;
     use crate::avoidance::cubic::tests::acked;
-    use crate::avoidance::{cubic, reno};
-    use crate::startup::{Launch, Startup, hystart, slow_start};
+    use crate::avoidance::{bbr, cubic, reno};
+    use crate::startup::{Launch, Startup, blitzstart, hystart, slow_start};
 
     const SEGMENT: u64 = 1000;
 
@@ -1080,5 +1080,48 @@ mod tests {
         assert!(matches!(decisions[1], Decision::PhaseEntered { phase: "end", trigger: "launch" }), "{decisions:?}");
         assert!(matches!(decisions[2], Decision::StartupExited { reason: ExitReason::Launch, .. }), "{decisions:?}");
         assert_eq!(decisions.len(), 3);
+    }
+
+    #[test]
+    fn an_integrated_algorithm_takes_the_launch_and_nothing_reduces_its_window() {
+        let startup = StartupConfig::SlowStart(slow_start::Config::default());
+        let config = ControllerConfig::new(startup, AvoidanceConfig::Bbr(bbr::Config::default()));
+        let mut rtt = RttEstimator::new(Duration::from_millis(100));
+        rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
+        let mut controller = Controller::new(config);
+        assert!(controller.wants_rate_samples());
+        controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+        // Ten segments of 1200 bytes in 100 ms, times 2.77.
+        assert_eq!(controller.pacing_rate(), Some(Rate::from_bits_per_sec(2_659_200)));
+        assert_eq!(controller.output().burst, Bytes::new(12_000));
+        send(&mut controller, 10, 12_000);
+        controller.on_loss(&loss(1, 12_000), &rtt);
+        assert!(controller.in_recovery() && controller.in_startup());
+        assert_eq!(controller.cwnd(), Bytes::new(12_000));
+        let timeout = Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(12_000) };
+        controller.on_timeout(&timeout, &rtt);
+        assert_eq!(controller.cwnd(), Bytes::new(2400));
+        let mut ack = acked(Timestamp::ZERO, 1200);
+        ack.position = 11;
+        controller.on_ack(&ack, &rtt);
+        // Recovery is over: the window as it was, and what was acknowledged.
+        assert_eq!(controller.cwnd(), Bytes::new(13_200));
+        let decisions: Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
+        assert!(matches!(decisions[0], Decision::Launched { .. }), "{decisions:?}");
+        assert!(matches!(decisions[1], Decision::PhaseEntered { phase: "Startup", trigger: "launch" }));
+        assert!(decisions.iter().all(|decision| !matches!(decision, Decision::WindowReduced { .. })));
+    }
+
+    #[test]
+    fn only_schemes_with_a_launch_go_with_an_integrated_algorithm() {
+        let bbr = AvoidanceConfig::Bbr(bbr::Config::default());
+        let blitzstart = StartupConfig::Blitzstart(blitzstart::Config::default());
+        let hystart = StartupConfig::Hystart(hystart::Config::default());
+        assert_eq!(ControllerConfig::validate_pair(&blitzstart, &bbr), Ok(()));
+        let error = ControllerConfig::validate_pair(&hystart, &bbr).unwrap_err();
+        assert_eq!((error.field, error.value.as_str()), ("scheme", "hystart"));
+        assert!(error.allowed.starts_with("slow-start, initial-start, "), "{error}");
+        let cubic = AvoidanceConfig::Cubic(cubic::Config::default());
+        assert_eq!(ControllerConfig::validate_pair(&hystart, &cubic), Ok(()));
     }
 }

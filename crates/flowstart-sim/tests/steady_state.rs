@@ -5,6 +5,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use flowstart_core::aqm::QueueLimit;
+use flowstart_core::avoidance::{AvoidanceConfig, bbr};
+use flowstart_core::startup::{StartupConfig, slow_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Rate;
 use flowstart_sim::link::{LinkConfig, LossModel};
@@ -50,6 +52,11 @@ static ALLOCATOR: Counting = Counting;
 
 /// Two bulk flows over 20 Mbit/s; with `loss`, the wire loses one packet in a thousand in each direction.
 fn world(profile: &str, loss: bool) -> World {
+    world_of(Profile::named(profile).expect("the profile is in the list"), loss)
+}
+
+/// The same with this profile.
+fn world_of(profile: Profile, loss: bool) -> World {
     let mut world = World::new(5);
     let loss = loss.then_some(LossModel::Independent { probability: 0.001 });
     let limit = QueueLimit { packets: Some(100), ..QueueLimit::default() };
@@ -57,7 +64,7 @@ fn world(profile: &str, loss: bool) -> World {
     let back = LinkConfig { loss, ..LinkConfig::new(Rate::from_mbit(20), Duration::from_millis(20)) };
     let chain = Chain::dumbbell(&mut world, &forward, &back);
     let access = Access { rate: Rate::from_mbit(1000), delay: Duration::from_millis(1), jitter: None };
-    let profile = Arc::new(Profile::named(profile).expect("the profile is in the list"));
+    let profile = Arc::new(profile);
     for _ in 0..2 {
         let route = chain.connect(&mut world, access, access);
         world.add_flow(FlowConfig::new(profile.clone(), Pattern::Bulk, route));
@@ -78,8 +85,7 @@ fn sent(world: &World) -> u64 {
 }
 
 /// Allocations, losses and packets between t = 100 s and t = 250 s.
-fn allocations(profile: &str, loss: bool) -> (u64, u64, u64) {
-    let mut world = world(profile, loss);
+fn allocations(mut world: World) -> (u64, u64, u64) {
     world.run_until(at(100));
     let before = (ALLOCATIONS.get(), lost(&world), sent(&world));
     world.run_until(at(250));
@@ -90,11 +96,22 @@ fn allocations(profile: &str, loss: bool) -> (u64, u64, u64) {
 fn no_allocation_per_packet() {
     for (profile, _) in PROFILES {
         for loss in [false, true] {
-            let (allocated, lost, sent) = allocations(profile, loss);
+            let (allocated, lost, sent) = allocations(world(profile, loss));
             assert!(sent > 200_000 && lost > 50, "{profile}: {sent} packets and {lost} losses say little");
             // Once in a long while a list that is used again and again is longer than ever before.
             assert!(allocated < 10, "{profile}: {allocated} allocations for {sent} packets, {lost} of them lost");
         }
+    }
+}
+
+#[test]
+fn rate_samples_allocate_nothing_either() {
+    for name in ["rfc9002", "tcp-rfc"] {
+        let mut profile = Profile::named(name).expect("the profile is in the list");
+        profile.startup = StartupConfig::SlowStart(slow_start::Config::default());
+        profile.avoidance = AvoidanceConfig::Bbr(bbr::Config::default());
+        let (allocated, _, sent) = allocations(world_of(profile, true));
+        assert!(sent > 200_000 && allocated < 10, "{name}: {allocated} allocations for {sent} packets");
     }
 }
 

@@ -254,9 +254,8 @@ impl Model {
     pub(super) fn handle_mark(&mut self, now: Timestamp) {
         self.note_loss();
         if self.state == State::Startup && self.max_bw.get() > Rate::ZERO {
-            self.full_pipe.reached = true;
-            self.full_pipe.now = true;
-            self.enter_drain(ExitReason::Ecn, "mark");
+            self.reach_full_pipe(ExitReason::Ecn);
+            self.enter_drain("mark");
         } else if self.probing.is_sample {
             self.handle_inflight_too_high(now, Some(self.in_flight), "mark");
         }

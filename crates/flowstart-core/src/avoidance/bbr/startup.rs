@@ -49,15 +49,25 @@ impl Model {
             return;
         }
         self.full_pipe.count += 1;
-        self.full_pipe.now = self.full_pipe.count >= self.config.full_bw_rounds;
-        self.full_pipe.reached |= self.full_pipe.now;
+        if self.full_pipe.count >= self.config.full_bw_rounds {
+            self.reach_full_pipe(ExitReason::Chokepoint);
+        }
+    }
+
+    /// The pipe is full; the first time that is the end of startup, be it in STARTUP or in a `ProbeRTT` that came between.
+    pub(super) fn reach_full_pipe(&mut self, reason: ExitReason) {
+        self.full_pipe.now = true;
+        if !self.full_pipe.reached {
+            self.full_pipe.reached = true;
+            self.exit = Some(reason);
+        }
     }
 
     /// `CheckStartupDone`.
     pub(super) fn check_startup_done(&mut self, rs: &RateSample) {
         self.check_startup_high_loss(rs);
         if self.state == State::Startup && self.full_pipe.reached {
-            self.enter_drain(ExitReason::Chokepoint, "full_bw_reached");
+            self.enter_drain("full_bw_reached");
         }
     }
 
@@ -73,10 +83,9 @@ impl Model {
             && ranges >= self.config.startup_loss_ranges
             && self.is_inflight_too_high(rs.lost, rs.tx_in_flight)
         {
-            self.full_pipe.reached = true;
-            self.full_pipe.now = true;
+            self.reach_full_pipe(ExitReason::Loss);
             self.inflight_longterm = self.bdp_multiple(self.max_bw.get(), 1.0).max(self.latest.inflight);
-            self.enter_drain(ExitReason::Loss, "high_loss");
+            self.enter_drain("high_loss");
         }
     }
 
@@ -89,8 +98,7 @@ impl Model {
     }
 
     /// `EnterDrain`.
-    pub(super) fn enter_drain(&mut self, reason: ExitReason, trigger: &'static str) {
-        self.exit = Some(reason);
+    pub(super) fn enter_drain(&mut self, trigger: &'static str) {
         self.full_pipe.drain_start_round = self.rounds.count;
         self.enter(State::Drain, trigger);
     }
