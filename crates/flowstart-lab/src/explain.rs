@@ -96,8 +96,8 @@ impl Cause {
             Self::UnusedCapacity => "the link was free for the flow, and it sent nothing",
             Self::OwnQueue => "the link carried packets of the flow that brought nothing new or got lost later",
             Self::OthersQueue => "the link carried others' packets while the flow's waited",
-            Self::Recovery => "nothing to carry while lost bytes were missing",
-            Self::Tail => "the same after all data had been sent once",
+            Self::Recovery => "nothing to carry while lost bytes were missing, before all data had been sent",
+            Self::Tail => "nothing to carry while lost bytes were missing, after all data had been sent",
             Self::Other => "what the limit does not count: noise of hosts, further queues, bursts and recorded traces",
         }
     }
