@@ -67,7 +67,7 @@ impl Host {
         self.sent += 1;
         let now = Timestamp::ZERO + Duration::from_millis(50) + Duration::from_nanos(self.sent * 50_000_000 / WINDOW);
         let in_flight = SEGMENT * WINDOW;
-        self.controller.on_sent(&Sent { now, bytes: SEGMENT, in_flight, position: self.sent });
+        self.controller.on_sent(&Sent { now, bytes: SEGMENT, in_flight, position: self.sent, app_limited: false });
         if let Some(position) = self.sent.checked_sub(WINDOW) {
             let sample = Duration::from_millis(50);
             self.rtt.update(now, sample, Duration::ZERO);
@@ -81,6 +81,7 @@ impl Host {
                 in_flight: in_flight.saturating_sub(SEGMENT),
                 safe: true,
                 app_limited: false,
+                sample: None,
             };
             self.controller.on_ack(&ack, &self.rtt);
         }
