@@ -418,9 +418,7 @@ impl Controller {
             return;
         }
         if let Phase::Integrated { .. } = self.phase {
-            let before = self.window.cwnd;
             self.start_integrated_recovery(loss);
-            self.log.note(loss.now, Decision::WindowReduced { before, after: self.window.cwnd });
             return;
         }
         self.reduce(loss, ExitReason::Loss);
