@@ -124,6 +124,7 @@ struct Measured {
     flow: u32,
     size: u64,
     profile: Arc<Profile>,
+    integrated: bool,
 }
 
 /// A world with its flows.
@@ -180,7 +181,8 @@ fn scenario(seed: u64) -> Scenario {
             config.startup, config.avoidance, config.start, profile.ecn, profile.receive_window
         )
         .expect("a string takes everything");
-        flows.push(Measured { flow: world.add_flow(config), size, profile });
+        let integrated = config.avoidance.integrated();
+        flows.push(Measured { flow: world.add_flow(config), size, profile, integrated });
     }
     world.network.watch(0);
     world.network.trace = Some(Box::new(Trace::default()));
@@ -278,6 +280,8 @@ impl Watch {
                     Event::DeclaredLost { .. } | Event::TimerFired => {
                         *lossy = true;
                         probing |= entry.event == Event::TimerFired;
+                        // An integrated algorithm enters recovery without a reduction that could be seen.
+                        entering |= measured.integrated && entry.event != Event::TimerFired;
                     }
                     Event::Decided(Decision::WindowReduced { .. }) => entering = true,
                     _ => {}

@@ -105,7 +105,7 @@ fn no_allocation_per_packet() {
 }
 
 #[test]
-fn rate_samples_allocate_nothing_either() {
+fn rate_samples_do_not_allocate_per_packet() {
     for name in ["rfc9002", "tcp-rfc"] {
         let mut profile = Profile::named(name).expect("the profile is in the list");
         profile.startup = StartupConfig::SlowStart(slow_start::Config::default());
