@@ -15,6 +15,9 @@ use flowstart_core::units::{Bytes, Rate};
 use crate::capacity_trace::{CapacityTrace, Cursor};
 use crate::packet::PacketId;
 
+/// How many arrivals ahead a packet is fetched from memory.
+const PREFETCH_DISTANCE: usize = 3;
+
 /// What limits the transmitter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Capacity {
@@ -421,6 +424,12 @@ impl Link {
         let departure = Departure { handle, size, flow, ecn, lost };
         let service = self.start_next(now);
         (Some(departure), Wanted { service, arrival })
+    }
+
+    /// A packet that arrives soon, but not so soon that there is no time to fetch it from memory.
+    #[inline]
+    pub(crate) fn approaching(&self) -> Option<PacketId> {
+        self.wire.get(PREFETCH_DISTANCE).map(|(_, handle)| *handle)
     }
 
     /// The first packet on the wire has arrived: returns it and when the next one will.

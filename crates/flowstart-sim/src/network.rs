@@ -334,6 +334,9 @@ impl Network {
     #[inline]
     pub(crate) fn arrived(&mut self, link: u32) -> Option<Packet> {
         let (id, next) = self.links[link as usize].arrive();
+        if let Some(approaching) = self.links[link as usize].approaching() {
+            self.packets.prefetch(approaching);
+        }
         if let Some(time) = next {
             self.engine.schedule(self.link_slots[link as usize].1, time);
         }
