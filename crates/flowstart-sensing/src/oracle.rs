@@ -31,12 +31,13 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
-use crate::path_store::{Merge, PathStore, Prefixes, StoreError, UnixTime};
+use crate::path_store::{Merge, PathRecord, PathStore, Prefix, Prefixes, StoreError, UnixTime};
 
 /// The name of the property in ALTO's answers. `priv:` is for properties that are not registered (RFC 7285, section
 /// 10.8.2).
@@ -67,6 +68,21 @@ pub struct Capacity {
     pub samples: u64,
 }
 
+impl Capacity {
+    /// What `record` says of the addresses in `prefix`; `None` when it is empty.
+    pub fn of(prefix: Prefix, record: &PathRecord, merge: Merge, now: UnixTime) -> Option<Self> {
+        let saved = record.saved_path(merge, now)?;
+        Some(Self {
+            prefix: prefix.network(),
+            rate: record.rate(merge)?,
+            min_rtt: saved.rtt,
+            cwnd: saved.cwnd,
+            age_seconds: saved.age.as_nanos() / 1_000_000_000,
+            samples: record.observations().len() as u64,
+        })
+    }
+}
+
 /// What the service answers from.
 pub struct Service {
     /// What connections saw.
@@ -89,6 +105,9 @@ pub struct Limits {
     pub connection_time: Duration,
     /// Longest time until a request's header is complete. Default 2 s: chosen, a few RTTs with a retransmission.
     pub header_time: Duration,
+    /// Longest time that questions which were asked before the shutdown get for their answers. Default 1 s: chosen, a
+    /// store answers in milliseconds.
+    pub closing_time: Duration,
 }
 
 impl Default for Limits {
@@ -97,6 +116,7 @@ impl Default for Limits {
             connections: 256,
             connection_time: Duration::from_millis(10_000),
             header_time: Duration::from_millis(2000),
+            closing_time: Duration::from_millis(1000),
         }
     }
 }
@@ -110,7 +130,8 @@ pub fn serve(
     serve_within(listener, service, Limits::default(), shutdown)
 }
 
-/// Answers on `listener` until `shutdown` completes. Blocks. Connections that are open then are closed.
+/// Answers on `listener` until `shutdown` completes. Blocks. New connections are refused then, and those that are open
+/// get [`Limits::closing_time`] for their answers.
 pub fn serve_within(
     listener: TcpListener,
     service: Service,
@@ -120,17 +141,26 @@ pub fn serve_within(
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let served = runtime.block_on(async {
+        let open = GracefulShutdown::new();
         tokio::select! {
-            served = accept(listener, Arc::new(service), limits) => served,
-            () = shutdown => Ok(()),
+            served = accept(listener, Arc::new(service), limits, &open) => served?,
+            () = shutdown => {}
         }
+        // Whoever has no answer by then gets none.
+        let _ = tokio::time::timeout(std_duration(limits.closing_time), open.shutdown()).await;
+        Ok(())
     });
     // A store that does not answer must not keep the service from ending.
     runtime.shutdown_background();
     served
 }
 
-async fn accept(listener: TcpListener, service: Arc<Service>, limits: Limits) -> io::Result<()> {
+async fn accept(
+    listener: TcpListener,
+    service: Arc<Service>,
+    limits: Limits,
+    open: &GracefulShutdown,
+) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let places = Arc::new(Semaphore::new(usize::from(limits.connections.max(1))));
     loop {
@@ -141,6 +171,7 @@ async fn accept(listener: TcpListener, service: Arc<Service>, limits: Limits) ->
             continue;
         };
         let service = Arc::clone(&service);
+        let watcher = open.watcher();
         tokio::spawn(async move {
             let answer = service_fn(move |request| {
                 let service = Arc::clone(&service);
@@ -151,7 +182,7 @@ async fn accept(listener: TcpListener, service: Arc<Service>, limits: Limits) ->
                 .header_read_timeout(std_duration(limits.header_time))
                 .serve_connection(TokioIo::new(stream), answer);
             // How a connection ended concerns its client only.
-            let _ = tokio::time::timeout(std_duration(limits.connection_time), connection).await;
+            let _ = tokio::time::timeout(std_duration(limits.connection_time), watcher.watch(connection)).await;
             drop(place);
         });
     }
@@ -255,18 +286,8 @@ impl Service {
     fn capacity(&self, address: IpAddr) -> Result<Option<Capacity>, StoreError> {
         let now = (self.clock)();
         let prefix = self.prefixes.prefix_of(address);
-        let Some(record) = self.store.get(prefix, now)? else { return Ok(None) };
-        let (Some(saved), Some(rate)) = (record.saved_path(self.merge, now), record.rate(self.merge)) else {
-            return Ok(None);
-        };
-        Ok(Some(Capacity {
-            prefix: prefix.network(),
-            rate,
-            min_rtt: saved.rtt,
-            cwnd: saved.cwnd,
-            age_seconds: saved.age.as_nanos() / 1_000_000_000,
-            samples: record.observations().len() as u64,
-        }))
+        let record = self.store.get(prefix, now)?;
+        Ok(record.and_then(|record| Capacity::of(prefix, &record, self.merge, now)))
     }
 }
 
@@ -327,6 +348,23 @@ impl Default for ClientConfig {
             rest: Duration::from_millis(5000),
             answers: 4096,
         }
+    }
+}
+
+/// A server that cannot be asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`server` is `{0}`: use http://HOST or http://HOST:PORT")]
+pub struct ServerError(String);
+
+impl ClientConfig {
+    /// Refuses a server that is no address of HTTP.
+    pub fn validate(&self) -> Result<(), ServerError> {
+        let refused = || ServerError(self.server.clone());
+        let server: ureq::http::Uri = self.server.parse().map_err(|_| refused())?;
+        let plain =
+            server.scheme_str() == Some("http") && matches!(server.path(), "/" | "") && server.query().is_none();
+        // A host of no letters is what is left of `http://:80`.
+        if plain && server.host().is_some_and(|host| !host.is_empty()) { Ok(()) } else { Err(refused()) }
     }
 }
 
@@ -473,7 +511,7 @@ mod tests {
     use super::*;
     use crate::path_store::memory::MemoryStore;
     use crate::path_store::tests::{prefix, seen};
-    use crate::path_store::{Observation, PathRecord, Prefix, Retention};
+    use crate::path_store::{Observation, Retention};
 
     /// A service that runs until it is dropped.
     struct Running {
@@ -649,6 +687,47 @@ mod tests {
         let oracle = Running::new(filled(), limits);
         let _silent: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(oracle.address).unwrap()).collect();
         assert!(oracle.client().capacity("192.0.2.7".parse().unwrap(), at(0)).unwrap().is_some());
+    }
+
+    #[test]
+    fn questions_that_were_asked_before_the_shutdown_are_answered() {
+        /// A store that takes its time.
+        struct Slow(Arc<dyn PathStore>);
+        impl PathStore for Slow {
+            fn get(&self, prefix: Prefix, now: UnixTime) -> Result<Option<PathRecord>, StoreError> {
+                std::thread::sleep(std::time::Duration::from_millis(200));
+                self.0.get(prefix, now)
+            }
+            fn put(&self, prefix: Prefix, observation: Observation) -> Result<(), StoreError> {
+                self.0.put(prefix, observation)
+            }
+            fn expire(&self, now: UnixTime) -> Result<u64, StoreError> {
+                self.0.expire(now)
+            }
+        }
+        let oracle = Running::new(Arc::new(Slow(filled())), Limits::default());
+        let mut stream = TcpStream::connect(oracle.address).unwrap();
+        stream.write_all(b"GET /capacity?address=192.0.2.7 HTTP/1.1\r\nHost: oracle\r\n\r\n").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let (address, started) = (oracle.address, Instant::now());
+        drop(oracle);
+        let taken = started.elapsed();
+        assert!(taken < std::time::Duration::from_millis(900), "an answer is waited for, not a limit: {taken:?}");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("25mbit"), "{answer}");
+        assert!(TcpStream::connect(address).is_err());
+    }
+
+    #[test]
+    fn a_server_is_an_address_of_http() {
+        let valid = |server: &str| ClientConfig { server: server.into(), ..ClientConfig::default() }.validate().is_ok();
+        assert!(["http://127.0.0.1:8085", "http://[::1]:8085/", "http://oracle.example"].into_iter().all(valid));
+        for server in
+            ["", "oracle", "127.0.0.1:8085", "https://oracle", "http://", "http://:80", "http://o/p", "ftp://o"]
+        {
+            assert!(!valid(server), "{server}");
+        }
     }
 
     /// The client has to fail, and in hardly more than its bound of 50 ms.
