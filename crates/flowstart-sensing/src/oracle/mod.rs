@@ -1,7 +1,7 @@
 //! A capacity oracle: a small service that tells what others saw of a destination, and a client that asks it.
 //!
 //! Reference: RFC 7285 (ALTO), section 11.4 (Endpoint Property Service) with its error codes of section 8.5.2. The
-//! service answers from a [`PathStore`], by the prefix of the address that is asked for. `GET
+//! service answers from a [path store](crate::path_store), by the prefix of the address that is asked for. `GET
 //! /capacity?address=192.0.2.7` gives a small JSON object; `POST /endpointprop` takes and gives ALTO's media types,
 //! with the private property `priv:flowstart-capacity`. The client asks the first, waits no longer than
 //! [`ClientConfig::bound`], and remembers answers and failures, so that an oracle that is away costs one connection its
