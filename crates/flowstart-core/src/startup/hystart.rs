@@ -27,6 +27,7 @@ use alloc::format;
 
 use serde::{Deserialize, Serialize};
 
+use super::slow_start::up_to_ssthresh;
 use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};
@@ -272,11 +273,7 @@ impl Startup for Hystart {
             return Step::Exit(Continuation { cwnd: window.cwnd, ssthresh: window.cwnd, reason });
         }
         let cwnd = if in_use { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd };
-        if cwnd >= window.ssthresh {
-            let exit = window.ssthresh.max(window.cwnd);
-            return Step::Exit(Continuation { cwnd: exit, ssthresh: window.ssthresh, reason: ExitReason::Ssthresh });
-        }
-        Step::Continue { cwnd }
+        up_to_ssthresh(cwnd, window)
     }
 }
 

@@ -18,6 +18,7 @@ use alloc::format;
 
 use serde::{Deserialize, Serialize};
 
+use super::slow_start::up_to_ssthresh;
 use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};
@@ -229,11 +230,7 @@ impl Startup for HystartPlusPlus {
         if self.end_round(ack.position) {
             return Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Delay });
         }
-        if cwnd >= window.ssthresh {
-            let exit = window.ssthresh.max(window.cwnd);
-            return Step::Exit(Continuation { cwnd: exit, ssthresh: window.ssthresh, reason: ExitReason::Ssthresh });
-        }
-        Step::Continue { cwnd }
+        up_to_ssthresh(cwnd, window)
     }
 
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
