@@ -21,7 +21,8 @@
 //! | the service | [`Service`], [`serve`] |
 //! | the client | [`OracleClient`] |
 //!
-//! Status: worked examples between both; oracles that are closed, unreachable, silent, slow or hostile; arbitrary bytes.
+//! Status: worked examples between both; oracles that are closed, unreachable, silent, slow or hostile; arbitrary
+//! bytes.
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};

@@ -22,8 +22,21 @@
 //! In both variants there is no decision while the look-back is less than one bin, the reduced window is not smaller
 //! than the initial window, and draining never raises the window. The initial RTT is the first sample after the launch.
 //! The draft interpolates towards the newer bin, which Firefox's stack calls an erratum and which leaves an unlimited
-//! path; `interpolate-older` is the default. Implementations of the draft keep 15 (Firefox) or 40 (Linux) extra bins,
-//! and Firefox does not drain.
+//! path; `interpolate-older` is the default.
+//!
+//! What was read: the draft's first text in full (June 2024, SEARCH 3.0), and version -09 only as Firefox's stack (neqo)
+//! and the authors' code 4.0 have it (github.com/maryam-ataei/TCP_SS_SEARCH_ALG, 1165a885 for Linux, 12e48363 for
+//! FreeBSD). The first text answers some of the questions above as the defaults do: sums have W bins, all of which have
+//! ended, skipped bins are filled, and there is no decision when the look-back is longer than the extra bins. It
+//! interpolates towards the older bin, as `seed` does with `look_back=interpolate-older`. The implementations of -09
+//! agree on 3.5 RTTs, 10 bins, and interpolation towards the older bin, and differ in the rest:
+//!
+//! | | Firefox | authors, FreeBSD | authors, Linux |
+//! |---|---|---|---|
+//! | THRESH | 0.26 | 0.26 | 0.35 |
+//! | extra bins | 15 | 40 | 40 |
+//! | begins anew after bins without an acknowledgement | more than W | more than 4 | never |
+//! | when the path is full | leaves | drains | drains |
 //!
 //! Here is what both have in common; how each counts and leaves is in `seed.rs` and `draft.rs`.
 //!
@@ -154,8 +167,8 @@ pub struct Config {
     pub window_factor: f64,
     /// W: bins in a window, 2 to 1000. Algorithm 1 and draft: 10.
     pub w: u32,
-    /// `EXTRA_BINS`: most bins that the look-back may span, 1 to 1000. Algorithm 1 and Firefox: 15; the authors' Linux
-    /// code, 4.0: 40.
+    /// `EXTRA_BINS`: most bins that the look-back may span, 1 to 1000. Algorithm 1 and Firefox: 15; others in the table
+    /// of this module.
     pub extra_bins: u32,
     /// THRESH: missing share of the deliveries that means that the path is full, 0.01 to 1. Default: 0.35 for `seed`,
     /// 0.26 for `draft`.
