@@ -152,6 +152,19 @@ fn signals_end_the_service_without_a_complaint_and_without_harm() {
 }
 
 #[test]
+fn programs_that_record_at_the_same_time_lose_nothing_of_each_other() {
+    let (_folder, store) = place();
+    std::thread::scope(|scope| {
+        for address in ["192.0.2.1", "192.0.2.2", "192.0.3.1"] {
+            let store = &store;
+            scope.spawn(move || (0..5).for_each(|_| drop(record(store, address, "25mbit").success())));
+        }
+    });
+    let shown = json_of(&oracle(&["show", "--store", &store, "--json"]).success());
+    assert_eq!((&shown[0]["samples"], &shown[1]["samples"]), (&json!(10), &json!(5)));
+}
+
+#[test]
 fn observations_are_merged_as_told_and_kept_for_their_lifetime() {
     let (_folder, store) = place();
     record(&store, "192.0.2.7", "10mbit").success();

@@ -4,6 +4,7 @@
 //! version of this layout the file has. The whole file is checked when it is opened, so that a file that was cut off,
 //! overwritten, locked by another process or written by a later version is a [`Problem`] then, and the caller goes on
 //! without it ([`open_or_none`]). Each put is on disk when it returns, so callers put from a thread that may wait.
+//! A host that fills the file and an oracle that answers from it share it ([`EmbeddedStore::open_shared`]).
 //!
 //! Differences from the reference: those of [`path_store`](super).
 //!
@@ -12,7 +13,7 @@
 //! standard error, and a store that met one refuses to work from then on. Under `panic = "abort"` it would end the
 //! process.
 //!
-//! Status: the contract of all stores; files cut off and overwritten at random.
+//! Status: the contract of all stores; files cut off and overwritten at random; stores and processes that share a file.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
