@@ -104,11 +104,7 @@ impl Config {
         }
         let path = folder.join("speed");
         match std::fs::read_to_string(&path) {
-            Ok(text) => match text.trim().parse::<i64>() {
-                Ok(megabits @ 1..SPEED_UNKNOWN) => Ok(Some(Rate::from_bits_per_sec(megabits as u64 * 1_000_000))),
-                Ok(_) => Ok(None),
-                Err(_) => Err(InterfaceError::Speed { path, text }),
-            },
+            Ok(text) => told_speed(&text).map_err(|_| InterfaceError::Speed { path, text }),
             // The kernel's answers for an interface that is down, and for a driver without the question.
             Err(cause) if matches!(cause.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => Ok(None),
             Err(cause) if cause.kind() == ErrorKind::Unsupported => Ok(None),
@@ -125,12 +121,23 @@ impl Config {
     }
 }
 
+/// What `speed` in sysfs says, `None` when the kernel does not know.
+pub fn told_speed(text: &str) -> Result<Option<Rate>, std::num::ParseIntError> {
+    Ok(match text.trim().parse::<i64>()? {
+        megabits @ 1..SPEED_UNKNOWN => Some(Rate::from_bits_per_sec(megabits as u64 * 1_000_000)),
+        _ => None,
+    })
+}
+
+/// Whether `uevent` in sysfs is that of an interface that passes on the speed of what is below it.
+pub fn told_stacked(uevent: &str) -> bool {
+    uevent.lines().filter_map(|line| line.strip_prefix("DEVTYPE=")).any(|kind| STACKED.contains(&kind))
+}
+
 /// Whether a virtual interface passes on the speed of what is below it.
 fn stacked(uevent: &Path) -> Result<bool, InterfaceError> {
     match std::fs::read_to_string(uevent) {
-        Ok(text) => {
-            Ok(text.lines().filter_map(|line| line.strip_prefix("DEVTYPE=")).any(|kind| STACKED.contains(&kind)))
-        }
+        Ok(text) => Ok(told_stacked(&text)),
         Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(false),
         Err(cause) => Err(InterfaceError::Io { path: uevent.into(), cause }),
     }

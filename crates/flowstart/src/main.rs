@@ -21,6 +21,7 @@ Examples:
   flowstart trace --link lte --size 2MB --scheme hystart --competitor cubic --out results/trace
   flowstart explain --link lte --size 2MB --scheme slow-start hystart --competitor cubic
   flowstart list schemes
+  flowstart oracle serve --store paths.redb
 
 Exit code: 0 done, 1 a run failed or a validation missed, 2 bad input."
 )]
@@ -41,6 +42,8 @@ enum Command {
     Explain(command::explain::Arguments),
     /// List what can be chosen.
     List(command::list::Arguments),
+    /// Tell others, or ask, how fast the paths to addresses were.
+    Oracle(command::oracle::Arguments),
     /// Check this build against published figures and reference runs.
     Validate(command::validate::Arguments),
 }
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Trace(arguments) => command::trace::main(arguments),
         Command::Explain(arguments) => command::explain::main(arguments),
         Command::List(arguments) => command::list::main(arguments),
+        Command::Oracle(arguments) => command::oracle::main(arguments),
         Command::Validate(arguments) => command::validate::main(arguments),
     };
     match result {

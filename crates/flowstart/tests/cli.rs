@@ -368,7 +368,7 @@ fn listings_and_help_work_everywhere() {
         let list: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
         assert!(list.as_array().is_some_and(|entries| !entries.is_empty()));
     }
-    for command in ["compare", "run", "trace", "explain", "list", "validate"] {
+    for command in ["compare", "run", "trace", "explain", "list", "oracle", "validate"] {
         let output = flowstart(&[command, "--help"]).assert().success();
         assert!(String::from_utf8_lossy(&output.get_output().stdout).contains("Examples"), "{command}");
     }

@@ -63,6 +63,15 @@ const PIECES: &[&str] = &[
     "B",
     "GB",
     "gbit",
+    "<a>",
+    "</",
+    "/>",
+    "&#0;",
+    "<!DOCTYPE a [<!ENTITY b \"b\">]>",
+    "\u{1}\0\0\0",
+    "\u{4}\0",
+    "address=",
+    "ipv6:::",
 ];
 
 /// A change to an input.
@@ -115,7 +124,9 @@ fn holds(parser: &str, property: fn(&[u8]) -> bool) {
         4 => (select(seeds), vec(damage(), 1..5)).prop_map(|(seed, changes)| damaged(seed, changes)),
         1 => vec(any::<u8>(), 0..100),
     ];
-    let config = ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() };
+    // More when PROPTEST_CASES says so.
+    let cases = ProptestConfig::default().cases.max(3000);
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let result = TestRunner::new(config).run(&inputs, |input| {
         property(&input);
         Ok(())
@@ -126,8 +137,8 @@ fn holds(parser: &str, property: fn(&[u8]) -> bool) {
 }
 
 macro_rules! parsers {
-    ($($test:ident: $parser:ident),* $(,)?) => {
-        $(#[test] fn $test() { holds(stringify!($parser), properties::$parser); })*
+    ($($(#[$condition:meta])* $test:ident: $parser:ident),* $(,)?) => {
+        $(#[test] $(#[$condition])* fn $test() { holds(stringify!($parser), properties::$parser); })*
     };
 }
 
@@ -141,4 +152,15 @@ parsers! {
     transports_are_in_range_and_survive_being_written: transport,
     links_are_in_range_and_survive_being_written: link,
     scenarios_survive_being_written: scenario,
+    saved_paths_survive_being_written: path_record,
+    queries_of_an_oracle_are_read_or_refused: oracle_query,
+    questions_to_an_oracle_name_what_they_ask_for: oracle_question,
+    answers_of_an_oracle_are_for_who_asked: oracle_answer,
+    searches_for_gateways_end_with_an_address: gateway_search,
+    descriptions_of_gateways_are_read_or_refused: gateway_description,
+    answers_of_gateways_have_rates_above_zero: gateway_answer,
+    // The seeds have this byte order, netlink that of the host.
+    #[cfg(target_endian = "little")]
+    messages_of_the_kernel_have_rates_that_exist: netlink,
+    speeds_of_interfaces_are_whole_megabits: interface_speed,
 }

@@ -13,15 +13,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::launched_window::LaunchedWindow;
-use super::{Launch, Startup, StartupContext, Step};
-use crate::avoidance::Window;
-use crate::event::{Ack, DecisionLog, Loss, Sent};
+use super::launched_window::{Flight, Launched, LaunchesWindow, all_that_waits};
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
-use crate::rtt::RttEstimator;
-use crate::time::Timestamp;
-use crate::units::{Bytes, Rate};
+use crate::units::Bytes;
 
 /// One line for listings.
 pub const SUMMARY: &str = "paced start, then one proactive retransmission per ACK from the end of the flow";
@@ -55,64 +50,18 @@ impl Config {
 }
 
 /// State of Halfback.
-#[derive(Clone, Debug)]
-pub struct Halfback {
-    config: Config,
-    context: StartupContext,
-    launched: LaunchedWindow,
-    /// Bytes of the flow that have not left yet; `None`: nobody knows how many there are.
-    waiting: Option<Bytes>,
-}
+pub type Halfback = Launched<Config>;
 
-impl Halfback {
-    /// Halfback that has not launched yet.
-    pub fn new(config: Config, context: StartupContext) -> Self {
-        Self { config, context, launched: LaunchedWindow::new(context), waiting: None }
-    }
-}
-
-impl Startup for Halfback {
+// Continuation is that of every launched window, which is Jump-Start's.
+impl LaunchesWindow for Config {
     // Sensing: D = min(queued data, receive window, threshold). Probing: over the RTT of the handshake.
-    fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
-        self.waiting = path.bytes_waiting;
-        let limits = [path.bytes_waiting, path.receive_window, Some(self.config.threshold)];
-        match (limits.into_iter().flatten().min(), path.handshake_rtt.or(path.min_rtt())) {
-            (Some(window), Some(rtt)) if window > self.context.initial_window => {
-                self.launched.launch(window, rtt, self.config.pacing)
-            }
-            _ => Launch::window(self.context.initial_window),
-        }
+    fn flight(&self, path: &PathKnowledge, initial_window: Bytes) -> Option<Flight> {
+        all_that_waits(path, initial_window, Some(self.threshold), self.pacing)
     }
 
-    fn on_sent(&mut self, sent: &Sent) {
-        self.launched.on_sent(sent);
-        self.waiting = self.waiting.map(|waiting| waiting.saturating_sub(sent.bytes));
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.launched.pacing_rate()
-    }
-
-    // Validation: a second copy of what may be lost, without waiting for the evidence.
-    fn proactive_retransmit(&mut self, _ack: &Ack) -> Bytes {
-        if self.waiting == Some(Bytes::ZERO) { self.context.segment } else { Bytes::ZERO }
-    }
-
-    fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, _rtt: &RttEstimator) -> Step {
-        self.launched.on_ack(ack, window, in_use)
-    }
-
-    fn on_lost(&mut self, loss: &Loss) {
-        self.launched.on_lost(loss);
-    }
-
-    // Continuation: slow start, or half of what arrived.
-    fn on_congestion(&mut self, _loss: &Loss, _window: Window, reduced: Bytes) -> Step {
-        self.launched.on_congestion(reduced)
-    }
-
-    fn on_recovered(&mut self, _now: Timestamp, _window: Window) -> Step {
-        self.launched.on_recovered()
+    // Validation: once all data has left, a second copy of what may be lost, without waiting for the evidence.
+    fn sends_again(&self, waiting: Option<Bytes>) -> bool {
+        waiting == Some(Bytes::ZERO)
     }
 }
 
@@ -120,10 +69,12 @@ impl Startup for Halfback {
 mod tests {
     use super::*;
     use crate::avoidance::cubic::tests::acked;
-    use crate::startup::Increase;
+    use crate::event::DecisionLog;
     use crate::startup::jump_start::tests::send;
     use crate::startup::slow_start::tests::context;
-    use crate::time::Duration;
+    use crate::startup::{Increase, Launch, Startup};
+    use crate::time::{Duration, Timestamp};
+    use crate::units::Rate;
 
     fn launched(waiting: u64) -> (Halfback, Launch) {
         let mut scheme = Halfback::new(Config::default(), context(Increase::Bytes));

@@ -27,6 +27,7 @@ use alloc::format;
 
 use serde::{Deserialize, Serialize};
 
+use super::slow_start::up_to_ssthresh;
 use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};
@@ -68,6 +69,33 @@ pub struct Config {
     pub delay: bool,
     /// Whether the ACK train is tested. Default: the variant's, which is no for `quic`, yes for `linux` and `ns3`.
     pub train: Option<bool>,
+    /// What the tests call too much.
+    #[serde(flatten)]
+    pub limits: Limits,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { iw: None, variant: Variant::Quic, delay: true, train: None, limits: Limits::default() }
+    }
+}
+
+impl Config {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        validate_initial_window(self.iw)?;
+        self.limits.validate()
+    }
+
+    fn tests_train(&self) -> bool {
+        self.train.unwrap_or(self.variant != Variant::Quic)
+    }
+}
+
+/// What HyStart's tests call too much; keys of the configuration that contains it. SUSS has the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
     /// RTT samples at the start of a round that are looked at, 1 to 1000. All variants: 8.
     pub samples: u32,
     /// Smallest growth of the RTT that counts, at most `max_threshold`; not in `ns3`. Linux and Google's QUIC: 4 ms.
@@ -80,13 +108,9 @@ pub struct Config {
     pub low_window: u32,
 }
 
-impl Default for Config {
+impl Default for Limits {
     fn default() -> Self {
         Self {
-            iw: None,
-            variant: Variant::Quic,
-            delay: true,
-            train: None,
             samples: 8,
             min_threshold: Duration::from_millis(4),
             max_threshold: Duration::from_millis(16),
@@ -96,10 +120,9 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl Limits {
     /// Refuses parameters out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        validate_initial_window(self.iw)?;
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         ConfigError::unless_in("samples", self.samples, 1..=1000)?;
         ConfigError::unless_in("max_threshold", self.max_threshold, Duration::ZERO..=Duration::from_millis(100_000))?;
         if self.min_threshold > self.max_threshold {
@@ -109,8 +132,9 @@ impl Config {
         ConfigError::unless_in("ack_gap", self.ack_gap, Duration::ZERO..=Duration::from_millis(100_000))
     }
 
-    fn tests_train(&self) -> bool {
-        self.train.unwrap_or(self.variant != Variant::Quic)
+    /// The RTT above which there is too much delay: an eighth more than `min_rtt`, within bounds.
+    pub(crate) fn longest_rtt(&self, min_rtt: Duration) -> Duration {
+        min_rtt + (min_rtt / 8).max(self.min_threshold).min(self.max_threshold)
     }
 }
 
@@ -166,22 +190,21 @@ impl Hystart {
         if self.round_end.is_none() {
             self.start_round(ack.now, self.highest_sent);
         }
-        let growth = (min_rtt / 8).max(self.config.min_threshold).min(self.config.max_threshold);
         let train = if self.context.paced { min_rtt } else { min_rtt / 2 };
         if self.config.variant == Variant::Quic {
             self.test_train(ack.now, train);
             self.sample_count += 1;
-            if self.sample_count <= self.config.samples {
+            if self.sample_count <= self.config.limits.samples {
                 self.round_min = self.round_min.min(sample);
             }
-            if self.sample_count == self.config.samples {
-                self.test_delay(min_rtt + growth);
+            if self.sample_count == self.config.limits.samples {
+                self.test_delay(self.config.limits.longest_rtt(min_rtt));
             }
         } else if large {
             self.test_train(ack.now, train);
             self.round_min = self.round_min.min(sample);
-            if self.sample_count == self.config.samples {
-                self.test_delay(min_rtt + growth);
+            if self.sample_count == self.config.limits.samples {
+                self.test_delay(self.config.limits.longest_rtt(min_rtt));
             } else {
                 self.sample_count += 1;
             }
@@ -196,7 +219,7 @@ impl Hystart {
         self.smoothed_min = self.smoothed_min.min(smoothed);
         if large {
             self.test_train(ack.now, self.smoothed_min);
-            if self.sample_count == self.config.samples {
+            if self.sample_count == self.config.limits.samples {
                 self.test_delay(self.smoothed_min * 2);
             } else {
                 self.sample_count += 1;
@@ -211,7 +234,7 @@ impl Hystart {
 
     /// An acknowledgement that comes late ends the train for the rest of the round.
     fn test_train(&mut self, now: Timestamp, longest: Duration) {
-        if self.config.tests_train() && now.since(self.last_ack) <= self.config.ack_gap {
+        if self.config.tests_train() && now.since(self.last_ack) <= self.config.limits.ack_gap {
             self.last_ack = now;
             if now.since(self.round_start) > longest {
                 self.found = self.found.or(Some(ExitReason::AckTrain));
@@ -239,7 +262,7 @@ impl Startup for Hystart {
 
     // Probing as slow start; Validation by the RTT and the acknowledgements of each round.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
-        let large = window.cwnd >= self.context.segment * u64::from(self.config.low_window);
+        let large = window.cwnd >= self.context.segment * u64::from(self.config.limits.low_window);
         if self.config.variant == Variant::Ns3 {
             self.on_smoothed(ack, rtt.smoothed(), large, in_use);
         } else if let (Some(sample), Some(min_rtt)) = (ack.rtt, rtt.min()) {
@@ -250,11 +273,7 @@ impl Startup for Hystart {
             return Step::Exit(Continuation { cwnd: window.cwnd, ssthresh: window.cwnd, reason });
         }
         let cwnd = if in_use { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd };
-        if cwnd >= window.ssthresh {
-            let exit = window.ssthresh.max(window.cwnd);
-            return Step::Exit(Continuation { cwnd: exit, ssthresh: window.ssthresh, reason: ExitReason::Ssthresh });
-        }
-        Step::Continue { cwnd }
+        up_to_ssthresh(cwnd, window)
     }
 }
 
@@ -319,9 +338,10 @@ mod tests {
 
     #[test]
     fn rounds_without_samples_and_crossed_thresholds_are_refused() {
-        assert!(Config { samples: 0, ..Config::default() }.validate().is_err());
+        assert!(Config { limits: Limits { samples: 0, ..Limits::default() }, ..Config::default() }.validate().is_err());
         assert!(Config { iw: Some(0), ..Config::default() }.validate().is_err());
-        let crossed = Config { min_threshold: Duration::from_millis(17), ..Config::default() };
+        let limits = Limits { min_threshold: Duration::from_millis(17), ..Limits::default() };
+        let crossed = Config { limits, ..Config::default() };
         assert_eq!(crossed.validate().map_err(|error| error.field), Err("min_threshold"));
     }
 

@@ -12,12 +12,13 @@
 //! baseline. What an acknowledgement adds before L limits it is counted by the host's rule, which may be packets or
 //! acknowledgements instead of bytes.
 //!
-//! Status: experimental.
+//! Status: experimental; constants and rules compared with the RFC's text, sections 4.2 and 4.3.
 
 use alloc::format;
 
 use serde::{Deserialize, Serialize};
 
+use super::slow_start::up_to_ssthresh;
 use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};
@@ -61,7 +62,7 @@ pub struct Config {
     pub min_rtt_divisor: u32,
     /// RTT samples that a round needs before it is judged, 1 to 1000. RFC 9406: 8.
     pub n_rtt_sample: u32,
-    /// How many times slower CSS grows than slow start, 1 to 1000. RFC 9406: 4.
+    /// How many times slower CSS grows than slow start, 2 to 1000. RFC 9406: 4, and at least 2 (section 4.3).
     pub css_growth_divisor: u32,
     /// Rounds of CSS until congestion avoidance, the one in which it begins included, 1 to 1000. RFC 9406: 5.
     pub css_rounds: u32,
@@ -99,7 +100,7 @@ impl Config {
         }
         ConfigError::unless_in("min_rtt_divisor", self.min_rtt_divisor, 1..=1000)?;
         ConfigError::unless_in("n_rtt_sample", self.n_rtt_sample, 1..=1000)?;
-        ConfigError::unless_in("css_growth_divisor", self.css_growth_divisor, 1..=1000)?;
+        ConfigError::unless_in("css_growth_divisor", self.css_growth_divisor, 2..=1000)?;
         ConfigError::unless_in("css_rounds", self.css_rounds, 1..=1000)?;
         self.l.map_or(Ok(()), |l| ConfigError::unless_in("l", l, 1..=100_000))
     }
@@ -229,11 +230,7 @@ impl Startup for HystartPlusPlus {
         if self.end_round(ack.position) {
             return Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Delay });
         }
-        if cwnd >= window.ssthresh {
-            let exit = window.ssthresh.max(window.cwnd);
-            return Step::Exit(Continuation { cwnd: exit, ssthresh: window.ssthresh, reason: ExitReason::Ssthresh });
-        }
-        Step::Continue { cwnd }
+        up_to_ssthresh(cwnd, window)
     }
 
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
@@ -475,7 +472,10 @@ mod tests {
     #[test]
     fn absurd_parameters_are_refused() {
         let refused = |config: Config| config.validate().map_err(|error| error.field);
-        assert_eq!(refused(Config { css_growth_divisor: 0, ..Config::default() }), Err("css_growth_divisor"));
+        // Section 4.3: CSS_GROWTH_DIVISOR must be at least 2; with 1, CSS would be slow start for five rounds.
+        let divisor = |css_growth_divisor| refused(Config { css_growth_divisor, ..Config::default() });
+        assert_eq!((divisor(0), divisor(1)), (Err("css_growth_divisor"), Err("css_growth_divisor")));
+        assert_eq!(divisor(2), Ok(()));
         assert_eq!(refused(Config { l: Some(0), ..Config::default() }), Err("l"));
         let crossed = Config { min_rtt_thresh: Duration::from_millis(17), ..Config::default() };
         assert_eq!(refused(crossed), Err("min_rtt_thresh"));

@@ -12,15 +12,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::launched_window::LaunchedWindow;
-use super::{Launch, Startup, StartupContext, Step};
-use crate::avoidance::Window;
-use crate::event::{Ack, DecisionLog, Loss, Sent};
+use super::launched_window::{Flight, Launched, LaunchesWindow, all_that_waits};
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
-use crate::rtt::RttEstimator;
-use crate::time::Timestamp;
-use crate::units::{Bytes, Rate};
+use crate::units::Bytes;
 
 /// One line for listings.
 pub const SUMMARY: &str = "all queued data paced over the first RTT; after losses cwnd = (D - R) / 2";
@@ -56,66 +51,27 @@ impl Config {
 }
 
 /// State of Jump-Start.
-#[derive(Clone, Debug)]
-pub struct JumpStart {
-    config: Config,
-    context: StartupContext,
-    launched: LaunchedWindow,
-}
+pub type JumpStart = Launched<Config>;
 
-impl JumpStart {
-    /// Jump-Start that has not launched yet.
-    pub fn new(config: Config, context: StartupContext) -> Self {
-        Self { config, context, launched: LaunchedWindow::new(context) }
-    }
-}
-
-impl Startup for JumpStart {
+// Validation and Continuation are those of every launched window, which are Jump-Start's.
+impl LaunchesWindow for Config {
     // Sensing: D = min(queued data, receive window, threshold). Probing: over the RTT of the handshake.
-    fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
-        let limits = [path.bytes_waiting, path.receive_window, self.config.threshold];
-        match (limits.into_iter().flatten().min(), path.handshake_rtt.or(path.min_rtt())) {
-            (Some(window), Some(rtt)) if window > self.context.initial_window => {
-                self.launched.launch(window, rtt, self.config.pacing)
-            }
-            _ => Launch::window(self.context.initial_window),
-        }
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        self.launched.on_sent(sent);
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.launched.pacing_rate()
-    }
-
-    // Validation: what is lost of the window. Continuation: slow start, or half of what arrived.
-    fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, _rtt: &RttEstimator) -> Step {
-        self.launched.on_ack(ack, window, in_use)
-    }
-
-    fn on_lost(&mut self, loss: &Loss) {
-        self.launched.on_lost(loss);
-    }
-
-    fn on_congestion(&mut self, _loss: &Loss, _window: Window, reduced: Bytes) -> Step {
-        self.launched.on_congestion(reduced)
-    }
-
-    fn on_recovered(&mut self, _now: Timestamp, _window: Window) -> Step {
-        self.launched.on_recovered()
+    fn flight(&self, path: &PathKnowledge, initial_window: Bytes) -> Option<Flight> {
+        all_that_waits(path, initial_window, self.threshold, self.pacing)
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::avoidance::Window;
     use crate::avoidance::cubic::tests::acked;
-    use crate::event::ExitReason;
+    use crate::event::{DecisionLog, ExitReason, Loss, Sent};
+    use crate::rtt::RttEstimator;
     use crate::startup::slow_start::tests::context;
-    use crate::startup::{Continuation, Increase};
-    use crate::time::Duration;
+    use crate::startup::{Continuation, Increase, Launch, Startup, Step};
+    use crate::time::{Duration, Timestamp};
+    use crate::units::Rate;
 
     /// 100 segments of 1000 bytes wait, the RTT is 200 ms.
     fn path() -> PathKnowledge {

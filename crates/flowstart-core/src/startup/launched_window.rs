@@ -4,17 +4,60 @@
 //! R what of it had to be retransmitted. Without loss the flow goes on in slow start from the window it has. With loss it
 //! recovers as always, and the window afterwards is (D - R) / 2, at least one segment: half of what the path took.
 //!
-//! Shared by the schemes that launch a window: `jump-start`, `more-start`, `halfback`.
+//! Shared by the schemes that launch a window: `jump-start`, `more-start`, `halfback`. Each says in its file what it
+//! launches ([`Flight`]); the rest is [`Launched`].
 
-use super::{Continuation, Launch, StartupContext, Step};
+use core::fmt;
+
+use super::{Continuation, Launch, Startup, StartupContext, Step};
 use crate::avoidance::Window;
-use crate::event::{Ack, ExitReason, Loss, Position, Sent};
-use crate::time::Duration;
+use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
+use crate::path::PathKnowledge;
+use crate::rtt::RttEstimator;
+use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
-/// What becomes of a launched window.
+/// What a scheme launches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flight {
+    /// Bytes that leave.
+    pub window: Bytes,
+    /// The time over which they are paced.
+    pub span: Duration,
+    /// Whether they are paced; otherwise they leave as a burst.
+    pub pacing: bool,
+}
+
+/// A scheme that launches a window, by its configuration: its Sensing and Probing, and what it adds to Validation.
+pub trait LaunchesWindow: Clone + fmt::Debug + Send + 'static {
+    /// Sensing and Probing: what is launched; `None` is slow start from `initial_window`.
+    fn flight(&self, path: &PathKnowledge, initial_window: Bytes) -> Option<Flight>;
+
+    /// Validation: whether an acknowledgement sends a segment again without any sign of loss. `waiting` are the bytes of
+    /// the flow that have not left yet; `None`: nobody knows how many there are.
+    fn sends_again(&self, waiting: Option<Bytes>) -> bool {
+        let _ = waiting;
+        false
+    }
+}
+
+/// The flight of all data that waits, as far as the receive window and `threshold` allow, over the RTT of the handshake;
+/// `None` when it fits the initial window or no RTT is known.
+pub(super) fn all_that_waits(
+    path: &PathKnowledge,
+    initial_window: Bytes,
+    threshold: Option<Bytes>,
+    pacing: bool,
+) -> Option<Flight> {
+    let window = [path.bytes_waiting, path.receive_window, threshold].into_iter().flatten().min()?;
+    let span = path.handshake_rtt.or(path.min_rtt())?;
+    (window > initial_window).then_some(Flight { window, span, pacing })
+}
+
+/// State of a scheme that launches a window.
 #[derive(Clone, Debug)]
-pub(crate) struct LaunchedWindow {
+pub struct Launched<S> {
+    scheme: S,
     context: StartupContext,
     /// Bytes that were launched.
     window: Bytes,
@@ -26,6 +69,8 @@ pub(crate) struct LaunchedWindow {
     lost: Bytes,
     /// Position of the last of them, once it has left.
     end: Option<Position>,
+    /// Bytes of the flow that have not left yet; `None`: nobody knows how many there are.
+    waiting: Option<Bytes>,
     state: State,
 }
 
@@ -39,15 +84,31 @@ enum State {
     SlowStart,
 }
 
-impl LaunchedWindow {
-    /// Nothing is launched yet.
-    pub(crate) fn new(context: StartupContext) -> Self {
+impl<S> Launched<S> {
+    /// The scheme before it has launched.
+    pub fn new(scheme: S, context: StartupContext) -> Self {
         let none = Bytes::ZERO;
-        Self { context, window: none, rate: None, sent: none, lost: none, end: None, state: State::SlowStart }
+        Self {
+            scheme,
+            context,
+            window: none,
+            rate: None,
+            sent: none,
+            lost: none,
+            end: None,
+            waiting: None,
+            state: State::SlowStart,
+        }
     }
+}
 
-    /// Launches `window`, paced over `span` or as a burst.
-    pub(crate) fn launch(&mut self, window: Bytes, span: Duration, pacing: bool) -> Launch {
+impl<S: LaunchesWindow> Startup for Launched<S> {
+    // Sensing and Probing: the scheme's.
+    fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
+        self.waiting = path.bytes_waiting;
+        let Some(Flight { window, span, pacing }) = self.scheme.flight(path, self.context.initial_window) else {
+            return Launch::window(self.context.initial_window);
+        };
         self.window = window.max(self.context.segment);
         self.rate = pacing.then(|| Rate::from_transfer(self.window, span));
         self.state = State::Unvalidated;
@@ -55,7 +116,8 @@ impl LaunchedWindow {
         Launch { pacing_rate: self.rate, burst, ..Launch::window(self.window) }
     }
 
-    pub(crate) fn on_sent(&mut self, sent: &Sent) {
+    fn on_sent(&mut self, sent: &Sent) {
+        self.waiting = self.waiting.map(|waiting| waiting.saturating_sub(sent.bytes));
         if self.state == State::Unvalidated && self.end.is_none() {
             self.sent += sent.bytes;
             if self.sent + self.context.segment > self.window {
@@ -64,14 +126,17 @@ impl LaunchedWindow {
         }
     }
 
-    pub(crate) fn on_lost(&mut self, loss: &Loss) {
-        if self.state != State::SlowStart {
-            self.lost += loss.bytes;
-        }
+    /// The launch's rate, until the window has left.
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate.filter(|_| self.state == State::Unvalidated && self.end.is_none())
     }
 
-    /// Slow start goes on from the launched window.
-    pub(crate) fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool) -> Step {
+    fn proactive_retransmit(&mut self, _ack: &Ack) -> Bytes {
+        if self.scheme.sends_again(self.waiting) { self.context.segment } else { Bytes::ZERO }
+    }
+
+    // Validation: what is lost of the window. Slow start goes on from it meanwhile.
+    fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, _rtt: &RttEstimator) -> Step {
         if self.end.is_some_and(|end| ack.position >= end) {
             self.state = State::SlowStart;
         }
@@ -79,7 +144,13 @@ impl LaunchedWindow {
         Step::Continue { cwnd }
     }
 
-    pub(crate) fn on_congestion(&mut self, reduced: Bytes) -> Step {
+    fn on_lost(&mut self, loss: &Loss) {
+        if self.state != State::SlowStart {
+            self.lost += loss.bytes;
+        }
+    }
+
+    fn on_congestion(&mut self, _loss: &Loss, _window: Window, reduced: Bytes) -> Step {
         if self.state == State::SlowStart {
             return Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss });
         }
@@ -87,14 +158,9 @@ impl LaunchedWindow {
         Step::Continue { cwnd: reduced }
     }
 
-    /// cwnd = max(1, (D - R) / 2).
-    pub(crate) fn on_recovered(&self) -> Step {
+    // Continuation: cwnd = max(1, (D - R) / 2).
+    fn on_recovered(&mut self, _now: Timestamp, _window: Window) -> Step {
         let cwnd = (self.sent.saturating_sub(self.lost) / 2).max(self.context.segment);
         Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Loss })
-    }
-
-    /// The launch's rate, until the window has left.
-    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
-        self.rate.filter(|_| self.state == State::Unvalidated && self.end.is_none())
     }
 }

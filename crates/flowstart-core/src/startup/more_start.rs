@@ -11,14 +11,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::launched_window::LaunchedWindow;
-use super::{Launch, Startup, StartupContext, Step};
-use crate::avoidance::Window;
-use crate::event::{Ack, DecisionLog, Loss, Sent};
+use super::launched_window::{Flight, Launched, LaunchesWindow};
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
-use crate::rtt::RttEstimator;
-use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
 
 /// One line for listings.
@@ -95,62 +90,25 @@ impl Config {
 }
 
 /// State of More-Start.
-#[derive(Clone, Debug)]
-pub struct MoreStart {
-    config: Config,
-    context: StartupContext,
-    launched: LaunchedWindow,
-}
+pub type MoreStart = Launched<Config>;
 
-impl MoreStart {
-    /// More-Start that has not launched yet.
-    pub fn new(config: Config, context: StartupContext) -> Self {
-        Self { config, context, launched: LaunchedWindow::new(context) }
-    }
-}
-
-impl Startup for MoreStart {
+// Validation and Continuation are those of every launched window, which are Jump-Start's.
+impl LaunchesWindow for Config {
     // Sensing: a rate from whoever is asked; cwnd = rate x RTT. Probing: at this rate.
-    fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
-        match (self.config.answer(path), path.handshake_rtt.or(path.min_rtt())) {
-            (Some(rate), Some(rtt)) => self.launched.launch(rate.amount_in(rtt), rtt, self.config.pacing),
-            _ => Launch::window(self.context.initial_window),
-        }
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        self.launched.on_sent(sent);
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.launched.pacing_rate()
-    }
-
-    // Validation and Continuation: as Jump-Start.
-    fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, _rtt: &RttEstimator) -> Step {
-        self.launched.on_ack(ack, window, in_use)
-    }
-
-    fn on_lost(&mut self, loss: &Loss) {
-        self.launched.on_lost(loss);
-    }
-
-    fn on_congestion(&mut self, _loss: &Loss, _window: Window, reduced: Bytes) -> Step {
-        self.launched.on_congestion(reduced)
-    }
-
-    fn on_recovered(&mut self, _now: Timestamp, _window: Window) -> Step {
-        self.launched.on_recovered()
+    fn flight(&self, path: &PathKnowledge, _initial_window: Bytes) -> Option<Flight> {
+        let (rate, span) = (self.answer(path)?, path.handshake_rtt.or(path.min_rtt())?);
+        Some(Flight { window: rate.amount_in(span), span, pacing: self.pacing })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::DecisionLog;
     use crate::path::{AccessTechnology, Hint, SavedPath};
-    use crate::startup::Increase;
     use crate::startup::slow_start::tests::context;
-    use crate::time::Duration;
+    use crate::startup::{Increase, Launch, Startup};
+    use crate::time::{Duration, Timestamp};
 
     fn path() -> PathKnowledge {
         PathKnowledge {

@@ -1,10 +1,11 @@
 //! Rapid Start: a first flight twice as large over a whole RTT, then three times per RTT while no queue builds up.
 //!
-//! Reference: draft-kazuho-ccwg-rapid-start-02 (16 March 2026), section 3; quicly (h2o), `include/quicly/cc.h` and
-//! `lib/cc-pico.c` at commit b11d3634, where the draft leaves a choice. The first flight is twice the initial window and
-//! paced over a full RTT. While the smallest RTT of the last min RTT is within a threshold, each acknowledged byte adds
-//! two to the window, otherwise one. On the first loss or mark the window is cut a little, so that sending pauses, and
-//! then shrinks with every acknowledged and lost byte, so that it ends at beta times what the path and its queue held.
+//! Reference: draft-kazuho-ccwg-rapid-start-02 (16 March 2026, read in full), section 3; quicly (h2o),
+//! `include/quicly/cc.h` and `lib/cc-pico.c` at commit b11d3634, where the draft leaves a choice. The first flight is
+//! twice the initial window and paced over a full RTT. While the smallest RTT of the last min RTT is within a threshold,
+//! each acknowledged byte adds two to the window, otherwise one. On the first loss or mark the window is cut a little, so
+//! that sending pauses, and then shrinks with every acknowledged and lost byte, so that it ends at beta times what the
+//! path and its queue held.
 //!
 //! Differences from the reference:
 //! - Draft and code disagree twice. `threshold`: the draft has the smaller of min RTT + 4 ms and 1.10 min RTT, the code

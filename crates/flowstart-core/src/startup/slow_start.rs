@@ -83,13 +83,18 @@ impl Startup for SlowStart {
     // Probing: clocked by acknowledgements. Validation: the window is confirmed by being acknowledged without loss.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, _rtt: &RttEstimator) -> Step {
         let cwnd = if in_use { self.grown(window.cwnd, ack) } else { window.cwnd };
-        if cwnd >= window.ssthresh {
-            // Continuation: exactly at ssthresh.
-            let exit = window.ssthresh.max(window.cwnd);
-            return Step::Exit(Continuation { cwnd: exit, ssthresh: window.ssthresh, reason: ExitReason::Ssthresh });
-        }
-        Step::Continue { cwnd }
+        // Continuation: exactly at ssthresh.
+        up_to_ssthresh(cwnd, window)
     }
+}
+
+/// Slow start goes on with a window that has grown to `cwnd`, and ends at ssthresh.
+pub(super) fn up_to_ssthresh(cwnd: Bytes, window: Window) -> Step {
+    if cwnd < window.ssthresh {
+        return Step::Continue { cwnd };
+    }
+    let exit = window.ssthresh.max(window.cwnd);
+    Step::Exit(Continuation { cwnd: exit, ssthresh: window.ssthresh, reason: ExitReason::Ssthresh })
 }
 
 #[cfg(test)]

@@ -20,10 +20,9 @@
 //!
 //! Status: experimental; not validated against published numbers (FCT 20 % lower below 5 MB from 50 ms RTT on).
 
-use alloc::format;
-
 use serde::{Deserialize, Serialize};
 
+use super::hystart;
 use super::slow_start::{self, SlowStart};
 use super::{Continuation, Launch, Startup, StartupContext, Step, UNPACED, validate_initial_window};
 use crate::avoidance::Window;
@@ -60,16 +59,9 @@ pub struct Config {
     pub smallest_rtt: Duration,
     /// Whether red parts are paced; otherwise they leave when the blue train has ended. Reference: yes.
     pub pacing: bool,
-    /// HyStart: RTT samples in a round before the RTT is tested, 1 to 1000. Linux: 8.
-    pub samples: u32,
-    /// HyStart: smallest growth of the RTT that counts, at most `max_threshold`. Linux: 4 ms.
-    pub min_threshold: Duration,
-    /// HyStart: growth of the RTT that always counts, up to 100 s. Linux: 16 ms.
-    pub max_threshold: Duration,
-    /// HyStart: largest spacing of acknowledgements inside a train, up to 100 s. Linux: 2 ms.
-    pub ack_gap: Duration,
-    /// HyStart: smallest window in segments that is tested. Linux: 16.
-    pub low_window: u32,
+    /// When HyStart's tests end startup, as in [`hystart`].
+    #[serde(flatten)]
+    pub hystart: hystart::Limits,
 }
 
 impl Default for Config {
@@ -79,11 +71,7 @@ impl Default for Config {
             rounds: 3,
             smallest_rtt: Duration::from_millis(10),
             pacing: true,
-            samples: 8,
-            min_threshold: Duration::from_millis(4),
-            max_threshold: Duration::from_millis(16),
-            ack_gap: Duration::from_millis(2),
-            low_window: 16,
+            hystart: hystart::Limits::default(),
         }
     }
 }
@@ -94,13 +82,7 @@ impl Config {
         validate_initial_window(self.iw)?;
         ConfigError::unless_in("rounds", self.rounds, 0..=16)?;
         ConfigError::unless_in("smallest_rtt", self.smallest_rtt, Duration::ZERO..=Duration::from_millis(10_000))?;
-        ConfigError::unless_in("samples", self.samples, 1..=1000)?;
-        ConfigError::unless_in("max_threshold", self.max_threshold, Duration::ZERO..=Duration::from_millis(100_000))?;
-        if self.min_threshold > self.max_threshold {
-            let allowed = format!("up to max_threshold, {}", self.max_threshold);
-            return Err(ConfigError::new("min_threshold", self.min_threshold, allowed));
-        }
-        ConfigError::unless_in("ack_gap", self.ack_gap, Duration::ZERO..=Duration::from_millis(100_000))
+        self.hystart.validate()
     }
 }
 
@@ -270,13 +252,13 @@ impl Suss {
 
     /// HyStart: whether startup ends with this acknowledgement, and with which window.
     fn found(&mut self, ack: &Ack, cwnd: Bytes) -> Option<Continuation> {
-        if cwnd < self.context.segment * u64::from(self.config.low_window) {
+        if cwnd < self.context.segment * u64::from(self.config.hystart.low_window) {
             return None;
         }
-        let threshold = (self.min_rtt / 8).max(self.config.min_threshold).min(self.config.max_threshold);
+        let slow = || self.mo_rtt > self.config.hystart.longest_rtt(self.min_rtt);
         let reason = if self.cap.is_some_and(|cap| cwnd > cap) {
             ExitReason::AckTrain
-        } else if self.samples > self.config.samples && self.mo_rtt > self.min_rtt + threshold {
+        } else if self.samples > self.config.hystart.samples && slow() {
             ExitReason::Delay
         } else {
             self.test_train(ack, cwnd);
@@ -290,7 +272,7 @@ impl Suss {
     /// The train test on the blue part: a round of `2^jumps` times as much would take so much longer. Startup then goes on
     /// until the window holds what such a round has at this point.
     fn test_train(&mut self, ack: &Ack, cwnd: Bytes) {
-        if self.cap.is_some() || self.train_ended || ack.now.since(self.last_ack) > self.config.ack_gap {
+        if self.cap.is_some() || self.train_ended || ack.now.since(self.last_ack) > self.config.hystart.ack_gap {
             return;
         }
         self.last_ack = ack.now;
@@ -573,7 +555,8 @@ mod tests {
     fn crossed_thresholds_and_endless_rounds_are_refused() {
         let refused = |config: Config| config.validate().map_err(|error| error.field);
         assert_eq!(refused(Config { rounds: 17, ..Config::default() }), Err("rounds"));
-        let crossed = Config { min_threshold: Duration::from_millis(17), ..Config::default() };
+        let hystart = hystart::Limits { min_threshold: Duration::from_millis(17), ..hystart::Limits::default() };
+        let crossed = Config { hystart, ..Config::default() };
         assert_eq!(refused(crossed), Err("min_threshold"));
     }
 }

@@ -134,9 +134,24 @@ where
         }
         table.insert(key.to_owned(), toml_value(value));
     }
-    let value: C = table.try_into().map_err(|error| refused(error.message().to_owned()))?;
+    let value: C = table.try_into().map_err(|error: toml::de::Error| {
+        let keys = keys::<C>(parts.name).filter(|_| error.message().starts_with("unknown field"));
+        refused(match keys {
+            Some(keys) if !error.message().contains("expected") => {
+                format!("{}, expected one of `{}`", error.message(), keys.join("`, `"))
+            }
+            _ => error.message().to_owned(),
+        })
+    })?;
     validate(&value).map_err(|error| refused(error.to_string()))?;
     Ok(Written { text: text.to_owned(), value })
+}
+
+/// The keys of an algorithm, which serde does not list where some of them are shared with another algorithm.
+fn keys<C: Serialize + DeserializeOwned>(name: &str) -> Option<Vec<String>> {
+    let table = toml::Table::from_iter([("kind".to_owned(), toml::Value::String(name.to_owned()))]);
+    let value = serde_json::to_value(table.try_into::<C>().ok()?).ok()?;
+    Some(value.as_object()?.keys().filter(|key| *key != "kind").cloned().collect())
 }
 
 /// Reads a startup scheme.
@@ -201,6 +216,10 @@ mod tests {
             "{}",
             error("blitzstart:estimat=1")
         );
+        for spec in ["hystart:sample=1", "suss:sample=1"] {
+            assert!(error(spec).contains("unknown field `sample`, expected one of `iw`, "), "{}", error(spec));
+            assert!(error(spec).contains("`samples`, `min_threshold`"), "{}", error(spec));
+        }
         assert!(error("blitzstart:estimate=0").contains("0.001 to 1000"));
         assert!(error("blitzstart:estimate=nan").contains("estimate"), "{}", error("blitzstart:estimate=nan"));
         assert!(error("slow-start:iw=0").contains("1 to 100000"));

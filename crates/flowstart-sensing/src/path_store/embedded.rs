@@ -4,6 +4,7 @@
 //! version of this layout the file has. The whole file is checked when it is opened, so that a file that was cut off,
 //! overwritten, locked by another process or written by a later version is a [`Problem`] then, and the caller goes on
 //! without it ([`open_or_none`]). Each put is on disk when it returns, so callers put from a thread that may wait.
+//! A host that fills the file and an oracle that answers from it share it ([`EmbeddedStore::open_shared`]).
 //!
 //! Differences from the reference: those of [`path_store`](super).
 //!
@@ -12,13 +13,14 @@
 //! standard error, and a store that met one refuses to work from then on. Under `panic = "abort"` it would end the
 //! process.
 //!
-//! Status: the contract of all stores; files cut off and overwritten at random.
+//! Status: the contract of all stores; files cut off and overwritten at random; stores and processes that share a file.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError, TableHandle};
+use ipnet::IpNet;
+use redb::{ConcurrencyMode, Database, ReadableDatabase, ReadableTable, TableDefinition, TableError, TableHandle};
 
 use super::record::{self, DecodeError};
 use super::{Observation, PathRecord, PathStore, Prefix, Retention, StoreError, UnixTime};
@@ -109,6 +111,9 @@ pub struct EmbeddedStore {
     damaged: AtomicBool,
 }
 
+/// An entry of a listing: whose record it is, and the record.
+pub type Listed = Result<(Prefix, PathRecord), StoreError>;
+
 /// Opens the store, or goes on without it. With a store, a problem is [`Problem::Repaired`].
 pub fn open_or_none(path: &Path, retention: Retention) -> (Option<EmbeddedStore>, Option<Problem>) {
     match EmbeddedStore::open(path, retention) {
@@ -118,12 +123,23 @@ pub fn open_or_none(path: &Path, retention: Retention) -> (Option<EmbeddedStore>
 }
 
 impl EmbeddedStore {
-    /// Opens the file, or makes it where there is none, and checks all of it. What is told beside the store is
-    /// [`Problem::Repaired`].
+    /// Opens the file for this store alone, or makes it where there is none, and checks all of it. What is told beside
+    /// the store is [`Problem::Repaired`].
     pub fn open(path: &Path, retention: Retention) -> Result<(Self, Option<Problem>), Problem> {
+        Self::open_in(path, retention, ConcurrencyMode::ExclusiveWriter)
+    }
+
+    /// As [`Self::open`], for a file that other stores, in this process or another, open in this way at the same time.
+    /// A call waits while another of them puts. A file that somebody has for himself is [`Problem::Locked`].
+    pub fn open_shared(path: &Path, retention: Retention) -> Result<(Self, Option<Problem>), Problem> {
+        Self::open_in(path, retention, ConcurrencyMode::MultiWriter)
+    }
+
+    fn open_in(path: &Path, retention: Retention, mode: ConcurrencyMode) -> Result<(Self, Option<Problem>), Problem> {
         let owned = || path.to_path_buf();
         let opened = guarded(|| {
-            let mut database = Database::builder().set_cache_size(CACHE_BYTES).create(path)?;
+            let mut database =
+                Database::builder().set_cache_size(CACHE_BYTES).set_concurrency_mode(mode).create(path)?;
             let whole = database.check_integrity()?;
             let layout = layout(&database)?;
             Ok((database, whole, layout))
@@ -140,6 +156,30 @@ impl EmbeddedStore {
             Layout::Foreign => return Err(Problem::Foreign { path: owned() }),
         }
         Ok((store, (!whole).then(|| Problem::Repaired { path: owned() })))
+    }
+
+    /// Every prefix that has something left at `now`, in the order of their texts. A record that cannot be read is an
+    /// error in its place.
+    pub fn records(&self, now: UnixTime) -> Result<Vec<Listed>, StoreError> {
+        self.with(|database| {
+            let reading = database.begin_read().map_err(refused)?;
+            let records = reading.open_table(RECORDS).map_err(refused)?;
+            let mut found = Vec::new();
+            for entry in records.iter().map_err(refused)? {
+                let (key, bytes) = entry.map_err(refused)?;
+                let Ok(network) = key.value().parse::<IpNet>() else {
+                    found.push(Err(StoreError::Damaged(format!("`{}` is no prefix", key.value()))));
+                    continue;
+                };
+                match record::decode(bytes.value()) {
+                    Ok(record) => {
+                        found.extend(record.at(now, &self.retention).map(|record| Ok((network.into(), record))));
+                    }
+                    Err(cause) => found.push(Err(unreadable(key.value(), cause))),
+                }
+            }
+            Ok(found)
+        })
     }
 
     /// Runs `work` on the database; a panic of the database becomes an error, now and from then on.
@@ -354,6 +394,46 @@ mod tests {
         let path = folder.path().join("paths");
         let _first = open(&path);
         assert!(matches!(refusal(&path), Problem::Locked { .. }));
+    }
+
+    #[test]
+    fn stores_that_share_a_file_see_what_the_others_put() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("paths");
+        let shared = || EmbeddedStore::open_shared(&path, Retention::default()).map(|(store, _)| store);
+        let (one, other) = (shared().unwrap(), shared().unwrap());
+        let (here, now) = (prefix("192.0.2.0/24"), UnixTime::from_secs(1001));
+        one.put(here, seen(1000, 50, 70_000, 25)).unwrap();
+        other.put(here, seen(1001, 40, 80_000, 30)).unwrap();
+        assert_eq!(one.get(here, now).unwrap().unwrap().samples(), 2);
+        // Nobody gets it for himself meanwhile, and who has it for himself does not share it.
+        assert!(matches!(refusal(&path), Problem::Locked { .. }));
+        drop((one, other));
+        let _alone = open(&path);
+        assert!(matches!(shared(), Err(Problem::Locked { .. })));
+    }
+
+    #[test]
+    fn all_records_are_listed_and_those_that_cannot_be_read_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(&folder.path().join("paths"));
+        store.put(prefix("192.0.2.0/24"), seen(1000, 50, 70_000, 25)).unwrap();
+        store.put(prefix("2001:db8::/48"), seen(3000, 10, 20_000, 5)).unwrap();
+        store
+            .with(|database| {
+                let writing = database.begin_write().unwrap();
+                writing.open_table(RECORDS).unwrap().insert("192.0.3.0/24", [9u8].as_slice()).unwrap();
+                writing.open_table(RECORDS).unwrap().insert("what", [9u8].as_slice()).unwrap();
+                writing.commit().map_err(refused)
+            })
+            .unwrap();
+        let listed = |now| store.records(UnixTime::from_secs(now)).unwrap();
+        let all = listed(3000);
+        assert!(matches!(&all[0], Ok((network, _)) if *network == prefix("192.0.2.0/24")));
+        assert!(matches!(&all[1], Err(StoreError::Record { cause: DecodeError::Version(9), .. })));
+        assert!(matches!(&all[2], Ok((network, _)) if *network == prefix("2001:db8::/48")));
+        assert!(matches!(&all[3], Err(StoreError::Damaged(_))));
+        assert_eq!(listed(4600).len(), 3, "the first is 3600 s old");
     }
 
     #[test]

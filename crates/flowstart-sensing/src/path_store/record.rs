@@ -61,6 +61,18 @@ pub(super) fn decode_observation(bytes: &[u8]) -> Result<Observation, DecodeErro
     })
 }
 
+impl PathRecord {
+    /// The record as bytes, for stores outside of this crate.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// The opposite of [`Self::to_bytes`]. Observations that are not in order are put in order.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        decode(bytes)
+    }
+}
+
 /// The record as bytes. More observations than the count can say are cut off at the old end.
 pub(super) fn encode(record: &PathRecord) -> Vec<u8> {
     let count = u16::try_from(record.observations.len()).unwrap_or(u16::MAX);

@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod explain;
 pub(crate) mod list;
+pub(crate) mod oracle;
 pub(crate) mod run;
 pub(crate) mod trace;
 pub(crate) mod validate;

@@ -18,30 +18,22 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Instant;
 
-use flowstart_core::path::{AccessTechnology, Hint};
 use flowstart_core::time::Duration;
-use flowstart_core::units::Rate;
-use roxmltree::{Document, Node, ParsingOptions};
 use serde::{Deserialize, Serialize};
 use ureq::http::Uri;
 
+use message::{SEARCH_TARGETS, error_code, location, properties, resolved, service};
+
+pub mod message;
+
+pub use message::{AnswerError, LinkProperties};
+
 /// Where UPnP searches (UPnP Device Architecture 1.0, section 1.2.2).
 const SEARCH_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 255, 250)), 1900);
-/// What is searched for: gateways of both versions.
-const SEARCH_TARGETS: [&str; 2] =
-    ["urn:schemas-upnp-org:device:InternetGatewayDevice:1", "urn:schemas-upnp-org:device:InternetGatewayDevice:2"];
-/// The service, by the names of UPnP and of TR-064.
-const SERVICES: [&str; 2] =
-    ["urn:schemas-upnp-org:service:WANCommonInterfaceConfig:1", "urn:dslforum-org:service:WANCommonInterfaceConfig:1"];
 /// The question.
 const ACTION: &str = "GetCommonLinkProperties";
 /// Largest document that is read.
 const DOCUMENT_MAX: u64 = 256 * 1024;
-/// Most elements of a document.
-const NODES_MAX: u32 = 20_000;
-/// Deepest element of a document; descriptions have about ten levels.
-const DEPTH_MAX: usize = 64;
-
 /// How patiently a gateway is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -56,27 +48,6 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self { search_bound: Duration::from_millis(2000), question_bound: Duration::from_millis(2000) }
-    }
-}
-
-/// What a gateway says of its link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LinkProperties {
-    /// Towards the client; `None` when the gateway does not know.
-    pub downstream: Option<Rate>,
-    /// Towards the Internet; `None` when the gateway does not know.
-    pub upstream: Option<Rate>,
-    /// What it calls the access.
-    pub technology: AccessTechnology,
-    /// Whether the link is up.
-    pub up: bool,
-}
-
-impl LinkProperties {
-    /// The hint for a server that sends to this client.
-    pub fn hint(&self) -> Option<Hint> {
-        let bandwidth = self.downstream.filter(|_| self.up)?;
-        Some(Hint { bandwidth, technology: self.technology })
     }
 }
 
@@ -117,26 +88,9 @@ pub enum GatewayError {
         /// UPnP's code.
         code: Option<u32>,
     },
-    /// An answer is no XML.
-    #[error("the gateway's answer cannot be read: {0}")]
-    Xml(#[source] roxmltree::Error),
-    /// An answer nests more deeply than any of UPnP.
-    #[error("the gateway's answer nests more than {DEPTH_MAX} elements")]
-    Depth,
-    /// The description has no link to ask for.
-    #[error("the gateway has no service WANCommonInterfaceConfig")]
-    NoService,
-    /// The answer lacks what was asked for.
-    #[error("the gateway's answer has no `{0}`")]
-    Missing(&'static str),
-    /// A rate is no number.
-    #[error("the gateway's `{field}` is `{text}`, which is no rate")]
-    Rate {
-        /// The field.
-        field: &'static str,
-        /// What it says.
-        text: String,
-    },
+    /// An answer means nothing.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
 }
 
 /// Finds a gateway on the network of this host and asks it. The first that answers the search is asked.
@@ -189,22 +143,6 @@ fn search_at(address: SocketAddr, bound: Duration) -> io::Result<Option<Found>> 
     }
 }
 
-/// The `LOCATION` of a gateway's answer to a search, `None` when it is another message or another device's.
-fn location(datagram: &[u8]) -> Option<String> {
-    let text = str::from_utf8(datagram).ok()?;
-    let mut lines = text.split("\r\n");
-    let mut status = lines.next()?.split(' ');
-    if !status.next()?.starts_with("HTTP/1.") || status.next()? != "200" {
-        return None;
-    }
-    let field = |name: &str| {
-        lines.clone().filter_map(|line| line.split_once(':')).find(|(key, _)| key.trim().eq_ignore_ascii_case(name))
-    };
-    let (_, target) = field("ST")?;
-    let (_, location) = field("LOCATION")?;
-    SEARCH_TARGETS.contains(&target.trim()).then(|| location.trim().to_owned())
-}
-
 /// Asks the gateway whose description is at `description`. The gateway must be at the address `gateway`.
 pub fn link_properties_of(description: &str, gateway: IpAddr, bound: Duration) -> Result<LinkProperties, GatewayError> {
     let end = Instant::now() + std_duration(bound);
@@ -241,7 +179,8 @@ pub fn link_properties_of(description: &str, gateway: IpAddr, bound: Duration) -
         .content_type("text/xml; charset=\"utf-8\"")
         .header("SOAPAction", format!("\"{kind}#{ACTION}\""))
         .send(body.as_str());
-    properties(&text_of(&control, asked.map_err(|cause| unreachable(&control, cause))?)?)
+    let text = text_of(&control, asked.map_err(|cause| unreachable(&control, cause))?)?;
+    Ok(properties(&text)?)
 }
 
 fn std_duration(span: Duration) -> std::time::Duration {
@@ -257,112 +196,6 @@ fn on_gateway(url: &str, gateway: IpAddr) -> Result<Uri, GatewayError> {
     if same && uri.scheme_str() == Some("http") { Ok(uri) } else { Err(elsewhere()) }
 }
 
-/// The address that `reference` means in the document at `document` (UPnP Device Architecture 1.0, section 2.1).
-fn resolved(document: &str, base: Option<&str>, reference: &str) -> String {
-    if reference.contains("://") {
-        return reference.into();
-    }
-    let base = base.filter(|base| base.contains("://")).unwrap_or(document);
-    let authority = base.find("://").map_or(0, |scheme| scheme + 3);
-    let path = base[authority..].find('/').map_or(base.len(), |slash| authority + slash);
-    if reference.starts_with('/') {
-        return format!("{}{reference}", &base[..path]);
-    }
-    let folder = base[path..].rfind('/').map_or("/", |slash| &base[path..=path + slash]);
-    format!("{}{folder}{reference}", &base[..path])
-}
-
-/// How a description says that the link is asked for.
-#[derive(Debug, PartialEq, Eq)]
-struct Service {
-    kind: &'static str,
-    control: String,
-    base: Option<String>,
-}
-
-/// Parses XML within limits: no entities, few elements, none deep.
-fn with_document<T>(text: &str, read: impl FnOnce(&Document) -> Result<T, GatewayError>) -> Result<T, GatewayError> {
-    let mut depth = 0usize;
-    for (index, _) in text.match_indices('<') {
-        match text.as_bytes().get(index + 1) {
-            Some(b'/') => depth = depth.saturating_sub(1),
-            Some(b'?' | b'!') => {}
-            _ if text[index..].split('>').next().is_some_and(|tag| tag.ends_with('/')) => {}
-            _ => depth += 1,
-        }
-        if depth > DEPTH_MAX {
-            return Err(GatewayError::Depth);
-        }
-    }
-    let options = ParsingOptions { nodes_limit: NODES_MAX, ..ParsingOptions::default() };
-    read(&Document::parse_with_options(text, options).map_err(GatewayError::Xml)?)
-}
-
-/// Whether the node is an element called `name`, whatever its namespace: gateways are careless with them.
-fn is(node: Node, name: &str) -> bool {
-    node.is_element() && node.tag_name().name() == name
-}
-
-/// The text of the first descendant called `name`, whatever its namespace.
-fn text_in<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
-    let found = node.descendants().find(|one| is(*one, name))?;
-    Some(found.text().unwrap_or_default().trim())
-}
-
-/// The service in a description.
-fn service(text: &str) -> Result<Service, GatewayError> {
-    with_document(text, |document| {
-        let root = document.root();
-        for node in root.descendants().filter(|node| is(*node, "service")) {
-            let kind = text_in(node, "serviceType").and_then(|kind| SERVICES.into_iter().find(|one| *one == kind));
-            if let (Some(kind), Some(control)) = (kind, text_in(node, "controlURL")) {
-                let base = text_in(root, "URLBase").filter(|base| !base.is_empty());
-                return Ok(Service { kind, control: control.into(), base: base.map(str::to_owned) });
-            }
-        }
-        Err(GatewayError::NoService)
-    })
-}
-
-/// The answer to the question.
-fn properties(text: &str) -> Result<LinkProperties, GatewayError> {
-    with_document(text, |document| {
-        let root = document.root();
-        let rate = |field: &'static str| {
-            let text = text_in(root, field).ok_or(GatewayError::Missing(field))?;
-            match text.parse::<u64>() {
-                // Zero, and the largest value of the field's type, ui4, are how gateways say that they do not know.
-                Ok(0) => Ok(None),
-                Ok(bits) if bits == u64::from(u32::MAX) => Ok(None),
-                Ok(bits) => Ok(Some(Rate::from_bits_per_sec(bits))),
-                Err(_) => Err(GatewayError::Rate { field, text: text.into() }),
-            }
-        };
-        // Those that begin with X are AVM's, beside the ones of the standard.
-        let technology = match text_in(root, "NewWANAccessType") {
-            Some("DSL") => AccessTechnology::Dsl,
-            Some("Cable" | "X_AVM-DE_Cable") => AccessTechnology::Docsis,
-            Some("Ethernet") => AccessTechnology::Ethernet,
-            Some("X_AVM-DE_LTE") => AccessTechnology::Lte,
-            Some("X_AVM-DE_UMTS") => AccessTechnology::ThirdGeneration,
-            _ => AccessTechnology::Unknown,
-        };
-        Ok(LinkProperties {
-            downstream: rate("NewLayer1DownstreamMaxBitRate")?,
-            upstream: rate("NewLayer1UpstreamMaxBitRate")?,
-            technology,
-            up: text_in(root, "NewPhysicalLinkStatus") == Some("Up"),
-        })
-    })
-}
-
-/// UPnP's error code in an answer that refuses.
-fn error_code(text: &str) -> Option<u32> {
-    with_document(text, |document| Ok(text_in(document.root(), "errorCode").and_then(|code| code.parse().ok())))
-        .ok()
-        .flatten()
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
@@ -371,6 +204,10 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use flowstart_core::path::{AccessTechnology, Hint};
+    use flowstart_core::units::Rate;
+
+    use super::message::{SERVICES, Service};
     use super::*;
 
     /// Recorded from `miniupnpd` 2.3.1, with its names of host and system left out.
@@ -412,13 +249,13 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_an_answer_is_told() {
-        assert!(matches!(properties("<a/>"), Err(GatewayError::Missing("NewLayer1DownstreamMaxBitRate"))));
-        assert!(matches!(properties(&ANSWER.replace("25000000", "fast")), Err(GatewayError::Rate { .. })));
-        assert!(matches!(properties("what"), Err(GatewayError::Xml(_))));
-        assert!(matches!(service("<root/>"), Err(GatewayError::NoService)));
+        assert!(matches!(properties("<a/>"), Err(AnswerError::Missing("NewLayer1DownstreamMaxBitRate"))));
+        assert!(matches!(properties(&ANSWER.replace("25000000", "fast")), Err(AnswerError::Rate { .. })));
+        assert!(matches!(properties("what"), Err(AnswerError::Xml(_))));
+        assert!(matches!(service("<root/>"), Err(AnswerError::NoService)));
         let bomb = "<!DOCTYPE a [<!ENTITY b \"bbbb\">]><a>&b;</a>";
-        assert!(matches!(properties(bomb), Err(GatewayError::Xml(_))), "entities are refused");
-        assert!(matches!(properties(&"<a>".repeat(100_000)), Err(GatewayError::Depth)));
+        assert!(matches!(properties(bomb), Err(AnswerError::Xml(_))), "entities are refused");
+        assert!(matches!(properties(&"<a>".repeat(100_000)), Err(AnswerError::Depth)));
         let fault = "<s:Fault xmlns:s=\"s\"><errorCode>401</errorCode></s:Fault>";
         assert_eq!(error_code(fault), Some(401));
     }
