@@ -165,6 +165,11 @@ pub fn competitor(data: &[u8]) -> bool {
                 };
                 assert!(RATES.contains(&rate.bits_per_sec()));
             }
+            Competitor::Short { count, size, startup, avoidance } => {
+                assert!((1..=10_000).contains(&count) && size > Bytes::ZERO);
+                assert_eq!(startup.validate(), Ok(()));
+                assert_eq!(avoidance.validate(), Ok(()));
+            }
             Competitor::Web { load, sizes } => {
                 assert!(RATES.contains(&load.bits_per_sec()));
                 assert!(Bytes::ZERO < sizes.smallest && sizes.smallest < sizes.largest);
@@ -208,6 +213,8 @@ fn spelled(link: &Link) -> String {
     keys.extend(link.reordering.map(|model| format!("reorder={}/{}", model.probability, model.delay)));
     keys.extend(link.burst.map(|bucket| format!("burst={bucket}")));
     keys.extend(link.policer.map(|bucket| format!("policer={bucket}")));
+    keys.extend(link.hint.map(|hint| format!("hint={hint}")));
+    keys.extend(link.hint_grid.map(|grid| format!("hint_steps={}", grid.steps_per_decade)));
     keys.join(",")
 }
 

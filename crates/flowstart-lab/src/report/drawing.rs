@@ -11,6 +11,8 @@ pub(super) struct Setup {
     aria: String,
     /// Below «sender».
     flows: String,
+    /// Whether there is more than one measured flow.
+    several: bool,
     /// Below «other flows»; `None` without any.
     others: Option<String>,
     /// Below «queue».
@@ -89,6 +91,7 @@ pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
     Some(Setup {
         aria,
         flows: shorten(&flows, LABEL),
+        several: measured > 1,
         others: others_label.map(|label| shorten(&label, LABEL)),
         aqm: shorten(&aqm, LABEL),
         buffer: shorten(&buffer, LABEL + 7),

@@ -7,6 +7,7 @@ use flowstart_core::aqm::{QueueConfig, QueueLimit};
 use flowstart_core::path::AccessTechnology;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sensing::estimator::quantize::Grid;
 use flowstart_sim::capacity_trace::CapacityTrace;
 use flowstart_sim::link::{Capacity, Jitter, LinkConfig, LossModel, Reordering};
 use serde::Serialize;
@@ -75,6 +76,8 @@ const KEYS: &[&str] = &[
     "policer",
     "counts",
     "technology",
+    "hint",
+    "hint_steps",
 ];
 
 /// Longest propagation delay of anything.
@@ -143,6 +146,10 @@ pub struct Link {
     pub counts_in_service: bool,
     /// What the client tells about its access.
     pub technology: AccessTechnology,
+    /// The bandwidth that the client hints; absent: the bottleneck's rate.
+    pub hint: Option<Rate>,
+    /// Steps per factor of ten of the grid that hints are rounded down to; absent: hints are exact.
+    pub hint_grid: Option<Grid>,
 }
 
 /// The link with every default filled in, for results.
@@ -165,6 +172,10 @@ pub struct ResolvedLink {
     burst: Option<String>,
     policer: Option<String>,
     technology: AccessTechnology,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint_steps: Option<u8>,
 }
 
 impl Link {
@@ -206,6 +217,12 @@ impl Link {
     /// Bandwidth-delay product at the base RTT.
     pub fn bdp(&self) -> Bytes {
         self.rate.amount_in(self.rtt)
+    }
+
+    /// The bandwidth that a client hints; a link too slow for the grid of hints sends none.
+    pub fn hinted(&self) -> Option<Rate> {
+        let hint = self.hint.unwrap_or(self.rate);
+        self.hint_grid.map_or(Some(hint), |grid| grid.quantize(hint))
     }
 
     /// A buffer's limit on a link of this rate.
@@ -274,6 +291,8 @@ impl Link {
             burst: self.burst.map(|burst| format!("{burst} at {}", self.peak)),
             policer: self.policer.map(|bucket| bucket.to_string()),
             technology: self.technology,
+            hint: self.hint.map(|hint| hint.to_string()),
+            hint_steps: self.hint_grid.map(|grid| grid.steps_per_decade),
         }
     }
 }
@@ -459,6 +478,14 @@ impl Reader<'_> {
         }))
     }
 
+    /// The grid of hints.
+    fn hint_grid(&self) -> Result<Option<Grid>, InputError> {
+        let Some(steps_per_decade) = self.read("hint_steps")? else { return Ok(None) };
+        let grid = Grid { steps_per_decade, ..Grid::default() };
+        grid.validate().map_err(|_| self.refused("hint_steps", "allowed is 1 to 100 steps per factor of ten"))?;
+        Ok(Some(grid))
+    }
+
     fn link(&self) -> Result<Link, InputError> {
         if let Some((key, _)) = self.keys.iter().find(|(key, _)| !KEYS.contains(key)) {
             return Err(self.refused(key, format!("no such field; allowed are {}", KEYS.join(", "))));
@@ -508,6 +535,8 @@ impl Reader<'_> {
             policer: self.read("policer")?,
             counts_in_service,
             technology: self.read("technology")?.unwrap_or_default(),
+            hint: self.rate("hint")?,
+            hint_grid: self.hint_grid()?,
             trace_file: trace.as_ref().map(|(file, _)| file.clone()),
             trace: trace.map(|(_, trace)| trace),
         };

@@ -7,6 +7,7 @@
 //! | File | Charts |
 //! |---|---|
 //! | `distribution.rs` | CDFs of a group of cells |
+//! | `load.rs` | mean FCT against the offered load |
 //! | `cost.rs` | FCT over the limit against inflation and harm |
 //! | `waterfall.rs` | where the time went |
 //! | `published.rs` | our speed-up against the published one |
@@ -17,6 +18,7 @@
 
 mod cost;
 mod distribution;
+mod load;
 mod panel;
 mod published;
 mod sequence;
@@ -26,6 +28,7 @@ mod waterfall;
 
 pub(super) use cost::pareto;
 pub(super) use distribution::distributions;
+pub(super) use load::loads;
 pub(super) use published::published;
 pub(super) use sequence::{numbered_events, trace};
 pub(super) use series::{Extent, run, run_legend};
