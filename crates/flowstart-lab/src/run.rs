@@ -170,9 +170,11 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     let chain = Chain::new(&mut world, &hops);
     world.network.watch(chain.forward_link(0));
     let mut rng = Substream::new(seed, "competitor start", 0);
+    let origin = Timestamp::ZERO + place_in_recording(link, plan.phase(rep));
+    world.run_until(origin);
     let profile = plan.transport.profile.clone();
     match &plan.competitors[setting.competitor].value {
-        Competitor::None => approach(&mut world, Timestamp::ZERO, traced),
+        Competitor::None => approach(&mut world, origin, traced),
         Competitor::Bulk { count, startup, avoidance } => {
             for _ in 0..*count {
                 let route = chain.connect(&mut world, access(link), access(link));
@@ -180,7 +182,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
                 config.knowledge = knowledge(plan, link);
-                config.start = Timestamp::ZERO + link.rtt.scale(rng.uniform() * f64::from(*count));
+                config.start = origin + link.rtt.scale(rng.uniform() * f64::from(*count));
                 world.add_flow(config);
             }
             wait_for_epochs(&mut world, plan.phase(rep), traced);
@@ -189,14 +191,14 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
             for _ in 0..*count {
                 let route = chain.connect(&mut world, access(link), access(link));
                 let mut config = FlowConfig::new(profile.clone(), pattern.clone(), route);
-                config.start = Timestamp::ZERO + Duration::from_millis(100).scale(rng.uniform());
+                config.start = origin + Duration::from_millis(100).scale(rng.uniform());
                 world.add_flow(config);
             }
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
-            approach(&mut world, Timestamp::ZERO + start, traced);
+            approach(&mut world, origin + start, traced);
         }
         Competitor::Short { count, size, startup, avoidance } => {
-            approach(&mut world, Timestamp::ZERO, traced);
+            approach(&mut world, origin, traced);
             for _ in 0..*count {
                 let route = chain.connect(&mut world, access(link), access(link));
                 let mut config = FlowConfig::new(profile.clone(), Pattern::Transfer(*size), route);
@@ -204,7 +206,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
                 config.avoidance = avoidance.clone();
                 config.knowledge = knowledge(plan, link);
                 // Not at the same instant: whoever comes first at a tie would do so in every repetition.
-                config.start = Timestamp::ZERO + link.rtt.scale(rng.uniform());
+                config.start = origin + link.rtt.scale(rng.uniform());
                 world.add_flow(config);
             }
         }
@@ -213,7 +215,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
             let template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
             world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
-            approach(&mut world, Timestamp::ZERO + start, traced);
+            approach(&mut world, origin + start, traced);
         }
     }
     let others = world.flow_count() as u32;
@@ -221,10 +223,16 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     Warm { world, chain, others, others_end, seed }
 }
 
+/// Where in a recorded trace a repetition begins: at its beginning unless the link says otherwise.
+fn place_in_recording(link: &Link, phase: f64) -> Duration {
+    let recording = link.trace.as_ref().filter(|_| link.trace_start_varies);
+    recording.map_or(Duration::ZERO, |trace| trace.period().scale(phase))
+}
+
 /// Runs until the first flow has had its epochs, and on to the place in the next epoch that `phase` names.
 fn wait_for_epochs(world: &mut World, phase: f64, traced: bool) {
-    let limit = Timestamp::ZERO + WARM_UP_LIMIT;
-    let mut last_cut = Timestamp::ZERO;
+    let limit = world.now() + WARM_UP_LIMIT;
+    let mut last_cut = world.now();
     let mut cycle = Duration::ZERO;
     let mut epochs = 0;
     // The first cut ends startup, and a few more may follow it at once: an epoch is a time in which the window grew.

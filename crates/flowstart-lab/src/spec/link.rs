@@ -78,6 +78,7 @@ const KEYS: &[&str] = &[
     "technology",
     "hint",
     "hint_steps",
+    "trace_start",
 ];
 
 /// Longest propagation delay of anything.
@@ -150,6 +151,8 @@ pub struct Link {
     pub hint: Option<Rate>,
     /// Steps per factor of ten of the grid that hints are rounded down to; absent: hints are exact.
     pub hint_grid: Option<Grid>,
+    /// Whether each repetition begins at a place of its own in the recording; otherwise all begin with it.
+    pub trace_start_varies: bool,
 }
 
 /// The link with every default filled in, for results.
@@ -176,6 +179,8 @@ pub struct ResolvedLink {
     hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint_steps: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_start: Option<&'static str>,
 }
 
 impl Link {
@@ -293,6 +298,7 @@ impl Link {
             technology: self.technology,
             hint: self.hint.map(|hint| hint.to_string()),
             hint_steps: self.hint_grid.map(|grid| grid.steps_per_decade),
+            trace_start: self.trace_start_varies.then_some("varied"),
         }
     }
 }
@@ -537,6 +543,14 @@ impl Reader<'_> {
             technology: self.read("technology")?.unwrap_or_default(),
             hint: self.rate("hint")?,
             hint_grid: self.hint_grid()?,
+            trace_start_varies: match self.raw("trace_start") {
+                None | Some("zero") => false,
+                Some("varied") if trace.is_some() => true,
+                Some("varied") => return Err(self.refused("trace_start", "a link with a rate has no recording")),
+                Some(other) => {
+                    return Err(self.refused("trace_start", format!("`{other}`; allowed are zero and varied")));
+                }
+            },
             trace_file: trace.as_ref().map(|(file, _)| file.clone()),
             trace: trace.map(|(_, trace)| trace),
         };
@@ -606,5 +620,27 @@ mod tests {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn clients_hint_the_links_rate_unless_told_otherwise() {
+        let hinted = |text: &str| Link::parse("--link", text, Path::new(".")).unwrap().hinted().map(Rate::bits_per_sec);
+        assert_eq!(hinted("dsl-fast"), Some(50_000_000));
+        assert_eq!(hinted("dsl-fast,hint=10mbit"), Some(10_000_000));
+        // Steps of the grid are 10^(1/5) = 1.585 apart: 39.8 Mbit/s is the one below 50, 6.31 the one below 10.
+        assert_eq!(hinted("dsl-fast,hint_steps=5"), Some(39_810_717));
+        assert_eq!(hinted("dsl-fast,hint=9mbit,hint_steps=5"), Some(6_309_573));
+        // Below the grid there is no hint.
+        assert_eq!(hinted("rate=64kbit,rtt=50ms,buffer=100pkt,hint_steps=5"), None);
+    }
+
+    #[test]
+    fn wrong_hints_say_what_is_allowed() {
+        let error = |text: &str| Link::parse("--link", text, Path::new(".")).unwrap_err().to_string();
+        assert!(error("lte,hint=0mbit").contains("allowed is 1kbit to"));
+        assert!(error("lte,hint_steps=0").contains("1 to 100"));
+        assert!(error("lte,hint_steps=x").contains("hint_steps"));
+        assert!(error("lte,trace_start=varied").contains("no recording"));
+        assert!(error("lte,trace_start=later").contains("zero and varied"));
     }
 }
