@@ -447,6 +447,7 @@ fn example(plan: &Plan, cell: &Cell, rep: u32, label: &str) -> Option<report::Ex
         from_ms: series.from_ms,
         to_ms: end,
         flows,
+        sent: series.sent.into_iter().filter(|point| point[0] <= end).collect(),
         cwnd: series.cwnd,
         in_flight: series.in_flight,
         queue_packets: series.queue,

@@ -18,6 +18,9 @@ pub const MAX_REPS: u32 = 100_000;
 /// Most runs of an experiment.
 const MAX_RUNS: u64 = 10_000_000;
 
+/// Longest mean time between two arrivals, in seconds.
+const LONGEST_MEAN_GAP_S: f64 = 1000.0;
+
 /// Largest master seed: scenarios are kept as TOML, whose numbers are signed.
 const MAX_SEED: u64 = i64::MAX as u64;
 
@@ -220,6 +223,18 @@ impl Scenario {
             seed: self.seed,
             hint: self.hint,
         };
+        for (arrival, size) in
+            plan.arrivals.iter().flat_map(|arrival| plan.sizes.iter().map(move |size| (arrival, size)))
+        {
+            let gap = arrival.value.load().map_or(0.0, |load| size.value.mean() * 8.0 / load.bits_per_sec() as f64);
+            if gap > LONGEST_MEAN_GAP_S {
+                let problem = format!(
+                    "{gap:.0} s between two transfers of {} on average; allowed is up to {LONGEST_MEAN_GAP_S} s",
+                    size.text
+                );
+                return Err(InputError::new("arrival", &arrival.text, problem));
+            }
+        }
         let cells = [plan.links.len(), plan.aqms.len(), plan.competitors.len(), plan.sizes.len(), plan.schemes.len()];
         let lists = cells.into_iter().chain([plan.arrivals.len()]);
         let runs = lists.fold(u64::from(plan.reps), |runs, length| runs.saturating_mul(length as u64));
@@ -313,6 +328,14 @@ mod tests {
             let error = plan(scheme).unwrap_err().to_string();
             assert!(error.contains("takes only a scheme's launch"), "{error}");
         }
+    }
+
+    #[test]
+    fn arrivals_that_would_take_ages_are_refused() {
+        // 1 GB at 1 Mbit/s: 8000 s from one to the next.
+        let text = "link = [\"lte\"]\nsize = [\"1GB\"]\nscheme = [\"hystart\"]\narrival = [\"poisson:load=1mbit\"]";
+        let error = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap_err();
+        assert!(error.field == "arrival" && error.problem.contains("8000 s"), "{error}");
     }
 
     #[test]

@@ -271,6 +271,8 @@ pub struct ExampleRun {
     pub to_ms: f64,
     /// The flows that shared the bottleneck.
     pub flows: Vec<RunFlow>,
+    /// Data that the measured flow sent for the first time: `[time, offset of the first byte]`.
+    pub sent: Vec<[f64; 2]>,
     /// cwnd of the measured flow: `[time, bytes]` at each change.
     pub cwnd: Vec<[f64; 2]>,
     /// Bytes in flight of the measured flow: `[time, bytes]` at each change.

@@ -42,7 +42,7 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
         .enumerate()
         .filter_map(|(i, group)| chart::distributions(format!("distribution-{}", i + 1), group, &schemes))
         .collect();
-    let series = series(report);
+    let series = series(report, &schemes);
     write(
         "report.html",
         context! {
@@ -658,11 +658,13 @@ struct Series {
     title: String,
     /// Whether other flows use the link.
     others: bool,
+    /// What each scheme sends, in one picture.
+    startups: Option<Chart>,
     legend: Vec<LegendItem>,
     charts: Vec<Chart>,
 }
 
-fn series(report: &Report) -> Result<Vec<Series>, RenderError> {
+fn series(report: &Report, schemes: &[String]) -> Result<Vec<Series>, RenderError> {
     let title = |run: &super::ExampleRun| {
         let against = if run.competitor.is_empty() || run.competitor == "none" {
             String::new()
@@ -689,9 +691,11 @@ fn series(report: &Report) -> Result<Vec<Series>, RenderError> {
             .enumerate()
             .map(|(i, chart)| Chart { id: format!("{}-{}", chart.id, i + 1), ..chart })
             .collect();
+        let startups = chart::startups(format!("startups-{}", all.len() + 1), &runs().collect::<Vec<_>>(), schemes);
         all.push(Series {
             title: heading,
             others,
+            startups: finished(startups.into_iter().collect())?.pop(),
             legend: chart::run_legend(others, extent),
             charts: finished(charts)?,
         });

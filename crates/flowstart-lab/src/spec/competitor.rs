@@ -14,7 +14,6 @@ use super::{InputError, Parts, Written, avoidance, scheme};
 
 /// What else uses the link.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a plan holds a handful of them")]
 pub enum Competitor {
     /// Nothing.
     None,

@@ -76,8 +76,8 @@ pub(in crate::report) fn loads(cells: &[Cell], schemes: &[String]) -> Option<Cha
         id: "loads".to_owned(),
         title: "Mean FCT against offered load".to_owned(),
         sentence:
-            "Every transfer of a run uses the line's scheme, so to the right the transfers meet each other more often; \
-            a line that bends upwards before the others costs more than it gains from there on."
+            "Lower is sooner. Every transfer of a run uses the line's scheme, and to the right they meet each other more often: \
+            a line that rises faster than the baseline's loses its advantage as the load grows."
                 .to_owned(),
         aria: "Line charts of the mean FCT against the offered load".to_owned(),
         mode: "grid",

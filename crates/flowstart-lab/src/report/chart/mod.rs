@@ -12,6 +12,7 @@
 //! | `waterfall.rs` | where the time went |
 //! | `published.rs` | our speed-up against the published one |
 //! | `series.rs` | a run as time series |
+//! | `startups.rs` | what each scheme sends, in one picture |
 //! | `sequence.rs` | a traced run, segment by segment |
 //!
 //! `panel.rs` has the panels over time that the last two share, `table.rs` writes the data of all of them.
@@ -23,6 +24,7 @@ mod panel;
 mod published;
 mod sequence;
 mod series;
+mod startups;
 mod table;
 mod waterfall;
 
@@ -32,6 +34,7 @@ pub(super) use load::loads;
 pub(super) use published::published;
 pub(super) use sequence::{numbered_events, trace};
 pub(super) use series::{Extent, run, run_legend};
+pub(super) use startups::startups;
 pub(super) use waterfall::waterfall;
 
 use serde::Serialize;
