@@ -15,8 +15,10 @@ use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_lab::scenario::Scenario;
+use flowstart_lab::spec::arrival::{Arrival, MAX_FLOWS};
 use flowstart_lab::spec::competitor::Competitor;
 use flowstart_lab::spec::link::Link;
+use flowstart_lab::spec::size::TransferSize;
 use flowstart_lab::spec::transport::Transport;
 use flowstart_lab::spec::{self, InputError, Written};
 use flowstart_sensing::estimator::gateway::message as gateway;
@@ -172,6 +174,11 @@ pub fn competitor(data: &[u8]) -> bool {
                 };
                 assert!(RATES.contains(&rate.bits_per_sec()));
             }
+            Competitor::Short { count, size, startup, avoidance } => {
+                assert!((1..=10_000).contains(&count) && size > Bytes::ZERO);
+                assert_eq!(startup.validate(), Ok(()));
+                assert_eq!(avoidance.validate(), Ok(()));
+            }
             Competitor::Web { load, sizes } => {
                 assert!(RATES.contains(&load.bits_per_sec()));
                 assert!(Bytes::ZERO < sizes.smallest && sizes.smallest < sizes.largest);
@@ -179,6 +186,32 @@ pub fn competitor(data: &[u8]) -> bool {
             }
         }
     }
+    true
+}
+
+/// When measured flows start.
+pub fn arrival(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let Some(Written { value, .. }) = explained(Arrival::parse("--arrival", text)) else { return false };
+    assert!(value.flows.is_none_or(|flows| (1..=MAX_FLOWS).contains(&flows)));
+    let starts = value.starts(20, 1e5, 1);
+    assert_eq!((starts.len(), starts[0]), (20, Duration::ZERO));
+    assert!(starts.is_sorted());
+    true
+}
+
+/// The size of a transfer.
+pub fn size(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let Some(Written { value, .. }) = explained(TransferSize::parse("--size", text)) else { return false };
+    let (least, most) = match value {
+        TransferSize::Fixed(size) => (size, size),
+        TransferSize::Pareto(sizes) => (sizes.smallest, sizes.largest),
+    };
+    assert!(Bytes::ZERO < least && least <= most && most <= Bytes::new(1_000_000_000_000));
+    assert!(value.draw(20, 1).iter().all(|size| (least..=most).contains(size)));
+    let mean = value.mean();
+    assert!(mean >= least.get() as f64 * 0.999 && mean <= most.get() as f64 * 1.001, "{mean}");
     true
 }
 
@@ -215,6 +248,8 @@ fn spelled(link: &Link) -> String {
     keys.extend(link.reordering.map(|model| format!("reorder={}/{}", model.probability, model.delay)));
     keys.extend(link.burst.map(|bucket| format!("burst={bucket}")));
     keys.extend(link.policer.map(|bucket| format!("policer={bucket}")));
+    keys.extend(link.hint.map(|hint| format!("hint={hint}")));
+    keys.extend(link.hint_grid.map(|grid| format!("hint_steps={}", grid.steps_per_decade)));
     keys.join(",")
 }
 

@@ -88,6 +88,9 @@ pub struct Row {
     pub others_dropped_packets: Option<f64>,
     /// Mean extra time in the queue of others' packets.
     pub others_extra_delay_ms: Option<f64>,
+    /// Mean extra completion time of others' transfers. A column of its own only where there is any.
+    #[serde(default, skip_serializing)]
+    pub others_extra_fct_ms: Option<f64>,
 }
 
 fn millis(span: Duration) -> f64 {
@@ -98,7 +101,7 @@ impl Row {
     /// The row of a flow.
     pub fn new(plan: &Plan, cell: &Cell, rep: u32, outcome: &FlowOutcome) -> Self {
         let link = &plan.links[cell.link];
-        let size = plan.sizes[cell.size].value.get();
+        let size = outcome.size.get();
         let record = &outcome.record;
         let since_start = |time: Timestamp| millis(time.since(outcome.start));
         let between = |from: Option<Timestamp>| Some(record.completed?.since(from?));
@@ -146,6 +149,7 @@ impl Row {
             others_goodput_lost_mbit: outcome.others.map(|harm| harm.goodput_lost_mbit),
             others_dropped_packets: outcome.others.map(|harm| harm.dropped_packets),
             others_extra_delay_ms: outcome.others.and_then(|harm| harm.extra_delay_ms),
+            others_extra_fct_ms: outcome.others.and_then(|harm| harm.extra_fct_ms),
         }
     }
 
@@ -155,11 +159,38 @@ impl Row {
     }
 }
 
+/// The last column, of experiments whose others have transfers that end.
+const EXTRA_FCT: &str = "others_extra_fct_ms";
+
+fn has_extra_fct(rows: &[Row]) -> bool {
+    rows.iter().any(|row| row.others_extra_fct_ms.is_some())
+}
+
 /// Writes rows as CSV.
 pub fn write_csv(rows: &[Row], out: impl Write) -> csv::Result<()> {
+    write_csv_with(rows, out, has_extra_fct(rows))
+}
+
+/// Writes rows as CSV, the last column included or not.
+pub fn write_csv_with(rows: &[Row], out: impl Write, extra_fct: bool) -> csv::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
-    for row in rows {
-        writer.serialize(row)?;
+    if !extra_fct {
+        for row in rows {
+            writer.serialize(row)?;
+        }
+        writer.flush()?;
+        return Ok(());
+    }
+    let mut plain = Vec::new();
+    write_csv_with(rows, &mut plain, false)?;
+    let mut reader = csv::Reader::from_reader(plain.as_slice());
+    let mut header = reader.headers()?.clone();
+    header.push_field(EXTRA_FCT);
+    writer.write_record(&header)?;
+    for (row, record) in rows.iter().zip(reader.records()) {
+        let mut record = record?;
+        record.push_field(&row.others_extra_fct_ms.map_or(String::new(), |fct| fct.to_string()));
+        writer.write_record(&record)?;
     }
     writer.flush()?;
     Ok(())
@@ -203,6 +234,9 @@ pub fn write_parquet(rows: &[Row], file: &Path) -> Result<(), parquet::errors::P
     table.number("others_goodput_lost_mbit", |row| row.others_goodput_lost_mbit);
     table.number("others_dropped_packets", |row| row.others_dropped_packets);
     table.number("others_extra_delay_ms", |row| row.others_extra_delay_ms);
+    if has_extra_fct(rows) {
+        table.number(EXTRA_FCT, |row| row.others_extra_fct_ms);
+    }
     let schema = Arc::new(Schema::new(table.fields));
     let batch = RecordBatch::try_new(schema.clone(), table.columns)?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();

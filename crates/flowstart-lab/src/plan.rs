@@ -4,11 +4,12 @@ use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::rng::mix;
 use flowstart_core::startup::StartupConfig;
-use flowstart_core::units::Bytes;
 
 use crate::spec::Written;
+use crate::spec::arrival::{Arrival, TOGETHER};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
+use crate::spec::size::TransferSize;
 use crate::spec::transport::Transport;
 
 /// An experiment, validated: nothing in it can fail any more but a run.
@@ -19,7 +20,7 @@ pub struct Plan {
     /// Queue disciplines.
     pub aqms: Vec<Written<QueueConfig>>,
     /// Transfer sizes.
-    pub sizes: Vec<Written<Bytes>>,
+    pub sizes: Vec<Written<TransferSize>>,
     /// Startup schemes; the first is the baseline.
     pub schemes: Vec<Written<StartupConfig>>,
     /// Congestion avoidance of the measured flows.
@@ -28,8 +29,10 @@ pub struct Plan {
     pub competitors: Vec<Written<Competitor>>,
     /// Transport of all flows.
     pub transport: Transport,
-    /// Measured flows that start together.
+    /// Measured flows of cells whose arrival does not say how many.
     pub flows: u32,
+    /// When the measured flows start.
+    pub arrivals: Vec<Written<Arrival>>,
     /// Repetitions of each cell.
     pub reps: u32,
     /// Master seed.
@@ -51,6 +54,8 @@ pub struct Cell {
     pub competitor: usize,
     /// Size.
     pub size: usize,
+    /// Arrival.
+    pub arrival: usize,
     /// Scheme.
     pub scheme: usize,
 }
@@ -86,9 +91,10 @@ impl Plan {
         let place = (link * self.aqms.len() + aqm) * self.competitors.len() + competitor;
         let mut cells = Vec::new();
         for size in 0..self.sizes.len() {
-            for scheme in 0..self.schemes.len() {
-                let index = (place * self.sizes.len() + size) * self.schemes.len() + scheme;
-                cells.push(Cell { index, link, aqm, competitor, size, scheme });
+            for arrival in 0..self.arrivals.len() {
+                let first = ((place * self.sizes.len() + size) * self.arrivals.len() + arrival) * self.schemes.len();
+                let cell = |scheme| Cell { index: first + scheme, link, aqm, competitor, size, arrival, scheme };
+                cells.extend((0..self.schemes.len()).map(cell));
             }
         }
         cells
@@ -99,16 +105,27 @@ impl Plan {
         self.settings().into_iter().flat_map(|setting| self.cells_of(setting)).collect()
     }
 
-    /// A cell's name: what the user wrote, from link to competitor.
+    /// A cell's name: what the user wrote, from link to competitor, and the arrival unless it is the default.
     pub fn id(&self, cell: &Cell) -> String {
+        let arrival = self.arrival_text(cell).map_or(String::new(), |text| format!("/{text}"));
         format!(
-            "{}/{}/{}/{}/{}",
+            "{}/{}/{}/{}/{}{arrival}",
             self.links[cell.link].text,
             self.aqms[cell.aqm].text,
             self.sizes[cell.size].text,
             self.schemes[cell.scheme].text,
             self.competitors[cell.competitor].text
         )
+    }
+
+    /// A cell's arrival as the user wrote it, unless it is the default.
+    pub fn arrival_text(&self, cell: &Cell) -> Option<&str> {
+        Some(self.arrivals[cell.arrival].text.as_str()).filter(|text| *text != TOGETHER)
+    }
+
+    /// Measured flows of a cell.
+    pub fn flow_count(&self, cell: &Cell) -> u32 {
+        self.arrivals[cell.arrival].value.flows.unwrap_or(self.flows)
     }
 
     /// The cell with this name.

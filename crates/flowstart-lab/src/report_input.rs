@@ -126,7 +126,7 @@ pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
         },
         aqms: plan.aqms.iter().map(|aqm| aqm.text.clone()).collect(),
         competitors: plan.competitors.iter().map(|competitor| competitor.text.clone()).collect(),
-        measured_flows: plan.flows,
+        measured_flows: plan.cells().iter().map(|cell| plan.flow_count(cell)).max().unwrap_or(1),
         extra,
     }
 }
@@ -135,7 +135,7 @@ pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
 fn other_flows(competitor: &Competitor) -> Option<u32> {
     match competitor {
         Competitor::Bulk { count, .. } => Some(*count),
-        Competitor::None | Competitor::Pattern { .. } | Competitor::Web { .. } => None,
+        Competitor::None | Competitor::Pattern { .. } | Competitor::Short { .. } | Competitor::Web { .. } => None,
     }
 }
 
@@ -157,6 +157,8 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         avoidance: summary.avoidance.clone(),
         competitor: summary.competitor.clone(),
         transport: summary.transport.clone(),
+        arrival: summary.arrival.clone().unwrap_or_default(),
+        load: plan.arrivals[cell.arrival].value.load().map(|load| load.as_mbit() / link.rate.as_mbit()),
         is_baseline: cell.scheme == 0,
         n: summary.n as u32,
         failed: summary.failed as u32,
@@ -173,7 +175,13 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         goodput_lost_mbit: summary
             .others
             .as_ref()
+            .filter(|others| others.extra_fct_ms.is_none())
             .map_or_else(Default::default, |others| estimate(&others.goodput_lost_mbit)),
+        extra_fct_ms: summary
+            .others
+            .as_ref()
+            .and_then(|others| others.extra_fct_ms.as_ref())
+            .map_or_else(Default::default, estimate),
         causes: None,
         replay_rep: median_rep(rows).unwrap_or(0),
         samples: report::Samples {
@@ -265,13 +273,19 @@ struct Standing<'a> {
     range: [f64; 2],
     /// The median of the extra bytes, as a part of the payload.
     bytes: Option<f64>,
-    /// What others lost to this scheme and to the first one: medians in Mbit.
+    /// What others lost to this scheme and to the first one: medians in Mbit, or in milliseconds where they have an end.
     harm: Option<[f64; 2]>,
+    /// Whether the harm is milliseconds.
+    late: bool,
 }
 
 impl<'a> Standing<'a> {
     fn of(plan: &'a Plan, summary: &'a Summary, scheme: usize) -> Option<Self> {
-        let harm_of = |cell: &CellSummary| cell.others.as_ref().and_then(|others| others.goodput_lost_mbit.mean);
+        let late = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
+        let harm_of = |cell: &CellSummary| {
+            let others = cell.others.as_ref()?;
+            if late { others.extra_fct_ms.as_ref()?.mean } else { others.goodput_lost_mbit.mean }
+        };
         let (mut cells, mut speedups, mut bytes, mut harm, mut base_harm) = (vec![], vec![], vec![], vec![], vec![]);
         for cell in plan.cells().iter().filter(|cell| cell.scheme == scheme) {
             let own = &summary.cells[cell.index];
@@ -291,6 +305,7 @@ impl<'a> Standing<'a> {
             middle: median(&speedups)?,
             range: [speedups.iter().copied().reduce(f64::min)?, speedups.iter().copied().reduce(f64::max)?],
             bytes: median(&bytes),
+            late,
             harm: median(&harm).zip(median(&base_harm)).map(|(own, base)| [own, base]),
             cells,
         })
@@ -303,8 +318,11 @@ impl<'a> Standing<'a> {
             percent if percent > 0.0 => format!(", for {percent:.1} % more bytes"),
             percent => format!(", for {:.1} % fewer bytes", -percent),
         });
-        let harm = self.harm.map_or(String::new(), |[own, base]| {
-            format!("; the other traffic loses {own:.1} Mbit to it and {base:.1} Mbit to {baseline}")
+        let harm = self.harm.map_or(String::new(), |[own, base]| match self.late {
+            true => {
+                format!("; the other transfers take {own:.0} ms longer beside it and {base:.0} ms beside {baseline}")
+            }
+            false => format!("; the other traffic loses {own:.1} Mbit to it and {base:.1} Mbit to {baseline}"),
         });
         let [low, high] = self.range;
         match self.cells[..] {
@@ -349,6 +367,7 @@ fn settings(plan: &Plan) -> String {
         (plan.aqms.len(), "AQMs"),
         (plan.competitors.len(), "competitors"),
         (plan.sizes.len(), "sizes"),
+        (plan.arrivals.len(), "arrivals"),
     ];
     let named: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 1).map(|(count, name)| format!("{count} {name}")).collect();
@@ -370,6 +389,7 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
     plan.cells()
         .into_iter()
         .filter(|cell| cell.size == size && cell.aqm == 0 && cell.competitor == plan.competitors.len() - 1)
+        .filter(|cell| cell.arrival == plan.arrivals.len() / 2)
         .filter(|cell| shown.contains(&cell.link) && cell.scheme < schemes)
         .collect()
 }
@@ -427,6 +447,7 @@ fn example(plan: &Plan, cell: &Cell, rep: u32, label: &str) -> Option<report::Ex
         from_ms: series.from_ms,
         to_ms: end,
         flows,
+        sent: series.sent.into_iter().filter(|point| point[0] <= end).collect(),
         cwnd: series.cwnd,
         in_flight: series.in_flight,
         queue_packets: series.queue,

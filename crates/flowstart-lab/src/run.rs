@@ -44,6 +44,8 @@ pub struct FlowOutcome {
     pub flow: u32,
     /// When it started, from the start of the run.
     pub start: Timestamp,
+    /// Its payload.
+    pub size: Bytes,
     /// Its counts.
     pub record: FlowRecord,
     /// Its part of the wire bytes at the bottleneck while it was active.
@@ -81,6 +83,9 @@ pub struct Harm {
     pub dropped_packets: f64,
     /// Time that their packets waited longer on average, in milliseconds.
     pub extra_delay_ms: Option<f64>,
+    /// Time that their transfers took longer on average, in milliseconds; absent where they have no end. A transfer that
+    /// does not complete counts until the end.
+    pub extra_fct_ms: Option<f64>,
 }
 
 /// A world after the warm-up, ready for newcomers.
@@ -89,6 +94,10 @@ pub struct Warm {
     world: World,
     chain: Chain,
     others: u32,
+    /// Whether the others are transfers whose completion times can be compared.
+    others_end: bool,
+    /// Seed of the repetition.
+    seed: u64,
 }
 
 /// What the others have got until now.
@@ -98,6 +107,8 @@ struct OthersState {
     dropped: u64,
     waited: u64,
     packets: u64,
+    /// Sum of the completion times, and how many there are. Flows without end count until now.
+    completion: (Duration, u32),
 }
 
 fn access(link: &Link) -> Access {
@@ -159,9 +170,11 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     let chain = Chain::new(&mut world, &hops);
     world.network.watch(chain.forward_link(0));
     let mut rng = Substream::new(seed, "competitor start", 0);
+    let origin = Timestamp::ZERO + place_in_recording(link, plan.phase(rep));
+    world.run_until(origin);
     let profile = plan.transport.profile.clone();
     match &plan.competitors[setting.competitor].value {
-        Competitor::None => approach(&mut world, Timestamp::ZERO, traced),
+        Competitor::None => approach(&mut world, origin, traced),
         Competitor::Bulk { count, startup, avoidance } => {
             for _ in 0..*count {
                 let route = chain.connect(&mut world, access(link), access(link));
@@ -169,7 +182,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
                 config.knowledge = knowledge(plan, link);
-                config.start = Timestamp::ZERO + link.rtt.scale(rng.uniform() * f64::from(*count));
+                config.start = origin + link.rtt.scale(rng.uniform() * f64::from(*count));
                 world.add_flow(config);
             }
             wait_for_epochs(&mut world, plan.phase(rep), traced);
@@ -178,28 +191,48 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
             for _ in 0..*count {
                 let route = chain.connect(&mut world, access(link), access(link));
                 let mut config = FlowConfig::new(profile.clone(), pattern.clone(), route);
-                config.start = Timestamp::ZERO + Duration::from_millis(100).scale(rng.uniform());
+                config.start = origin + Duration::from_millis(100).scale(rng.uniform());
                 world.add_flow(config);
             }
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
-            approach(&mut world, Timestamp::ZERO + start, traced);
+            approach(&mut world, origin + start, traced);
+        }
+        Competitor::Short { count, size, startup, avoidance } => {
+            approach(&mut world, origin, traced);
+            for _ in 0..*count {
+                let route = chain.connect(&mut world, access(link), access(link));
+                let mut config = FlowConfig::new(profile.clone(), Pattern::Transfer(*size), route);
+                config.startup = startup.clone();
+                config.avoidance = avoidance.clone();
+                config.knowledge = knowledge(plan, link);
+                // Not at the same instant: whoever comes first at a tie would do so in every repetition.
+                config.start = origin + link.rtt.scale(rng.uniform());
+                world.add_flow(config);
+            }
         }
         Competitor::Web { load, sizes } => {
             let route = chain.connect(&mut world, access(link), access(link));
             let template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
             world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
-            approach(&mut world, Timestamp::ZERO + start, traced);
+            approach(&mut world, origin + start, traced);
         }
     }
     let others = world.flow_count() as u32;
-    Warm { world, chain, others }
+    let others_end = plan.competitors[setting.competitor].value.has_transfers();
+    Warm { world, chain, others, others_end, seed }
+}
+
+/// Where in a recorded trace a repetition begins: at its beginning unless the link says otherwise.
+fn place_in_recording(link: &Link, phase: f64) -> Duration {
+    let recording = link.trace.as_ref().filter(|_| link.trace_start_varies);
+    recording.map_or(Duration::ZERO, |trace| trace.period().scale(phase))
 }
 
 /// Runs until the first flow has had its epochs, and on to the place in the next epoch that `phase` names.
 fn wait_for_epochs(world: &mut World, phase: f64, traced: bool) {
-    let limit = Timestamp::ZERO + WARM_UP_LIMIT;
-    let mut last_cut = Timestamp::ZERO;
+    let limit = world.now() + WARM_UP_LIMIT;
+    let mut last_cut = world.now();
     let mut cycle = Duration::ZERO;
     let mut epochs = 0;
     // The first cut ends startup, and a few more may follow it at once: an epoch is a time in which the window grew.
@@ -230,7 +263,7 @@ fn knowledge(plan: &Plan, link: &Link) -> PathKnowledge {
     let cached = link.rtt + link.access_delay * 4 + link.rate.time_for(packet) * u64::from(link.hops);
     PathKnowledge {
         saved: Some(SavedPath { rtt: cached, cwnd: link.rate.amount_in(cached), age: SAVED_AGE }),
-        hint: plan.hint.then_some(Hint { bandwidth: link.rate, technology: link.technology }),
+        hint: link.hinted().filter(|_| plan.hint).map(|bandwidth| Hint { bandwidth, technology: link.technology }),
         interface_rate: Some(link.access_rate),
         oracle_rate: Some(link.rate),
         ..PathKnowledge::default()
@@ -244,8 +277,10 @@ pub struct Finished {
     pub world: World,
     /// The measured flows.
     pub flows: Vec<u32>,
-    /// When they started.
+    /// When the first of them started.
     pub start: Timestamp,
+    /// When each of them starts, and its payload.
+    transfers: Vec<(Timestamp, Bytes)>,
     /// Why it did not finish.
     pub failure: Option<Failure>,
     /// Wire bytes that had left the bottleneck at the start.
@@ -262,9 +297,10 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
         monitor.restart();
         departed_before = monitor.total;
     }
-    let size = plan.sizes[cell.size].value;
-    let flows: Vec<u32> = (0..plan.flows)
-        .map(|_| {
+    let transfers = transfers(plan, warm, cell, start);
+    let flows: Vec<u32> = transfers
+        .iter()
+        .map(|&(start, size)| {
             let route = warm.chain.connect(&mut world, access(link), access(link));
             let mut config = FlowConfig::new(Arc::clone(&plan.transport.profile), Pattern::Transfer(size), route);
             config.startup = plan.schemes[cell.scheme].value.clone();
@@ -274,23 +310,32 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
             world.add_flow(config)
         })
         .collect();
-    let ideal = ideal_fct(link, &plan.transport.profile, size, start);
-    let limit = start + (ideal * LIMIT_FACTOR * u64::from(plan.flows)).max(LEAST_LIMIT);
-    let mut failure = None;
+    let mut finished = Finished { world, flows, start, transfers, failure: None, departed_before };
     if let Until::After(time) = until {
-        world.run_until(start + time);
-        return Finished { world, flows, start, failure, departed_before };
+        finished.world.run_until(start + time);
+        return finished;
     }
-    for &flow in &flows {
-        if let Err(stopped) = world.run_flow(flow, limit) {
-            failure = Some(match stopped {
+    let ideal = |&(start, size): &(Timestamp, Bytes)| ideal_fct(link, &plan.transport.profile, size, start);
+    let ideals = finished.transfers.iter().map(ideal).fold(Duration::ZERO, |sum, ideal| sum + ideal);
+    let last_start = finished.transfers.last().map_or(start, |(start, _)| *start);
+    let limit = last_start + (ideals * LIMIT_FACTOR).max(LEAST_LIMIT);
+    for &flow in &finished.flows {
+        if let Err(stopped) = finished.world.run_flow(flow, limit) {
+            finished.failure = Some(match stopped {
                 Stopped::TimeLimit => Failure::TimeLimit,
                 Stopped::Idle => Failure::Stalled,
             });
             break;
         }
     }
-    Finished { world, flows, start, failure, departed_before }
+    finished
+}
+
+/// Starts and payloads of a cell's measured flows, the same for every scheme.
+fn transfers(plan: &Plan, warm: &Warm, cell: &Cell, start: Timestamp) -> Vec<(Timestamp, Bytes)> {
+    let (count, size) = (plan.flow_count(cell), plan.sizes[cell.size].value);
+    let starts = plan.arrivals[cell.arrival].value.starts(count, size.mean(), warm.seed);
+    starts.into_iter().map(|offset| start + offset).zip(size.draw(count, warm.seed)).collect()
 }
 
 /// Runs every cell of a setting for one repetition.
@@ -331,6 +376,7 @@ fn compare_with_nobody(warm: &Warm, results: &mut [CellResult]) {
             goodput_lost_mbit: (without.delivered as f64 - with.delivered as f64) * 8.0 / 1e6,
             dropped_packets: with.dropped as f64 - without.dropped as f64,
             extra_delay_ms: with.mean_wait(&before).zip(without.mean_wait(&before)).map(|(a, b)| a - b),
+            extra_fct_ms: with.mean_fct().zip(without.mean_fct()).filter(|_| warm.others_end).map(|(a, b)| a - b),
         };
         outcomes.iter_mut().for_each(|outcome| outcome.others = Some(harm));
     }
@@ -342,6 +388,12 @@ impl OthersState {
         let packets = self.packets - before.packets;
         (packets > 0).then(|| (self.waited - before.waited) as f64 / packets as f64 / 1e6)
     }
+
+    /// Mean completion time of the transfers, in milliseconds.
+    fn mean_fct(&self) -> Option<f64> {
+        let (sum, count) = self.completion;
+        (count > 0).then(|| sum.as_millis() / f64::from(count))
+    }
 }
 
 /// Sums up the first `others` flows. Flows that arrivals created later than the warm-up are not among them.
@@ -351,6 +403,10 @@ fn others_state(world: &mut World, others: u32) -> OthersState {
         let record = world.record(flow);
         state.delivered += record.delivered;
         state.dropped += record.dropped;
+        if let Some(started) = record.started {
+            state.completion.0 += record.completed.unwrap_or(world.now()).since(started);
+            state.completion.1 += 1;
+        }
         if let Some(monitor) = &mut world.network.monitor {
             let at_link = monitor.flow(flow);
             state.waited += at_link.waited_nanos;
@@ -363,11 +419,10 @@ fn others_state(world: &mut World, others: u32) -> OthersState {
 /// Reads what a cell's newcomers did.
 pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOutcome> {
     let link = &plan.links[cell.link];
-    let size = plan.sizes[cell.size].value;
     let (start, failure, departed_before) = (finished.start, finished.failure, finished.departed_before);
     let end = finished.world.now();
     let mut outcomes = Vec::new();
-    for (place, &flow) in finished.flows.iter().enumerate() {
+    for (place, (&flow, &(flow_start, size))) in finished.flows.iter().zip(&finished.transfers).enumerate() {
         let record = finished.world.record(flow).clone();
         let monitor = finished.world.network.monitor.as_mut();
         let (mut share, mut max, mut p99, mut utilization) = (None, None, None, None);
@@ -380,12 +435,13 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
         }
         outcomes.push(FlowOutcome {
             flow: place as u32,
-            start,
+            start: flow_start,
+            size,
             share,
             max_queue_delay: max,
             p99_queue_delay: p99,
             utilization,
-            ideal_fct: ideal_fct(link, &plan.transport.profile, size, start),
+            ideal_fct: ideal_fct(link, &plan.transport.profile, size, flow_start),
             others: None,
             failure: failure.filter(|_| record.completed.is_none()),
             record,

@@ -3,19 +3,23 @@
 use std::path::Path;
 
 use flowstart_core::controller::ControllerConfig;
-use flowstart_core::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
+use crate::spec::arrival::{Arrival, MAX_FLOWS, TOGETHER};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
+use crate::spec::size::TransferSize;
 use crate::spec::transport::Transport;
-use crate::spec::{InputError, Written, aqm, avoidance, scheme};
+use crate::spec::{InputError, aqm, avoidance, scheme};
 
 /// Most repetitions of a cell.
 pub const MAX_REPS: u32 = 100_000;
 /// Most runs of an experiment.
 const MAX_RUNS: u64 = 10_000_000;
+
+/// Longest mean time between two arrivals, in seconds.
+const LONGEST_MEAN_GAP_S: f64 = 1000.0;
 
 /// Largest master seed: scenarios are kept as TOML, whose numbers are signed.
 const MAX_SEED: u64 = i64::MAX as u64;
@@ -23,11 +27,19 @@ const MAX_SEED: u64 = i64::MAX as u64;
 /// Published tables that results can be shown beside.
 const PUBLISHED: &[&str] = &["blitzstart-table1"];
 
-/// The scenarios that come with the program: name and text. They work wherever the program is.
+/// The scenarios that come with the program: name and text. They work wherever the program is; a scenario that reads files,
+/// as `scenarios/cellular.toml` reads recorded capacities, is run by its path instead.
 pub const SHIPPED: &[(&str, &str)] = &[
     ("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml")),
+    ("false-hints", include_str!("../../../scenarios/false-hints.toml")),
     ("fast-startups-by-size", include_str!("../../../scenarios/fast-startups-by-size.toml")),
+    ("four-startups", include_str!("../../../scenarios/four-startups.toml")),
+    ("lying-clients", include_str!("../../../scenarios/lying-clients.toml")),
+    ("many-flows", include_str!("../../../scenarios/many-flows.toml")),
     ("pareto", include_str!("../../../scenarios/pareto.toml")),
+    ("policed-links", include_str!("../../../scenarios/policed-links.toml")),
+    ("quantized-hints", include_str!("../../../scenarios/quantized-hints.toml")),
+    ("rising-load", include_str!("../../../scenarios/rising-load.toml")),
     ("search-geo", include_str!("../../../scenarios/search-geo.toml")),
 ];
 
@@ -59,9 +71,12 @@ pub struct Scenario {
     /// Competitors.
     #[serde(default = "default_competitor")]
     pub competitor: Vec<String>,
-    /// Measured flows that start together.
+    /// Measured flows of each cell whose arrival does not say how many.
     #[serde(default = "default_flows")]
     pub flows: u32,
+    /// When they start; none given: together.
+    #[serde(default, skip_serializing_if = "is_default_arrival")]
+    pub arrival: Vec<String>,
     /// Transport.
     #[serde(default = "default_transport")]
     pub transport: String,
@@ -88,6 +103,15 @@ fn default_aqm() -> Vec<String> {
 
 fn default_competitor() -> Vec<String> {
     vec!["none".into()]
+}
+
+/// The arrival when none is given.
+pub fn default_arrival() -> Vec<String> {
+    vec![TOGETHER.into()]
+}
+
+fn is_default_arrival(arrival: &[String]) -> bool {
+    arrival.is_empty() || arrival == [TOGETHER]
 }
 
 fn default_flows() -> u32 {
@@ -164,8 +188,9 @@ impl Scenario {
         if !(1..=MAX_REPS).contains(&self.reps) {
             return Err(InputError::new("reps", self.reps.to_string(), format!("allowed is 1 to {MAX_REPS}")));
         }
-        if !(1..=10_000).contains(&self.flows) {
-            return Err(InputError::new("flows", self.flows.to_string(), "allowed is 1 to 10000"));
+        if !(1..=MAX_FLOWS).contains(&self.flows) {
+            let allowed = format!("allowed is 1 to {MAX_FLOWS}");
+            return Err(InputError::new("flows", self.flows.to_string(), allowed));
         }
         if self.seed > MAX_SEED {
             return Err(InputError::new("seed", self.seed.to_string(), format!("allowed is 0 to {MAX_SEED}")));
@@ -175,7 +200,7 @@ impl Scenario {
         }
         let links =
             each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;
-        let sizes = each("size", &self.size, size)?;
+        let sizes = each("size", &self.size, |text| TransferSize::parse("size", text))?;
         let schemes = each("scheme", &self.scheme, |text| scheme("scheme", text, &profile.startup))?;
         let avoidance_text = self.avoidance.clone().unwrap_or_else(|| profile.avoidance.name().to_owned());
         let avoidance = avoidance("avoidance", &avoidance_text, &profile.avoidance)?;
@@ -183,6 +208,7 @@ impl Scenario {
             ControllerConfig::validate_pair(&scheme.value, &avoidance.value)
                 .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
         }
+        let arrivals = if self.arrival.is_empty() { &default_arrival() } else { &self.arrival };
         let plan = Plan {
             aqms: each("aqm", &self.aqm, |text| aqm("aqm", text))?,
             avoidance,
@@ -192,12 +218,26 @@ impl Scenario {
             schemes,
             transport: transport.clone(),
             flows: self.flows,
+            arrivals: each("arrival", arrivals, |text| Arrival::parse("arrival", text))?,
             reps: self.reps,
             seed: self.seed,
             hint: self.hint,
         };
-        let lists = [plan.links.len(), plan.aqms.len(), plan.competitors.len(), plan.sizes.len(), plan.schemes.len()];
-        let runs = lists.iter().fold(u64::from(plan.reps), |runs, length| runs.saturating_mul(*length as u64));
+        for (arrival, size) in
+            plan.arrivals.iter().flat_map(|arrival| plan.sizes.iter().map(move |size| (arrival, size)))
+        {
+            let gap = arrival.value.load().map_or(0.0, |load| size.value.mean() * 8.0 / load.bits_per_sec() as f64);
+            if gap > LONGEST_MEAN_GAP_S {
+                let problem = format!(
+                    "{gap:.0} s between two transfers of {} on average; allowed is up to {LONGEST_MEAN_GAP_S} s",
+                    size.text
+                );
+                return Err(InputError::new("arrival", &arrival.text, problem));
+            }
+        }
+        let cells = [plan.links.len(), plan.aqms.len(), plan.competitors.len(), plan.sizes.len(), plan.schemes.len()];
+        let lists = cells.into_iter().chain([plan.arrivals.len()]);
+        let runs = lists.fold(u64::from(plan.reps), |runs, length| runs.saturating_mul(length as u64));
         if runs > MAX_RUNS {
             return Err(InputError::new("reps", self.reps.to_string(), format!("{runs} runs; allowed are {MAX_RUNS}")));
         }
@@ -236,17 +276,26 @@ fn each<T>(field: &str, texts: &[String], read: impl Fn(&str) -> Result<T, Input
     texts.iter().map(|text| read(text.trim())).collect()
 }
 
-fn size(text: &str) -> Result<Written<Bytes>, InputError> {
-    let value: Bytes = text.parse().map_err(|error| InputError::new("size", text, format!("{error}")))?;
-    if !(1..=1_000_000_000_000).contains(&value.get()) {
-        return Err(InputError::new("size", text, "allowed is 1B to 1000GB"));
-    }
-    Ok(Written { text: text.to_owned(), value })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Scenarios that read other files.
+    const NEED_FILES: [&str; 1] = ["cellular"];
+
+    #[test]
+    fn scenarios_that_read_recordings_are_valid_where_the_recordings_are() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        for name in NEED_FILES {
+            let scenario = Scenario::read(&folder.join(name).with_extension("toml")).unwrap();
+            assert!(!scenario.question.is_empty(), "{name}");
+            match scenario.plan(&folder) {
+                Ok(_) => {}
+                Err(error) if error.problem.contains("cannot read") => eprintln!("skipped {name}: {error}"),
+                Err(error) => panic!("{name}: {error}"),
+            }
+        }
+    }
 
     #[test]
     fn every_scenario_in_the_repository_is_shipped_and_valid() {
@@ -256,6 +305,7 @@ mod tests {
             .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
             .collect();
         files.sort();
+        files.retain(|name| !NEED_FILES.contains(&name.as_str()));
         let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, files);
         for (name, text) in SHIPPED {
@@ -278,6 +328,14 @@ mod tests {
             let error = plan(scheme).unwrap_err().to_string();
             assert!(error.contains("takes only a scheme's launch"), "{error}");
         }
+    }
+
+    #[test]
+    fn arrivals_that_would_take_ages_are_refused() {
+        // 1 GB at 1 Mbit/s: 8000 s from one to the next.
+        let text = "link = [\"lte\"]\nsize = [\"1GB\"]\nscheme = [\"hystart\"]\narrival = [\"poisson:load=1mbit\"]";
+        let error = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap_err();
+        assert!(error.field == "arrival" && error.problem.contains("8000 s"), "{error}");
     }
 
     #[test]

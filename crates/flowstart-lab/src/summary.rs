@@ -69,6 +69,9 @@ pub struct Others {
     pub dropped_packets: Metric,
     /// Extra time their packets waited.
     pub extra_delay_ms: Metric,
+    /// Extra time their transfers took, absent for others without end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_fct_ms: Option<Metric>,
 }
 
 /// One cell.
@@ -80,7 +83,7 @@ pub struct CellSummary {
     pub link: String,
     /// AQM as written.
     pub aqm: String,
-    /// Transfer size.
+    /// Transfer size; of a distribution the mean.
     pub size_bytes: u64,
     /// Scheme as written.
     pub scheme: String,
@@ -90,6 +93,9 @@ pub struct CellSummary {
     pub competitor: String,
     /// Transport as written.
     pub transport: String,
+    /// Arrival as written, unless the measured flows start together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrival: Option<String>,
     /// The same with every default filled in.
     pub resolved: Value,
     /// Flows that completed.
@@ -142,24 +148,35 @@ pub fn values(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> Vec<f64> {
     rows.iter().filter(|row| !row.failed()).filter_map(|row| field(row)).collect()
 }
 
+/// Means over the flows of each repetition: flows that share a link are not independent of each other, repetitions are.
+fn by_repetition(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> Vec<f64> {
+    rows.chunk_by(|a, b| a.rep == b.rep).filter_map(|rows| mean(&values(rows, &field))).collect()
+}
+
 fn metric(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>, seed: u64) -> Metric {
-    let values = values(rows, field);
+    let values = values(rows, &field);
     let p99 = if values.len() >= RUNS_FOR_P99 { quantile(&values, 0.99) } else { None };
     Metric {
         mean: mean(&values),
         median: median(&values),
         p95: quantile(&values, 0.95),
         p99,
-        ci95: bca_mean(&values, LEVEL, RESAMPLES, seed).map(|e| [e.interval.low, e.interval.high]),
+        ci95: bca_mean(&by_repetition(rows, field), LEVEL, RESAMPLES, seed).map(|e| [e.interval.low, e.interval.high]),
     }
 }
 
-/// Values of both cells where both repetitions completed.
+/// Values of both cells, a pair for each repetition: means over the flows that completed in both.
 fn paired(baseline: &[&Row], rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> (Vec<f64>, Vec<f64>) {
+    let places: BTreeMap<(u64, u64), &Row> =
+        baseline.iter().filter(|row| !row.failed()).map(|row| ((row.rep, row.flow), *row)).collect();
     let mut pairs = (Vec::new(), Vec::new());
-    for row in rows.iter().filter(|row| !row.failed()) {
-        let partner = baseline.iter().find(|other| !other.failed() && (other.rep, other.flow) == (row.rep, row.flow));
-        if let Some((before, after)) = partner.and_then(|other| field(other)).zip(field(row)) {
+    for rows in rows.chunk_by(|a, b| a.rep == b.rep) {
+        let both: (Vec<f64>, Vec<f64>) = rows
+            .iter()
+            .filter(|row| !row.failed())
+            .filter_map(|row| field(places.get(&(row.rep, row.flow))?).zip(field(row)))
+            .unzip();
+        if let Some((before, after)) = mean(&both.0).zip(mean(&both.1)) {
             pairs.0.push(before);
             pairs.1.push(after);
         }
@@ -231,7 +248,7 @@ fn cell_seed(plan: &Plan, cell: &Cell) -> u64 {
 fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     let seed = cell_seed(plan, cell);
     let link = &plan.links[cell.link];
-    let size = plan.sizes[cell.size].value;
+    let size = plan.sizes[cell.size].value.mean_bytes();
     let metrics = METRICS.iter().map(|(name, field)| (*name, metric(rows, field, seed ^ name_hash(name)))).collect();
     let mut exit_reasons = BTreeMap::new();
     for row in rows.iter().filter(|row| !row.failed()) {
@@ -243,6 +260,10 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         goodput_lost_mbit: metric(rows, |row| row.others_goodput_lost_mbit, seed ^ 1),
         dropped_packets: metric(rows, |row| row.others_dropped_packets, seed ^ 2),
         extra_delay_ms: metric(rows, |row| row.others_extra_delay_ms, seed ^ 3),
+        extra_fct_ms: plan.competitors[cell.competitor]
+            .value
+            .has_transfers()
+            .then(|| metric(rows, |row| row.others_extra_fct_ms, seed ^ 4)),
     });
     // On a trace the limit depends on when the transfer starts; the mean over the runs stands for the cell.
     let ideals: Vec<f64> = rows.iter().map(|row| row.ideal_fct_ms).collect();
@@ -257,6 +278,7 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         avoidance: plan.avoidance.text.clone(),
         competitor: plan.competitors[cell.competitor].text.clone(),
         transport: plan.transport.text.clone(),
+        arrival: plan.arrival_text(cell).map(str::to_owned),
         resolved: resolved(plan, cell),
         n: rows.iter().filter(|row| !row.failed()).count(),
         failed: rows.iter().filter(|row| row.failed()).count(),
@@ -278,19 +300,48 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
         Competitor::Pattern { count, pattern } => {
             json!({"kind": "pattern", "count": count, "pattern": format!("{pattern:?}")})
         }
+        Competitor::Short { count, size, startup, avoidance } => {
+            json!({"kind": "short", "count": count, "size": size, "startup": startup, "avoidance": avoidance})
+        }
         Competitor::Web { load, sizes } => {
             json!({"kind": "web", "load": load, "smallest": sizes.smallest, "largest": sizes.largest, "shape": sizes.shape})
         }
     };
-    json!({
+    let mut resolved = json!({
         "link": plan.links[cell.link].resolved(),
         "aqm": plan.aqms[cell.aqm].value,
-        "size_bytes": plan.sizes[cell.size].value.get(),
+        "size_bytes": plan.sizes[cell.size].value,
         "scheme": plan.schemes[cell.scheme].value,
         "avoidance": plan.avoidance.value,
         "competitor": competitor,
         "transport": {"profile": plan.transport.profile_name, "policies": *plan.transport.profile},
-        "flows": plan.flows,
+        "flows": plan.flow_count(cell),
         "hint": plan.hint,
-    })
+    });
+    if plan.arrival_text(cell).is_some() {
+        resolved["arrival"] = json!(plan.arrivals[cell.arrival].value.process);
+    }
+    resolved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_of_one_repetition_are_one_observation() {
+        let text =
+            "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\", \"blitzstart\"]\nreps = 4\nflows = 8";
+        let scenario = crate::scenario::Scenario::from_text(text).unwrap();
+        let plan = scenario.plan(std::path::Path::new(".")).unwrap();
+        let rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+        let by_cell = rows_by_cell(&plan, &rows);
+        assert_eq!(by_cell[0].len(), 32);
+        // The mean of means of eight flows each is the mean of all.
+        let means = by_repetition(&by_cell[0], |row| row.fct_ms);
+        assert_eq!(means.len(), 4);
+        let all = mean(&values(&by_cell[0], |row| row.fct_ms)).unwrap();
+        assert!((mean(&means).unwrap() - all).abs() < 1e-9);
+        assert_eq!(paired(&by_cell[0], &by_cell[1], |row| row.fct_ms).0.len(), 4);
+    }
 }

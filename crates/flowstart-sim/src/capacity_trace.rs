@@ -101,6 +101,11 @@ impl CapacityTrace {
         Timestamp::ZERO + period * (repetition + last / per_period) + time
     }
 
+    /// The time after which it repeats.
+    pub fn period(&self) -> Duration {
+        Duration::from_millis(u64::from(self.period))
+    }
+
     /// The average rate over one period.
     pub fn mean_rate(&self) -> Rate {
         let bytes = Bytes::new(self.times.len() as u64 * u64::from(OPPORTUNITY));

@@ -35,11 +35,17 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("–".into(), |value| format!("{value:.digits$}"))
 }
 
+/// Place of the arrival among the columns.
+const ARRIVAL_COLUMN: usize = 4;
+
 /// The table of cells.
 pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header([
+    // A column only where there is a choice.
+    let arrivals = plan.arrivals.len() > 1;
+    let extra_fct = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
+    let mut header = vec![
         "link",
         "size",
         "scheme",
@@ -54,7 +60,14 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
         "extra drops",
         "inflation %",
         "share",
-    ]);
+    ];
+    if arrivals {
+        header.insert(ARRIVAL_COLUMN, "arrival");
+    }
+    if extra_fct {
+        header.push("others' extra FCT ms");
+    }
+    table.set_header(header);
     for (cell, row) in plan.cells().iter().zip(&summary.cells) {
         let metric = |name: &str| row.metrics.get(name).and_then(|metric| metric.mean);
         let interval = |ci: Option<[f64; 2]>, digits: usize| {
@@ -68,7 +81,7 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
             Some(_) => "▼ slower",
         };
         let others = row.others.is_some();
-        table.add_row([
+        let mut entries = vec![
             row.link.clone(),
             plan.sizes[cell.size].text.clone(),
             row.scheme.clone(),
@@ -83,10 +96,18 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
             number(versus.and_then(|v| v.dropped_delta), 1),
             number(metric("inflation").map(|inflation| inflation * 100.0), 1),
             if others { number(metric("share"), 2) } else { "–".into() },
-        ]);
+        ];
+        if arrivals {
+            entries.insert(ARRIVAL_COLUMN, plan.arrivals[cell.arrival].text.clone());
+        }
+        if extra_fct {
+            let extra = row.others.as_ref().and_then(|others| others.extra_fct_ms.as_ref()?.mean);
+            entries.push(number(extra, 1));
+        }
+        table.add_row(entries);
     }
     for column in [4, 5, 6, 8, 11, 12, 13] {
-        if let Some(column) = table.column_mut(column) {
+        if let Some(column) = table.column_mut(column + usize::from(arrivals)) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

@@ -339,6 +339,39 @@ fn an_interrupted_run_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn arrivals_sizes_and_racing_transfers_are_cells_that_can_be_replayed_and_resumed() {
+    let folder = TempDir::new().unwrap();
+    let (whole, part) = (folder.path().join("whole"), folder.path().join("part"));
+    let scenario = folder.path().join("s.toml");
+    let text = "link = [\"dsl-fast\"]\nsize = [\"pareto:mean=50KB\"]\nscheme = [\"slow-start\", \"blitzstart\"]\nreps = 2\n\
+        competitor = [\"none\", \"short:count=2\"]\narrival = [\"together\", \"every=10ms,flows=3\", \"poisson:load=5mbit,flows=4\"]\n";
+    fs::write(&scenario, text).unwrap();
+    let file = scenario.display().to_string();
+    flowstart(&["run", &file, "--out", &whole.display().to_string()]).assert().success();
+    let rows = fs::read_to_string(whole.join("flows.csv")).unwrap();
+    // (1 + 3 + 4) flows, 2 schemes, 2 competitors, 2 repetitions, and the header.
+    assert_eq!(rows.lines().count(), 8 * 8 + 1);
+    assert!(rows.lines().next().unwrap().ends_with(",others_extra_fct_ms"));
+    fs::create_dir(&part).unwrap();
+    let some: Vec<&str> = rows.lines().take(20).collect();
+    fs::write(part.join("flows.partial.csv"), some.join("\n") + "\n").unwrap();
+    flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().success();
+    assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
+    let summary: Value = serde_json::from_slice(&fs::read(whole.join("summary.json")).unwrap()).unwrap();
+    let cell = summary["cells"].as_array().unwrap().last().unwrap();
+    assert_eq!(cell["arrival"], "poisson:load=5mbit,flows=4");
+    assert_eq!((&cell["n"], &cell["resolved"]["flows"]), (&8.into(), &4.into()));
+    assert!(cell["others"]["extra_fct_ms"]["mean"].is_number());
+    assert!(summary["cells"][0].get("arrival").is_none(), "the default does not show");
+    let id = cell["id"].as_str().unwrap();
+    assert_eq!(id, "dsl-fast/taildrop/pareto:mean=50KB/blitzstart/short:count=2/poisson:load=5mbit,flows=4");
+    flowstart(&["trace", "--cell", id, "--rep", "1", "--from", &whole.display().to_string()]).assert().success();
+    for wrong in ["poisson", "every=x", "together:flows=0"] {
+        run(&compare(&["--arrival", wrong])).code(2);
+    }
+}
+
+#[test]
 fn a_transfer_that_cannot_finish_is_counted_and_named() {
     // A wire that loses everything lets no handshake through.
     let link = "rate=10mbit,rtt=20ms,buffer=100pkt,loss=1";

@@ -11,6 +11,8 @@ pub(super) struct Setup {
     aria: String,
     /// Below «sender».
     flows: String,
+    /// Whether there is more than one measured flow.
+    several: bool,
     /// Below «other flows»; `None` without any.
     others: Option<String>,
     /// Below «queue».
@@ -54,13 +56,17 @@ pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
     let each = |value: String, what: &str| {
         if several { format!("{what}: see table") } else { value }
     };
-    let measured = first.measured_flows.max(1);
+    let measured = links.iter().map(|link| link.measured_flows).max().unwrap_or(1).max(1);
     let scheme = match schemes {
         [] => String::new(),
         [one] => one.clone(),
         many => format!("{} schemes in turn", many.len()),
     };
-    let flows = if measured > 1 { format!("{measured} flows, {scheme}") } else { scheme };
+    let flows = match (measured, schemes) {
+        (1, _) => scheme,
+        (_, [] | [_]) => format!("{measured} flows, {scheme}"),
+        (_, many) => format!("{measured} flows, {} schemes", many.len()),
+    };
     let others_label = match others.as_slice() {
         [] => None,
         [one] => Some(one.clone()),
@@ -89,6 +95,7 @@ pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
     Some(Setup {
         aria,
         flows: shorten(&flows, LABEL),
+        several: measured > 1,
         others: others_label.map(|label| shorten(&label, LABEL)),
         aqm: shorten(&aqm, LABEL),
         buffer: shorten(&buffer, LABEL + 7),

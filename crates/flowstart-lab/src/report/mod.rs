@@ -70,7 +70,7 @@ pub struct Link {
     pub aqms: Vec<String>,
     /// Each competitor that the experiment used on this link; `none` or nothing for an empty link.
     pub competitors: Vec<String>,
-    /// Number of measured flows that start together (0 is shown as 1).
+    /// Most measured flows of a cell (0 is shown as 1).
     pub measured_flows: u32,
     /// Whatever else shapes the path, as label and value: `("access rate", "10 Gbit/s")`, `("loss", "0.1 %")`.
     pub extra: Vec<(String, String)>,
@@ -108,6 +108,10 @@ pub struct Cell {
     pub competitor: String,
     /// Transport as the user wrote it.
     pub transport: String,
+    /// When the measured flows start, as the user wrote it; empty when they start together.
+    pub arrival: String,
+    /// Payload that they offer over the link's rate, where their arrival is a load.
+    pub load: Option<f64>,
     /// True for a cell of the scheme that the others are compared with.
     pub is_baseline: bool,
     /// Completed repetitions.
@@ -134,6 +138,9 @@ pub struct Cell {
     pub equal_share: Option<f64>,
     /// Goodput that the other flows lost because the measured flow came, in Mbit. `None` without other flows.
     pub goodput_lost_mbit: Estimate,
+    /// Time that the others' transfers took longer because the measured flows came. `None` where they have no end; then
+    /// [`Cell::goodput_lost_mbit`] says what they lost.
+    pub extra_fct_ms: Estimate,
     /// Where the time of one run went, best of the median one. `None` when no repetition completed.
     pub causes: Option<Causes>,
     /// The repetition that the replay command of the table shows, best the median one.
@@ -264,6 +271,8 @@ pub struct ExampleRun {
     pub to_ms: f64,
     /// The flows that shared the bottleneck.
     pub flows: Vec<RunFlow>,
+    /// Data that the measured flow sent for the first time: `[time, offset of the first byte]`.
+    pub sent: Vec<[f64; 2]>,
     /// cwnd of the measured flow: `[time, bytes]` at each change.
     pub cwnd: Vec<[f64; 2]>,
     /// Bytes in flight of the measured flow: `[time, bytes]` at each change.

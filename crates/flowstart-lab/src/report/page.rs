@@ -6,6 +6,7 @@ use super::drawing::{self, distinct};
 use super::number::{Format, UNDEFINED, finite, interval};
 use super::{Cell, Check, Estimate, Method, PublishedCell, PublishedTable, RenderError, Report};
 use crate::explain::Cause;
+use crate::spec::arrival::TOGETHER;
 use minijinja::{AutoEscape, Environment, Value, context};
 use serde::Serialize;
 
@@ -41,7 +42,7 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
         .enumerate()
         .filter_map(|(i, group)| chart::distributions(format!("distribution-{}", i + 1), group, &schemes))
         .collect();
-    let series = series(report);
+    let series = series(report, &schemes);
     write(
         "report.html",
         context! {
@@ -53,7 +54,9 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
             table => table(report),
             published => report.published.as_ref().map(published).transpose()?,
             distributions => finished(distributions)?,
+            loads => finished(chart::loads(&report.cells, &schemes).into_iter().collect())?.pop(),
             pareto => finished(chart::pareto(&groups, &schemes).into_iter().collect())?.pop(),
+            unbeaten => unbeaten(&groups),
             waterfall => finished(chart::waterfall(&groups, &schemes).into_iter().collect())?.pop(),
             causes => causes(&groups),
             unexplained => report.unexplained,
@@ -136,10 +139,16 @@ impl<'a> Group<'a> {
     }
 }
 
+/// When the measured flows start, in the user's words.
+fn arrival(cell: &Cell) -> &str {
+    if cell.arrival.is_empty() { TOGETHER } else { &cell.arrival }
+}
+
 fn groups(cells: &[Cell]) -> Vec<Group<'_>> {
     let several = |values: Vec<String>| values.len() > 1;
     let aqms = several(distinct(cells.iter().map(|c| &c.aqm)));
     let competitors = several(distinct(cells.iter().map(|c| &c.competitor)));
+    let arrivals = several(distinct(cells.iter().map(|c| &c.arrival)));
     let mut groups: Vec<Group<'_>> = Vec::new();
     for cell in cells {
         let mut label = cell.link.clone();
@@ -148,6 +157,9 @@ fn groups(cells: &[Cell]) -> Vec<Group<'_>> {
         }
         if competitors {
             label.push_str(&format!(", competitor {}", cell.competitor));
+        }
+        if arrivals {
+            label.push_str(&format!(", arrival {}", arrival(cell)));
         }
         match groups.iter_mut().find(|g| g.label == label) {
             Some(group) => group.cells.push(cell),
@@ -217,6 +229,88 @@ fn causes(groups: &[Group<'_>]) -> CauseTable {
     CauseTable { names, rows }
 }
 
+// ---------------------------------------------------------------------------------------------------- unbeaten
+
+/// The schemes of one link and size that nobody beats.
+#[derive(Serialize)]
+struct Unbeaten {
+    /// Link and size.
+    place: String,
+    /// What the second axis is.
+    cost: &'static str,
+    /// Schemes that no other one beats, with FCT over the limit and cost.
+    schemes: Vec<String>,
+    /// Schemes that are beaten, but by nobody beyond the intervals.
+    within_noise: Vec<String>,
+}
+
+/// Harm to others and its unit, where there are others.
+pub(super) fn harm(cell: &Cell) -> Option<(Estimate, &'static str)> {
+    let known = |estimate: Estimate| finite(estimate.mean).is_some();
+    if known(cell.extra_fct_ms) {
+        Some((cell.extra_fct_ms, "ms"))
+    } else {
+        known(cell.goodput_lost_mbit).then_some((cell.goodput_lost_mbit, "Mbit"))
+    }
+}
+
+/// FCT and cost of a cell: harm to others where there are any, inflation otherwise.
+fn axes(cell: &Cell) -> Option<[Estimate; 2]> {
+    let cost = harm(cell).map_or(cell.inflation, |(harm, _)| harm);
+    finite(cell.fct_ms.mean).zip(finite(cost.mean)).map(|_| [cell.fct_ms, cost])
+}
+
+/// Whether `a` is no worse than `b` in both means and better in one.
+fn beats(a: [Estimate; 2], b: [Estimate; 2]) -> bool {
+    let means = [(a[0].mean, b[0].mean), (a[1].mean, b[1].mean)];
+    means.iter().all(|(a, b)| a <= b) && means.iter().any(|(a, b)| a < b)
+}
+
+/// Whether it does so beyond the intervals.
+fn beats_surely(a: [Estimate; 2], b: [Estimate; 2]) -> bool {
+    let apart = |a: Estimate, b: Estimate| {
+        a.mean == b.mean || interval(a).zip(interval(b)).is_some_and(|([_, high], [low, _])| high < low)
+    };
+    beats(a, b) && apart(a[0], b[0]) && apart(a[1], b[1])
+}
+
+fn unbeaten(groups: &[Group<'_>]) -> Vec<Unbeaten> {
+    let mut rows = Vec::new();
+    for group in groups {
+        for (size, cells) in group.sizes() {
+            let known: Vec<(&Cell, [Estimate; 2])> =
+                cells.into_iter().filter_map(|cell| Some((cell, axes(cell)?))).collect();
+            if known.len() < 3 {
+                continue;
+            }
+            let unit = known.iter().find_map(|(cell, _)| harm(cell)).map(|(_, unit)| unit);
+            let (mut schemes, mut within_noise) = (Vec::new(), Vec::new());
+            for (cell, own) in &known {
+                let times = finite(cell.ideal_fct_ms).filter(|limit| *limit > 0.0).zip(own[0].mean);
+                let factor = times.map_or(UNDEFINED.to_owned(), |(limit, fct)| format!("{:.2}", fct / limit));
+                let cost = match unit {
+                    Some(unit) => format!("{}\u{a0}{unit}", Format::Plain.show(own[1].mean)),
+                    None => Format::Percent.show(own[1].mean),
+                };
+                let entry = format!("{} ({factor}; {cost})", cell.scheme);
+                if !known.iter().any(|(_, other)| beats(*other, *own)) {
+                    schemes.push(entry);
+                } else if !known.iter().any(|(_, other)| beats_surely(*other, *own)) {
+                    within_noise.push(entry);
+                }
+            }
+            let place = format!("{}, {size}", group.label);
+            rows.push(Unbeaten {
+                place,
+                cost: if unit.is_some() { "harm" } else { "inflation" },
+                schemes,
+                within_noise,
+            });
+        }
+    }
+    rows
+}
+
 // ------------------------------------------------------------------------------------------------------- marks
 
 /// Verdict on a difference from the baseline, told by shape, colour and words.
@@ -267,8 +361,11 @@ struct Table {
     has_avoidance: bool,
     has_transport: bool,
     has_failed: bool,
+    has_arrival: bool,
     /// Whether any cell shared its link.
     has_others: bool,
+    has_harm: bool,
+    has_late: bool,
     baseline: Option<String>,
     failed: u32,
 }
@@ -283,6 +380,7 @@ struct TableRow {
     avoidance: String,
     transport: String,
     competitor: String,
+    arrival: String,
     baseline: bool,
     n: u32,
     failed: u32,
@@ -292,6 +390,7 @@ struct TableRow {
     inflation: Number,
     share: Number,
     harm: Number,
+    late: Number,
     replay: String,
 }
 
@@ -318,14 +417,18 @@ impl Number {
 
 fn table(report: &Report) -> Table {
     let cells = &report.cells;
+    let has_late = cells.iter().any(|c| finite(c.extra_fct_ms.mean).is_some());
     let varies = |field: fn(&Cell) -> &String| distinct(cells.iter().map(field)).len() > 1;
     Table {
         rows: cells.iter().map(|cell| table_row(cell, &report.method.directory)).collect(),
         has_aqm: varies(|c| &c.aqm),
         has_avoidance: varies(|c| &c.avoidance),
         has_transport: varies(|c| &c.transport),
+        has_arrival: varies(|c| &c.arrival),
         has_failed: cells.iter().any(|c| c.failed > 0),
         has_others: cells.iter().any(|c| finite(c.share.mean).or(finite(c.goodput_lost_mbit.mean)).is_some()),
+        has_harm: cells.iter().any(|c| finite(c.goodput_lost_mbit.mean).is_some()) || !has_late,
+        has_late,
         baseline: cells.iter().find(|c| c.is_baseline).map(|c| c.scheme.clone()),
         failed: cells.iter().map(|c| c.failed).sum(),
     }
@@ -345,6 +448,7 @@ fn table_row(cell: &Cell, directory: &str) -> TableRow {
         avoidance: cell.avoidance.clone(),
         transport: cell.transport.clone(),
         competitor: cell.competitor.clone(),
+        arrival: arrival(cell).to_owned(),
         baseline: cell.is_baseline,
         n: cell.n,
         failed: cell.failed,
@@ -358,6 +462,7 @@ fn table_row(cell: &Cell, directory: &str) -> TableRow {
         inflation: Number::new(Format::Percent, cell.inflation),
         share: Number::new(Format::Fraction, cell.share),
         harm: Number::new(Format::Plain, cell.goodput_lost_mbit),
+        late: Number::new(Format::Plain, cell.extra_fct_ms),
         replay: replay(&cell.id, cell.replay_rep, directory),
     }
 }
@@ -553,11 +658,13 @@ struct Series {
     title: String,
     /// Whether other flows use the link.
     others: bool,
+    /// What each scheme sends, in one picture.
+    startups: Option<Chart>,
     legend: Vec<LegendItem>,
     charts: Vec<Chart>,
 }
 
-fn series(report: &Report) -> Result<Vec<Series>, RenderError> {
+fn series(report: &Report, schemes: &[String]) -> Result<Vec<Series>, RenderError> {
     let title = |run: &super::ExampleRun| {
         let against = if run.competitor.is_empty() || run.competitor == "none" {
             String::new()
@@ -584,9 +691,11 @@ fn series(report: &Report) -> Result<Vec<Series>, RenderError> {
             .enumerate()
             .map(|(i, chart)| Chart { id: format!("{}-{}", chart.id, i + 1), ..chart })
             .collect();
+        let startups = chart::startups(format!("startups-{}", all.len() + 1), &runs().collect::<Vec<_>>(), schemes);
         all.push(Series {
             title: heading,
             others,
+            startups: finished(startups.into_iter().collect())?.pop(),
             legend: chart::run_legend(others, extent),
             charts: finished(charts)?,
         });

@@ -408,3 +408,51 @@ fn reports_survive_json() -> Result<(), serde_json::Error> {
     assert!(serde_json::from_str::<Report>(r#"{"titel": "misspelt"}"#).is_err());
     Ok(())
 }
+
+/// A cell of one link and size.
+fn cell(scheme: &str, fct: [f64; 3], inflation: [f64; 3]) -> Cell {
+    let known = |[mean, low, high]: [f64; 3]| Estimate { mean: Some(mean), ci95: Some([low, high]) };
+    Cell {
+        link: "lte".to_owned(),
+        size: "2MB".to_owned(),
+        scheme: scheme.to_owned(),
+        ideal_fct_ms: Some(100.0),
+        fct_ms: known(fct),
+        inflation: known(inflation),
+        ..Cell::default()
+    }
+}
+
+#[test]
+fn schemes_that_nobody_beats_are_named_and_what_intervals_leave_open_too() -> Result<(), RenderError> {
+    let cells = vec![
+        cell("soonest", [200.0, 190.0, 210.0], [0.2, 0.19, 0.21]),
+        cell("cheapest", [400.0, 390.0, 410.0], [0.0, 0.0, 0.0]),
+        // Later and dearer than the soonest, but its intervals reach down to it.
+        cell("close", [205.0, 195.0, 215.0], [0.21, 0.2, 0.22]),
+        cell("hopeless", [500.0, 490.0, 510.0], [0.5, 0.49, 0.51]),
+    ];
+    let page = render(&Report { cells, ..Report::default() })?;
+    let at = page.find("Schemes that nobody beats").unwrap_or_default();
+    let table = page[at..].split("</table>").next().unwrap_or_default();
+    assert!(table.contains(r#"<td data-label="nobody beats">soonest (2.00; 20.0"#), "{table}");
+    assert!(table.contains("; cheapest (4.00; 0.0"), "{table}");
+    assert!(table.contains(r#"intervals">close (2.05; 21.0"#), "{table}");
+    assert!(!table.contains("hopeless"), "{table}");
+    Ok(())
+}
+
+#[test]
+fn two_offered_loads_make_a_chart_and_one_does_not() -> Result<(), RenderError> {
+    let at = |load: f64| Cell {
+        load: Some(load),
+        arrival: format!("poisson:load={load}mbit"),
+        ..cell("slow-start", [1.0, 0.9, 1.1], [0.0; 3])
+    };
+    let title = "Mean FCT against offered load";
+    let two = render(&Report { cells: vec![at(0.1), at(0.2)], ..Report::default() })?;
+    assert!(two.contains(title) && two.contains("offered load (% of the link"));
+    let one = render(&Report { cells: vec![at(0.1)], ..Report::default() })?;
+    assert!(!one.contains(title));
+    Ok(())
+}

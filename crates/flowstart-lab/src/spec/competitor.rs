@@ -9,11 +9,11 @@ use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Sizes;
 use flowstart_sim::transport::profile::Profile;
 
+use super::size::{DISTRIBUTION_KEYS, TransferSize, distributed};
 use super::{InputError, Parts, Written, avoidance, scheme};
 
 /// What else uses the link.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a plan holds a handful of them")]
 pub enum Competitor {
     /// Nothing.
     None,
@@ -33,6 +33,17 @@ pub enum Competitor {
         /// What each does.
         pattern: Pattern,
     },
+    /// Ordinary transfers that start within an RTT of the first measured flow.
+    Short {
+        /// Their number.
+        count: u32,
+        /// Payload of each.
+        size: Bytes,
+        /// Their startup scheme.
+        startup: StartupConfig,
+        /// Their congestion avoidance.
+        avoidance: AvoidanceConfig,
+    },
     /// Short flows that come and go.
     Web {
         /// Offered load.
@@ -43,8 +54,8 @@ pub enum Competitor {
 }
 
 /// What users may write.
-const FORMS: &str = "none, bulk, bulk:AVOIDANCE,count=N,iw=N, cbr:rate=R, onoff:rate=R,on=T,off=T, web:load=R, or the \
-                     name of a congestion avoidance";
+const FORMS: &str = "none, bulk, bulk:AVOIDANCE,count=N,iw=N, cbr:rate=R, onoff:rate=R,on=T,off=T, web:load=R, \
+                     short:size=S,count=N,startup=SCHEME, or the name of a congestion avoidance";
 
 impl Competitor {
     /// Reads a competitor. `profile` is the transport of all flows.
@@ -57,12 +68,18 @@ impl Competitor {
             "cbr" => constant(field, text, &parts.keys)?,
             "onoff" => on_off(field, text, &parts.keys)?,
             "web" => web(field, text, &parts.keys)?,
+            "short" => short(field, text, &parts.keys, profile)?,
             name => {
                 let names = AvoidanceConfig::NAMES.join(", ");
                 return Err(InputError::new(field, text, format!("`{name}` is not known; use {FORMS} ({names})")));
             }
         };
         Ok(Written { text: text.to_owned(), value })
+    }
+
+    /// Whether its flows are transfers whose completion times can be compared.
+    pub fn has_transfers(&self) -> bool {
+        matches!(self, Self::Short { .. })
     }
 }
 
@@ -178,30 +195,39 @@ fn on_off(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, 
 }
 
 fn web(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, InputError> {
-    let mut load = None;
-    let mut sizes = Sizes { smallest: Bytes::new(4_000), largest: Bytes::new(10_000_000), shape: 1.2 };
-    for &(key, value) in keys {
-        match key {
-            "load" => load = Some(rate(field, text, key, value)?),
-            "smallest" => sizes.smallest = read(field, text, key, value)?,
-            "largest" => sizes.largest = read(field, text, key, value)?,
-            "shape" => sizes.shape = read(field, text, key, value)?,
-            _ => return Err(unknown(field, text, key, "load, smallest, largest, shape")),
-        }
+    let (of_load, of_sizes): (Vec<_>, Vec<_>) = keys.iter().copied().partition(|(key, _)| *key == "load");
+    let load = of_load.first().map(|(key, value)| rate(field, text, key, value)).transpose()?;
+    if let Some((key, _)) = of_sizes.iter().find(|(key, _)| !["smallest", "mean", "largest", "shape"].contains(key)) {
+        return Err(unknown(field, text, key, &format!("load, {DISTRIBUTION_KEYS}")));
     }
-    let largest = Bytes::new(1_000_000_000_000);
-    if sizes.smallest == Bytes::ZERO || sizes.smallest >= sizes.largest || sizes.largest > largest {
-        return Err(InputError::new(field, text, "needs 0B < smallest < largest, and largest up to 1000GB"));
-    }
-    if !(0.1..=10.0).contains(&sizes.shape) {
-        return Err(InputError::new(field, text, format!("shape is {}; allowed is 0.1 to 10", sizes.shape)));
-    }
+    let sizes = distributed(field, text, &of_sizes)?;
     let load: Rate = load.ok_or_else(|| InputError::new(field, text, "load is missing, as in web:load=5mbit"))?;
     // Gaps that round to no time at all would be arrivals without end.
     if load.bits_per_sec() as f64 > 8e6 * sizes.mean() {
         return Err(InputError::new(field, text, "more than a million transfers a second; choose a smaller load"));
     }
     Ok(Competitor::Web { load, sizes })
+}
+
+fn short(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> Result<Competitor, InputError> {
+    let (mut size, mut flows) = (Bytes::new(70_000), 8);
+    let mut startup = scheme(field, "slow-start", &profile.startup)?.value;
+    let mut algorithm = profile.avoidance.clone();
+    for &(key, value) in keys {
+        match key {
+            "size" => match TransferSize::parse(field, value)?.value {
+                TransferSize::Fixed(fixed) => size = fixed,
+                TransferSize::Pareto(_) => return Err(InputError::new(field, text, "size: one size, such as 70KB")),
+            },
+            "count" => flows = count(field, text, value)?,
+            "startup" => startup = scheme(field, value, &profile.startup)?.value,
+            "avoidance" => algorithm = avoidance(field, value, &profile.avoidance)?.value,
+            _ => return Err(unknown(field, text, key, "size, count, startup, avoidance")),
+        }
+    }
+    ControllerConfig::validate_pair(&startup, &algorithm)
+        .map_err(|error| InputError::new(field, text, error.to_string()))?;
+    Ok(Competitor::Short { count: flows, size, startup, avoidance: algorithm })
 }
 
 #[cfg(test)]
@@ -239,6 +265,15 @@ mod tests {
     }
 
     #[test]
+    fn short_flows_are_ordinary_unless_told_otherwise() {
+        let Competitor::Short { count, size, startup, avoidance } = parse("short:size=30KB").unwrap() else {
+            panic!("short flows")
+        };
+        assert_eq!((count, size, startup.name(), avoidance.name()), (8, Bytes::new(30_000), "slow-start", "cubic"));
+        assert_eq!(parse("short"), parse("short:size=70KB,count=8,startup=slow-start,avoidance=cubic"));
+    }
+
+    #[test]
     fn an_initial_window_belongs_to_the_startup_that_is_named_whatever_the_order() {
         assert_eq!(parse("bulk:iw=3,startup=slow-start"), parse("bulk:startup=slow-start,iw=3"));
         assert_eq!(parse("bulk:iw=3,startup=slow-start"), parse("bulk:startup=slow-start:iw=3"));
@@ -257,6 +292,11 @@ mod tests {
             "cbr:rate=1mbit,packet=1B",
             "web:load=10000gbit,smallest=1B,largest=2B",
             "web:load=1mbit,smallest=4GB,largest=4EB",
+            "web:load=1mbit,count=3",
+            "short:size=pareto",
+            "short:count=0",
+            "short:startup=hystart,avoidance=bbr",
+            "short:load=1mbit",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

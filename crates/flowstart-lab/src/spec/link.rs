@@ -7,6 +7,7 @@ use flowstart_core::aqm::{QueueConfig, QueueLimit};
 use flowstart_core::path::AccessTechnology;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sensing::estimator::quantize::Grid;
 use flowstart_sim::capacity_trace::CapacityTrace;
 use flowstart_sim::link::{Capacity, Jitter, LinkConfig, LossModel, Reordering};
 use serde::Serialize;
@@ -75,6 +76,9 @@ const KEYS: &[&str] = &[
     "policer",
     "counts",
     "technology",
+    "hint",
+    "hint_steps",
+    "trace_start",
 ];
 
 /// Longest propagation delay of anything.
@@ -143,6 +147,12 @@ pub struct Link {
     pub counts_in_service: bool,
     /// What the client tells about its access.
     pub technology: AccessTechnology,
+    /// The bandwidth that the client hints; absent: the bottleneck's rate.
+    pub hint: Option<Rate>,
+    /// Steps per factor of ten of the grid that hints are rounded down to; absent: hints are exact.
+    pub hint_grid: Option<Grid>,
+    /// Whether each repetition begins at a place of its own in the recording; otherwise all begin with it.
+    pub trace_start_varies: bool,
 }
 
 /// The link with every default filled in, for results.
@@ -165,6 +175,12 @@ pub struct ResolvedLink {
     burst: Option<String>,
     policer: Option<String>,
     technology: AccessTechnology,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint_steps: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_start: Option<&'static str>,
 }
 
 impl Link {
@@ -206,6 +222,12 @@ impl Link {
     /// Bandwidth-delay product at the base RTT.
     pub fn bdp(&self) -> Bytes {
         self.rate.amount_in(self.rtt)
+    }
+
+    /// The bandwidth that a client hints; a link too slow for the grid of hints sends none.
+    pub fn hinted(&self) -> Option<Rate> {
+        let hint = self.hint.unwrap_or(self.rate);
+        self.hint_grid.map_or(Some(hint), |grid| grid.quantize(hint))
     }
 
     /// A buffer's limit on a link of this rate.
@@ -274,6 +296,9 @@ impl Link {
             burst: self.burst.map(|burst| format!("{burst} at {}", self.peak)),
             policer: self.policer.map(|bucket| bucket.to_string()),
             technology: self.technology,
+            hint: self.hint.map(|hint| hint.to_string()),
+            hint_steps: self.hint_grid.map(|grid| grid.steps_per_decade),
+            trace_start: self.trace_start_varies.then_some("varied"),
         }
     }
 }
@@ -459,6 +484,14 @@ impl Reader<'_> {
         }))
     }
 
+    /// The grid of hints.
+    fn hint_grid(&self) -> Result<Option<Grid>, InputError> {
+        let Some(steps_per_decade) = self.read("hint_steps")? else { return Ok(None) };
+        let grid = Grid { steps_per_decade, ..Grid::default() };
+        grid.validate().map_err(|_| self.refused("hint_steps", "allowed is 1 to 100 steps per factor of ten"))?;
+        Ok(Some(grid))
+    }
+
     fn link(&self) -> Result<Link, InputError> {
         if let Some((key, _)) = self.keys.iter().find(|(key, _)| !KEYS.contains(key)) {
             return Err(self.refused(key, format!("no such field; allowed are {}", KEYS.join(", "))));
@@ -508,6 +541,16 @@ impl Reader<'_> {
             policer: self.read("policer")?,
             counts_in_service,
             technology: self.read("technology")?.unwrap_or_default(),
+            hint: self.rate("hint")?,
+            hint_grid: self.hint_grid()?,
+            trace_start_varies: match self.raw("trace_start") {
+                None | Some("zero") => false,
+                Some("varied") if trace.is_some() => true,
+                Some("varied") => return Err(self.refused("trace_start", "a link with a rate has no recording")),
+                Some(other) => {
+                    return Err(self.refused("trace_start", format!("`{other}`; allowed are zero and varied")));
+                }
+            },
             trace_file: trace.as_ref().map(|(file, _)| file.clone()),
             trace: trace.map(|(_, trace)| trace),
         };
@@ -577,5 +620,27 @@ mod tests {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn clients_hint_the_links_rate_unless_told_otherwise() {
+        let hinted = |text: &str| Link::parse("--link", text, Path::new(".")).unwrap().hinted().map(Rate::bits_per_sec);
+        assert_eq!(hinted("dsl-fast"), Some(50_000_000));
+        assert_eq!(hinted("dsl-fast,hint=10mbit"), Some(10_000_000));
+        // Steps of the grid are 10^(1/5) = 1.585 apart: 39.8 Mbit/s is the one below 50, 6.31 the one below 10.
+        assert_eq!(hinted("dsl-fast,hint_steps=5"), Some(39_810_717));
+        assert_eq!(hinted("dsl-fast,hint=9mbit,hint_steps=5"), Some(6_309_573));
+        // Below the grid there is no hint.
+        assert_eq!(hinted("rate=64kbit,rtt=50ms,buffer=100pkt,hint_steps=5"), None);
+    }
+
+    #[test]
+    fn wrong_hints_say_what_is_allowed() {
+        let error = |text: &str| Link::parse("--link", text, Path::new(".")).unwrap_err().to_string();
+        assert!(error("lte,hint=0mbit").contains("allowed is 1kbit to"));
+        assert!(error("lte,hint_steps=0").contains("1 to 100"));
+        assert!(error("lte,hint_steps=x").contains("hint_steps"));
+        assert!(error("lte,trace_start=varied").contains("no recording"));
+        assert!(error("lte,trace_start=later").contains("zero and varied"));
     }
 }

@@ -11,8 +11,10 @@ use flowstart_core::startup::StartupConfig;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub mod arrival;
 pub mod competitor;
 pub mod link;
+pub mod size;
 pub mod transport;
 
 /// Bad input: where it stands, what is wrong and what is allowed.

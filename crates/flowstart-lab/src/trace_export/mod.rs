@@ -79,7 +79,7 @@ impl TracedRun {
                 events.push(report::TraceEvent { time_ms: self.ms(entry.time), kind, detail });
             }
         }
-        let size = plan.sizes[cell.size].value.get() as f64;
+        let size = outcome.map_or(f64::NAN, |outcome| outcome.size.get() as f64);
         let fct = record.and_then(|r| Some(r.completed?.since(r.started?).as_millis()));
         let ideal = outcome.map(|outcome| outcome.ideal_fct.as_millis());
         let sentence = match (fct, ideal) {

@@ -45,14 +45,15 @@ pub fn speedup(reference: Option<&Path>, jobs: usize) -> Result<Verdict, String>
         let best = (1..plan.schemes.len()).filter_map(fct).fold(f64::INFINITY, f64::min);
         let speedup = baseline / best;
         largest = largest.max(speedup);
-        let (inside, band) = if BENEFIT.contains(&size.value.get()) {
+        let bytes = size.value.mean_bytes();
+        let (inside, band) = if BENEFIT.contains(&bytes.get()) {
             (speedup >= CLEAR_SPEEDUP, format!("at least {CLEAR_SPEEDUP}"))
         } else {
             (speedup < CLEAR_SPEEDUP, format!("below {CLEAR_SPEEDUP}"))
         };
         checker.check(&size.text, "speed-up of the fastest", speedup, CLEAR_SPEEDUP, inside, band);
-        if size.value.get() <= LARGEST_WITHOUT_LOSS {
-            let (expected, rtt) = slow_start_fct(&plan, size.value);
+        if bytes.get() <= LARGEST_WITHOUT_LOSS {
+            let (expected, rtt) = slow_start_fct(&plan, bytes);
             let inside = (baseline - expected).abs() <= rtt;
             checker.check(&size.text, "FCT of slow start, ms", baseline, expected, inside, format!("within {rtt} ms"));
         }

@@ -17,6 +17,7 @@ use crate::report_input;
 use crate::run::{self, Until};
 use crate::scenario::Scenario;
 use crate::spec::Written;
+use crate::spec::size::TransferSize;
 use crate::statistics::{mean, median, spearman};
 use crate::summary::{rows_by_cell, values};
 
@@ -271,7 +272,7 @@ pub(super) fn validate(reference: Option<&Path>, jobs: usize) -> Result<Verdict,
 fn single(plan: &Plan, link: &str, size: Bytes, scheme: usize) -> Option<(Plan, Cell)> {
     let mut single = plan.clone();
     single.links.retain(|candidate| candidate.text == link);
-    single.sizes = vec![Written { text: size.to_string(), value: size }];
+    single.sizes = vec![Written { text: size.to_string(), value: TransferSize::Fixed(size) }];
     single.schemes = vec![plan.schemes.get(scheme)?.clone()];
     let cell = single.cells().first().copied()?;
     Some((single, cell))

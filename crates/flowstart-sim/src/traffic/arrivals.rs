@@ -27,7 +27,7 @@ impl Sizes {
     }
 
     /// Draws a size by inverting the bounded distribution.
-    fn draw(&self, rng: &mut Substream) -> Bytes {
+    pub fn draw(&self, rng: &mut Substream) -> Bytes {
         let (l, h, a) = (self.smallest.get() as f64, self.largest.get() as f64, self.shape);
         let ratio = libm::pow(l / h, a);
         let size = l * libm::pow(1.0 - rng.uniform() * (1.0 - ratio), -1.0 / a);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use flowstart_lab::scenario::{Scenario, default_reps, default_seed, default_transport};
+use flowstart_lab::scenario::{Scenario, default_arrival, default_reps, default_seed, default_transport};
 
 use crate::command::run::{Job, Results, Sampling, mixed, perform};
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ pub(crate) struct Setup {
     /// Congestion avoidance of the measured flows (default: the transport profile's).
     #[arg(long, value_name = "NAME")]
     avoidance: Option<String>,
-    /// Measured flows that start together.
+    /// Measured flows, where --arrival does not say how many.
     #[arg(long, value_name = "N", default_value_t = 1)]
     flows: u32,
     /// Transport of all flows: model-quic or model-tcp, `:profile=NAME` and policies (`flowstart list transports`).
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     /// Links: presets (`flowstart list links`) or `rate=25mbit,rtt=50ms,buffer=50ms`.
     #[arg(long, required = true, num_args = 1.., value_name = "LINK")]
     link: Vec<String>,
-    /// Transfer sizes, such as 70KB or 2MB (KB = 1000 bytes).
+    /// Transfer sizes, such as 70KB or 2MB (KB = 1000 bytes), or a distribution, pareto:mean=100KB,shape=1.2.
     #[arg(long, required = true, num_args = 1.., value_name = "SIZE")]
     size: Vec<String>,
     /// Startup schemes, `name:key=value,...`; the first is the baseline.
@@ -64,9 +64,13 @@ pub(crate) struct Arguments {
     /// Queue disciplines of the bottleneck.
     #[arg(long, num_args = 1.., value_name = "AQM", default_values_t = [String::from("taildrop")])]
     aqm: Vec<String>,
-    /// What else uses the link: none, bulk, bulk:cubic,count=2, cbr:rate=5mbit, web:load=5mbit, or an avoidance's name.
+    /// What else uses the link: none, bulk, bulk:cubic,count=2, cbr:rate=5mbit, web:load=5mbit,
+    /// short:size=70KB,count=8, or an avoidance's name.
     #[arg(long, num_args = 1.., value_name = "COMPETITOR", default_values_t = [String::from("none")])]
     competitor: Vec<String>,
+    /// When the measured flows start: together, every=100ms or poisson:load=5mbit, each with flows=N.
+    #[arg(long, num_args = 1.., value_name = "ARRIVAL", default_values_t = default_arrival())]
+    arrival: Vec<String>,
     #[command(flatten)]
     setup: Setup,
     #[command(flatten)]
@@ -80,6 +84,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         scheme: arguments.scheme.clone(),
         aqm: arguments.aqm.clone(),
         competitor: arguments.competitor.clone(),
+        arrival: arguments.arrival.clone(),
         ..arguments.setup.scenario()
     };
     let directory = PathBuf::from(".");

@@ -1,5 +1,6 @@
 //! `flowstart run`, and what `compare` shares with it.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -150,7 +151,9 @@ fn earlier_rows(folder: &Path, plan: &Plan) -> Result<Vec<Row>, Failure> {
     // Both files hold the rows of a run that was stopped while it wrote its results.
     rows.sort_by(|a, b| (&a.cell, a.rep, a.flow).cmp(&(&b.cell, b.rep, b.flow)));
     rows.dedup_by(|a, b| (&a.cell, a.rep, a.flow) == (&b.cell, b.rep, b.flow));
-    let complete = |rows: &&[Row]| rows.len() == plan.flows as usize;
+    let flows: BTreeMap<String, usize> =
+        plan.cells().iter().map(|cell| (plan.id(cell), plan.flow_count(cell) as usize)).collect();
+    let complete = |rows: &&[Row]| flows.get(&rows[0].cell) == Some(&rows.len());
     Ok(rows.chunk_by(|a, b| (&a.cell, a.rep) == (&b.cell, b.rep)).filter(complete).flatten().cloned().collect())
 }
 
@@ -166,10 +169,11 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
             known = earlier_rows(folder, &job.plan)?;
         }
     }
-    let journal = Mutex::new(job.results.out.as_ref().map(|folder| Journal::open(folder, &known)).transpose()?);
+    let journal =
+        Mutex::new(job.results.out.as_ref().map(|folder| Journal::open(folder, &job.plan, &known)).transpose()?);
     let bar = output::progress(experiment::run_count(&job.plan));
     let rows = experiment::execute(&job.plan, job.results.jobs, &known, |rows| {
-        bar.inc(rows.len() as u64 / u64::from(job.plan.flows.max(1)));
+        bar.inc(rows.iter().filter(|row| row.flow == 0).count() as u64);
         if let Ok(mut journal) = journal.lock()
             && let Some(journal) = journal.as_mut()
         {
@@ -289,21 +293,23 @@ fn method(job: &Job, manifest: &Manifest) -> Method {
 struct Journal {
     file: std::fs::File,
     header: bool,
+    extra_fct: bool,
 }
 
 impl Journal {
-    fn open(folder: &Path, known: &[Row]) -> Result<Self, Failure> {
+    fn open(folder: &Path, plan: &Plan, known: &[Row]) -> Result<Self, Failure> {
         let path = folder.join(JOURNAL);
         let file = std::fs::File::create(&path)
             .map_err(|error| Failure::Input(format!("--out: cannot write {}: {error}", path.display())))?;
-        let mut journal = Self { file, header: true };
+        let extra_fct = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
+        let mut journal = Self { file, header: true, extra_fct };
         journal.add(known);
         Ok(journal)
     }
 
     fn add(&mut self, rows: &[Row]) {
         let mut text = Vec::new();
-        if rows.is_empty() || flowstart_lab::flows::write_csv(rows, &mut text).is_err() {
+        if rows.is_empty() || flowstart_lab::flows::write_csv_with(rows, &mut text, self.extra_fct).is_err() {
             return;
         }
         let body = if self.header { 0 } else { text.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1) };

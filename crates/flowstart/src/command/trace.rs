@@ -17,8 +17,20 @@ use crate::failure::{FAILED, Failure};
 use crate::output::print;
 
 /// The options that describe a run. A cell of earlier results has them already.
-const DESCRIPTION: [&str; 11] =
-    ["link", "size", "scheme", "aqm", "competitor", "avoidance", "flows", "transport", "no_hint", "reps", "seed"];
+const DESCRIPTION: [&str; 12] = [
+    "link",
+    "size",
+    "scheme",
+    "aqm",
+    "competitor",
+    "arrival",
+    "avoidance",
+    "flows",
+    "transport",
+    "no_hint",
+    "reps",
+    "seed",
+];
 
 #[derive(Debug, Args)]
 #[command(
@@ -61,6 +73,9 @@ pub(crate) struct Selection {
     /// name.
     #[arg(long, value_name = "COMPETITOR", default_value = "none")]
     competitor: String,
+    /// When the measured flows start, one: together, every=100ms or poisson:load=5mbit, each with flows=N.
+    #[arg(long, value_name = "ARRIVAL", default_value = "together")]
+    arrival: String,
     #[command(flatten)]
     setup: Setup,
     /// Cell to replay, as reports and summary.json name it, instead of all the options that describe a run.
@@ -99,6 +114,7 @@ impl Selection {
             scheme: schemes,
             aqm: vec![self.aqm.clone()],
             competitor: vec![self.competitor.clone()],
+            arrival: vec![self.arrival.clone()],
             ..self.setup.scenario()
         };
         let plan = scenario.plan(Path::new("."))?;

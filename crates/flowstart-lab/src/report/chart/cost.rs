@@ -4,7 +4,7 @@ use super::table::Table;
 use super::{Chart, NEUTRAL, Panel, Row, colours, grid_document, mark_item, named, scheme_legend, shapes};
 use crate::report::Cell;
 use crate::report::number::finite;
-use crate::report::page::Group;
+use crate::report::page::{Group, harm};
 use serde_json::json;
 
 /// FCT over the limit against inflation and against harm to others, a row of two panels per group.
@@ -26,23 +26,29 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
     };
     let areas: Vec<f64> = (0..sizes.len()).map(area).collect();
     // A column in which no group has anything to show is left out.
-    let harmed = groups.iter().flat_map(|g| &g.cells).any(|c| finite(c.goodput_lost_mbit.mean).is_some());
+    let harmed = groups.iter().flat_map(|g| &g.cells).any(|c| harm(c).is_some());
     let columns = if harmed { 2 } else { 1 };
     let mut panels = Vec::new();
     let mut rows = Vec::new();
     for group in groups {
         let mut row = Vec::new();
-        for (harm, axis, missing) in [
+        let late = group.cells.iter().find_map(|c| harm(c)).is_some_and(|(_, unit)| unit == "ms");
+        let harm_axis = if late { "harm to others (ms later)" } else { "harm to others (Mbit of goodput lost)" };
+        for (is_harm, axis, missing) in [
             (false, "inflation (% of the payload sent again)", "Inflation was not recorded."),
-            (true, "harm to others (Mbit of goodput lost)", "No other flow, so nobody can be harmed."),
+            (true, harm_axis, "No other flow, so nobody can be harmed."),
         ] {
-            if harm && !harmed {
+            if is_harm && !harmed {
                 continue;
             }
             let mut table = Table::new(&["i", "s", "area", "x", "y", "fct"]);
             let mut ends = [0.0_f64, 0.0_f64];
             for cell in &group.cells {
-                let y = if harm { cell.goodput_lost_mbit.mean } else { cell.inflation.mean.map(|v| v * 100.0) };
+                let y = if is_harm {
+                    harm(cell).and_then(|(harm, _)| harm.mean)
+                } else {
+                    cell.inflation.mean.map(|v| v * 100.0)
+                };
                 let (Some(i), Some(s), Some(x), Some(y), Some(fct)) = (
                     schemes.iter().position(|n| *n == cell.scheme),
                     sizes.iter().position(|n| *n == cell.size),

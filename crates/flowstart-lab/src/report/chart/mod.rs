@@ -7,28 +7,34 @@
 //! | File | Charts |
 //! |---|---|
 //! | `distribution.rs` | CDFs of a group of cells |
+//! | `load.rs` | mean FCT against the offered load |
 //! | `cost.rs` | FCT over the limit against inflation and harm |
 //! | `waterfall.rs` | where the time went |
 //! | `published.rs` | our speed-up against the published one |
 //! | `series.rs` | a run as time series |
+//! | `startups.rs` | what each scheme sends, in one picture |
 //! | `sequence.rs` | a traced run, segment by segment |
 //!
 //! `panel.rs` has the panels over time that the last two share, `table.rs` writes the data of all of them.
 
 mod cost;
 mod distribution;
+mod load;
 mod panel;
 mod published;
 mod sequence;
 mod series;
+mod startups;
 mod table;
 mod waterfall;
 
 pub(super) use cost::pareto;
 pub(super) use distribution::distributions;
+pub(super) use load::loads;
 pub(super) use published::published;
 pub(super) use sequence::{numbered_events, trace};
 pub(super) use series::{Extent, run, run_legend};
+pub(super) use startups::startups;
 pub(super) use waterfall::waterfall;
 
 use serde::Serialize;

@@ -1,0 +1,153 @@
+//! When the measured flows start: `together`, `every=100ms`, `poisson:load=5mbit`, each with `flows=N`.
+
+use flowstart_core::rng::Substream;
+use flowstart_core::time::Duration;
+use flowstart_core::units::Rate;
+use serde::Serialize;
+
+use super::{InputError, Parts, Written};
+
+/// The arrival of a command that names none. It does not show in the names of cells.
+pub const TOGETHER: &str = "together";
+
+/// Most measured flows of a cell.
+pub const MAX_FLOWS: u32 = 10_000;
+/// Most time between two flows that start one after the other.
+const LONGEST_GAP: Duration = Duration::from_millis(1_000_000);
+
+/// The law of the starts. The first flow starts at once in all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Process {
+    /// At the same instant.
+    Together,
+    /// One after the other, with this time between two.
+    Every(Duration),
+    /// Exponentially distributed gaps whose mean makes the payload of the flows this load.
+    Poisson(Rate),
+}
+
+/// When the measured flows of a cell start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Arrival {
+    /// The law.
+    pub process: Process,
+    /// How many there are; absent: as many as the command says for all cells.
+    pub flows: Option<u32>,
+}
+
+/// What users may write.
+const FORMS: &str = "together, every=GAP or poisson:load=RATE, each with flows=N";
+
+impl Arrival {
+    /// Reads an arrival.
+    pub fn parse(field: &str, text: &str) -> Result<Written<Self>, InputError> {
+        let parts = Parts::parse(field, text)?;
+        let refused = |problem: String| InputError::new(field, text, problem);
+        let (mut every, mut load, mut flows) = (None, None, None);
+        for &(key, value) in &parts.keys {
+            match (parts.name, key) {
+                ("", "every") => {
+                    let gap: Duration = value.parse().map_err(|error| refused(format!("every: {error}")))?;
+                    if gap > LONGEST_GAP {
+                        return Err(refused(format!("every is {gap}; allowed is 0s to {LONGEST_GAP}")));
+                    }
+                    every = Some(gap);
+                }
+                ("poisson", "load") => {
+                    let rate: Rate = value.parse().map_err(|error| refused(format!("load: {error}")))?;
+                    if !(1_000..=1_000_000_000_000).contains(&rate.bits_per_sec()) {
+                        return Err(refused(format!("load is {rate}; allowed is 1kbit to 1000gbit")));
+                    }
+                    load = Some(rate);
+                }
+                (_, "flows") => {
+                    let count: u32 = value.parse().map_err(|error| refused(format!("flows: {error}")))?;
+                    if !(1..=MAX_FLOWS).contains(&count) {
+                        return Err(refused(format!("flows is {count}; allowed is 1 to {MAX_FLOWS}")));
+                    }
+                    flows = Some(count);
+                }
+                _ => return Err(refused(format!("`{key}` is not known here; use {FORMS}"))),
+            }
+        }
+        let process = match parts.name {
+            TOGETHER => Process::Together,
+            "poisson" => {
+                Process::Poisson(load.ok_or_else(|| refused("load is missing, as in poisson:load=5mbit".into()))?)
+            }
+            "" => Process::Every(every.ok_or_else(|| refused(format!("use {FORMS}")))?),
+            name => return Err(refused(format!("`{name}` is not known; use {FORMS}"))),
+        };
+        Ok(Written { text: text.to_owned(), value: Self { process, flows } })
+    }
+
+    /// Offered load, where there is one.
+    pub fn load(&self) -> Option<Rate> {
+        match self.process {
+            Process::Poisson(load) => Some(load),
+            Process::Together | Process::Every(_) => None,
+        }
+    }
+
+    /// Starts of `count` flows after the first one's, for transfers of `mean_size` bytes on average. `seed` is the
+    /// repetition's: the gaps of two loads differ by a factor only.
+    pub fn starts(&self, count: u32, mean_size: f64, seed: u64) -> Vec<Duration> {
+        let mut rng = Substream::new(seed, "measured arrivals", 0);
+        let mut time = Duration::ZERO;
+        (0..count)
+            .map(|_| {
+                let start = time;
+                time += match self.process {
+                    Process::Together => Duration::ZERO,
+                    Process::Every(gap) => gap,
+                    Process::Poisson(load) => {
+                        Duration::from_secs(rng.exponential(mean_size * 8.0 / load.bits_per_sec() as f64))
+                    }
+                };
+                start
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrival(text: &str) -> Arrival {
+        Arrival::parse("--arrival", text).unwrap().value
+    }
+
+    #[test]
+    fn flows_start_together_or_one_after_the_other() {
+        assert_eq!(arrival("together").starts(3, 1e6, 1), [Duration::ZERO; 3]);
+        let starts = arrival("every=100ms,flows=3").starts(3, 1e6, 1);
+        assert_eq!(starts, [0, 100, 200].map(Duration::from_millis));
+        assert_eq!(arrival("every=100ms,flows=3").flows, Some(3));
+        assert_eq!(arrival("together:flows=8").flows, Some(8));
+    }
+
+    #[test]
+    fn poisson_arrivals_offer_their_load() {
+        // 1 MB a transfer at 8 Mbit/s: one a second. The standard deviation of the mean of 10,000 gaps is 1 %.
+        let starts = arrival("poisson:load=8mbit").starts(10_001, 1e6, 1);
+        let mean = starts[10_000].as_secs() / 10_000.0;
+        assert!((mean - 1.0).abs() < 0.03, "{mean}");
+        // Twice the load is the same process in half the time.
+        let double = arrival("poisson:load=16mbit").starts(10_001, 1e6, 1);
+        assert!((starts[5_000].as_secs() / double[5_000].as_secs() - 2.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn wrong_arrivals_say_what_is_allowed() {
+        let error = |text: &str| Arrival::parse("--arrival", text).unwrap_err().to_string();
+        assert!(error("uniform").contains("`uniform` is not known; use together, every=GAP"));
+        assert!(error("poisson").contains("load is missing"));
+        assert!(error("poisson:load=0mbit").contains("1kbit to 1000gbit"));
+        assert!(error("together:load=5mbit").contains("`load` is not known here"));
+        assert!(error("every=2000s").contains("0s to"));
+        assert!(error("every=100ms,flows=0").contains("1 to 10000"));
+        assert!(error("flows=3").contains("every=GAP"));
+    }
+}

@@ -1,0 +1,171 @@
+//! Transfer sizes: `70KB`, or a distribution such as `pareto:mean=100KB,shape=1.2`.
+
+use flowstart_core::rng::Substream;
+use flowstart_core::units::Bytes;
+use flowstart_sim::traffic::arrivals::Sizes;
+use serde::Serialize;
+
+use super::{InputError, Parts, Written};
+
+/// Largest transfer.
+const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
+/// Keys of a distribution.
+pub(super) const DISTRIBUTION_KEYS: &str = "smallest or mean, largest, shape";
+
+/// How large a transfer is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TransferSize {
+    /// Always the same.
+    Fixed(Bytes),
+    /// Each flow draws its own.
+    Pareto(Sizes),
+}
+
+impl TransferSize {
+    /// Reads a size.
+    pub fn parse(field: &str, text: &str) -> Result<Written<Self>, InputError> {
+        let distribution = text.split(':').next().filter(|name| name.trim() == "pareto");
+        let value = if distribution.is_some() {
+            Self::Pareto(distributed(field, text, &Parts::parse(field, text)?.keys)?)
+        } else {
+            let value: Bytes = text.parse().map_err(|error| {
+                InputError::new(field, text, format!("{error}; or a distribution, pareto:mean=100KB,shape=1.2"))
+            })?;
+            if !(1..=LARGEST.get()).contains(&value.get()) {
+                return Err(InputError::new(field, text, "allowed is 1B to 1000GB"));
+            }
+            Self::Fixed(value)
+        };
+        Ok(Written { text: text.to_owned(), value })
+    }
+
+    /// The mean size, in bytes.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Fixed(size) => size.get() as f64,
+            Self::Pareto(sizes) => sizes.mean(),
+        }
+    }
+
+    /// The mean size in whole bytes.
+    pub fn mean_bytes(&self) -> Bytes {
+        Bytes::new(libm::round(self.mean()) as u64)
+    }
+
+    /// The sizes of `count` flows of a repetition with this seed.
+    pub fn draw(&self, count: u32, seed: u64) -> Vec<Bytes> {
+        let mut rng = Substream::new(seed, "measured sizes", 0);
+        (0..count)
+            .map(|_| match self {
+                Self::Fixed(size) => *size,
+                Self::Pareto(sizes) => sizes.draw(&mut rng),
+            })
+            .collect()
+    }
+}
+
+impl Serialize for TransferSize {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Fixed(size) => serializer.serialize_u64(size.get()),
+            Self::Pareto(Sizes { smallest, largest, shape }) => {
+                let text = format!("pareto:smallest={smallest},largest={largest},shape={shape}");
+                serializer.serialize_str(&text)
+            }
+        }
+    }
+}
+
+/// Reads the keys of a bounded Pareto distribution. Defaults: 4 KB to 10 MB with shape 1.2, web traffic's (Crovella,
+/// Bestavros 1997); with `mean` the smallest size follows.
+pub(super) fn distributed(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Sizes, InputError> {
+    let refused = |problem: String| InputError::new(field, text, problem);
+    let read = |key: &str, value: &str| -> Result<Bytes, InputError> {
+        value.parse().map_err(|error| refused(format!("{key}: {error}")))
+    };
+    let mut sizes = Sizes { smallest: Bytes::new(4_000), largest: Bytes::new(10_000_000), shape: 1.2 };
+    let (mut smallest, mut mean) = (None, None);
+    for &(key, value) in keys {
+        match key {
+            "smallest" => smallest = Some(read(key, value)?),
+            "mean" => mean = Some(read(key, value)?),
+            "largest" => sizes.largest = read(key, value)?,
+            "shape" => sizes.shape = value.parse().map_err(|error| refused(format!("shape: {error}")))?,
+            _ => {
+                return Err(refused(format!("`{key}` is not known here; allowed are {DISTRIBUTION_KEYS}")));
+            }
+        }
+    }
+    if !(0.1..=10.0).contains(&sizes.shape) {
+        return Err(refused(format!("shape is {}; allowed is 0.1 to 10", sizes.shape)));
+    }
+    match (smallest, mean) {
+        (Some(_), Some(_)) => return Err(refused("smallest follows from mean; give one of them".into())),
+        (Some(smallest), None) => sizes.smallest = smallest,
+        (None, Some(mean)) => sizes = with_mean(sizes, mean).ok_or_else(|| refused(no_such_mean(&sizes)))?,
+        (None, None) => {}
+    }
+    if sizes.smallest == Bytes::ZERO || sizes.smallest >= sizes.largest || sizes.largest > LARGEST {
+        return Err(refused("needs 0B < smallest < largest, and largest up to 1000GB".into()));
+    }
+    Ok(sizes)
+}
+
+fn no_such_mean(sizes: &Sizes) -> String {
+    format!("no distribution between 1 byte and {} with shape {} has this mean", sizes.largest, sizes.shape)
+}
+
+/// The distribution with the smallest size that gives this mean: the mean grows with it.
+fn with_mean(sizes: Sizes, mean: Bytes) -> Option<Sizes> {
+    let (mut low, mut high) = (1, sizes.largest.get().min(LARGEST.get()).saturating_sub(1));
+    let at = |smallest: u64| Sizes { smallest: Bytes::new(smallest), ..sizes };
+    if low >= high || at(low).mean() > mean.get() as f64 || at(high).mean() < mean.get() as f64 {
+        return None;
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if at(middle).mean() < mean.get() as f64 { low = middle } else { high = middle }
+    }
+    Some(at(high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size(text: &str) -> TransferSize {
+        TransferSize::parse("--size", text).unwrap().value
+    }
+
+    #[test]
+    fn a_mean_is_met_to_a_byte_of_the_smallest_size() {
+        let TransferSize::Pareto(sizes) = size("pareto:mean=100KB,shape=1.2,largest=10MB") else {
+            panic!("a distribution")
+        };
+        let below = Sizes { smallest: Bytes::new(sizes.smallest.get() - 1), ..sizes };
+        assert!(sizes.mean() >= 100_000.0 && below.mean() < 100_000.0, "{sizes:?}");
+        // The mean of many draws; the tail is cut at 10 MB, so it converges.
+        let drawn = TransferSize::Pareto(sizes).draw(200_000, 1);
+        let mean = drawn.iter().map(|size| size.get() as f64).sum::<f64>() / 200_000.0;
+        assert!((mean / 100_000.0 - 1.0).abs() < 0.03, "{mean}");
+    }
+
+    #[test]
+    fn one_size_is_every_flows_size() {
+        assert_eq!(size("70KB"), TransferSize::Fixed(Bytes::new(70_000)));
+        assert_eq!(size("70KB").draw(2, 1), [Bytes::new(70_000); 2]);
+        assert_eq!(size("pareto").draw(3, 7), size("pareto:smallest=4KB,shape=1.2").draw(5, 7)[..3]);
+    }
+
+    #[test]
+    fn wrong_sizes_say_what_is_allowed() {
+        let error = |text: &str| TransferSize::parse("--size", text).unwrap_err().to_string();
+        assert!(error("0B").contains("1B to 1000GB"));
+        assert!(error("large").contains("pareto:mean="));
+        assert!(error("pareto:mean=1MB,smallest=1KB").contains("one of them"));
+        assert!(error("pareto:mean=20MB").contains("no distribution between 1 byte and 10MB"));
+        assert!(error("pareto:mean=1MB,shape=0").contains("0.1 to 10"));
+        assert!(error("pareto:median=1MB").contains("smallest or mean"));
+        assert!(error("pareto:smallest=5MB,largest=4MB").contains("smallest < largest"));
+    }
+}
