@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::recovery::Reduction;
+use super::window_validation::WindowValidation;
 use crate::avoidance::AvoidanceConfig;
 use crate::registry::ConfigError;
 use crate::startup::{Increase, StartupConfig, StartupContext};
@@ -87,6 +88,8 @@ pub struct ControllerConfig {
     pub pacing: Option<Pacing>,
     /// Window in segments after a retransmission timeout. RFC 5681: 1; RFC 9002: its minimum, 2.
     pub timeout_window: u64,
+    /// What becomes of the window when the application did not use it.
+    pub window_validation: WindowValidation,
 }
 
 impl ControllerConfig {
@@ -106,6 +109,7 @@ impl ControllerConfig {
             transition_growth: false,
             pacing: Some(Pacing::default()),
             timeout_window: 2,
+            window_validation: WindowValidation::Keep,
         }
     }
 

@@ -16,11 +16,16 @@
 //! | policies in which stacks differ, and which pairs make sense | `config.rs` |
 //! | proportional rate reduction | `recovery.rs` |
 //! | what changes beside an integrated algorithm | `integrated.rs` |
+//! | what idle time does to the window | `window_validation.rs` |
 
 pub use config::{ControllerConfig, GrowthRule, Pacing, ReductionBase};
 pub use recovery::Reduction;
+pub use window_validation::{Resume, WindowValidation};
 
 use self::recovery::Recovery;
+use self::window_validation::Validation;
+use alloc::boxed::Box;
+
 use crate::avoidance::{AvoidanceState, SegmentSize, Window};
 use crate::event::{Ack, Decision, DecisionLog, Ecn, ExitReason, Loss, LostPacket, Position, Sent, Timeout};
 use crate::path::PathKnowledge;
@@ -32,6 +37,7 @@ use crate::units::{Bytes, Rate};
 mod config;
 mod integrated;
 mod recovery;
+mod window_validation;
 
 /// What a transport may do now.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,6 +109,12 @@ pub struct Controller {
     integrated: bool,
     /// Beside an integrated algorithm: the window of a scheme that has not sensed its launch yet.
     sensing: Option<Window>,
+    /// Congestion window validation, where there is any.
+    validation: Option<Box<Validation>>,
+    /// The caller's algorithms before they launched, so that they can start again.
+    unused: Option<Box<(StartupState, AvoidanceState)>>,
+    /// Positions up to here were sent over an earlier path.
+    earlier_path: Option<Position>,
     log: DecisionLog,
 }
 
@@ -111,14 +123,23 @@ impl Controller {
     pub fn new(config: ControllerConfig) -> Self {
         let startup = config.startup.build(config.startup_context());
         let avoidance = config.avoidance.build(SegmentSize(config.segment));
-        Self::with_algorithms(config, startup, avoidance)
+        Self::assemble(config, startup, avoidance)
     }
 
     /// A controller with algorithms of the caller, for schemes outside this crate.
-    pub fn with_algorithms(config: ControllerConfig, startup: StartupState, mut avoidance: AvoidanceState) -> Self {
+    pub fn with_algorithms(config: ControllerConfig, startup: StartupState, avoidance: AvoidanceState) -> Self {
+        let unused = Some(Box::new((startup.clone(), avoidance.clone())));
+        Self { unused, ..Self::assemble(config, startup, avoidance) }
+    }
+
+    fn assemble(config: ControllerConfig, startup: StartupState, mut avoidance: AvoidanceState) -> Self {
         let integrated = avoidance.as_dyn().integrated();
         let window = Window { cwnd: config.segment * config.initial_window, ssthresh: Bytes::MAX };
+        let validation = config.window_validation;
         Self {
+            validation: (validation != WindowValidation::Keep).then(|| Box::new(Validation::new(validation))),
+            unused: None,
+            earlier_path: None,
             config,
             startup,
             avoidance,
@@ -159,12 +180,108 @@ impl Controller {
         self.update_pacing(rtt);
     }
 
+    /// Data waits again after idle time, and nothing is in flight: the window is validated
+    /// ([`ControllerConfig::window_validation`]). Call it before the first packet leaves. `path` is what Sensing may use if
+    /// the startup scheme runs again; the RTT and what this connection has delivered are added here. An integrated algorithm
+    /// follows rules of its own.
+    pub fn on_resume(&mut self, resume: &Resume, path: &PathKnowledge, rtt: &RttEstimator) {
+        if self.integrated {
+            return;
+        }
+        let Some(validation) = &mut self.validation else { return };
+        let win = path.receive_window.unwrap_or(Bytes::MAX);
+        let segments = (self.config.segment, self.config.segment * self.config.initial_window);
+        let window = validation.on_resume(resume, self.window, win, segments);
+        if validation.policy() == WindowValidation::Startup && resume.idle > resume.timeout {
+            let saved = validation.delivered(resume.idle, rtt);
+            let path = PathKnowledge { handshake_rtt: Some(rtt.smoothed()), saved, ..path.clone() };
+            self.start_again();
+            self.launch(resume.now, &path, rtt);
+            return;
+        }
+        // The end of recovery sets the window.
+        if self.recovery.is_none() {
+            self.take_validated(resume.now, window, rtt);
+        }
+    }
+
+    /// Nothing waits to be sent and the window has room: the application limits the sender. `timeout` is that of
+    /// [`Resume`], `receive_window` the window that the receiver has declared.
+    pub fn on_limited(
+        &mut self,
+        now: Timestamp,
+        in_flight: Bytes,
+        timeout: Duration,
+        receive_window: Bytes,
+        rtt: &RttEstimator,
+    ) {
+        if self.integrated || self.recovery.is_some() {
+            return;
+        }
+        if let Some(validation) = &mut self.validation {
+            let window = validation.on_limited(now, in_flight, timeout, self.window, receive_window);
+            self.take_validated(now, window, rtt);
+        }
+    }
+
+    /// Packets take another path from now on (a mobility event; RFC 9000, section 9.4). Everything that was learned is
+    /// forgotten, and the scheme and the congestion avoidance start again with `path`, which must hold only what is known of
+    /// the new path ([`PathKnowledge::for_new_path`]); `rtt` must have been reset. What was sent before counts no more.
+    pub fn on_path_change(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
+        self.avoidance = match &self.unused {
+            Some(unused) => unused.1.clone(),
+            None => self.config.avoidance.build(SegmentSize(self.config.segment)),
+        };
+        self.start_again();
+        self.sensing = None;
+        self.timed_out_at = None;
+        self.host_rate = None;
+        self.scheme_rate = None;
+        self.earlier_path = Some(self.highest_sent);
+        if let Some(validation) = &mut self.validation {
+            **validation = Validation::new(validation.policy());
+        }
+        self.launch(now, path, rtt);
+    }
+
+    /// The scheme as it was before its first launch. What was sent before is no evidence of congestion any more.
+    fn start_again(&mut self) {
+        self.startup = match &self.unused {
+            Some(unused) => unused.0.clone(),
+            None => self.config.startup.build(self.config.startup_context()),
+        };
+        self.phase = Phase::Startup;
+        self.window.ssthresh = Bytes::MAX;
+        self.recovery = None;
+        self.last_reduction = Some(self.highest_sent);
+        self.proactive = Bytes::ZERO;
+    }
+
+    /// The window that validation has left. Slow start leads from a smaller one to ssthresh.
+    fn take_validated(&mut self, now: Timestamp, window: Window, rtt: &RttEstimator) {
+        if window == self.window {
+            return;
+        }
+        let before = self.window.cwnd;
+        self.window.ssthresh = window.ssthresh;
+        self.set_cwnd(window.cwnd);
+        if self.phase == Phase::Avoidance && self.window.cwnd < self.window.ssthresh {
+            self.phase = Phase::Restart;
+        }
+        let Window { cwnd: after, ssthresh } = self.window;
+        self.log.note(now, Decision::WindowValidated { before, after, ssthresh });
+        self.update_pacing(rtt);
+    }
+
     /// A packet that counts as in flight was sent.
     #[inline]
     pub fn on_sent(&mut self, sent: &Sent) {
         self.highest_sent = self.highest_sent.max(sent.position);
         if let Some(recovery) = &mut self.recovery {
             recovery.prr_out += sent.bytes;
+        }
+        if let Some(validation) = &mut self.validation {
+            validation.on_sent(sent, self.window.cwnd);
         }
         if self.phase == Phase::Startup {
             let startup = self.startup.as_dyn();
@@ -200,6 +317,9 @@ impl Controller {
 
     /// Data was delivered.
     pub fn on_ack(&mut self, ack: &Ack, rtt: &RttEstimator) {
+        if self.earlier_path.is_some_and(|end| ack.position <= end) {
+            return;
+        }
         self.take_ack(ack, rtt);
         if self.phase == Phase::Startup {
             self.proactive += self.startup.as_dyn().proactive_retransmit(ack);
@@ -214,11 +334,24 @@ impl Controller {
         if let Phase::Integrated { .. } = self.phase {
             return self.take_integrated_ack(ack, rtt);
         }
+        if let Some(validation) = &mut self.validation {
+            validation.on_ack(ack, self.window.cwnd, self.recovery.is_some(), rtt);
+            if let Some(recovery) = &mut self.recovery {
+                recovery.delivered += ack.bytes;
+            }
+        }
         if let Some(mut recovery) = self.recovery {
             if ack.position > recovery.point {
                 self.recovery = None;
                 if self.config.reduction != Reduction::Immediate {
                     self.set_cwnd(self.window.ssthresh);
+                }
+                if let Some(validation) = &mut self.validation
+                    && let Some(cwnd) = validation.on_recovered(recovery.lost(ack.in_flight))
+                    && self.phase == Phase::Avoidance
+                {
+                    self.set_cwnd(cwnd.max(self.config.segment * self.config.min_window));
+                    self.window.ssthresh = self.window.cwnd;
                 }
                 if self.phase == Phase::Startup {
                     let step = self.startup.as_dyn().on_recovered(ack.now, self.window);
@@ -310,6 +443,9 @@ impl Controller {
             self.window.ssthresh = reduced.max(self.config.segment * 2);
         }
         self.timed_out_at = Some(self.acknowledged);
+        if let Some(validation) = &mut self.validation {
+            validation.on_timeout(timeout.now);
+        }
         self.window.cwnd = self.config.segment * self.config.timeout_window;
         self.recovery = None;
         self.last_reduction = Some(self.highest_sent);
@@ -399,7 +535,9 @@ impl Controller {
 
     /// Growth for what `ack` delivered, outside recovery.
     fn grow(&mut self, ack: &Ack, rtt: &RttEstimator) {
-        let in_use = self.in_use(ack);
+        let (cwnd, segment) = (self.window.cwnd, self.config.segment);
+        let may_grow = self.validation.as_ref().is_none_or(|validation| validation.may_grow(ack, cwnd, segment));
+        let in_use = may_grow && self.in_use(ack);
         match self.phase {
             Phase::Startup => {
                 let step = self.startup.as_dyn().on_ack(ack, self.window, in_use, rtt);
@@ -449,9 +587,11 @@ impl Controller {
 
     fn reduce(&mut self, event: &Loss, reason: ExitReason) {
         let before = self.window.cwnd;
-        let base = self.base(event.in_flight_before);
+        let validated =
+            self.validation.as_mut().and_then(|validation| validation.on_congestion(event.now, event.in_flight_before));
+        let base = validated.map_or_else(|| self.base(event.in_flight_before), |half| half * 2);
         let reduced = self.avoidance.as_dyn().on_congestion(event.now, base, self.window);
-        let reduced = reduced.max(self.config.segment * self.config.min_window);
+        let reduced = validated.unwrap_or(reduced).max(self.config.segment * self.config.min_window);
         self.recovery = Some(Recovery::new(self.highest_sent, event.in_flight_before.max(self.config.segment)));
         self.last_reduction = Some(self.highest_sent);
         if self.phase == Phase::Startup {

@@ -37,12 +37,19 @@ pub(super) struct Recovery {
     pub(super) prr_delivered: Bytes,
     /// `prr_out`: bytes sent since.
     pub(super) prr_out: Bytes,
+    /// Bytes delivered since, whatever the reduction.
+    pub(super) delivered: Bytes,
 }
 
 impl Recovery {
     /// Recovery that ends beyond `point` and begins with this many bytes in flight.
     pub(super) fn new(point: Position, recover_fs: Bytes) -> Self {
-        Self { point, recover_fs, prr_delivered: Bytes::ZERO, prr_out: Bytes::ZERO }
+        Self { point, recover_fs, prr_delivered: Bytes::ZERO, prr_out: Bytes::ZERO, delivered: Bytes::ZERO }
+    }
+
+    /// What was lost since recovery began, when this much is in flight: what left the flight without being delivered.
+    pub(super) fn lost(&self, in_flight: Bytes) -> Bytes {
+        (self.recover_fs + self.prr_out).saturating_sub(self.delivered + in_flight)
     }
 
     /// What `reduction` makes of the window after `ack`; `None` where it stays as it was reduced.

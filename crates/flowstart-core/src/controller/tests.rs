@@ -202,11 +202,8 @@ fn grants_add_up_are_used_and_end_with_startup() {
     let context = plain.config.startup_context();
     let scheme = Generous(slow_start::SlowStart::new(slow_start::Config::default(), context));
     let avoidance = AvoidanceConfig::Reno(reno::Config::default()).build(SegmentSize(Bytes::new(SEGMENT)));
-    let mut controller = Controller::with_algorithms(
-        plain.config.clone(),
-        StartupState::Custom(alloc::boxed::Box::new(scheme)),
-        avoidance,
-    );
+    let mut controller =
+        Controller::with_algorithms(plain.config.clone(), StartupState::Custom(Box::new(scheme)), avoidance);
     controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
     send(&mut controller, 10, 10 * SEGMENT);
     assert_eq!(controller.output().proactive_retransmit, Bytes::ZERO);
@@ -269,7 +266,7 @@ impl Startup for EndsEarly {
 #[test]
 fn a_startup_that_ends_below_ssthresh_continues_with_slow_start_and_phases_are_told_once() {
     let (template, rtt) = controller(Reduction::Immediate);
-    let startup = StartupState::Custom(alloc::boxed::Box::new(EndsEarly { told: false }));
+    let startup = StartupState::Custom(Box::new(EndsEarly { told: false }));
     let mut controller = Controller::with_algorithms(template.config, startup, template.avoidance);
     controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
     for _ in 0..3 {

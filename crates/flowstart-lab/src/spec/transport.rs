@@ -146,6 +146,8 @@ fn check(profile: &Profile) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use flowstart_core::controller::WindowValidation;
+
     use super::*;
 
     #[test]
@@ -156,6 +158,24 @@ mod tests {
         assert_eq!(transport.profile.ack.every, 1);
         let paced = Transport::parse("--transport", "model-quic:pacing=none").unwrap();
         assert_eq!(paced.profile.pacing, None);
+    }
+
+    #[test]
+    fn idle_time_is_a_policy_of_every_transport() {
+        for (name, expected) in [
+            ("keep", WindowValidation::Keep),
+            ("rfc5681", WindowValidation::Rfc5681),
+            ("rfc2861", WindowValidation::Rfc2861),
+            ("rfc7661", WindowValidation::Rfc7661),
+            ("startup", WindowValidation::Startup),
+        ] {
+            for transport in ["model-tcp:profile=tcp-rfc", "model-quic:profile=gquic"] {
+                let transport = Transport::parse("--transport", &format!("{transport},idle={name}")).unwrap();
+                assert_eq!(transport.profile.idle, expected);
+            }
+        }
+        let error = Transport::parse("--transport", "model-tcp:idle=rfc2581").unwrap_err().to_string();
+        assert!(error.contains("rfc2581") && error.contains("`rfc2861`, `rfc7661`, `startup`"), "{error}");
     }
 
     #[test]

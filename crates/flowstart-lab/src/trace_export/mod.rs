@@ -166,6 +166,9 @@ fn describe(decision: &Decision) -> (report::TraceEventKind, String) {
         Decision::WindowReduced { before, after } => {
             (Kind::Loss, format!("cwnd from {} to {} bytes", before.get(), after.get()))
         }
+        Decision::WindowValidated { before, after, .. } => {
+            (Kind::Other, format!("window validation: cwnd {} to {} bytes", before.get(), after.get()))
+        }
         Decision::Recovered { cwnd } => (Kind::Other, format!("recovery ends: cwnd {} bytes", cwnd.get())),
         Decision::Collapsed { before, ssthresh } => {
             (Kind::Rto, format!("cwnd of {} bytes collapses; ssthresh {} bytes", before.get(), ssthresh.get()))

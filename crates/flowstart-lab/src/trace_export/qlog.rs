@@ -334,6 +334,10 @@ impl Flow<'_> {
                 self.enter(time, "congestion_avoidance", Some(reason.name()), out)
             }
             Decision::WindowReduced { .. } => self.enter(time, "recovery", None, out),
+            Decision::WindowValidated { after, ssthresh, .. } => {
+                let data = json!({ "congestion_window": after.get(), "ssthresh": ssthresh.get() });
+                self.write(time, Extended { name: "flowstart:window_validated", data }, out)
+            }
             Decision::Recovered { .. } => self.enter(time, "congestion_avoidance", None, out),
             Decision::Collapsed { .. } => {
                 let trigger = match self.profile.protocol {

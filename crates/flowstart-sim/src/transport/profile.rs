@@ -4,7 +4,7 @@
 //! profile's name in the code.
 
 use flowstart_core::avoidance::{AvoidanceConfig, cubic, reno};
-use flowstart_core::controller::{ControllerConfig, GrowthRule, Pacing, Reduction, ReductionBase};
+use flowstart_core::controller::{ControllerConfig, GrowthRule, Pacing, Reduction, ReductionBase, WindowValidation};
 use flowstart_core::startup::{Increase, StartupConfig, hystart, slow_start};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
@@ -208,6 +208,9 @@ pub struct Profile {
     pub tail_repair: TailRepair,
     /// What TCP sends again after a timeout.
     pub after_timeout: AfterTimeout,
+    /// What becomes of the window after idle and application-limited periods (congestion window validation).
+    #[serde(default)]
+    pub idle: WindowValidation,
     /// Whether the sender is ECN-capable.
     pub ecn: bool,
     /// Pacing; absent: none.
@@ -288,6 +291,7 @@ impl Profile {
             mixed_ack: MixedAck::ProgressAndDuplicate,
             tail_repair: TailRepair::Rescue,
             after_timeout: AfterTimeout::Outstanding,
+            idle: WindowValidation::Keep,
             ecn: false,
             pacing: Some(Pacing { startup_gain: 1.25, ..Pacing::default() }),
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
@@ -465,12 +469,18 @@ impl Profile {
             transition_growth: self.transition_growth != TransitionGrowth::Nothing,
             pacing: self.pacing,
             timeout_window: self.timeout_window,
+            window_validation: self.idle,
         }
     }
 
     /// Bytes on the wire of a packet with this payload.
     pub fn data_wire_size(&self, payload: u32) -> u32 {
         payload + self.overhead
+    }
+
+    /// What this much payload adds to the bytes in flight, in full packets but the last.
+    pub fn bytes_in_flight(&self, payload: u64) -> Bytes {
+        Bytes::new(payload + payload.div_ceil(u64::from(self.payload)) * u64::from(self.overhead_in_flight))
     }
 
     /// What a packet with this payload adds to the bytes in flight.

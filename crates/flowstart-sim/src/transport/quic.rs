@@ -142,7 +142,7 @@ impl QuicSender {
         self.largest_acknowledged = Some(largest);
         // RFC 9002, section 5.1: a sample only when the largest acknowledged is newly acknowledged.
         let mut rtt = None;
-        if let Some(newest) = outcome.largest_sent_at {
+        if let Some(newest) = outcome.largest_sent_at.filter(|sent_at| self.base.is_on_path(*sent_at)) {
             let sample = now.since(newest);
             self.base.rtt.update(now, sample, ack.delay);
             rtt = Some(sample.saturating_sub(ack.delay).max(self.base.rtt.min().unwrap_or_default()));
@@ -471,6 +471,18 @@ impl Transmission for QuicSender {
         let index = candidates.rposition(|packet| packet.state == State::InFlight && packet.cargo == Cargo::First);
         self.walked_from = index.map_or(self.first_number, |index| self.first_number + index as u64 + 1);
         index.map(|index| Next { chunk: self.sent[index].chunk, kind: Kind::Copy })
+    }
+
+    fn next_offset(&self) -> u64 {
+        self.next_offset
+    }
+
+    fn is_settled(&self) -> bool {
+        self.base.in_flight == Bytes::ZERO && self.again.is_empty()
+    }
+
+    fn timeout(&self) -> Duration {
+        self.pto()
     }
 
     #[inline]
