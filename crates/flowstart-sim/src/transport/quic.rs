@@ -12,6 +12,7 @@ use flowstart_core::units::Bytes;
 
 use crate::network::Network;
 use crate::packet::Acknowledgement;
+use crate::ranges::make_room;
 use crate::trace::Event;
 use crate::traffic::Source;
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
@@ -202,7 +203,10 @@ impl QuicSender {
                 // An older acknowledgement that was overtaken must not hide what newer ones said.
                 if ranges.first().map(|r| r.1) >= self.known.first().map(|r| r.1) {
                     self.known.clear();
-                    self.known.extend_from_slice(ranges);
+                    for range in ranges {
+                        make_room(&mut self.known);
+                        self.known.push(*range);
+                    }
                 }
                 network.ranges.release(id);
             }
@@ -357,6 +361,8 @@ impl QuicSender {
     fn remember_lost(&mut self, number: u64) {
         if self.remembered_lost.len() == LOST_REMEMBERED {
             self.remembered_lost.pop_front();
+        } else if self.remembered_lost.len() == self.remembered_lost.capacity() {
+            self.remembered_lost.reserve(LOST_REMEMBERED / 8);
         }
         self.remembered_lost.push_back(number);
     }
@@ -535,6 +541,7 @@ fn subtract(ranges: &[(u64, u64)], known: &[(u64, u64)], fresh: &mut Vec<(u64, u
         while at < known.len() && known[at].1 > start {
             let (known_start, known_end) = known[at];
             if known_end < end {
+                make_room(fresh);
                 fresh.push((known_end, end));
             }
             end = end.min(known_start);
@@ -544,6 +551,7 @@ fn subtract(ranges: &[(u64, u64)], known: &[(u64, u64)], fresh: &mut Vec<(u64, u
             at += 1;
         }
         if start < end {
+            make_room(fresh);
             fresh.push((start, end));
         }
     }
