@@ -338,6 +338,9 @@ impl Flow {
     fn on_packet(&mut self, network: &mut Network, packet: &Packet) {
         match packet.body {
             Body::Handshake { flight, part, attempt } => {
+                if let Some(sample) = self.handshake.receiver_rtt(network.now(), flight, attempt) {
+                    self.receiver.take_rtt(sample);
+                }
                 let progress = self.handshake.on_packet(network, flight, part, attempt);
                 if let Progress::Launch { rtt, unvalidated } = progress {
                     self.launch(network, rtt, unvalidated);
@@ -378,7 +381,7 @@ impl Flow {
 
     fn launch(&mut self, network: &mut Network, rtt: Option<Duration>, unvalidated: Option<u64>) {
         self.knowledge.handshake_rtt = rtt;
-        self.knowledge.receive_window = Some(self.profile.receive_window);
+        self.knowledge.receive_window = self.profile.announced_receive_window();
         let now = network.now();
         self.source.start(now);
         self.source.write(now);

@@ -284,6 +284,7 @@ mod tests {
     use crate::event::{Decision, Loss, Timeout};
     use crate::path::PathKnowledge;
     use crate::startup::{StartupConfig, careful_resume, jump_start, slow_start};
+    use crate::units::Rate;
 
     const SEGMENT: u64 = 1000;
     const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -528,7 +529,7 @@ mod tests {
         host.controller.on_resume(&resume, &waits(50), &host.rtt);
         // 50 segments over the smoothed RTT of 100 ms: 500,000 bytes a second.
         assert_eq!(host.window().0, 50.0);
-        assert_eq!(host.controller.pacing_rate().map(|rate| rate.bits_per_sec()), Some(4_000_000));
+        assert_eq!(host.controller.pacing_rate(), Some(Rate::from_bits_per_sec(4_000_000)));
     }
 
     #[test]

@@ -268,6 +268,10 @@ impl Flow<'_> {
                 }
                 self.write(time, EventData::QuicMetricsUpdated(changed), out)
             }
+            Event::FlowControl { blocked, limit } => {
+                let name = if blocked { "flowstart:flow_control_blocked" } else { "flowstart:flow_control_unblocked" };
+                self.write(time, Extended { name, data: json!({ "limit": limit }) }, out)
+            }
             Event::TimerFired => {
                 let timer_type = match self.profile.protocol {
                     Protocol::Quic => TimerType::Pto,

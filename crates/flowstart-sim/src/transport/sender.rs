@@ -16,7 +16,7 @@ use crate::packet::{Body, Direction};
 use crate::record::StartupExit;
 use crate::trace::Event;
 use crate::traffic::Source;
-use crate::transport::profile::{Profile, WindowTest};
+use crate::transport::profile::{IgnoreReceiveWindow, Profile, WindowTest};
 use crate::transport::sampling::Sampling;
 
 /// Which flow a sender or receiver belongs to.
@@ -93,6 +93,8 @@ pub struct SenderBase {
     resumption: Option<Box<Resumption>>,
     /// RTT samples of packets that were sent before this time are ignored: they took another path.
     path_since: Timestamp,
+    /// Since when only flow control has stopped new data.
+    blocked_since: Option<Timestamp>,
     pacer: Pacer,
 }
 
@@ -106,7 +108,8 @@ impl SenderBase {
             controller,
             rtt: RttEstimator::new(profile.initial_timeout),
             in_flight: Bytes::ZERO,
-            limit: profile.receive_window.get(),
+            limit: profile.first_receive_window().get(),
+            blocked_since: None,
             app_limited: false,
             ce_count: 0,
             unvalidated: None,
@@ -128,8 +131,32 @@ impl SenderBase {
             resumption.knowledge = knowledge.clone();
         }
         self.controller.launch(now, knowledge, &self.rtt);
+        self.ignore_limit(0);
         self.pacer.allow_burst(self.controller.output().burst);
         self.after_event(network);
+    }
+
+    /// A launch: its window leaves whatever the receiver has announced, if the profile says so.
+    fn ignore_limit(&mut self, next_offset: u64) {
+        if self.profile.ignore_receive_window == IgnoreReceiveWindow::Probing {
+            self.limit = self.limit.max(next_offset + self.controller.cwnd().get());
+        }
+    }
+
+    /// Notes whether nothing but flow control stops new data.
+    #[inline]
+    fn note_blocked(&mut self, network: &mut Network, blocked: bool) {
+        if blocked == self.blocked_since.is_some() {
+            return;
+        }
+        let (now, limit) = (network.now(), self.limit);
+        if let Some(since) = self.blocked_since.take() {
+            network.record(self.flow.index).flow_control_blocked += now.since(since);
+        }
+        if blocked {
+            self.blocked_since = Some(now);
+        }
+        network.note(self.flow.index, || Event::FlowControl { blocked, limit });
     }
 
     /// Data waits, from `next_offset` to `written`, and everything that was sent is acknowledged: the window is validated
@@ -140,12 +167,16 @@ impl SenderBase {
         let bytes_waiting = (written != u64::MAX).then(|| self.profile.bytes_in_flight(written - next_offset));
         let Some(resumption) = &mut self.resumption else { return };
         let Some(last_sent) = resumption.last_sent.take() else { return };
-        resumption.knowledge.receive_window = Some(receive_window);
+        let obeys = self.profile.ignore_receive_window == IgnoreReceiveWindow::Never;
+        resumption.knowledge.receive_window = obeys.then_some(receive_window);
         resumption.knowledge.bytes_waiting = bytes_waiting;
         let resume = Resume { now, idle: now.since(last_sent), timeout };
         self.controller.on_resume(&resume, &resumption.knowledge, &self.rtt);
         // The window that remains will be used, from its first packet on.
         self.app_limited &= bytes_waiting.is_some_and(|waiting| waiting < self.controller.cwnd());
+        if self.controller.in_startup() {
+            self.ignore_limit(next_offset);
+        }
         self.pacer.allow_burst(self.controller.output().burst);
         self.after_event(network);
     }
@@ -349,7 +380,10 @@ pub trait Transmission {
         }
         loop {
             let Some(next) = self.next(source) else {
+                let stopped = source.written() > self.next_offset();
                 let base = self.base();
+                let room = base.in_flight + Bytes::new(u64::from(base.profile.segment)) <= base.controller.cwnd();
+                base.note_blocked(network, stopped && room);
                 base.run_dry();
                 if base.resumption.is_some() {
                     self.validate_limited(network);
@@ -362,6 +396,7 @@ pub trait Transmission {
             };
             let len = self.payload(next);
             let base = self.base();
+            base.note_blocked(network, false);
             match base.permission(now, base.profile.in_flight_size(len)) {
                 Permission::Now => {}
                 Permission::Window => {
