@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(ignore_receive_window, IgnoreReceiveWindow::Probing);
         for wrong in ["initial_receive_window=1KB", "initial_receive_window=5MB,receive_window=4MB"] {
             let error = parse(wrong).unwrap_err().to_string();
-            assert!(error.contains("allowed is one packet, 1460B, to receive_window"), "{error}");
+            assert!(error.contains("allowed is one packet, 1.46KB, to receive_window"), "{error}");
         }
     }
 
