@@ -33,6 +33,9 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml")),
     ("false-hints", include_str!("../../../scenarios/false-hints.toml")),
     ("fast-startups-by-size", include_str!("../../../scenarios/fast-startups-by-size.toml")),
+    ("flow-control-announced", include_str!("../../../scenarios/flow-control-announced.toml")),
+    ("flow-control-autotuned", include_str!("../../../scenarios/flow-control-autotuned.toml")),
+    ("flow-control-ignored", include_str!("../../../scenarios/flow-control-ignored.toml")),
     ("four-startups", include_str!("../../../scenarios/four-startups.toml")),
     ("lying-clients", include_str!("../../../scenarios/lying-clients.toml")),
     ("many-flows", include_str!("../../../scenarios/many-flows.toml")),
@@ -40,6 +43,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("policed-links", include_str!("../../../scenarios/policed-links.toml")),
     ("quantized-hints", include_str!("../../../scenarios/quantized-hints.toml")),
     ("rising-load", include_str!("../../../scenarios/rising-load.toml")),
+    ("search-flow-control", include_str!("../../../scenarios/search-flow-control.toml")),
     ("search-geo", include_str!("../../../scenarios/search-geo.toml")),
 ];
 

@@ -150,7 +150,8 @@ pub enum Step {
     Exit(Continuation),
 }
 
-/// A startup scheme.
+/// A startup scheme. One that runs again, after idle time or on another path, is built anew: it launches once, but the
+/// positions it meets need not begin at zero.
 pub trait Startup: fmt::Debug + Send + CloneStartup {
     /// Sensing: derives the launch from what is known about the path.
     fn launch(&mut self, now: Timestamp, path: &PathKnowledge, log: &mut DecisionLog) -> Launch;
