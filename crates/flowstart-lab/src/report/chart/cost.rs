@@ -5,6 +5,7 @@ use super::{Chart, NEUTRAL, Panel, Row, colours, grid_document, mark_item, named
 use crate::report::Cell;
 use crate::report::number::finite;
 use crate::report::page::{Group, harm};
+use crate::statistics::median;
 use serde_json::json;
 
 /// FCT over the limit against inflation and against harm to others, a row of two panels per group.
@@ -43,6 +44,7 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
             }
             let mut table = Table::new(&["i", "s", "area", "x", "y", "fct"]);
             let mut ends = [0.0_f64, 0.0_f64];
+            let mut heights = Vec::new();
             for cell in &group.cells {
                 let y = if is_harm {
                     harm(cell).and_then(|(harm, _)| harm.mean)
@@ -59,6 +61,7 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
                     continue;
                 };
                 ends = [ends[0].min(y), ends[1].max(y)];
+                heights.push(y);
                 table.push(&[i as f64, s as f64, areas[s], x, y, fct]);
             }
             let aria = format!("{}: FCT over the physical limit against {axis}, one point per cell", group.label);
@@ -67,6 +70,15 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
                 // Whole marks at the edges, and an axis even when everything is 0.
                 let pad = ((ends[1] - ends[0]) * 0.08).max(0.01);
                 let domain = [if ends[0] < 0.0 { ends[0] - pad } else { 0.0 }, ends[1] + pad];
+                // One scheme that sends everything twice must not press the others onto the axis.
+                let squeezed = ends[0] >= 0.0 && median(&heights).is_some_and(|middle| middle < ends[1] / 10.0);
+                let scale = if squeezed { "sqrt" } else { "linear" };
+                let axis = match (squeezed, is_harm) {
+                    (false, _) => axis,
+                    (true, false) => "inflation (%, square-root scale)",
+                    (true, true) if late => "harm (ms later, square-root scale)",
+                    (true, true) => "harm (Mbit, square-root scale)",
+                };
                 let name = |field: &str| json!({"field": field, "title": field});
                 panels.push(json!({
                     "title": group.label, "description": aria, "width": 460, "height": 250,
@@ -77,7 +89,7 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
                         "x": {"field": "x", "type": "quantitative", "title": "FCT / physical limit (1 = the limit, log scale)",
                             "scale": {"type": "log", "domain": [1, (slowest * 1.1).max(2.0)], "nice": false},
                             "axis": {"values": [1, 1.5, 2, 3, 4, 6, 10, 20, 50, 100, 1000], "format": "~r"}},
-                        "y": {"field": "y", "type": "quantitative", "title": axis, "scale": {"domain": domain, "nice": false}, "axis": {"tickCount": 5, "minExtent": 30}},
+                        "y": {"field": "y", "type": "quantitative", "title": axis, "scale": {"type": scale, "domain": domain, "nice": false}, "axis": {"tickCount": 5, "minExtent": 30}},
                         "color": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)},
                         "shape": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": shapes(schemes)},
                         "size": {"field": "area", "type": "quantitative", "scale": null, "legend": null},

@@ -67,6 +67,14 @@ enum Metric {
     Dropped,
 }
 
+/// Few ticks, and round ones where the scale is logarithmic.
+fn axis_ticks(scale: &str) -> Value {
+    match scale {
+        "linear" => json!({"tickCount": 5}),
+        _ => json!({"values": [0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000], "format": "~s"}),
+    }
+}
+
 fn cdf_panel(cells: &[&Cell], metric: Metric, axis: &str, size: &str, schemes: &[String], aria: &str) -> Option<Value> {
     let samples = |cell: &Cell| match metric {
         Metric::Fct => cdf(&cell.samples.fct_ms, CDF_POINTS),
@@ -80,9 +88,21 @@ fn cdf_panel(cells: &[&Cell], metric: Metric, axis: &str, size: &str, schemes: &
         .collect();
     let low = lines.iter().map(|(_, l)| l[0][0]).reduce(f64::min)?;
     let high = lines.iter().map(|(_, l)| l[l.len() - 1][0]).reduce(f64::max)?;
+    // With sizes from a heavy-tailed distribution a few runs would take the whole axis.
+    let squeezed = lines.iter().flat_map(|(_, line)| line.iter().filter(|point| point[1] <= 0.9)).all(|point| {
+        let [value, _] = *point;
+        value - low < (high - low) / 4.0
+    });
+    let (scale, note) = match metric {
+        Metric::Fct if squeezed && low > 0.0 => ("log", ", log scale"),
+        Metric::Dropped if squeezed && high > 10.0 => ("symlog", ", log scale from 1"),
+        _ => ("linear", ""),
+    };
+    let axis = format!("{axis}{note}");
     let domain = match metric {
         Metric::Share => [0.0, 1.0],
         Metric::Dropped => [0.0, if high > 0.0 { high * 1.04 } else { 1.0 }],
+        Metric::Fct if scale == "log" => [low / 1.1, high * 1.1],
         Metric::Fct => {
             // A difference of a few per mille must not look like one that matters.
             let pad = ((high - low) * 0.04).max((high * 0.1 - (high - low)) / 2.0).max(1.0);
@@ -103,7 +123,7 @@ fn cdf_panel(cells: &[&Cell], metric: Metric, axis: &str, size: &str, schemes: &
         table.push(&[*i as f64, domain[1], 1.0, 0.0]);
     }
     let x = json!({"field": "x", "type": "quantitative", "title": axis,
-        "scale": {"domain": domain, "nice": false, "zero": false}, "axis": {"tickCount": 5}});
+        "scale": {"type": scale, "domain": domain, "nice": false, "zero": false}, "axis": axis_ticks(scale)});
     let y = json!({"field": "y", "type": "quantitative", "title": "portion of runs", "scale": {"domain": [0, 1]},
         "axis": {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f", "minExtent": 30}});
     let colour = json!({"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)});
