@@ -69,10 +69,13 @@ enum Metric {
 
 /// Few ticks, and round ones where the scale is logarithmic.
 fn axis_ticks(scale: &str) -> Value {
-    match scale {
-        "linear" => json!({"tickCount": 5}),
-        _ => json!({"values": [0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000], "format": "~s"}),
-    }
+    let decades = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
+    let values: Vec<u32> = match scale {
+        "linear" => return json!({"tickCount": 5}),
+        "log" => decades.iter().flat_map(|decade| [1, 2, 5].map(|step| step * decade)).collect(),
+        _ => std::iter::once(0).chain(decades).collect(),
+    };
+    json!({"values": values, "format": ",d"})
 }
 
 fn cdf_panel(cells: &[&Cell], metric: Metric, axis: &str, size: &str, schemes: &[String], aria: &str) -> Option<Value> {
