@@ -30,6 +30,7 @@ const PUBLISHED: &[&str] = &["blitzstart-table1"];
 /// The scenarios that come with the program: name and text. They work wherever the program is; a scenario that reads files,
 /// as `scenarios/cellular.toml` reads recorded capacities, is run by its path instead.
 pub const SHIPPED: &[(&str, &str)] = &[
+    ("blitzstart-one-connection", include_str!("../../../scenarios/blitzstart-one-connection.toml")),
     ("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml")),
     ("false-hints", include_str!("../../../scenarios/false-hints.toml")),
     ("fast-startups-by-size", include_str!("../../../scenarios/fast-startups-by-size.toml")),

@@ -6,7 +6,7 @@
 //! three quarters of the RTT.
 //!
 //! Differences from the reference: the hint is capped to configured bounds; the RTT may be the handshake's or a cached
-//! one (`rtt`); the headers can be taken off the hint (`header_correction`). The paper does not say what ssthresh is at
+//! one (`rtt`), with the delay of an acknowledgement in it (`ack_delay`); the headers can be taken off the hint (`header_correction`). The paper does not say what ssthresh is at
 //! the launch: here ssthresh = cwnd; CUBIC has no `W_max` yet, so its first epoch is convex from the launch window.
 //! The buffer factor is 1 for every technology, as in the paper's evaluation; the paper argues for more where buffers
 //! are deep.
@@ -82,6 +82,10 @@ pub struct Config {
     pub lte_factor: Option<f64>,
     /// Which RTT multiplies the bandwidth. Default: the smallest known.
     pub rtt: RttSource,
+    /// Delay of the acknowledgement that the RTT sample contains, which is added to the RTT that gives the window, 0 to 1 s.
+    /// The smallest RTT is not adjusted for it (RFC 9002, section 5.2; Google's QUIC does the same, with delays of up to
+    /// 25 ms). Default 0.
+    pub ack_delay: Duration,
     /// Whether the launch window is paced; otherwise it leaves at once. Paper: yes.
     pub pacing: bool,
     /// Over which RTT the launch window is paced. Default: the smoothed RTT, by the host's rule.
@@ -111,6 +115,7 @@ impl Default for Config {
             third_generation_factor: None,
             lte_factor: None,
             rtt: RttSource::Min,
+            ack_delay: Duration::ZERO,
             pacing: true,
             pacing_rtt: PacingRtt::Smoothed,
             pacing_fraction: 0.75,
@@ -136,6 +141,7 @@ impl Config {
         ] {
             factor.map_or(Ok(()), |factor| ConfigError::unless_in(field, factor, 0.01..=100.0))?;
         }
+        ConfigError::unless_in("ack_delay", self.ack_delay, Duration::ZERO..=Duration::from_millis(1000))?;
         ConfigError::unless_in("pacing_fraction", self.pacing_fraction, 0.001..=100.0)?;
         ConfigError::unless_in("payload_fraction", self.payload_fraction, 0.01..=1.0)?;
         ConfigError::unless_in("max_hint", self.max_hint, Rate::ZERO..=Rate::from_mbit(10_000_000))?;
@@ -186,11 +192,12 @@ impl Blitzstart {
     }
 
     fn rtt(&self, path: &PathKnowledge) -> Option<Duration> {
-        match self.config.rtt {
+        let rtt = match self.config.rtt {
             RttSource::Min => path.min_rtt(),
             RttSource::Handshake => path.handshake_rtt,
             RttSource::Cached => path.saved.map(|saved| saved.rtt).or(path.handshake_rtt),
-        }
+        };
+        rtt.map(|rtt| rtt + self.config.ack_delay)
     }
 }
 
@@ -270,6 +277,15 @@ mod tests {
     fn the_rtt_may_come_from_the_handshake() {
         let config = Config { rtt: RttSource::Handshake, ..Config::default() };
         assert_eq!(launch(config, &path(Rate::from_mbit(50))).0.cwnd, Bytes::new(625_000));
+    }
+
+    #[test]
+    fn a_delayed_acknowledgement_stretches_the_rtt() {
+        // 50 Mbit/s x (50 + 25) ms.
+        let config = Config { ack_delay: Duration::from_millis(25), ..Config::default() };
+        assert_eq!(launch(config, &path(Rate::from_mbit(50))).0.cwnd, Bytes::new(468_750));
+        let config = Config { ack_delay: Duration::from_millis(1001), ..Config::default() };
+        assert_eq!(config.validate().map_err(|error| error.field), Err("ack_delay"));
     }
 
     #[test]
