@@ -1,17 +1,21 @@
-//! What an acknowledgement costs: a packet sent and acknowledged through the controller, for every startup scheme.
+//! What an acknowledgement costs: a packet sent and acknowledged through the controller, for every startup scheme beside
+//! CUBIC, for BBR, and for slow start with every congestion window validation.
 //!
-//! The target is 100 ns. The controller stays in startup: every RTT of simulated time sends and acknowledges a window of
-//! 64 packets, as a flow does that never finds the end of its path.
+//! The target is 100 ns. A scheme stays in startup: every RTT of simulated time sends and acknowledges a window of 64 packets,
+//! as a flow does that never finds the end of its path. BBR finds the end, and goes on in its steady state. What the host
+//! spends on delivery rate samples for BBR is counted.
 
+use std::collections::VecDeque;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use flowstart_core::avoidance::{AvoidanceConfig, cubic};
-use flowstart_core::controller::{Controller, ControllerConfig};
+use flowstart_core::avoidance::{AvoidanceConfig, bbr, cubic};
+use flowstart_core::controller::{Controller, ControllerConfig, WindowValidation};
+use flowstart_core::delivery_rate::{DeliveryRate, Snapshot};
 use flowstart_core::event::{Ack, Sent};
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
 use flowstart_core::rtt::RttEstimator;
-use flowstart_core::startup::StartupConfig;
+use flowstart_core::startup::{StartupConfig, slow_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
@@ -24,10 +28,22 @@ const WINDOW: u64 = 64;
 fn on_ack(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("on_ack");
     group.throughput(Throughput::Elements(1));
-    for startup in StartupConfig::defaults() {
-        let name = startup.name();
-        let mut host = Host::new(startup);
+    let cubic = AvoidanceConfig::Cubic(cubic::Config::default());
+    let mut measure = |name: &str, startup, avoidance, validation| {
+        let mut host = Host::new(startup, avoidance, validation);
         group.bench_function(name, |bencher| bencher.iter(|| black_box(host.packet())));
+    };
+    for startup in StartupConfig::defaults() {
+        measure(startup.name(), startup, cubic.clone(), WindowValidation::Keep);
+    }
+    let slow_start = StartupConfig::SlowStart(slow_start::Config::default());
+    measure("bbr", slow_start.clone(), AvoidanceConfig::Bbr(bbr::Config::default()), WindowValidation::Keep);
+    for (name, validation) in [
+        ("slow-start, rfc5681", WindowValidation::Rfc5681),
+        ("slow-start, rfc2861", WindowValidation::Rfc2861),
+        ("slow-start, rfc7661", WindowValidation::Rfc7661),
+    ] {
+        measure(name, slow_start.clone(), cubic.clone(), validation);
     }
 }
 
@@ -36,12 +52,14 @@ struct Host {
     controller: Controller,
     rtt: RttEstimator,
     sent: u64,
+    /// Where the controller wants rate samples.
+    samples: Option<(DeliveryRate, VecDeque<Snapshot>)>,
 }
 
 impl Host {
-    fn new(startup: StartupConfig) -> Self {
-        let avoidance = AvoidanceConfig::Cubic(cubic::Config::default());
-        let mut controller = Controller::new(ControllerConfig::new(startup, avoidance));
+    fn new(startup: StartupConfig, avoidance: AvoidanceConfig, window_validation: WindowValidation) -> Self {
+        let config = ControllerConfig { window_validation, ..ControllerConfig::new(startup, avoidance) };
+        let mut controller = Controller::new(config);
         let mut rtt = RttEstimator::new(Duration::from_millis(50));
         rtt.update(Timestamp::ZERO, Duration::from_millis(50), Duration::ZERO);
         let path = PathKnowledge {
@@ -59,7 +77,8 @@ impl Host {
             oracle_rate: Some(Rate::from_mbit(20)),
         };
         controller.launch(Timestamp::ZERO, &path, &rtt);
-        Self { controller, rtt, sent: 0 }
+        let samples = controller.wants_rate_samples().then(Default::default);
+        Self { controller, rtt, sent: 0, samples }
     }
 
     /// Sends a packet and acknowledges the one that is a window older; returns cwnd.
@@ -68,9 +87,16 @@ impl Host {
         let now = Timestamp::ZERO + Duration::from_millis(50) + Duration::from_nanos(self.sent * 50_000_000 / WINDOW);
         let in_flight = SEGMENT * WINDOW;
         self.controller.on_sent(&Sent { now, bytes: SEGMENT, in_flight, position: self.sent, app_limited: false });
+        if let Some((estimator, snapshots)) = &mut self.samples {
+            snapshots.push_back(estimator.on_sent(now, SEGMENT, in_flight));
+        }
         if let Some(position) = self.sent.checked_sub(WINDOW) {
             let sample = Duration::from_millis(50);
             self.rtt.update(now, sample, Duration::ZERO);
+            let rate_sample = self.samples.as_mut().and_then(|(estimator, snapshots)| {
+                estimator.on_delivered(now, &snapshots.pop_front()?, position, SEGMENT);
+                estimator.take_sample(self.rtt.min())
+            });
             let ack = Ack {
                 now,
                 bytes: SEGMENT,
@@ -81,7 +107,7 @@ impl Host {
                 in_flight: in_flight.saturating_sub(SEGMENT),
                 safe: true,
                 app_limited: false,
-                sample: None,
+                sample: rate_sample,
             };
             self.controller.on_ack(&ack, &self.rtt);
         }

@@ -198,6 +198,15 @@ pub enum Decision {
         /// cwnd that the reduction leads to.
         after: Bytes,
     },
+    /// Congestion window validation changed a window that the application did not use.
+    WindowValidated {
+        /// cwnd before.
+        before: Bytes,
+        /// cwnd from now on.
+        after: Bytes,
+        /// ssthresh from now on.
+        ssthresh: Bytes,
+    },
     /// Recovery ended.
     Recovered {
         /// cwnd after it.

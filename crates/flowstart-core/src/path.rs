@@ -107,6 +107,13 @@ pub struct PathKnowledge {
 }
 
 impl PathKnowledge {
+    /// What is left of it when packets take another path: what the two ends know of each other and of their application.
+    /// Whatever was measured, saved, hinted or asked for concerned the old path and its ends.
+    pub fn for_new_path(&self) -> Self {
+        let Self { receive_window, bytes_waiting, .. } = *self;
+        Self { receive_window, bytes_waiting, ..Self::default() }
+    }
+
     /// The smallest RTT known for the path, from this handshake or an earlier connection.
     pub fn min_rtt(&self) -> Option<Duration> {
         match (self.handshake_rtt, self.saved.map(|saved| saved.rtt)) {

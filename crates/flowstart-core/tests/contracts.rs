@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueLimit, QueuedPacket};
 use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::controller::{Controller, ControllerConfig, GrowthRule, Reduction, ReductionBase};
+use flowstart_core::controller::{
+    Controller, ControllerConfig, GrowthRule, Reduction, ReductionBase, Resume, WindowValidation,
+};
 use flowstart_core::delivery_rate::{DeliveryRate, Snapshot};
 use flowstart_core::event::{Ack, Ecn, Loss, Sent, Timeout};
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
@@ -22,11 +24,24 @@ const SEGMENT: u64 = 1200;
 enum Operation {
     Wait(u32),
     Send,
-    Acknowledge { packets: u8, rtt_ms: u16, app_limited: bool },
-    Lose { packets: u8 },
+    Acknowledge {
+        packets: u8,
+        rtt_ms: u16,
+        app_limited: bool,
+    },
+    Lose {
+        packets: u8,
+    },
     Mark,
     TimeOut,
     Timer,
+    /// Everything is acknowledged, nothing is sent for a while, and then data waits again.
+    Idle {
+        ms: u32,
+    },
+    /// Nothing waits to be sent.
+    Limited,
+    ChangePath,
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -43,6 +58,9 @@ fn operation() -> impl Strategy<Value = Operation> {
         Just(Operation::Mark),
         Just(Operation::TimeOut),
         Just(Operation::Timer),
+        (0..400_000u32).prop_map(|ms| Operation::Idle { ms }),
+        Just(Operation::Limited),
+        Just(Operation::ChangePath),
     ]
 }
 
@@ -59,15 +77,22 @@ struct Host {
     estimator: DeliveryRate,
     snapshots: VecDeque<Snapshot>,
     samples: bool,
+    path: PathKnowledge,
 }
 
 impl Host {
-    fn new(startup: StartupConfig, avoidance: AvoidanceConfig, reduction: Reduction) -> Self {
+    fn new(
+        startup: StartupConfig,
+        avoidance: AvoidanceConfig,
+        reduction: Reduction,
+        window_validation: WindowValidation,
+    ) -> Self {
         let config = ControllerConfig {
             segment: Bytes::new(SEGMENT),
             reduction,
             reduction_base: ReductionBase::FlightSize,
             growth: GrowthRule::HalfWindow,
+            window_validation,
             ..ControllerConfig::new(startup, avoidance)
         };
         let mut host = Self {
@@ -80,8 +105,9 @@ impl Host {
             estimator: DeliveryRate::default(),
             snapshots: VecDeque::new(),
             samples: reduction != Reduction::PrrSafe,
+            path: PathKnowledge::default(),
         };
-        let path = PathKnowledge {
+        host.path = PathKnowledge {
             handshake_rtt: Some(Duration::from_millis(50)),
             saved: Some(SavedPath {
                 rtt: Duration::from_millis(40),
@@ -95,8 +121,17 @@ impl Host {
             interface_rate: Some(Rate::from_mbit(1000)),
             oracle_rate: Some(Rate::from_mbit(15)),
         };
-        host.controller.launch(host.now, &path, &host.rtt);
+        host.controller.launch(host.now, &host.path, &host.rtt);
         host
+    }
+
+    fn be_idle(&mut self, idle: Duration) {
+        while self.in_flight > 0 {
+            self.apply(&Operation::Acknowledge { packets: 19, rtt_ms: 50, app_limited: true });
+        }
+        self.now += idle;
+        let resume = Resume { now: self.now, idle, timeout: Duration::from_millis(200) };
+        self.controller.on_resume(&resume, &self.path, &self.rtt);
     }
 
     fn apply(&mut self, operation: &Operation) {
@@ -183,6 +218,15 @@ impl Host {
                 self.controller.on_timeout(&Timeout { now, in_flight_before }, &self.rtt);
             }
             Operation::Timer => self.controller.on_timer(now, &self.rtt),
+            Operation::Idle { ms } => self.be_idle(Duration::from_millis(u64::from(ms))),
+            Operation::Limited => {
+                let (in_flight, timeout) = (Bytes::new(self.in_flight), Duration::from_millis(200));
+                self.controller.on_limited(now, in_flight, timeout, Bytes::new(1_000_000), &self.rtt);
+            }
+            Operation::ChangePath => {
+                self.rtt = RttEstimator::new(Duration::from_millis(333));
+                self.controller.on_path_change(now, &self.path.for_new_path(), &self.rtt);
+            }
         }
     }
 }
@@ -191,12 +235,49 @@ fn every_controller() -> Vec<Host> {
     let mut hosts = Vec::new();
     for startup in StartupConfig::defaults() {
         for avoidance in AvoidanceConfig::defaults() {
-            for reduction in [Reduction::Immediate, Reduction::Prr, Reduction::PrrPerPacket, Reduction::PrrSafe] {
-                hosts.push(Host::new(startup.clone(), avoidance.clone(), reduction));
+            for (reduction, validation) in [
+                (Reduction::Immediate, WindowValidation::Startup),
+                (Reduction::Prr, WindowValidation::Rfc2861),
+                (Reduction::PrrPerPacket, WindowValidation::Rfc5681),
+                (Reduction::PrrSafe, WindowValidation::Rfc7661),
+                (Reduction::PrrSafe, WindowValidation::Keep),
+            ] {
+                hosts.push(Host::new(startup.clone(), avoidance.clone(), reduction, validation));
             }
         }
     }
     hosts
+}
+
+#[test]
+fn every_scheme_launches_again_after_idle_time_as_it_launched_at_first() {
+    for startup in StartupConfig::defaults() {
+        let avoidance = AvoidanceConfig::Reno(Default::default());
+        let mut host = Host::new(startup.clone(), avoidance, Reduction::Immediate, WindowValidation::Startup);
+        host.apply(&Operation::Send);
+        host.apply(&Operation::Lose { packets: 1 });
+        host.apply(&Operation::Send);
+        host.be_idle(Duration::from_millis(60_000));
+        let again = host.controller.output();
+        // A new connection that knows the same.
+        let mut path = host.path.clone();
+        path.handshake_rtt = Some(host.rtt.smoothed());
+        path.saved = Some(SavedPath {
+            rtt: Duration::from_millis(50),
+            cwnd: Bytes::new(SEGMENT),
+            age: Duration::from_millis(60_000),
+        });
+        let config = ControllerConfig {
+            segment: Bytes::new(SEGMENT),
+            ..ControllerConfig::new(startup.clone(), AvoidanceConfig::Reno(Default::default()))
+        };
+        let mut first = Controller::new(config);
+        first.launch(host.now, &path, &host.rtt);
+        let output = first.output();
+        assert_eq!((again.cwnd, again.burst), (output.cwnd, output.burst), "{}", startup.name());
+        assert_eq!(again.pacing_rate, output.pacing_rate, "{}", startup.name());
+        assert!(host.controller.in_startup() == first.in_startup(), "{}", startup.name());
+    }
 }
 
 proptest! {

@@ -27,7 +27,11 @@ const PUBLISHED: &[&str] = &["blitzstart-table1"];
 pub const SHIPPED: &[(&str, &str)] = &[
     ("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml")),
     ("fast-startups-by-size", include_str!("../../../scenarios/fast-startups-by-size.toml")),
+    ("flow-control-announced", include_str!("../../../scenarios/flow-control-announced.toml")),
+    ("flow-control-autotuned", include_str!("../../../scenarios/flow-control-autotuned.toml")),
+    ("flow-control-ignored", include_str!("../../../scenarios/flow-control-ignored.toml")),
     ("pareto", include_str!("../../../scenarios/pareto.toml")),
+    ("search-flow-control", include_str!("../../../scenarios/search-flow-control.toml")),
     ("search-geo", include_str!("../../../scenarios/search-geo.toml")),
 ];
 

@@ -29,6 +29,13 @@ fn fast_startups_help_from_10_kb_on_and_longer_than_the_slides_say() {
 }
 
 #[test]
+fn flow_control_makes_slow_start_of_a_fast_startup_unless_the_window_is_large_or_ignored() {
+    let verdict = validate("slides-flow-control", None, 1).expect("built-in scenarios");
+    let missed: Vec<&str> = verdict.misses.iter().map(|miss| miss.cell.as_str()).collect();
+    assert_eq!((verdict.cells, missed), (15, vec!["autotuned, 1MB"]), "{:#?}", verdict.misses);
+}
+
+#[test]
 fn a_reference_that_differs_is_a_miss_with_both_numbers() {
     let folder = std::env::temp_dir().join(format!("flowstart-reference-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");

@@ -154,6 +154,11 @@ impl Network {
         self.records[index] = FlowRecord::default();
     }
 
+    /// Another route for flow number `flow`, which goes on.
+    pub(crate) fn change_route(&mut self, flow: u32, route: &Route) {
+        self.routes.set(flow, route);
+    }
+
     /// A link.
     pub fn link(&mut self, id: u32) -> &mut Link {
         &mut self.links[id as usize]

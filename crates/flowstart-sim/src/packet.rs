@@ -3,6 +3,8 @@
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::time::{Duration, Timestamp};
 
+use crate::ranges::make_room;
+
 /// Which way a packet of a flow travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -174,7 +176,10 @@ impl RangePool {
         });
         let list = &mut self.lists[id.0 as usize];
         list.clear();
-        list.extend(ranges);
+        for range in ranges {
+            make_room(list);
+            list.push(range);
+        }
         id
     }
 

@@ -1,5 +1,19 @@
 //! Sets of integers as sorted, disjoint ranges: received packet numbers, received bytes.
 
+/// Ranges that a list has room for from the first one on.
+const SHORT_LIST: usize = 4;
+/// Ranges that it has room for when these are not enough: as many as an acknowledgement of QUIC carries.
+const LONG_LIST: usize = 64;
+
+/// Makes room for another range. Lists that are used again and again grow in few steps, so that a long run does not allocate
+/// now and then; most never have more than a few ranges, and take little memory.
+#[inline]
+pub(crate) fn make_room(list: &mut Vec<(u64, u64)>) {
+    if list.len() == list.capacity() {
+        list.reserve(if list.is_empty() { SHORT_LIST } else { LONG_LIST.saturating_sub(list.len()).max(1) });
+    }
+}
+
 /// A set of `u64` as half-open ranges `[start, end)`, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet {
@@ -19,16 +33,19 @@ impl RangeSet {
                 return end - start;
             }
             if last.1 < start {
+                make_room(&mut self.ranges);
                 self.ranges.push((start, end));
                 return end - start;
             }
         } else {
+            make_room(&mut self.ranges);
             self.ranges.push((start, end));
             return end - start;
         }
         let first = self.ranges.partition_point(|range| range.1 < start);
         let last = self.ranges.partition_point(|range| range.0 <= end);
         if first == last {
+            make_room(&mut self.ranges);
             self.ranges.insert(first, (start, end));
             return end - start;
         }

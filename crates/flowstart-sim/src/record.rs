@@ -48,6 +48,8 @@ pub struct FlowRecord {
     pub window_cuts: u64,
     /// Retransmission timeouts, probe timeouts that were followed by persistent congestion included.
     pub timeouts: u64,
+    /// Time in which data waited and only flow control stopped it.
+    pub flow_control_blocked: Duration,
     /// How startup ended.
     pub exit: Option<StartupExit>,
     /// Most bytes in flight until startup ended.

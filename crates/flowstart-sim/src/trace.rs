@@ -65,6 +65,13 @@ pub enum Event {
         /// Smoothed RTT in nanoseconds.
         srtt_nanos: u64,
     },
+    /// Data waits, the congestion window has room, and flow control stops it; or no longer.
+    FlowControl {
+        /// Whether it is stopped now.
+        blocked: bool,
+        /// First byte that flow control forbids.
+        limit: u64,
+    },
     /// The controller decided something.
     Decided(Decision),
     /// A retransmission or probe timer fired.

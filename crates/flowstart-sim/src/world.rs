@@ -235,6 +235,19 @@ impl World {
         }
     }
 
+    /// A mobility event: the flow's packets take `route` from now on, and its sender starts again. A packet under way goes
+    /// on with the next hop of the new route.
+    pub fn change_path(&mut self, flow: u32, route: &Route) {
+        self.network.change_route(flow, route);
+        let Some(flow) = self.flows.get_mut(flow as usize) else { return };
+        match &mut flow.sender {
+            Sender::Tcp(sender) => sender.base.change_path(&mut self.network, &flow.knowledge),
+            Sender::Quic(sender) => sender.base.change_path(&mut self.network, &flow.knowledge),
+            Sender::Constant { .. } => {}
+        }
+        flow.pump(&mut self.network);
+    }
+
     /// Runs everything that happens until `time`; the clock then stands at `time`.
     pub fn run_until(&mut self, time: Timestamp) {
         while let Some(owner) = self.network.engine.next(time) {
@@ -325,6 +338,9 @@ impl Flow {
     fn on_packet(&mut self, network: &mut Network, packet: &Packet) {
         match packet.body {
             Body::Handshake { flight, part, attempt } => {
+                if let Some(sample) = self.handshake.receiver_rtt(network.now(), flight, attempt) {
+                    self.receiver.take_rtt(sample);
+                }
                 let progress = self.handshake.on_packet(network, flight, part, attempt);
                 if let Progress::Launch { rtt, unvalidated } = progress {
                     self.launch(network, rtt, unvalidated);
@@ -365,12 +381,13 @@ impl Flow {
 
     fn launch(&mut self, network: &mut Network, rtt: Option<Duration>, unvalidated: Option<u64>) {
         self.knowledge.handshake_rtt = rtt;
-        self.knowledge.receive_window = Some(self.profile.receive_window);
-        self.knowledge.bytes_waiting = self.source.total().map(|total| {
-            let packets = total.div_ceil(u64::from(self.profile.payload));
-            Bytes::new(total + packets * u64::from(self.profile.overhead_in_flight))
-        });
+        self.knowledge.receive_window = self.profile.announced_receive_window();
         let now = network.now();
+        self.source.start(now);
+        self.source.write(now);
+        // What an application without end writes next is not known.
+        let written = self.source.written();
+        self.knowledge.bytes_waiting = self.source.total().map(|_| self.profile.bytes_in_flight(written));
         match &mut self.sender {
             Sender::Tcp(sender) => sender.base.launch(network, &self.knowledge),
             Sender::Quic(sender) => {
@@ -379,8 +396,6 @@ impl Flow {
             }
             Sender::Constant { next, .. } => *next = now,
         }
-        self.source.start(now);
-        self.source.write(now);
         self.pump(network);
     }
 

@@ -137,6 +137,15 @@ fn check(profile: &Profile) -> Result<(), String> {
     if profile.receive_window.get() < u64::from(profile.payload) {
         return Err(format!("receive_window {} is smaller than one packet", profile.receive_window));
     }
+    if let Some(initial) = profile.initial_receive_window {
+        let least = Bytes::new(u64::from(profile.payload));
+        if !(least..=profile.receive_window).contains(&initial) {
+            return Err(format!(
+                "initial_receive_window is {initial}; allowed is one packet, {least}, to receive_window, {}",
+                profile.receive_window
+            ));
+        }
+    }
     if profile.receive_window > Bytes::new(1_000_000_000_000) {
         return Err(format!("receive_window is {}; allowed is up to 1000GB", profile.receive_window));
     }
@@ -146,6 +155,9 @@ fn check(profile: &Profile) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use flowstart_core::controller::WindowValidation;
+    use flowstart_sim::transport::profile::IgnoreReceiveWindow;
+
     use super::*;
 
     #[test]
@@ -156,6 +168,24 @@ mod tests {
         assert_eq!(transport.profile.ack.every, 1);
         let paced = Transport::parse("--transport", "model-quic:pacing=none").unwrap();
         assert_eq!(paced.profile.pacing, None);
+    }
+
+    #[test]
+    fn idle_time_is_a_policy_of_every_transport() {
+        for (name, expected) in [
+            ("keep", WindowValidation::Keep),
+            ("rfc5681", WindowValidation::Rfc5681),
+            ("rfc2861", WindowValidation::Rfc2861),
+            ("rfc7661", WindowValidation::Rfc7661),
+            ("startup", WindowValidation::Startup),
+        ] {
+            for transport in ["model-tcp:profile=tcp-rfc", "model-quic:profile=gquic"] {
+                let transport = Transport::parse("--transport", &format!("{transport},idle={name}")).unwrap();
+                assert_eq!(transport.profile.idle, expected);
+            }
+        }
+        let error = Transport::parse("--transport", "model-tcp:idle=rfc2581").unwrap_err().to_string();
+        assert!(error.contains("rfc2581") && error.contains("`rfc2861`, `rfc7661`, `startup`"), "{error}");
     }
 
     #[test]
@@ -172,6 +202,19 @@ mod tests {
             let error = Transport::parse("--transport", &format!("model-quic:{policy}")).unwrap_err().to_string();
             let key = policy.split_once('=').unwrap().0;
             assert!(error.contains(key), "{policy}: {error}");
+        }
+    }
+
+    #[test]
+    fn receive_windows_grow_from_a_packet_to_the_largest() {
+        let parse = |keys| Transport::parse("--transport", &format!("model-tcp:profile=tcp-rfc,{keys}"));
+        let transport = parse("initial_receive_window=5840B,receive_window=4MB,ignore_receive_window=probing").unwrap();
+        let Profile { initial_receive_window, receive_window, ignore_receive_window, .. } = *transport.profile;
+        assert_eq!((initial_receive_window, receive_window), (Some(Bytes::new(5840)), Bytes::new(4_000_000)));
+        assert_eq!(ignore_receive_window, IgnoreReceiveWindow::Probing);
+        for wrong in ["initial_receive_window=1KB", "initial_receive_window=5MB,receive_window=4MB"] {
+            let error = parse(wrong).unwrap_err().to_string();
+            assert!(error.contains("allowed is one packet, 1460B, to receive_window"), "{error}");
         }
     }
 

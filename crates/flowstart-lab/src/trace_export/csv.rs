@@ -50,6 +50,10 @@ impl TracedRun {
                 Event::Departed { size, delay_nanos, .. } => {
                     writeln!(out, "{time:.6},{flow},departed,,{size},,,,,,,,,{:.6},", delay_nanos as f64 / 1e6)
                 }
+                Event::FlowControl { blocked, limit } => {
+                    let name = if blocked { "flow-control-blocked" } else { "flow-control-unblocked" };
+                    writeln!(out, "{time:.6},{flow},{name},{limit},,,,,,,,,,,")
+                }
                 Event::TimerFired => writeln!(out, "{time:.6},{flow},timer-fired,,,,,,,,,,,,"),
                 Event::Decided(decision) => {
                     writeln!(out, "{time:.6},{flow},decided,,,,,,,,,,,,{}", describe(&decision).1)

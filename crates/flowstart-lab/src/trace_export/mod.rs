@@ -71,6 +71,10 @@ impl TracedRun {
             for entry in trace.entries.iter().filter(|entry| Some(entry.flow) == measured) {
                 let (kind, detail) = match entry.event {
                     Event::Decided(decision) => describe(&decision),
+                    Event::FlowControl { blocked, limit } => {
+                        let text = if blocked { "stops the sender" } else { "lets it go on" };
+                        (report::TraceEventKind::Other, format!("flow control {text} at byte {limit}"))
+                    }
                     Event::TimerFired => {
                         (report::TraceEventKind::Rto, "a retransmission or probe timer fired".to_owned())
                     }
@@ -165,6 +169,9 @@ fn describe(decision: &Decision) -> (report::TraceEventKind, String) {
         }
         Decision::WindowReduced { before, after } => {
             (Kind::Loss, format!("cwnd from {} to {} bytes", before.get(), after.get()))
+        }
+        Decision::WindowValidated { before, after, .. } => {
+            (Kind::Other, format!("window validation: cwnd {} to {} bytes", before.get(), after.get()))
         }
         Decision::Recovered { cwnd } => (Kind::Other, format!("recovery ends: cwnd {} bytes", cwnd.get())),
         Decision::Collapsed { before, ssthresh } => {

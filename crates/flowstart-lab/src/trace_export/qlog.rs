@@ -268,6 +268,10 @@ impl Flow<'_> {
                 }
                 self.write(time, EventData::QuicMetricsUpdated(changed), out)
             }
+            Event::FlowControl { blocked, limit } => {
+                let name = if blocked { "flowstart:flow_control_blocked" } else { "flowstart:flow_control_unblocked" };
+                self.write(time, Extended { name, data: json!({ "limit": limit }) }, out)
+            }
             Event::TimerFired => {
                 let timer_type = match self.profile.protocol {
                     Protocol::Quic => TimerType::Pto,
@@ -334,6 +338,10 @@ impl Flow<'_> {
                 self.enter(time, "congestion_avoidance", Some(reason.name()), out)
             }
             Decision::WindowReduced { .. } => self.enter(time, "recovery", None, out),
+            Decision::WindowValidated { after, ssthresh, .. } => {
+                let data = json!({ "congestion_window": after.get(), "ssthresh": ssthresh.get() });
+                self.write(time, Extended { name: "flowstart:window_validated", data }, out)
+            }
             Decision::Recovered { .. } => self.enter(time, "congestion_avoidance", None, out),
             Decision::Collapsed { .. } => {
                 let trigger = match self.profile.protocol {

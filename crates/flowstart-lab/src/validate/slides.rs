@@ -1,4 +1,5 @@
-//! Scharf's slides on fast startups: the benefit by transfer size, and slow start's closed form.
+//! Scharf's slides on fast startups: the benefit by transfer size, slow start's closed form, and the three cases of flow
+//! control.
 //!
 //! `validation/slides/README.md` says what was published and how it is read.
 
@@ -10,10 +11,17 @@ use super::{Checker, Verdict};
 use crate::experiment;
 use crate::plan::Plan;
 use crate::scenario::Scenario;
+use crate::spec::Written;
 use crate::statistics::mean;
 use crate::summary::{rows_by_cell, values};
 
 const SCENARIO: &str = include_str!("../../../../scenarios/fast-startups-by-size.toml");
+/// Case 1: only the sender is changed, and the receiver lets its window grow.
+const AUTOTUNED: &str = include_str!("../../../../scenarios/flow-control-autotuned.toml");
+/// Case 2: the receiver announces a large window.
+const ANNOUNCED: &str = include_str!("../../../../scenarios/flow-control-announced.toml");
+/// Case 3: the sender ignores the window while it probes.
+const IGNORED: &str = include_str!("../../../../scenarios/flow-control-ignored.toml");
 
 /// Sizes in bytes between which the slides find a benefit.
 const BENEFIT: std::ops::RangeInclusive<u64> = 10_000..=1_000_000;
@@ -58,6 +66,50 @@ pub fn speedup(reference: Option<&Path>, jobs: usize) -> Result<Verdict, String>
         }
     }
     Ok(checker.verdict("slides-speedup", format!("largest speed-up {largest:.2}")))
+}
+
+/// Runs the three cases of flow control and checks what the slides say of each: no fast startup gains over slow start, one
+/// does, one does. The baseline of all is slow start with a large window.
+pub fn flow_control(reference: Option<&Path>, jobs: usize) -> Result<Verdict, String> {
+    if reference.is_some() {
+        return Err("slides-flow-control has no table of numbers that another file could replace".into());
+    }
+    let mut checker = Checker::default();
+    let announced = completion_times(ANNOUNCED, jobs)?;
+    let mut notes = Vec::new();
+    for (case, text) in [("autotuned", AUTOTUNED), ("announced", ANNOUNCED), ("ignored", IGNORED)] {
+        let gains = text != AUTOTUNED;
+        let times = completion_times(text, jobs)?;
+        let mut speedups = Vec::new();
+        for ((size, fct), (_, baseline)) in times.iter().zip(&announced) {
+            let Some(baseline) = baseline.first() else { continue };
+            let speedup = baseline / fct.iter().skip(1).fold(f64::INFINITY, |least, fct| least.min(*fct));
+            let (inside, band) = if gains {
+                (speedup >= CLEAR_SPEEDUP, format!("at least {CLEAR_SPEEDUP}"))
+            } else {
+                (speedup < CLEAR_SPEEDUP, format!("below {CLEAR_SPEEDUP}"))
+            };
+            checker.check(&format!("{case}, {size}"), "speed-up of the fastest", speedup, CLEAR_SPEEDUP, inside, band);
+            speedups.push(format!("{speedup:.2}"));
+        }
+        notes.push(format!("{case} {}", speedups.join(" ")));
+    }
+    Ok(checker.verdict("slides-flow-control", format!("speed-ups: {}", notes.join("; "))))
+}
+
+/// Mean completion times of the schemes in a scenario of one link, by size.
+fn completion_times(text: &str, jobs: usize) -> Result<Vec<(String, Vec<f64>)>, String> {
+    let scenario: Scenario = toml::from_str(text).map_err(|error| format!("built-in scenario: {error}"))?;
+    let plan = scenario.plan(Path::new(".")).map_err(|error| format!("built-in scenario: {error}"))?;
+    let rows = experiment::execute(&plan, jobs, &[], |_| {}).map_err(|error| error.to_string())?;
+    let by_cell = rows_by_cell(&plan, &rows);
+    let of_size = |(index, size): (usize, &Written<Bytes>)| {
+        let mut cells: Vec<_> = plan.cells().into_iter().filter(|cell| cell.size == index).collect();
+        cells.sort_by_key(|cell| cell.scheme);
+        let times = cells.iter().filter_map(|cell| mean(&values(&by_cell[cell.index], |row| row.fct_ms)));
+        (size.text.clone(), times.collect())
+    };
+    Ok(plan.sizes.iter().enumerate().map(of_size).collect())
 }
 
 /// Completion time of slow start in the analytical model, and the RTT, in milliseconds.

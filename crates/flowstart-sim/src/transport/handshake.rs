@@ -63,6 +63,8 @@ pub struct Handshake {
     requested: bool,
     launched: bool,
     retry_at: Timestamp,
+    /// When the opening left last.
+    opened_at: Timestamp,
 }
 
 impl Handshake {
@@ -80,6 +82,7 @@ impl Handshake {
             requested: false,
             launched: false,
             retry_at: Timestamp::NEVER,
+            opened_at: Timestamp::ZERO,
         }
     }
 
@@ -135,6 +138,14 @@ impl Handshake {
             }
             _ => Progress::Waiting,
         }
+    }
+
+    /// The RTT that the data receiver measures with this packet: it opened, and its latest opening is answered for the first
+    /// time.
+    pub fn receiver_rtt(&self, now: Timestamp, flight: u8, attempt: u8) -> Option<Duration> {
+        let latest = u32::from(attempt) == self.tries.min(u32::from(u8::MAX));
+        let first = flight == ANSWER && self.answered == 0 && self.opener_direction() == Direction::Return;
+        (first && latest).then(|| now.since(self.opened_at))
     }
 
     fn on_answer(&mut self, network: &mut Network, part: u8) -> Progress {
@@ -216,6 +227,7 @@ impl Handshake {
     fn send_opening(&mut self, network: &mut Network) {
         let now = network.now();
         self.retry_at = now + self.timeout();
+        self.opened_at = now;
         self.attempt = self.tries.min(u32::from(u8::MAX)) as u8;
         if self.opener_direction() == Direction::Forward {
             self.sent_at[usize::from(self.attempt) % ATTEMPTS] = now;

@@ -8,12 +8,14 @@
 //! | the TCP sender | [`tcp`] |
 //! | what TCP knows about its segments | `scoreboard.rs` |
 //! | receivers and when they acknowledge | [`receiver`] |
+//! | how receive windows grow | [`receive_window`] |
 //! | what both senders share | [`sender`] |
 //! | delivery rate samples | [`sampling`] |
 
 pub mod handshake;
 pub mod profile;
 pub mod quic;
+pub mod receive_window;
 pub mod receiver;
 pub mod sampling;
 mod scoreboard;

@@ -4,7 +4,7 @@
 //! profile's name in the code.
 
 use flowstart_core::avoidance::{AvoidanceConfig, cubic, reno};
-use flowstart_core::controller::{ControllerConfig, GrowthRule, Pacing, Reduction, ReductionBase};
+use flowstart_core::controller::{ControllerConfig, GrowthRule, Pacing, Reduction, ReductionBase, WindowValidation};
 use flowstart_core::startup::{Increase, StartupConfig, hystart, slow_start};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
@@ -42,6 +42,19 @@ pub struct AckPolicy {
     pub max_delay: Duration,
     /// Packets at the start that are acknowledged one by one.
     pub quick: u32,
+}
+
+/// When a sender does not obey the receive window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IgnoreReceiveWindow {
+    /// It always obeys.
+    #[default]
+    Never,
+    /// While it probes: the window of a launch is sent whatever the receiver has announced, and Sensing does not hear of the
+    /// receive window (Scharf, Floyd, Sarolahti, draft-scharf-tcpm-flow-control-quick-start-00, 2008). What follows obeys. It
+    /// breaks the rules of TCP and QUIC, and the model receiver, which has memory for everything, lets it pass.
+    Probing,
 }
 
 /// How TCP estimates the bytes in flight during recovery.
@@ -153,8 +166,15 @@ pub struct Profile {
     pub completion_size: u32,
     /// Whether a 0-RTT client holds a token that validates its address (RFC 9000, section 8.1.3).
     pub token: bool,
-    /// Receive window that the receiver keeps open beyond what it has consumed.
+    /// Receive window that the receiver keeps open beyond what it has consumed; the largest one where it grows.
     pub receive_window: Bytes,
+    /// The receive window at the start, which then grows as the receiver sees fit; absent: it is as large as it may become
+    /// from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_receive_window: Option<Bytes>,
+    /// When the sender does not obey the receive window.
+    #[serde(default)]
+    pub ignore_receive_window: IgnoreReceiveWindow,
     /// When the receiver acknowledges.
     pub ack: AckPolicy,
     /// Segment in which cwnd is counted.
@@ -208,6 +228,9 @@ pub struct Profile {
     pub tail_repair: TailRepair,
     /// What TCP sends again after a timeout.
     pub after_timeout: AfterTimeout,
+    /// What becomes of the window after idle and application-limited periods (congestion window validation).
+    #[serde(default)]
+    pub idle: WindowValidation,
     /// Whether the sender is ECN-capable.
     pub ecn: bool,
     /// Pacing; absent: none.
@@ -262,6 +285,8 @@ impl Profile {
             completion_size: 300 + 42,
             token: true,
             receive_window: Bytes::new(16_000_000),
+            initial_receive_window: None,
+            ignore_receive_window: IgnoreReceiveWindow::Never,
             ack: AckPolicy { every: 2, max_delay: Duration::from_millis(25), quick: 0 },
             segment: 1200,
             initial_window: 10,
@@ -288,6 +313,7 @@ impl Profile {
             mixed_ack: MixedAck::ProgressAndDuplicate,
             tail_repair: TailRepair::Rescue,
             after_timeout: AfterTimeout::Outstanding,
+            idle: WindowValidation::Keep,
             ecn: false,
             pacing: Some(Pacing { startup_gain: 1.25, ..Pacing::default() }),
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
@@ -465,12 +491,28 @@ impl Profile {
             transition_growth: self.transition_growth != TransitionGrowth::Nothing,
             pacing: self.pacing,
             timeout_window: self.timeout_window,
+            window_validation: self.idle,
         }
+    }
+
+    /// The receive window that the handshake announces.
+    pub fn first_receive_window(&self) -> Bytes {
+        self.initial_receive_window.map_or(self.receive_window, |initial| initial.min(self.receive_window))
+    }
+
+    /// The receive window that Sensing hears of.
+    pub fn announced_receive_window(&self) -> Option<Bytes> {
+        (self.ignore_receive_window == IgnoreReceiveWindow::Never).then(|| self.first_receive_window())
     }
 
     /// Bytes on the wire of a packet with this payload.
     pub fn data_wire_size(&self, payload: u32) -> u32 {
         payload + self.overhead
+    }
+
+    /// What this much payload adds to the bytes in flight, in full packets but the last.
+    pub fn bytes_in_flight(&self, payload: u64) -> Bytes {
+        Bytes::new(payload + payload.div_ceil(u64::from(self.payload)) * u64::from(self.overhead_in_flight))
     }
 
     /// What a packet with this payload adds to the bytes in flight.

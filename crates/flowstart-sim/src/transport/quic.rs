@@ -12,6 +12,7 @@ use flowstart_core::units::Bytes;
 
 use crate::network::Network;
 use crate::packet::Acknowledgement;
+use crate::ranges::make_room;
 use crate::trace::Event;
 use crate::traffic::Source;
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
@@ -142,7 +143,7 @@ impl QuicSender {
         self.largest_acknowledged = Some(largest);
         // RFC 9002, section 5.1: a sample only when the largest acknowledged is newly acknowledged.
         let mut rtt = None;
-        if let Some(newest) = outcome.largest_sent_at {
+        if let Some(newest) = outcome.largest_sent_at.filter(|sent_at| self.base.is_on_path(*sent_at)) {
             let sample = now.since(newest);
             self.base.rtt.update(now, sample, ack.delay);
             rtt = Some(sample.saturating_sub(ack.delay).max(self.base.rtt.min().unwrap_or_default()));
@@ -202,7 +203,10 @@ impl QuicSender {
                 // An older acknowledgement that was overtaken must not hide what newer ones said.
                 if ranges.first().map(|r| r.1) >= self.known.first().map(|r| r.1) {
                     self.known.clear();
-                    self.known.extend_from_slice(ranges);
+                    for range in ranges {
+                        make_room(&mut self.known);
+                        self.known.push(*range);
+                    }
                 }
                 network.ranges.release(id);
             }
@@ -357,6 +361,8 @@ impl QuicSender {
     fn remember_lost(&mut self, number: u64) {
         if self.remembered_lost.len() == LOST_REMEMBERED {
             self.remembered_lost.pop_front();
+        } else if self.remembered_lost.len() == self.remembered_lost.capacity() {
+            self.remembered_lost.reserve(LOST_REMEMBERED / 8);
         }
         self.remembered_lost.push_back(number);
     }
@@ -473,6 +479,18 @@ impl Transmission for QuicSender {
         index.map(|index| Next { chunk: self.sent[index].chunk, kind: Kind::Copy })
     }
 
+    fn next_offset(&self) -> u64 {
+        self.next_offset
+    }
+
+    fn is_settled(&self) -> bool {
+        self.base.in_flight == Bytes::ZERO && self.again.is_empty()
+    }
+
+    fn timeout(&self) -> Duration {
+        self.pto()
+    }
+
     #[inline]
     fn payload(&self, next: Next) -> u32 {
         next.chunk.len
@@ -523,6 +541,7 @@ fn subtract(ranges: &[(u64, u64)], known: &[(u64, u64)], fresh: &mut Vec<(u64, u
         while at < known.len() && known[at].1 > start {
             let (known_start, known_end) = known[at];
             if known_end < end {
+                make_room(fresh);
                 fresh.push((known_end, end));
             }
             end = end.min(known_start);
@@ -532,6 +551,7 @@ fn subtract(ranges: &[(u64, u64)], known: &[(u64, u64)], fresh: &mut Vec<(u64, u
             at += 1;
         }
         if start < end {
+            make_room(fresh);
             fresh.push((start, end));
         }
     }

@@ -10,6 +10,7 @@ use crate::packet::{Acknowledgement, Body, Direction};
 use crate::ranges::RangeSet;
 use crate::trace::Event;
 use crate::transport::profile::{Profile, Protocol};
+use crate::transport::receive_window::Autotuning;
 use crate::transport::sender::FlowId;
 
 /// SACK blocks that a TCP receiver remembers the order of.
@@ -57,6 +58,8 @@ pub struct Receiver {
     packets: u64,
     ce_count: u32,
     ack_at: Timestamp,
+    /// A receive window that grows.
+    autotuning: Option<Box<Autotuning>>,
 }
 
 impl Receiver {
@@ -64,6 +67,7 @@ impl Receiver {
     pub fn new(flow: FlowId, profile: Arc<Profile>) -> Self {
         Self {
             flow,
+            autotuning: Autotuning::new(&profile).map(Box::new),
             profile,
             bytes: RangeSet::default(),
             contiguous: 0,
@@ -89,6 +93,13 @@ impl Receiver {
     /// End of what was received without gap.
     pub fn contiguous(&self) -> u64 {
         self.contiguous
+    }
+
+    /// The handshake measured the RTT at this end.
+    pub fn take_rtt(&mut self, sample: Duration) {
+        if let Some(autotuning) = &mut self.autotuning {
+            autotuning.take_rtt(sample);
+        }
     }
 
     /// A data packet arrived.
@@ -119,8 +130,9 @@ impl Receiver {
                 gap || had_gap || fresh == 0
             }
         };
+        let raised = self.autotuning.as_mut().is_some_and(|window| window.on_data(now, self.contiguous));
         let quick = self.packets <= u64::from(self.profile.ack.quick);
-        if at_once || marked || quick || self.unacknowledged >= self.profile.ack.every {
+        if at_once || raised || marked || quick || self.unacknowledged >= self.profile.ack.every {
             self.acknowledge(network);
         } else if self.ack_at == Timestamp::NEVER {
             self.ack_at = now + self.profile.ack.max_delay;
@@ -181,6 +193,10 @@ impl Receiver {
                 (contiguous, ranges, Duration::ZERO)
             }
         };
+        let limit = match &self.autotuning {
+            Some(autotuning) => autotuning.limit(self.contiguous),
+            None => self.contiguous + self.profile.receive_window.get(),
+        };
         let count = ranges.map_or(0, |id| network.ranges.get(id).len()) as u32;
         let listed = match self.profile.protocol {
             Protocol::Quic => count.saturating_sub(1),
@@ -192,7 +208,7 @@ impl Receiver {
             ranges,
             delay,
             echo: self.echo,
-            limit: self.contiguous + self.profile.receive_window.get(),
+            limit,
             ce_count: self.ce_count,
         });
         self.unacknowledged = 0;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flowstart_core::aqm::EcnCodepoint;
-use flowstart_core::controller::Controller;
+use flowstart_core::controller::{Controller, Resume, WindowValidation};
 use flowstart_core::event::{Ack, Decision, Position, Sent};
 use flowstart_core::pacer::Pacer;
 use flowstart_core::path::PathKnowledge;
@@ -16,7 +16,7 @@ use crate::packet::{Body, Direction};
 use crate::record::StartupExit;
 use crate::trace::Event;
 use crate::traffic::Source;
-use crate::transport::profile::{Profile, WindowTest};
+use crate::transport::profile::{IgnoreReceiveWindow, Profile, WindowTest};
 use crate::transport::sampling::Sampling;
 
 /// Which flow a sender or receiver belongs to.
@@ -57,6 +57,15 @@ pub enum Permission {
     Paced(Timestamp),
 }
 
+/// What is remembered for the time after idle time.
+#[derive(Clone, Debug, Default)]
+struct Resumption {
+    /// What Sensing knew at the launch.
+    knowledge: PathKnowledge,
+    /// When the last packet left; `None`: before the first, and while the end of idle time is already known.
+    last_sent: Option<Timestamp>,
+}
+
 /// The common part of a sender.
 #[derive(Clone, Debug)]
 pub struct SenderBase {
@@ -80,6 +89,12 @@ pub struct SenderBase {
     pub unvalidated: Option<u64>,
     /// Delivery rate samples, where the controller wants them.
     pub sampling: Option<Box<Sampling>>,
+    /// What congestion window validation needs, where there is any.
+    resumption: Option<Box<Resumption>>,
+    /// RTT samples of packets that were sent before this time are ignored: they took another path.
+    path_since: Timestamp,
+    /// Since when only flow control has stopped new data.
+    blocked_since: Option<Timestamp>,
     pacer: Pacer,
 }
 
@@ -93,10 +108,13 @@ impl SenderBase {
             controller,
             rtt: RttEstimator::new(profile.initial_timeout),
             in_flight: Bytes::ZERO,
-            limit: profile.receive_window.get(),
+            limit: profile.first_receive_window().get(),
+            blocked_since: None,
             app_limited: false,
             ce_count: 0,
             unvalidated: None,
+            resumption: (profile.idle != WindowValidation::Keep).then(Box::default),
+            path_since: Timestamp::ZERO,
             pacer: Pacer::new(quantum),
             profile,
         }
@@ -109,9 +127,79 @@ impl SenderBase {
             self.rtt.update(now, sample, Duration::ZERO);
         }
         network.record(self.flow.index).handshake_rtt = knowledge.handshake_rtt;
+        if let Some(resumption) = &mut self.resumption {
+            resumption.knowledge = knowledge.clone();
+        }
         self.controller.launch(now, knowledge, &self.rtt);
+        self.ignore_limit(0);
         self.pacer.allow_burst(self.controller.output().burst);
         self.after_event(network);
+    }
+
+    /// A launch: its window leaves whatever the receiver has announced, if the profile says so.
+    fn ignore_limit(&mut self, next_offset: u64) {
+        if self.profile.ignore_receive_window == IgnoreReceiveWindow::Probing {
+            self.limit = self.limit.max(next_offset + self.controller.cwnd().get());
+        }
+    }
+
+    /// Notes whether nothing but flow control stops new data.
+    #[inline]
+    fn note_blocked(&mut self, network: &mut Network, blocked: bool) {
+        if blocked == self.blocked_since.is_some() {
+            return;
+        }
+        let (now, limit) = (network.now(), self.limit);
+        if let Some(since) = self.blocked_since.take() {
+            network.record(self.flow.index).flow_control_blocked += now.since(since);
+        }
+        if blocked {
+            self.blocked_since = Some(now);
+        }
+        network.note(self.flow.index, || Event::FlowControl { blocked, limit });
+    }
+
+    /// Data waits, from `next_offset` to `written`, and everything that was sent is acknowledged: the window is validated
+    /// for the time in which nothing was sent.
+    fn resume(&mut self, network: &mut Network, next_offset: u64, written: u64, timeout: Duration) {
+        let now = network.now();
+        let receive_window = Bytes::new(self.limit.saturating_sub(next_offset));
+        let bytes_waiting = (written != u64::MAX).then(|| self.profile.bytes_in_flight(written - next_offset));
+        let Some(resumption) = &mut self.resumption else { return };
+        let Some(last_sent) = resumption.last_sent.take() else { return };
+        let obeys = self.profile.ignore_receive_window == IgnoreReceiveWindow::Never;
+        resumption.knowledge.receive_window = obeys.then_some(receive_window);
+        resumption.knowledge.bytes_waiting = bytes_waiting;
+        let resume = Resume { now, idle: now.since(last_sent), timeout };
+        self.controller.on_resume(&resume, &resumption.knowledge, &self.rtt);
+        // The window that remains will be used, from its first packet on.
+        self.app_limited &= bytes_waiting.is_some_and(|waiting| waiting < self.controller.cwnd());
+        if self.controller.in_startup() {
+            self.ignore_limit(next_offset);
+        }
+        self.pacer.allow_burst(self.controller.output().burst);
+        self.after_event(network);
+    }
+
+    /// Packets take another path from now on, of which nothing is known but what `knowledge` keeps.
+    pub fn change_path(&mut self, network: &mut Network, knowledge: &PathKnowledge) {
+        let now = network.now();
+        let knowledge = knowledge.for_new_path();
+        self.path_since = now;
+        self.rtt = RttEstimator::new(self.profile.initial_timeout);
+        self.pacer = Pacer::new(self.profile.pacing.map_or(Duration::ZERO, |pacing| pacing.quantum));
+        self.controller.on_path_change(now, &knowledge, &self.rtt);
+        self.pacer.allow_burst(self.controller.output().burst);
+        if let Some(resumption) = &mut self.resumption {
+            resumption.knowledge = knowledge;
+        }
+        self.after_event(network);
+    }
+
+    /// Whether a packet that was sent at this time took the path of now.
+    #[inline]
+    pub fn is_on_path(&self, sent_at: Timestamp) -> bool {
+        sent_at >= self.path_since
     }
 
     /// Whether a packet that adds `size` to the bytes in flight may leave.
@@ -150,6 +238,9 @@ impl SenderBase {
             self.pacer.allow_burst(self.controller.output().burst);
         }
         self.in_flight += size;
+        if let Some(resumption) = &mut self.resumption {
+            resumption.last_sent = Some(now);
+        }
         if let Some(budget) = &mut self.unvalidated {
             *budget = budget.saturating_sub(size.get());
         }
@@ -233,6 +324,7 @@ impl SenderBase {
                 Decision::Launched { .. }
                 | Decision::HintCapped { .. }
                 | Decision::PhaseEntered { .. }
+                | Decision::WindowValidated { .. }
                 | Decision::Recovered { .. } => {}
             }
             network.note(self.flow.index, || Event::Decided(decision));
@@ -263,6 +355,15 @@ pub trait Transmission {
     /// control, or when everything is acknowledged or was sent again.
     fn next_proactive(&mut self, source: &Source) -> Option<Self::Next>;
 
+    /// First byte that was never sent.
+    fn next_offset(&self) -> u64;
+
+    /// Whether everything that was sent is acknowledged.
+    fn is_settled(&self) -> bool;
+
+    /// The retransmission or probe timeout now.
+    fn timeout(&self) -> Duration;
+
     /// Payload bytes of `next`.
     fn payload(&self, next: Self::Next) -> u32;
 
@@ -274,10 +375,20 @@ pub trait Transmission {
     #[inline]
     fn pump_permitted(&mut self, network: &mut Network, source: &Source) -> Timestamp {
         let now = network.now();
+        if self.base().resumption.is_some() {
+            self.end_idle_time(network, source);
+        }
         loop {
             let Some(next) = self.next(source) else {
+                let stopped = source.written() > self.next_offset();
                 let base = self.base();
+                let room = base.in_flight + Bytes::new(u64::from(base.profile.segment)) <= base.controller.cwnd();
+                base.note_blocked(network, stopped && room);
                 base.run_dry();
+                if base.resumption.is_some() {
+                    self.validate_limited(network);
+                }
+                let base = self.base();
                 if base.controller.proactive_retransmit() == Bytes::ZERO {
                     return Timestamp::NEVER;
                 }
@@ -285,6 +396,7 @@ pub trait Transmission {
             };
             let len = self.payload(next);
             let base = self.base();
+            base.note_blocked(network, false);
             match base.permission(now, base.profile.in_flight_size(len)) {
                 Permission::Now => {}
                 Permission::Window => {
@@ -295,6 +407,25 @@ pub trait Transmission {
             }
             self.send(network, next);
         }
+    }
+
+    /// Congestion window validation when data waits after idle time.
+    #[inline(never)]
+    fn end_idle_time(&mut self, network: &mut Network, source: &Source) {
+        if self.is_settled() && self.next(source).is_some() {
+            let (next_offset, timeout) = (self.next_offset(), self.timeout());
+            self.base().resume(network, next_offset, source.written(), timeout);
+        }
+    }
+
+    /// Congestion window validation when nothing waits.
+    #[inline(never)]
+    fn validate_limited(&mut self, network: &mut Network) {
+        let (next_offset, timeout) = (self.next_offset(), self.timeout());
+        let base = self.base();
+        let receive_window = base.in_flight + Bytes::new(base.limit.saturating_sub(next_offset));
+        base.controller.on_limited(network.now(), base.in_flight, timeout, receive_window, &base.rtt);
+        base.after_event(network);
     }
 
     /// Nothing waits: sends again from the end what the controller grants

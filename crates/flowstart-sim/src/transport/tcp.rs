@@ -107,7 +107,7 @@ impl TcpSender {
         let mut outcome = self.board.take_cumulative(&mut self.base, now, ack.position);
         let in_recovery = self.recovery != Recovery::None;
         let newly_sacked = self.board.take_blocks(&mut self.base, network, ack, in_recovery, &mut outcome);
-        if advanced {
+        if advanced && self.base.is_on_path(ack.echo) {
             self.take_sample(now, ack);
         }
         let was_fast = matches!(self.recovery, Recovery::Fast { .. });
@@ -349,6 +349,18 @@ impl Transmission for TcpSender {
             return None;
         }
         self.board.next_copy().map(Next::Copy)
+    }
+
+    fn next_offset(&self) -> u64 {
+        self.board.high()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.board.is_empty()
+    }
+
+    fn timeout(&self) -> Duration {
+        self.rto()
     }
 
     #[inline]

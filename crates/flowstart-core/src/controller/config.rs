@@ -1,0 +1,141 @@
+//! What defines a controller: its scheme and congestion avoidance, and the policies in which stacks differ.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::recovery::Reduction;
+use super::window_validation::WindowValidation;
+use crate::avoidance::AvoidanceConfig;
+use crate::registry::ConfigError;
+use crate::startup::{Increase, StartupConfig, StartupContext};
+use crate::time::Duration;
+use crate::units::Bytes;
+
+/// What a reduction starts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReductionBase {
+    /// The congestion window (RFC 9002; Linux; ns-2).
+    #[default]
+    Cwnd,
+    /// The bytes in flight when the loss was found (RFC 5681, equation 4).
+    FlightSize,
+}
+
+/// When a window counts as used, so that it may grow (RFC 9002, section 7.8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GrowthRule {
+    /// Always: ns-2 does not look.
+    Always,
+    /// Unless the sender had nothing to send when the acknowledged packet left.
+    #[default]
+    NotAppLimited,
+    /// In slow start when more than half of the window was in flight, otherwise when the window was full (Linux).
+    HalfWindow,
+    /// As `half-window`, and a window with at most three segments of room counts as full (Google's QUIC).
+    ThreeSegmentsFree,
+}
+
+/// How packets are spread in time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pacing {
+    /// Pacing rate over cwnd / SRTT while cwnd is below ssthresh. Google's QUIC and Linux: 2.
+    pub startup_gain: f64,
+    /// Pacing rate over cwnd / SRTT otherwise. Google's QUIC: 1.25; Linux 1.2; RFC 9002, section 7.7 suggests 1.25.
+    pub avoidance_gain: f64,
+    /// Segments that leave at once when sending starts or resumes. RFC 9002, section 7.7: the initial window, 10.
+    pub burst: u64,
+    /// How much before its time a packet may leave. Google's QUIC: 1 ms.
+    pub quantum: Duration,
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        Self { startup_gain: 2.0, avoidance_gain: 1.25, burst: 10, quantum: Duration::ZERO }
+    }
+}
+
+/// Everything that defines a controller besides the scheme and the congestion avoidance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerConfig {
+    /// Startup scheme.
+    pub startup: StartupConfig,
+    /// Congestion avoidance.
+    pub avoidance: AvoidanceConfig,
+    /// Segment size in which windows are counted.
+    pub segment: Bytes,
+    /// Initial window in segments when the scheme does not set one.
+    pub initial_window: u64,
+    /// Smallest window in segments. RFC 9002, section 7.2: 2.
+    pub min_window: u64,
+    /// Largest window in segments; `None`: no limit.
+    pub max_window: Option<u64>,
+    /// How slow start counts acknowledgements.
+    pub increase: Increase,
+    /// How the window moves during recovery.
+    pub reduction: Reduction,
+    /// What a reduction starts from.
+    pub reduction_base: ReductionBase,
+    /// When the window may grow.
+    pub growth: GrowthRule,
+    /// Whether the acknowledgement that ends slow start or recovery also counts for congestion avoidance, as in Linux.
+    pub transition_growth: bool,
+    /// Pacing, `None`: bursts as acknowledgements release them.
+    pub pacing: Option<Pacing>,
+    /// Window in segments after a retransmission timeout. RFC 5681: 1; RFC 9002: its minimum, 2.
+    pub timeout_window: u64,
+    /// What becomes of the window when the application did not use it.
+    pub window_validation: WindowValidation,
+}
+
+impl ControllerConfig {
+    /// A configuration with the defaults of RFC 9002 and segments of 1200 bytes.
+    pub fn new(startup: StartupConfig, avoidance: AvoidanceConfig) -> Self {
+        Self {
+            startup,
+            avoidance,
+            segment: Bytes::new(1200),
+            initial_window: 10,
+            min_window: 2,
+            max_window: None,
+            increase: Increase::Bytes,
+            reduction: Reduction::Immediate,
+            reduction_base: ReductionBase::Cwnd,
+            growth: GrowthRule::NotAppLimited,
+            transition_growth: false,
+            pacing: Some(Pacing::default()),
+            timeout_window: 2,
+            window_validation: WindowValidation::Keep,
+        }
+    }
+
+    /// Refuses a scheme of which nothing would be left because the congestion avoidance starts by itself.
+    pub fn validate_pair(startup: &StartupConfig, avoidance: &AvoidanceConfig) -> Result<(), ConfigError> {
+        if !avoidance.integrated() || startup.has_launch() {
+            return Ok(());
+        }
+        let launching: Vec<_> =
+            StartupConfig::defaults().iter().filter(|scheme| scheme.has_launch()).map(StartupConfig::name).collect();
+        let allowed = format!(
+            "{}: {} probes by itself and takes only a scheme's launch, and {} is only a rule for leaving slow start",
+            launching.join(", "),
+            avoidance.name(),
+            startup.name(),
+        );
+        Err(ConfigError::new("scheme", startup.name(), allowed))
+    }
+
+    /// What every scheme is told.
+    pub(super) fn startup_context(&self) -> StartupContext {
+        StartupContext {
+            segment: self.segment,
+            initial_window: self.segment * self.initial_window,
+            increase: self.increase,
+            paced: self.pacing.is_some(),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The controller's side of an integrated congestion avoidance (BBR): it follows the algorithm and interferes with nothing.
+
+use super::recovery::Recovery;
+use super::{Controller, Phase};
+use crate::avoidance::Window;
+use crate::event::{Ack, Decision, Loss, Timeout};
+use crate::rtt::RttEstimator;
+use crate::startup::{Launch, Step};
+use crate::time::Timestamp;
+use crate::units::Bytes;
+
+impl Controller {
+    /// The integrated algorithm takes over with the scheme's launch.
+    pub(super) fn hand_over(&mut self, now: Timestamp, launch: &Launch, rtt: &RttEstimator) {
+        // The algorithm knows the launch's rate and goes on from it.
+        self.launch_rate = None;
+        if !launch.knows_the_path() {
+            // The host's burst of an initial window; after the first acknowledgement it is the algorithm's.
+            self.launch_burst = launch.burst.or(self.config.pacing.map(|pacing| self.config.segment * pacing.burst));
+            self.sensing = Some(self.window);
+        }
+        self.avoidance.as_dyn().on_launch(now, launch, rtt);
+        self.follow_integrated(now);
+    }
+
+    /// What the integrated algorithm did with the last event.
+    pub(super) fn follow_integrated(&mut self, now: Timestamp) {
+        let avoidance = self.avoidance.as_dyn();
+        while let Some((phase, trigger)) = avoidance.take_phase() {
+            self.log.note(now, Decision::PhaseEntered { phase, trigger });
+        }
+        if let Some(reason) = avoidance.take_exit() {
+            let Window { cwnd, ssthresh } = self.window;
+            self.log.note(now, Decision::StartupExited { reason, cwnd, ssthresh });
+        }
+        self.scheme_rate = avoidance.pacing_rate();
+        let starting = avoidance.is_starting();
+        self.phase = Phase::Integrated { starting };
+        self.sensing = self.sensing.filter(|_| starting);
+    }
+
+    pub(super) fn take_integrated_ack(&mut self, ack: &Ack, rtt: &RttEstimator) {
+        let recovered = self.recovery.is_some_and(|recovery| ack.position > recovery.point);
+        if recovered {
+            self.recovery = None;
+            self.avoidance.as_dyn().on_recovered();
+        }
+        let cwnd = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
+        self.set_cwnd(cwnd);
+        self.sense_late_launch(ack, rtt);
+        if recovered {
+            self.log.note(ack.now, Decision::Recovered { cwnd: self.window.cwnd });
+        }
+        self.follow_integrated(ack.now);
+    }
+
+    /// A scheme whose launch comes with the first acknowledgements is asked until it sets a rate, ends, or loses.
+    fn sense_late_launch(&mut self, ack: &Ack, rtt: &RttEstimator) {
+        let Some(window) = self.sensing else { return };
+        let startup = self.startup.as_dyn();
+        match startup.on_ack(ack, window, true, rtt) {
+            Step::Exit(_) => self.sensing = None,
+            Step::Continue { cwnd } => {
+                self.sensing = Some(Window { cwnd, ..window });
+                if let Some(rate) = startup.pacing_rate() {
+                    self.sensing = None;
+                    let cwnd = self.avoidance.as_dyn().on_late_launch(self.window, cwnd, rate);
+                    self.set_cwnd(cwnd);
+                }
+                self.note_phase(ack.now);
+            }
+        }
+    }
+
+    pub(super) fn start_integrated_recovery(&mut self, loss: &Loss) {
+        self.sensing = None;
+        self.last_reduction = Some(self.highest_sent);
+        self.recovery = Some(Recovery::new(self.highest_sent, loss.in_flight_before));
+        let cwnd = self.avoidance.as_dyn().on_congestion(loss.now, loss.in_flight_before, self.window);
+        self.set_cwnd(cwnd);
+        self.follow_integrated(loss.now);
+    }
+
+    pub(super) fn time_out_integrated(&mut self, timeout: &Timeout) {
+        let before = self.window.cwnd;
+        let loss = Loss {
+            now: timeout.now,
+            bytes: timeout.in_flight_before,
+            position: self.highest_sent,
+            in_flight_before: timeout.in_flight_before,
+            in_flight: Bytes::ZERO,
+        };
+        self.start_integrated_recovery(&loss);
+        let least = self.config.segment * self.config.timeout_window;
+        let cwnd = self.avoidance.as_dyn().on_timeout(timeout.now, self.window, least);
+        self.set_cwnd(cwnd);
+        self.log.note(timeout.now, Decision::Collapsed { before, ssthresh: self.window.ssthresh });
+        self.follow_integrated(timeout.now);
+    }
+}

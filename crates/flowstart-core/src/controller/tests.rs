@@ -1,0 +1,324 @@
+use alloc::vec::Vec;
+
+use super::*;
+use crate::avoidance::cubic::tests::acked;
+use crate::avoidance::{AvoidanceConfig, bbr, cubic, reno};
+use crate::startup::{Launch, Startup, StartupConfig, blitzstart, hystart, slow_start};
+
+const SEGMENT: u64 = 1000;
+
+fn controller(reduction: Reduction) -> (Controller, RttEstimator) {
+    let startup = StartupConfig::SlowStart(slow_start::Config::default());
+    let mut config = ControllerConfig::new(startup, AvoidanceConfig::Reno(reno::Config::default()));
+    config.segment = Bytes::new(SEGMENT);
+    config.reduction = reduction;
+    let mut rtt = RttEstimator::new(Duration::from_millis(100));
+    rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
+    let mut controller = Controller::new(config);
+    controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+    (controller, rtt)
+}
+
+fn send(controller: &mut Controller, position: Position, in_flight: u64) {
+    controller.on_sent(&Sent {
+        now: Timestamp::ZERO,
+        bytes: Bytes::new(SEGMENT),
+        in_flight: Bytes::new(in_flight),
+        position,
+        app_limited: false,
+    });
+}
+
+fn loss(position: Position, in_flight_before: u64) -> Loss {
+    Loss {
+        now: Timestamp::ZERO,
+        bytes: Bytes::new(SEGMENT),
+        position,
+        in_flight_before: Bytes::new(in_flight_before),
+        in_flight: Bytes::new(in_flight_before - SEGMENT),
+    }
+}
+
+#[test]
+fn one_window_is_reduced_once() {
+    let (mut controller, rtt) = controller(Reduction::Immediate);
+    for position in 1..=10 {
+        send(&mut controller, position, position * SEGMENT);
+    }
+    controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
+    assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT));
+    controller.on_loss(&loss(10, 9 * SEGMENT), &rtt);
+    assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT), "position 10 was sent before the reduction");
+    send(&mut controller, 11, 5 * SEGMENT);
+    controller.on_loss(&loss(11, 5 * SEGMENT), &rtt);
+    assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT / 2));
+}
+
+#[test]
+fn the_window_does_not_grow_during_recovery() {
+    let (mut controller, rtt) = controller(Reduction::Immediate);
+    send(&mut controller, 10, 10 * SEGMENT);
+    controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
+    let mut ack = acked(Timestamp::ZERO, SEGMENT);
+    ack.position = 10;
+    controller.on_ack(&ack, &rtt);
+    assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT));
+    assert!(controller.in_recovery());
+    ack.position = 11;
+    controller.on_ack(&ack, &rtt);
+    assert!(!controller.in_recovery());
+    assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT));
+    controller.on_ack(&ack, &rtt);
+    assert!(controller.cwnd() > Bytes::new(5 * SEGMENT));
+}
+
+#[test]
+fn prr_sends_in_proportion_to_what_is_delivered() {
+    // RFC 6937: 20 segments in flight, one lost, ssthresh 10: every second acknowledgement releases a segment.
+    let (mut controller, rtt) = controller(Reduction::Prr);
+    controller.window.cwnd = Bytes::new(20 * SEGMENT);
+    send(&mut controller, 20, 20 * SEGMENT);
+    controller.on_loss(&loss(1, 20 * SEGMENT), &rtt);
+    assert_eq!(controller.ssthresh(), Bytes::new(10 * SEGMENT));
+    let mut pipe = 19;
+    let mut sent = 0;
+    for _ in 0..18 {
+        pipe -= 1;
+        let mut ack = acked(Timestamp::ZERO, SEGMENT);
+        ack.in_flight = Bytes::new(pipe * SEGMENT);
+        ack.position = 1;
+        controller.on_ack(&ack, &rtt);
+        while controller.cwnd() >= Bytes::new((pipe + 1) * SEGMENT) {
+            pipe += 1;
+            sent += 1;
+            send(&mut controller, 20 + sent, pipe * SEGMENT);
+        }
+    }
+    // 18 delivered * 10 / 20 = 9 sent, and 19 - 18 + 9 = 10 in flight: ssthresh.
+    assert_eq!((sent, pipe), (9, 10));
+}
+
+#[test]
+fn a_timeout_restarts_with_slow_start() {
+    let (mut controller, rtt) = controller(Reduction::Immediate);
+    send(&mut controller, 10, 10 * SEGMENT);
+    let timeout = Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(10 * SEGMENT) };
+    controller.on_timeout(&timeout, &rtt);
+    assert_eq!(controller.cwnd(), Bytes::new(2 * SEGMENT));
+    assert_eq!(controller.ssthresh(), Bytes::new(5 * SEGMENT));
+    for position in 11..=14 {
+        let mut ack = acked(Timestamp::ZERO, SEGMENT);
+        ack.position = position;
+        controller.on_ack(&ack, &rtt);
+    }
+    // Slow start to ssthresh = 5, then congestion avoidance: 2, 3, 4, 5, 5 + 1/5.
+    assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT + SEGMENT / 5));
+}
+
+#[test]
+fn a_repeated_timeout_of_the_same_data_holds_ssthresh() {
+    // RFC 5681, section 3.1: "when a TCP sender detects segment loss using the retransmission timer and the given
+    // segment has already been retransmitted by way of the retransmission timer at least once, the value of ssthresh
+    // is held constant."
+    let (mut controller, rtt) = controller(Reduction::Immediate);
+    controller.config.reduction_base = ReductionBase::FlightSize;
+    let acknowledge = |controller: &mut Controller, position| {
+        let mut ack = acked(Timestamp::ZERO, SEGMENT);
+        ack.position = position;
+        controller.on_ack(&ack, &rtt);
+    };
+    let time_out = |controller: &mut Controller, in_flight| {
+        let timeout = Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(in_flight * SEGMENT) };
+        controller.on_timeout(&timeout, &rtt);
+        (controller.ssthresh().get() / SEGMENT, controller.cwnd().get() / SEGMENT)
+    };
+    acknowledge(&mut controller, 7);
+    send(&mut controller, 27, 20 * SEGMENT);
+    // Equation 4: ssthresh = max(FlightSize / 2, 2 * SMSS) = max(20 / 2, 2) = 10.
+    assert_eq!(time_out(&mut controller, 20), (10, 2));
+    // The retransmission is lost as well, and again: one segment in flight, but ssthresh stays at 10 instead of 2.
+    assert_eq!(time_out(&mut controller, 1), (10, 2));
+    assert_eq!(time_out(&mut controller, 1), (10, 2));
+    // What only arrives above the gap is no progress.
+    acknowledge(&mut controller, 7);
+    assert_eq!(time_out(&mut controller, 1), (10, 2));
+    // It arrives; the timeout of another segment is a new one: max(6 / 2, 2) = 3.
+    acknowledge(&mut controller, 9);
+    assert_eq!(time_out(&mut controller, 6), (3, 2));
+}
+
+#[test]
+fn the_first_timeout_reduces_ssthresh_even_if_nothing_was_ever_acknowledged() {
+    let (mut controller, rtt) = controller(Reduction::Immediate);
+    send(&mut controller, 10, 10 * SEGMENT);
+    let timeout = Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(10 * SEGMENT) };
+    for _ in 0..2 {
+        controller.on_timeout(&timeout, &rtt);
+        // Half of the window of 10, once: the second time it would be half of 2.
+        assert_eq!(controller.ssthresh(), Bytes::new(5 * SEGMENT));
+    }
+}
+
+/// cwnd after the acknowledgement that ends recovery from 10 to 5 segments, in bytes.
+fn recovered(transition_growth: bool) -> u64 {
+    let (mut controller, rtt) = controller(Reduction::Immediate);
+    controller.config.transition_growth = transition_growth;
+    send(&mut controller, 10, 10 * SEGMENT);
+    controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
+    let mut ack = acked(Timestamp::ZERO, SEGMENT);
+    ack.position = 11;
+    controller.on_ack(&ack, &rtt);
+    assert!(!controller.in_recovery());
+    controller.cwnd().get()
+}
+
+#[test]
+fn the_acknowledgement_that_ends_recovery_counts_only_when_asked_to() {
+    // Reno: 1000 * 1000 / 5000 = 200 bytes.
+    assert_eq!((recovered(false), recovered(true)), (5 * SEGMENT, 5 * SEGMENT + 200));
+}
+
+/// Slow start that grants a segment with every acknowledgement.
+#[derive(Clone, Debug)]
+struct Generous(slow_start::SlowStart);
+
+impl Startup for Generous {
+    fn launch(&mut self, now: Timestamp, path: &PathKnowledge, log: &mut DecisionLog) -> Launch {
+        self.0.launch(now, path, log)
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
+        self.0.on_ack(ack, window, in_use, rtt)
+    }
+
+    fn proactive_retransmit(&mut self, _ack: &Ack) -> Bytes {
+        Bytes::new(SEGMENT)
+    }
+}
+
+#[test]
+fn grants_add_up_are_used_and_end_with_startup() {
+    let (plain, rtt) = controller(Reduction::Immediate);
+    let context = plain.config.startup_context();
+    let scheme = Generous(slow_start::SlowStart::new(slow_start::Config::default(), context));
+    let avoidance = AvoidanceConfig::Reno(reno::Config::default()).build(SegmentSize(Bytes::new(SEGMENT)));
+    let mut controller =
+        Controller::with_algorithms(plain.config.clone(), StartupState::Custom(Box::new(scheme)), avoidance);
+    controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+    send(&mut controller, 10, 10 * SEGMENT);
+    assert_eq!(controller.output().proactive_retransmit, Bytes::ZERO);
+    for _ in 0..3 {
+        controller.on_ack(&acked(Timestamp::ZERO, SEGMENT), &rtt);
+    }
+    // 3 granted - 1 used = 2.
+    controller.on_proactive_retransmission(Bytes::new(SEGMENT));
+    assert_eq!(controller.output().proactive_retransmit, Bytes::new(2 * SEGMENT));
+    assert_eq!(controller.clone().proactive_retransmit(), Bytes::new(2 * SEGMENT));
+    controller.on_loss(&loss(10, 10 * SEGMENT), &rtt);
+    assert!(!controller.in_startup());
+    controller.on_ack(&acked(Timestamp::ZERO, SEGMENT), &rtt);
+    assert_eq!(controller.output().proactive_retransmit, Bytes::ZERO);
+}
+
+#[test]
+fn pacing_follows_the_window() {
+    let (controller, _) = controller(Reduction::Immediate);
+    // 10 segments * 2 / 100 ms = 20,000 bytes / 0.1 s = 1.6 Mbit/s.
+    assert_eq!(controller.pacing_rate(), Some(Rate::from_bits_per_sec(1_600_000)));
+}
+
+#[test]
+fn decisions_tell_the_story_of_startup() {
+    let startup = StartupConfig::Hystart(hystart::Config::default());
+    let config = ControllerConfig::new(startup, AvoidanceConfig::Cubic(cubic::Config::default()));
+    let rtt = RttEstimator::new(Duration::from_millis(100));
+    let mut controller = Controller::new(config);
+    controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+    controller.on_loss(&loss(1, 12_000), &rtt);
+    let decisions: Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
+    assert!(matches!(decisions[0], Decision::Launched { .. }));
+    assert!(matches!(decisions[1], Decision::StartupExited { reason: ExitReason::Loss, .. }));
+    assert!(matches!(decisions[2], Decision::WindowReduced { .. }));
+}
+
+/// A scheme that ends with its launch, below ssthresh.
+#[derive(Clone, Debug)]
+struct EndsEarly {
+    told: bool,
+}
+
+impl Startup for EndsEarly {
+    fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
+        let (cwnd, ssthresh) = (Bytes::new(2 * SEGMENT), Bytes::new(4 * SEGMENT));
+        let continuation = Continuation { cwnd, ssthresh, reason: ExitReason::Launch };
+        Launch { continuation: Some(continuation), ..Launch::window(cwnd) }
+    }
+
+    fn on_ack(&mut self, _ack: &Ack, window: Window, _in_use: bool, _rtt: &RttEstimator) -> Step {
+        Step::Continue { cwnd: window.cwnd }
+    }
+
+    fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
+        (!core::mem::replace(&mut self.told, true)).then_some(("end", "launch"))
+    }
+}
+
+#[test]
+fn a_startup_that_ends_below_ssthresh_continues_with_slow_start_and_phases_are_told_once() {
+    let (template, rtt) = controller(Reduction::Immediate);
+    let startup = StartupState::Custom(Box::new(EndsEarly { told: false }));
+    let mut controller = Controller::with_algorithms(template.config, startup, template.avoidance);
+    controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+    for _ in 0..3 {
+        controller.on_ack(&acked(Timestamp::ZERO, SEGMENT), &rtt);
+    }
+    // Slow start 2, 3, 4 = ssthresh, then congestion avoidance: 4 + 1/4.
+    assert_eq!(controller.cwnd(), Bytes::new(4 * SEGMENT + SEGMENT / 4));
+    let decisions: Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
+    assert!(matches!(decisions[1], Decision::PhaseEntered { phase: "end", trigger: "launch" }), "{decisions:?}");
+    assert!(matches!(decisions[2], Decision::StartupExited { reason: ExitReason::Launch, .. }), "{decisions:?}");
+    assert_eq!(decisions.len(), 3);
+}
+
+#[test]
+fn an_integrated_algorithm_takes_the_launch_and_nothing_reduces_its_window() {
+    let startup = StartupConfig::SlowStart(slow_start::Config::default());
+    let config = ControllerConfig::new(startup, AvoidanceConfig::Bbr(bbr::Config::default()));
+    let mut rtt = RttEstimator::new(Duration::from_millis(100));
+    rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
+    let mut controller = Controller::new(config);
+    assert!(controller.wants_rate_samples());
+    controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+    // Ten segments of 1200 bytes in 100 ms, times 2.77.
+    assert_eq!(controller.pacing_rate(), Some(Rate::from_bits_per_sec(2_659_200)));
+    assert_eq!(controller.output().burst, Bytes::new(12_000));
+    send(&mut controller, 10, 12_000);
+    controller.on_loss(&loss(1, 12_000), &rtt);
+    assert!(controller.in_recovery() && controller.in_startup());
+    assert_eq!(controller.cwnd(), Bytes::new(12_000));
+    let timeout = Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(12_000) };
+    controller.on_timeout(&timeout, &rtt);
+    assert_eq!(controller.cwnd(), Bytes::new(2400));
+    let mut ack = acked(Timestamp::ZERO, 1200);
+    ack.position = 11;
+    controller.on_ack(&ack, &rtt);
+    // Recovery is over: the window as it was, and what was acknowledged.
+    assert_eq!(controller.cwnd(), Bytes::new(13_200));
+    let decisions: Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
+    assert!(matches!(decisions[0], Decision::Launched { .. }), "{decisions:?}");
+    assert!(matches!(decisions[1], Decision::PhaseEntered { phase: "Startup", trigger: "launch" }));
+    assert!(decisions.iter().all(|decision| !matches!(decision, Decision::WindowReduced { .. })));
+}
+
+#[test]
+fn only_schemes_with_a_launch_go_with_an_integrated_algorithm() {
+    let bbr = AvoidanceConfig::Bbr(bbr::Config::default());
+    let blitzstart = StartupConfig::Blitzstart(blitzstart::Config::default());
+    let hystart = StartupConfig::Hystart(hystart::Config::default());
+    assert_eq!(ControllerConfig::validate_pair(&blitzstart, &bbr), Ok(()));
+    let error = ControllerConfig::validate_pair(&hystart, &bbr).unwrap_err();
+    assert_eq!((error.field, error.value.as_str()), ("scheme", "hystart"));
+    assert!(error.allowed.starts_with("slow-start, initial-start, "), "{error}");
+    let cubic = AvoidanceConfig::Cubic(cubic::Config::default());
+    assert_eq!(ControllerConfig::validate_pair(&hystart, &cubic), Ok(()));
+}
