@@ -31,8 +31,11 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("flow-control-autotuned", include_str!("../../../scenarios/flow-control-autotuned.toml")),
     ("flow-control-ignored", include_str!("../../../scenarios/flow-control-ignored.toml")),
     ("pareto", include_str!("../../../scenarios/pareto.toml")),
+    ("search-buffers", include_str!("../../../scenarios/search-buffers.toml")),
+    ("search-classes", include_str!("../../../scenarios/search-classes.toml")),
     ("search-flow-control", include_str!("../../../scenarios/search-flow-control.toml")),
     ("search-geo", include_str!("../../../scenarios/search-geo.toml")),
+    ("search-held-back", include_str!("../../../scenarios/search-held-back.toml")),
 ];
 
 /// A scenario as written.

@@ -7,6 +7,7 @@
 //! | `ns3-startup` | TCP alone and beside a long flow in ns-3 | [`ns3`] |
 //! | `slides-speedup` | benefit of fast startups by transfer size | [`slides`] |
 //! | `slides-flow-control` | what receive windows do to a fast startup | [`slides`] |
+//! | `search-geo` | SEARCH on a satellite link | [`search`] |
 //! | `blitzstart-table1` | the 60 cells of the Blitzstart paper, and its statements | [`table1`] |
 //!
 //! An entry that misses its band stays visible as a miss. The bands are those of the plan and are not widened.
@@ -18,12 +19,20 @@ use serde::Serialize;
 pub mod ns2;
 pub mod ns3;
 mod reference;
+pub mod search;
 pub mod slides;
 pub mod table1;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 6] =
-    ["ns2-single-flow", "ns2-chain", "ns3-startup", "slides-speedup", "slides-flow-control", "blitzstart-table1"];
+pub const NAMES: [&str; 7] = [
+    "ns2-single-flow",
+    "ns2-chain",
+    "ns3-startup",
+    "slides-speedup",
+    "slides-flow-control",
+    "search-geo",
+    "blitzstart-table1",
+];
 
 /// Whether an entry keeps its band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -128,6 +137,7 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "ns3-startup" => ns3::startup(reference),
         "slides-speedup" => slides::speedup(reference, jobs),
         "slides-flow-control" => slides::flow_control(reference, jobs),
+        "search-geo" => search::geo(reference, jobs),
         "blitzstart-table1" => table1::validate(reference, jobs),
         _ => Err(format!("no entry `{name}`; use one of {}", NAMES.join(", "))),
     }
