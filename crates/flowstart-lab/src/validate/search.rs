@@ -132,7 +132,7 @@ pub(super) fn geo(reference: Option<&Path>, jobs: usize) -> Result<Verdict, Stri
     Ok(checker.verdict("search-geo", note))
 }
 
-/// Gains and exits by buffer: checks the largest gain of clean runs that leave before loss, and says where the exits lie.
+/// Checks the largest gain of clean runs that leave before loss, over the buffers, and says where the exits lie.
 fn buffers(jobs: usize, checker: &mut Checker) -> Result<String, String> {
     let (plan, runs) = startups(BUFFERS, jobs)?;
     let mut largest = (f64::NAN, "none".to_owned());
@@ -162,8 +162,8 @@ fn buffers(jobs: usize, checker: &mut Checker) -> Result<String, String> {
     let metric = "largest goodput gain over slow start of runs that leave before loss, %";
     near(checker, "0.25 to 4 BDP of buffer", metric, gain, GOODPUT_GAIN);
     Ok(format!(
-        "Over all buffers {early} exits are early, {at} at the chokepoint, {late} late, and the largest gain of runs that leave \
-         before loss is {gain:.1} % ({place})"
+        "Over all buffers {early} exits are early, {at} at the chokepoint, {late} late, and the largest gain of runs that \
+         leave before loss is {gain:.1} % ({place})"
     ))
 }
 
@@ -231,8 +231,8 @@ fn look(link: &Link, record: &FlowRecord, monitor: &Monitor) -> Option<Startup> 
     Some(Startup { class, fct_s: completed.since(started).as_secs(), before_loss, exit_rtts })
 }
 
-/// Whether the buffer was full when something was lost at `time`: what entered the queue last had to wait for as long as
-/// the buffer takes.
+/// Whether the buffer was full when something was lost at `time`: what entered the queue last had to wait for as long
+/// as the buffer takes.
 fn was_full(link: &Link, departures: &[Departed], time: Timestamp) -> bool {
     let takes = match link.buffer {
         Buffer::Bytes(bytes) => link.rate.time_for(bytes),
