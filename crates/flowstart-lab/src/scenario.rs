@@ -44,8 +44,11 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("policed-links", include_str!("../../../scenarios/policed-links.toml")),
     ("quantized-hints", include_str!("../../../scenarios/quantized-hints.toml")),
     ("rising-load", include_str!("../../../scenarios/rising-load.toml")),
+    ("search-buffers", include_str!("../../../scenarios/search-buffers.toml")),
+    ("search-classes", include_str!("../../../scenarios/search-classes.toml")),
     ("search-flow-control", include_str!("../../../scenarios/search-flow-control.toml")),
     ("search-geo", include_str!("../../../scenarios/search-geo.toml")),
+    ("search-held-back", include_str!("../../../scenarios/search-held-back.toml")),
 ];
 
 /// A scenario as written.

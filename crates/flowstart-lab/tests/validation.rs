@@ -1,5 +1,5 @@
-//! The reference runs that this build must keep. `flowstart validate` says more; the Blitzstart table takes longer and is
-//! not part of the tests.
+//! The reference runs that this build must keep. `flowstart validate` says more; the Blitzstart table and SEARCH take
+//! longer and are not part of the tests.
 
 use flowstart_lab::validate::{Status, validate};
 

@@ -8,6 +8,7 @@
 //! | `slides-speedup` | benefit of fast startups by transfer size | [`slides`] |
 //! | `slides-shared-bottleneck` | fast startups under rising load | [`shared_bottleneck`] |
 //! | `slides-flow-control` | what receive windows do to a fast startup | [`slides`] |
+//! | `search-geo` | SEARCH on a satellite link | [`search`] |
 //! | `blitzstart-table1` | the 60 cells of the Blitzstart paper, and its statements | [`table1`] |
 //!
 //! An entry that misses its band stays visible as a miss. The bands are those of the plan and are not widened.
@@ -19,18 +20,20 @@ use serde::Serialize;
 pub mod ns2;
 pub mod ns3;
 mod reference;
+pub mod search;
 pub mod shared_bottleneck;
 pub mod slides;
 pub mod table1;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 8] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns3-startup",
     "slides-speedup",
     "slides-flow-control",
     "slides-shared-bottleneck",
+    "search-geo",
     "blitzstart-table1",
 ];
 
@@ -138,6 +141,7 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "slides-speedup" => slides::speedup(reference, jobs),
         "slides-shared-bottleneck" => shared_bottleneck::shared_bottleneck(reference, jobs),
         "slides-flow-control" => slides::flow_control(reference, jobs),
+        "search-geo" => search::geo(reference, jobs),
         "blitzstart-table1" => table1::validate(reference, jobs),
         _ => Err(format!("no entry `{name}`; use one of {}", NAMES.join(", "))),
     }
