@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
-use flowstart_core::controller::ControllerConfig;
+use flowstart_core::controller::{ControllerConfig, WindowValidation};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
+use crate::spec::application::{Application, TRANSFER};
 use crate::spec::arrival::{Arrival, MAX_FLOWS, TOGETHER};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
 use crate::spec::size::TransferSize;
 use crate::spec::transport::Transport;
-use crate::spec::{InputError, aqm, avoidance, scheme};
+use crate::spec::{InputError, Written, aqm, avoidance, scheme};
 
 /// Most repetitions of a cell.
 pub const MAX_REPS: u32 = 100_000;
@@ -62,8 +63,12 @@ pub struct Scenario {
     pub analysis: String,
     /// Links.
     pub link: Vec<String>,
-    /// Transfer sizes.
+    /// Transfer sizes; none with an application that is no transfer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub size: Vec<String>,
+    /// What the measured flows carry; none given: one transfer each.
+    #[serde(default, skip_serializing_if = "is_default_application")]
+    pub application: Vec<String>,
     /// Schemes, the baseline first.
     pub scheme: Vec<String>,
     /// Congestion avoidance; absent: the transport profile's.
@@ -81,6 +86,9 @@ pub struct Scenario {
     /// When they start; none given: together.
     #[serde(default, skip_serializing_if = "is_default_arrival")]
     pub arrival: Vec<String>,
+    /// What idle time does to the windows of the measured flows; none given: what the transport says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle: Vec<String>,
     /// Transport.
     #[serde(default = "default_transport")]
     pub transport: String,
@@ -116,6 +124,15 @@ pub fn default_arrival() -> Vec<String> {
 
 fn is_default_arrival(arrival: &[String]) -> bool {
     arrival.is_empty() || arrival == [TOGETHER]
+}
+
+/// The application when none is given.
+pub fn default_application() -> Vec<String> {
+    vec![TRANSFER.into()]
+}
+
+fn is_default_application(application: &[String]) -> bool {
+    application.is_empty() || application == [TRANSFER]
 }
 
 fn default_flows() -> u32 {
@@ -204,7 +221,7 @@ impl Scenario {
         }
         let links =
             each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;
-        let sizes = each("size", &self.size, |text| TransferSize::parse("size", text))?;
+        let sizes = self.sizes()?;
         let schemes = each("scheme", &self.scheme, |text| scheme("scheme", text, &profile.startup))?;
         let avoidance_text = self.avoidance.clone().unwrap_or_else(|| profile.avoidance.name().to_owned());
         let avoidance = avoidance("avoidance", &avoidance_text, &profile.avoidance)?;
@@ -223,6 +240,7 @@ impl Scenario {
             transport: transport.clone(),
             flows: self.flows,
             arrivals: each("arrival", arrivals, |text| Arrival::parse("arrival", text))?,
+            idle: self.idle_policies()?,
             reps: self.reps,
             seed: self.seed,
             hint: self.hint,
@@ -240,12 +258,42 @@ impl Scenario {
             }
         }
         let cells = [plan.links.len(), plan.aqms.len(), plan.competitors.len(), plan.sizes.len(), plan.schemes.len()];
-        let lists = cells.into_iter().chain([plan.arrivals.len()]);
+        let lists = cells.into_iter().chain([plan.arrivals.len(), plan.idle.len().max(1)]);
         let runs = lists.fold(u64::from(plan.reps), |runs, length| runs.saturating_mul(length as u64));
         if runs > MAX_RUNS {
             return Err(InputError::new("reps", self.reps.to_string(), format!("{runs} runs; allowed are {MAX_RUNS}")));
         }
         Ok(plan)
+    }
+
+    fn idle_policies(&self) -> Result<Vec<WindowValidation>, InputError> {
+        if self.idle.is_empty() {
+            return Ok(Vec::new());
+        }
+        each("idle", &self.idle, |text| {
+            WindowValidation::ALL.into_iter().find(|policy| policy.name() == text).ok_or_else(|| {
+                let names = WindowValidation::ALL.map(WindowValidation::name).join(", ");
+                InputError::new("idle", text, format!("not known; use one of {names}"))
+            })
+        })
+    }
+
+    /// The sizes of transfers, or the applications in their place.
+    fn sizes(&self) -> Result<Vec<Written<TransferSize>>, InputError> {
+        if is_default_application(&self.application) {
+            return each("size", &self.size, |text| TransferSize::parse("size", text));
+        }
+        let sizes = each("application", &self.application, |text| {
+            let Written { text, value } = Application::parse("application", text)?;
+            match value {
+                Some(application) => Ok(Written { text, value: TransferSize::Application(application) }),
+                None => Err(InputError::new("application", text, "allowed is transfer alone, or others without it")),
+            }
+        })?;
+        match self.size.first() {
+            Some(size) => Err(InputError::new("size", size, "an application has sizes of its own; leave it out")),
+            None => Ok(sizes),
+        }
     }
 
     /// A statement for users who chose no congestion avoidance for the measured flows while a competitor has another

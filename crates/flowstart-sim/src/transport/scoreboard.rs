@@ -408,6 +408,8 @@ impl Scoreboard {
         }
         segment.retransmitted = true;
         segment.sent_at = now;
+        // What waited for the window when it was sent again lets the window grow.
+        segment.app_limited &= base.app_limited;
         self.retransmit_from = self.retransmit_from.max(segment.end());
         (Chunk { offset: segment.seq, len: segment.len }, rescues)
     }

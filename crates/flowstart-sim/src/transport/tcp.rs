@@ -272,6 +272,7 @@ impl TcpSender {
         let forget = self.is_classic();
         self.board.mark_all_lost(&mut self.base, now, forget);
         self.base.take_lost();
+        self.base.app_limited = false;
         self.base.controller.on_timeout(&Timeout { now, in_flight_before }, &self.base.rtt);
         self.rto_at = now + self.rto();
     }
@@ -474,6 +475,7 @@ mod tests {
                 echo: Timestamp::ZERO,
                 limit: u64::MAX,
                 ce_count: 0,
+                requests: 0,
             };
             self.sender.on_acknowledgement(&mut self.network, &ack);
             self.sender.pump(&mut self.network, &self.source);
