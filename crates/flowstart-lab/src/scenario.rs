@@ -40,12 +40,14 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("four-startups", include_str!("../../../scenarios/four-startups.toml")),
     ("lying-clients", include_str!("../../../scenarios/lying-clients.toml")),
     ("many-flows", include_str!("../../../scenarios/many-flows.toml")),
+    ("pages", include_str!("../../../scenarios/pages.toml")),
     ("pareto", include_str!("../../../scenarios/pareto.toml")),
     ("policed-links", include_str!("../../../scenarios/policed-links.toml")),
     ("quantized-hints", include_str!("../../../scenarios/quantized-hints.toml")),
     ("rising-load", include_str!("../../../scenarios/rising-load.toml")),
     ("search-flow-control", include_str!("../../../scenarios/search-flow-control.toml")),
     ("search-geo", include_str!("../../../scenarios/search-geo.toml")),
+    ("video-chunks", include_str!("../../../scenarios/video-chunks.toml")),
 ];
 
 /// A scenario as written.
@@ -388,6 +390,27 @@ mod tests {
         let text = "link = [\"lte\"]\nsize = [\"1GB\"]\nscheme = [\"hystart\"]\narrival = [\"poisson:load=1mbit\"]";
         let error = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap_err();
         assert!(error.field == "arrival" && error.problem.contains("8000 s"), "{error}");
+    }
+
+    #[test]
+    fn an_application_takes_the_place_of_the_size() {
+        let plan = |text: &str| {
+            let text = format!("link = [\"lte\"]\nscheme = [\"hystart\"]\n{text}");
+            Scenario::from_text(&text).unwrap().plan(Path::new("."))
+        };
+        let page = "page:objects=2,size=1KB,waves=2";
+        let pages = plan(&format!("application = [\"{page}\"]\nidle = [\"keep\", \"startup\"]")).unwrap();
+        let names: Vec<String> = pages.cells().iter().map(|cell| pages.id(cell)).collect();
+        let name = |idle: &str| format!("lte/taildrop/{page}/hystart/none/idle={idle}");
+        assert_eq!(names, [name("keep"), name("startup")]);
+        assert_eq!(pages.cells().iter().map(|cell| cell.index).collect::<Vec<_>>(), [0, 1]);
+        let plain = plan("size = [\"1MB\"]\napplication = [\"transfer\"]").unwrap();
+        assert_eq!(plain.id(&plain.cells()[0]), "lte/taildrop/1MB/hystart/none");
+        let error = |text: &str| plan(text).unwrap_err().to_string();
+        assert!(error("application = [\"transfer\"]").contains("size: at least one is needed"));
+        assert!(error(&format!("size = [\"1MB\"]\napplication = [\"{page}\"]")).contains("leave it out"));
+        assert!(error(&format!("application = [\"transfer\", \"{page}\"]")).contains("transfer alone"));
+        assert!(error("size = [\"1MB\"]\nidle = [\"sleep\"]").contains("use one of keep, rfc5681"));
     }
 
     #[test]
