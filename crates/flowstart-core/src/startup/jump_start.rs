@@ -5,7 +5,8 @@
 //! limited by the receiver's window. Without loss it goes on as TCP does. When R of the D paced packets had to be
 //! retransmitted, cwnd after recovery is (D - R) / 2, at least one segment.
 //!
-//! Differences from the reference: D and R are counted in bytes. With `pacing = false` the window leaves as a burst, to
+//! Differences from the reference: D and R are counted in bytes; a retransmission that is lost while recovery lasts counts
+//! again, and losses of what followed the launch do not count. With `pacing = false` the window leaves as a burst, to
 //! tell what pacing is worth. Where no RTT is known, and when the data fits the initial window, it is slow start.
 //!
 //! Status: worked examples; no published numbers are reproduced yet.
