@@ -403,6 +403,10 @@ mod tests {
             hint: true,
             ..Scenario::default()
         };
+        run_scenario(&scenario)
+    }
+
+    fn run_scenario(scenario: &Scenario) -> (TracedRun, Explanation) {
         let plan = scenario.plan(Path::new(".")).unwrap();
         let cell = plan.cells()[0];
         let run = trace(&plan, &cell, 0);
@@ -418,6 +422,26 @@ mod tests {
 
     fn close(actual: f64, expected: f64, tolerance: f64) {
         assert!((actual - expected).abs() <= tolerance, "{actual} is not {expected} +- {tolerance}");
+    }
+
+    #[test]
+    fn time_in_which_the_application_has_nothing_to_send_has_no_cause() {
+        let scenario = Scenario {
+            link: vec![WIDE.into()],
+            application: vec!["chunks:size=100KB,interval=1s,count=3".into()],
+            scheme: vec!["more-start:source=oracle".into()],
+            aqm: vec!["taildrop".into()],
+            competitor: vec!["none".into()],
+            transport: "model-quic".into(),
+            flows: 1,
+            reps: 1,
+            ..Scenario::default()
+        };
+        let (_, explained) = run_scenario(&scenario);
+        // The last chunk leaves after two seconds, of which the link is busy for two chunks of 85 ms each.
+        assert!(explained.fct > Duration::from_millis(2000), "{explained:?}");
+        assert!(explained.ms(Cause::UnusedCapacity) < 100.0, "{explained:?}");
+        assert_eq!(explained.percent(Cause::UnusedCapacity), None);
     }
 
     const WIDE: &str = "rate=10mbit,rtt=100ms,buffer=1000pkt";

@@ -46,13 +46,19 @@ impl Setup {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "\
+flowstart compare [OPTIONS] --link <LINK>... --size <SIZE>... --scheme <SCHEME>...
+       flowstart compare [OPTIONS] --link <LINK>... --application <APPLICATION>... --scheme <SCHEME>...",
+    after_help = "\
 Examples:
   flowstart compare --link dsl-fast --size 2MB --scheme slow-start blitzstart:estimate=1.5 --competitor cubic
   flowstart compare --link rate=25mbit,rtt=50ms,buffer=50ms --size 70KB 2MB --scheme slow-start:iw=10 hystart
   flowstart compare --link lte --size 2MB --scheme slow-start hystart --transport model-tcp:profile=tcp-linux --json
+  flowstart compare --link lte --application chunks:size=1MB,interval=2s,count=10 --idle keep startup --scheme suss
 
-A spec is name:key=value,key=value. Options that take several values repeat or take space-separated values.")]
+A spec is name:key=value,key=value. Options that take several values repeat or take space-separated values."
+)]
 pub(crate) struct Arguments {
     /// Links: presets (`flowstart list links`) or `rate=25mbit,rtt=50ms,buffer=50ms`.
     #[arg(long, required = true, num_args = 1.., value_name = "LINK")]
