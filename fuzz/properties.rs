@@ -15,6 +15,7 @@ use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_lab::scenario::Scenario;
+use flowstart_lab::spec::application::{Application, MAX_OBJECTS};
 use flowstart_lab::spec::arrival::{Arrival, MAX_FLOWS};
 use flowstart_lab::spec::competitor::Competitor;
 use flowstart_lab::spec::link::Link;
@@ -200,6 +201,16 @@ pub fn arrival(data: &[u8]) -> bool {
     true
 }
 
+/// What measured flows carry.
+pub fn application(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let Some(Written { value, .. }) = explained(Application::parse("--application", text)) else { return false };
+    let Some(application) = value else { return true };
+    assert!((1..=u64::from(MAX_OBJECTS)).contains(&application.objects()));
+    assert!((1..=1_000_000_000_000).contains(&application.total().get()));
+    true
+}
+
 /// The size of a transfer.
 pub fn size(data: &[u8]) -> bool {
     let Some(text) = text(data) else { return false };
@@ -207,6 +218,7 @@ pub fn size(data: &[u8]) -> bool {
     let (least, most) = match value {
         TransferSize::Fixed(size) => (size, size),
         TransferSize::Pareto(sizes) => (sizes.smallest, sizes.largest),
+        TransferSize::Application(_) => panic!("no size is an application"),
     };
     assert!(Bytes::ZERO < least && least <= most && most <= Bytes::new(1_000_000_000_000));
     assert!(value.draw(20, 1).iter().all(|size| (least..=most).contains(size)));

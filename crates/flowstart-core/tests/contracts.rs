@@ -198,6 +198,7 @@ impl Host {
                 let in_flight = Bytes::new(self.in_flight);
                 let position = self.next - 1;
                 for place in 0..bytes / SEGMENT {
+                    self.controller.on_retransmission(position.saturating_sub(place), Bytes::new(SEGMENT));
                     if let Some(snapshot) = self.snapshots.pop_front() {
                         let places = (2 * place, 2 * place + 1);
                         let lost = self.estimator.on_lost(now, &snapshot, places, Bytes::new(SEGMENT));

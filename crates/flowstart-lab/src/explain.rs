@@ -17,7 +17,8 @@
 //! limit, to the nanosecond.
 //!
 //! Every cause but **other** is a time and not negative; the handshake alone may be a nanosecond or two below zero because
-//! the limit halves RTTs. **Other** may be negative where a burst or a trace carried the bytes sooner than the limit says.
+//! the limit halves RTTs. Time in which everything that a video or a page has written was sent once, and nothing was
+//! missing, has no cause: the limit knows such time, too, and **other** is what it took beyond the limit's. **Other** may be negative where a burst or a trace carried the bytes sooner than the limit says.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -110,6 +111,9 @@ pub struct Explanation {
     pub fct: Duration,
     /// The physical limit.
     pub ideal_fct: Duration,
+    /// The application had nothing to send for a while, in which the limit and the flow may differ: the causes overlap with it
+    /// and are no parts of the time beyond the limit.
+    idle: bool,
     /// Nanoseconds of each cause, in the order of [`Cause::ALL`].
     nanos: [i64; 7],
 }
@@ -130,10 +134,11 @@ impl Explanation {
         self.nanos.iter().sum::<i64>() as f64 / 1e6
     }
 
-    /// A cause's part of the time beyond the limit, in percent; `None` when next to nothing is beyond it.
+    /// A cause's part of the time beyond the limit, in percent; `None` when next to nothing is beyond it, or when the
+    /// application had nothing to send for a while.
     pub fn percent(&self, cause: Cause) -> Option<f64> {
         // Some microseconds are the receiver's own link, and parts of them say nothing.
-        (self.excess_ms() >= 0.05).then(|| self.ms(cause) / self.excess_ms() * 100.0)
+        (self.excess_ms() >= 0.05 && !self.idle).then(|| self.ms(cause) / self.excess_ms() * 100.0)
     }
 
     /// The rest of a sentence that begins with who moved what over which link.
@@ -147,6 +152,9 @@ impl Explanation {
                 self.excess_ms(),
                 cause.name(),
                 cause.meaning()
+            ),
+            None if self.idle => format!(
+                "in {fct:.1} ms; the physical limit is {ideal:.1} ms, part of which the application has nothing to send."
             ),
             None => format!("in {fct:.1} ms, which is the physical limit."),
         }
@@ -175,7 +183,8 @@ pub fn explain(plan: &Plan, cell: &Cell, run: &TracedRun) -> Option<Explanation>
     let known = handshake + unused + own + others + recovery + tail;
     let other = signed(fct) - signed(outcome.ideal_fct) - known;
     let nanos = [handshake, unused, own, others, recovery, tail, other];
-    Some(Explanation { fct, ideal_fct: outcome.ideal_fct, nanos })
+    let idle = !account.idle.ranges().is_empty();
+    Some(Explanation { fct, ideal_fct: outcome.ideal_fct, idle, nanos })
 }
 
 fn signed(duration: Duration) -> i64 {
@@ -194,6 +203,8 @@ struct Account {
     waiting: RangeSet,
     /// When bytes were missing that had been lost.
     missing: RangeSet,
+    /// When the application had nothing to send. Always empty for a transfer.
+    idle: RangeSet,
     /// When the last byte would have been there for the first time.
     all_sent: u64,
     /// When the first data packet reached the bottleneck.
@@ -226,6 +237,9 @@ impl Account {
         let mut sent = RangeSet::default();
         let mut first_sent = None;
         let mut last_first_sent = Timestamp::ZERO;
+        // What the application has written, and since when all of it was sent, at the sender.
+        let (mut written, mut idle_since) = (u64::MAX, None);
+        let mut idle: Vec<(Timestamp, Timestamp)> = Vec::new();
         // From the sender to the bottleneck.
         let mut way = None;
         let mut busy_until = Timestamp::ZERO;
@@ -237,6 +251,9 @@ impl Account {
                     if own && sent.insert(offset, offset + u64::from(len)) > 0 {
                         first_sent.get_or_insert(now);
                         last_first_sent = now;
+                    }
+                    if own && sent.contiguous_end(0) >= written {
+                        idle_since.get_or_insert(now);
                     }
                 }
                 Event::Departed { link: at, offset, size, delay_nanos } if at == bottleneck => {
@@ -293,10 +310,17 @@ impl Account {
                         account.missing.insert(since, end);
                     }
                 }
+                Event::Written { end } if own => {
+                    written = end;
+                    idle.extend(idle_since.take().map(|since| (since, now)));
+                }
                 _ => {}
             }
         }
         let way = way?;
+        for (since, until) in idle {
+            account.idle.insert((since + way).as_nanos(), (until + way).as_nanos());
+        }
         account.begin = (first_sent? + way).as_nanos();
         account.all_sent = (last_first_sent + way).as_nanos();
         Some(account)
@@ -308,7 +332,11 @@ impl Account {
         let mut free = |stretch: Stretch| {
             let missing = overlap(&self.missing, stretch);
             let after = overlap(&self.missing, (stretch.0.max(self.all_sent).min(stretch.1), stretch.1));
-            unused += stretch.1 - stretch.0 - missing;
+            let idle = within(&self.idle, stretch).iter().map(|&(from, to)| {
+                let (from, to) = (from.max(stretch.0), to.min(stretch.1));
+                to - from - overlap(&self.missing, (from, to))
+            });
+            unused += stretch.1 - stretch.0 - missing - idle.sum::<u64>();
             tail += after;
             recovery += missing - after;
         };
@@ -375,6 +403,10 @@ mod tests {
             hint: true,
             ..Scenario::default()
         };
+        run_scenario(&scenario)
+    }
+
+    fn run_scenario(scenario: &Scenario) -> (TracedRun, Explanation) {
         let plan = scenario.plan(Path::new(".")).unwrap();
         let cell = plan.cells()[0];
         let run = trace(&plan, &cell, 0);
@@ -390,6 +422,26 @@ mod tests {
 
     fn close(actual: f64, expected: f64, tolerance: f64) {
         assert!((actual - expected).abs() <= tolerance, "{actual} is not {expected} +- {tolerance}");
+    }
+
+    #[test]
+    fn time_in_which_the_application_has_nothing_to_send_has_no_cause() {
+        let scenario = Scenario {
+            link: vec![WIDE.into()],
+            application: vec!["chunks:size=100KB,interval=1s,count=3".into()],
+            scheme: vec!["more-start:source=oracle".into()],
+            aqm: vec!["taildrop".into()],
+            competitor: vec!["none".into()],
+            transport: "model-quic".into(),
+            flows: 1,
+            reps: 1,
+            ..Scenario::default()
+        };
+        let (_, explained) = run_scenario(&scenario);
+        // The last chunk leaves after two seconds, of which the link is busy for two chunks of 85 ms each.
+        assert!(explained.fct > Duration::from_millis(2000), "{explained:?}");
+        assert!(explained.ms(Cause::UnusedCapacity) < 100.0, "{explained:?}");
+        assert_eq!(explained.percent(Cause::UnusedCapacity), None);
     }
 
     const WIDE: &str = "rate=10mbit,rtt=100ms,buffer=1000pkt";

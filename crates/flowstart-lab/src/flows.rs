@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::{Cell, Plan};
 use crate::run::{Failure, FlowOutcome};
+use crate::statistics::mean;
 
 /// One measured flow of one repetition. Undefined is absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,6 +92,19 @@ pub struct Row {
     /// Mean extra completion time of others' transfers. A column of its own only where there is any.
     #[serde(default, skip_serializing)]
     pub others_extra_fct_ms: Option<f64>,
+    /// Completion time of the first object, from when it was written (a chunk) or requested (of a page). These columns exist
+    /// only where flows carry objects.
+    #[serde(default, skip_serializing)]
+    pub first_object_fct_ms: Option<f64>,
+    /// Mean completion time of the objects that follow the first, or of the first if there is no other.
+    #[serde(default, skip_serializing)]
+    pub later_objects_fct_ms: Option<f64>,
+    /// Mean completion time of all objects.
+    #[serde(default, skip_serializing)]
+    pub mean_object_fct_ms: Option<f64>,
+    /// The longest completion time of an object.
+    #[serde(default, skip_serializing)]
+    pub worst_object_fct_ms: Option<f64>,
 }
 
 fn millis(span: Duration) -> f64 {
@@ -108,6 +122,9 @@ impl Row {
         let fct = between(record.started);
         let bdp = link.bdp().get();
         let exit = record.exit;
+        // Undefined unless all have arrived.
+        let objects: Option<Vec<f64>> = record.objects.iter().map(|object| object.fct().map(millis)).collect();
+        let objects = objects.filter(|_| outcome.failure.is_none()).unwrap_or_default();
         Self {
             cell: plan.id(cell),
             link: link.text.clone(),
@@ -150,6 +167,10 @@ impl Row {
             others_dropped_packets: outcome.others.map(|harm| harm.dropped_packets),
             others_extra_delay_ms: outcome.others.and_then(|harm| harm.extra_delay_ms),
             others_extra_fct_ms: outcome.others.and_then(|harm| harm.extra_fct_ms),
+            first_object_fct_ms: objects.first().copied(),
+            later_objects_fct_ms: mean(objects.get(1..).filter(|later| !later.is_empty()).unwrap_or(&objects)),
+            mean_object_fct_ms: mean(&objects),
+            worst_object_fct_ms: objects.iter().copied().reduce(f64::max),
         }
     }
 
@@ -159,22 +180,52 @@ impl Row {
     }
 }
 
-/// The last column, of experiments whose others have transfers that end.
-const EXTRA_FCT: &str = "others_extra_fct_ms";
+/// A column that only some experiments have, behind all others.
+type ExtraColumn = (&'static str, fn(&Row) -> Option<f64>);
 
-fn has_extra_fct(rows: &[Row]) -> bool {
-    rows.iter().any(|row| row.others_extra_fct_ms.is_some())
+/// Of experiments whose others have transfers that end.
+const EXTRA_FCT: [ExtraColumn; 1] = [("others_extra_fct_ms", |row| row.others_extra_fct_ms)];
+
+/// Of experiments whose measured flows carry objects.
+pub const OBJECT_COLUMNS: [ExtraColumn; 4] = [
+    ("first_object_fct_ms", |row| row.first_object_fct_ms),
+    ("later_objects_fct_ms", |row| row.later_objects_fct_ms),
+    ("mean_object_fct_ms", |row| row.mean_object_fct_ms),
+    ("worst_object_fct_ms", |row| row.worst_object_fct_ms),
+];
+
+/// The columns that an experiment has beyond those of all experiments.
+#[derive(Clone, Debug, Default)]
+pub struct ExtraColumns(Vec<ExtraColumn>);
+
+impl ExtraColumns {
+    /// Those of a plan.
+    pub fn of(plan: &Plan) -> Self {
+        let others_end = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
+        Self::with(others_end, plan.sizes.iter().any(|size| size.value.application().is_some()))
+    }
+
+    /// Those that have a value in any of these rows.
+    fn in_rows(rows: &[Row]) -> Self {
+        let any = |columns: &[ExtraColumn]| rows.iter().any(|row| columns.iter().any(|column| column.1(row).is_some()));
+        Self::with(any(&EXTRA_FCT), any(&OBJECT_COLUMNS))
+    }
+
+    fn with(others_end: bool, objects: bool) -> Self {
+        let others = EXTRA_FCT.into_iter().filter(|_| others_end);
+        Self(others.chain(OBJECT_COLUMNS.into_iter().filter(|_| objects)).collect())
+    }
 }
 
 /// Writes rows as CSV.
 pub fn write_csv(rows: &[Row], out: impl Write) -> csv::Result<()> {
-    write_csv_with(rows, out, has_extra_fct(rows))
+    write_csv_with(rows, out, &ExtraColumns::in_rows(rows))
 }
 
-/// Writes rows as CSV, the last column included or not.
-pub fn write_csv_with(rows: &[Row], out: impl Write, extra_fct: bool) -> csv::Result<()> {
+/// Writes rows as CSV with these columns in addition.
+pub fn write_csv_with(rows: &[Row], out: impl Write, extra: &ExtraColumns) -> csv::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
-    if !extra_fct {
+    if extra.0.is_empty() {
         for row in rows {
             writer.serialize(row)?;
         }
@@ -182,14 +233,16 @@ pub fn write_csv_with(rows: &[Row], out: impl Write, extra_fct: bool) -> csv::Re
         return Ok(());
     }
     let mut plain = Vec::new();
-    write_csv_with(rows, &mut plain, false)?;
+    write_csv_with(rows, &mut plain, &ExtraColumns::default())?;
     let mut reader = csv::Reader::from_reader(plain.as_slice());
     let mut header = reader.headers()?.clone();
-    header.push_field(EXTRA_FCT);
+    extra.0.iter().for_each(|column| header.push_field(column.0));
     writer.write_record(&header)?;
     for (row, record) in rows.iter().zip(reader.records()) {
         let mut record = record?;
-        record.push_field(&row.others_extra_fct_ms.map_or(String::new(), |fct| fct.to_string()));
+        for column in &extra.0 {
+            record.push_field(&column.1(row).map_or(String::new(), |value| value.to_string()));
+        }
         writer.write_record(&record)?;
     }
     writer.flush()?;
@@ -234,8 +287,8 @@ pub fn write_parquet(rows: &[Row], file: &Path) -> Result<(), parquet::errors::P
     table.number("others_goodput_lost_mbit", |row| row.others_goodput_lost_mbit);
     table.number("others_dropped_packets", |row| row.others_dropped_packets);
     table.number("others_extra_delay_ms", |row| row.others_extra_delay_ms);
-    if has_extra_fct(rows) {
-        table.number(EXTRA_FCT, |row| row.others_extra_fct_ms);
+    for (name, value) in ExtraColumns::in_rows(rows).0 {
+        table.number(name, value);
     }
     let schema = Arc::new(Schema::new(table.fields));
     let batch = RecordBatch::try_new(schema.clone(), table.columns)?;

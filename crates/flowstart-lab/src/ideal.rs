@@ -4,6 +4,7 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_sim::transport::profile::{Opening, Profile};
 
+use crate::spec::application::Application;
 use crate::spec::link::Link;
 
 /// The shortest possible time from the first packet of the handshake to the last payload byte at the receiver.
@@ -12,26 +13,83 @@ use crate::spec::link::Link;
 /// with 0-RTT. Then the wire bytes take their time at the link's rate, and each further hop adds one packet's time. On a
 /// recorded trace the bytes take the opportunities that follow, `start` being when the transfer starts.
 pub fn ideal_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp) -> Duration {
-    let rtt = link.rtt + link.access_delay * 4;
-    let handshake = match profile.opening {
-        Opening::Sender => rtt + rtt / 2,
-        Opening::Request => rtt * 2,
-        Opening::ZeroRtt => rtt,
-    };
-    let payload = u64::from(profile.payload);
-    let packets = size.get().div_ceil(payload);
-    let last = size.get() - (packets - 1) * payload;
-    let wire = Bytes::new(size.get() + packets * u64::from(profile.overhead));
-    let last_wire = Bytes::new(last + u64::from(profile.overhead));
-    let serialization = match &link.trace {
-        None => link.rate.time_for(wire),
-        Some(trace) => {
-            let sending = start + handshake.saturating_sub(rtt / 2);
-            trace.finish_after(sending, wire).since(sending)
+    let way = Way::new(link, profile, start);
+    way.fct(way.finish(way.begin, Bytes::ZERO, size), size)
+}
+
+/// The same for an application: chunks are not sent before their time, and each wave of a page is requested when the first
+/// object of the last one is there.
+pub fn ideal_application_fct(link: &Link, profile: &Profile, application: Application, start: Timestamp) -> Duration {
+    let way = Way::new(link, profile, start);
+    let (mut end, mut sent) = (way.begin, Bytes::ZERO);
+    match application {
+        Application::Chunks { size, interval, count } => {
+            for chunk in 0..u64::from(count) {
+                end = way.finish(end.max(way.begin + interval * chunk), sent, size);
+                sent += size;
+            }
         }
-    };
-    let further_hops = link.rate.time_for(last_wire) * u64::from(link.hops - 1) + link.access_rate.time_for(last_wire);
-    handshake + serialization + further_hops
+        Application::Page { objects, size, waves } => {
+            let mut requested = way.begin;
+            for _ in 0..waves {
+                let begin = end.max(requested);
+                requested = way.finish(begin, sent, size) + way.further_hops(size) + way.rtt;
+                end = way.finish(begin, sent, size * u64::from(objects));
+                sent += size * u64::from(objects);
+            }
+        }
+    }
+    way.fct(end, application.total())
+}
+
+/// From the sender to the receiver with nothing in between.
+struct Way<'a> {
+    link: &'a Link,
+    profile: &'a Profile,
+    rtt: Duration,
+    /// Until the first byte may leave, and the way of the last one.
+    handshake: Duration,
+    /// When the first byte leaves.
+    begin: Timestamp,
+}
+
+impl<'a> Way<'a> {
+    fn new(link: &'a Link, profile: &'a Profile, start: Timestamp) -> Self {
+        let rtt = link.rtt + link.access_delay * 4;
+        let handshake = match profile.opening {
+            Opening::Sender => rtt + rtt / 2,
+            Opening::Request => rtt * 2,
+            Opening::ZeroRtt => rtt,
+        };
+        Self { link, profile, rtt, handshake, begin: start + handshake.saturating_sub(rtt / 2) }
+    }
+
+    /// Bytes on the wire of this much payload.
+    fn wire(&self, size: Bytes) -> u64 {
+        size.get() + size.get().div_ceil(u64::from(self.profile.payload)) * u64::from(self.profile.overhead)
+    }
+
+    /// When `size` bytes have left that are sent from `begin` on, after `sent` bytes whose last packet they may fill up.
+    fn finish(&self, begin: Timestamp, sent: Bytes, size: Bytes) -> Timestamp {
+        let wire = Bytes::new(self.wire(sent + size) - self.wire(sent));
+        match &self.link.trace {
+            None => begin + self.link.rate.time_for(wire),
+            Some(trace) => trace.finish_after(begin, wire),
+        }
+    }
+
+    /// What each further hop adds: the time of the last packet of this much payload.
+    fn further_hops(&self, size: Bytes) -> Duration {
+        let payload = u64::from(self.profile.payload);
+        let last = size.get() - (size.get().div_ceil(payload) - 1) * payload;
+        let wire = Bytes::new(last + u64::from(self.profile.overhead));
+        self.link.rate.time_for(wire) * u64::from(self.link.hops - 1) + self.link.access_rate.time_for(wire)
+    }
+
+    /// The completion time of a flow of `size` bytes whose last byte left at `end`.
+    fn fct(&self, end: Timestamp, size: Bytes) -> Duration {
+        self.handshake + end.since(self.begin) + self.further_hops(size)
+    }
 }
 
 #[cfg(test)]
@@ -59,5 +117,24 @@ mod tests {
         let zero = Profile { opening: Opening::ZeroRtt, ..base.clone() };
         let ideal = |profile| ideal_fct(&link("rate=10mbit,rtt=80ms"), profile, Bytes::new(1165), Timestamp::ZERO);
         assert_eq!(ideal(&base).saturating_sub(ideal(&zero)), Duration::from_millis(80));
+    }
+
+    #[test]
+    fn chunks_wait_for_their_time_and_waves_for_their_request() {
+        let profile = Profile { payload: 1000, overhead: 0, ..Profile::named("rfc9002").unwrap() };
+        let link = link("rate=8mbit,rtt=80ms");
+        let ideal = |application| ideal_application_fct(&link, &profile, application, Timestamp::ZERO).as_millis();
+        let transfer = |size| ideal_fct(&link, &profile, Bytes::new(size), Timestamp::ZERO).as_millis();
+        let size = Bytes::new(100_000);
+        // A chunk takes 100 ms: the third begins at 400 ms, and at 200 ms when they follow each other closely.
+        let chunks = |ms| ideal(Application::Chunks { size, interval: Duration::from_millis(ms), count: 3 });
+        assert!((chunks(200) - transfer(100_000) - 400.0).abs() < 1e-3);
+        assert!((chunks(50) - transfer(300_000)).abs() < 1e-3);
+        // The first object of a wave is there after 100 ms, and its request of the next at the sender 80 ms later: two objects
+        // need longer than that, one does not.
+        let page = |objects| ideal(Application::Page { objects, size, waves: 3 });
+        assert!((page(2) - transfer(600_000)).abs() < 1e-3);
+        // The packet also crosses the receiver's link before the request leaves: 1 kB at 10 Gbit/s, 0.0008 ms each time.
+        assert!((page(1) - transfer(300_000) - 2.0 * 80.0).abs() < 0.003, "{}", page(1));
     }
 }

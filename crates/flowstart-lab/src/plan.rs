@@ -1,9 +1,13 @@
 //! What an experiment consists of: every combination of link, AQM, size, scheme and competitor.
 
+use std::sync::Arc;
+
 use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::controller::WindowValidation;
 use flowstart_core::rng::mix;
 use flowstart_core::startup::StartupConfig;
+use flowstart_sim::transport::profile::Profile;
 
 use crate::spec::Written;
 use crate::spec::arrival::{Arrival, TOGETHER};
@@ -33,6 +37,8 @@ pub struct Plan {
     pub flows: u32,
     /// When the measured flows start.
     pub arrivals: Vec<Written<Arrival>>,
+    /// What idle time does to the windows of the measured flows; empty: what the transport says.
+    pub idle: Vec<WindowValidation>,
     /// Repetitions of each cell.
     pub reps: u32,
     /// Master seed.
@@ -56,6 +62,8 @@ pub struct Cell {
     pub size: usize,
     /// Arrival.
     pub arrival: usize,
+    /// Idle policy; 0 if there is no choice.
+    pub idle: usize,
     /// Scheme.
     pub scheme: usize,
 }
@@ -92,9 +100,13 @@ impl Plan {
         let mut cells = Vec::new();
         for size in 0..self.sizes.len() {
             for arrival in 0..self.arrivals.len() {
-                let first = ((place * self.sizes.len() + size) * self.arrivals.len() + arrival) * self.schemes.len();
-                let cell = |scheme| Cell { index: first + scheme, link, aqm, competitor, size, arrival, scheme };
-                cells.extend((0..self.schemes.len()).map(cell));
+                for idle in 0..self.idle.len().max(1) {
+                    let before = (place * self.sizes.len() + size) * self.arrivals.len() + arrival;
+                    let first = (before * self.idle.len().max(1) + idle) * self.schemes.len();
+                    let cell =
+                        |scheme| Cell { index: first + scheme, link, aqm, competitor, size, arrival, idle, scheme };
+                    cells.extend((0..self.schemes.len()).map(cell));
+                }
             }
         }
         cells
@@ -105,11 +117,12 @@ impl Plan {
         self.settings().into_iter().flat_map(|setting| self.cells_of(setting)).collect()
     }
 
-    /// A cell's name: what the user wrote, from link to competitor, and the arrival unless it is the default.
+    /// A cell's name: what the user wrote, from link to competitor, and arrival and idle policy unless they are the default.
     pub fn id(&self, cell: &Cell) -> String {
         let arrival = self.arrival_text(cell).map_or(String::new(), |text| format!("/{text}"));
+        let idle = self.idle_name(cell).map_or(String::new(), |name| format!("/idle={name}"));
         format!(
-            "{}/{}/{}/{}/{}{arrival}",
+            "{}/{}/{}/{}/{}{arrival}{idle}",
             self.links[cell.link].text,
             self.aqms[cell.aqm].text,
             self.sizes[cell.size].text,
@@ -121,6 +134,25 @@ impl Plan {
     /// A cell's arrival as the user wrote it, unless it is the default.
     pub fn arrival_text(&self, cell: &Cell) -> Option<&str> {
         Some(self.arrivals[cell.arrival].text.as_str()).filter(|text| *text != TOGETHER)
+    }
+
+    /// A cell's idle policy, unless it is the transport's.
+    pub fn idle_name(&self, cell: &Cell) -> Option<&'static str> {
+        self.idle.get(cell.idle).map(|idle| idle.name())
+    }
+
+    /// What a cell's flows carry, as the user wrote it, and what idle time does to them, where there is a choice.
+    pub fn carried(&self, cell: &Cell) -> String {
+        let size = &self.sizes[cell.size].text;
+        self.idle_name(cell).map_or_else(|| size.clone(), |idle| format!("{size} idle={idle}"))
+    }
+
+    /// The transport of a cell's measured flows.
+    pub fn profile(&self, cell: &Cell) -> Arc<Profile> {
+        match self.idle.get(cell.idle) {
+            None => self.transport.profile.clone(),
+            Some(&idle) => Arc::new(Profile { idle, ..Profile::clone(&self.transport.profile) }),
+        }
     }
 
     /// Measured flows of a cell.

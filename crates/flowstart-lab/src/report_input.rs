@@ -14,7 +14,7 @@ use crate::run::{self, Finished};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Buffer;
 use crate::statistics::{anova_one_way, bca_mean_difference_paired, difference_interval, mean, median};
-use crate::summary::{CellSummary, Comparison, Summary, rows_by_cell, values};
+use crate::summary::{CellSummary, Comparison, Summary, felt, rows_by_cell, values};
 use crate::trace_export;
 
 /// Most example runs in a report: each brings its time series.
@@ -145,13 +145,14 @@ fn estimate(metric: &crate::summary::Metric) -> report::Estimate {
 
 fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) -> report::Cell {
     let metric = |name: &str| summary.metrics.get(name).map(estimate).unwrap_or_default();
+    let (name, felt) = felt(plan, cell);
     let versus = summary.vs_baseline.as_ref();
     let link = &plan.links[cell.link];
     report::Cell {
         id: summary.id.clone(),
         link: summary.link.clone(),
         aqm: summary.aqm.clone(),
-        size: plan.sizes[cell.size].text.clone(),
+        size: plan.carried(cell),
         size_bytes: summary.size_bytes,
         scheme: summary.scheme.clone(),
         avoidance: summary.avoidance.clone(),
@@ -162,8 +163,9 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         is_baseline: cell.scheme == 0,
         n: summary.n as u32,
         failed: summary.failed as u32,
-        ideal_fct_ms: Some(summary.ideal_fct_ms),
-        fct_ms: metric("fct_ms"),
+        // The limit is that of the flow.
+        ideal_fct_ms: Some(summary.ideal_fct_ms).filter(|_| name == "fct_ms"),
+        fct_ms: metric(name),
         speedup: versus.map_or_else(Default::default, |v| report::Estimate { mean: v.speedup, ci95: v.speedup_ci95 }),
         significant: versus.map(|v| v.significant),
         within_one_rtt: versus.and_then(|v| v.fct_delta_ms).map(|delta| delta.abs() < link.rtt.as_millis()),
@@ -185,7 +187,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         causes: None,
         replay_rep: median_rep(rows).unwrap_or(0),
         samples: report::Samples {
-            fct_ms: values(rows, |row| row.fct_ms),
+            fct_ms: values(rows, felt),
             share: if summary.others.is_some() { values(rows, |row| row.share) } else { Vec::new() },
             dropped_packets: values(rows, |row| Some(row.dropped_packets as f64)),
         },
@@ -249,12 +251,13 @@ pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
         }
     } else if let Some(cell) = summary.cells.first()
         && let Some(fct) = cell.metrics.get("fct_ms").and_then(|metric| metric.mean)
+        && !feels_objects(plan)
     {
         let ratio = fct / cell.ideal_fct_ms;
         sentences.push(format!(
-            "{} finishes a {} transfer on {} in {fct:.0} ms, {ratio:.2} times the physical limit.",
+            "{} finishes {} on {} in {fct:.0} ms, {ratio:.2} times the physical limit.",
             cell.scheme,
-            Bytes::new(cell.size_bytes),
+            carried(cell),
             cell.link
         ));
     }
@@ -313,6 +316,7 @@ impl<'a> Standing<'a> {
 
     fn sentence(&self, plan: &Plan) -> String {
         let baseline = &plan.schemes[0].text;
+        let [verb, infinitive] = if feels_objects(plan) { ["delivers", "deliver"] } else { ["finishes", "finish"] };
         let bytes = self.bytes.map_or(String::new(), |bytes| match bytes * 100.0 {
             percent if percent.abs() < 0.05 => ", for as many bytes".to_owned(),
             percent if percent > 0.0 => format!(", for {percent:.1} % more bytes"),
@@ -327,31 +331,44 @@ impl<'a> Standing<'a> {
         let [low, high] = self.range;
         match self.cells[..] {
             [(cell, versus)] => {
-                let size = Bytes::new(cell.size_bytes);
+                let size = carried(cell);
                 let interval =
                     versus.speedup_ci95.map_or(String::new(), |[low, high]| format!(" (95 % {low:.2} to {high:.2})"));
                 if !versus.significant {
                     let (scheme, link) = (self.scheme, &cell.link);
                     return format!(
-                        "{scheme} does not finish a {size} transfer on {link} measurably sooner or later than {baseline}: \
+                        "{scheme} does not {infinitive} {size} on {link} measurably sooner or later than {baseline}: \
                          {:.2} times as fast{interval}{bytes}{harm}.",
                         self.middle
                     );
                 }
                 format!(
-                    "{} finishes a {size} transfer {} than {baseline} on {}{interval}{bytes}{harm}.",
+                    "{} {verb} {size} {} than {baseline} on {}{interval}{bytes}{harm}.",
                     self.scheme,
                     times(self.middle),
                     cell.link
                 )
             }
             _ => format!(
-                "{} finishes {} than {baseline} in the median over {} (range {low:.2} to {high:.2}){bytes}{harm}.",
+                "{} {verb} {} than {baseline} in the median over {} (range {low:.2} to {high:.2}){bytes}{harm}.",
                 self.scheme,
                 times(self.middle),
                 settings(plan)
             ),
         }
+    }
+}
+
+/// Whether the completion times are those of chunks.
+fn feels_objects(plan: &Plan) -> bool {
+    plan.sizes.iter().filter_map(|size| size.value.application()).any(|application| application.feels_objects())
+}
+
+/// What a cell's flows carry, in words.
+fn carried(cell: &CellSummary) -> String {
+    match &cell.application {
+        None => format!("a {} transfer", Bytes::new(cell.size_bytes)),
+        Some(application) => application.clone(),
     }
 }
 
@@ -368,6 +385,7 @@ fn settings(plan: &Plan) -> String {
         (plan.competitors.len(), "competitors"),
         (plan.sizes.len(), "sizes"),
         (plan.arrivals.len(), "arrivals"),
+        (plan.idle.len(), "idle policies"),
     ];
     let named: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 1).map(|(count, name)| format!("{count} {name}")).collect();
@@ -389,7 +407,7 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
     plan.cells()
         .into_iter()
         .filter(|cell| cell.size == size && cell.aqm == 0 && cell.competitor == plan.competitors.len() - 1)
-        .filter(|cell| cell.arrival == plan.arrivals.len() / 2)
+        .filter(|cell| cell.arrival == plan.arrivals.len() / 2 && cell.idle == plan.idle.len() / 2)
         .filter(|cell| shown.contains(&cell.link) && cell.scheme < schemes)
         .collect()
 }
@@ -437,7 +455,7 @@ fn example(plan: &Plan, cell: &Cell, rep: u32, label: &str) -> Option<report::Ex
         cell: plan.id(cell),
         rep,
         link: link.text.clone(),
-        size: plan.sizes[cell.size].text.clone(),
+        size: plan.carried(cell),
         scheme: plan.schemes[cell.scheme].text.clone(),
         competitor: plan.competitors[cell.competitor].text.clone(),
         label: label.into(),

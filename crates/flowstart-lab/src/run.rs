@@ -13,7 +13,7 @@ use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Arrivals;
 use flowstart_sim::world::{FlowConfig, Stopped, World};
 
-use crate::ideal::ideal_fct;
+use crate::ideal::{ideal_application_fct, ideal_fct};
 use crate::plan::{Cell, Plan, Setting};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
@@ -298,11 +298,14 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
         departed_before = monitor.total;
     }
     let transfers = transfers(plan, warm, cell, start);
+    let application = plan.sizes[cell.size].value.application();
+    let profile = plan.profile(cell);
     let flows: Vec<u32> = transfers
         .iter()
         .map(|&(start, size)| {
             let route = warm.chain.connect(&mut world, access(link), access(link));
-            let mut config = FlowConfig::new(Arc::clone(&plan.transport.profile), Pattern::Transfer(size), route);
+            let pattern = application.map_or(Pattern::Transfer(size), |application| application.pattern());
+            let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route);
             config.startup = plan.schemes[cell.scheme].value.clone();
             config.avoidance = plan.avoidance.value.clone();
             config.knowledge = knowledge(plan, link);
@@ -315,7 +318,7 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
         finished.world.run_until(start + time);
         return finished;
     }
-    let ideal = |&(start, size): &(Timestamp, Bytes)| ideal_fct(link, &plan.transport.profile, size, start);
+    let ideal = |&(start, size): &(Timestamp, Bytes)| limit_of(plan, cell, size, start);
     let ideals = finished.transfers.iter().map(ideal).fold(Duration::ZERO, |sum, ideal| sum + ideal);
     let last_start = finished.transfers.last().map_or(start, |(start, _)| *start);
     let limit = last_start + (ideals * LIMIT_FACTOR).max(LEAST_LIMIT);
@@ -329,6 +332,15 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
         }
     }
     finished
+}
+
+/// The physical limit of a measured flow.
+pub fn limit_of(plan: &Plan, cell: &Cell, size: Bytes, start: Timestamp) -> Duration {
+    let (link, profile) = (&plan.links[cell.link], &plan.transport.profile);
+    match plan.sizes[cell.size].value.application() {
+        None => ideal_fct(link, profile, size, start),
+        Some(application) => ideal_application_fct(link, profile, application, start),
+    }
 }
 
 /// Starts and payloads of a cell's measured flows, the same for every scheme.
@@ -441,7 +453,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             max_queue_delay: max,
             p99_queue_delay: p99,
             utilization,
-            ideal_fct: ideal_fct(link, &plan.transport.profile, size, flow_start),
+            ideal_fct: limit_of(plan, cell, size, flow_start),
             others: None,
             failure: failure.filter(|_| record.completed.is_none()),
             record,

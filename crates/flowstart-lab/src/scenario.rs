@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
-use flowstart_core::controller::ControllerConfig;
+use flowstart_core::controller::{ControllerConfig, WindowValidation};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
+use crate::spec::application::{Application, TRANSFER};
 use crate::spec::arrival::{Arrival, MAX_FLOWS, TOGETHER};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
 use crate::spec::size::TransferSize;
 use crate::spec::transport::Transport;
-use crate::spec::{InputError, aqm, avoidance, scheme};
+use crate::spec::{InputError, Written, aqm, avoidance, scheme};
 
 /// Most repetitions of a cell.
 pub const MAX_REPS: u32 = 100_000;
@@ -40,6 +41,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("four-startups", include_str!("../../../scenarios/four-startups.toml")),
     ("lying-clients", include_str!("../../../scenarios/lying-clients.toml")),
     ("many-flows", include_str!("../../../scenarios/many-flows.toml")),
+    ("pages", include_str!("../../../scenarios/pages.toml")),
     ("pareto", include_str!("../../../scenarios/pareto.toml")),
     ("policed-links", include_str!("../../../scenarios/policed-links.toml")),
     ("quantized-hints", include_str!("../../../scenarios/quantized-hints.toml")),
@@ -49,6 +51,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("search-flow-control", include_str!("../../../scenarios/search-flow-control.toml")),
     ("search-geo", include_str!("../../../scenarios/search-geo.toml")),
     ("search-held-back", include_str!("../../../scenarios/search-held-back.toml")),
+    ("video-chunks", include_str!("../../../scenarios/video-chunks.toml")),
 ];
 
 /// A scenario as written.
@@ -66,8 +69,12 @@ pub struct Scenario {
     pub analysis: String,
     /// Links.
     pub link: Vec<String>,
-    /// Transfer sizes.
+    /// Transfer sizes; none with an application that is no transfer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub size: Vec<String>,
+    /// What the measured flows carry; none given: one transfer each.
+    #[serde(default, skip_serializing_if = "is_default_application")]
+    pub application: Vec<String>,
     /// Schemes, the baseline first.
     pub scheme: Vec<String>,
     /// Congestion avoidance; absent: the transport profile's.
@@ -85,6 +92,9 @@ pub struct Scenario {
     /// When they start; none given: together.
     #[serde(default, skip_serializing_if = "is_default_arrival")]
     pub arrival: Vec<String>,
+    /// What idle time does to the windows of the measured flows; none given: what the transport says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle: Vec<String>,
     /// Transport.
     #[serde(default = "default_transport")]
     pub transport: String,
@@ -120,6 +130,15 @@ pub fn default_arrival() -> Vec<String> {
 
 fn is_default_arrival(arrival: &[String]) -> bool {
     arrival.is_empty() || arrival == [TOGETHER]
+}
+
+/// The application when none is given.
+pub fn default_application() -> Vec<String> {
+    vec![TRANSFER.into()]
+}
+
+fn is_default_application(application: &[String]) -> bool {
+    application.is_empty() || application == [TRANSFER]
 }
 
 fn default_flows() -> u32 {
@@ -208,7 +227,7 @@ impl Scenario {
         }
         let links =
             each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;
-        let sizes = each("size", &self.size, |text| TransferSize::parse("size", text))?;
+        let sizes = self.sizes()?;
         let schemes = each("scheme", &self.scheme, |text| scheme("scheme", text, &profile.startup))?;
         let avoidance_text = self.avoidance.clone().unwrap_or_else(|| profile.avoidance.name().to_owned());
         let avoidance = avoidance("avoidance", &avoidance_text, &profile.avoidance)?;
@@ -227,6 +246,7 @@ impl Scenario {
             transport: transport.clone(),
             flows: self.flows,
             arrivals: each("arrival", arrivals, |text| Arrival::parse("arrival", text))?,
+            idle: self.idle_policies()?,
             reps: self.reps,
             seed: self.seed,
             hint: self.hint,
@@ -244,12 +264,42 @@ impl Scenario {
             }
         }
         let cells = [plan.links.len(), plan.aqms.len(), plan.competitors.len(), plan.sizes.len(), plan.schemes.len()];
-        let lists = cells.into_iter().chain([plan.arrivals.len()]);
+        let lists = cells.into_iter().chain([plan.arrivals.len(), plan.idle.len().max(1)]);
         let runs = lists.fold(u64::from(plan.reps), |runs, length| runs.saturating_mul(length as u64));
         if runs > MAX_RUNS {
             return Err(InputError::new("reps", self.reps.to_string(), format!("{runs} runs; allowed are {MAX_RUNS}")));
         }
         Ok(plan)
+    }
+
+    fn idle_policies(&self) -> Result<Vec<WindowValidation>, InputError> {
+        if self.idle.is_empty() {
+            return Ok(Vec::new());
+        }
+        each("idle", &self.idle, |text| {
+            WindowValidation::ALL.into_iter().find(|policy| policy.name() == text).ok_or_else(|| {
+                let names = WindowValidation::ALL.map(WindowValidation::name).join(", ");
+                InputError::new("idle", text, format!("not known; use one of {names}"))
+            })
+        })
+    }
+
+    /// The sizes of transfers, or the applications in their place.
+    fn sizes(&self) -> Result<Vec<Written<TransferSize>>, InputError> {
+        if is_default_application(&self.application) {
+            return each("size", &self.size, |text| TransferSize::parse("size", text));
+        }
+        let sizes = each("application", &self.application, |text| {
+            let Written { text, value } = Application::parse("application", text)?;
+            match value {
+                Some(application) => Ok(Written { text, value: TransferSize::Application(application) }),
+                None => Err(InputError::new("application", text, "allowed is transfer alone, or others without it")),
+            }
+        })?;
+        match self.size.first() {
+            Some(size) => Err(InputError::new("size", size, "an application has sizes of its own; leave it out")),
+            None => Ok(sizes),
+        }
     }
 
     /// A statement for users who chose no congestion avoidance for the measured flows while a competitor has another
@@ -344,6 +394,27 @@ mod tests {
         let text = "link = [\"lte\"]\nsize = [\"1GB\"]\nscheme = [\"hystart\"]\narrival = [\"poisson:load=1mbit\"]";
         let error = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap_err();
         assert!(error.field == "arrival" && error.problem.contains("8000 s"), "{error}");
+    }
+
+    #[test]
+    fn an_application_takes_the_place_of_the_size() {
+        let plan = |text: &str| {
+            let text = format!("link = [\"lte\"]\nscheme = [\"hystart\"]\n{text}");
+            Scenario::from_text(&text).unwrap().plan(Path::new("."))
+        };
+        let page = "page:objects=2,size=1KB,waves=2";
+        let pages = plan(&format!("application = [\"{page}\"]\nidle = [\"keep\", \"startup\"]")).unwrap();
+        let names: Vec<String> = pages.cells().iter().map(|cell| pages.id(cell)).collect();
+        let name = |idle: &str| format!("lte/taildrop/{page}/hystart/none/idle={idle}");
+        assert_eq!(names, [name("keep"), name("startup")]);
+        assert_eq!(pages.cells().iter().map(|cell| cell.index).collect::<Vec<_>>(), [0, 1]);
+        let plain = plan("size = [\"1MB\"]\napplication = [\"transfer\"]").unwrap();
+        assert_eq!(plain.id(&plain.cells()[0]), "lte/taildrop/1MB/hystart/none");
+        let error = |text: &str| plan(text).unwrap_err().to_string();
+        assert!(error("application = [\"transfer\"]").contains("size: at least one is needed"));
+        assert!(error(&format!("size = [\"1MB\"]\napplication = [\"{page}\"]")).contains("leave it out"));
+        assert!(error(&format!("application = [\"transfer\", \"{page}\"]")).contains("transfer alone"));
+        assert!(error("size = [\"1MB\"]\nidle = [\"sleep\"]").contains("use one of keep, rfc5681"));
     }
 
     #[test]

@@ -7,9 +7,9 @@ use flowstart_core::time::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::flows::Row;
-use crate::ideal::ideal_fct;
+use crate::flows::{OBJECT_COLUMNS, Row};
 use crate::plan::{Cell, Plan};
+use crate::run::limit_of;
 use crate::spec::competitor::Competitor;
 use crate::statistics::{bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired, holm, mean, median, quantile};
 
@@ -37,7 +37,7 @@ pub struct Metric {
     pub ci95: Option<[f64; 2]>,
 }
 
-/// A cell against its baseline.
+/// A cell against its baseline. Its FCT is the time that users feel ([`felt`]).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The baseline's cell.
@@ -93,6 +93,12 @@ pub struct CellSummary {
     pub competitor: String,
     /// Transport as written.
     pub transport: String,
+    /// Application as written, unless it is a transfer; `size_bytes` are all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<String>,
+    /// Idle policy, where the measured flows have one of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<String>,
     /// Arrival as written, unless the measured flows start together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrival: Option<String>,
@@ -123,8 +129,9 @@ pub struct Summary {
     pub cells: Vec<CellSummary>,
 }
 
+/// The value of a metric.
+pub type Field = fn(&Row) -> Option<f64>;
 /// The metrics by name.
-type Field = fn(&Row) -> Option<f64>;
 const METRICS: &[(&str, Field)] = &[
     ("fct_ms", |row| row.fct_ms),
     ("fct_request_ms", |row| row.fct_request_ms),
@@ -142,6 +149,15 @@ const METRICS: &[(&str, Field)] = &[
     ("exit_cwnd_over_bdp", |row| row.exit_cwnd_over_bdp),
     ("overshoot_bytes", |row| Some(row.overshoot_bytes as f64)),
 ];
+
+/// The time that a user of a cell's flows feels, by name: of a video the mean time of its chunks. Comparisons with the
+/// baseline are about it.
+pub fn felt(plan: &Plan, cell: &Cell) -> (&'static str, Field) {
+    match plan.sizes[cell.size].value.application() {
+        Some(application) if application.feels_objects() => OBJECT_COLUMNS[2],
+        _ => METRICS[0],
+    }
+}
 
 /// The values of a metric over the runs that completed.
 pub fn values(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> Vec<f64> {
@@ -208,7 +224,7 @@ pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
         let baseline = plan.baseline_of(cell);
         let seed = cell_seed(plan, cell);
         let (rows, base) = (&by_cell[cell.index], &by_cell[baseline.index]);
-        let (before, after) = paired(base, rows, |row| row.fct_ms);
+        let (before, after) = paired(base, rows, felt(plan, cell).1);
         let speedup = bca_mean_ratio_paired(&before, &after, LEVEL, RESAMPLES, seed);
         let delta = bca_mean_difference_paired(&before, &after, LEVEL, RESAMPLES, seed);
         let (dropped_before, dropped_after) = paired(base, rows, |row| Some(row.dropped_packets as f64));
@@ -249,7 +265,13 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     let seed = cell_seed(plan, cell);
     let link = &plan.links[cell.link];
     let size = plan.sizes[cell.size].value.mean_bytes();
-    let metrics = METRICS.iter().map(|(name, field)| (*name, metric(rows, field, seed ^ name_hash(name)))).collect();
+    let application = plan.sizes[cell.size].value.application();
+    let of_objects = OBJECT_COLUMNS.iter().filter(|_| application.is_some());
+    let metrics = METRICS
+        .iter()
+        .chain(of_objects)
+        .map(|(name, field)| (*name, metric(rows, field, seed ^ name_hash(name))))
+        .collect();
     let mut exit_reasons = BTreeMap::new();
     for row in rows.iter().filter(|row| !row.failed()) {
         let reason = row.exit_reason.clone().unwrap_or_else(|| "transfer-ended".into());
@@ -267,8 +289,7 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     });
     // On a trace the limit depends on when the transfer starts; the mean over the runs stands for the cell.
     let ideals: Vec<f64> = rows.iter().map(|row| row.ideal_fct_ms).collect();
-    let ideal =
-        mean(&ideals).unwrap_or_else(|| ideal_fct(link, &plan.transport.profile, size, Timestamp::ZERO).as_millis());
+    let ideal = mean(&ideals).unwrap_or_else(|| limit_of(plan, cell, size, Timestamp::ZERO).as_millis());
     CellSummary {
         id: plan.id(cell),
         link: link.text.clone(),
@@ -278,6 +299,8 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         avoidance: plan.avoidance.text.clone(),
         competitor: plan.competitors[cell.competitor].text.clone(),
         transport: plan.transport.text.clone(),
+        application: application.map(|_| plan.sizes[cell.size].text.clone()),
+        idle: plan.idle_name(cell).map(str::to_owned),
         arrival: plan.arrival_text(cell).map(str::to_owned),
         resolved: resolved(plan, cell),
         n: rows.iter().filter(|row| !row.failed()).count(),
@@ -314,10 +337,13 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
         "scheme": plan.schemes[cell.scheme].value,
         "avoidance": plan.avoidance.value,
         "competitor": competitor,
-        "transport": {"profile": plan.transport.profile_name, "policies": *plan.transport.profile},
+        "transport": {"profile": plan.transport.profile_name, "policies": *plan.profile(cell)},
         "flows": plan.flow_count(cell),
         "hint": plan.hint,
     });
+    if let Some(application) = plan.sizes[cell.size].value.application() {
+        resolved["application"] = json!(application);
+    }
     if plan.arrival_text(cell).is_some() {
         resolved["arrival"] = json!(plan.arrivals[cell.arrival].value.process);
     }

@@ -91,6 +91,8 @@ pub struct Acknowledgement {
     pub limit: u64,
     /// Packets received with a CE mark so far.
     pub ce_count: u32,
+    /// Waves of a page that the receiver has requested beyond the first: requests travel with acknowledgements.
+    pub requests: u32,
 }
 
 const _: () = assert!(size_of::<Packet>() == 64, "a packet shall not take two cache lines");

@@ -15,6 +15,23 @@ pub struct StartupExit {
     pub cwnd: Bytes,
 }
 
+/// An object of a stream: a chunk of a video, an object of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectTimes {
+    /// When the application wrote the chunk, or when the receiver requested the object of a page.
+    pub requested: Timestamp,
+    /// When the receiving application had all of it: in TCP everything before it as well, in QUIC, whose streams do not wait
+    /// for each other, its own bytes.
+    pub arrived: Option<Timestamp>,
+}
+
+impl ObjectTimes {
+    /// Completion time of the object.
+    pub fn fct(&self) -> Option<Duration> {
+        Some(self.arrived?.since(self.requested))
+    }
+}
+
 /// Counts and times of one flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowRecord {
@@ -56,4 +73,6 @@ pub struct FlowRecord {
     pub startup_in_flight: Bytes,
     /// Largest cwnd.
     pub max_cwnd: Bytes,
+    /// The objects requested so far, of applications that have any.
+    pub objects: Vec<ObjectTimes>,
 }

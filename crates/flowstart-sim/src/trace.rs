@@ -72,6 +72,11 @@ pub enum Event {
         /// First byte that flow control forbids.
         limit: u64,
     },
+    /// The application of chunks or a page wrote, or was asked to.
+    Written {
+        /// Where the stream ends now.
+        end: u64,
+    },
     /// The controller decided something.
     Decided(Decision),
     /// A retransmission or probe timer fired.

@@ -13,7 +13,8 @@ use crate::engine::Slot;
 use crate::link::LinkConfig;
 use crate::network::{Network, Owner, Route};
 use crate::packet::{Acknowledgement, Body, Direction, Packet};
-use crate::record::FlowRecord;
+use crate::record::{FlowRecord, ObjectTimes};
+use crate::trace::Event;
 use crate::traffic::arrivals::Arrivals;
 use crate::traffic::{Pattern, Source};
 use crate::transport::handshake::{Handshake, Progress};
@@ -22,6 +23,9 @@ use crate::transport::quic::QuicSender;
 use crate::transport::receiver::{Arrival, Receiver};
 use crate::transport::sender::{FlowId, SenderBase};
 use crate::transport::tcp::TcpSender;
+
+/// Objects of a stream that a record has room for from the start.
+const OBJECTS_EXPECTED: u32 = 4096;
 
 /// What a flow is made of.
 #[derive(Clone, Debug)]
@@ -359,6 +363,9 @@ impl Flow {
                     return;
                 }
                 self.receiver.on_data(network, &arrival);
+                if let Some((size, _)) = self.source.objects() {
+                    self.take_objects(network, size, offset, offset + u64::from(len));
+                }
                 if let Some(total) = self.source.total() {
                     let now = network.now();
                     let record = network.record(self.id.index);
@@ -369,6 +376,10 @@ impl Flow {
                 self.schedule_receiver(network);
             }
             Body::Acknowledgement(ack) => {
+                if ack.requests > 0 {
+                    self.source.request(ack.requests + 1);
+                    self.note_written(network);
+                }
                 match &mut self.sender {
                     Sender::Tcp(sender) => sender.on_acknowledgement(network, &ack),
                     Sender::Quic(sender) => sender.on_acknowledgement(network, &ack),
@@ -385,6 +396,14 @@ impl Flow {
         let now = network.now();
         self.source.start(now);
         self.source.write(now);
+        if let Some((_, count)) = self.source.objects() {
+            network.record(self.id.index).objects.reserve(count.min(OBJECTS_EXPECTED) as usize);
+        }
+        self.note_written(network);
+        if let Some((objects, _)) = self.source.waves() {
+            let requested = network.record(self.id.index).request_sent.unwrap_or(now);
+            self.expect_objects(network, objects, requested);
+        }
         // What an application without end writes next is not known.
         let written = self.source.written();
         self.knowledge.bytes_waiting = self.source.total().map(|_| self.profile.bytes_in_flight(written));
@@ -412,9 +431,47 @@ impl Flow {
         }
         if self.handshake.is_launched() {
             self.source.write(now);
+            self.note_written(network);
             self.pump(network);
         }
         self.schedule_application(network);
+    }
+
+    /// Notes the chunks that were written since the last time, and tells a trace where the stream ends.
+    fn note_written(&mut self, network: &mut Network) {
+        let Some((size, _)) = self.source.objects() else { return };
+        let written = self.source.written();
+        if self.source.waves().is_none() {
+            let known = network.record(self.id.index).objects.len() as u64;
+            self.expect_objects(network, (written / size - known) as u32, network.now());
+        }
+        network.note(self.id.index, || Event::Written { end: written });
+    }
+
+    fn expect_objects(&mut self, network: &mut Network, count: u32, requested: Timestamp) {
+        let objects = &mut network.record(self.id.index).objects;
+        objects.extend((0..count).map(|_| ObjectTimes { requested, arrived: None }));
+    }
+
+    /// Notes which objects are complete now that `[start, end)` has arrived, and requests the next wave of a page.
+    fn take_objects(&mut self, network: &mut Network, size: u64, start: u64, end: u64) {
+        let now = network.now();
+        let objects = &mut network.record(self.id.index).objects;
+        // What arrives in order may be the first of much that is already there.
+        let end = end.max(self.receiver.contiguous());
+        for place in start / size..end.div_ceil(size) {
+            let Some(object) = objects.get_mut(place as usize) else { break };
+            if object.arrived.is_none() && self.receiver.has(place * size, (place + 1) * size) {
+                object.arrived = Some(now);
+            }
+        }
+        let Some((per_wave, waves)) = self.source.waves() else { return };
+        let requested = objects.len() as u32 / per_wave;
+        let newest = objects[((requested - 1) * per_wave) as usize];
+        if requested < waves && newest.arrived.is_some() {
+            self.expect_objects(network, per_wave, now);
+            self.receiver.request(network);
+        }
     }
 
     fn schedule_application(&mut self, network: &mut Network) {

@@ -1,9 +1,9 @@
 //! Data that is sent again without any sign of loss: as much as the startup scheme grants, from the end of the flow.
 
+mod drop_places;
+
 use std::sync::Arc;
 
-use flowstart_core::aqm::taildrop::{Config, TailDrop};
-use flowstart_core::aqm::{QueueContext, QueueDiscipline, QueueLimit, QueueState, QueuedPacket};
 use flowstart_core::avoidance::{SegmentSize, Window};
 use flowstart_core::controller::Controller;
 use flowstart_core::event::{Ack, DecisionLog, Loss, Sent};
@@ -54,39 +54,6 @@ impl Startup for Whole {
     }
 }
 
-/// Drops the data packets with these places in the order of arrival.
-#[derive(Clone, Debug)]
-struct DropPlaces {
-    queue: TailDrop,
-    places: Vec<u64>,
-    /// Full-size packets that arrived.
-    seen: u64,
-}
-
-impl QueueDiscipline for DropPlaces {
-    fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
-        // Handshakes and acknowledgements are smaller than data, which is 1300 bytes and more.
-        self.seen += u64::from(packet.size > 1250);
-        if packet.size > 1250 && self.places.contains(&self.seen) {
-            context.dropped.push(packet);
-        } else {
-            self.queue.enqueue(packet, context);
-        }
-    }
-
-    fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
-        self.queue.dequeue(context)
-    }
-
-    fn len(&self) -> usize {
-        self.queue.len()
-    }
-
-    fn bytes(&self) -> Bytes {
-        self.queue.bytes()
-    }
-}
-
 /// A transfer of 40 packets over 20 Mbit/s and 100 ms that loses the packets at `lost`, counted from 1; returns its record
 /// and the first bytes of what was sent again, in packets.
 fn transfer(name: &str, granting: bool, lost: &[u64]) -> (FlowRecord, Vec<u64>) {
@@ -101,9 +68,7 @@ fn transfer(name: &str, granting: bool, lost: &[u64]) -> (FlowRecord, Vec<u64>) 
     let mut world = World::new(11);
     let link = LinkConfig::new(Rate::from_mbit(20), Duration::from_millis(50));
     let chain = Chain::dumbbell(&mut world, &link, &link);
-    let queue = TailDrop::new(Config::default(), QueueLimit::default());
-    let discipline = DropPlaces { queue, places: lost.to_vec(), seen: 0 };
-    world.network.set_queue(chain.forward_link(0), QueueState::Custom(Box::new(discipline)));
+    world.network.set_queue(chain.forward_link(0), drop_places::queue(lost));
     let host = Access { rate: Rate::from_mbit(1000), delay: Duration::ZERO, jitter: None };
     let route = chain.connect(&mut world, host, host);
     let payload = u64::from(profile.payload);

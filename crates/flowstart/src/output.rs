@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use comfy_table::{CellAlignment, Table, presets};
 use flowstart_lab::plan::Plan;
 use flowstart_lab::report::{Check, PublishedCell};
-use flowstart_lab::summary::Summary;
+use flowstart_lab::summary::{Summary, felt};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
@@ -37,6 +37,8 @@ fn number(value: Option<f64>, digits: usize) -> String {
 
 /// Place of the arrival among the columns.
 const ARRIVAL_COLUMN: usize = 4;
+/// Place of the completion time among the columns, where there is no arrival.
+const FCT_COLUMN: usize = 6;
 
 /// The table of cells.
 pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
@@ -44,6 +46,7 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
     // A column only where there is a choice.
     let arrivals = plan.arrivals.len() > 1;
+    let objects = plan.sizes.iter().any(|size| size.value.application().is_some());
     let extra_fct = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
     let mut header = vec![
         "link",
@@ -67,6 +70,11 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
     if extra_fct {
         header.push("others' extra FCT ms");
     }
+    if objects {
+        header[1] = "application";
+        header[FCT_COLUMN + usize::from(arrivals)] = "page or mean chunk ms";
+        header.extend(["first object ms", "later", "worst"]);
+    }
     table.set_header(header);
     for (cell, row) in plan.cells().iter().zip(&summary.cells) {
         let metric = |name: &str| row.metrics.get(name).and_then(|metric| metric.mean);
@@ -83,13 +91,13 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
         let others = row.others.is_some();
         let mut entries = vec![
             row.link.clone(),
-            plan.sizes[cell.size].text.clone(),
+            plan.carried(cell),
             row.scheme.clone(),
             row.competitor.clone(),
             row.n.to_string(),
             row.failed.to_string(),
-            number(metric("fct_ms"), 1),
-            interval(row.metrics.get("fct_ms").and_then(|metric| metric.ci95), 1),
+            number(metric(felt(plan, cell).0), 1),
+            interval(row.metrics.get(felt(plan, cell).0).and_then(|metric| metric.ci95), 1),
             number(versus.and_then(|v| v.speedup), 2),
             interval(versus.and_then(|v| v.speedup_ci95), 2),
             mark.into(),
@@ -103,6 +111,10 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
         if extra_fct {
             let extra = row.others.as_ref().and_then(|others| others.extra_fct_ms.as_ref()?.mean);
             entries.push(number(extra, 1));
+        }
+        if objects {
+            let names = ["first_object_fct_ms", "later_objects_fct_ms", "worst_object_fct_ms"];
+            entries.extend(names.map(|name| number(metric(name), 1)));
         }
         table.add_row(entries);
     }

@@ -372,6 +372,57 @@ fn arrivals_sizes_and_racing_transfers_are_cells_that_can_be_replayed_and_resume
 }
 
 #[test]
+fn chunks_and_pages_have_times_of_their_objects_and_can_be_replayed_resumed_and_explained() {
+    let folder = TempDir::new().unwrap();
+    let (whole, part) = (folder.path().join("whole"), folder.path().join("part"));
+    let scenario = folder.path().join("s.toml");
+    let text = "link = [\"dsl-fast\"]\nscheme = [\"slow-start\", \"blitzstart\"]\nreps = 2\nidle = [\"keep\", \"startup\"]\n\
+        application = [\"chunks:size=100KB,interval=1s,count=3\", \"page:objects=3,size=20KB,waves=2\"]\n";
+    fs::write(&scenario, text).unwrap();
+    let file = scenario.display().to_string();
+    flowstart(&["run", &file, "--out", &whole.display().to_string()]).assert().success();
+    let rows = fs::read_to_string(whole.join("flows.csv")).unwrap();
+    // Two applications, two policies, two schemes, two repetitions, and the header.
+    assert_eq!(rows.lines().count(), 2 * 2 * 2 * 2 + 1);
+    let last = ",first_object_fct_ms,later_objects_fct_ms,mean_object_fct_ms,worst_object_fct_ms";
+    assert!(rows.lines().next().unwrap().ends_with(last));
+    fs::create_dir(&part).unwrap();
+    let some: Vec<&str> = rows.lines().take(8).collect();
+    fs::write(part.join("flows.partial.csv"), some.join("\n") + "\n").unwrap();
+    flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().success();
+    assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
+    let summary: Value = serde_json::from_slice(&fs::read(whole.join("summary.json")).unwrap()).unwrap();
+    let cells = summary["cells"].as_array().unwrap();
+    let (video, page) = (&cells[3], &cells[7]);
+    let id = "dsl-fast/taildrop/chunks:size=100KB,interval=1s,count=3/blitzstart/none/idle=startup";
+    assert_eq!((&video["id"], &video["idle"]), (&id.into(), &"startup".into()));
+    assert_eq!(
+        (&page["application"], &page["size_bytes"]),
+        (&"page:objects=3,size=20KB,waves=2".into(), &120_000.into())
+    );
+    // A viewer feels the chunks, a reader the page.
+    let mean = |cell: &Value, metric: &str| cell["metrics"][metric]["mean"].as_f64().unwrap();
+    for (cell, base, felt) in [(video, &cells[2], "mean_object_fct_ms"), (page, &cells[6], "fct_ms")] {
+        let speedup = cell["vs_baseline"]["speedup"].as_f64().unwrap();
+        assert!((speedup - mean(base, felt) / mean(cell, felt)).abs() < 1e-9);
+    }
+    for cell in cells {
+        assert!(mean(cell, "fct_ms") >= cell["ideal_fct_ms"].as_f64().unwrap(), "{cell}");
+        assert!(mean(cell, "worst_object_fct_ms") >= mean(cell, "mean_object_fct_ms"), "{cell}");
+    }
+    let from = whole.display().to_string();
+    flowstart(&["trace", "--cell", id, "--rep", "1", "--from", &from]).assert().success();
+    flowstart(&["explain", "--cell", id, "--rep", "1", "--from", &from]).assert().success();
+    let described =
+        ["explain", "--link", "lte", "--scheme", "suss", "--application", "page:objects=3,size=20KB,waves=2"];
+    flowstart(&described).assert().success();
+    for wrong in [["--application", "video"], ["--application", "page:objects=1,size=1KB,waves=1"], ["--idle", "sleep"]]
+    {
+        run(&compare(&wrong)).code(2);
+    }
+}
+
+#[test]
 fn a_transfer_that_cannot_finish_is_counted_and_named() {
     // A wire that loses everything lets no handshake through.
     let link = "rate=10mbit,rtt=20ms,buffer=100pkt,loss=1";

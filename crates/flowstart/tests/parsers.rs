@@ -148,6 +148,7 @@ parsers! {
     schemes_are_in_range_and_survive_being_written: scheme,
     avoidances_are_in_range_and_survive_being_written: avoidance,
     aqms_are_in_range_and_survive_being_written: aqm,
+    applications_are_in_range: application,
     arrivals_are_in_range_and_in_order: arrival,
     sizes_are_in_range: size,
     competitors_are_in_range: competitor,

@@ -310,6 +310,15 @@ impl Controller {
         }
     }
 
+    /// Data has to be sent again, not counting probes and proactive retransmissions: told once for every retransmission,
+    /// before the [`Controller::on_loss`] that sums up. `position` is that of the data's first transmission. A host that
+    /// knows sums only tells them with the highest position.
+    pub fn on_retransmission(&mut self, position: Position, bytes: Bytes) {
+        if self.phase == Phase::Startup && self.earlier_path.is_none_or(|end| position > end) {
+            self.startup.as_dyn().on_retransmission(position, bytes);
+        }
+    }
+
     /// Data was sent again because of [`Output::proactive_retransmit`], and `bytes` of the grant are used.
     pub fn on_proactive_retransmission(&mut self, bytes: Bytes) {
         self.proactive = self.proactive.saturating_sub(bytes);
@@ -429,11 +438,9 @@ impl Controller {
         self.update_pacing(rtt);
     }
 
-    /// A retransmission timeout or persistent congestion: classic slow start from the smallest window. When the timer fires
-    /// again before any position is acknowledged, the same segment was lost again and ssthresh is held (RFC 5681,
-    /// section 3.1).
+    /// A retransmission timeout: classic slow start from the smallest window. When the timer fires again before any position
+    /// is acknowledged, the same segment was lost again and ssthresh is held (RFC 5681, section 3.1).
     pub fn on_timeout(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
-        let before = self.window.cwnd;
         if let Phase::Integrated { .. } = self.phase {
             return self.time_out_integrated(timeout);
         }
@@ -443,6 +450,20 @@ impl Controller {
             self.window.ssthresh = reduced.max(self.config.segment * 2);
         }
         self.timed_out_at = Some(self.acknowledged);
+        self.collapse(timeout, rtt);
+    }
+
+    /// Persistent congestion: classic slow start from the smallest window, up to the ssthresh that the loss has left
+    /// (RFC 9002, section 7.6.2). Comes after the [`Controller::on_loss`] of the packets that establish it.
+    pub fn on_persistent_congestion(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
+        if let Phase::Integrated { .. } = self.phase {
+            return self.time_out_integrated(timeout);
+        }
+        self.collapse(timeout, rtt);
+    }
+
+    fn collapse(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
+        let before = self.window.cwnd;
         if let Some(validation) = &mut self.validation {
             validation.on_timeout(timeout.now);
         }

@@ -159,6 +159,28 @@ fn the_first_timeout_reduces_ssthresh_even_if_nothing_was_ever_acknowledged() {
     }
 }
 
+#[test]
+fn persistent_congestion_leaves_ssthresh_as_the_loss_has_set_it() {
+    // RFC 9002, section 7.6.2 and appendix B.8: the loss halves, ssthresh = 20 / 2 = 10 segments; persistent congestion sets
+    // cwnd to kMinimumWindow, 2 segments, and nothing else.
+    let (mut controller, rtt) = controller(Reduction::Immediate);
+    controller.window.cwnd = Bytes::new(20 * SEGMENT);
+    send(&mut controller, 20, 20 * SEGMENT);
+    controller.on_loss(&loss(18, 20 * SEGMENT), &rtt);
+    assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(10 * SEGMENT), Bytes::new(10 * SEGMENT)));
+    let timeout = Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(20 * SEGMENT) };
+    controller.on_persistent_congestion(&timeout, &rtt);
+    assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(2 * SEGMENT), Bytes::new(10 * SEGMENT)));
+    assert!(!controller.in_recovery());
+    for position in 21..=29 {
+        let mut ack = acked(Timestamp::ZERO, SEGMENT);
+        ack.position = position;
+        controller.on_ack(&ack, &rtt);
+    }
+    // Slow start from 2 to 10 segments takes 8 of the acknowledgements, the ninth adds 1/10.
+    assert_eq!(controller.cwnd(), Bytes::new(10 * SEGMENT + SEGMENT / 10));
+}
+
 /// cwnd after the acknowledgement that ends recovery from 10 to 5 segments, in bytes.
 fn recovered(transition_growth: bool) -> u64 {
     let (mut controller, rtt) = controller(Reduction::Immediate);

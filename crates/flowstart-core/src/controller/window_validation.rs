@@ -47,6 +47,22 @@ pub enum WindowValidation {
     Startup,
 }
 
+impl WindowValidation {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Keep, Self::Rfc5681, Self::Rfc2861, Self::Rfc7661, Self::Startup];
+
+    /// The name for users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Rfc5681 => "rfc5681",
+            Self::Rfc2861 => "rfc2861",
+            Self::Rfc7661 => "rfc7661",
+            Self::Startup => "startup",
+        }
+    }
+}
+
 /// How long RFC 7661 keeps a window that is not validated (section 4.4.3: NVP).
 const NONVALIDATED_PERIOD: Duration = Duration::from_millis(300_000);
 /// Least sampling period of `pipeACK` (RFC 7661, section 4.2).

@@ -5,7 +5,8 @@
 //! limited by the receiver's window. Without loss it goes on as TCP does. When R of the D paced packets had to be
 //! retransmitted, cwnd after recovery is (D - R) / 2, at least one segment.
 //!
-//! Differences from the reference: D and R are counted in bytes. With `pacing = false` the window leaves as a burst, to
+//! Differences from the reference: D and R are counted in bytes; a retransmission that is lost while recovery lasts counts
+//! again, and losses of what followed the launch do not count. With `pacing = false` the window leaves as a burst, to
 //! tell what pacing is worth. Where no RTT is known, and when the data fits the initial window, it is slow start.
 //!
 //! Status: worked examples; no published numbers are reproduced yet.
@@ -112,7 +113,7 @@ pub(crate) mod tests {
             in_flight_before: Bytes::new(100_000),
             in_flight: Bytes::new(100_000 - segments * 1000),
         };
-        scheme.on_lost(&loss);
+        scheme.on_retransmission(loss.position, loss.bytes);
         let window = Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::MAX };
         scheme.on_congestion(&loss, window, Bytes::new(50_000))
     }
@@ -169,6 +170,45 @@ pub(crate) mod tests {
         lose(&mut scheme, 39);
         // max(1, (100 - 99) / 2) = 1.
         assert_eq!(recovered(&mut scheme), Bytes::new(1000));
+    }
+
+    #[test]
+    fn what_was_sent_after_the_launch_counts_neither_as_d_nor_as_r() {
+        let (mut scheme, _) = launch(Config::default(), &path());
+        send(&mut scheme, 100);
+        let later = Sent {
+            now: Timestamp::ZERO,
+            bytes: Bytes::new(1000),
+            in_flight: Bytes::new(100_000),
+            position: 101,
+            app_limited: false,
+        };
+        scheme.on_sent(&later);
+        scheme.on_retransmission(101, Bytes::new(1000));
+        lose(&mut scheme, 20);
+        // A retransmission of a launched segment is lost, too, and a segment that was sent later.
+        scheme.on_retransmission(7, Bytes::new(1000));
+        scheme.on_retransmission(101, Bytes::new(1000));
+        // (100 - 20 - 1) / 2 = 39.5 segments.
+        assert_eq!(recovered(&mut scheme), Bytes::new(39_500));
+    }
+
+    #[test]
+    fn a_loss_that_spares_the_launch_is_an_ordinary_one() {
+        let (mut scheme, _) = launch(Config::default(), &path());
+        send(&mut scheme, 100);
+        let loss = Loss {
+            now: Timestamp::ZERO,
+            bytes: Bytes::new(1000),
+            position: 101,
+            in_flight_before: Bytes::new(100_000),
+            in_flight: Bytes::new(99_000),
+        };
+        scheme.on_retransmission(101, Bytes::new(1000));
+        let reduced = Bytes::new(50_000);
+        let window = Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::MAX };
+        let exit = Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss };
+        assert_eq!(scheme.on_congestion(&loss, window, reduced), Step::Exit(exit));
     }
 
     #[test]

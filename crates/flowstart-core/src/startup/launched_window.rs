@@ -1,7 +1,7 @@
 //! A window that a scheme launches at once, and Jump-Start's rule for what becomes of it.
 //!
 //! Reference: Liu, Allman, Jin, Wang, "Congestion Control Without a Startup Phase", `PFLDnet` 2007. D is what was launched,
-//! R what of it had to be retransmitted. Without loss the flow goes on in slow start from the window it has. With loss it
+//! R what of it had to be retransmitted, each time. Without loss the flow goes on in slow start from the window it has. With loss it
 //! recovers as always, and the window afterwards is (D - R) / 2, at least one segment: half of what the path took.
 //!
 //! Shared by the schemes that launch a window: `jump-start`, `more-start`, `halfback`. Each says in its file what it
@@ -65,9 +65,11 @@ pub struct Launched<S> {
     rate: Option<Rate>,
     /// Bytes of them that have left: D.
     sent: Bytes,
-    /// Bytes declared lost since: R.
-    lost: Bytes,
-    /// Position of the last of them, once it has left.
+    /// Bytes of them that had to be sent again, each time: R.
+    retransmitted: Bytes,
+    /// Position of the last packet that was sent.
+    last: Position,
+    /// Position of the last of the launched bytes, once it has left or nothing more of them will.
     end: Option<Position>,
     /// Bytes of the flow that have not left yet; `None`: nobody knows how many there are.
     waiting: Option<Bytes>,
@@ -94,7 +96,8 @@ impl<S> Launched<S> {
             window: none,
             rate: None,
             sent: none,
-            lost: none,
+            retransmitted: none,
+            last: 0,
             end: None,
             waiting: None,
             state: State::SlowStart,
@@ -118,6 +121,7 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
 
     fn on_sent(&mut self, sent: &Sent) {
         self.waiting = self.waiting.map(|waiting| waiting.saturating_sub(sent.bytes));
+        self.last = sent.position;
         if self.state == State::Unvalidated && self.end.is_none() {
             self.sent += sent.bytes;
             if self.sent + self.context.segment > self.window {
@@ -144,23 +148,27 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
         Step::Continue { cwnd }
     }
 
-    fn on_lost(&mut self, loss: &Loss) {
-        if self.state != State::SlowStart {
-            self.lost += loss.bytes;
+    // What was sent after the launch says nothing about it.
+    fn on_retransmission(&mut self, position: Position, bytes: Bytes) {
+        if self.state != State::SlowStart && self.end.is_none_or(|end| position <= end) {
+            self.retransmitted += bytes;
         }
     }
 
-    fn on_congestion(&mut self, _loss: &Loss, _window: Window, reduced: Bytes) -> Step {
-        if self.state == State::SlowStart {
+    fn on_congestion(&mut self, loss: &Loss, _window: Window, reduced: Bytes) -> Step {
+        let spared = loss.bytes > Bytes::ZERO && self.retransmitted == Bytes::ZERO;
+        if self.state == State::SlowStart || spared {
             return Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss });
         }
         self.state = State::Recovering;
+        // What has not left yet is not part of D any more.
+        self.end = self.end.or(Some(self.last));
         Step::Continue { cwnd: reduced }
     }
 
     // Continuation: cwnd = max(1, (D - R) / 2).
     fn on_recovered(&mut self, _now: Timestamp, _window: Window) -> Step {
-        let cwnd = (self.sent.saturating_sub(self.lost) / 2).max(self.context.segment);
+        let cwnd = (self.sent.saturating_sub(self.retransmitted) / 2).max(self.context.segment);
         Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Loss })
     }
 }

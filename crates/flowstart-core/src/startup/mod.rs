@@ -26,7 +26,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::avoidance::Window;
-use crate::event::{Ack, DecisionLog, ExitReason, Loss, Sent};
+use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
@@ -165,6 +165,11 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
     /// Validation: packets were declared lost, be it a new congestion event or more of an earlier one. Comes before
     /// [`Startup::on_congestion`].
     fn on_lost(&mut self, _loss: &Loss) {}
+
+    /// Validation: data has to be sent again, because it was declared lost or because the transport sends it again for want
+    /// of better evidence. `position` is that of its first transmission. Told once for every retransmission, lost
+    /// retransmissions included, and before [`Startup::on_congestion`]; probes and proactive retransmissions are none.
+    fn on_retransmission(&mut self, _position: Position, _bytes: Bytes) {}
 
     /// Validation: a congestion event. `reduced` is what congestion avoidance would make of the window. A scheme that
     /// answers with [`Step::Continue`] stays in charge: recovery leads to that window, which is also ssthresh meanwhile,

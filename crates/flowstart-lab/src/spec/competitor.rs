@@ -217,7 +217,9 @@ fn short(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> R
         match key {
             "size" => match TransferSize::parse(field, value)?.value {
                 TransferSize::Fixed(fixed) => size = fixed,
-                TransferSize::Pareto(_) => return Err(InputError::new(field, text, "size: one size, such as 70KB")),
+                TransferSize::Pareto(_) | TransferSize::Application(_) => {
+                    return Err(InputError::new(field, text, "size: one size, such as 70KB"));
+                }
             },
             "count" => flows = count(field, text, value)?,
             "startup" => startup = scheme(field, value, &profile.startup)?.value,

@@ -11,6 +11,7 @@ use flowstart_core::startup::StartupConfig;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub mod application;
 pub mod arrival;
 pub mod competitor;
 pub mod link;

@@ -5,10 +5,11 @@ use flowstart_core::units::Bytes;
 use flowstart_sim::traffic::arrivals::Sizes;
 use serde::Serialize;
 
+use super::application::Application;
 use super::{InputError, Parts, Written};
 
 /// Largest transfer.
-const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
+pub(super) const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
 /// Keys of a distribution.
 pub(super) const DISTRIBUTION_KEYS: &str = "smallest or mean, largest, shape";
 
@@ -19,6 +20,8 @@ pub enum TransferSize {
     Fixed(Bytes),
     /// Each flow draws its own.
     Pareto(Sizes),
+    /// An application that is no single transfer says it.
+    Application(Application),
 }
 
 impl TransferSize {
@@ -44,6 +47,7 @@ impl TransferSize {
         match self {
             Self::Fixed(size) => size.get() as f64,
             Self::Pareto(sizes) => sizes.mean(),
+            Self::Application(application) => application.total().get() as f64,
         }
     }
 
@@ -59,8 +63,17 @@ impl TransferSize {
             .map(|_| match self {
                 Self::Fixed(size) => *size,
                 Self::Pareto(sizes) => sizes.draw(&mut rng),
+                Self::Application(application) => application.total(),
             })
             .collect()
+    }
+
+    /// The application, where it is no single transfer.
+    pub fn application(&self) -> Option<Application> {
+        match self {
+            Self::Fixed(_) | Self::Pareto(_) => None,
+            Self::Application(application) => Some(*application),
+        }
     }
 }
 
@@ -72,6 +85,7 @@ impl Serialize for TransferSize {
                 let text = format!("pareto:smallest={smallest},largest={largest},shape={shape}");
                 serializer.serialize_str(&text)
             }
+            Self::Application(application) => serializer.serialize_u64(application.total().get()),
         }
     }
 }

@@ -54,6 +54,7 @@ impl TracedRun {
                     let name = if blocked { "flow-control-blocked" } else { "flow-control-unblocked" };
                     writeln!(out, "{time:.6},{flow},{name},{limit},,,,,,,,,,,")
                 }
+                Event::Written { end } => writeln!(out, "{time:.6},{flow},written,{end},,,,,,,,,,,"),
                 Event::TimerFired => writeln!(out, "{time:.6},{flow},timer-fired,,,,,,,,,,,,"),
                 Event::Decided(decision) => {
                     writeln!(out, "{time:.6},{flow},decided,,,,,,,,,,,,{}", describe(&decision).1)

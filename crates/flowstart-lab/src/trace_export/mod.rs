@@ -53,7 +53,7 @@ impl TracedRun {
     /// What was run, in a sentence.
     fn title(&self, plan: &Plan, cell: &Cell) -> String {
         let transport = &plan.transport.text;
-        let (scheme, size) = (&plan.schemes[cell.scheme].text, &plan.sizes[cell.size].text);
+        let (scheme, size) = (&plan.schemes[cell.scheme].text, plan.carried(cell));
         let (link, aqm) = (&plan.links[cell.link].text, &plan.aqms[cell.aqm].text);
         let competitor = &plan.competitors[cell.competitor].text;
         let avoidance = &plan.avoidance.text;
@@ -90,7 +90,7 @@ impl TracedRun {
             (Some(fct), Some(ideal)) => format!(
                 "{} moved {} over {} in {fct:.1} ms, {:.2} times the physical limit of {ideal:.1} ms.",
                 plan.schemes[cell.scheme].text,
-                plan.sizes[cell.size].text,
+                plan.carried(cell),
                 plan.links[cell.link].text,
                 fct / ideal
             ),
@@ -100,7 +100,7 @@ impl TracedRun {
             title: String::new(),
             answer: vec![sentence],
             link: link_input(plan, &plan.links[cell.link]),
-            size: plan.sizes[cell.size].text.clone(),
+            size: plan.carried(cell),
             scheme: plan.schemes[cell.scheme].text.clone(),
             avoidance: plan.avoidance.text.clone(),
             transport: plan.transport.text.clone(),

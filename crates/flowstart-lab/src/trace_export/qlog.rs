@@ -272,6 +272,9 @@ impl Flow<'_> {
                 let name = if blocked { "flowstart:flow_control_blocked" } else { "flowstart:flow_control_unblocked" };
                 self.write(time, Extended { name, data: json!({ "limit": limit }) }, out)
             }
+            Event::Written { end } => {
+                self.write(time, Extended { name: "flowstart:written", data: json!({ "end": end }) }, out)
+            }
             Event::TimerFired => {
                 let timer_type = match self.profile.protocol {
                     Protocol::Quic => TimerType::Pto,

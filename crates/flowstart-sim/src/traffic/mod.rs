@@ -31,6 +31,17 @@ pub enum Pattern {
         /// Number of chunks.
         count: u32,
     },
+    /// A web page over one connection: waves of objects that are sent in the order of their requests (RFC 9218, section
+    /// 10: of responses that are not incremental the earlier request comes first). The receiver requests the next wave
+    /// when the first object of the last one has arrived: it names what comes next. This is a model of our own.
+    Page {
+        /// Objects of a wave.
+        objects: u32,
+        /// Bytes of an object.
+        size: Bytes,
+        /// Number of waves; the first is asked for by the connection's request.
+        waves: u32,
+    },
     /// Packets at a constant rate, without congestion control.
     ConstantRate {
         /// Rate on the wire.
@@ -76,6 +87,7 @@ impl Source {
         match self.pattern {
             Pattern::Transfer(size) => self.written = size.get(),
             Pattern::Bulk => self.written = u64::MAX,
+            Pattern::Page { .. } => self.request(1),
             Pattern::ConstantRate { .. } => {}
             Pattern::Chunks { count, .. } => {
                 self.chunks_left = count;
@@ -100,7 +112,9 @@ impl Source {
             return;
         }
         match self.pattern {
-            Pattern::Transfer(_) | Pattern::Bulk | Pattern::ConstantRate { .. } => self.next_write = Timestamp::NEVER,
+            Pattern::Transfer(_) | Pattern::Bulk | Pattern::Page { .. } | Pattern::ConstantRate { .. } => {
+                self.next_write = Timestamp::NEVER;
+            }
             Pattern::Chunks { size, interval, .. } => {
                 self.written += size.get();
                 self.chunks_left = self.chunks_left.saturating_sub(1);
@@ -121,6 +135,33 @@ impl Source {
         }
     }
 
+    /// The receiver has requested so many waves of a page: what they hold is written.
+    pub fn request(&mut self, requested: u32) {
+        if let Pattern::Page { objects, size, waves } = self.pattern {
+            let end = size.get() * u64::from(objects) * u64::from(requested.min(waves));
+            self.written = self.written.max(end);
+        }
+    }
+
+    /// Bytes of an object and how many objects there are, for a stream of objects whose times are of interest: chunks and
+    /// pages.
+    #[inline]
+    pub fn objects(&self) -> Option<(u64, u32)> {
+        match self.pattern {
+            Pattern::Chunks { size, count, .. } => Some((size.get(), count)),
+            Pattern::Page { objects, size, waves } => Some((size.get(), objects * waves)),
+            Pattern::Transfer(_) | Pattern::Bulk | Pattern::OnOff { .. } | Pattern::ConstantRate { .. } => None,
+        }
+    }
+
+    /// Objects of a wave and the number of waves, for a page.
+    pub fn waves(&self) -> Option<(u32, u32)> {
+        match self.pattern {
+            Pattern::Page { objects, waves, .. } => Some((objects, waves)),
+            _ => None,
+        }
+    }
+
     /// Bytes written so far: where the stream ends now.
     #[inline]
     pub fn written(&self) -> u64 {
@@ -132,6 +173,7 @@ impl Source {
         match self.pattern {
             Pattern::Transfer(size) => Some(size.get()),
             Pattern::Chunks { size, count, .. } => Some(size.get() * u64::from(count)),
+            Pattern::Page { objects, size, waves } => Some(size.get() * u64::from(objects) * u64::from(waves)),
             Pattern::Bulk | Pattern::OnOff { .. } | Pattern::ConstantRate { .. } => None,
         }
     }
@@ -166,6 +208,18 @@ mod tests {
         }
         assert_eq!(written, [(1.0, 1000), (3.0, 2000), (5.0, 3000)]);
         assert_eq!(source.total(), Some(3000));
+    }
+
+    #[test]
+    fn a_page_holds_what_was_requested_and_no_more_than_there_is() {
+        let mut source = Source::new(Pattern::Page { objects: 3, size: Bytes::new(1000), waves: 2 }, 1, 0);
+        source.start(secs(1.0));
+        assert_eq!((source.written(), source.next_write()), (3000, Timestamp::NEVER));
+        for (requested, written) in [(2, 6000), (1, 6000), (9, 6000)] {
+            source.request(requested);
+            assert_eq!(source.written(), written);
+        }
+        assert_eq!((source.total(), source.objects()), (Some(6000), Some((1000, 6))));
     }
 
     #[test]

@@ -58,6 +58,8 @@ struct SentPacket {
     state: State,
     cargo: Cargo,
     app_limited: bool,
+    /// Number of the first packet with this data.
+    first: u64,
 }
 
 /// The sender.
@@ -73,8 +75,8 @@ pub struct QuicSender {
     /// Ranges of the last acknowledgement, newest first: only what is new in the next one has to be looked at.
     known: Vec<(u64, u64)>,
     scratch: Vec<(u64, u64)>,
-    /// Lost data to send again.
-    again: VecDeque<Chunk>,
+    /// Lost data to send again, and the number of the first packet with it.
+    again: VecDeque<(Chunk, u64)>,
     next_offset: u64,
     /// When the time threshold declares the next packet lost.
     loss_time: Timestamp,
@@ -178,7 +180,7 @@ impl QuicSender {
 
     /// End of what is acknowledged without gap: before anything in flight and anything lost. Only a trace asks.
     fn contiguous(&self) -> u64 {
-        let waiting = self.again.iter().map(|chunk| chunk.offset);
+        let waiting = self.again.iter().map(|(chunk, _)| chunk.offset);
         let missing = |packet: &&SentPacket| packet.state == State::InFlight && !self.is_delivered(packet);
         let in_flight = self.sent.iter().filter(missing).map(|packet| packet.chunk.offset);
         waiting.chain(in_flight).min().unwrap_or(self.next_offset)
@@ -305,7 +307,6 @@ impl QuicSender {
             rtt.smoothed().max(rtt.latest().unwrap_or_default()).scale(factor).max(self.base.profile.granularity)
         });
         self.loss_time = Timestamp::NEVER;
-        let mut lost = Bytes::ZERO;
         let mut largest_lost = 0;
         // First and last packet of the longest run of losses without an acknowledged packet between them.
         let mut run: Option<(Timestamp, Timestamp)> = None;
@@ -328,11 +329,11 @@ impl QuicSender {
                     self.sent[index].state = State::Lost;
                     let size = self.base.profile.in_flight_size(packet.chunk.len);
                     self.base.in_flight -= size;
-                    self.base.sample_lost(index, now, (number, number + 1), size);
-                    lost += size;
+                    self.base.declare_lost(index, now, (number, number + 1), size);
                     largest_lost = number;
                     if packet.cargo != Cargo::Doubled || self.settle(packet.chunk.offset, false) {
-                        self.again.push_back(packet.chunk);
+                        self.again.push_back((packet.chunk, packet.first));
+                        self.base.controller.on_retransmission(packet.first, size);
                     }
                     self.remember_lost(number);
                     network.record(self.base.flow.index).declared_lost += 1;
@@ -346,6 +347,7 @@ impl QuicSender {
                 }
             }
         }
+        let lost = self.base.take_lost();
         if lost == Bytes::ZERO {
             return false;
         }
@@ -353,7 +355,7 @@ impl QuicSender {
         let event = Loss { now, bytes: lost, position: largest_lost, in_flight_before, in_flight: self.base.in_flight };
         self.base.controller.on_loss(&event, &self.base.rtt);
         if persistent > self.pto() * PERSISTENT_CONGESTION_THRESHOLD {
-            self.base.controller.on_timeout(&Timeout { now, in_flight_before }, &self.base.rtt);
+            self.base.controller.on_persistent_congestion(&Timeout { now, in_flight_before }, &self.base.rtt);
         }
         true
     }
@@ -403,29 +405,29 @@ impl QuicSender {
             if oldest.cargo == Cargo::First {
                 oldest.cargo = Cargo::Again;
             }
-            Some(Next { chunk: oldest.chunk, kind: Kind::Again })
+            Some(Next { chunk: oldest.chunk, kind: Kind::Again { first: oldest.first } })
         })
     }
 
     fn send_chunk(&mut self, network: &mut Network, chunk: Chunk, kind: Kind) {
-        let cargo = match kind {
+        let number = self.next_number;
+        let (cargo, first) = match kind {
             Kind::New => {
                 self.next_offset += u64::from(chunk.len);
                 self.walked_from = self.next_number + 1;
-                Cargo::First
+                (Cargo::First, number)
             }
-            Kind::Again => {
-                if self.again.front() == Some(&chunk) {
+            Kind::Again { first } => {
+                if self.again.front().is_some_and(|(next, _)| *next == chunk) {
                     self.again.pop_front();
                 }
-                Cargo::Again
+                (Cargo::Again, first)
             }
-            Kind::Copy => {
+            Kind::Copy { first } => {
                 self.double(chunk);
-                Cargo::Doubled
+                (Cargo::Doubled, first)
             }
         };
-        let number = self.next_number;
         self.next_number += 1;
         self.last_sent = network.now();
         let identity = PacketNumber { number, least_unacknowledged: self.first_number };
@@ -435,7 +437,14 @@ impl QuicSender {
             let size = self.base.profile.in_flight_size(chunk.len);
             sampling.push(network.now(), size, self.base.in_flight);
         }
-        self.sent.push_back(SentPacket { time: network.now(), chunk, state: State::InFlight, cargo, app_limited });
+        self.sent.push_back(SentPacket {
+            time: network.now(),
+            chunk,
+            state: State::InFlight,
+            cargo,
+            app_limited,
+            first,
+        });
     }
 
     /// The packet that the walk has found last is sent again proactively.
@@ -459,8 +468,8 @@ impl Transmission for QuicSender {
     /// Lost data first, then new data.
     #[inline]
     fn next(&mut self, source: &Source) -> Option<Next> {
-        if let Some(chunk) = self.again.front() {
-            return Some(Next { chunk: *chunk, kind: Kind::Again });
+        if let Some(&(chunk, first)) = self.again.front() {
+            return Some(Next { chunk, kind: Kind::Again { first } });
         }
         let end = source.written().min(self.base.limit);
         let len = end.saturating_sub(self.next_offset).min(u64::from(self.base.profile.payload)) as u32;
@@ -476,7 +485,10 @@ impl Transmission for QuicSender {
         let mut candidates = self.sent.range(..end.min(self.sent.len()));
         let index = candidates.rposition(|packet| packet.state == State::InFlight && packet.cargo == Cargo::First);
         self.walked_from = index.map_or(self.first_number, |index| self.first_number + index as u64 + 1);
-        index.map(|index| Next { chunk: self.sent[index].chunk, kind: Kind::Copy })
+        index.map(|index| {
+            let SentPacket { chunk, first, .. } = self.sent[index];
+            Next { chunk, kind: Kind::Copy { first } }
+        })
     }
 
     fn next_offset(&self) -> u64 {
@@ -514,10 +526,10 @@ pub struct Next {
 enum Kind {
     /// New data.
     New,
-    /// Lost data, or a probe.
-    Again,
+    /// Lost data, or a probe. `first` is the number of the first packet with it.
+    Again { first: u64 },
     /// Without evidence of loss.
-    Copy,
+    Copy { first: u64 },
 }
 
 /// What an acknowledgement newly acknowledged.

@@ -57,6 +57,7 @@ pub struct Receiver {
     unacknowledged: u32,
     packets: u64,
     ce_count: u32,
+    requests: u32,
     ack_at: Timestamp,
     /// A receive window that grows.
     autotuning: Option<Box<Autotuning>>,
@@ -81,6 +82,7 @@ impl Receiver {
             unacknowledged: 0,
             packets: 0,
             ce_count: 0,
+            requests: 0,
             ack_at: Timestamp::NEVER,
         }
     }
@@ -93,6 +95,22 @@ impl Receiver {
     /// End of what was received without gap.
     pub fn contiguous(&self) -> u64 {
         self.contiguous
+    }
+
+    /// Whether `[start, end)` of the stream can be read: what lies before it must be there if the protocol delivers in
+    /// order.
+    pub fn has(&self, start: u64, end: u64) -> bool {
+        match self.profile.protocol {
+            Protocol::Tcp => self.contiguous >= end,
+            Protocol::Quic => self.bytes.containing(start).is_some_and(|range| range.1 >= end),
+        }
+    }
+
+    /// The application requests something more, which leaves with an acknowledgement at once and is repeated by the
+    /// following ones.
+    pub fn request(&mut self, network: &mut Network) {
+        self.requests += 1;
+        self.acknowledge(network);
     }
 
     /// The handshake measured the RTT at this end.
@@ -210,6 +228,7 @@ impl Receiver {
             echo: self.echo,
             limit,
             ce_count: self.ce_count,
+            requests: self.requests,
         });
         self.unacknowledged = 0;
         self.last_ack_sent = self.contiguous;

@@ -41,9 +41,14 @@ impl Segment {
         copies * u64::from(self.len)
     }
 
-    /// It is the segment at `index` and was just declared lost: tells a controller that wants to know.
-    fn sample_lost(&self, base: &mut SenderBase, index: usize, now: Timestamp) {
-        base.sample_lost(index, now, (self.seq, self.end()), Bytes::new(u64::from(self.len)));
+    /// It is the segment at `index` and was just declared lost.
+    fn declare_lost(&self, base: &mut SenderBase, index: usize, now: Timestamp) {
+        base.declare_lost(index, now, (self.seq, self.end()), Bytes::new(u64::from(self.len)));
+    }
+
+    /// It has to be sent again.
+    fn tell_retransmission(&self, base: &mut SenderBase) {
+        base.controller.on_retransmission(self.end() - 1, Bytes::new(u64::from(self.len)));
     }
 
     /// Takes it out of the bytes in flight.
@@ -213,7 +218,8 @@ impl Scoreboard {
                 segment.leave_flight(base);
                 segment.retransmitted = false;
                 segment.lost = true;
-                segment.sample_lost(base, index, now);
+                segment.declare_lost(base, index, now);
+                segment.tell_retransmission(base);
                 self.retransmit_from = self.retransmit_from.min(segment.seq);
             }
         }
@@ -257,7 +263,11 @@ impl Scoreboard {
             }
             base.in_flight = base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
             segment.lost = true;
-            segment.sample_lost(base, index, network.now());
+            segment.declare_lost(base, index, network.now());
+            // What was sent again without evidence of loss, or proactively, does not leave once more.
+            if !segment.retransmitted {
+                segment.tell_retransmission(base);
+            }
             self.retransmit_from = self.retransmit_from.min(segment.seq);
             note_lost(base, network, segment);
         }
@@ -271,7 +281,8 @@ impl Scoreboard {
             head.leave_flight(base);
             head.lost = true;
             head.retransmitted = false;
-            head.sample_lost(base, 0, network.now());
+            head.declare_lost(base, 0, network.now());
+            head.tell_retransmission(base);
             note_lost(base, network, head);
         }
         true
@@ -283,7 +294,7 @@ impl Scoreboard {
         self.lost_below = self.una;
         for (index, segment) in self.segments.iter_mut().enumerate() {
             if segment.pipe() > 0 {
-                segment.sample_lost(base, index, now);
+                segment.declare_lost(base, index, now);
             }
             segment.sacked &= !forget;
             segment.lost = !segment.sacked;
@@ -386,6 +397,9 @@ impl Scoreboard {
     pub(super) fn retransmit(&mut self, base: &mut SenderBase, index: usize, now: Timestamp) -> (Chunk, bool) {
         // What is retransmitted without evidence of loss counts twice, as in RFC 6675's pipe.
         let segment = &mut self.segments[index];
+        if !segment.lost {
+            segment.tell_retransmission(base);
+        }
         let mut rescues = !segment.lost && segment.seq >= self.high_sacked;
         if segment.retransmitted {
             // A segment that is rescued after its retransmission: the earlier copy counts no longer.
@@ -394,6 +408,8 @@ impl Scoreboard {
         }
         segment.retransmitted = true;
         segment.sent_at = now;
+        // What waited for the window when it was sent again lets the window grow.
+        segment.app_limited &= base.app_limited;
         self.retransmit_from = self.retransmit_from.max(segment.end());
         (Chunk { offset: segment.seq, len: segment.len }, rescues)
     }

@@ -85,6 +85,8 @@ pub struct SenderBase {
     pub app_limited: bool,
     /// CE marks echoed so far.
     pub ce_count: u32,
+    /// Bytes declared lost and not yet told to the controller.
+    newly_lost: Bytes,
     /// Bytes that may still be sent to an address that is not validated; `None`: it is.
     pub unvalidated: Option<u64>,
     /// Delivery rate samples, where the controller wants them.
@@ -112,6 +114,7 @@ impl SenderBase {
             blocked_since: None,
             app_limited: false,
             ce_count: 0,
+            newly_lost: Bytes::ZERO,
             unvalidated: None,
             resumption: (profile.idle != WindowValidation::Keep).then(Box::default),
             path_since: Timestamp::ZERO,
@@ -284,12 +287,18 @@ impl SenderBase {
 
     /// The packet at `index` of the sender's list, whose places are `places`, was declared lost.
     #[inline]
-    pub fn sample_lost(&mut self, index: usize, now: Timestamp, places: (Position, Position), size: Bytes) {
+    pub fn declare_lost(&mut self, index: usize, now: Timestamp, places: (Position, Position), size: Bytes) {
+        self.newly_lost += size;
         if let Some(sampling) = &mut self.sampling
             && let Some(lost) = sampling.lose(index, now, places, size)
         {
             self.controller.on_packet_lost(&lost);
         }
+    }
+
+    /// Bytes declared lost since the last time.
+    pub fn take_lost(&mut self) -> Bytes {
+        std::mem::take(&mut self.newly_lost)
     }
 
     /// Adds its rate sample to the acknowledgement that was just processed.

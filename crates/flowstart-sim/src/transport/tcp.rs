@@ -206,7 +206,12 @@ impl TcpSender {
         if newly_sacked > 0 && !(classic && advanced) {
             self.duplicates += 1;
         }
-        if self.recovery != Recovery::None {
+        if let Recovery::Fast { point, .. } | Recovery::Timeout { point } = self.recovery {
+            // More of the congestion event that recovery is about.
+            let lost = self.base.take_lost();
+            if lost > Bytes::ZERO {
+                self.tell_lost(network, lost, before, point - 1);
+            }
             return;
         }
         let head_lost = self.board.head().is_some_and(|head| head.lost);
@@ -225,15 +230,15 @@ impl TcpSender {
             self.classic_pipe = outstanding - i64::from(self.base.profile.packet_threshold);
         }
         // Everything that is outstanding belongs to this event, whatever of it turns out to be lost.
-        let position = self.board.high() - 1;
-        let in_flight = self.base.in_flight;
-        let event = Loss {
-            now: network.now(),
-            bytes: before - in_flight.min(before),
-            position,
-            in_flight_before: before,
-            in_flight,
-        };
+        // The first segment may have been declared lost in the recovery before this one.
+        let head = self.board.head().map_or(0, |head| head.len);
+        let lost = self.base.take_lost().max(Bytes::new(u64::from(head)));
+        self.tell_lost(network, lost, before, self.board.high() - 1);
+    }
+
+    /// Tells the controller what was declared lost. `position` is the last one of the congestion event.
+    fn tell_lost(&mut self, network: &Network, bytes: Bytes, in_flight_before: Bytes, position: u64) {
+        let event = Loss { now: network.now(), bytes, position, in_flight_before, in_flight: self.base.in_flight };
         self.base.controller.on_loss(&event, &self.base.rtt);
     }
 
@@ -266,6 +271,8 @@ impl TcpSender {
         // Classic stacks forget what was SACKed (RFC 2018, section 8).
         let forget = self.is_classic();
         self.board.mark_all_lost(&mut self.base, now, forget);
+        self.base.take_lost();
+        self.base.app_limited = false;
         self.base.controller.on_timeout(&Timeout { now, in_flight_before }, &self.base.rtt);
         self.rto_at = now + self.rto();
     }
@@ -468,6 +475,7 @@ mod tests {
                 echo: Timestamp::ZERO,
                 limit: u64::MAX,
                 ce_count: 0,
+                requests: 0,
             };
             self.sender.on_acknowledgement(&mut self.network, &ack);
             self.sender.pump(&mut self.network, &self.source);

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use flowstart_lab::scenario::{Scenario, default_arrival, default_reps, default_seed, default_transport};
+use flowstart_lab::scenario::{
+    Scenario, default_application, default_arrival, default_reps, default_seed, default_transport,
+};
 
 use crate::command::run::{Job, Results, Sampling, mixed, perform};
 use crate::failure::Failure;
@@ -44,20 +46,30 @@ impl Setup {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "\
+flowstart compare [OPTIONS] --link <LINK>... --size <SIZE>... --scheme <SCHEME>...
+       flowstart compare [OPTIONS] --link <LINK>... --application <APPLICATION>... --scheme <SCHEME>...",
+    after_help = "\
 Examples:
   flowstart compare --link dsl-fast --size 2MB --scheme slow-start blitzstart:estimate=1.5 --competitor cubic
   flowstart compare --link rate=25mbit,rtt=50ms,buffer=50ms --size 70KB 2MB --scheme slow-start:iw=10 hystart
   flowstart compare --link lte --size 2MB --scheme slow-start hystart --transport model-tcp:profile=tcp-linux --json
+  flowstart compare --link lte --application chunks:size=1MB,interval=2s,count=10 --idle keep startup --scheme suss
 
-A spec is name:key=value,key=value. Options that take several values repeat or take space-separated values.")]
+A spec is name:key=value,key=value. Options that take several values repeat or take space-separated values."
+)]
 pub(crate) struct Arguments {
     /// Links: presets (`flowstart list links`) or `rate=25mbit,rtt=50ms,buffer=50ms`.
     #[arg(long, required = true, num_args = 1.., value_name = "LINK")]
     link: Vec<String>,
     /// Transfer sizes, such as 70KB or 2MB (KB = 1000 bytes), or a distribution, pareto:mean=100KB,shape=1.2.
-    #[arg(long, required = true, num_args = 1.., value_name = "SIZE")]
+    #[arg(long, required_unless_present = "application", num_args = 1.., value_name = "SIZE")]
     size: Vec<String>,
+    /// What the measured flows carry: transfer, chunks:size=1MB,interval=2s,count=30 (a video) or
+    /// page:objects=6,size=50KB,waves=3. The last two say their size and take no --size.
+    #[arg(long, num_args = 1.., value_name = "APPLICATION", default_values_t = default_application())]
+    application: Vec<String>,
     /// Startup schemes, `name:key=value,...`; the first is the baseline.
     #[arg(long, required = true, num_args = 1.., value_name = "SCHEME")]
     scheme: Vec<String>,
@@ -71,6 +83,10 @@ pub(crate) struct Arguments {
     /// When the measured flows start: together, every=100ms or poisson:load=5mbit, each with flows=N.
     #[arg(long, num_args = 1.., value_name = "ARRIVAL", default_values_t = default_arrival())]
     arrival: Vec<String>,
+    /// What idle time does to the windows of the measured flows: keep, rfc5681, rfc2861, rfc7661 or startup (the scheme runs
+    /// again); without it what the transport says, for all flows.
+    #[arg(long, num_args = 1.., value_name = "POLICY")]
+    idle: Vec<String>,
     #[command(flatten)]
     setup: Setup,
     #[command(flatten)]
@@ -81,10 +97,12 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let scenario = Scenario {
         link: arguments.link.clone(),
         size: arguments.size.clone(),
+        application: arguments.application.clone(),
         scheme: arguments.scheme.clone(),
         aqm: arguments.aqm.clone(),
         competitor: arguments.competitor.clone(),
         arrival: arguments.arrival.clone(),
+        idle: arguments.idle.clone(),
         ..arguments.setup.scenario()
     };
     let directory = PathBuf::from(".");

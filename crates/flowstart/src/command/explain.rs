@@ -83,7 +83,7 @@ fn object(plan: &Plan, rep: u32, one: &Explained) -> Value {
 
 fn sentence(plan: &Plan, one: &Explained) -> String {
     let scheme = &plan.schemes[one.cell.scheme].text;
-    let (size, link) = (&plan.sizes[one.cell.size].text, &plan.links[one.cell.link].text);
+    let (size, link) = (plan.carried(&one.cell), &plan.links[one.cell.link].text);
     match &one.explanation {
         Some(explanation) => format!("{scheme} moved {size} over {link} {}", explanation.sentence_end()),
         None => format!("{scheme} did not finish {size} over {link}."),

@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use flowstart_lab::experiment::{self, FILES, Manifest};
-use flowstart_lab::flows::Row;
+use flowstart_lab::flows::{ExtraColumns, Row};
 use flowstart_lab::plan::Plan;
 use flowstart_lab::report::{self, DataFile, Method};
 use flowstart_lab::report_input::{self, Texts};
@@ -293,7 +293,7 @@ fn method(job: &Job, manifest: &Manifest) -> Method {
 struct Journal {
     file: std::fs::File,
     header: bool,
-    extra_fct: bool,
+    extra: ExtraColumns,
 }
 
 impl Journal {
@@ -301,15 +301,14 @@ impl Journal {
         let path = folder.join(JOURNAL);
         let file = std::fs::File::create(&path)
             .map_err(|error| Failure::Input(format!("--out: cannot write {}: {error}", path.display())))?;
-        let extra_fct = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
-        let mut journal = Self { file, header: true, extra_fct };
+        let mut journal = Self { file, header: true, extra: ExtraColumns::of(plan) };
         journal.add(known);
         Ok(journal)
     }
 
     fn add(&mut self, rows: &[Row]) {
         let mut text = Vec::new();
-        if rows.is_empty() || flowstart_lab::flows::write_csv_with(rows, &mut text, self.extra_fct).is_err() {
+        if rows.is_empty() || flowstart_lab::flows::write_csv_with(rows, &mut text, &self.extra).is_err() {
             return;
         }
         let body = if self.header { 0 } else { text.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1) };

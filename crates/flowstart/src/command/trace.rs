@@ -17,13 +17,15 @@ use crate::failure::{FAILED, Failure};
 use crate::output::print;
 
 /// The options that describe a run. A cell of earlier results has them already.
-const DESCRIPTION: [&str; 12] = [
+const DESCRIPTION: [&str; 14] = [
     "link",
     "size",
     "scheme",
     "aqm",
     "competitor",
+    "application",
     "arrival",
+    "idle",
     "avoidance",
     "flows",
     "transport",
@@ -64,7 +66,7 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "LINK", required_unless_present_any = ["cell", "from"])]
     link: Option<String>,
     /// The transfer's size, one, such as 70KB or 2MB (KB = 1000 bytes); not with --cell.
-    #[arg(long, value_name = "SIZE", required_unless_present_any = ["cell", "from"])]
+    #[arg(long, value_name = "SIZE", required_unless_present_any = ["cell", "from", "application"])]
     size: Option<String>,
     /// Queue discipline of the bottleneck, one.
     #[arg(long, value_name = "AQM", default_value = "taildrop")]
@@ -73,9 +75,17 @@ pub(crate) struct Selection {
     /// name.
     #[arg(long, value_name = "COMPETITOR", default_value = "none")]
     competitor: String,
+    /// What the measured flows carry, one: transfer, chunks:size=1MB,interval=2s,count=30 or
+    /// page:objects=6,size=50KB,waves=3. The last two say their size and take no --size.
+    #[arg(long, value_name = "APPLICATION", default_value = "transfer")]
+    application: String,
     /// When the measured flows start, one: together, every=100ms or poisson:load=5mbit, each with flows=N.
     #[arg(long, value_name = "ARRIVAL", default_value = "together")]
     arrival: String,
+    /// What idle time does to the windows of the measured flows, one: keep, rfc5681, rfc2861, rfc7661 or startup; without it
+    /// what the transport says, for all flows.
+    #[arg(long, value_name = "POLICY")]
+    idle: Option<String>,
     #[command(flatten)]
     setup: Setup,
     /// Cell to replay, as reports and summary.json name it, instead of all the options that describe a run.
@@ -114,7 +124,9 @@ impl Selection {
             scheme: schemes,
             aqm: vec![self.aqm.clone()],
             competitor: vec![self.competitor.clone()],
+            application: vec![self.application.clone()],
             arrival: vec![self.arrival.clone()],
+            idle: one(&self.idle),
             ..self.setup.scenario()
         };
         let plan = scenario.plan(Path::new("."))?;

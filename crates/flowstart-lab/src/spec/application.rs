@@ -1,0 +1,170 @@
+//! What a measured flow carries: `transfer`, `chunks:size=1MB,interval=2s,count=30` or
+//! `page:objects=6,size=50KB,waves=3`.
+
+use flowstart_core::time::Duration;
+use flowstart_core::units::Bytes;
+use flowstart_sim::traffic::Pattern;
+use serde::Serialize;
+
+use super::size::LARGEST;
+use super::{InputError, Parts, Written};
+
+/// The application of a command that names none: one transfer, whose size is given apart.
+pub const TRANSFER: &str = "transfer";
+
+/// Most objects of a flow.
+pub const MAX_OBJECTS: u32 = 10_000;
+/// Time between two chunks.
+const INTERVALS: std::ops::RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(1_000_000);
+
+/// An application whose flow is a stream of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Application {
+    /// The chunks of a video, which are there at fixed intervals as a DASH player with a full buffer requests them (ISO/IEC
+    /// 23009-1 calls them segments). A chunk that is late does not hold the next one back.
+    Chunks {
+        /// Bytes of a chunk.
+        size: Bytes,
+        /// Time between two chunks.
+        interval: Duration,
+        /// Number of chunks.
+        count: u32,
+    },
+    /// The objects of a web page over one connection, in waves ([`Pattern::Page`]).
+    Page {
+        /// Objects of a wave.
+        objects: u32,
+        /// Bytes of an object.
+        size: Bytes,
+        /// Number of waves.
+        waves: u32,
+    },
+}
+
+/// What users may write.
+const FORMS: &str = "transfer, chunks:size=1MB,interval=2s,count=30 or page:objects=6,size=50KB,waves=3";
+
+impl Application {
+    /// Reads an application; `None` is a transfer.
+    pub fn parse(field: &str, text: &str) -> Result<Written<Option<Self>>, InputError> {
+        let parts = Parts::parse(field, text)?;
+        let refused = |problem: String| InputError::new(field, text, problem);
+        let (mut size, mut interval, mut counts) = (None, None, [None; 2]);
+        let names: [&str; 2] = match parts.name {
+            TRANSFER => ["", ""],
+            "chunks" => ["count", ""],
+            "page" => ["objects", "waves"],
+            name => return Err(refused(format!("`{name}` is not known; use {FORMS}"))),
+        };
+        for &(key, value) in &parts.keys {
+            let place = names.iter().position(|name| *name == key && !key.is_empty());
+            match (parts.name, key, place) {
+                ("chunks" | "page", "size", _) => {
+                    let bytes: Bytes = value.parse().map_err(|error| refused(format!("size: {error}")))?;
+                    if !(1..=LARGEST.get()).contains(&bytes.get()) {
+                        return Err(refused(format!("size is {bytes}; allowed is 1B to 1000GB")));
+                    }
+                    size = Some(bytes);
+                }
+                ("chunks", "interval", _) => {
+                    let gap: Duration = value.parse().map_err(|error| refused(format!("interval: {error}")))?;
+                    if !INTERVALS.contains(&gap) {
+                        return Err(refused(format!("interval is {gap}; allowed is 1ms to 1000s")));
+                    }
+                    interval = Some(gap);
+                }
+                (_, _, Some(place)) => {
+                    let count: u32 = value.parse().map_err(|error| refused(format!("{key}: {error}")))?;
+                    if !(1..=MAX_OBJECTS).contains(&count) {
+                        return Err(refused(format!("{key} is {count}; allowed is 1 to {MAX_OBJECTS}")));
+                    }
+                    counts[place] = Some(count);
+                }
+                _ => return Err(refused(format!("`{key}` is not known here; use {FORMS}"))),
+            }
+        }
+        if parts.name == TRANSFER {
+            return Ok(Written { text: text.to_owned(), value: None });
+        }
+        let missing = |key: &str| refused(format!("{key} is missing; use {FORMS}"));
+        let size = size.ok_or_else(|| missing("size"))?;
+        let first = counts[0].ok_or_else(|| missing(names[0]))?;
+        let value = if parts.name == "chunks" {
+            Self::Chunks { size, interval: interval.ok_or_else(|| missing("interval"))?, count: first }
+        } else {
+            Self::Page { objects: first, size, waves: counts[1].ok_or_else(|| missing("waves"))? }
+        };
+        let objects = value.objects();
+        if objects > u64::from(MAX_OBJECTS) || objects.saturating_mul(size.get()) > LARGEST.get() {
+            let allowed = format!("allowed are {MAX_OBJECTS} and 1000GB in all");
+            return Err(refused(format!("{objects} objects of {size}; {allowed}")));
+        }
+        Ok(Written { text: text.to_owned(), value: Some(value) })
+    }
+
+    /// Number of objects.
+    pub fn objects(&self) -> u64 {
+        match *self {
+            Self::Chunks { count, .. } => u64::from(count),
+            Self::Page { objects, waves, .. } => u64::from(objects) * u64::from(waves),
+        }
+    }
+
+    /// Bytes of all objects.
+    pub fn total(&self) -> Bytes {
+        let (Self::Chunks { size, .. } | Self::Page { size, .. }) = *self;
+        size * self.objects()
+    }
+
+    /// What the sender's application writes.
+    pub fn pattern(&self) -> Pattern {
+        match *self {
+            Self::Chunks { size, interval, count } => Pattern::Chunks { size, interval, count },
+            Self::Page { objects, size, waves } => Pattern::Page { objects, size, waves },
+        }
+    }
+
+    /// Whether a user feels how long its objects take. Otherwise it is the completion time of the flow: a page is there
+    /// when all of it is, while the last chunk of a video comes when it is due.
+    pub fn feels_objects(&self) -> bool {
+        matches!(self, Self::Chunks { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn application(text: &str) -> Option<Application> {
+        Application::parse("--application", text).unwrap().value
+    }
+
+    #[test]
+    fn chunks_and_pages_are_streams_of_objects() {
+        assert_eq!(application("transfer"), None);
+        let video = application("chunks:size=1MB,interval=2s,count=30").unwrap();
+        let (size, interval) = (Bytes::new(1_000_000), Duration::from_millis(2000));
+        assert_eq!(video, Application::Chunks { size, interval, count: 30 });
+        assert_eq!((video.objects(), video.total()), (30, Bytes::new(30_000_000)));
+        let page = application("page:objects=6,size=50KB,waves=3").unwrap();
+        assert_eq!((page.objects(), page.total()), (18, Bytes::new(900_000)));
+        assert!(video.feels_objects() && !page.feels_objects());
+    }
+
+    #[test]
+    fn wrong_applications_say_what_is_allowed() {
+        let error = |text: &str| Application::parse("--application", text).unwrap_err().to_string();
+        assert!(error("video").contains("`video` is not known; use transfer, chunks:size=1MB"));
+        assert!(error("chunks:size=1MB,count=3").contains("interval is missing"));
+        assert!(error("chunks").contains("size is missing"));
+        assert!(error("page:size=1KB,objects=3").contains("waves is missing"));
+        assert!(error("chunks:size=0B,interval=2s,count=3").contains("1B to 1000GB"));
+        assert!(error("chunks:size=1MB,interval=0s,count=3").contains("1ms to 1000s"));
+        assert!(error("chunks:size=1MB,interval=2s,count=0").contains("count is 0; allowed is 1 to 10000"));
+        assert!(error("page:size=1KB,objects=200,waves=200").contains("40000 objects"));
+        assert!(error("chunks:size=100GB,interval=2s,count=100").contains("1000GB in all"));
+        assert!(error("transfer:size=1MB").contains("`size` is not known here"));
+        assert!(error("page:size=1KB,objects=2,waves=2,interval=1s").contains("`interval` is not known here"));
+    }
+}
