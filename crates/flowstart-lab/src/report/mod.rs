@@ -20,6 +20,7 @@ mod reduce;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod unbeaten;
 
 use crate::explain::Explanation;
 use serde::{Deserialize, Serialize};

@@ -4,6 +4,7 @@ use super::chart::{self, Chart, Extent, LegendItem};
 use super::command::Invocation;
 use super::drawing::{self, distinct};
 use super::number::{Format, UNDEFINED, finite, interval};
+use super::unbeaten::unbeaten;
 use super::{Cell, Check, Estimate, Method, PublishedCell, PublishedTable, RenderError, Report};
 use crate::explain::Cause;
 use crate::spec::arrival::TOGETHER;
@@ -227,88 +228,6 @@ fn causes(groups: &[Group<'_>]) -> CauseTable {
     }
     let names = ["FCT", "physical limit"].into_iter().chain(Cause::ALL.map(Cause::name)).collect();
     CauseTable { names, rows }
-}
-
-// ---------------------------------------------------------------------------------------------------- unbeaten
-
-/// The schemes of one link and size that nobody beats.
-#[derive(Serialize)]
-struct Unbeaten {
-    /// Link and size.
-    place: String,
-    /// What the second axis is.
-    cost: &'static str,
-    /// Schemes that no other one beats, with FCT over the limit and cost.
-    schemes: Vec<String>,
-    /// Schemes that are beaten, but by nobody beyond the intervals.
-    within_noise: Vec<String>,
-}
-
-/// Harm to others and its unit, where there are others.
-pub(super) fn harm(cell: &Cell) -> Option<(Estimate, &'static str)> {
-    let known = |estimate: Estimate| finite(estimate.mean).is_some();
-    if known(cell.extra_fct_ms) {
-        Some((cell.extra_fct_ms, "ms"))
-    } else {
-        known(cell.goodput_lost_mbit).then_some((cell.goodput_lost_mbit, "Mbit"))
-    }
-}
-
-/// FCT and cost of a cell: harm to others where there are any, inflation otherwise.
-fn axes(cell: &Cell) -> Option<[Estimate; 2]> {
-    let cost = harm(cell).map_or(cell.inflation, |(harm, _)| harm);
-    finite(cell.fct_ms.mean).zip(finite(cost.mean)).map(|_| [cell.fct_ms, cost])
-}
-
-/// Whether `a` is no worse than `b` in both means and better in one.
-fn beats(a: [Estimate; 2], b: [Estimate; 2]) -> bool {
-    let means = [(a[0].mean, b[0].mean), (a[1].mean, b[1].mean)];
-    means.iter().all(|(a, b)| a <= b) && means.iter().any(|(a, b)| a < b)
-}
-
-/// Whether it does so beyond the intervals.
-fn beats_surely(a: [Estimate; 2], b: [Estimate; 2]) -> bool {
-    let apart = |a: Estimate, b: Estimate| {
-        a.mean == b.mean || interval(a).zip(interval(b)).is_some_and(|([_, high], [low, _])| high < low)
-    };
-    beats(a, b) && apart(a[0], b[0]) && apart(a[1], b[1])
-}
-
-fn unbeaten(groups: &[Group<'_>]) -> Vec<Unbeaten> {
-    let mut rows = Vec::new();
-    for group in groups {
-        for (size, cells) in group.sizes() {
-            let known: Vec<(&Cell, [Estimate; 2])> =
-                cells.into_iter().filter_map(|cell| Some((cell, axes(cell)?))).collect();
-            if known.len() < 3 {
-                continue;
-            }
-            let unit = known.iter().find_map(|(cell, _)| harm(cell)).map(|(_, unit)| unit);
-            let (mut schemes, mut within_noise) = (Vec::new(), Vec::new());
-            for (cell, own) in &known {
-                let times = finite(cell.ideal_fct_ms).filter(|limit| *limit > 0.0).zip(own[0].mean);
-                let factor = times.map_or(UNDEFINED.to_owned(), |(limit, fct)| format!("{:.2}", fct / limit));
-                let cost = match unit {
-                    Some(unit) => format!("{}\u{a0}{unit}", Format::Plain.show(own[1].mean)),
-                    None => Format::Percent.show(own[1].mean),
-                };
-                let entry = format!("{} ({factor}; {cost})", cell.scheme);
-                if !known.iter().any(|(_, other)| beats(*other, *own)) {
-                    schemes.push(entry);
-                } else if !known.iter().any(|(_, other)| beats_surely(*other, *own)) {
-                    within_noise.push(entry);
-                }
-            }
-            let place = format!("{}, {size}", group.label);
-            rows.push(Unbeaten {
-                place,
-                cost: if unit.is_some() { "harm" } else { "inflation" },
-                schemes,
-                within_noise,
-            });
-        }
-    }
-    rows
 }
 
 // ------------------------------------------------------------------------------------------------------- marks

@@ -4,7 +4,8 @@ use super::table::Table;
 use super::{Chart, NEUTRAL, Panel, Row, colours, grid_document, mark_item, named, scheme_legend, shapes};
 use crate::report::Cell;
 use crate::report::number::finite;
-use crate::report::page::{Group, harm};
+use crate::report::page::Group;
+use crate::report::unbeaten::harm;
 use crate::statistics::median;
 use serde_json::json;
 
@@ -120,14 +121,10 @@ pub(in crate::report) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Opt
             if harmed { "" } else { " No other flow uses the link, so nobody is harmed." }
         ),
         aria: "Scatter charts of FCT over the physical limit against inflation and against harm to others".to_owned(),
-        mode: "grid",
         columns,
-        renderer: "svg",
         legend,
         rows,
-        replay: None,
-        zoomable: false,
         spec: grid_document("FCT over the physical limit against inflation and harm to others", columns, &panels),
-        json: String::new(),
+        ..Chart::default()
     })
 }

@@ -48,15 +48,11 @@ pub(in crate::report) fn distributions(id: String, group: &Group<'_>, schemes: &
             "Grid of cumulative distributions on {}: rows are sizes, columns are FCT, share and dropped packets",
             group.label
         ),
-        mode: "grid",
         columns,
-        renderer: "svg",
         legend: scheme_legend(schemes, true),
         rows,
-        replay: None,
-        zoomable: false,
         spec: grid_document(&format!("Distributions on {}", group.label), columns, &panels),
-        json: String::new(),
+        ..Chart::default()
     })
 }
 

@@ -80,14 +80,10 @@ pub(in crate::report) fn loads(cells: &[Cell], schemes: &[String]) -> Option<Cha
             a line that rises faster than the baseline's loses its advantage as the load grows."
                 .to_owned(),
         aria: "Line charts of the mean FCT against the offered load".to_owned(),
-        mode: "grid",
         columns,
-        renderer: "svg",
         legend,
         rows: vec![Row { label: String::new(), panels: row }],
-        replay: None,
-        zoomable: false,
         spec: grid_document("Mean FCT against the offered load", columns, &panels),
-        json: String::new(),
+        ..Chart::default()
     })
 }

@@ -79,6 +79,27 @@ pub(super) struct Chart {
     pub(super) json: String,
 }
 
+/// A grid of small vector pictures without anything below it, which most charts are.
+impl Default for Chart {
+    fn default() -> Self {
+        Self {
+            id: String::new(),
+            title: String::new(),
+            sentence: String::new(),
+            aria: String::new(),
+            mode: "grid",
+            columns: 1,
+            renderer: "svg",
+            legend: Vec::new(),
+            rows: Vec::new(),
+            replay: None,
+            zoomable: false,
+            spec: Value::Null,
+            json: String::new(),
+        }
+    }
+}
+
 #[derive(Serialize)]
 pub(super) struct Row {
     pub(super) label: String,

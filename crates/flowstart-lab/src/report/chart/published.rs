@@ -63,17 +63,13 @@ pub(in crate::report) fn published(cells: &[PublishedCell], links: &[String]) ->
             "On the diagonal both agree; above it our speed-up is larger than the published one, below it is smaller."
                 .to_owned(),
         aria: "Scatter chart of our speed-up against the published one, one point per cell".to_owned(),
-        mode: "grid",
         columns: 1,
-        renderer: "svg",
         legend,
         rows: vec![Row {
             label: String::new(),
             panels: vec![Panel { index: Some(0), aria: title.to_owned(), missing: String::new() }],
         }],
-        replay: None,
-        zoomable: false,
         spec: grid_document(title, 1, &[panel]),
-        json: String::new(),
+        ..Chart::default()
     })
 }

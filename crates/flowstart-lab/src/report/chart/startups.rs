@@ -53,17 +53,13 @@ pub(in crate::report) fn startups(id: String, runs: &[&ExampleRun], schemes: &[S
             and where a line is flat the sender waits."
             .to_owned(),
         aria: "Line chart of the data sent against time, one line per scheme".to_owned(),
-        mode: "grid",
         columns: 1,
-        renderer: "svg",
         legend,
         rows: vec![Row {
             label: String::new(),
             panels: vec![Panel { index: Some(0), aria: title.to_owned(), missing: String::new() }],
         }],
-        replay: None,
-        zoomable: false,
         spec: grid_document(title, 1, &[panel]),
-        json: String::new(),
+        ..Chart::default()
     })
 }

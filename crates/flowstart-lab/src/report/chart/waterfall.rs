@@ -48,15 +48,11 @@ pub(in crate::report) fn waterfall(groups: &[Group<'_>], schemes: &[String]) -> 
         aria: "Bars of the median run's FCT by scheme, divided into the physical limit and the causes of the rest; \
             the numbers are in the table below"
             .to_owned(),
-        mode: "grid",
         columns,
-        renderer: "svg",
         legend,
         rows,
-        replay: None,
-        zoomable: false,
         spec: grid_document("Where the time went: the physical limit and the causes of the rest", columns, &panels),
-        json: String::new(),
+        ..Chart::default()
     })
 }
 
