@@ -12,7 +12,7 @@ use flowstart_core::units::Bytes;
 
 use crate::network::Network;
 use crate::packet::Acknowledgement;
-use crate::ranges::make_room;
+use crate::ranges::{RangeSet, make_room};
 use crate::trace::Event;
 use crate::traffic::Source;
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
@@ -77,6 +77,8 @@ pub struct QuicSender {
     scratch: Vec<(u64, u64)>,
     /// Lost data to send again, and the number of the first packet with it.
     again: VecDeque<(Chunk, u64)>,
+    /// Acknowledged bytes, kept from the time on when a trace asks for them.
+    acknowledged: Option<Box<RangeSet>>,
     next_offset: u64,
     /// When the time threshold declares the next packet lost.
     loss_time: Timestamp,
@@ -103,6 +105,7 @@ impl QuicSender {
             known: Vec::new(),
             scratch: Vec::new(),
             again: VecDeque::new(),
+            acknowledged: None,
             next_offset: 0,
             loss_time: Timestamp::NEVER,
             pto_count: 0,
@@ -179,11 +182,26 @@ impl QuicSender {
     }
 
     /// End of what is acknowledged without gap: before anything in flight and anything lost. Only a trace asks.
-    fn contiguous(&self) -> u64 {
-        let waiting = self.again.iter().map(|(chunk, _)| chunk.offset);
+    fn contiguous(&mut self) -> u64 {
+        if self.acknowledged.is_none() {
+            self.acknowledged = Some(Box::new(self.acknowledged_so_far()));
+        }
+        self.acknowledged.as_ref().map_or(0, |bytes| bytes.contiguous_end(0))
+    }
+
+    /// Everything sent but what is in flight or waits to be sent again.
+    fn acknowledged_so_far(&self) -> RangeSet {
         let missing = |packet: &&SentPacket| packet.state == State::InFlight && !self.is_delivered(packet);
-        let in_flight = self.sent.iter().filter(missing).map(|packet| packet.chunk.offset);
-        waiting.chain(in_flight).min().unwrap_or(self.next_offset)
+        let in_flight = self.sent.iter().filter(missing).map(|packet| packet.chunk);
+        let mut chunks: Vec<Chunk> = self.again.iter().map(|(chunk, _)| *chunk).chain(in_flight).collect();
+        chunks.sort_unstable_by_key(|chunk| chunk.offset);
+        let (mut bytes, mut known) = (RangeSet::default(), 0);
+        for chunk in chunks {
+            bytes.insert(known, chunk.offset);
+            known = known.max(chunk.offset + u64::from(chunk.len));
+        }
+        bytes.insert(known, self.next_offset);
+        bytes
     }
 
     /// Marks the packets that `ack` newly acknowledges.
@@ -228,6 +246,9 @@ impl QuicSender {
                 }
                 packet.state = State::Acknowledged;
                 let packet = *packet;
+                if let Some(bytes) = &mut self.acknowledged {
+                    bytes.insert(packet.chunk.offset, packet.chunk.offset + u64::from(packet.chunk.len));
+                }
                 if packet.cargo == Cargo::Doubled {
                     self.settle(packet.chunk.offset, true);
                 }
