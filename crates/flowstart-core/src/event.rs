@@ -198,6 +198,13 @@ pub enum Decision {
         /// cwnd that the reduction leads to.
         after: Bytes,
     },
+    /// The losses behind the last reduction were spurious, and it was taken back.
+    ReductionUndone {
+        /// cwnd before.
+        before: Bytes,
+        /// cwnd from now on.
+        after: Bytes,
+    },
     /// Congestion window validation changed a window that the application did not use.
     WindowValidated {
         /// cwnd before.

@@ -211,6 +211,10 @@ impl Cubic {
 }
 
 impl Avoidance for Cubic {
+    fn on_segment_size(&mut self, SegmentSize(segment): SegmentSize) {
+        self.segment = segment.get() as f64;
+    }
+
     fn on_enter(&mut self, _now: Timestamp, _window: Window) {
         self.epoch_start = None;
     }

@@ -43,6 +43,9 @@ pub trait Avoidance: fmt::Debug + Send + CloneAvoidance {
     /// Data was delivered while the sender used its window; returns the new cwnd.
     fn on_ack(&mut self, ack: &Ack, window: Window, rtt: &RttEstimator) -> Bytes;
 
+    /// Segments have another size from now on (path MTU discovery).
+    fn on_segment_size(&mut self, segment: SegmentSize);
+
     /// The window was not in use, so it does not grow.
     fn on_underused(&mut self, _now: Timestamp) {}
 

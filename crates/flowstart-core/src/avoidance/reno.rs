@@ -62,6 +62,10 @@ impl Reno {
 }
 
 impl Avoidance for Reno {
+    fn on_segment_size(&mut self, SegmentSize(segment): SegmentSize) {
+        self.segment = segment.get();
+    }
+
     fn on_enter(&mut self, _now: Timestamp, _window: Window) {
         self.credit = 0;
     }

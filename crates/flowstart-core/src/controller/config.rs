@@ -90,6 +90,9 @@ pub struct ControllerConfig {
     pub timeout_window: u64,
     /// What becomes of the window when the application did not use it.
     pub window_validation: WindowValidation,
+    /// Whether a reduction can be taken back ([`Controller::on_spurious_loss`](super::Controller::on_spurious_loss)).
+    /// RFC 9438, section 4.9: allowed where the transport detects spurious losses. Costs an allocation per reduction.
+    pub undo: bool,
 }
 
 impl ControllerConfig {
@@ -110,6 +113,7 @@ impl ControllerConfig {
             pacing: Some(Pacing::default()),
             timeout_window: 2,
             window_validation: WindowValidation::Keep,
+            undo: false,
         }
     }
 

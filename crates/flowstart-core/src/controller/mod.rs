@@ -78,6 +78,13 @@ enum Phase {
     },
 }
 
+/// What the last reduction took, so that it can be given back.
+#[derive(Clone, Debug)]
+struct Undo {
+    window: Window,
+    avoidance: AvoidanceState,
+}
+
 /// Congestion control of one path.
 #[derive(Clone, Debug)]
 pub struct Controller {
@@ -115,6 +122,8 @@ pub struct Controller {
     unused: Option<Box<(StartupState, AvoidanceState)>>,
     /// Positions up to here were sent over an earlier path.
     earlier_path: Option<Position>,
+    /// The last reduction, where it can be taken back.
+    undo: Option<Box<Undo>>,
     log: DecisionLog,
 }
 
@@ -140,6 +149,7 @@ impl Controller {
             validation: (validation != WindowValidation::Keep).then(|| Box::new(Validation::new(validation))),
             unused: None,
             earlier_path: None,
+            undo: None,
             config,
             startup,
             avoidance,
@@ -253,8 +263,34 @@ impl Controller {
         self.phase = Phase::Startup;
         self.window.ssthresh = Bytes::MAX;
         self.recovery = None;
+        self.undo = None;
         self.last_reduction = Some(self.highest_sent);
         self.proactive = Bytes::ZERO;
+    }
+
+    /// Segments have another size from now on (path MTU discovery). Windows that are held in bytes stay as they are; growth
+    /// and minima count in the new size. A startup scheme keeps the size that it was built with.
+    pub fn set_segment(&mut self, segment: Bytes) {
+        self.config.segment = segment;
+        self.avoidance.as_dyn().on_segment_size(SegmentSize(segment));
+    }
+
+    /// Everything that the last reduction took for lost was delivered after all: the window and ssthresh are what they were
+    /// before it (RFC 9438, section 4.9; RFC 4015, section 3.2 for the window). Nothing happens when
+    /// [`ControllerConfig::undo`] is off, after a timeout, while the startup scheme is in charge, or beside an integrated
+    /// algorithm.
+    pub fn on_spurious_loss(&mut self, now: Timestamp, rtt: &RttEstimator) {
+        let Some(undo) = self.undo.take().filter(|_| self.phase == Phase::Avoidance) else { return };
+        let before = self.window.cwnd;
+        self.recovery = None;
+        self.avoidance = undo.avoidance;
+        self.window.ssthresh = undo.window.ssthresh;
+        self.set_cwnd(undo.window.cwnd.max(before));
+        if self.window.cwnd < self.window.ssthresh {
+            self.phase = Phase::Restart;
+        }
+        self.log.note(now, Decision::ReductionUndone { before, after: self.window.cwnd });
+        self.update_pacing(rtt);
     }
 
     /// The window that validation has left. Slow start leads from a smaller one to ssthresh.
@@ -469,6 +505,7 @@ impl Controller {
         }
         self.window.cwnd = self.config.segment * self.config.timeout_window;
         self.recovery = None;
+        self.undo = None;
         self.last_reduction = Some(self.highest_sent);
         if self.phase == Phase::Startup {
             let (cwnd, ssthresh) = (self.window.cwnd, self.window.ssthresh);
@@ -608,6 +645,11 @@ impl Controller {
 
     fn reduce(&mut self, event: &Loss, reason: ExitReason) {
         let before = self.window.cwnd;
+        if self.config.undo {
+            // A mark is no error of the transport's.
+            let undo = || Box::new(Undo { window: self.window, avoidance: self.avoidance.clone() });
+            self.undo = (reason == ExitReason::Loss).then(undo);
+        }
         let validated =
             self.validation.as_mut().and_then(|validation| validation.on_congestion(event.now, event.in_flight_before));
         let base = validated.map_or_else(|| self.base(event.in_flight_before), |half| half * 2);

@@ -55,6 +55,57 @@ fn one_window_is_reduced_once() {
 }
 
 #[test]
+fn a_spurious_loss_gives_back_what_the_reduction_took() {
+    let (mut controller, rtt) = controller(Reduction::Immediate);
+    controller.config.undo = true;
+    for position in 1..=10 {
+        send(&mut controller, position, position * SEGMENT);
+    }
+    controller.on_loss(&loss(3, 10 * SEGMENT), &rtt);
+    assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(5 * SEGMENT), Bytes::new(5 * SEGMENT)));
+    controller.on_spurious_loss(Timestamp::ZERO, &rtt);
+    // cwnd 10 and no ssthresh, as before the reduction: slow start goes on.
+    assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(10 * SEGMENT), Bytes::MAX));
+    assert!(!controller.in_recovery());
+    let mut ack = acked(Timestamp::ZERO, SEGMENT);
+    ack.position = 4;
+    controller.on_ack(&ack, &rtt);
+    assert_eq!(controller.cwnd(), Bytes::new(11 * SEGMENT));
+    controller.on_spurious_loss(Timestamp::ZERO, &rtt);
+    assert_eq!(controller.cwnd(), Bytes::new(11 * SEGMENT), "a reduction is taken back once");
+}
+
+#[test]
+fn without_the_option_and_after_a_timeout_a_reduction_stays() {
+    for undo in [false, true] {
+        let (mut controller, rtt) = controller(Reduction::Immediate);
+        controller.config.undo = undo;
+        send(&mut controller, 10, 10 * SEGMENT);
+        controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
+        if undo {
+            controller.on_timeout(&Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(SEGMENT) }, &rtt);
+        }
+        let before = controller.cwnd();
+        controller.on_spurious_loss(Timestamp::ZERO, &rtt);
+        assert_eq!(controller.cwnd(), before);
+    }
+}
+
+#[test]
+fn reno_grows_by_segments_of_the_new_size() {
+    let (mut controller, rtt) = controller(Reduction::Immediate);
+    send(&mut controller, 10, 10 * SEGMENT);
+    controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
+    controller.set_segment(Bytes::new(2 * SEGMENT));
+    let mut ack = acked(Timestamp::ZERO, 5 * SEGMENT);
+    ack.position = 11;
+    controller.on_ack(&ack, &rtt);
+    controller.on_ack(&ack, &rtt);
+    // A window of 5000 bytes was acknowledged: one segment of 2000 more.
+    assert_eq!(controller.cwnd(), Bytes::new(7 * SEGMENT));
+}
+
+#[test]
 fn the_window_does_not_grow_during_recovery() {
     let (mut controller, rtt) = controller(Reduction::Immediate);
     send(&mut controller, 10, 10 * SEGMENT);

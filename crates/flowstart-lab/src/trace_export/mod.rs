@@ -170,6 +170,9 @@ fn describe(decision: &Decision) -> (report::TraceEventKind, String) {
         Decision::WindowReduced { before, after } => {
             (Kind::Loss, format!("cwnd from {} to {} bytes", before.get(), after.get()))
         }
+        Decision::ReductionUndone { before, after } => {
+            (Kind::Other, format!("losses were spurious: cwnd {} to {} bytes", before.get(), after.get()))
+        }
         Decision::WindowValidated { before, after, .. } => {
             (Kind::Other, format!("window validation: cwnd {} to {} bytes", before.get(), after.get()))
         }

@@ -341,6 +341,10 @@ impl Flow<'_> {
                 self.enter(time, "congestion_avoidance", Some(reason.name()), out)
             }
             Decision::WindowReduced { .. } => self.enter(time, "recovery", None, out),
+            Decision::ReductionUndone { after, .. } => {
+                let data = json!({ "congestion_window": after.get() });
+                self.write(time, Extended { name: "flowstart:reduction_undone", data }, out)
+            }
             Decision::WindowValidated { after, ssthresh, .. } => {
                 let data = json!({ "congestion_window": after.get(), "ssthresh": ssthresh.get() });
                 self.write(time, Extended { name: "flowstart:window_validated", data }, out)

@@ -333,6 +333,7 @@ impl SenderBase {
                 Decision::Launched { .. }
                 | Decision::HintCapped { .. }
                 | Decision::PhaseEntered { .. }
+                | Decision::ReductionUndone { .. }
                 | Decision::WindowValidated { .. }
                 | Decision::Recovered { .. } => {}
             }

@@ -451,6 +451,10 @@ impl Model {
 }
 
 impl Avoidance for Bbr {
+    fn on_segment_size(&mut self, SegmentSize(segment): SegmentSize) {
+        self.segment = segment;
+    }
+
     fn integrated(&self) -> bool {
         true
     }

@@ -1,0 +1,164 @@
+//! What an application and the controller of its connection tell each other.
+//!
+//! A QUIC stack builds the controller out of sight of the application. A [`Flow`] given to the factory is the way between
+//! them: the application says what it knows of the path and how much it will send, and reads what the controller did.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use flowstart_core::event::{Decision, DecisionLog, ExitReason};
+use flowstart_core::path::PathKnowledge;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::{Bytes, Rate};
+
+/// Bytes of a packet that are not payload: short header with an 8-byte connection ID (11), authentication tag (16) and the
+/// header of a STREAM frame (up to 8).
+const PACKET_OVERHEAD: u64 = 35;
+
+/// What a connection's controller did, for logs, metrics and the store of paths. Times count from when the host built the
+/// controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Status {
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Slow-start threshold; `None` before the first reduction.
+    pub ssthresh: Option<Bytes>,
+    /// Rate at which packets may leave.
+    pub pacing_rate: Option<Rate>,
+    /// Bytes in flight.
+    pub in_flight: Bytes,
+    /// Whether the startup scheme is in charge.
+    pub in_startup: bool,
+    /// Smallest RTT seen; `None` before the first sample.
+    pub min_rtt: Option<Duration>,
+    /// Smoothed RTT; `None` before the first sample.
+    pub smoothed_rtt: Option<Duration>,
+    /// Highest rate at which the path delivered over at least one RTT.
+    pub highest_rate: Option<Rate>,
+    /// Bytes delivered.
+    pub delivered: Bytes,
+    /// Bytes declared lost.
+    pub lost: Bytes,
+    /// Packets declared lost.
+    pub lost_packets: u64,
+    /// Bytes sent while the startup scheme was in charge.
+    pub startup_sent: Bytes,
+    /// Of those, bytes declared lost so far.
+    pub startup_lost: Bytes,
+    /// When the scheme launched, its window and its rate.
+    pub launch: Option<(Timestamp, Bytes, Option<Rate>)>,
+    /// When startup ended, why, and the window it left.
+    pub exit: Option<(Timestamp, ExitReason, Bytes)>,
+    /// How often the connection has moved to another path.
+    pub moves: u64,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    path: PathKnowledge,
+    /// The launch waits until the application has said how much it will send.
+    waits: bool,
+    decisions: DecisionLog,
+    status: Status,
+    /// Controllers built for it.
+    built: u64,
+}
+
+/// What an application and the controller of one connection share.
+#[derive(Debug, Default)]
+pub struct Flow(Mutex<Shared>);
+
+impl Flow {
+    /// A connection of which this much is known. The scheme launches when the handshake has measured the RTT.
+    pub fn new(path: PathKnowledge) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Shared { path, ..Shared::default() })))
+    }
+
+    /// As [`Flow::new`], but the launch waits for [`Flow::expect`]: schemes that launch what waits to be sent need to be
+    /// told. Until then the connection sends with its initial window.
+    pub fn waiting(path: PathKnowledge) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Shared { path, waits: true, ..Shared::default() })))
+    }
+
+    /// A panic of another thread while it held the lock leaves nothing half-changed here.
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what is known of the path. Only what is known before the launch counts.
+    pub fn learn(&self, change: impl FnOnce(&mut PathKnowledge)) {
+        change(&mut self.shared().path);
+    }
+
+    /// The application is about to send `payload` bytes; `packet` is the size of its UDP payloads. Ends the waiting of
+    /// [`Flow::waiting`].
+    pub fn expect(&self, payload: Bytes, packet: Bytes) {
+        let room = packet.get().saturating_sub(PACKET_OVERHEAD).max(1);
+        let packets = payload.get().div_ceil(room);
+        let mut shared = self.shared();
+        shared.path.bytes_waiting = Some(payload + Bytes::new(packets.saturating_mul(PACKET_OVERHEAD)));
+        shared.waits = false;
+    }
+
+    /// What the controller has done so far.
+    pub fn status(&self) -> Status {
+        self.shared().status
+    }
+
+    /// Takes the oldest decision of the controller that was not yet taken. The latest 32 are kept.
+    pub fn take_decision(&self) -> Option<(Timestamp, Decision)> {
+        self.shared().decisions.take()
+    }
+
+    /// A controller is built for it; whether it is the first one, and so for the path that the connection began with.
+    pub(crate) fn begin(&self) -> bool {
+        let mut shared = self.shared();
+        shared.built += 1;
+        shared.status = Status { moves: shared.built - 1, ..shared.status };
+        shared.built == 1
+    }
+
+    /// What Sensing may use, once the application has said what it wanted to say.
+    pub(crate) fn ready(&self, first_path: bool) -> Option<PathKnowledge> {
+        let shared = self.shared();
+        match (shared.waits, first_path) {
+            (true, _) => None,
+            (false, true) => Some(shared.path.clone()),
+            (false, false) => Some(shared.path.for_new_path()),
+        }
+    }
+
+    /// The controller has news.
+    pub(crate) fn publish(&self, update: impl FnOnce(&mut Status, &mut DecisionLog)) {
+        let Shared { status, decisions, .. } = &mut *self.shared();
+        update(status, decisions);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_counted_with_the_overhead_of_its_packets() {
+        let flow = Flow::waiting(PathKnowledge::default());
+        assert_eq!(flow.ready(true), None);
+        // 1165 bytes of payload fit in a packet of 1200: 3000 bytes need three packets and 3 * 35 bytes more.
+        flow.expect(Bytes::new(3000), Bytes::new(1200));
+        assert_eq!(flow.ready(true).unwrap().bytes_waiting, Some(Bytes::new(3105)));
+    }
+
+    #[test]
+    fn of_another_path_only_the_two_ends_are_known() {
+        let path = PathKnowledge {
+            requested_rate: Some(Rate::from_mbit(50)),
+            receive_window: Some(Bytes::new(1 << 20)),
+            ..PathKnowledge::default()
+        };
+        let flow = Flow::new(path);
+        assert!(flow.begin());
+        assert!(!flow.begin());
+        assert_eq!(flow.status().moves, 1);
+        let known = flow.ready(false).unwrap();
+        assert_eq!((known.requested_rate, known.receive_window), (None, Some(Bytes::new(1 << 20))));
+    }
+}

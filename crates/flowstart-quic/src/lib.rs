@@ -1,0 +1,40 @@
+//! Flow-startup schemes as congestion controllers of real QUIC stacks.
+//!
+//! [`ControllerFactory`] puts any startup scheme and congestion avoidance of `flowstart-core` into noq; with the feature
+//! `quinn`, [`quinn::ControllerFactory`] does it for quinn. The simulator's model sender drives the same controller.
+//!
+//! | Looking for | Where |
+//! |---|---|
+//! | the adapter for noq, and what that host cannot give | [`noq`] |
+//! | the adapter for quinn, and what that host cannot give | `quinn` |
+//! | what an application tells the controller, and reads from it | [`flow`] |
+
+#[cfg(any(feature = "noq", feature = "quinn"))]
+mod sender;
+#[cfg(any(feature = "noq", feature = "quinn"))]
+mod sent;
+
+pub mod flow;
+#[cfg(feature = "noq")]
+pub mod noq;
+
+pub use flow::{Flow, Status};
+#[cfg(feature = "noq")]
+pub use noq::ControllerFactory;
+
+use flowstart_core::registry::ConfigError;
+
+/// A scheme that a host cannot run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// The scheme's parameters are wrong, or it does not go with the congestion avoidance.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The scheme sends data again before it is lost.
+    #[error("scheme is halfback; {host} sends data again only when it is lost, so use jump-start")]
+    ProactiveRetransmission {
+        /// The QUIC stack.
+        host: &'static str,
+    },
+}

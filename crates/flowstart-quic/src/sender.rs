@@ -1,0 +1,367 @@
+//! The events of a QUIC stack as events of the controller: what the adapters of all hosts share.
+//!
+//! Hosts differ from what [`Controller`] wants in two ways that are mended here. They tell of acknowledgements before the
+//! losses that the same frame reveals; RFC 9002, appendix A.7 and the controller want them the other way round, so an
+//! acknowledgement is kept until a loss, another event or a question about the window follows it. And they build a
+//! controller before anything is known of the path; so nothing is launched before the handshake has measured the RTT.
+
+use std::sync::Arc;
+
+use flowstart_core::controller::{Controller, Resume};
+use flowstart_core::delivery_rate::DeliveryRate;
+use flowstart_core::event::{Ack, Decision, Ecn, Loss, Position, Sent, Timeout};
+use flowstart_core::rtt::RttEstimator;
+use flowstart_core::startup::UNPACED;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::{Bytes, Rate};
+
+use crate::flow::Flow;
+use crate::sent::{Packet, SentLog};
+
+/// RTT before the first sample (RFC 9002, section 6.2.2).
+const INITIAL_RTT: Duration = Duration::from_millis(333);
+/// `max_ack_delay` that probe timeouts assume of the peer (RFC 9000, section 18.2).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
+/// A packet's fate is known when a packet that left this much and four RTTs later is acknowledged.
+const FATE_KNOWN: Duration = Duration::from_millis(1000);
+
+/// What an ACK frame acknowledged so far.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    bytes: Bytes,
+    packets: u64,
+    position: Position,
+    newest_sent: Timestamp,
+    in_flight_before: Bytes,
+}
+
+/// What was declared lost so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lost {
+    bytes: Bytes,
+    position: Position,
+}
+
+/// The sending side of one connection on one path.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    controller: Controller,
+    rtt: RttEstimator,
+    rate: DeliveryRate,
+    sent: SentLog,
+    flow: Arc<Flow>,
+    /// The path is the one on which the connection began.
+    first_path: bool,
+    /// Position of the last packet before the launch.
+    launched_after: Option<Position>,
+    in_flight: Bytes,
+    largest_acknowledged: Position,
+    newest_acknowledged: Timestamp,
+    batch: Option<Batch>,
+    kept: Option<Ack>,
+    lost: Lost,
+    app_limited: bool,
+    last_sent: Timestamp,
+    /// Time of the latest event.
+    now: Timestamp,
+}
+
+impl Sender {
+    /// The sender of a path on which nothing was sent yet.
+    pub(crate) fn new(controller: Controller, flow: Arc<Flow>) -> Self {
+        let first_path = flow.begin();
+        Self {
+            controller,
+            rtt: RttEstimator::new(INITIAL_RTT),
+            rate: DeliveryRate::default(),
+            sent: SentLog::default(),
+            flow,
+            first_path,
+            launched_after: None,
+            in_flight: Bytes::ZERO,
+            largest_acknowledged: 0,
+            newest_acknowledged: Timestamp::ZERO,
+            batch: None,
+            kept: None,
+            lost: Lost::default(),
+            app_limited: false,
+            last_sent: Timestamp::ZERO,
+            now: Timestamp::ZERO,
+        }
+    }
+
+    /// Bytes that may be in flight.
+    pub(crate) fn window(&mut self) -> Bytes {
+        self.settle();
+        self.controller.cwnd()
+    }
+
+    /// Slow-start threshold, `None` before the first reduction.
+    pub(crate) fn ssthresh(&self) -> Option<Bytes> {
+        Some(self.controller.ssthresh()).filter(|ssthresh| *ssthresh != Bytes::MAX)
+    }
+
+    /// Rate at which packets may leave. Before the launch only the initial window binds.
+    pub(crate) fn pacing_rate(&mut self) -> Rate {
+        self.settle();
+        self.launched_after.and_then(|_| self.controller.pacing_rate()).unwrap_or(UNPACED)
+    }
+
+    /// Highest rate at which the path delivered.
+    pub(crate) fn highest_rate(&self) -> Option<Rate> {
+        self.flow.status().highest_rate
+    }
+
+    /// A packet left; `number` is the host's.
+    pub(crate) fn on_sent(&mut self, now: Timestamp, bytes: Bytes, number: u64) {
+        self.advance(now);
+        let idle = self.in_flight == Bytes::ZERO;
+        self.in_flight += bytes;
+        let snapshot = self.rate.on_sent(now, bytes, self.in_flight);
+        self.sent.push(Packet { number, bytes, snapshot });
+        if self.launched_after.is_some() {
+            if idle {
+                self.resume(now);
+            }
+            let (position, in_flight) = (self.sent.last_position(), self.in_flight);
+            let app_limited = snapshot.app_limited;
+            self.controller.on_sent(&Sent { now, bytes, in_flight, position, app_limited });
+            if self.controller.in_startup() {
+                self.flow.publish(|status, _| status.startup_sent += bytes);
+            }
+        }
+        self.last_sent = now;
+    }
+
+    /// Sending begins again after idle time. The host does not ask before the first packet leaves; so it is told with it.
+    fn resume(&mut self, now: Timestamp) {
+        let resume = Resume { now, idle: now.since(self.last_sent), timeout: self.probe_timeout() };
+        if let Some(path) = self.flow.ready(self.first_path) {
+            self.controller.on_resume(&resume, &path, &self.rtt);
+        }
+    }
+
+    /// RFC 9002, section 6.2.1.
+    fn probe_timeout(&self) -> Duration {
+        self.rtt.smoothed() + self.rtt.variation() * 4 + MAX_ACK_DELAY
+    }
+
+    /// A packet of an ACK frame was delivered.
+    pub(crate) fn on_acknowledged(&mut self, now: Timestamp, sent_at: Timestamp, bytes: Bytes, number: Option<u64>) {
+        if self.batch.is_none() {
+            self.advance(now);
+        }
+        let in_flight_before = self.in_flight;
+        let batch = self.batch.get_or_insert(Batch {
+            bytes: Bytes::ZERO,
+            packets: 0,
+            position: 0,
+            newest_sent: sent_at,
+            in_flight_before,
+        });
+        batch.newest_sent = batch.newest_sent.max(sent_at);
+        self.in_flight = self.in_flight.saturating_sub(bytes);
+        let found = match number {
+            Some(number) => self.sent.find(sent_at, number),
+            None => self.sent.at(sent_at),
+        };
+        let Some(position) = found else { return };
+        let Some(packet) = self.sent.settle(position, bytes) else { return };
+        self.rate.on_delivered(now, &packet.snapshot, position, bytes);
+        if self.launched_after.is_some_and(|launch| position > launch) {
+            batch.bytes += bytes;
+            batch.packets += 1;
+        }
+        batch.position = batch.position.max(position);
+    }
+
+    /// The ACK frame is at its end; `in_flight` is what the host counts after it.
+    pub(crate) fn on_acknowledgement_end(&mut self, now: Timestamp, in_flight: Bytes, app_limited: bool) {
+        self.in_flight = in_flight;
+        self.app_limited = app_limited;
+        if app_limited {
+            self.rate.mark_app_limited(in_flight);
+        }
+        let Some(batch) = self.batch.take() else { return };
+        // RFC 9002, section 5.1: a sample only when the largest acknowledged is newly acknowledged.
+        let mut sample = None;
+        if batch.position > self.largest_acknowledged {
+            self.largest_acknowledged = batch.position;
+            self.newest_acknowledged = batch.newest_sent;
+            let rtt = now.since(batch.newest_sent);
+            self.rtt.update(now, rtt, Duration::ZERO);
+            sample = Some(rtt);
+        }
+        if batch.packets > 0 {
+            self.kept = Some(Ack {
+                now,
+                bytes: batch.bytes,
+                packets: batch.packets,
+                position: self.largest_acknowledged,
+                rtt: sample,
+                in_flight_before: batch.in_flight_before,
+                in_flight,
+                safe: true,
+                app_limited,
+                sample: None,
+            });
+        }
+        let horizon = self.newest_acknowledged - (self.rtt.smoothed() * 4 + FATE_KNOWN);
+        self.sent.forget(horizon);
+    }
+
+    /// A packet was declared lost. Where the host tells of sums only, `number` is `None` and the packets are those sent up
+    /// to `sent_at`.
+    pub(crate) fn on_packet_lost(&mut self, now: Timestamp, bytes: Bytes, place: LostPlace) {
+        if self.kept.is_none_or(|kept| kept.now != now) {
+            self.advance(now);
+        }
+        let found = match place {
+            LostPlace::Number(number) => self.sent.find_number(number),
+            LostPlace::SentAt(time) => self.sent.at(time),
+        };
+        let Some(position) = found else { return };
+        let Some(packet) = self.sent.settle(position, bytes) else { return };
+        self.lost.bytes += bytes;
+        self.lost.position = self.lost.position.max(position);
+        let lost = self.rate.on_lost(now, &packet.snapshot, (position, position + 1), bytes);
+        if self.launched_after.is_some_and(|launch| position > launch) {
+            if self.controller.wants_rate_samples() {
+                self.controller.on_packet_lost(&lost);
+            }
+            self.controller.on_retransmission(position, bytes);
+        }
+        let starting = self.controller.in_startup();
+        self.flow.publish(|status, _| {
+            status.lost += bytes;
+            status.lost_packets += 1;
+            if starting {
+                status.startup_lost += bytes;
+            }
+        });
+    }
+
+    /// The packets told of before are all that one detection found; `persistent`: they establish persistent congestion.
+    pub(crate) fn on_loss(&mut self, now: Timestamp, persistent: bool) {
+        self.now = self.now.max(now);
+        let lost = core::mem::take(&mut self.lost);
+        let in_flight_before = self.kept.map_or(self.in_flight, |ack| ack.in_flight_before);
+        self.in_flight = self.in_flight.saturating_sub(lost.bytes);
+        if let Some(ack) = &mut self.kept {
+            ack.in_flight = self.in_flight;
+            ack.safe = false;
+        }
+        if self.launched_after.is_some() && lost.bytes > Bytes::ZERO {
+            let Lost { bytes, position } = lost;
+            let event = Loss { now, bytes, position, in_flight_before, in_flight: self.in_flight };
+            self.controller.on_loss(&event, &self.rtt);
+            if persistent {
+                self.controller.on_persistent_congestion(&Timeout { now, in_flight_before }, &self.rtt);
+            }
+        }
+        self.settle();
+    }
+
+    /// New CE marks were echoed.
+    pub(crate) fn on_ecn(&mut self, now: Timestamp) {
+        self.advance(now);
+        if self.launched_after.is_some() {
+            let (position, in_flight) = (self.largest_acknowledged, self.in_flight);
+            self.controller.on_ecn(&Ecn { now, position, in_flight }, &self.rtt);
+            self.publish();
+        }
+    }
+
+    /// Everything that was declared lost was delivered after all.
+    pub(crate) fn on_spurious_loss(&mut self) {
+        self.settle();
+        self.controller.on_spurious_loss(self.now, &self.rtt);
+        self.publish();
+    }
+
+    /// Packets have another size from now on.
+    pub(crate) fn on_packet_size(&mut self, size: Bytes) {
+        self.controller.set_segment(size);
+    }
+
+    /// An event happens at `now`: first comes what was kept, and what was due.
+    fn advance(&mut self, now: Timestamp) {
+        self.settle();
+        self.now = self.now.max(now);
+        if self.launched_after.is_some()
+            && self.controller.in_startup()
+            && self.controller.output().next_wakeup <= self.now
+        {
+            self.controller.on_timer(self.now, &self.rtt);
+            self.publish();
+        }
+    }
+
+    /// Nothing more belongs to the latest event.
+    fn settle(&mut self) {
+        if self.launched_after.is_none() {
+            self.launch();
+        }
+        let Some(mut ack) = self.kept.take() else { return };
+        let sample = self.rate.take_sample(self.rtt.min());
+        if self.controller.wants_rate_samples() {
+            ack.sample = sample;
+        }
+        self.controller.on_ack(&ack, &self.rtt);
+        if self.app_limited {
+            let (timeout, window) = (self.probe_timeout(), Bytes::MAX);
+            self.controller.on_limited(ack.now, ack.in_flight, timeout, window, &self.rtt);
+        }
+        let bytes = ack.bytes;
+        let rate = sample.and_then(|sample| sample.rate);
+        self.flow.publish(|status, _| {
+            status.delivered += bytes;
+            status.highest_rate = status.highest_rate.max(rate);
+        });
+        self.publish();
+    }
+
+    /// Launches when the RTT is known and the application has said what it wanted to say.
+    fn launch(&mut self) {
+        let Some(rtt) = self.rtt.min() else { return };
+        let Some(mut path) = self.flow.ready(self.first_path) else { return };
+        path.handshake_rtt = Some(rtt);
+        self.controller.launch(self.now, &path, &self.rtt);
+        self.launched_after = Some(self.sent.last_position());
+        self.publish();
+    }
+
+    /// Tells the application.
+    fn publish(&mut self) {
+        let (controller, rtt, in_flight) = (&mut self.controller, &self.rtt, self.in_flight);
+        self.flow.publish(|status, decisions| {
+            status.cwnd = controller.cwnd();
+            status.ssthresh = Some(controller.ssthresh()).filter(|ssthresh| *ssthresh != Bytes::MAX);
+            status.pacing_rate = controller.pacing_rate();
+            status.in_flight = in_flight;
+            status.in_startup = controller.in_startup();
+            status.min_rtt = rtt.min();
+            status.smoothed_rtt = rtt.is_sampled().then(|| rtt.smoothed());
+            while let Some((time, decision)) = controller.take_decision() {
+                match decision {
+                    Decision::Launched { cwnd, pacing_rate } => status.launch = Some((time, cwnd, pacing_rate)),
+                    Decision::StartupExited { reason, cwnd, .. } => {
+                        status.exit.get_or_insert((time, reason, cwnd));
+                    }
+                    _ => {}
+                }
+                decisions.note(time, decision);
+            }
+        });
+    }
+}
+
+/// What a host says about the place of a lost packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LostPlace {
+    /// Its number.
+    Number(u64),
+    /// When the latest of them left.
+    #[cfg_attr(not(feature = "quinn"), expect(dead_code, reason = "a host that tells of sums only"))]
+    SentAt(Timestamp),
+}
