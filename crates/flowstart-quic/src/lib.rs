@@ -8,13 +8,17 @@
 //! | the adapter for noq, and what that host cannot give | [`noq`] |
 //! | the adapter for quinn, and what that host cannot give | `quinn` |
 //! | what an application tells the controller, and reads from it | [`flow`] |
+//! | what clients say about their path, and what a server believes | [`hint`] |
 
 #[cfg(any(feature = "noq", feature = "quinn"))]
 mod sender;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 mod sent;
 
+mod varint;
+
 pub mod flow;
+pub mod hint;
 #[cfg(feature = "noq")]
 pub mod noq;
 
