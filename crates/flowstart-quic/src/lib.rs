@@ -9,6 +9,7 @@
 //! | the adapter for quinn, and what that host cannot give | `quinn` |
 //! | what an application tells the controller, and reads from it | [`flow`] |
 //! | what clients say about their path, and what a server believes | [`hint`] |
+//! | how it travels: transport parameters, and noq's TLS with them | [`transport_parameters`], [`session`] |
 
 #[cfg(any(feature = "noq", feature = "quinn"))]
 mod sender;
@@ -21,6 +22,9 @@ pub mod flow;
 pub mod hint;
 #[cfg(feature = "noq")]
 pub mod noq;
+#[cfg(feature = "noq")]
+pub mod session;
+pub mod transport_parameters;
 
 pub use flow::{Flow, Status};
 #[cfg(feature = "noq")]
