@@ -5,7 +5,9 @@
 //! | Looking for | Where |
 //! |---|---|
 //! | the hint of a client that knows of it, in a transport parameter | [`codec`] |
+//! | what unmodified browsers say in HTTP header fields | [`client_hints`] |
 
+pub mod client_hints;
 pub mod codec;
 
 pub use codec::{BandwidthHint, HintError};
