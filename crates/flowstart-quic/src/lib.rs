@@ -9,7 +9,8 @@
 //! | the adapter for quinn, and what that host cannot give | `quinn` |
 //! | what an application tells the controller, and reads from it | [`flow`] |
 //! | what clients say about their path, and what a server believes | [`hint`] |
-//! | how it travels: transport parameters, and noq's TLS with them | [`transport_parameters`], [`session`] |
+//! | what an earlier connection measured, sealed and kept by the client | [`careful_resume`] |
+//! | how both travel: transport parameters, and noq's TLS with them | [`transport_parameters`], [`session`] |
 
 #[cfg(any(feature = "noq", feature = "quinn"))]
 mod sender;
@@ -18,12 +19,15 @@ mod sent;
 
 mod varint;
 
+#[cfg(feature = "noq")]
+pub mod careful_resume;
 pub mod flow;
 pub mod hint;
 #[cfg(feature = "noq")]
 pub mod noq;
 #[cfg(feature = "noq")]
 pub mod session;
+#[cfg(feature = "noq")]
 pub mod transport_parameters;
 
 pub use flow::{Flow, Status};
