@@ -9,16 +9,23 @@
 //! | what builds controllers | [`factory`] |
 //! | the adapter for quinn, and what that host cannot give | `quinn` |
 //! | what an application tells the controller, and reads from it | [`flow`] |
+//! | what clients say about their path, and what a server believes | [`hint`] |
+//! | how it travels: transport parameters, and noq's TLS with them | [`transport_parameters`], [`session`] |
 
 mod sender;
 mod sent;
+mod varint;
 
 pub mod factory;
 pub mod flow;
+pub mod hint;
 #[cfg(feature = "noq")]
 pub mod noq;
 #[cfg(feature = "quinn")]
 pub mod quinn;
+#[cfg(feature = "noq")]
+pub mod session;
+pub mod transport_parameters;
 
 pub use factory::Factory;
 pub use flow::{Flow, Status};
