@@ -1,5 +1,7 @@
 //! Hints over sockets of this host: what a client says is known when the server's controller launches.
 
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
