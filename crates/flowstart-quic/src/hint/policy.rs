@@ -313,7 +313,7 @@ pub struct PrefixTotals {
 }
 
 impl Default for PrefixTotals {
-    /// 65,536 prefixes, about 5 MB: chosen.
+    /// 65,536 prefixes: chosen.
     fn default() -> Self {
         Self::new(65_536)
     }
