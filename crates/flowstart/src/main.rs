@@ -44,6 +44,8 @@ enum Command {
     List(command::list::Arguments),
     /// Tell others, or ask, how fast the paths to addresses were.
     Oracle(command::oracle::Arguments),
+    /// Compare the schemes of real connections by a server's qlog files.
+    Analyze(command::analyze::Arguments),
     /// Check this build against published figures and reference runs.
     Validate(command::validate::Arguments),
 }
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => command::explain::main(arguments),
         Command::List(arguments) => command::list::main(arguments),
         Command::Oracle(arguments) => command::oracle::main(arguments),
+        Command::Analyze(arguments) => command::analyze::main(arguments),
         Command::Validate(arguments) => command::validate::main(arguments),
     };
     match result {
