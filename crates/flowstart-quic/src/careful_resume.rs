@@ -12,7 +12,9 @@
 //! [`PathKnowledge::saved`](flowstart_core::path::PathKnowledge::saved).
 //!
 //! The client can neither read nor change them, and they are worth nothing to others: they are bound to the prefix of the
-//! client's address. Who keeps the state can send it again until it expires, which is what it is for.
+//! client's address. Who keeps the state can send it again until it expires, which is what it is for. As a session ticket
+//! does, it tells the server, and with the first message everyone on the path, that the client was here before: a client
+//! that does not resume its session should not echo it.
 //!
 //! Version 1 is 70 bytes: the version, 12 random bytes, and AES-256-GCM of 41 bytes with a tag of 16. Inside are the time in
 //! seconds, the RTT in nanoseconds and the window in bytes, 8 bytes each, and the prefix as 16 bytes of an IPv6 address, in
