@@ -20,6 +20,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,11 +29,14 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
 use ipnet::IpNet;
 
-use super::codec::{BandwidthHint, MAX_AGE, MAX_RATE, MIN_RATE};
+use super::codec::{BandwidthHint, MAX_RATE, MIN_RATE};
 
 /// How users write a policy.
 const ALLOWED: &str = "accept, ignore, validate, validate:share=0.5, or cap: with some of \
                        rate=50mbit,prefix=200mbit,link=0.5,history=4,age=3600s";
+
+/// Ages after which hints may be refused. Longer ones would not be exact to the nanosecond when written.
+const AGES: RangeInclusive<Duration> = Duration::from_millis(1_000)..=Duration::from_millis(1_000_000_000);
 
 /// What a server does with hints.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +66,7 @@ pub struct Caps {
     pub link: Option<f64>,
     /// Most as a multiple of the highest rate that the prefix ever delivered, 0.01 to 1000.
     pub history: Option<f64>,
-    /// Older hints are not used, 1 s to 34 years.
+    /// Older hints are not used, 1 s to 10^6 s.
     pub age: Option<Duration>,
 }
 
@@ -216,7 +220,7 @@ impl Caps {
         }
         link.map_or(Ok(()), |link| ConfigError::unless_in("link", link, 0.001..=1.0))?;
         history.map_or(Ok(()), |history| ConfigError::unless_in("history", history, 0.01..=1000.0))?;
-        age.map_or(Ok(()), |age| ConfigError::unless_in("age", age, Duration::from_millis(1000)..=MAX_AGE))
+        age.map_or(Ok(()), |age| ConfigError::unless_in("age", age, AGES))
     }
 }
 
@@ -483,7 +487,9 @@ mod tests {
         assert_eq!(refused("cap:link=1.5"), "link is 1.5; allowed is 0.001 to 1");
         assert_eq!(refused("cap:history=nan"), "history is NaN; allowed is 0.01 to 1000");
         assert_eq!(refused("cap:rate=1bit"), "rate is 1bit; allowed is 1kbit to 10000gbit");
-        assert_eq!(refused("cap:age=1ms"), "age is 1ms; allowed is 1s to 1073741823s");
+        assert_eq!(refused("cap:age=1ms"), "age is 1ms; allowed is 1s to 1000000s");
+        // Not exact when written: found by the fuzzer.
+        assert_eq!(refused("cap:age=4444444.44s"), "age is 4444444.440000001s; allowed is 1s to 1000000s");
         assert_eq!(refused("validate:share=0"), "share is 0; allowed is 0.01 to 1");
     }
 
