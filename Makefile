@@ -12,7 +12,7 @@ run: setup
 	$(FLOWSTART) run scenarios/blitzstart-table1.toml --reps 10 --out $(RESULTS)
 
 test: setup
-	cargo test --workspace --locked
+	cargo test --workspace --features flowstart-quic/quinn --locked
 
 # Table 1 with the paper's 30 repetitions, and every validation.
 study: setup
@@ -40,8 +40,8 @@ fuzz: setup
 lint: setup
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+	cargo clippy --workspace --features flowstart-quic/quinn --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features flowstart-quic/quinn --no-deps --locked
 
 setup:
 	@scripts/setup

@@ -10,6 +10,7 @@
 //! | congestion avoidance: Reno, CUBIC, BBR | [`avoidance`] |
 //! | queue disciplines | [`aqm`] |
 //! | what Sensing may know | [`path`] |
+//! | hints that do not give their sender away | [`quantize`] |
 //! | events in, trace out | [`event`] |
 //! | how algorithms are registered, and parameters that one refuses | [`registry`] |
 //! | RTT estimation, delivery rate, pacing | [`rtt`], [`delivery_rate`], [`pacer`] |
@@ -28,6 +29,7 @@ pub mod delivery_rate;
 pub mod event;
 pub mod pacer;
 pub mod path;
+pub mod quantize;
 pub mod rng;
 pub mod rtt;
 pub mod startup;

@@ -6,18 +6,28 @@
 //! | Looking for | Where |
 //! |---|---|
 //! | the adapter for noq, and what that host cannot give | [`noq`] |
+//! | what builds controllers | [`factory`] |
 //! | the adapter for quinn, and what that host cannot give | `quinn` |
 //! | what an application tells the controller, and reads from it | [`flow`] |
+//! | what clients say about their path, and what a server believes | [`hint`] |
+//! | how it travels: transport parameters, and noq's TLS with them | [`transport_parameters`], [`session`] |
 
-#[cfg(any(feature = "noq", feature = "quinn"))]
 mod sender;
-#[cfg(any(feature = "noq", feature = "quinn"))]
 mod sent;
+mod varint;
 
+pub mod factory;
 pub mod flow;
+pub mod hint;
 #[cfg(feature = "noq")]
 pub mod noq;
+#[cfg(feature = "quinn")]
+pub mod quinn;
+#[cfg(feature = "noq")]
+pub mod session;
+pub mod transport_parameters;
 
+pub use factory::Factory;
 pub use flow::{Flow, Status};
 #[cfg(feature = "noq")]
 pub use noq::ControllerFactory;
@@ -31,6 +41,14 @@ pub enum Unsupported {
     /// The scheme's parameters are wrong, or it does not go with the congestion avoidance.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The scheme sends at a rate of its own.
+    #[error("{scheme} needs to be paced at its own rate, and {host} paces by its own rule only")]
+    Pacing {
+        /// The QUIC stack.
+        host: &'static str,
+        /// The scheme or the congestion avoidance.
+        scheme: &'static str,
+    },
     /// The scheme sends data again before it is lost.
     #[error("scheme is halfback; {host} sends data again only when it is lost, so use jump-start")]
     ProactiveRetransmission {

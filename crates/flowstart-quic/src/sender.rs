@@ -20,6 +20,8 @@ use crate::sent::{Packet, SentLog};
 
 /// RTT before the first sample (RFC 9002, section 6.2.2).
 const INITIAL_RTT: Duration = Duration::from_millis(333);
+/// A clock may not see a shorter one, and no rate can be derived from none.
+const SHORTEST_RTT: Duration = Duration::from_micros(1);
 /// `max_ack_delay` that probe timeouts assume of the peer (RFC 9000, section 18.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// A packet's fate is known when a packet that left this much and four RTTs later is acknowledged.
@@ -56,6 +58,8 @@ pub(crate) struct Sender {
     first_path: bool,
     /// Position of the last packet before the launch.
     launched_after: Option<Position>,
+    /// Size of a full packet.
+    packet: Bytes,
     in_flight: Bytes,
     largest_acknowledged: Position,
     newest_acknowledged: Timestamp,
@@ -70,7 +74,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// The sender of a path on which nothing was sent yet.
-    pub(crate) fn new(controller: Controller, flow: Arc<Flow>) -> Self {
+    pub(crate) fn new(controller: Controller, packet: Bytes, flow: Arc<Flow>) -> Self {
         let first_path = flow.begin();
         Self {
             controller,
@@ -80,6 +84,7 @@ impl Sender {
             flow,
             first_path,
             launched_after: None,
+            packet,
             in_flight: Bytes::ZERO,
             largest_acknowledged: 0,
             newest_acknowledged: Timestamp::ZERO,
@@ -194,7 +199,7 @@ impl Sender {
         if batch.position > self.largest_acknowledged {
             self.largest_acknowledged = batch.position;
             self.newest_acknowledged = batch.newest_sent;
-            let rtt = now.since(batch.newest_sent);
+            let rtt = now.since(batch.newest_sent).max(SHORTEST_RTT);
             self.rtt.update(now, rtt, Duration::ZERO);
             sample = Some(rtt);
         }
@@ -224,9 +229,9 @@ impl Sender {
         if self.kept.is_none_or(|kept| kept.now != now) {
             self.advance(now);
         }
-        let found = match place {
-            LostPlace::Number(number) => self.sent.find_number(number),
-            LostPlace::SentAt(time) => self.sent.at(time),
+        let (found, packets) = match place {
+            LostPlace::Number(number) => (self.sent.find_number(number), 1),
+            LostPlace::SentAt(time) => (self.sent.at(time), bytes.get().div_ceil(self.packet.get().max(1))),
         };
         let Some(position) = found else { return };
         let Some(packet) = self.sent.settle(position, bytes) else { return };
@@ -242,7 +247,7 @@ impl Sender {
         let starting = self.controller.in_startup();
         self.flow.publish(|status, _| {
             status.lost += bytes;
-            status.lost_packets += 1;
+            status.lost_packets += packets;
             if starting {
                 status.startup_lost += bytes;
             }
@@ -289,6 +294,7 @@ impl Sender {
 
     /// Packets have another size from now on.
     pub(crate) fn on_packet_size(&mut self, size: Bytes) {
+        self.packet = size;
         self.controller.set_segment(size);
     }
 
@@ -370,6 +376,165 @@ pub(crate) enum LostPlace {
     /// Its number.
     Number(u64),
     /// When the latest of them left.
-    #[cfg_attr(not(feature = "quinn"), expect(dead_code, reason = "a host that tells of sums only"))]
+    #[cfg_attr(not(feature = "quinn"), allow(dead_code, reason = "a host that tells of sums only"))]
     SentAt(Timestamp),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flowstart_core::avoidance::AvoidanceConfig;
+    use flowstart_core::controller::ControllerConfig;
+    use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge};
+    use flowstart_core::startup::StartupConfig;
+    use proptest::prelude::*;
+
+    const PACKET: Bytes = Bytes::new(1200);
+
+    fn sender(startup: StartupConfig, avoidance: AvoidanceConfig, path: PathKnowledge) -> Sender {
+        let config = ControllerConfig { undo: true, ..ControllerConfig::new(startup, avoidance) };
+        Sender::new(Controller::new(config), PACKET, Flow::new(path))
+    }
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::ZERO + Duration::from_millis(millis)
+    }
+
+    fn slow_start() -> Sender {
+        let defaults = (StartupConfig::defaults().swap_remove(0), AvoidanceConfig::defaults().swap_remove(1));
+        let mut sender = sender(defaults.0, defaults.1, PathKnowledge::default());
+        // The handshake: one packet, acknowledged after 100 ms.
+        sender.on_sent(at(0), PACKET, 0);
+        sender.on_acknowledged(at(100), at(0), PACKET, Some(0));
+        sender.on_acknowledgement_end(at(100), Bytes::ZERO, true);
+        assert_eq!(sender.window(), PACKET * 10);
+        sender
+    }
+
+    #[test]
+    fn a_loss_comes_before_the_acknowledgement_of_its_frame() {
+        let mut sender = slow_start();
+        for number in 1..=10 {
+            sender.on_sent(at(100), PACKET, number);
+        }
+        // A frame acknowledges 4 to 10 and so reveals that 1 to 3 are lost. The host tells of the acknowledgement first.
+        for number in 4..=10 {
+            sender.on_acknowledged(at(200), at(100), PACKET, Some(number));
+        }
+        sender.on_acknowledgement_end(at(200), PACKET * 3, false);
+        for number in 1..=3 {
+            sender.on_packet_lost(at(200), PACKET, LostPlace::Number(number));
+        }
+        sender.on_loss(at(200), false);
+        // CUBIC makes 0.7 of a window of 10 packets, not of the 17 that the acknowledgement would have made of it first.
+        assert_eq!(sender.window(), PACKET * 7);
+        assert_eq!(sender.flow.status().lost, PACKET * 3);
+        assert_eq!(sender.flow.status().in_flight, Bytes::ZERO);
+    }
+
+    #[test]
+    fn without_a_loss_the_acknowledgement_counts_when_the_window_is_asked_for() {
+        let mut sender = slow_start();
+        for number in 1..=10 {
+            sender.on_sent(at(100), PACKET, number);
+        }
+        for number in 1..=10 {
+            sender.on_acknowledged(at(200), at(100), PACKET, Some(number));
+        }
+        sender.on_acknowledgement_end(at(200), Bytes::ZERO, false);
+        assert_eq!(sender.window(), PACKET * 20);
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Event {
+        Sent { bytes: u64, skipped: u64 },
+        Acknowledged { back: u64, count: u64, app_limited: bool },
+        Unknown { number: u64 },
+        Lost { back: u64, count: u64, persistent: bool },
+        Marked,
+        Spurious,
+        PacketSize(u64),
+        Time { millis: u64 },
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            8 => (1..1500u64, 0..3u64).prop_map(|(bytes, skipped)| Event::Sent { bytes, skipped }),
+            6 => (0..40u64, 1..20u64, any::<bool>())
+                .prop_map(|(back, count, app_limited)| Event::Acknowledged { back, count, app_limited }),
+            1 => any::<u64>().prop_map(|number| Event::Unknown { number }),
+            2 => (0..40u64, 1..20u64, prop::bool::weighted(0.1))
+                .prop_map(|(back, count, persistent)| Event::Lost { back, count, persistent }),
+            1 => Just(Event::Marked),
+            1 => Just(Event::Spurious),
+            1 => (1200..9000u64).prop_map(Event::PacketSize),
+            6 => (0..400u64).prop_map(|millis| Event::Time { millis }),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+        #[test]
+        fn no_sequence_of_events_breaks_any_pair(
+            events in prop::collection::vec(event(), 1..300),
+            hint in 1..100_000u64,
+            waiting in any::<u64>(),
+        ) {
+            for startup in StartupConfig::defaults() {
+                for avoidance in AvoidanceConfig::defaults() {
+                    if ControllerConfig::validate_pair(&startup, &avoidance).is_err() {
+                        continue;
+                    }
+                    let path = PathKnowledge {
+                        hint: Some(Hint { bandwidth: Rate::from_mbit(hint), technology: AccessTechnology::Lte }),
+                        bytes_waiting: Some(Bytes::new(waiting)),
+                        requested_rate: Some(Rate::from_mbit(hint)),
+                        ..PathKnowledge::default()
+                    };
+                    let mut sender = sender(startup.clone(), avoidance, path);
+                    let (mut now, mut number) = (Timestamp::ZERO, 0);
+                    let mut left: Vec<(Timestamp, u64, Bytes)> = Vec::new();
+                    for event in &events {
+                        match *event {
+                            Event::Sent { bytes, skipped } => {
+                                number += skipped;
+                                sender.on_sent(now, Bytes::new(bytes), number);
+                                left.push((now, number, Bytes::new(bytes)));
+                                number += 1;
+                            }
+                            Event::Acknowledged { back, count, app_limited } => {
+                                let end = left.len().saturating_sub(back as usize);
+                                let start = end.saturating_sub(count as usize);
+                                for (time, number, bytes) in left.drain(start..end) {
+                                    sender.on_acknowledged(now, time, bytes, Some(number));
+                                }
+                                let in_flight = left.iter().fold(Bytes::ZERO, |sum, packet| sum + packet.2);
+                                sender.on_acknowledgement_end(now, in_flight, app_limited);
+                            }
+                            Event::Unknown { number } => {
+                                sender.on_acknowledged(now, now, PACKET, Some(number));
+                                sender.on_packet_lost(now, PACKET, LostPlace::Number(number));
+                            }
+                            Event::Lost { back, count, persistent } => {
+                                let end = left.len().saturating_sub(back as usize);
+                                let start = end.saturating_sub(count as usize);
+                                for (_, number, bytes) in left.drain(start..end) {
+                                    sender.on_packet_lost(now, bytes, LostPlace::Number(number));
+                                }
+                                sender.on_loss(now, persistent);
+                            }
+                            Event::Marked => sender.on_ecn(now),
+                            Event::Spurious => sender.on_spurious_loss(),
+                            Event::PacketSize(size) => sender.on_packet_size(Bytes::new(size)),
+                            Event::Time { millis } => now += Duration::from_millis(millis),
+                        }
+                        prop_assert!(sender.window() >= PACKET, "{startup:?}: {:?}", sender.window());
+                        prop_assert!(sender.pacing_rate() > Rate::from_bits_per_sec(0), "{startup:?}");
+                    }
+                    let status = sender.flow.status();
+                    prop_assert!(status.startup_lost <= status.lost);
+                }
+            }
+        }
+    }
 }

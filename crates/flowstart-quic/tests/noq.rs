@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 fn factory(startup: StartupConfig) -> ControllerFactory {
-    ControllerFactory::new(startup, AvoidanceConfig::Cubic(cubic::Config::default())).unwrap()
+    ControllerFactory::new(startup, AvoidanceConfig::Cubic(cubic::Config::default())).expect("a pair that works")
 }
 
 fn slow_start() -> ControllerFactory {

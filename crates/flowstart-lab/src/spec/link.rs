@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use flowstart_core::aqm::{QueueConfig, QueueLimit};
 use flowstart_core::path::AccessTechnology;
+use flowstart_core::quantize::Grid;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_sensing::estimator::quantize::Grid;
 use flowstart_sim::capacity_trace::CapacityTrace;
 use flowstart_sim::link::{Capacity, Jitter, LinkConfig, LossModel, Reordering};
 use serde::Serialize;

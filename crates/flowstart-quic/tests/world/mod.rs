@@ -2,6 +2,7 @@
 //! which tests drop, mark, delay and readdress packets.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

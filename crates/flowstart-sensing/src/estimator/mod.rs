@@ -9,12 +9,11 @@
 //! | with Wi-Fi on Linux | [`wifi`] |
 //! | with LTE, where the modem tells its configuration | [`lte`] |
 //!
-//! [`quantize`] makes a hint of an estimate that does not give its sender away, and [`burst`] says what the access
-//! technology of a hint means for pacing.
+//! [`flowstart_core::quantize`] makes a hint of an estimate that does not give its sender away, and [`burst`] says what
+//! the access technology of a hint means for pacing.
 
 pub mod burst;
 pub mod gateway;
 pub mod highest_rate;
 pub mod lte;
-pub mod quantize;
 pub mod wifi;

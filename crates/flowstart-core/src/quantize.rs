@@ -10,8 +10,12 @@
 //!
 //! Status: worked examples; the grid's properties for random rates.
 
-use flowstart_core::units::Rate;
+use alloc::format;
+
 use serde::{Deserialize, Serialize};
+
+use crate::registry::ConfigError;
+use crate::units::Rate;
 
 /// How coarse a hint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,30 +36,13 @@ impl Default for Grid {
     }
 }
 
-/// A grid without steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GridError {
-    /// Too few or too many.
-    #[error("`steps_per_decade` is {0}: use 1 to 100")]
-    Steps(u8),
-    /// Nothing lies between them.
-    #[error("`lowest` is {lowest} and `highest` {highest}: use a lowest rate above zero and not above the highest")]
-    Range {
-        /// The lowest step.
-        lowest: Rate,
-        /// The upper limit.
-        highest: Rate,
-    },
-}
-
 impl Grid {
     /// Refuses parameters out of range.
-    pub fn validate(&self) -> Result<(), GridError> {
-        if !(1..=100).contains(&self.steps_per_decade) {
-            return Err(GridError::Steps(self.steps_per_decade));
-        }
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("steps_per_decade", self.steps_per_decade, 1..=100)?;
         if self.lowest == Rate::ZERO || self.lowest > self.highest {
-            return Err(GridError::Range { lowest: self.lowest, highest: self.highest });
+            let allowed = format!("a rate above zero, up to highest, {}", self.highest);
+            return Err(ConfigError::new("lowest", self.lowest, allowed));
         }
         Ok(())
     }

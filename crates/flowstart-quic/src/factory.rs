@@ -1,0 +1,156 @@
+//! What builds controllers for a host, and what is around a controller in every host.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use flowstart_core::avoidance::{AvoidanceConfig, AvoidanceState};
+use flowstart_core::controller::{Controller, ControllerConfig};
+use flowstart_core::path::PathKnowledge;
+use flowstart_core::startup::{StartupConfig, StartupState};
+use flowstart_core::time::Timestamp;
+use flowstart_core::units::Bytes;
+
+use crate::Unsupported;
+use crate::flow::Flow;
+use crate::sender::Sender;
+
+/// A QUIC stack, as far as schemes differ in what they need of it.
+pub trait Host {
+    /// Refuses what cannot work there.
+    ///
+    /// # Errors
+    ///
+    /// What the host lacks.
+    fn check(config: &ControllerConfig) -> Result<(), Unsupported>;
+}
+
+/// Builds controllers of one kind for the host `H`.
+///
+/// A host builds a controller for each path of a connection. The first one of a [`Flow`] launches with what the flow knows;
+/// a later one, after the connection has moved, starts without ([`PathKnowledge::for_new_path`]). Without a flow every path
+/// is a new one of which nothing is known.
+#[derive(Debug)]
+pub struct Factory<H> {
+    config: ControllerConfig,
+    algorithms: Option<Arc<Mutex<(StartupState, AvoidanceState)>>>,
+    flow: Option<Arc<Flow>>,
+    host: PhantomData<fn() -> H>,
+}
+
+impl<H> Clone for Factory<H> {
+    fn clone(&self) -> Self {
+        let Self { config, algorithms, flow, host } = self;
+        Self { config: config.clone(), algorithms: algorithms.clone(), flow: flow.clone(), host: *host }
+    }
+}
+
+impl<H: Host> Factory<H> {
+    /// Controllers of this pair with the defaults of RFC 9002, pacing, and reductions that are taken back when their losses
+    /// were spurious.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] when the pair is meaningless, a parameter is out of its range, or the scheme cannot work on this
+    /// host.
+    pub fn new(startup: StartupConfig, avoidance: AvoidanceConfig) -> Result<Self, Unsupported> {
+        let config = ControllerConfig { undo: true, ..ControllerConfig::new(startup, avoidance) };
+        Self::with_config(config)
+    }
+
+    /// Controllers with these policies. The segment size is the host's packet size, whatever `config` says.
+    ///
+    /// # Errors
+    ///
+    /// As [`Factory::new`].
+    pub fn with_config(config: ControllerConfig) -> Result<Self, Unsupported> {
+        H::check(&config)?;
+        Self::forced(config)
+    }
+
+    /// As [`Factory::with_config`], also where the host lacks what the scheme needs: what comes out is then not the scheme
+    /// that was asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported::Config`] when the pair is meaningless or a parameter is out of its range.
+    pub fn forced(config: ControllerConfig) -> Result<Self, Unsupported> {
+        config.startup.validate()?;
+        config.avoidance.validate()?;
+        ControllerConfig::validate_pair(&config.startup, &config.avoidance)?;
+        Ok(Self { config, algorithms: None, flow: None, host: PhantomData })
+    }
+
+    /// Controllers with algorithms of the caller: schemes that live outside `flowstart-core`
+    /// ([`StartupState::Custom`], [`AvoidanceState::Custom`]). Each controller gets a clone of them as they are now.
+    #[must_use]
+    pub fn with_algorithms(self, startup: StartupState, avoidance: AvoidanceState) -> Self {
+        Self { algorithms: Some(Arc::new(Mutex::new((startup, avoidance)))), ..self }
+    }
+
+    /// The factory of one connection.
+    #[must_use]
+    pub fn for_flow(&self, flow: Arc<Flow>) -> Self {
+        Self { flow: Some(flow), ..self.clone() }
+    }
+
+    /// What its controllers are made of.
+    pub fn config(&self) -> &ControllerConfig {
+        &self.config
+    }
+
+    /// A controller for a path with packets of this size.
+    pub(crate) fn host(&self, now: Instant, packet: u16) -> Hosted {
+        let config = ControllerConfig { segment: Bytes::new(packet.into()), ..self.config.clone() };
+        let initial_window = config.segment * config.initial_window;
+        let controller = match &self.algorithms {
+            None => Controller::new(config),
+            Some(algorithms) => {
+                let (startup, avoidance) = algorithms.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                Controller::with_algorithms(config, startup, avoidance)
+            }
+        };
+        let flow = self.flow.clone().unwrap_or_else(|| Flow::new(PathKnowledge::default()));
+        Hosted {
+            sender: Mutex::new(Sender::new(controller, Bytes::new(packet.into()), flow)),
+            origin: now,
+            initial_window,
+        }
+    }
+}
+
+/// A sender where a host keeps it.
+#[derive(Debug)]
+pub(crate) struct Hosted {
+    /// Hosts ask for the window through a shared reference, and what they tell last may change the answer.
+    sender: Mutex<Sender>,
+    /// Time zero of the controller.
+    origin: Instant,
+    initial_window: Bytes,
+}
+
+impl Clone for Hosted {
+    fn clone(&self) -> Self {
+        let Self { origin, initial_window, .. } = *self;
+        Self { sender: Mutex::new(self.shared().clone()), origin, initial_window }
+    }
+}
+
+impl Hosted {
+    pub(crate) fn at(&self, now: Instant) -> Timestamp {
+        let since = now.saturating_duration_since(self.origin).as_nanos();
+        Timestamp::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
+    }
+
+    pub(crate) fn shared(&self) -> MutexGuard<'_, Sender> {
+        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn sender(&mut self) -> &mut Sender {
+        self.sender.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn initial_window(&self) -> Bytes {
+        self.initial_window
+    }
+}

@@ -1,0 +1,137 @@
+//! The adapter for [quinn](https://docs.rs/quinn) 0.11.
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use flowstart_core::{avoidance::AvoidanceConfig, startup::StartupConfig};
+//! # fn configure(transport: &mut quinn_proto::TransportConfig) -> Result<(), flowstart_quic::Unsupported> {
+//! let startup = StartupConfig::Blitzstart(Default::default());
+//! let avoidance = AvoidanceConfig::Cubic(Default::default());
+//! transport.congestion_controller_factory(Arc::new(flowstart_quic::quinn::ControllerFactory::new(startup, avoidance)?));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What the host does not give, besides what [noq](crate::noq) does not give either:
+//!
+//! - **Pacing is the host's alone**: a window leaves at 1.25 windows per smoothed RTT, in bursts of 10 to 256 packets. The
+//!   controller's rate is not asked for. Schemes that send at a rate which is not one window per RTT cannot work and are
+//!   refused: `swift-start` (packets back to back), `suss` (its own pacing of the window), `more-start` (a rate that was
+//!   asked for), `bbr`. A launch that is to be spread over one RTT (`jump-start`, `careful-resume`, `rapid-start`) is spread
+//!   over 0.8 RTT.
+//! - **Before the first RTT sample** the host paces for an RTT of 333 ms.
+//! - **Packets are told of in batches**, and losses as sums with the time of the latest: the controller's positions are
+//!   batches. Packets that hold only acknowledgements are counted when they leave, until the next acknowledgement corrects
+//!   the sum.
+//! - **Spurious losses are not told**: reductions are not taken back.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::controller::ControllerConfig;
+use flowstart_core::startup::StartupConfig;
+use flowstart_core::units::Bytes;
+use quinn_proto::congestion;
+use quinn_proto::congestion::ControllerMetrics;
+
+use crate::Unsupported;
+use crate::factory::{Factory, Host, Hosted};
+use crate::sender::LostPlace;
+
+/// The host quinn.
+#[derive(Clone, Copy, Debug)]
+pub struct Quinn;
+
+impl Host for Quinn {
+    fn check(config: &ControllerConfig) -> Result<(), Unsupported> {
+        let needs_pacing = |scheme| Err(Unsupported::Pacing { host: "quinn", scheme });
+        if let AvoidanceConfig::Bbr(_) = config.avoidance {
+            return needs_pacing(config.avoidance.name());
+        }
+        match config.startup {
+            StartupConfig::Halfback(_) => Err(Unsupported::ProactiveRetransmission { host: "quinn" }),
+            StartupConfig::SwiftStart(_) | StartupConfig::Suss(_) | StartupConfig::MoreStart(_) => {
+                needs_pacing(config.startup.name())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Builds controllers for quinn.
+pub type ControllerFactory = Factory<Quinn>;
+
+impl congestion::ControllerFactory for ControllerFactory {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
+        Box::new(Controller(self.host(now, current_mtu)))
+    }
+}
+
+/// A controller of one path of a quinn connection.
+#[derive(Clone, Debug)]
+pub struct Controller(Hosted);
+
+impl congestion::Controller for Controller {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        let now = self.0.at(now);
+        self.0.sender().on_sent(now, Bytes::new(bytes), last_packet_number);
+    }
+
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        _app_limited: bool,
+        _rtt: &quinn_proto::RttEstimator,
+    ) {
+        let (now, sent) = (self.0.at(now), self.0.at(sent));
+        self.0.sender().on_acknowledged(now, sent, Bytes::new(bytes), None);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
+        let now = self.0.at(now);
+        self.0.sender().on_acknowledgement_end(now, Bytes::new(in_flight), app_limited);
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
+        let (now, sent) = (self.0.at(now), self.0.at(sent));
+        let sender = self.0.sender();
+        // The host tells of marks as of losses without bytes.
+        if lost_bytes == 0 {
+            return sender.on_ecn(now);
+        }
+        sender.on_packet_lost(now, Bytes::new(lost_bytes), LostPlace::SentAt(sent));
+        sender.on_loss(now, is_persistent_congestion);
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.0.sender().on_packet_size(Bytes::new(new_mtu.into()));
+    }
+
+    fn window(&self) -> u64 {
+        self.0.shared().window().get()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut sender = self.0.shared();
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = sender.window().get();
+        metrics.ssthresh = sender.ssthresh().map(Bytes::get);
+        metrics.pacing_rate = Some(sender.pacing_rate().bits_per_sec());
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn congestion::Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.0.initial_window().get()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,128 @@
+//! The controller in noq on real sockets, through a relay that adds delay: what leaves the server is what was launched.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use flowstart_core::avoidance::{AvoidanceConfig, cubic};
+use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge};
+use flowstart_core::startup::{StartupConfig, blitzstart, slow_start};
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_quic::{ControllerFactory, Flow};
+use tokio::net::UdpSocket;
+use tokio::time::{sleep_until, timeout};
+
+const ONE_WAY: Duration = Duration::from_millis(40);
+const SIZE: usize = 400_000;
+const LIMIT: Duration = Duration::from_secs(20);
+
+type Arrivals = Arc<Mutex<Vec<(Instant, usize)>>>;
+
+/// Passes packets on after [`ONE_WAY`]; notes what arrives from the server.
+async fn relay(server: SocketAddr, arrivals: Arrivals) -> SocketAddr {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let front = Arc::new(UdpSocket::bind(any).await.expect("a socket"));
+    let back = Arc::new(UdpSocket::bind(any).await.expect("a socket"));
+    back.connect(server).await.expect("a server");
+    let address = front.local_addr().expect("an address");
+    let client = Arc::new(Mutex::new(None));
+    tokio::spawn({
+        let (front, back, client) = (front.clone(), back.clone(), client.clone());
+        async move {
+            let mut buffer = [0; 2048];
+            while let Ok((size, from)) = front.recv_from(&mut buffer).await {
+                *client.lock().expect("no panic") = Some(from);
+                let (back, packet, at) = (back.clone(), buffer[..size].to_vec(), Instant::now() + ONE_WAY);
+                tokio::spawn(async move {
+                    sleep_until(at.into()).await;
+                    let _ = back.send(&packet).await;
+                });
+            }
+        }
+    });
+    tokio::spawn(async move {
+        let mut buffer = [0; 2048];
+        while let Ok(size) = back.recv(&mut buffer).await {
+            let now = Instant::now();
+            arrivals.lock().expect("no panic").push((now, size));
+            let Some(to) = *client.lock().expect("no panic") else { continue };
+            let (front, packet) = (front.clone(), buffer[..size].to_vec());
+            tokio::spawn(async move {
+                sleep_until((now + ONE_WAY).into()).await;
+                let _ = front.send_to(&packet, to).await;
+            });
+        }
+    });
+    address
+}
+
+/// Downloads [`SIZE`] bytes; returns the time that took and what left the server.
+async fn download(startup: StartupConfig, flow: &Arc<Flow>) -> (Duration, Vec<(Instant, usize)>) {
+    let certified = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("a certificate");
+    let certificate = certified.cert.der().clone();
+    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
+    let mut config = noq::ServerConfig::with_single_cert(vec![certificate.clone()], key.into()).expect("TLS");
+    let avoidance = AvoidanceConfig::Cubic(cubic::Config::default());
+    let factory = ControllerFactory::new(startup, avoidance).expect("a pair that works");
+    let mut transport = noq::TransportConfig::default();
+    // Segmentation offload would hand several packets to the kernel at once.
+    transport.enable_segmentation_offload(false).mtu_discovery_config(None);
+    transport.congestion_controller_factory(Arc::new(factory.for_flow(flow.clone())));
+    config.transport_config(Arc::new(transport));
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let server = noq::Endpoint::server(config, any).expect("a socket");
+    let arrivals = Arrivals::default();
+    let address = relay(server.local_addr().expect("an address"), arrivals.clone()).await;
+    tokio::spawn(async move {
+        let connection = server.accept().await.expect("a client").await.expect("a connection");
+        let mut stream = connection.open_uni().await.expect("a stream");
+        stream.write_all(&vec![7; SIZE]).await.expect("to write");
+        stream.finish().expect("an open stream");
+        let _ = stream.stopped().await;
+    });
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate).expect("a root");
+    let client = noq::Endpoint::client(any).expect("a socket");
+    client.set_default_client_config(noq::ClientConfig::with_root_certificates(Arc::new(roots)).expect("TLS"));
+    let begin = Instant::now();
+    let connection = client.connect(address, "localhost").expect("to connect").await.expect("a connection");
+    let mut stream = connection.accept_uni().await.expect("a stream");
+    assert_eq!(stream.read_to_end(SIZE).await.expect("all of it").len(), SIZE);
+    let taken = begin.elapsed();
+    let seen = arrivals.lock().expect("no panic").clone();
+    (taken, seen)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_flight_is_paced_as_launched() {
+    let hint = Hint { bandwidth: Rate::from_mbit(50), technology: AccessTechnology::Ethernet };
+    let flow = Flow::new(PathKnowledge { hint: Some(hint), ..PathKnowledge::default() });
+    let startup = StartupConfig::Blitzstart(blitzstart::Config::default());
+    let (_, seen) = timeout(LIMIT, download(startup, &flow)).await.expect("in time");
+    let status = flow.status();
+    let (_, cwnd, _) = status.launch.expect("a launch");
+    let rtt = status.min_rtt.expect("an RTT");
+    assert!(cwnd > Bytes::new(400_000), "50 Mbit/s for {rtt} are more than {cwnd:?}");
+    // The launch is the window; pacing is 1.25 windows per RTT, 62.5 Mbit/s for an RTT of 80 ms.
+    let full: Vec<_> = seen.iter().filter(|(_, size)| *size == 1200).collect();
+    let flight: Vec<_> = full.iter().skip_while(|(at, _)| *at < seen[0].0 + ONE_WAY).collect();
+    let span = flight[flight.len() - 1].0 - flight[0].0;
+    let paced = Duration::from_secs_f64(flight.len() as f64 * 1200.0 * 8.0 / 62.5e6);
+    println!("{} packets in {span:?}; at 62.5 Mbit/s {paced:?}", flight.len());
+    // A busy machine sends later, never earlier. 13 packets may leave at once, 2.5 ms of the flight.
+    assert!(span + Duration::from_millis(3) > paced.mul_f64(0.9), "{span:?} for {paced:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_launch_saves_the_rounds_of_slow_start() {
+    let hint = Hint { bandwidth: Rate::from_mbit(100), technology: AccessTechnology::Ethernet };
+    let launched = Flow::new(PathKnowledge { hint: Some(hint), ..PathKnowledge::default() });
+    let blitzstart = StartupConfig::Blitzstart(blitzstart::Config::default());
+    let slow_start = StartupConfig::SlowStart(slow_start::Config::default());
+    let (with, _) = timeout(LIMIT, download(blitzstart, &launched)).await.expect("in time");
+    let unhinted = Flow::new(PathKnowledge::default());
+    let (without, _) = timeout(LIMIT, download(slow_start, &unhinted)).await.expect("in time");
+    println!("{with:?} with the launch, {without:?} without");
+    // 400 KB: 12 + 24 + 48 + 96 + 192 + 28 KB, six rounds for one. 80 ms each; two of them are the handshake's.
+    assert!(without > with + Duration::from_millis(240), "{with:?} and {without:?}");
+}
