@@ -10,12 +10,15 @@
 //! | the adapter for quinn, and what that host cannot give | `quinn` |
 //! | what an application tells the controller, and reads from it | [`flow`] |
 //! | what clients say about their path, and what a server believes | [`hint`] |
-//! | how it travels: transport parameters, and noq's TLS with them | [`transport_parameters`], [`session`] |
+//! | what an earlier connection measured, sealed and kept by the client | [`careful_resume`] |
+//! | how both travel: transport parameters, and noq's TLS with them | [`transport_parameters`], [`session`] |
 
 mod sender;
 mod sent;
 mod varint;
 
+#[cfg(feature = "noq")]
+pub mod careful_resume;
 pub mod factory;
 pub mod flow;
 pub mod hint;
@@ -25,6 +28,7 @@ pub mod noq;
 pub mod quinn;
 #[cfg(feature = "noq")]
 pub mod session;
+#[cfg(feature = "noq")]
 pub mod transport_parameters;
 
 pub use factory::Factory;

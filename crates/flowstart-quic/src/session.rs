@@ -22,7 +22,7 @@
 //!
 //! What the host does not give, and what follows from it:
 //!
-//! - **A server's session is the host's own**, and what the client sent is read beside it from the ClientHello. ALPN, server
+//! - **A server's session is the host's own**, and what the client sent is read beside it from the `ClientHello`. ALPN, server
 //!   name, certificates, 0-RTT, tickets and Retry are the host's.
 //! - **A client's session is this module's**, because the host's cannot send parameters that it does not know. Its
 //!   `handshake_data` is [`HandshakeData`]: nobody but the host can make the host's.
@@ -123,7 +123,7 @@ impl crypto::ServerConfig for Listening {
 /// The host's session, whose first message is read a second time.
 struct ServerSession {
     host: Box<dyn Session>,
-    /// Until the ClientHello is complete.
+    /// Until the `ClientHello` is complete.
     waiting: Option<(ClientHello, Receiver)>,
 }
 
@@ -370,7 +370,10 @@ impl Session for ClientSession {
         }
         Some(Box::new(HandshakeData {
             protocol: self.tls.alpn_protocol().map(<[u8]>::to_vec),
-            negotiated_key_exchange_group: self.tls.negotiated_key_exchange_group().map(|group| group.name()),
+            negotiated_key_exchange_group: self
+                .tls
+                .negotiated_key_exchange_group()
+                .map(rustls::crypto::SupportedKxGroup::name),
         }))
     }
 

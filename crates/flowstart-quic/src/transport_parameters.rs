@@ -1,9 +1,9 @@
 //! What the peer's transport parameters say about the path: its hint, the path state that it echoes and its receive windows.
 //!
 //! Reference: RFC 9000, section 18 (encoding), section 18.2 (receive windows) and section 7.4 (none is sent twice); RFC
-//! 9001, section 8.2 (the extension of the ClientHello that carries them); RFC 8446, section 4.1.2 (ClientHello).
+//! 9001, section 8.2 (the extension of the `ClientHello` that carries them); RFC 8446, section 4.1.2 (`ClientHello`).
 //!
-//! The host reads its own parameters and ignores all others. So the client's ClientHello is read a second time for them:
+//! The host reads its own parameters and ignores all others. So the client's `ClientHello` is read a second time for them:
 //! it is not encrypted, and its transport parameters count only when the handshake that authenticates them completes.
 //!
 //! Status: worked examples; no bytes make it panic.
@@ -18,7 +18,7 @@ use crate::varint;
 pub const HINT: u64 = 0x4b17;
 /// Path state that a server sealed for an earlier connection, echoed by the client. Not registered either.
 pub const PATH_STATE: u64 = 0x4b18;
-/// Longest path state that is read or sent, so that a ClientHello still fits in one packet.
+/// Longest path state that is read or sent, so that a `ClientHello` still fits in one packet.
 pub const MAX_PATH_STATE: usize = 256;
 
 /// `initial_max_data`, `initial_max_stream_data_bidi_local`, `..._bidi_remote` and `..._uni` (RFC 9000, section 18.2).
@@ -26,7 +26,7 @@ const WINDOWS: [u64; 4] = [0x04, 0x05, 0x06, 0x07];
 /// Identifiers of everything that is looked for.
 const KNOWN: [u64; 6] = [HINT, PATH_STATE, WINDOWS[0], WINDOWS[1], WINDOWS[2], WINDOWS[3]];
 
-/// Largest ClientHello that TLS stacks accept, rustls among them.
+/// Largest `ClientHello` that TLS stacks accept, rustls among them.
 const MAX_CLIENT_HELLO: usize = 0xffff;
 /// `quic_transport_parameters` of QUIC version 1, and of its drafts.
 const EXTENSIONS: [u16; 2] = [0x0039, 0xffa5];
@@ -202,7 +202,7 @@ impl ClientHello {
     }
 }
 
-/// The transport parameters of a ClientHello (RFC 8446, section 4.1.2); `None` when it is malformed or has none.
+/// The transport parameters of a `ClientHello` (RFC 8446, section 4.1.2); `None` when it is malformed or has none.
 fn transport_parameters(hello: &[u8]) -> Option<&[u8]> {
     // Legacy version and random.
     let (_, rest) = hello.split_at_checked(2 + 32)?;
@@ -242,7 +242,7 @@ mod tests {
     /// 0x4b17 takes four bytes as it is over 2^14, marked by 0x80; then the length, 7, and the hint.
     const HINTED: [u8; 12] = [0x80, 0x00, 0x4b, 0x17, 7, 0x01, 0x02, 0x82, 0xfa, 0xf0, 0x80, 0x00];
 
-    /// A ClientHello with these extensions.
+    /// A `ClientHello` with these extensions.
     fn client_hello(extensions: &[u8]) -> Vec<u8> {
         let length = u16::try_from(extensions.len()).unwrap().to_be_bytes();
         let body = [&[3, 3][..], &[7; 32], &[0], &[0, 2, 0x13, 0x01], &[1, 0], &length, extensions].concat();

@@ -1,7 +1,7 @@
 //! The client's bandwidth hint as the value of a QUIC transport parameter.
 //!
 //! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.2, which sends the bandwidth and the access
-//! technology with the ClientHello. RFC 9000, section 18 (transport parameters) and section 16 (variable-length integers).
+//! technology with the `ClientHello`. RFC 9000, section 18 (transport parameters) and section 16 (variable-length integers).
 //!
 //! The layout is this project's. Four variable-length integers, each in as few bytes as possible, and nothing after them:
 //!
