@@ -295,6 +295,69 @@ fn answers_under_way_arrive_when_the_server_ends() {
 }
 
 #[test]
+fn a_hint_counts_as_far_as_the_policy_goes() {
+    let launch = |options: &[&str], hint: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let logs = folder.path().to_str().unwrap();
+        let server = Server::self_signed(&[&["--startup", "blitzstart", "--qlog", logs], options].concat());
+        server.get("/generate/300KB").args(["--hint", hint]).assert().success();
+        server.wait_for("flowstart_connections_active 0");
+        let metrics = server.http("GET", "/metrics");
+        let verdict = metrics.lines().find_map(|line| line.strip_prefix("flowstart_hints_total{verdict=\""));
+        let verdict = verdict.map(|line| line.split('"').next().unwrap().to_owned());
+        drop(server.end());
+        let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        let text = std::fs::read_to_string(file).unwrap();
+        let records = text.split('\u{1e}').skip(1).map(|one| serde_json::from_str::<Value>(one).unwrap());
+        let launched = records.into_iter().find(|one| one["name"] == "flowstart:launched").unwrap();
+        (verdict, launched["data"]["pacing_rate"].as_u64())
+    };
+    let (verdict, capped) = launch(&["--hint-policy", "cap:rate=20mbit"], "rate=1gbit");
+    assert_eq!(verdict.as_deref(), Some("capped by rate"));
+    let (verdict, low) = launch(&["--hint-policy", "cap:rate=20mbit"], "rate=2mbit,technology=dsl");
+    assert_eq!(verdict.as_deref(), Some("accepted"));
+    let (verdict, _) = launch(&["--hint-policy", "validate"], "rate=1gbit");
+    assert_eq!(verdict.as_deref(), Some("not used: the prefix has not delivered as much"));
+    let (verdict, ignored) = launch(&[], "rate=1gbit");
+    assert_eq!(verdict.as_deref(), Some("ignored"));
+    let (verdict, without) = launch(&["--hint-policy", "accept"], "none");
+    assert_eq!((verdict, without), (None, ignored));
+    // A liar gets the cap, who is below it gets what was said, and nobody more. The initial window of 10 packets within the
+    // loopback's RTT is much faster than either.
+    assert!(low <= capped, "{low:?} {capped:?}");
+}
+
+#[test]
+fn perf_measures_both_directions() {
+    let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+        .args(["perf", "server", "--self-signed", "--listen", "127.0.0.1:0", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let address = serde_json::from_str::<Value>(&line).unwrap()["listening"].as_str().unwrap().to_owned();
+    let perf = |options: &[&str]| -> Value {
+        let told = flowstart().args(["perf", "client", &address, "--insecure", "--json"]).args(options).assert();
+        serde_json::from_slice(&told.success().get_output().stdout).unwrap()
+    };
+    let both = perf(&["--download", "3MB", "--upload", "2MB", "--streams", "7", "--interval", "10ms"]);
+    assert_eq!((&both["download"]["bytes"], &both["upload"]["bytes"]), (&3_000_000.into(), &2_000_000.into()));
+    let seconds = both["download"]["seconds"].as_f64().unwrap();
+    let goodput = both["download"]["goodput_mbps"].as_f64().unwrap();
+    assert!((goodput / (3.0 * 8.0 / seconds) - 1.0).abs() < 1e-9);
+    let theirs = perf(&["--controller", "noq-cubic", "--download", "1MB"]);
+    assert_eq!(theirs["download"]["bytes"], 1_000_000);
+    let limited = perf(&["--download", "100GB", "--duration", "300ms", "--interval", "100ms"]);
+    assert!(limited["download"]["intervals_mbps"].as_array().unwrap().len() >= 2);
+    assert!(limited["download"]["bytes"].as_u64().unwrap() < 100_000_000_000);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let gone = flowstart().args(["perf", "client", "192.0.2.1:1", "--insecure", "--interval", "0ms"]).assert();
+    gone.code(2).stderr(predicate::str::contains("1ms to 3600s"));
+}
+
+#[test]
 fn a_path_store_is_filled_used_and_gone_without() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("paths.redb");

@@ -9,8 +9,16 @@ use std::time::{Duration as StdDuration, Instant};
 
 use bytes::{Buf, Bytes as Chunk};
 use clap::Args;
+use flowstart_core::path::AccessTechnology;
+use flowstart_core::quantize::Grid;
 use flowstart_core::time::Duration;
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_quic::hint::BandwidthHint;
+use flowstart_quic::session;
+use flowstart_sensing::estimator::gateway;
+#[cfg(target_os = "linux")]
+use flowstart_sensing::estimator::wifi;
+use flowstart_sensing::interface;
 use h3::error::Code;
 use http::{Request, StatusCode, Uri, header};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -48,6 +56,11 @@ pub(crate) struct Arguments {
     /// Where to connect instead of the URL's host, ADDRESS:PORT.
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     connect: Option<SocketAddr>,
+    /// Tell the server how fast this host's access is: rate=50mbit,technology=wifi,age=60s, where technology and age may be
+    /// missing; auto to find it out; or none. The rate is rounded down on a grid of five steps per decade, so that it says
+    /// little about who sends it.
+    #[arg(long, value_name = "HINT", default_value = "none", value_parser = hint)]
+    hint: Hinting,
     /// Write the content to this file, or `-` for stdout.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -59,10 +72,77 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// What to tell the server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Hinting {
+    None,
+    Auto,
+    Told(BandwidthHint),
+}
+
+/// Reads `--hint`.
+fn hint(text: &str) -> Result<Hinting, String> {
+    const ALLOWED: &str = "use rate=50mbit,technology=wifi,age=60s, or auto, or none";
+    let (mut rate, mut technology, mut age) = (None, AccessTechnology::Unknown, Duration::ZERO);
+    match text {
+        "none" => return Ok(Hinting::None),
+        "auto" => return Ok(Hinting::Auto),
+        _ => {}
+    }
+    for part in text.split(',') {
+        match part.split_once('=') {
+            Some(("rate", value)) => rate = Some(value.parse::<Rate>().map_err(|error| format!("rate: {error}"))?),
+            Some(("technology", value)) => technology = value.parse().map_err(|error| format!("{error}"))?,
+            Some(("age", value)) => age = value.parse().map_err(|error| format!("age: {error}"))?,
+            _ => return Err(format!("`{part}` is not known; {ALLOWED}")),
+        }
+    }
+    let hint = BandwidthHint { rate: rate.ok_or_else(|| format!("the rate is missing; {ALLOWED}"))?, technology, age };
+    hint.encode().map_err(|error| error.to_string())?;
+    let quantized = hint.quantized(&Grid::default());
+    quantized.map(Hinting::Told).ok_or_else(|| format!("rate: allowed is {} or more", Grid::default().lowest))
+}
+
+/// The longest that finding out takes.
+const ESTIMATION: Duration = Duration::from_millis(1000);
+
+/// What this host finds out about its access towards `server`: the lower of what the gateway and what the Wi-Fi say, else the
+/// speed of the interface. Blocks.
+fn estimated(server: IpAddr) -> Option<BandwidthHint> {
+    let told = |bandwidth, technology| BandwidthHint { rate: bandwidth, technology, age: Duration::ZERO };
+    let by_interface = || {
+        let speed = interface::Config::default().speed_towards(server).ok().flatten()?;
+        Some(told(speed, AccessTechnology::Unknown))
+    };
+    let patience = gateway::Config { search_bound: ESTIMATION, question_bound: ESTIMATION };
+    // Neither a gateway nor an access point has to be there, and neither is on the way to this host itself.
+    let by_gateway = || gateway::link_properties(&patience).ok()?.hint();
+    let outside = !server.is_loopback();
+    let gateway = outside.then(by_gateway).flatten().map(|hint| told(hint.bandwidth, hint.technology));
+    let wifi = outside.then(|| wifi_rate(server)).flatten().map(|rate| told(rate, AccessTechnology::Wifi));
+    let lowest = [gateway, wifi].into_iter().flatten().min_by_key(|hint| hint.rate);
+    lowest.or_else(by_interface)?.quantized(&Grid::default())
+}
+
+/// What the access point sends to this host, as IP packets see it.
+#[cfg(target_os = "linux")]
+fn wifi_rate(server: IpAddr) -> Option<Rate> {
+    let name = interface::interface_towards(server).ok()??;
+    let modulation = wifi::station(&name, ESTIMATION).ok()??.receive?;
+    Some(wifi::ip_rate(modulation.phy_rate()?, modulation.generation, Bytes::new(1500)))
+}
+
+/// What the access point sends to this host: not told here.
+#[cfg(not(target_os = "linux"))]
+fn wifi_rate(_: IpAddr) -> Option<Rate> {
+    None
+}
+
 /// What happened when.
 struct Timings {
     address: SocketAddr,
     status: StatusCode,
+    hint: Option<Rate>,
     bytes: u64,
     handshake: StdDuration,
     first_byte: Option<StdDuration>,
@@ -113,12 +193,13 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn tell(arguments: &Arguments, timings: &Timings) -> Result<ExitCode, Failure> {
-    let Timings { address, status, bytes, handshake, first_byte, fct, request } = timings;
+    let Timings { address, status, hint, bytes, handshake, first_byte, fct, request } = timings;
     if arguments.json {
         let told = json!({
             "url": arguments.url.to_string(),
             "address": address.to_string(),
             "status": status.as_u16(),
+            "hint_bps": hint.map(Rate::bits_per_sec),
             "bytes": bytes,
             "handshake_ms": millis(*handshake),
             "first_byte_ms": first_byte.map(millis),
@@ -159,10 +240,11 @@ async fn addresses(arguments: &Arguments, host: &str) -> Result<Vec<SocketAddr>,
 async fn connect(
     arguments: &Arguments,
     host: &str,
+    servers: Vec<SocketAddr>,
     config: noq::ClientConfig,
 ) -> Result<(noq::Endpoint, noq::Connection, SocketAddr), Failure> {
     let mut failure = None;
-    for address in addresses(arguments, host).await? {
+    for address in servers {
         let failed = |cause: String| Failure::Other(format!("{} ({address}): {cause}", arguments.url));
         let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let connected = async {
@@ -199,13 +281,32 @@ async fn get(
             Box::new(tokio::fs::File::create(file).await.map_err(unusable)?)
         }
     };
-    let crypto = QuicClientConfig::try_from(tls).map_err(|error| failed(&error))?;
-    let mut config = noq::ClientConfig::new(Arc::new(crypto));
+    let servers = addresses(arguments, host).await?;
+    let hint = match arguments.hint {
+        Hinting::None => None,
+        Hinting::Told(hint) => Some(hint),
+        Hinting::Auto => {
+            let server = servers.first().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), SocketAddr::ip);
+            let found = tokio::task::spawn_blocking(move || estimated(server)).await.ok().flatten();
+            eprintln!(
+                "note: {}",
+                found.map_or("no hint was found".into(), |hint| format!("the hint is {}", hint.rate))
+            );
+            found
+        }
+    };
+    let mut config = match &hint {
+        None => noq::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).map_err(|error| failed(&error))?)),
+        Some(hint) => {
+            let crypto = session::ClientConfig::new(tls).map_err(|error| failed(&error))?;
+            noq::ClientConfig::new(Arc::new(crypto.with_hint(Some(hint)).map_err(|error| failed(&error))?))
+        }
+    };
     let scheme = SchemeOptions { startup: "slow-start".into(), avoidance: "cubic".into() }.scheme()?;
     config.transport_config(Arc::new(quic::transport(&scheme, SEND_WINDOW, RECEIVE_WINDOW)));
 
     let start = Instant::now();
-    let (endpoint, connection, address) = connect(arguments, host, config).await?;
+    let (endpoint, connection, address) = connect(arguments, host, servers, config).await?;
     let handshake = start.elapsed();
     let transport = http3::Connection::new(connection.clone());
     let (mut driver, mut requests) =
@@ -249,7 +350,16 @@ async fn get(
     driving.abort();
     // The farewell leaves; whether it arrives is the peer's concern.
     drop(tokio::time::timeout(StdDuration::from_millis(100), endpoint.wait_idle()).await);
-    Ok(Timings { address, status: head.status(), bytes, handshake, first_byte, fct, request })
+    Ok(Timings {
+        address,
+        status: head.status(),
+        hint: hint.map(|hint| hint.rate),
+        bytes,
+        handshake,
+        first_byte,
+        fct,
+        request,
+    })
 }
 
 /// A progress bar on a terminal, silence elsewhere.
@@ -263,4 +373,21 @@ fn progress(size: Option<u64>) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_are_read_and_rounded_down() {
+        // Five steps per decade from 100 kbit/s: 39.8 and 63.1 Mbit/s are next to 50.
+        let Ok(Hinting::Told(told)) = hint("rate=50mbit,technology=wifi,age=61s") else { panic!("a valid hint") };
+        assert_eq!(told.rate.as_mbit().round(), 40.0);
+        assert_eq!((told.technology, told.age), (AccessTechnology::Wifi, Duration::from_millis(120_000)));
+        assert_eq!((hint("none"), hint("auto")), (Ok(Hinting::None), Ok(Hinting::Auto)));
+        for wrong in ["", "50mbit", "technology=wifi", "rate=x", "rate=1kbit", "rate=1mbit,technology=5g"] {
+            assert!(hint(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use bytes::Bytes as Chunk;
 use clap::{Args, Subcommand, ValueEnum};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
-use flowstart_lab::statistics::bootstrap::bca_mean_ratio_paired;
+use flowstart_lab::statistics::bca_mean_ratio_paired;
 use noq::congestion::CubicConfig;
 use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq::{Endpoint, RecvStream, SendStream, VarInt};

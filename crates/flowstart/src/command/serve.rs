@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
+use flowstart_quic::hint::HintPolicy;
 use ipnet::IpNet;
 use noq::crypto::rustls::QuicServerConfig;
 use serde_json::json;
@@ -17,7 +18,8 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::quic::{self, H3, SchemeOptions, bind, plain, socket_address, std_time};
 use crate::server::content::Content;
-use crate::server::limits::RateLimit;
+use crate::server::hints::Hints;
+use crate::server::limits::{RateLimit, Seldom};
 use crate::server::metrics::Metrics;
 use crate::server::paths::Paths;
 use crate::server::policy::{FallBack, Policy, Scheme};
@@ -31,7 +33,7 @@ const RECEIVE_WINDOW: Bytes = Bytes::new(256 << 10);
 #[command(after_help = "\
 Examples:
   flowstart serve --root site --self-signed
-  flowstart serve --root site --listen '[::]:443' --cert cert.pem --key key.pem --startup blitzstart
+  flowstart serve --root site --listen '[::]:443' --cert cert.pem --key key.pem --startup blitzstart --hint-policy cap:rate=50mbit
   flowstart serve --self-signed --startup-for 192.0.2.0/24=slow-start --ab 0.1=jump-start --metrics 127.0.0.1:9100
   flowstart get --insecure https://localhost:4433/generate/2MB
 
@@ -42,6 +44,10 @@ Which scheme a connection gets: plain slow start while the kill switch is on or 
 client's network (--startup-for), else an alternative for its share of the connections (--ab), else --startup. The kill \
 switch is on while the file of --kill-file exists; SIGUSR1 turns it on and off, and so do PUT and DELETE /kill-switch at \
 the address of --metrics.
+
+A client's hint comes with its first message (`flowstart get --hint`), or from browsers as Downlink, RTT and ECT with a \
+request. Without --hint-policy it is not used, and a scheme that launches by hints, such as blitzstart, is slow start. \
+history and validate look into --path-store; link is the speed of the interface.
 
 SIGINT and SIGTERM end it: new connections are refused, answers under way have --grace to arrive. SSLKEYLOGFILE is \
 obeyed. Exit code: 0 ended, 1 something failed, 2 bad input.")]
@@ -62,6 +68,10 @@ pub(crate) struct Arguments {
     /// Another startup scheme for a random share of the connections, as in 0.1=jump-start.
     #[arg(long, value_name = "SHARE=SPEC", num_args = 1..)]
     ab: Vec<String>,
+    /// What to make of clients' hints: accept, ignore, validate:share=0.5, or cap: with some of
+    /// rate=50mbit,prefix=200mbit,link=0.5,history=4,age=3600s.
+    #[arg(long, value_name = "POLICY", default_value = "ignore")]
+    hint_policy: HintPolicy,
     /// While this file exists, connections start with plain slow start.
     #[arg(long, value_name = "FILE")]
     kill_file: Option<PathBuf>,
@@ -200,6 +210,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             metrics: Metrics::new(),
             limits,
             rate,
+            hints: Hints::new(arguments.hint_policy.clone()),
+            log: Seldom::default(),
             qlog,
             paths: arguments.path_store.as_deref().and_then(Paths::open).map(Arc::new),
             connections: Counter::default(),

@@ -1,9 +1,9 @@
-//! How many connections may come, and from whom.
+//! How many connections may come, and from whom; and how much is said about those that behave badly.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use flowstart_sensing::path_store::{Prefix, Prefixes};
 
@@ -55,10 +55,40 @@ impl RateLimit {
     }
 }
 
+/// Says one thing per second on stderr, and how much was left unsaid: whoever sends nonsense must not fill the log.
+#[derive(Debug, Default)]
+pub(crate) struct Seldom(Mutex<Said>);
+
+#[derive(Debug, Default)]
+struct Said {
+    last: Option<Instant>,
+    unsaid: u64,
+}
+
+impl Seldom {
+    /// Says it, or counts it as unsaid.
+    pub(crate) fn tell(&self, message: &str) {
+        if let Some(line) = self.line(message, Instant::now()) {
+            eprintln!("{line}");
+        }
+    }
+
+    fn line(&self, message: &str, now: Instant) -> Option<String> {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.last.is_some_and(|last| now.saturating_duration_since(last) < Duration::from_secs(1)) {
+            said.unsaid += 1;
+            return None;
+        }
+        let unsaid = std::mem::take(&mut said.unsaid);
+        said.last = Some(now);
+        let more = if unsaid == 0 { String::new() } else { format!(" ({unsaid} more were not told)") };
+        Some(format!("warning: {message}{more}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn a_prefix_gets_its_rate_and_no_more() {
@@ -83,5 +113,14 @@ mod tests {
         assert!(!limit.admit(client(WATCHED as u32), start));
         assert!(limit.admit(client(WATCHED as u32), start + Duration::from_secs(1)));
         assert_eq!(limit.buckets.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn nonsense_is_told_of_once_per_second() {
+        let (log, start) = (Seldom::default(), Instant::now());
+        let after = |millis| start + Duration::from_millis(millis);
+        assert_eq!(log.line("a", after(0)).as_deref(), Some("warning: a"));
+        assert_eq!((log.line("b", after(1)), log.line("c", after(999))), (None, None));
+        assert_eq!(log.line("d", after(1000)).as_deref(), Some("warning: d (2 more were not told)"));
     }
 }

@@ -33,6 +33,13 @@ pub(crate) struct Exit {
     pub(crate) reason: &'static str,
 }
 
+/// What became of a client's hint.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct Hinted {
+    /// Whether it was used, and why.
+    pub(crate) verdict: String,
+}
+
 /// How a request was answered.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub(crate) struct Answered {
@@ -61,6 +68,8 @@ pub(crate) struct Metrics {
     pub(crate) startup_lost: Family<OfScheme, Counter<u64, AtomicU64>>,
     /// Ends of startup.
     pub(crate) exits: Family<Exit, Counter<u64, AtomicU64>>,
+    /// Hints.
+    pub(crate) hints: Family<Hinted, Counter<u64, AtomicU64>>,
     /// From the arrival of a request until the acknowledgement of its answer's last byte.
     pub(crate) fct: Family<OfScheme, Histogram>,
     /// Requests.
@@ -84,6 +93,7 @@ impl Metrics {
             startup_sent: Family::default(),
             startup_lost: Family::default(),
             exits: Family::default(),
+            hints: Family::default(),
             fct: Family::new_with_constructor(fct),
             requests: Family::default(),
             payload: Counter::default(),
@@ -111,6 +121,7 @@ impl Metrics {
             metrics.startup_lost.clone(),
         );
         registry.register("startup_exits", "Ends of startup by scheme and reason", metrics.exits.clone());
+        registry.register("hints", "Hints of clients by what became of them", metrics.hints.clone());
         registry.register_with_unit(
             "fct",
             "From the arrival of a request until its answer is acknowledged",

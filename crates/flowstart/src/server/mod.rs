@@ -5,12 +5,14 @@
 //! | files and generated objects | [`content`] |
 //! | which startup scheme a connection gets, the kill switch, falling back | [`policy`] |
 //! | how many connections may come | [`limits`] |
+//! | what clients say of their path, and what of it is used | [`hints`] |
 //! | what is remembered of paths | [`paths`] |
 //! | metrics and where to read them, the kill switch over HTTP | [`metrics`], [`admin`] |
 //! | qlog | [`qlog`] |
 
 pub(crate) mod admin;
 pub(crate) mod content;
+pub(crate) mod hints;
 pub(crate) mod limits;
 pub(crate) mod metrics;
 pub(crate) mod paths;
@@ -18,14 +20,17 @@ pub(crate) mod policy;
 pub(crate) mod qlog;
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes as Chunk;
 use flowstart_core::path::PathKnowledge;
-use flowstart_core::units::Bytes;
-use flowstart_quic::Flow;
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_quic::hint::BandwidthHint;
+use flowstart_quic::hint::policy::Grant;
+use flowstart_quic::transport_parameters::PeerParameters;
+use flowstart_quic::{Flow, session};
 use h3::error::Code;
 use h3::server::RequestStream;
 use http::{Method, Request, Response, StatusCode, header};
@@ -36,9 +41,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::content::{Absent, Content, Object};
-use self::limits::RateLimit;
-use self::metrics::{Answered, Attempt, Exit, Metrics, OfScheme};
-use self::paths::Paths;
+use self::hints::Hints;
+use self::limits::{RateLimit, Seldom};
+use self::metrics::{Answered, Attempt, Exit, Hinted, Metrics, OfScheme};
+use self::paths::{Known, Paths};
 use self::policy::{Policy, Scheme};
 use crate::http3;
 
@@ -82,6 +88,10 @@ pub(crate) struct Server {
     pub(crate) limits: Limits,
     /// New connections per prefix and second.
     pub(crate) rate: Option<RateLimit>,
+    /// What becomes of hints.
+    pub(crate) hints: Hints,
+    /// Tells of what clients do wrong.
+    pub(crate) log: Seldom,
     /// Where qlog files go.
     pub(crate) qlog: Option<qlog::Folder>,
     /// What it remembers of paths.
@@ -124,10 +134,26 @@ struct Client {
     flow: Arc<Flow>,
     /// The scheme's name.
     scheme: String,
+    address: IpAddr,
+    /// Highest rate that was ever delivered to its prefix.
+    delivered: Option<Rate>,
+    hint: Mutex<HintState>,
     /// Payload of answers so far.
     answered: AtomicU64,
     /// Payload of answers that are under way.
     waiting: AtomicU64,
+}
+
+/// What became of a client's hint.
+enum HintState {
+    /// It gave none so far.
+    None,
+    /// It was judged; what it was given lasts as long as the connection.
+    Judged { _grant: Option<Grant> },
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Server {
@@ -186,8 +212,9 @@ impl Server {
         let scheme = self.policy.choose(address, rand::random(), Instant::now());
         // Nothing is sent before the first request, so nothing is lost by waiting for it: it says how much there is to send.
         let flow = Flow::waiting(PathKnowledge::default());
-        let config = self.config_for(scheme, &flow);
-        let saved = self.paths.clone().map(|paths| tokio::spawn(paths.look_up(address)));
+        let said: Arc<Mutex<Option<PeerParameters>>> = Arc::default();
+        let config = self.config_for(scheme, &flow, said.clone());
+        let known = self.paths.clone().map(|paths| tokio::spawn(paths.look_up(address)));
         let connected = match incoming.accept_with(config) {
             Ok(connecting) => timeout(self.limits.handshake, connecting).await,
             Err(error) => Ok(Err(error)),
@@ -195,34 +222,51 @@ impl Server {
         drop(shaking_hands);
         let Ok(Ok(connection)) = connected else { return count("failed") };
         count("accepted");
-        if let Some(saved) = saved {
-            let saved = saved.await.ok().flatten();
-            flow.learn(|path| path.saved = saved);
-        }
+        let Known { saved, delivered } = match known {
+            Some(known) => known.await.ok().flatten().unwrap_or_default(),
+            None => Known::default(),
+        };
+        flow.learn(|path| path.saved = saved);
         self.metrics.active.inc();
-        let scheme = scheme.name.clone();
         let client = Client {
             server: self.clone(),
             connection,
             flow,
-            scheme,
+            scheme: scheme.name.clone(),
+            address,
+            delivered,
+            hint: Mutex::new(HintState::None),
             answered: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
         };
-        Arc::new(client).serve(address, stop).await;
+        if let Some(parameters) = locked(&said).take() {
+            for error in parameters.errors() {
+                self.log.tell(&format!("{address}: {error}"));
+            }
+            if let Ok(Some(hint)) = parameters.hint {
+                client.judge(&hint);
+            }
+        }
+        Arc::new(client).serve(stop).await;
         self.metrics.active.dec();
     }
 
-    /// The configuration of one connection.
-    fn config_for(&self, scheme: &Scheme, flow: &Arc<Flow>) -> Arc<ServerConfig> {
+    /// The configuration of one connection; `said` gets what the client's first message says.
+    fn config_for(
+        &self,
+        scheme: &Scheme,
+        flow: &Arc<Flow>,
+        said: Arc<Mutex<Option<PeerParameters>>>,
+    ) -> Arc<ServerConfig> {
+        let receiver = move |_: &Flow, parameters| *locked(&said) = Some(parameters);
+        let Some(qlog) = &self.qlog else {
+            return session::accept_config(&self.config, &scheme.factory, flow, receiver);
+        };
         let mut transport = self.transport.clone();
-        transport.congestion_controller_factory(Arc::new(scheme.factory.for_flow(flow.clone())));
-        if let Some(qlog) = &self.qlog {
-            transport.qlog_factory(qlog.of(flow.clone()));
-        }
+        transport.qlog_factory(qlog.of(flow.clone()));
         let mut config = self.config.clone();
         config.transport_config(Arc::new(transport));
-        Arc::new(config)
+        session::accept_config(&config, &scheme.factory, flow, receiver)
     }
 }
 
@@ -240,12 +284,12 @@ impl From<h3::error::StreamError> for Cut {
 
 impl Client {
     /// Answers requests until the client or the server ends the connection.
-    async fn serve(self: Arc<Self>, address: IpAddr, stop: CancellationToken) {
+    async fn serve(self: Arc<Self>, stop: CancellationToken) {
         let transport = http3::Connection::new(self.connection.clone());
         if let Ok(mut connection) = h3::server::builder().build::<_, Chunk>(transport).await {
             self.answer_all(&mut connection, &stop).await;
         }
-        self.account(address);
+        self.account();
     }
 
     async fn answer_all(
@@ -289,6 +333,7 @@ impl Client {
             let allowed = [(header::ALLOW, "GET, HEAD")];
             return self.refuse(stream, StatusCode::METHOD_NOT_ALLOWED, "use GET or HEAD", &allowed).await;
         }
+        self.take_client_hints(request);
         let (server, path) = (self.server.clone(), request.uri().path().to_owned());
         let opened = tokio::task::spawn_blocking(move || server.content.open(&path)).await;
         let object = match opened {
@@ -379,6 +424,28 @@ impl Client {
         self.server.metrics.requests.get_or_create(&Answered { status: status.as_u16() }).inc();
     }
 
+    /// A browser's hint counts if it comes before anything else did.
+    fn take_client_hints(&self, request: &Request<()>) {
+        if !matches!(*locked(&self.hint), HintState::None) {
+            return;
+        }
+        let (hint, errors) = hints::of_browser(request.headers());
+        for error in errors {
+            self.server.log.tell(&format!("{}: {error}", self.address));
+        }
+        if let Some(hint) = hint {
+            self.judge(&hint);
+        }
+    }
+
+    /// Uses as much of a hint as the policy allows.
+    fn judge(&self, hint: &BandwidthHint) {
+        let (verdict, used, grant) = self.server.hints.admit(self.address, hint, self.delivered);
+        self.server.metrics.hints.get_or_create(&Hinted { verdict: verdict.reason.to_string() }).inc();
+        *locked(&self.hint) = HintState::Judged { _grant: grant };
+        self.flow.learn(|path| path.hint = used);
+    }
+
     /// Tells the controller what there is to send. What fits into the initial window needs no launch, and a launch for it
     /// would be none for what comes later.
     fn expect(&self, size: Bytes) {
@@ -392,7 +459,8 @@ impl Client {
     }
 
     /// Writes down how the connection started.
-    fn account(&self, address: IpAddr) {
+    fn account(&self) {
+        let address = self.address;
         let (status, metrics) = (self.flow.status(), &self.server.metrics);
         if let Some(paths) = self.server.paths.clone() {
             // Nobody waits for it; a server that ends waits for the threads that do such work.

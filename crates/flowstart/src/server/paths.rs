@@ -20,6 +20,15 @@ const BOUND: Duration = Duration::from_millis(50);
 /// Bytes a connection has to deliver before its path is worth remembering: several initial windows.
 const WORTHWHILE: Bytes = Bytes::new(100_000);
 
+/// What is known of the path to a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Known {
+    /// For the startup scheme.
+    pub(crate) saved: Option<SavedPath>,
+    /// Highest rate that was delivered to its prefix.
+    pub(crate) delivered: Option<Rate>,
+}
+
 /// A path store.
 pub(crate) struct Paths {
     store: Box<dyn PathStore>,
@@ -59,10 +68,11 @@ impl Paths {
     }
 
     /// What is known of the path to `client`, if the store says it in time.
-    pub(crate) async fn look_up(self: Arc<Self>, client: IpAddr) -> Option<SavedPath> {
+    pub(crate) async fn look_up(self: Arc<Self>, client: IpAddr) -> Option<Known> {
         let asked = tokio::task::spawn_blocking(move || {
-            let record = self.store.get(self.prefixes.prefix_of(client), now());
-            self.told(record)?.and_then(|record| record.saved_path(Merge::default(), now()))
+            let record = self.told(self.store.get(self.prefixes.prefix_of(client), now()))??;
+            let delivered = record.observations().iter().map(|seen| seen.rate).max();
+            Some(Known { saved: record.saved_path(Merge::default(), now()), delivered })
         });
         tokio::time::timeout(BOUND, asked).await.ok()?.ok()?
     }
