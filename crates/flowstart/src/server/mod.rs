@@ -329,7 +329,8 @@ impl Client {
                 break;
             }
         }
-        answers.shutdown().await;
+        // Without the connection they end by themselves; one that the client ended because it has everything was answered.
+        while answers.join_next().await.is_some() {}
     }
 
     async fn answer(&self, request: &Request<()>, mut stream: Answer) -> Result<(), Cut> {
