@@ -168,10 +168,10 @@ pub fn explain(plan: &Plan, cell: &Cell, run: &TracedRun) -> Option<Explanation>
     let (started, completed, first_sent) = (record.started?, record.completed?, record.first_data_sent?);
     let flow = *run.finished.flows.first()?;
     let trace = run.finished.world.network.trace.as_deref()?;
-    let link = &plan.links[cell.link];
+    let rtt = outcome.rtt;
+    let link = &plan.links[cell.link].for_hosts(rtt);
     let account = Account::read(trace, flow, run.finished.world.network.monitor.as_ref()?.link, link)?;
 
-    let rtt = link.rtt + link.access_delay * 4;
     let ideal_handshake = match plan.transport.profile.opening {
         Opening::Sender => rtt,
         Opening::Request => rtt + rtt / 2,

@@ -55,7 +55,7 @@ struct Way<'a> {
 
 impl<'a> Way<'a> {
     fn new(link: &'a Link, profile: &'a Profile, start: Timestamp) -> Self {
-        let rtt = link.rtt + link.access_delay * 4;
+        let rtt = link.host_rtt();
         let handshake = match profile.opening {
             Opening::Sender => rtt + rtt / 2,
             Opening::Request => rtt * 2,

@@ -46,6 +46,8 @@ pub struct FlowOutcome {
     pub start: Timestamp,
     /// Its payload.
     pub size: Bytes,
+    /// Round-trip propagation delay between its hosts.
+    pub rtt: Duration,
     /// Its counts.
     pub record: FlowRecord,
     /// Its part of the wire bytes at the bottleneck while it was active.
@@ -260,13 +262,29 @@ fn knowledge(plan: &Plan, link: &Link) -> PathKnowledge {
     let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
     // An earlier connection had the idle path for itself: its RTT is propagation and a packet's serialization, and it
     // delivered what the link carries.
-    let cached = link.rtt + link.access_delay * 4 + link.rate.time_for(packet) * u64::from(link.hops);
+    let cached = link.host_rtt() + link.rate.time_for(packet) * u64::from(link.hops);
     PathKnowledge {
         saved: Some(SavedPath { rtt: cached, cwnd: link.rate.amount_in(cached), age: SAVED_AGE }),
         hint: link.hinted().filter(|_| plan.hint).map(|bandwidth| Hint { bandwidth, technology: link.technology }),
         interface_rate: Some(link.access_rate),
         oracle_rate: Some(link.rate),
         ..PathKnowledge::default()
+    }
+}
+
+/// What a measured flow does.
+#[derive(Clone, Debug)]
+struct Transfer {
+    start: Timestamp,
+    size: Bytes,
+    /// The cell's link as the flow's hosts see it.
+    link: Link,
+}
+
+impl Transfer {
+    /// The physical limit.
+    fn limit(&self, plan: &Plan, cell: &Cell) -> Duration {
+        limit_of(plan, cell, &self.link, self.size, self.start)
     }
 }
 
@@ -279,8 +297,8 @@ pub struct Finished {
     pub flows: Vec<u32>,
     /// When the first of them started.
     pub start: Timestamp,
-    /// When each of them starts, and its payload.
-    transfers: Vec<(Timestamp, Bytes)>,
+    /// What each of them transfers.
+    transfers: Vec<Transfer>,
     /// Why it did not finish.
     pub failure: Option<Failure>,
     /// Wire bytes that had left the bottleneck at the start.
@@ -289,7 +307,6 @@ pub struct Finished {
 
 /// Forks the warm world and runs a cell's newcomers in it.
 pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finished {
-    let link = &plan.links[cell.link];
     let mut world = warm.world.clone();
     let start = world.now();
     let mut departed_before = 0;
@@ -302,14 +319,14 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     let profile = plan.profile(cell);
     let flows: Vec<u32> = transfers
         .iter()
-        .map(|&(start, size)| {
-            let route = warm.chain.connect(&mut world, access(link), access(link));
-            let pattern = application.map_or(Pattern::Transfer(size), |application| application.pattern());
+        .map(|transfer| {
+            let route = warm.chain.connect(&mut world, access(&transfer.link), access(&transfer.link));
+            let pattern = application.map_or(Pattern::Transfer(transfer.size), |application| application.pattern());
             let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route);
             config.startup = plan.schemes[cell.scheme].value.clone();
             config.avoidance = plan.avoidance.value.clone();
-            config.knowledge = knowledge(plan, link);
-            config.start = start;
+            config.knowledge = knowledge(plan, &transfer.link);
+            config.start = transfer.start;
             world.add_flow(config)
         })
         .collect();
@@ -318,9 +335,9 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
         finished.world.run_until(start + time);
         return finished;
     }
-    let ideal = |&(start, size): &(Timestamp, Bytes)| limit_of(plan, cell, size, start);
-    let ideals = finished.transfers.iter().map(ideal).fold(Duration::ZERO, |sum, ideal| sum + ideal);
-    let last_start = finished.transfers.last().map_or(start, |(start, _)| *start);
+    let ideals = finished.transfers.iter().map(|transfer| transfer.limit(plan, cell));
+    let ideals = ideals.fold(Duration::ZERO, |sum, ideal| sum + ideal);
+    let last_start = finished.transfers.last().map_or(start, |transfer| transfer.start);
     let limit = last_start + (ideals * LIMIT_FACTOR).max(LEAST_LIMIT);
     for &flow in &finished.flows {
         if let Err(stopped) = finished.world.run_flow(flow, limit) {
@@ -334,20 +351,27 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     finished
 }
 
-/// The physical limit of a measured flow.
-pub fn limit_of(plan: &Plan, cell: &Cell, size: Bytes, start: Timestamp) -> Duration {
-    let (link, profile) = (&plan.links[cell.link], &plan.transport.profile);
+/// The physical limit of a cell's flow of `size` bytes over `link`.
+pub fn limit_of(plan: &Plan, cell: &Cell, link: &Link, size: Bytes, start: Timestamp) -> Duration {
+    let profile = &plan.transport.profile;
     match plan.sizes[cell.size].value.application() {
         None => ideal_fct(link, profile, size, start),
         Some(application) => ideal_application_fct(link, profile, application, start),
     }
 }
 
-/// Starts and payloads of a cell's measured flows, the same for every scheme.
-fn transfers(plan: &Plan, warm: &Warm, cell: &Cell, start: Timestamp) -> Vec<(Timestamp, Bytes)> {
-    let (count, size) = (plan.flow_count(cell), plan.sizes[cell.size].value);
-    let starts = plan.arrivals[cell.arrival].value.starts(count, size.mean(), warm.seed);
-    starts.into_iter().map(|offset| start + offset).zip(size.draw(count, warm.seed)).collect()
+/// Starts, payloads and distances of a cell's measured flows, the same for every scheme.
+fn transfers(plan: &Plan, warm: &Warm, cell: &Cell, start: Timestamp) -> Vec<Transfer> {
+    let (count, size, link) = (plan.flow_count(cell), plan.sizes[cell.size].value, &plan.links[cell.link]);
+    let arrival = &plan.arrivals[cell.arrival].value;
+    let starts = arrival.starts(count, size.mean(), warm.seed);
+    let (sizes, rtts) = (size.draw(count, warm.seed), arrival.draw_rtts(count, warm.seed));
+    let transfer = |((offset, size), rtt): ((Duration, Bytes), Option<Duration>)| Transfer {
+        start: start + offset,
+        size,
+        link: rtt.map_or_else(|| link.clone(), |rtt| link.for_hosts(rtt)),
+    };
+    starts.into_iter().zip(sizes).zip(rtts).map(transfer).collect()
 }
 
 /// Runs every cell of a setting for one repetition.
@@ -434,7 +458,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
     let (start, failure, departed_before) = (finished.start, finished.failure, finished.departed_before);
     let end = finished.world.now();
     let mut outcomes = Vec::new();
-    for (place, (&flow, &(flow_start, size))) in finished.flows.iter().zip(&finished.transfers).enumerate() {
+    for (place, (&flow, transfer)) in finished.flows.iter().zip(&finished.transfers).enumerate() {
         let record = finished.world.record(flow).clone();
         let monitor = finished.world.network.monitor.as_mut();
         let (mut share, mut max, mut p99, mut utilization) = (None, None, None, None);
@@ -447,13 +471,14 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
         }
         outcomes.push(FlowOutcome {
             flow: place as u32,
-            start: flow_start,
-            size,
+            start: transfer.start,
+            size: transfer.size,
+            rtt: transfer.link.host_rtt(),
             share,
             max_queue_delay: max,
             p99_queue_delay: p99,
             utilization,
-            ideal_fct: limit_of(plan, cell, size, flow_start),
+            ideal_fct: transfer.limit(plan, cell),
             others: None,
             failure: failure.filter(|_| record.completed.is_none()),
             record,

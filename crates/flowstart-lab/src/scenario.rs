@@ -41,6 +41,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("four-startups", include_str!("../../../scenarios/four-startups.toml")),
     ("lying-clients", include_str!("../../../scenarios/lying-clients.toml")),
     ("many-flows", include_str!("../../../scenarios/many-flows.toml")),
+    ("mixed-rtts", include_str!("../../../scenarios/mixed-rtts.toml")),
     ("pages", include_str!("../../../scenarios/pages.toml")),
     ("pareto", include_str!("../../../scenarios/pareto.toml")),
     ("policed-links", include_str!("../../../scenarios/policed-links.toml")),
@@ -251,6 +252,13 @@ impl Scenario {
             seed: self.seed,
             hint: self.hint,
         };
+        for arrival in &plan.arrivals {
+            let nearest = arrival.value.rtts.iter().min();
+            if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {
+                let problem = format!("rtts has {rtt}; allowed is {} or more, the RTT of {}", link.rtt, link.text);
+                return Err(InputError::new("arrival", &arrival.text, problem));
+            }
+        }
         for (arrival, size) in
             plan.arrivals.iter().flat_map(|arrival| plan.sizes.iter().map(move |size| (arrival, size)))
         {

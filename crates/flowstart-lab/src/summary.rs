@@ -289,7 +289,8 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     });
     // On a trace the limit depends on when the transfer starts; the mean over the runs stands for the cell.
     let ideals: Vec<f64> = rows.iter().map(|row| row.ideal_fct_ms).collect();
-    let ideal = mean(&ideals).unwrap_or_else(|| limit_of(plan, cell, size, Timestamp::ZERO).as_millis());
+    let ideal = mean(&ideals)
+        .unwrap_or_else(|| limit_of(plan, cell, &plan.links[cell.link], size, Timestamp::ZERO).as_millis());
     CellSummary {
         id: plan.id(cell),
         link: link.text.clone(),
@@ -346,6 +347,9 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
     }
     if plan.arrival_text(cell).is_some() {
         resolved["arrival"] = json!(plan.arrivals[cell.arrival].value.process);
+    }
+    if !plan.arrivals[cell.arrival].value.rtts.is_empty() {
+        resolved["rtts"] = json!(plan.arrivals[cell.arrival].value.rtts);
     }
     resolved
 }

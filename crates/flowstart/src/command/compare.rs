@@ -80,7 +80,8 @@ pub(crate) struct Arguments {
     /// short:size=70KB,count=8, or an avoidance's name.
     #[arg(long, num_args = 1.., value_name = "COMPETITOR", default_values_t = [String::from("none")])]
     competitor: Vec<String>,
-    /// When the measured flows start: together, every=100ms or poisson:load=5mbit, each with flows=N.
+    /// When the measured flows start: together, every=100ms or poisson:load=5mbit, each with flows=N, and with
+    /// rtts=20ms/80ms/200ms, of which each flow draws one in place of the link's.
     #[arg(long, num_args = 1.., value_name = "ARRIVAL", default_values_t = default_arrival())]
     arrival: Vec<String>,
     /// What idle time does to the windows of the measured flows: keep, rfc5681, rfc2861, rfc7661 or startup (the scheme runs
