@@ -21,25 +21,12 @@ pub fn ideal_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp) 
 /// object of the last one is there.
 pub fn ideal_application_fct(link: &Link, profile: &Profile, application: Application, start: Timestamp) -> Duration {
     let way = Way::new(link, profile, start);
-    let (mut end, mut sent) = (way.begin, Bytes::ZERO);
-    match application {
-        Application::Chunks { size, interval, count } => {
-            for chunk in 0..u64::from(count) {
-                end = way.finish(end.max(way.begin + interval * chunk), sent, size);
-                sent += size;
-            }
-        }
-        Application::Page { objects, size, waves } => {
-            let mut requested = way.begin;
-            for _ in 0..waves {
-                let begin = end.max(requested);
-                requested = way.finish(begin, sent, size) + way.further_hops(size) + way.rtt;
-                end = way.finish(begin, sent, size * u64::from(objects));
-                sent += size * u64::from(objects);
-            }
-        }
-    }
-    way.fct(end, application.total())
+    way.fct(way.carry(application).0, application.total())
+}
+
+/// How much of that time the application has nothing to send.
+pub fn ideal_idle_time(link: &Link, profile: &Profile, application: Application, start: Timestamp) -> Duration {
+    Way::new(link, profile, start).carry(application).1
 }
 
 /// From the sender to the receiver with nothing in between.
@@ -76,6 +63,32 @@ impl<'a> Way<'a> {
             None => begin + self.link.rate.time_for(wire),
             Some(trace) => trace.finish_after(begin, wire),
         }
+    }
+
+    /// When the last byte of an application leaves, and how long the link rests before it because nothing is there to send.
+    fn carry(&self, application: Application) -> (Timestamp, Duration) {
+        let (mut end, mut sent, mut idle) = (self.begin, Bytes::ZERO, Duration::ZERO);
+        match application {
+            Application::Chunks { size, interval, count } => {
+                for chunk in 0..u64::from(count) {
+                    let begin = end.max(self.begin + interval * chunk);
+                    idle += begin.since(end);
+                    end = self.finish(begin, sent, size);
+                    sent += size;
+                }
+            }
+            Application::Page { objects, size, waves } => {
+                let mut requested = self.begin;
+                for _ in 0..waves {
+                    let begin = end.max(requested);
+                    idle += begin.since(end);
+                    requested = self.finish(begin, sent, size) + self.further_hops(size) + self.rtt;
+                    end = self.finish(begin, sent, size * u64::from(objects));
+                    sent += size * u64::from(objects);
+                }
+            }
+        }
+        (end, idle)
     }
 
     /// What each further hop adds: the time of the last packet of this much payload.
@@ -130,6 +143,12 @@ mod tests {
         let chunks = |ms| ideal(Application::Chunks { size, interval: Duration::from_millis(ms), count: 3 });
         assert!((chunks(200) - transfer(100_000) - 400.0).abs() < 1e-3);
         assert!((chunks(50) - transfer(300_000)).abs() < 1e-3);
+        // Between chunks of 100 ms the link rests for 100 ms each, or not at all.
+        let idle = |ms| {
+            let chunks = Application::Chunks { size, interval: Duration::from_millis(ms), count: 3 };
+            ideal_idle_time(&link, &profile, chunks, Timestamp::ZERO)
+        };
+        assert_eq!((idle(200), idle(50)), (Duration::from_millis(200), Duration::ZERO));
         // The first object of a wave is there after 100 ms, and its request of the next at the sender 80 ms later: two objects
         // need longer than that, one does not.
         let page = |objects| ideal(Application::Page { objects, size, waves: 3 });

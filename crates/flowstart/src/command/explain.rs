@@ -101,6 +101,7 @@ fn table(plan: &Plan, explained: &[Explained]) -> Table {
             match (explained.len(), percent.is_empty()) {
                 (1, _) => row.extend([ms, percent]),
                 (_, true) => row.push(ms),
+                (_, false) if percent == "–" => row.push(ms),
                 (_, false) => row.push(format!("{ms} ({percent} %)")),
             }
         }
@@ -108,7 +109,7 @@ fn table(plan: &Plan, explained: &[Explained]) -> Table {
     };
     let mut header = vec!["cause".to_owned()];
     match explained {
-        [_] => header.extend(["ms".to_owned(), "% of the excess".to_owned()]),
+        [_] => header.extend(["ms".to_owned(), "% of the delay".to_owned()]),
         _ => header.extend(explained.iter().map(|one| format!("{}, ms (%)", plan.schemes[one.cell.scheme].text))),
     }
     table.set_header(header);
