@@ -199,9 +199,10 @@ pub fn percent(causes_ms: &[f64; CAUSES], cause: Cause) -> Option<f64> {
     is_part.then(|| ms / delay * 100.0)
 }
 
-/// Explains the first measured flow of a traced run; `None` when it did not finish or nothing was traced.
+/// Explains the first measured flow of a traced run; `None` when it did not finish, nothing was traced, or it took another
+/// path: the account is one bottleneck's.
 pub fn explain(plan: &Plan, cell: &Cell, run: &TracedRun) -> Option<Explanation> {
-    let outcome = run.outcomes.first()?;
+    let outcome = run.outcomes.first().filter(|_| plan.mobility(cell).is_none())?;
     let record = &outcome.record;
     let (started, completed, first_sent) = (record.started?, record.completed?, record.first_data_sent?);
     let flow = *run.finished.flows.first()?;

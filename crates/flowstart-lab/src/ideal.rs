@@ -6,6 +6,7 @@ use flowstart_sim::transport::profile::{Opening, Profile};
 
 use crate::spec::application::Application;
 use crate::spec::link::Link;
+use crate::spec::mobility::Move;
 
 /// The shortest possible time from the first packet of the handshake to the last payload byte at the receiver.
 ///
@@ -15,6 +16,36 @@ use crate::spec::link::Link;
 pub fn ideal_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp) -> Duration {
     let way = Way::new(link, profile, start);
     way.fct(way.finish(way.begin, Bytes::ZERO, size), size)
+}
+
+/// The same when the flow takes the path `after` from `at` on: what the first link has not carried by then, the second
+/// carries from then on.
+pub fn ideal_moved_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp, after: &Move) -> Duration {
+    let way = Way::new(link, profile, start);
+    let moved = (start + after.at).max(way.begin);
+    if way.finish(way.begin, Bytes::ZERO, size) <= moved {
+        return ideal_fct(link, profile, size, start);
+    }
+    // The most that has left by then.
+    let (mut carried, mut more) = (0, way.wire(size));
+    while more - carried > 1 {
+        let middle = carried + (more - carried) / 2;
+        match carry(link, way.begin, Bytes::new(middle)) <= moved {
+            true => carried = middle,
+            false => more = middle,
+        }
+    }
+    let end = carry(&after.link, moved, Bytes::new(way.wire(size) - carried));
+    let way = Way::new(&after.link, profile, start);
+    end.since(start) + way.rtt / 2 + way.further_hops(size)
+}
+
+/// When the last of this much has left a link that is busy from `begin` on.
+fn carry(link: &Link, begin: Timestamp, wire: Bytes) -> Timestamp {
+    match &link.trace {
+        None => begin + link.rate.time_for(wire),
+        Some(trace) => trace.finish_after(begin, wire),
+    }
 }
 
 /// The same for an application: chunks are not sent before their time, and each wave of a page is requested when the first
@@ -58,11 +89,7 @@ impl<'a> Way<'a> {
 
     /// When `size` bytes have left that are sent from `begin` on, after `sent` bytes whose last packet they may fill up.
     fn finish(&self, begin: Timestamp, sent: Bytes, size: Bytes) -> Timestamp {
-        let wire = Bytes::new(self.wire(sent + size) - self.wire(sent));
-        match &self.link.trace {
-            None => begin + self.link.rate.time_for(wire),
-            Some(trace) => trace.finish_after(begin, wire),
-        }
+        carry(self.link, begin, Bytes::new(self.wire(sent + size) - self.wire(sent)))
     }
 
     /// When the last byte of an application leaves, and how long the link rests before it because nothing is there to send.
@@ -130,6 +157,21 @@ mod tests {
         let zero = Profile { opening: Opening::ZeroRtt, ..base.clone() };
         let ideal = |profile| ideal_fct(&link("rate=10mbit,rtt=80ms"), profile, Bytes::new(1165), Timestamp::ZERO);
         assert_eq!(ideal(&base).saturating_sub(ideal(&zero)), Duration::from_millis(80));
+    }
+
+    #[test]
+    fn what_the_first_path_has_not_carried_the_second_carries() {
+        let profile = Profile { payload: 1000, overhead: 0, ..Profile::named("ns2-sack1").unwrap() };
+        let (first, second) = (link("rate=8mbit,rtt=80ms"), link("rate=4mbit,rtt=40ms"));
+        let ideal = |at| {
+            let moved = Move { at: Duration::from_millis(at), link: second.clone() };
+            ideal_moved_fct(&first, &profile, Bytes::new(100_000), Timestamp::ZERO, &moved).as_millis()
+        };
+        // The first byte leaves after 80 ms. 50 kB leave until 130 ms, the others take 100 ms at half the rate and 20 ms
+        // more to arrive; 0.0008 ms are the receiver's own link.
+        assert!((ideal(130) - 250.0008).abs() < 1e-3, "{}", ideal(130));
+        // All have left after 180 ms, and arrive 40 ms later.
+        assert!((ideal(500) - 220.0008).abs() < 1e-3, "{}", ideal(500));
     }
 
     #[test]

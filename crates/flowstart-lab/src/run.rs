@@ -13,7 +13,7 @@ use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Arrivals;
 use flowstart_sim::world::{FlowConfig, Stopped, World};
 
-use crate::ideal::{ideal_application_fct, ideal_fct};
+use crate::ideal::{ideal_application_fct, ideal_fct, ideal_moved_fct};
 use crate::plan::{Cell, Plan, Setting};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
@@ -339,6 +339,7 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     let ideals = ideals.fold(Duration::ZERO, |sum, ideal| sum + ideal);
     let last_start = finished.transfers.last().map_or(start, |transfer| transfer.start);
     let limit = last_start + (ideals * LIMIT_FACTOR).max(LEAST_LIMIT);
+    relocate(plan, cell, &mut finished, limit);
     for &flow in &finished.flows {
         if let Err(stopped) = finished.world.run_flow(flow, limit) {
             finished.failure = Some(match stopped {
@@ -351,12 +352,34 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     finished
 }
 
+/// Lets the measured flows take the path of the cell's mobility, each at its time.
+fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp) {
+    let Some(mobility) = plan.mobility(cell) else { return };
+    let Finished { world, flows, transfers, .. } = finished;
+    let link = &mobility.link;
+    let chain = Chain::new(world, &vec![link.hop(&plan.aqms[cell.aqm].value); link.hops as usize]);
+    for (&flow, transfer) in flows.iter().zip(transfers) {
+        let time = transfer.start + mobility.at;
+        let is_on_its_way = |world: &World| world.record(flow).completed.is_none();
+        if time > world.now() && world.run_while(time, is_on_its_way).is_err() {
+            world.run_until(time);
+        }
+        // Nobody can launch again before the launch.
+        let waits = |world: &World| world.record(flow).first_data_sent.is_none();
+        if world.run_while(limit, waits).is_ok() && is_on_its_way(world) {
+            let route = chain.connect(world, access(link), access(link));
+            world.change_path(flow, &route);
+        }
+    }
+}
+
 /// The physical limit of a cell's flow of `size` bytes over `link`.
 pub fn limit_of(plan: &Plan, cell: &Cell, link: &Link, size: Bytes, start: Timestamp) -> Duration {
     let profile = &plan.transport.profile;
-    match plan.sizes[cell.size].value.application() {
-        None => ideal_fct(link, profile, size, start),
-        Some(application) => ideal_application_fct(link, profile, application, start),
+    match (plan.sizes[cell.size].value.application(), plan.mobility(cell)) {
+        (None, None) => ideal_fct(link, profile, size, start),
+        (None, Some(mobility)) => ideal_moved_fct(link, profile, size, start, mobility),
+        (Some(application), _) => ideal_application_fct(link, profile, application, start),
     }
 }
 
@@ -467,7 +490,9 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             max = monitor.delays.max();
             p99 = monitor.delays.quantile(0.99);
             let capacity = link.rate.amount_in(end.since(start)).get();
-            utilization = (capacity > 0).then(|| (monitor.total - departed_before) as f64 / capacity as f64);
+            // The monitor sees the first path only.
+            let stays = plan.mobility(cell).is_none();
+            utilization = (capacity > 0 && stays).then(|| (monitor.total - departed_before) as f64 / capacity as f64);
         }
         outcomes.push(FlowOutcome {
             flow: place as u32,
@@ -485,4 +510,46 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
         });
     }
     outcomes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use flowstart_core::event::Decision;
+    use flowstart_sim::trace::Event;
+
+    use super::*;
+    use crate::scenario::Scenario;
+
+    /// The launches of a Blitzstart transfer of 5 MB over dsl-fast with this mobility, and its completion time over its limit.
+    fn launches(mobility: &str) -> (Vec<(f64, u64)>, f64) {
+        let text = format!(
+            "link = [\"dsl-fast\"]\nsize = [\"5MB\"]\nscheme = [\"blitzstart\"]\nmove = [\"{mobility}\"]\nreps = 1"
+        );
+        let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
+        let cell = plan.cells()[0];
+        let mut finished = replay(&plan, &cell, 0);
+        let outcome = outcomes(&plan, &cell, &mut finished).remove(0);
+        let launched = |entry: &flowstart_sim::trace::Entry| match entry.event {
+            Event::Decided(Decision::Launched { cwnd, .. }) => Some((entry.time.as_secs(), cwnd.get())),
+            _ => None,
+        };
+        let trace = finished.world.network.trace.as_ref().unwrap();
+        let fct = outcome.record.completed.unwrap().since(outcome.record.started.unwrap());
+        (trace.entries.iter().filter_map(launched).collect(), fct.as_secs() / outcome.ideal_fct.as_secs())
+    }
+
+    #[test]
+    fn a_move_launches_the_scheme_again_without_the_hint() {
+        let (stays, _) = launches("none");
+        let (moves, over_limit) = launches("lte,at=500ms");
+        // With the hint the first window is that of the path: 50 Mbit/s * 50 ms = 312.5 kB. Without one, ten packets.
+        assert!(stays.len() == 1 && stays[0].1 > 250_000, "{stays:?}");
+        assert_eq!((moves.len(), moves[0], moves[1]), (2, stays[0], (0.5, 12_000)));
+        assert!((1.0..2.0).contains(&over_limit), "{over_limit}");
+        // Who moves before its first data moves with it, and who is complete does not move.
+        assert_eq!(launches("lte,at=0s").0.len(), 2);
+        assert_eq!(launches("lte,at=100s").0, stays);
+    }
 }

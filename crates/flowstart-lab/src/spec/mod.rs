@@ -15,6 +15,7 @@ pub mod application;
 pub mod arrival;
 pub mod competitor;
 pub mod link;
+pub mod mobility;
 pub mod size;
 pub mod transport;
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use flowstart_lab::scenario::{
-    Scenario, default_application, default_arrival, default_reps, default_seed, default_transport,
+    Scenario, default_application, default_arrival, default_move, default_reps, default_seed, default_transport,
 };
 
 use crate::command::run::{Job, Results, Sampling, mixed, perform};
@@ -88,6 +88,10 @@ pub(crate) struct Arguments {
     /// again); without it what the transport says, for all flows.
     #[arg(long, num_args = 1.., value_name = "POLICY")]
     idle: Vec<String>,
+    /// When the measured flows take another path, and which: none, or a link with `at` (from a flow's start), such as
+    /// at=2s,rate=5mbit,rtt=80ms or lte,at=2s. They have it for themselves, and nothing is known of it.
+    #[arg(long = "move", num_args = 1.., value_name = "MOVE", default_values_t = default_move())]
+    moves: Vec<String>,
     #[command(flatten)]
     setup: Setup,
     #[command(flatten)]
@@ -104,6 +108,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         competitor: arguments.competitor.clone(),
         arrival: arguments.arrival.clone(),
         idle: arguments.idle.clone(),
+        moves: arguments.moves.clone(),
         ..arguments.setup.scenario()
     };
     let directory = PathBuf::from(".");

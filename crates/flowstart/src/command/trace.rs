@@ -17,7 +17,7 @@ use crate::failure::{FAILED, Failure};
 use crate::output::print;
 
 /// The options that describe a run. A cell of earlier results has them already.
-const DESCRIPTION: [&str; 14] = [
+const DESCRIPTION: [&str; 15] = [
     "link",
     "size",
     "scheme",
@@ -26,6 +26,7 @@ const DESCRIPTION: [&str; 14] = [
     "application",
     "arrival",
     "idle",
+    "mobility",
     "avoidance",
     "flows",
     "transport",
@@ -87,6 +88,9 @@ pub(crate) struct Selection {
     /// what the transport says, for all flows.
     #[arg(long, value_name = "POLICY")]
     idle: Option<String>,
+    /// When the measured flows take another path, and which, one: none, or a link with `at`, such as lte,at=2s.
+    #[arg(long = "move", value_name = "MOVE", default_value = "none")]
+    mobility: String,
     #[command(flatten)]
     setup: Setup,
     /// Cell to replay, as reports and summary.json name it, instead of all the options that describe a run.
@@ -128,6 +132,7 @@ impl Selection {
             application: vec![self.application.clone()],
             arrival: vec![self.arrival.clone()],
             idle: one(&self.idle),
+            moves: vec![self.mobility.clone()],
             ..self.setup.scenario()
         };
         let plan = scenario.plan(Path::new("."))?;
