@@ -270,6 +270,24 @@ fn a_run_is_explained_by_causes_that_add_up() {
 }
 
 #[test]
+fn a_move_needs_a_time_and_a_link_and_shows_in_the_cell() {
+    let base = ["--link", "dsl-fast", "--size", "5MB", "--scheme", "slow-start", "--move"];
+    let compare = |text: &str| flowstart(&["compare"]).args(base).args([text, "--reps", "1", "--json"]).assert();
+    let output = compare("lte,at=500ms").success();
+    let summary: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let cell = &summary["cells"][0];
+    assert_eq!(cell["id"], "dsl-fast/taildrop/5MB/slow-start/none/move:lte,at=500ms");
+    assert_eq!((&cell["move"], &cell["resolved"]["move"]["at"]), (&"lte,at=500ms".into(), &"500ms".into()));
+    // Queue and link that are watched are those of the first path.
+    assert!(cell["metrics"]["utilization"]["mean"].is_null());
+    compare("lte").code(2);
+    compare("at=1s").code(2);
+    flowstart(&["trace"]).args(base).arg("lte,at=500ms").assert().success();
+    flowstart(&["explain"]).args(base).arg("lte,at=500ms").assert().code(2);
+    flowstart(&["trace", "--cell", "x", "--from", "y", "--move", "lte,at=1s"]).assert().code(2);
+}
+
+#[test]
 fn explain_refuses_and_fails_as_trace_does() {
     for command in ["trace", "explain"] {
         let base = [command, "--link", "dsl-fast", "--size", "70KB", "--scheme", "slow-start"];
