@@ -24,7 +24,7 @@ Examples:
   flowstart explain --link lte --size 2MB --scheme slow-start hystart blitzstart --competitor cubic
   flowstart explain --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --json
 
-Splits the time of one run beyond the physical limit into causes, at the bottleneck, instant by instant. \
+Splits the time of one run beyond the physical limit into causes, at the bottleneck, instant by instant; of several flows the first. \
 --json prints an object {cell, rep, fct_ms, ideal_fct_ms, causes}, with several schemes an array of them."
 )]
 pub(crate) struct Arguments {
