@@ -19,6 +19,7 @@ use flowstart_lab::spec::application::{Application, MAX_OBJECTS};
 use flowstart_lab::spec::arrival::{Arrival, MAX_FLOWS};
 use flowstart_lab::spec::competitor::Competitor;
 use flowstart_lab::spec::link::Link;
+use flowstart_lab::spec::mobility::Move;
 use flowstart_lab::spec::size::TransferSize;
 use flowstart_lab::spec::transport::Transport;
 use flowstart_lab::spec::{self, InputError, Written};
@@ -203,6 +204,18 @@ pub fn arrival(data: &[u8]) -> bool {
     let starts = value.starts(20, 1e5, 1);
     assert_eq!((starts.len(), starts[0]), (20, Duration::ZERO));
     assert!(starts.is_sorted());
+    let drawn = value.draw_rtts(20, 1);
+    assert!(drawn.iter().all(|rtt| rtt.map_or(value.rtts.is_empty(), |rtt| value.rtts.contains(&rtt))));
+    true
+}
+
+/// When measured flows take another path, and which.
+pub fn mobility(data: &[u8]) -> bool {
+    let Some(text) = text(data).filter(|text| !names_a_file(text)) else { return false };
+    let read = Move::parse("--move", text, None, Path::new("."));
+    let Some(Written { value, .. }) = explained(read) else { return false };
+    let Some(moved) = value else { return true };
+    assert!(moved.at <= Duration::from_millis(1_000_000) && moved.link.rtt > Duration::ZERO);
     true
 }
 

@@ -8,17 +8,23 @@
 //!    gets lost later: **own queue**;
 //! 2. it carries others' packets while a packet of the flow waits: **others' queue**;
 //! 3. it could have carried a packet of the flow, but none was there. Then, if bytes that were lost have not yet passed:
-//!    **tail** when all data had been sent once before, **recovery** otherwise. If nothing was lost: **unused capacity**,
-//!    the window was too small or the sender paced.
+//!    **tail** when all data had been sent once before, **recovery** otherwise. If nothing was lost: **flow control** when
+//!    data waited, the congestion window had room and only the receiver's window stopped the sender; otherwise **unused
+//!    capacity**, the window was too small or the sender paced.
 //!
 //! What the handshake took beyond the limit's is **handshake**. The rest, **other**, is what the limit does not count:
 //! noise of hosts, further queues of a chain, a token bucket's burst, and on recorded traces the difference between the
 //! opportunities of the limit and those that the packets met. Together the causes are the completion time minus the
 //! limit, to the nanosecond.
 //!
-//! Every cause but **other** is a time and not negative; the handshake alone may be a nanosecond or two below zero because
-//! the limit halves RTTs. Time in which everything that a video or a page has written was sent once, and nothing was
-//! missing, has no cause: the limit knows such time, too, and **other** is what it took beyond the limit's. **Other** may be negative where a burst or a trace carried the bytes sooner than the limit says.
+//! Every cause but **idle time** and **other** is a time and not negative; the handshake alone may be a nanosecond or two
+//! below zero because the limit halves RTTs. **Other** may be negative where a burst or a trace carried the bytes sooner
+//! than the limit says.
+//!
+//! A video or a page has nothing to send at times: everything that it has written was sent once, and nothing is missing. The
+//! limit has such time, too, and **idle time** is what the flow had beyond the limit's. It is negative where a delay fell into
+//! the limit's idle time: a chunk that is late does not delay the next one. Percentages are therefore parts of the
+//! **delay**, which is what the flow took beyond the limit and what idle time made up for.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -29,6 +35,7 @@ use flowstart_sim::ranges::RangeSet;
 use flowstart_sim::trace::{Event, Trace};
 use flowstart_sim::transport::profile::Opening;
 
+use crate::ideal::ideal_idle_time;
 use crate::plan::{Cell, Plan};
 use crate::spec::link::Link;
 use crate::trace_export::TracedRun;
@@ -40,6 +47,8 @@ pub enum Cause {
     Handshake,
     /// The link was free for the flow, and it sent nothing.
     UnusedCapacity,
+    /// The same while only the receiver's window stopped the sender.
+    FlowControl,
     /// The link carried packets of the flow that brought nothing new.
     OwnQueue,
     /// The link carried others' packets while the flow's waited.
@@ -48,19 +57,26 @@ pub enum Cause {
     Recovery,
     /// The same after all data had been sent once.
     Tail,
+    /// The application had nothing to send for longer than at the limit; negative: that made up for delays.
+    IdleTime,
     /// What the limit does not count.
     Other,
 }
 
+/// How many causes there are.
+pub const CAUSES: usize = Cause::ALL.len();
+
 impl Cause {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Handshake,
         Self::UnusedCapacity,
+        Self::FlowControl,
         Self::OwnQueue,
         Self::OthersQueue,
         Self::Recovery,
         Self::Tail,
+        Self::IdleTime,
         Self::Other,
     ];
 
@@ -69,10 +85,12 @@ impl Cause {
         match self {
             Self::Handshake => "handshake",
             Self::UnusedCapacity => "unused capacity",
+            Self::FlowControl => "flow control",
             Self::OwnQueue => "own queue",
             Self::OthersQueue => "others' queue",
             Self::Recovery => "recovery",
             Self::Tail => "tail",
+            Self::IdleTime => "idle time",
             Self::Other => "other",
         }
     }
@@ -82,10 +100,12 @@ impl Cause {
         match self {
             Self::Handshake => "handshake",
             Self::UnusedCapacity => "unused_capacity",
+            Self::FlowControl => "flow_control",
             Self::OwnQueue => "own_queue",
             Self::OthersQueue => "others_queue",
             Self::Recovery => "recovery",
             Self::Tail => "tail",
+            Self::IdleTime => "idle_time",
             Self::Other => "other",
         }
     }
@@ -94,11 +114,15 @@ impl Cause {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Handshake => "the handshake took longer than on an idle link",
-            Self::UnusedCapacity => "the link was free for the flow, and it sent nothing",
+            Self::UnusedCapacity => "the link was free for the flow, and its window or its pacing held data back",
+            Self::FlowControl => "the link was free for the flow, and only the receiver's window held data back",
             Self::OwnQueue => "the link carried packets of the flow that brought nothing new or got lost later",
             Self::OthersQueue => "the link carried others' packets while the flow's waited",
             Self::Recovery => "nothing to carry while lost bytes were missing, before all data had been sent",
             Self::Tail => "nothing to carry while lost bytes were missing, after all data had been sent",
+            Self::IdleTime => {
+                "the application had nothing to send for longer than at the limit; negative: it made up for delays"
+            }
             Self::Other => "what the limit does not count: noise of hosts, further queues, bursts and recorded traces",
         }
     }
@@ -111,11 +135,8 @@ pub struct Explanation {
     pub fct: Duration,
     /// The physical limit.
     pub ideal_fct: Duration,
-    /// The application had nothing to send for a while, in which the limit and the flow may differ: the causes overlap with it
-    /// and are no parts of the time beyond the limit.
-    idle: bool,
     /// Nanoseconds of each cause, in the order of [`Cause::ALL`].
-    nanos: [i64; 7],
+    nanos: [i64; CAUSES],
 }
 
 impl Explanation {
@@ -125,7 +146,7 @@ impl Explanation {
     }
 
     /// Milliseconds of every cause, in the order of [`Cause::ALL`].
-    pub fn causes_ms(&self) -> [f64; 7] {
+    pub fn causes_ms(&self) -> [f64; CAUSES] {
         Cause::ALL.map(|cause| self.ms(cause))
     }
 
@@ -134,44 +155,62 @@ impl Explanation {
         self.nanos.iter().sum::<i64>() as f64 / 1e6
     }
 
-    /// A cause's part of the time beyond the limit, in percent; `None` when next to nothing is beyond it, or when the
-    /// application had nothing to send for a while.
+    /// Milliseconds beyond the physical limit, and those that idle time made up for.
+    pub fn delay_ms(&self) -> f64 {
+        delay_ms(&self.causes_ms())
+    }
+
+    /// A cause's part of the delay, in percent; `None` when next to nothing was delayed, and of idle time that made up for
+    /// delays.
     pub fn percent(&self, cause: Cause) -> Option<f64> {
-        // Some microseconds are the receiver's own link, and parts of them say nothing.
-        (self.excess_ms() >= 0.05 && !self.idle).then(|| self.ms(cause) / self.excess_ms() * 100.0)
+        percent(&self.causes_ms(), cause)
     }
 
     /// The rest of a sentence that begins with who moved what over which link.
     pub fn sentence_end(&self) -> String {
         let (fct, ideal) = (self.fct.as_millis(), self.ideal_fct.as_millis());
         let most = Cause::ALL.into_iter().max_by_key(|cause| self.nanos[*cause as usize]);
+        let made_up = -self.ms(Cause::IdleTime);
         match most.and_then(|cause| Some((cause, self.percent(cause)?))) {
             Some((cause, percent)) => format!(
-                "in {fct:.1} ms, {:.1} ms beyond the physical limit of {ideal:.1} ms. The largest part of that is {} \
+                "in {fct:.1} ms, {:.1} ms beyond the physical limit of {ideal:.1} ms{}. The largest part of that is {} \
                  ({percent:.0} %): {}.",
                 self.excess_ms(),
+                if made_up < 0.05 { String::new() } else { format!(", and idle time made up for {made_up:.1} ms") },
                 cause.name(),
                 cause.meaning()
-            ),
-            None if self.idle => format!(
-                "in {fct:.1} ms; the physical limit is {ideal:.1} ms, part of which the application has nothing to send."
             ),
             None => format!("in {fct:.1} ms, which is the physical limit."),
         }
     }
 }
 
-/// Explains the first measured flow of a traced run; `None` when it did not finish or nothing was traced.
+/// Milliseconds of delay: all causes together, without what idle time made up for. The causes are in the order of
+/// [`Cause::ALL`].
+pub fn delay_ms(causes_ms: &[f64; CAUSES]) -> f64 {
+    causes_ms.iter().sum::<f64>() - causes_ms[Cause::IdleTime as usize].min(0.0)
+}
+
+/// A cause's part of the delay, as [`Explanation::percent`].
+pub fn percent(causes_ms: &[f64; CAUSES], cause: Cause) -> Option<f64> {
+    let (delay, ms) = (delay_ms(causes_ms), causes_ms[cause as usize]);
+    // Some microseconds are the receiver's own link, and parts of them say nothing.
+    let is_part = delay >= 0.05 && !(cause == Cause::IdleTime && ms < 0.0);
+    is_part.then(|| ms / delay * 100.0)
+}
+
+/// Explains the first measured flow of a traced run; `None` when it did not finish, nothing was traced, or it took another
+/// path: the account is one bottleneck's.
 pub fn explain(plan: &Plan, cell: &Cell, run: &TracedRun) -> Option<Explanation> {
-    let outcome = run.outcomes.first()?;
+    let outcome = run.outcomes.first().filter(|_| plan.mobility(cell).is_none())?;
     let record = &outcome.record;
     let (started, completed, first_sent) = (record.started?, record.completed?, record.first_data_sent?);
     let flow = *run.finished.flows.first()?;
     let trace = run.finished.world.network.trace.as_deref()?;
-    let link = &plan.links[cell.link];
+    let rtt = outcome.rtt;
+    let link = &plan.links[cell.link].for_hosts(rtt);
     let account = Account::read(trace, flow, run.finished.world.network.monitor.as_ref()?.link, link)?;
 
-    let rtt = link.rtt + link.access_delay * 4;
     let ideal_handshake = match plan.transport.profile.opening {
         Opening::Sender => rtt,
         Opening::Request => rtt + rtt / 2,
@@ -179,12 +218,16 @@ pub fn explain(plan: &Plan, cell: &Cell, run: &TracedRun) -> Option<Explanation>
     };
     let fct = completed.since(started);
     let handshake = signed(first_sent.since(started)) - signed(ideal_handshake);
-    let [unused, own, others, recovery, tail] = account.split().map(|nanos| nanos as i64);
-    let known = handshake + unused + own + others + recovery + tail;
+    let [unused, flow_control, own, others, recovery, tail, idle] = account.split().map(|nanos| nanos as i64);
+    let application = plan.sizes[cell.size].value.application();
+    let ideal_idle = application.map_or(Duration::ZERO, |application| {
+        ideal_idle_time(link, &plan.transport.profile, application, outcome.start)
+    });
+    let idle = idle - signed(ideal_idle);
+    let known = handshake + unused + flow_control + own + others + recovery + tail + idle;
     let other = signed(fct) - signed(outcome.ideal_fct) - known;
-    let nanos = [handshake, unused, own, others, recovery, tail, other];
-    let idle = !account.idle.ranges().is_empty();
-    Some(Explanation { fct, ideal_fct: outcome.ideal_fct, idle, nanos })
+    let nanos = [handshake, unused, flow_control, own, others, recovery, tail, idle, other];
+    Some(Explanation { fct, ideal_fct: outcome.ideal_fct, nanos })
 }
 
 fn signed(duration: Duration) -> i64 {
@@ -203,6 +246,8 @@ struct Account {
     waiting: RangeSet,
     /// When bytes were missing that had been lost.
     missing: RangeSet,
+    /// When only the receiver's window stopped the sender.
+    blocked: RangeSet,
     /// When the application had nothing to send. Always empty for a transfer.
     idle: RangeSet,
     /// When the last byte would have been there for the first time.
@@ -240,6 +285,8 @@ impl Account {
         // What the application has written, and since when all of it was sent, at the sender.
         let (mut written, mut idle_since) = (u64::MAX, None);
         let mut idle: Vec<(Timestamp, Timestamp)> = Vec::new();
+        let mut blocked_since = None;
+        let mut blocked: Vec<(Timestamp, Timestamp)> = Vec::new();
         // From the sender to the bottleneck.
         let mut way = None;
         let mut busy_until = Timestamp::ZERO;
@@ -310,7 +357,12 @@ impl Account {
                         account.missing.insert(since, end);
                     }
                 }
-                Event::Written { end } if own => {
+                Event::FlowControl { blocked: true, .. } if own => blocked_since = Some(now),
+                Event::FlowControl { blocked: false, .. } if own => {
+                    blocked.extend(blocked_since.take().map(|since| (since, now)));
+                }
+                // Acknowledgements repeat a request, which writes nothing more.
+                Event::Written { end } if own && end != written => {
                     written = end;
                     idle.extend(idle_since.take().map(|since| (since, now)));
                 }
@@ -321,22 +373,32 @@ impl Account {
         for (since, until) in idle {
             account.idle.insert((since + way).as_nanos(), (until + way).as_nanos());
         }
+        for (since, until) in blocked {
+            account.blocked.insert((since + way).as_nanos(), (until + way).as_nanos());
+        }
         account.begin = (first_sent? + way).as_nanos();
         account.all_sent = (last_first_sent + way).as_nanos();
         Some(account)
     }
 
-    /// Nanoseconds of unused capacity, own queue, others' queue, recovery and tail.
-    fn split(&self) -> [u64; 5] {
-        let [mut unused, mut own, mut others, mut recovery, mut tail] = [0; 5];
+    /// Nanoseconds of unused capacity, flow control, own queue, others' queue, recovery, tail and idle time.
+    fn split(&self) -> [u64; 7] {
+        let [mut unused, mut flow_control, mut own, mut others, mut recovery, mut tail, mut idle] = [0; 7];
         let mut free = |stretch: Stretch| {
             let missing = overlap(&self.missing, stretch);
             let after = overlap(&self.missing, (stretch.0.max(self.all_sent).min(stretch.1), stretch.1));
-            let idle = within(&self.idle, stretch).iter().map(|&(from, to)| {
-                let (from, to) = (from.max(stretch.0), to.min(stretch.1));
-                to - from - overlap(&self.missing, (from, to))
-            });
-            unused += stretch.1 - stretch.0 - missing - idle.sum::<u64>();
+            // A sender without data is not stopped by flow control, so idle and blocked time do not overlap.
+            let without_loss = |ranges| {
+                let part = |&(from, to): &Stretch| {
+                    let (from, to) = (from.max(stretch.0), to.min(stretch.1));
+                    to - from - overlap(&self.missing, (from, to))
+                };
+                within(ranges, stretch).iter().map(part).sum::<u64>()
+            };
+            let (resting, blocked) = (without_loss(&self.idle), without_loss(&self.blocked));
+            idle += resting;
+            flow_control += blocked;
+            unused += stretch.1 - stretch.0 - missing - resting - blocked;
             tail += after;
             recovery += missing - after;
         };
@@ -364,7 +426,7 @@ impl Account {
                 }
             }
         }
-        [unused, own, others, recovery, tail]
+        [unused, flow_control, own, others, recovery, tail, idle]
     }
 }
 
@@ -412,7 +474,7 @@ mod tests {
         let run = trace(&plan, &cell, 0);
         let explained = explain(&plan, &cell, &run).unwrap();
         assert_eq!(explained.nanos.iter().sum::<i64>(), signed(explained.fct) - signed(explained.ideal_fct));
-        assert!(explained.nanos[0] >= -2 && explained.nanos[1..6].iter().all(|cause| *cause >= 0), "{explained:?}");
+        assert!(explained.nanos[0] >= -2 && explained.nanos[1..7].iter().all(|cause| *cause >= 0), "{explained:?}");
         (run, explained)
     }
 
@@ -425,23 +487,63 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_the_application_has_nothing_to_send_has_no_cause() {
+    fn a_chunk_that_is_late_does_not_delay_the_next_one() {
         let scenario = Scenario {
             link: vec![WIDE.into()],
             application: vec!["chunks:size=100KB,interval=1s,count=3".into()],
-            scheme: vec!["more-start:source=oracle".into()],
+            scheme: vec!["slow-start:iw=10".into()],
+            idle: vec!["rfc5681".into()],
             aqm: vec!["taildrop".into()],
             competitor: vec!["none".into()],
-            transport: "model-quic".into(),
+            transport: "model-quic:pacing=none".into(),
             flows: 1,
             reps: 1,
             ..Scenario::default()
         };
         let (_, explained) = run_scenario(&scenario);
-        // The last chunk leaves after two seconds, of which the link is busy for two chunks of 85 ms each.
-        assert!(explained.fct > Duration::from_millis(2000), "{explained:?}");
-        assert!(explained.ms(Cause::UnusedCapacity) < 100.0, "{explained:?}");
-        assert_eq!(explained.percent(Cause::UnusedCapacity), None);
+        // 100 KB are 86 packets of about 1 ms. Every chunk has rounds of 10, 20 and 40 packets before the last 16 follow:
+        // 3 * 100 ms, in which the link carries 70 packets. The next chunk waits for its second, so two of three delays are
+        // made up for, and what is beyond the limit is the last chunk's.
+        let lost = 3.0 * 100.0 - 70.0;
+        close(explained.ms(Cause::UnusedCapacity), 3.0 * lost, 30.0);
+        close(explained.ms(Cause::IdleTime), -2.0 * lost, 20.0);
+        close(explained.excess_ms(), lost, 12.0);
+        close(explained.ms(Cause::Other), 0.0, 2.0);
+        assert_eq!(explained.percent(Cause::IdleTime), None);
+        close(explained.percent(Cause::UnusedCapacity).unwrap_or(0.0), 100.0, 2.0);
+    }
+
+    #[test]
+    fn waves_of_a_page_wait_for_their_requests_as_the_limit_does() {
+        let scenario = Scenario {
+            link: vec![WIDE.into()],
+            application: vec!["page:objects=2,size=10KB,waves=3".into()],
+            scheme: vec!["initial-start:iw=100".into()],
+            aqm: vec!["taildrop".into()],
+            competitor: vec!["none".into()],
+            transport: "model-quic:pacing=none".into(),
+            flows: 1,
+            reps: 1,
+            ..Scenario::default()
+        };
+        let (_, explained) = run_scenario(&scenario);
+        // The window is larger than a wave, so the link rests only for want of requests. Each of the two comes later than
+        // at the limit by the time of the packet that carries it.
+        close(explained.ms(Cause::UnusedCapacity), 0.0, 2.5);
+        close(explained.ms(Cause::IdleTime), 0.0, 2.5);
+    }
+
+    #[test]
+    fn a_receive_window_of_a_quarter_of_the_path_costs_flow_control() {
+        // A round takes the RTT of 100 ms, a packet's time and an acknowledgement's: 101.232 ms. The window of 25 packets of
+        // 1460 bytes fills 30 ms of it.
+        let blocked = explained(WIDE, "400KB", "slow-start", "none", &format!("{NS2},receive_window=36500B"));
+        let free = explained(WIDE, "400KB", "slow-start", "none", NS2);
+        assert_eq!(free.ms(Cause::FlowControl), 0.0);
+        // Rounds of 3, 6, 12 and 24 packets as in slow start, and 229 packets in windows of 25: nine rounds and 4 packets.
+        close(blocked.ms(Cause::UnusedCapacity), 4.0 * 101.232 - 45.0 * 1.2, 3.0);
+        close(blocked.ms(Cause::FlowControl), 9.0 * (101.232 - 25.0 * 1.2), 3.0);
+        close(blocked.excess_ms(), blocked.ms(Cause::UnusedCapacity) + blocked.ms(Cause::FlowControl), 0.1);
     }
 
     const WIDE: &str = "rate=10mbit,rtt=100ms,buffer=1000pkt";

@@ -105,6 +105,9 @@ pub struct Row {
     /// The longest completion time of an object.
     #[serde(default, skip_serializing)]
     pub worst_object_fct_ms: Option<f64>,
+    /// Round-trip propagation delay between the flow's hosts. A column only where flows differ in it.
+    #[serde(default, skip_serializing)]
+    pub rtt_ms: Option<f64>,
 }
 
 fn millis(span: Duration) -> f64 {
@@ -171,6 +174,7 @@ impl Row {
             later_objects_fct_ms: mean(objects.get(1..).filter(|later| !later.is_empty()).unwrap_or(&objects)),
             mean_object_fct_ms: mean(&objects),
             worst_object_fct_ms: objects.iter().copied().reduce(f64::max),
+            rtt_ms: (!plan.arrivals[cell.arrival].value.rtts.is_empty()).then(|| millis(outcome.rtt)),
         }
     }
 
@@ -194,6 +198,9 @@ pub const OBJECT_COLUMNS: [ExtraColumn; 4] = [
     ("worst_object_fct_ms", |row| row.worst_object_fct_ms),
 ];
 
+/// Of experiments whose measured flows differ in their RTT.
+const RTT: [ExtraColumn; 1] = [("rtt_ms", |row| row.rtt_ms)];
+
 /// The columns that an experiment has beyond those of all experiments.
 #[derive(Clone, Debug, Default)]
 pub struct ExtraColumns(Vec<ExtraColumn>);
@@ -202,18 +209,20 @@ impl ExtraColumns {
     /// Those of a plan.
     pub fn of(plan: &Plan) -> Self {
         let others_end = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
-        Self::with(others_end, plan.sizes.iter().any(|size| size.value.application().is_some()))
+        let objects = plan.sizes.iter().any(|size| size.value.application().is_some());
+        Self::with(others_end, objects, plan.arrivals.iter().any(|arrival| !arrival.value.rtts.is_empty()))
     }
 
     /// Those that have a value in any of these rows.
     fn in_rows(rows: &[Row]) -> Self {
         let any = |columns: &[ExtraColumn]| rows.iter().any(|row| columns.iter().any(|column| column.1(row).is_some()));
-        Self::with(any(&EXTRA_FCT), any(&OBJECT_COLUMNS))
+        Self::with(any(&EXTRA_FCT), any(&OBJECT_COLUMNS), any(&RTT))
     }
 
-    fn with(others_end: bool, objects: bool) -> Self {
+    fn with(others_end: bool, objects: bool, rtts: bool) -> Self {
         let others = EXTRA_FCT.into_iter().filter(|_| others_end);
-        Self(others.chain(OBJECT_COLUMNS.into_iter().filter(|_| objects)).collect())
+        let objects = OBJECT_COLUMNS.into_iter().filter(|_| objects);
+        Self(others.chain(objects).chain(RTT.into_iter().filter(|_| rtts)).collect())
     }
 }
 

@@ -6,6 +6,7 @@ use flowstart_sim::transport::profile::{Opening, Profile};
 
 use crate::spec::application::Application;
 use crate::spec::link::Link;
+use crate::spec::mobility::Move;
 
 /// The shortest possible time from the first packet of the handshake to the last payload byte at the receiver.
 ///
@@ -17,29 +18,46 @@ pub fn ideal_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp) 
     way.fct(way.finish(way.begin, Bytes::ZERO, size), size)
 }
 
+/// The same when the flow takes the path `after` from `at` on: what the first link has not carried by then, the second
+/// carries from then on.
+pub fn ideal_moved_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp, after: &Move) -> Duration {
+    let way = Way::new(link, profile, start);
+    let moved = (start + after.at).max(way.begin);
+    if way.finish(way.begin, Bytes::ZERO, size) <= moved {
+        return ideal_fct(link, profile, size, start);
+    }
+    // The most that has left by then.
+    let (mut carried, mut more) = (0, way.wire(size));
+    while more - carried > 1 {
+        let middle = carried + (more - carried) / 2;
+        match carry(link, way.begin, Bytes::new(middle)) <= moved {
+            true => carried = middle,
+            false => more = middle,
+        }
+    }
+    let end = carry(&after.link, moved, Bytes::new(way.wire(size) - carried));
+    let way = Way::new(&after.link, profile, start);
+    end.since(start) + way.rtt / 2 + way.further_hops(size)
+}
+
+/// When the last of this much has left a link that is busy from `begin` on.
+fn carry(link: &Link, begin: Timestamp, wire: Bytes) -> Timestamp {
+    match &link.trace {
+        None => begin + link.rate.time_for(wire),
+        Some(trace) => trace.finish_after(begin, wire),
+    }
+}
+
 /// The same for an application: chunks are not sent before their time, and each wave of a page is requested when the first
 /// object of the last one is there.
 pub fn ideal_application_fct(link: &Link, profile: &Profile, application: Application, start: Timestamp) -> Duration {
     let way = Way::new(link, profile, start);
-    let (mut end, mut sent) = (way.begin, Bytes::ZERO);
-    match application {
-        Application::Chunks { size, interval, count } => {
-            for chunk in 0..u64::from(count) {
-                end = way.finish(end.max(way.begin + interval * chunk), sent, size);
-                sent += size;
-            }
-        }
-        Application::Page { objects, size, waves } => {
-            let mut requested = way.begin;
-            for _ in 0..waves {
-                let begin = end.max(requested);
-                requested = way.finish(begin, sent, size) + way.further_hops(size) + way.rtt;
-                end = way.finish(begin, sent, size * u64::from(objects));
-                sent += size * u64::from(objects);
-            }
-        }
-    }
-    way.fct(end, application.total())
+    way.fct(way.carry(application).0, application.total())
+}
+
+/// How much of that time the application has nothing to send.
+pub fn ideal_idle_time(link: &Link, profile: &Profile, application: Application, start: Timestamp) -> Duration {
+    Way::new(link, profile, start).carry(application).1
 }
 
 /// From the sender to the receiver with nothing in between.
@@ -55,7 +73,7 @@ struct Way<'a> {
 
 impl<'a> Way<'a> {
     fn new(link: &'a Link, profile: &'a Profile, start: Timestamp) -> Self {
-        let rtt = link.rtt + link.access_delay * 4;
+        let rtt = link.host_rtt();
         let handshake = match profile.opening {
             Opening::Sender => rtt + rtt / 2,
             Opening::Request => rtt * 2,
@@ -71,11 +89,33 @@ impl<'a> Way<'a> {
 
     /// When `size` bytes have left that are sent from `begin` on, after `sent` bytes whose last packet they may fill up.
     fn finish(&self, begin: Timestamp, sent: Bytes, size: Bytes) -> Timestamp {
-        let wire = Bytes::new(self.wire(sent + size) - self.wire(sent));
-        match &self.link.trace {
-            None => begin + self.link.rate.time_for(wire),
-            Some(trace) => trace.finish_after(begin, wire),
+        carry(self.link, begin, Bytes::new(self.wire(sent + size) - self.wire(sent)))
+    }
+
+    /// When the last byte of an application leaves, and how long the link rests before it because nothing is there to send.
+    fn carry(&self, application: Application) -> (Timestamp, Duration) {
+        let (mut end, mut sent, mut idle) = (self.begin, Bytes::ZERO, Duration::ZERO);
+        match application {
+            Application::Chunks { size, interval, count } => {
+                for chunk in 0..u64::from(count) {
+                    let begin = end.max(self.begin + interval * chunk);
+                    idle += begin.since(end);
+                    end = self.finish(begin, sent, size);
+                    sent += size;
+                }
+            }
+            Application::Page { objects, size, waves } => {
+                let mut requested = self.begin;
+                for _ in 0..waves {
+                    let begin = end.max(requested);
+                    idle += begin.since(end);
+                    requested = self.finish(begin, sent, size) + self.further_hops(size) + self.rtt;
+                    end = self.finish(begin, sent, size * u64::from(objects));
+                    sent += size * u64::from(objects);
+                }
+            }
         }
+        (end, idle)
     }
 
     /// What each further hop adds: the time of the last packet of this much payload.
@@ -120,6 +160,21 @@ mod tests {
     }
 
     #[test]
+    fn what_the_first_path_has_not_carried_the_second_carries() {
+        let profile = Profile { payload: 1000, overhead: 0, ..Profile::named("ns2-sack1").unwrap() };
+        let (first, second) = (link("rate=8mbit,rtt=80ms"), link("rate=4mbit,rtt=40ms"));
+        let ideal = |at| {
+            let moved = Move { at: Duration::from_millis(at), link: second.clone() };
+            ideal_moved_fct(&first, &profile, Bytes::new(100_000), Timestamp::ZERO, &moved).as_millis()
+        };
+        // The first byte leaves after 80 ms. 50 kB leave until 130 ms, the others take 100 ms at half the rate and 20 ms
+        // more to arrive; 0.0008 ms are the receiver's own link.
+        assert!((ideal(130) - 250.0008).abs() < 1e-3, "{}", ideal(130));
+        // All have left after 180 ms, and arrive 40 ms later.
+        assert!((ideal(500) - 220.0008).abs() < 1e-3, "{}", ideal(500));
+    }
+
+    #[test]
     fn chunks_wait_for_their_time_and_waves_for_their_request() {
         let profile = Profile { payload: 1000, overhead: 0, ..Profile::named("rfc9002").unwrap() };
         let link = link("rate=8mbit,rtt=80ms");
@@ -130,6 +185,12 @@ mod tests {
         let chunks = |ms| ideal(Application::Chunks { size, interval: Duration::from_millis(ms), count: 3 });
         assert!((chunks(200) - transfer(100_000) - 400.0).abs() < 1e-3);
         assert!((chunks(50) - transfer(300_000)).abs() < 1e-3);
+        // Between chunks of 100 ms the link rests for 100 ms each, or not at all.
+        let idle = |ms| {
+            let chunks = Application::Chunks { size, interval: Duration::from_millis(ms), count: 3 };
+            ideal_idle_time(&link, &profile, chunks, Timestamp::ZERO)
+        };
+        assert_eq!((idle(200), idle(50)), (Duration::from_millis(200), Duration::ZERO));
         // The first object of a wave is there after 100 ms, and its request of the next at the sender 80 ms later: two objects
         // need longer than that, one does not.
         let page = |objects| ideal(Application::Page { objects, size, waves: 3 });

@@ -13,6 +13,7 @@ use crate::spec::Written;
 use crate::spec::arrival::{Arrival, TOGETHER};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
+use crate::spec::mobility::{Move, NONE};
 use crate::spec::size::TransferSize;
 use crate::spec::transport::Transport;
 
@@ -39,6 +40,8 @@ pub struct Plan {
     pub arrivals: Vec<Written<Arrival>>,
     /// What idle time does to the windows of the measured flows; empty: what the transport says.
     pub idle: Vec<WindowValidation>,
+    /// When the measured flows take another path, and which.
+    pub moves: Vec<Written<Option<Move>>>,
     /// Repetitions of each cell.
     pub reps: u32,
     /// Master seed.
@@ -64,6 +67,8 @@ pub struct Cell {
     pub arrival: usize,
     /// Idle policy; 0 if there is no choice.
     pub idle: usize,
+    /// Mobility.
+    pub mobility: usize,
     /// Scheme.
     pub scheme: usize,
 }
@@ -101,11 +106,15 @@ impl Plan {
         for size in 0..self.sizes.len() {
             for arrival in 0..self.arrivals.len() {
                 for idle in 0..self.idle.len().max(1) {
-                    let before = (place * self.sizes.len() + size) * self.arrivals.len() + arrival;
-                    let first = (before * self.idle.len().max(1) + idle) * self.schemes.len();
-                    let cell =
-                        |scheme| Cell { index: first + scheme, link, aqm, competitor, size, arrival, idle, scheme };
-                    cells.extend((0..self.schemes.len()).map(cell));
+                    for mobility in 0..self.moves.len() {
+                        let before = (place * self.sizes.len() + size) * self.arrivals.len() + arrival;
+                        let before = before * self.idle.len().max(1) + idle;
+                        let first = (before * self.moves.len() + mobility) * self.schemes.len();
+                        let base =
+                            Cell { index: first, link, aqm, competitor, size, arrival, idle, mobility, scheme: 0 };
+                        let cell = |scheme| Cell { index: first + scheme, scheme, ..base };
+                        cells.extend((0..self.schemes.len()).map(cell));
+                    }
                 }
             }
         }
@@ -117,12 +126,14 @@ impl Plan {
         self.settings().into_iter().flat_map(|setting| self.cells_of(setting)).collect()
     }
 
-    /// A cell's name: what the user wrote, from link to competitor, and arrival and idle policy unless they are the default.
+    /// A cell's name: what the user wrote, from link to competitor, and arrival, idle policy and mobility unless they are the
+    /// default.
     pub fn id(&self, cell: &Cell) -> String {
         let arrival = self.arrival_text(cell).map_or(String::new(), |text| format!("/{text}"));
         let idle = self.idle_name(cell).map_or(String::new(), |name| format!("/idle={name}"));
+        let mobility = self.move_text(cell).map_or(String::new(), |text| format!("/move:{text}"));
         format!(
-            "{}/{}/{}/{}/{}{arrival}{idle}",
+            "{}/{}/{}/{}/{}{arrival}{idle}{mobility}",
             self.links[cell.link].text,
             self.aqms[cell.aqm].text,
             self.sizes[cell.size].text,
@@ -141,10 +152,22 @@ impl Plan {
         self.idle.get(cell.idle).map(|idle| idle.name())
     }
 
-    /// What a cell's flows carry, as the user wrote it, and what idle time does to them, where there is a choice.
+    /// What a cell's flows carry, as the user wrote it, and what idle time and mobility do to them, where there is a choice.
     pub fn carried(&self, cell: &Cell) -> String {
         let size = &self.sizes[cell.size].text;
-        self.idle_name(cell).map_or_else(|| size.clone(), |idle| format!("{size} idle={idle}"))
+        let idle = self.idle_name(cell).map_or(String::new(), |idle| format!(" idle={idle}"));
+        let mobility = self.move_text(cell).map_or(String::new(), |text| format!(" move:{text}"));
+        format!("{size}{idle}{mobility}")
+    }
+
+    /// A cell's mobility as the user wrote it, unless its flows stay.
+    pub fn move_text(&self, cell: &Cell) -> Option<&str> {
+        self.moves.get(cell.mobility).map(|mobility| mobility.text.as_str()).filter(|text| *text != NONE)
+    }
+
+    /// When a cell's flows take another path, and which.
+    pub fn mobility(&self, cell: &Cell) -> Option<&Move> {
+        self.moves.get(cell.mobility)?.value.as_ref()
     }
 
     /// The transport of a cell's measured flows.

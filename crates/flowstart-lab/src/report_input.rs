@@ -386,6 +386,7 @@ fn settings(plan: &Plan) -> String {
         (plan.sizes.len(), "sizes"),
         (plan.arrivals.len(), "arrivals"),
         (plan.idle.len(), "idle policies"),
+        (plan.moves.len(), "mobilities"),
     ];
     let named: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 1).map(|(count, name)| format!("{count} {name}")).collect();
@@ -408,6 +409,7 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
         .into_iter()
         .filter(|cell| cell.size == size && cell.aqm == 0 && cell.competitor == plan.competitors.len() - 1)
         .filter(|cell| cell.arrival == plan.arrivals.len() / 2 && cell.idle == plan.idle.len() / 2)
+        .filter(|cell| cell.mobility == plan.moves.len() / 2)
         .filter(|cell| shown.contains(&cell.link) && cell.scheme < schemes)
         .collect()
 }

@@ -13,7 +13,7 @@ use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Arrivals;
 use flowstart_sim::world::{FlowConfig, Stopped, World};
 
-use crate::ideal::{ideal_application_fct, ideal_fct};
+use crate::ideal::{ideal_application_fct, ideal_fct, ideal_moved_fct};
 use crate::plan::{Cell, Plan, Setting};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
@@ -46,6 +46,8 @@ pub struct FlowOutcome {
     pub start: Timestamp,
     /// Its payload.
     pub size: Bytes,
+    /// Round-trip propagation delay between its hosts.
+    pub rtt: Duration,
     /// Its counts.
     pub record: FlowRecord,
     /// Its part of the wire bytes at the bottleneck while it was active.
@@ -260,13 +262,29 @@ fn knowledge(plan: &Plan, link: &Link) -> PathKnowledge {
     let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
     // An earlier connection had the idle path for itself: its RTT is propagation and a packet's serialization, and it
     // delivered what the link carries.
-    let cached = link.rtt + link.access_delay * 4 + link.rate.time_for(packet) * u64::from(link.hops);
+    let cached = link.host_rtt() + link.rate.time_for(packet) * u64::from(link.hops);
     PathKnowledge {
         saved: Some(SavedPath { rtt: cached, cwnd: link.rate.amount_in(cached), age: SAVED_AGE }),
         hint: link.hinted().filter(|_| plan.hint).map(|bandwidth| Hint { bandwidth, technology: link.technology }),
         interface_rate: Some(link.access_rate),
         oracle_rate: Some(link.rate),
         ..PathKnowledge::default()
+    }
+}
+
+/// What a measured flow does.
+#[derive(Clone, Debug)]
+struct Transfer {
+    start: Timestamp,
+    size: Bytes,
+    /// The cell's link as the flow's hosts see it.
+    link: Link,
+}
+
+impl Transfer {
+    /// The physical limit.
+    fn limit(&self, plan: &Plan, cell: &Cell) -> Duration {
+        limit_of(plan, cell, &self.link, self.size, self.start)
     }
 }
 
@@ -279,8 +297,8 @@ pub struct Finished {
     pub flows: Vec<u32>,
     /// When the first of them started.
     pub start: Timestamp,
-    /// When each of them starts, and its payload.
-    transfers: Vec<(Timestamp, Bytes)>,
+    /// What each of them transfers.
+    transfers: Vec<Transfer>,
     /// Why it did not finish.
     pub failure: Option<Failure>,
     /// Wire bytes that had left the bottleneck at the start.
@@ -289,7 +307,6 @@ pub struct Finished {
 
 /// Forks the warm world and runs a cell's newcomers in it.
 pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finished {
-    let link = &plan.links[cell.link];
     let mut world = warm.world.clone();
     let start = world.now();
     let mut departed_before = 0;
@@ -302,14 +319,14 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     let profile = plan.profile(cell);
     let flows: Vec<u32> = transfers
         .iter()
-        .map(|&(start, size)| {
-            let route = warm.chain.connect(&mut world, access(link), access(link));
-            let pattern = application.map_or(Pattern::Transfer(size), |application| application.pattern());
+        .map(|transfer| {
+            let route = warm.chain.connect(&mut world, access(&transfer.link), access(&transfer.link));
+            let pattern = application.map_or(Pattern::Transfer(transfer.size), |application| application.pattern());
             let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route);
             config.startup = plan.schemes[cell.scheme].value.clone();
             config.avoidance = plan.avoidance.value.clone();
-            config.knowledge = knowledge(plan, link);
-            config.start = start;
+            config.knowledge = knowledge(plan, &transfer.link);
+            config.start = transfer.start;
             world.add_flow(config)
         })
         .collect();
@@ -318,10 +335,11 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
         finished.world.run_until(start + time);
         return finished;
     }
-    let ideal = |&(start, size): &(Timestamp, Bytes)| limit_of(plan, cell, size, start);
-    let ideals = finished.transfers.iter().map(ideal).fold(Duration::ZERO, |sum, ideal| sum + ideal);
-    let last_start = finished.transfers.last().map_or(start, |(start, _)| *start);
+    let ideals = finished.transfers.iter().map(|transfer| transfer.limit(plan, cell));
+    let ideals = ideals.fold(Duration::ZERO, |sum, ideal| sum + ideal);
+    let last_start = finished.transfers.last().map_or(start, |transfer| transfer.start);
     let limit = last_start + (ideals * LIMIT_FACTOR).max(LEAST_LIMIT);
+    relocate(plan, cell, &mut finished, limit);
     for &flow in &finished.flows {
         if let Err(stopped) = finished.world.run_flow(flow, limit) {
             finished.failure = Some(match stopped {
@@ -334,20 +352,49 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     finished
 }
 
-/// The physical limit of a measured flow.
-pub fn limit_of(plan: &Plan, cell: &Cell, size: Bytes, start: Timestamp) -> Duration {
-    let (link, profile) = (&plan.links[cell.link], &plan.transport.profile);
-    match plan.sizes[cell.size].value.application() {
-        None => ideal_fct(link, profile, size, start),
-        Some(application) => ideal_application_fct(link, profile, application, start),
+/// Lets the measured flows take the path of the cell's mobility, each at its time.
+fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp) {
+    let Some(mobility) = plan.mobility(cell) else { return };
+    let Finished { world, flows, transfers, .. } = finished;
+    let link = &mobility.link;
+    let chain = Chain::new(world, &vec![link.hop(&plan.aqms[cell.aqm].value); link.hops as usize]);
+    for (&flow, transfer) in flows.iter().zip(transfers) {
+        let time = transfer.start + mobility.at;
+        let is_on_its_way = |world: &World| world.record(flow).completed.is_none();
+        if time > world.now() && world.run_while(time, is_on_its_way).is_err() {
+            world.run_until(time);
+        }
+        // Nobody can launch again before the launch.
+        let waits = |world: &World| world.record(flow).first_data_sent.is_none();
+        if world.run_while(limit, waits).is_ok() && is_on_its_way(world) {
+            let route = chain.connect(world, access(link), access(link));
+            world.change_path(flow, &route);
+        }
     }
 }
 
-/// Starts and payloads of a cell's measured flows, the same for every scheme.
-fn transfers(plan: &Plan, warm: &Warm, cell: &Cell, start: Timestamp) -> Vec<(Timestamp, Bytes)> {
-    let (count, size) = (plan.flow_count(cell), plan.sizes[cell.size].value);
-    let starts = plan.arrivals[cell.arrival].value.starts(count, size.mean(), warm.seed);
-    starts.into_iter().map(|offset| start + offset).zip(size.draw(count, warm.seed)).collect()
+/// The physical limit of a cell's flow of `size` bytes over `link`.
+pub fn limit_of(plan: &Plan, cell: &Cell, link: &Link, size: Bytes, start: Timestamp) -> Duration {
+    let profile = &plan.transport.profile;
+    match (plan.sizes[cell.size].value.application(), plan.mobility(cell)) {
+        (None, None) => ideal_fct(link, profile, size, start),
+        (None, Some(mobility)) => ideal_moved_fct(link, profile, size, start, mobility),
+        (Some(application), _) => ideal_application_fct(link, profile, application, start),
+    }
+}
+
+/// Starts, payloads and distances of a cell's measured flows, the same for every scheme.
+fn transfers(plan: &Plan, warm: &Warm, cell: &Cell, start: Timestamp) -> Vec<Transfer> {
+    let (count, size, link) = (plan.flow_count(cell), plan.sizes[cell.size].value, &plan.links[cell.link]);
+    let arrival = &plan.arrivals[cell.arrival].value;
+    let starts = arrival.starts(count, size.mean(), warm.seed);
+    let (sizes, rtts) = (size.draw(count, warm.seed), arrival.draw_rtts(count, warm.seed));
+    let transfer = |((offset, size), rtt): ((Duration, Bytes), Option<Duration>)| Transfer {
+        start: start + offset,
+        size,
+        link: rtt.map_or_else(|| link.clone(), |rtt| link.for_hosts(rtt)),
+    };
+    starts.into_iter().zip(sizes).zip(rtts).map(transfer).collect()
 }
 
 /// Runs every cell of a setting for one repetition.
@@ -434,7 +481,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
     let (start, failure, departed_before) = (finished.start, finished.failure, finished.departed_before);
     let end = finished.world.now();
     let mut outcomes = Vec::new();
-    for (place, (&flow, &(flow_start, size))) in finished.flows.iter().zip(&finished.transfers).enumerate() {
+    for (place, (&flow, transfer)) in finished.flows.iter().zip(&finished.transfers).enumerate() {
         let record = finished.world.record(flow).clone();
         let monitor = finished.world.network.monitor.as_mut();
         let (mut share, mut max, mut p99, mut utilization) = (None, None, None, None);
@@ -443,21 +490,66 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             max = monitor.delays.max();
             p99 = monitor.delays.quantile(0.99);
             let capacity = link.rate.amount_in(end.since(start)).get();
-            utilization = (capacity > 0).then(|| (monitor.total - departed_before) as f64 / capacity as f64);
+            // The monitor sees the first path only.
+            let stays = plan.mobility(cell).is_none();
+            utilization = (capacity > 0 && stays).then(|| (monitor.total - departed_before) as f64 / capacity as f64);
         }
         outcomes.push(FlowOutcome {
             flow: place as u32,
-            start: flow_start,
-            size,
+            start: transfer.start,
+            size: transfer.size,
+            rtt: transfer.link.host_rtt(),
             share,
             max_queue_delay: max,
             p99_queue_delay: p99,
             utilization,
-            ideal_fct: limit_of(plan, cell, size, flow_start),
+            ideal_fct: transfer.limit(plan, cell),
             others: None,
             failure: failure.filter(|_| record.completed.is_none()),
             record,
         });
     }
     outcomes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use flowstart_core::event::Decision;
+    use flowstart_sim::trace::Event;
+
+    use super::*;
+    use crate::scenario::Scenario;
+
+    /// The launches of a Blitzstart transfer of 5 MB over dsl-fast with this mobility, and its completion time over its limit.
+    fn launches(mobility: &str) -> (Vec<(f64, u64)>, f64) {
+        let text = format!(
+            "link = [\"dsl-fast\"]\nsize = [\"5MB\"]\nscheme = [\"blitzstart\"]\nmove = [\"{mobility}\"]\nreps = 1"
+        );
+        let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
+        let cell = plan.cells()[0];
+        let mut finished = replay(&plan, &cell, 0);
+        let outcome = outcomes(&plan, &cell, &mut finished).remove(0);
+        let launched = |entry: &flowstart_sim::trace::Entry| match entry.event {
+            Event::Decided(Decision::Launched { cwnd, .. }) => Some((entry.time.as_secs(), cwnd.get())),
+            _ => None,
+        };
+        let trace = finished.world.network.trace.as_ref().unwrap();
+        let fct = outcome.record.completed.unwrap().since(outcome.record.started.unwrap());
+        (trace.entries.iter().filter_map(launched).collect(), fct.as_secs() / outcome.ideal_fct.as_secs())
+    }
+
+    #[test]
+    fn a_move_launches_the_scheme_again_without_the_hint() {
+        let (stays, _) = launches("none");
+        let (moves, over_limit) = launches("lte,at=500ms");
+        // With the hint the first window is that of the path: 50 Mbit/s * 50 ms = 312.5 kB. Without one, ten packets.
+        assert!(stays.len() == 1 && stays[0].1 > 250_000, "{stays:?}");
+        assert_eq!((moves.len(), moves[0], moves[1]), (2, stays[0], (0.5, 12_000)));
+        assert!((1.0..2.0).contains(&over_limit), "{over_limit}");
+        // Who moves before its first data moves with it, and who is complete does not move.
+        assert_eq!(launches("lte,at=0s").0.len(), 2);
+        assert_eq!(launches("lte,at=100s").0, stays);
+    }
 }

@@ -10,6 +10,7 @@ use crate::spec::application::{Application, TRANSFER};
 use crate::spec::arrival::{Arrival, MAX_FLOWS, TOGETHER};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
+use crate::spec::mobility::{self, Move};
 use crate::spec::size::TransferSize;
 use crate::spec::transport::Transport;
 use crate::spec::{InputError, Written, aqm, avoidance, scheme};
@@ -41,6 +42,8 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("four-startups", include_str!("../../../scenarios/four-startups.toml")),
     ("lying-clients", include_str!("../../../scenarios/lying-clients.toml")),
     ("many-flows", include_str!("../../../scenarios/many-flows.toml")),
+    ("mixed-rtts", include_str!("../../../scenarios/mixed-rtts.toml")),
+    ("mobility", include_str!("../../../scenarios/mobility.toml")),
     ("pages", include_str!("../../../scenarios/pages.toml")),
     ("pareto", include_str!("../../../scenarios/pareto.toml")),
     ("policed-links", include_str!("../../../scenarios/policed-links.toml")),
@@ -95,6 +98,9 @@ pub struct Scenario {
     /// What idle time does to the windows of the measured flows; none given: what the transport says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub idle: Vec<String>,
+    /// When the measured flows take another path, and which; none given: they stay.
+    #[serde(default, rename = "move", skip_serializing_if = "is_default_move")]
+    pub moves: Vec<String>,
     /// Transport.
     #[serde(default = "default_transport")]
     pub transport: String,
@@ -130,6 +136,15 @@ pub fn default_arrival() -> Vec<String> {
 
 fn is_default_arrival(arrival: &[String]) -> bool {
     arrival.is_empty() || arrival == [TOGETHER]
+}
+
+/// The mobility when none is given.
+pub fn default_move() -> Vec<String> {
+    vec![mobility::NONE.into()]
+}
+
+fn is_default_move(moves: &[String]) -> bool {
+    moves.is_empty() || moves == [mobility::NONE]
 }
 
 /// The application when none is given.
@@ -247,10 +262,18 @@ impl Scenario {
             flows: self.flows,
             arrivals: each("arrival", arrivals, |text| Arrival::parse("arrival", text))?,
             idle: self.idle_policies()?,
+            moves: self.mobility(directory)?,
             reps: self.reps,
             seed: self.seed,
             hint: self.hint,
         };
+        for arrival in &plan.arrivals {
+            let nearest = arrival.value.rtts.iter().min();
+            if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {
+                let problem = format!("rtts has {rtt}; allowed is {} or more, the RTT of {}", link.rtt, link.text);
+                return Err(InputError::new("arrival", &arrival.text, problem));
+            }
+        }
         for (arrival, size) in
             plan.arrivals.iter().flat_map(|arrival| plan.sizes.iter().map(move |size| (arrival, size)))
         {
@@ -264,7 +287,7 @@ impl Scenario {
             }
         }
         let cells = [plan.links.len(), plan.aqms.len(), plan.competitors.len(), plan.sizes.len(), plan.schemes.len()];
-        let lists = cells.into_iter().chain([plan.arrivals.len(), plan.idle.len().max(1)]);
+        let lists = cells.into_iter().chain([plan.arrivals.len(), plan.idle.len().max(1), plan.moves.len()]);
         let runs = lists.fold(u64::from(plan.reps), |runs, length| runs.saturating_mul(length as u64));
         if runs > MAX_RUNS {
             return Err(InputError::new("reps", self.reps.to_string(), format!("{runs} runs; allowed are {MAX_RUNS}")));
@@ -282,6 +305,19 @@ impl Scenario {
                 InputError::new("idle", text, format!("not known; use one of {names}"))
             })
         })
+    }
+
+    fn mobility(&self, directory: &Path) -> Result<Vec<Written<Option<Move>>>, InputError> {
+        let moves = if self.moves.is_empty() { &default_move() } else { &self.moves };
+        let read = each("move", moves, |text| Move::parse("move", text, self.link_options.as_deref(), directory))?;
+        match read.iter().find(|mobility| mobility.value.is_some()) {
+            Some(mobility) if !is_default_application(&self.application) => Err(InputError::new(
+                "move",
+                &mobility.text,
+                "only transfers move; leave out the application or the move",
+            )),
+            _ => Ok(read),
+        }
     }
 
     /// The sizes of transfers, or the applications in their place.
@@ -394,6 +430,20 @@ mod tests {
         let text = "link = [\"lte\"]\nsize = [\"1GB\"]\nscheme = [\"hystart\"]\narrival = [\"poisson:load=1mbit\"]";
         let error = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap_err();
         assert!(error.field == "arrival" && error.problem.contains("8000 s"), "{error}");
+    }
+
+    #[test]
+    fn a_move_is_an_axis_of_transfers_and_shows_in_names() {
+        let plan = |text: &str| {
+            let text = format!("link = [\"lte\"]\nscheme = [\"hystart\"]\nmove = [\"none\", \"3g,at=1s\"]\n{text}");
+            Scenario::from_text(&text).unwrap().plan(Path::new("."))
+        };
+        let moved = plan("size = [\"1MB\"]").unwrap();
+        let names: Vec<String> = moved.cells().iter().map(|cell| moved.id(cell)).collect();
+        assert_eq!(names, ["lte/taildrop/1MB/hystart/none", "lte/taildrop/1MB/hystart/none/move:3g,at=1s"]);
+        assert_eq!(moved.cell(&names[1]), Some(moved.cells()[1]));
+        let error = plan("application = [\"page:objects=2,size=1KB,waves=2\"]").unwrap_err();
+        assert!(error.field == "move" && error.problem.contains("only transfers move"), "{error}");
     }
 
     #[test]

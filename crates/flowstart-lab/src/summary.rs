@@ -102,6 +102,9 @@ pub struct CellSummary {
     /// Arrival as written, unless the measured flows start together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrival: Option<String>,
+    /// Mobility as written, unless the measured flows stay.
+    #[serde(rename = "move", skip_serializing_if = "Option::is_none")]
+    pub mobility: Option<String>,
     /// The same with every default filled in.
     pub resolved: Value,
     /// Flows that completed.
@@ -289,7 +292,8 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     });
     // On a trace the limit depends on when the transfer starts; the mean over the runs stands for the cell.
     let ideals: Vec<f64> = rows.iter().map(|row| row.ideal_fct_ms).collect();
-    let ideal = mean(&ideals).unwrap_or_else(|| limit_of(plan, cell, size, Timestamp::ZERO).as_millis());
+    let ideal = mean(&ideals)
+        .unwrap_or_else(|| limit_of(plan, cell, &plan.links[cell.link], size, Timestamp::ZERO).as_millis());
     CellSummary {
         id: plan.id(cell),
         link: link.text.clone(),
@@ -302,6 +306,7 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         application: application.map(|_| plan.sizes[cell.size].text.clone()),
         idle: plan.idle_name(cell).map(str::to_owned),
         arrival: plan.arrival_text(cell).map(str::to_owned),
+        mobility: plan.move_text(cell).map(str::to_owned),
         resolved: resolved(plan, cell),
         n: rows.iter().filter(|row| !row.failed()).count(),
         failed: rows.iter().filter(|row| row.failed()).count(),
@@ -346,6 +351,12 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
     }
     if plan.arrival_text(cell).is_some() {
         resolved["arrival"] = json!(plan.arrivals[cell.arrival].value.process);
+    }
+    if let Some(mobility) = plan.mobility(cell) {
+        resolved["move"] = json!({"at": mobility.at, "link": mobility.link.resolved()});
+    }
+    if !plan.arrivals[cell.arrival].value.rtts.is_empty() {
+        resolved["rtts"] = json!(plan.arrivals[cell.arrival].value.rtts);
     }
     resolved
 }

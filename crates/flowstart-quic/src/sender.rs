@@ -58,6 +58,8 @@ pub(crate) struct Sender {
     first_path: bool,
     /// Position of the last packet before the launch.
     launched_after: Option<Position>,
+    /// Position of the last packet that left while the startup scheme was in charge.
+    startup_until: Position,
     /// Size of a full packet.
     packet: Bytes,
     in_flight: Bytes,
@@ -84,6 +86,7 @@ impl Sender {
             flow,
             first_path,
             launched_after: None,
+            startup_until: 0,
             packet,
             in_flight: Bytes::ZERO,
             largest_acknowledged: 0,
@@ -134,6 +137,7 @@ impl Sender {
             let app_limited = snapshot.app_limited;
             self.controller.on_sent(&Sent { now, bytes, in_flight, position, app_limited });
             if self.controller.in_startup() {
+                self.startup_until = position;
                 self.flow.publish(|status, _| status.startup_sent += bytes);
             }
         }
@@ -244,11 +248,12 @@ impl Sender {
             }
             self.controller.on_retransmission(position, bytes);
         }
-        let starting = self.controller.in_startup();
+        // Most of what a launch loses is found lost after the first loss has ended it.
+        let of_startup = self.launched_after.is_some_and(|launch| position > launch) && position <= self.startup_until;
         self.flow.publish(|status, _| {
             status.lost += bytes;
             status.lost_packets += packets;
-            if starting {
+            if of_startup {
                 status.startup_lost += bytes;
             }
         });
@@ -532,7 +537,7 @@ mod tests {
                         prop_assert!(sender.pacing_rate() > Rate::from_bits_per_sec(0), "{startup:?}");
                     }
                     let status = sender.flow.status();
-                    prop_assert!(status.startup_lost <= status.lost);
+                    prop_assert!(status.startup_lost <= status.lost.min(status.startup_sent));
                 }
             }
         }

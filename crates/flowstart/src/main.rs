@@ -2,7 +2,11 @@
 
 mod command;
 mod failure;
+mod http3;
 mod output;
+mod quic;
+mod server;
+mod tls;
 
 use std::process::ExitCode;
 
@@ -22,6 +26,8 @@ Examples:
   flowstart explain --link lte --size 2MB --scheme slow-start hystart --competitor cubic
   flowstart list schemes
   flowstart oracle serve --store paths.redb
+  flowstart serve --root site --self-signed --startup blitzstart
+  flowstart get --insecure https://localhost:4433/generate/2MB
 
 Exit code: 0 done, 1 a run failed or a validation missed, 2 bad input."
 )]
@@ -44,6 +50,12 @@ enum Command {
     List(command::list::Arguments),
     /// Tell others, or ask, how fast the paths to addresses were.
     Oracle(command::oracle::Arguments),
+    /// Serve files and generated objects over HTTP/3.
+    Serve(Box<command::serve::Arguments>),
+    /// Get a URL over HTTP/3 and say how long it took.
+    Get(command::get::Arguments),
+    /// Measure throughput over QUIC.
+    Perf(command::perf::Arguments),
     /// Compare the schemes of real connections by a server's qlog files.
     Analyze(command::analyze::Arguments),
     /// Check this build against published figures and reference runs.
@@ -59,6 +71,9 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => command::explain::main(arguments),
         Command::List(arguments) => command::list::main(arguments),
         Command::Oracle(arguments) => command::oracle::main(arguments),
+        Command::Serve(arguments) => command::serve::main(arguments),
+        Command::Get(arguments) => command::get::main(arguments),
+        Command::Perf(arguments) => command::perf::main(arguments),
         Command::Analyze(arguments) => command::analyze::main(arguments),
         Command::Validate(arguments) => command::validate::main(arguments),
     };

@@ -250,8 +250,8 @@ fn a_run_is_explained_by_causes_that_add_up() {
     assert_eq!((&run["cell"], &run["rep"]), (&"dsl-fast/taildrop/2MB/slow-start/cubic".into(), &0.into()));
     let causes = run["causes"].as_object().unwrap();
     let names: Vec<&str> = causes.keys().map(String::as_str).collect();
-    let expected = ["handshake", "unused_capacity", "own_queue", "others_queue", "recovery", "tail", "other"];
-    assert_eq!(names, expected);
+    let expected = "handshake unused_capacity flow_control own_queue others_queue recovery tail idle_time other";
+    assert_eq!(names.join(" "), expected);
     let sum: f64 = causes.values().filter_map(Value::as_f64).sum();
     let excess = run["fct_ms"].as_f64().unwrap() - run["ideal_fct_ms"].as_f64().unwrap();
     assert!((sum - excess).abs() < 1e-6, "{sum} is not {excess}");
@@ -267,6 +267,24 @@ fn a_run_is_explained_by_causes_that_add_up() {
     let output = flowstart(&both).arg("--json").assert().success();
     let runs: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
     assert_eq!((runs.as_array().map(Vec::len), &runs[0]), (Some(2), &run));
+}
+
+#[test]
+fn a_move_needs_a_time_and_a_link_and_shows_in_the_cell() {
+    let base = ["--link", "dsl-fast", "--size", "5MB", "--scheme", "slow-start", "--move"];
+    let compare = |text: &str| flowstart(&["compare"]).args(base).args([text, "--reps", "1", "--json"]).assert();
+    let output = compare("lte,at=500ms").success();
+    let summary: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let cell = &summary["cells"][0];
+    assert_eq!(cell["id"], "dsl-fast/taildrop/5MB/slow-start/none/move:lte,at=500ms");
+    assert_eq!((&cell["move"], &cell["resolved"]["move"]["at"]), (&"lte,at=500ms".into(), &"500ms".into()));
+    // Queue and link that are watched are those of the first path.
+    assert!(cell["metrics"]["utilization"]["mean"].is_null());
+    compare("lte").code(2);
+    compare("at=1s").code(2);
+    flowstart(&["trace"]).args(base).arg("lte,at=500ms").assert().success();
+    flowstart(&["explain"]).args(base).arg("lte,at=500ms").assert().code(2);
+    flowstart(&["trace", "--cell", "x", "--from", "y", "--move", "lte,at=1s"]).assert().code(2);
 }
 
 #[test]

@@ -150,6 +150,7 @@ parsers! {
     aqms_are_in_range_and_survive_being_written: aqm,
     applications_are_in_range: application,
     arrivals_are_in_range_and_in_order: arrival,
+    moves_are_in_range: mobility,
     sizes_are_in_range: size,
     competitors_are_in_range: competitor,
     transports_are_in_range_and_survive_being_written: transport,

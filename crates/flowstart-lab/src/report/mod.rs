@@ -22,7 +22,7 @@ mod tests;
 mod trace;
 mod unbeaten;
 
-use crate::explain::Explanation;
+use crate::explain::{CAUSES, Explanation};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -159,7 +159,7 @@ pub struct Causes {
     /// The physical limit.
     pub ideal_fct_ms: f64,
     /// Milliseconds of each cause, in the order of [`crate::explain::Cause::ALL`].
-    pub causes_ms: [f64; 7],
+    pub causes_ms: [f64; CAUSES],
 }
 
 impl From<&Explanation> for Causes {

@@ -74,7 +74,7 @@ fn sample() -> Report {
                     causes: Some(Causes {
                         fct_ms: 1400.0 / factor,
                         ideal_fct_ms: 400.0,
-                        causes_ms: [0.0, 1000.0 / factor, 0.0, 0.0, 0.0, 0.0, 400.0 / factor - 400.0],
+                        causes_ms: [0.0, 1000.0 / factor, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 400.0 / factor - 400.0],
                     }),
                     share: if l == 0 { estimate(0.4) } else { Estimate::default() },
                     samples: Samples {
@@ -317,8 +317,11 @@ fn one_size_and_nobody_else_still_has_its_cost() -> Result<(), RenderError> {
 fn bars_end_at_the_fct_even_when_a_cause_is_negative() -> Result<(), RenderError> {
     let mut report = sample();
     report.cells.truncate(1);
-    report.cells[0].causes =
-        Some(Causes { fct_ms: 500.0, ideal_fct_ms: 400.0, causes_ms: [-0.000_001, 130.0, 0.0, 0.0, 0.0, 0.0, -30.0] });
+    report.cells[0].causes = Some(Causes {
+        fct_ms: 500.0,
+        ideal_fct_ms: 400.0,
+        causes_ms: [-0.000_001, 130.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -30.0],
+    });
     let page = render(&report)?;
     let specs = specs(&page);
     let bars = specs.iter().find(|spec| spec["description"].to_string().contains("limit and the causes"));
@@ -343,8 +346,11 @@ fn a_report_without_causes_says_why() -> Result<(), RenderError> {
 #[test]
 fn a_trace_page_shows_the_causes_and_their_sum() -> Result<(), RenderError> {
     let mut trace = sample_trace();
-    trace.causes =
-        Some(Causes { fct_ms: 900.0, ideal_fct_ms: 500.0, causes_ms: [0.0, 300.0, 0.0, 80.0, 0.0, 20.0, 0.0] });
+    trace.causes = Some(Causes {
+        fct_ms: 900.0,
+        ideal_fct_ms: 500.0,
+        causes_ms: [0.0, 300.0, 0.0, 0.0, 80.0, 0.0, 20.0, 0.0, 0.0],
+    });
     let page = render_trace(&trace)?;
     assert!(page.contains("<td class=\"num\">300.0</td><td class=\"num\">75</td>"));
     assert!(

@@ -3,7 +3,7 @@
 use super::number::{Format, UNDEFINED, finite};
 use super::page::{self, finished, write};
 use super::{DataFile, RenderError, TraceEventKind, TraceReport, chart, drawing};
-use crate::explain::Cause;
+use crate::explain::{self, Cause};
 use minijinja::context;
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ pub(super) fn render(report: &TraceReport) -> Result<String, RenderError> {
     )
 }
 
-/// A cause with its milliseconds, its percent of all of them, and what it means.
+/// A cause with its milliseconds, its percent of the delay, and what it means.
 #[derive(Serialize)]
 struct CauseRow {
     name: &'static str,
@@ -86,14 +86,16 @@ struct CauseRow {
 fn causes(report: &TraceReport) -> Vec<CauseRow> {
     let Some(causes) = &report.causes else { return Vec::new() };
     let excess: f64 = causes.causes_ms.iter().sum();
-    let percent = |ms: f64| if excess.abs() < 0.05 { UNDEFINED.to_owned() } else { page::percent(ms / excess) };
-    let row = |name, meaning, ms| CauseRow { name, meaning, ms: page::cause_ms(ms), percent: percent(ms) };
+    let percent = |part: Option<f64>| part.map_or(UNDEFINED.to_owned(), |part| page::percent(part / 100.0));
+    let row = |name, meaning, ms, part| CauseRow { name, meaning, ms: page::cause_ms(ms), percent: percent(part) };
     let mut rows: Vec<CauseRow> = Cause::ALL
         .into_iter()
         .zip(causes.causes_ms)
-        .map(|(cause, ms)| row(cause.name(), cause.meaning(), ms))
+        .map(|(cause, ms)| row(cause.name(), cause.meaning(), ms, explain::percent(&causes.causes_ms, cause)))
         .collect();
-    rows.push(row("together", "FCT minus the physical limit", excess));
+    let delay = explain::delay_ms(&causes.causes_ms);
+    let part = (delay >= 0.05).then(|| excess / delay * 100.0);
+    rows.push(row("together", "FCT minus the physical limit", excess, part));
     rows
 }
 

@@ -55,7 +55,7 @@ impl Application {
             TRANSFER => ["", ""],
             "chunks" => ["count", ""],
             "page" => ["objects", "waves"],
-            name => return Err(refused(format!("`{name}` is not known; use {FORMS}"))),
+            _ => return Err(refused(format!("`{}` is not known; use {FORMS}", parts.called()))),
         };
         for &(key, value) in &parts.keys {
             let place = names.iter().position(|name| *name == key && !key.is_empty());

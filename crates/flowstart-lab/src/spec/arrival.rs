@@ -1,4 +1,5 @@
-//! When the measured flows start: `together`, `every=100ms`, `poisson:load=5mbit`, each with `flows=N`.
+//! When the measured flows start and from how far: `together`, `every=100ms`, `poisson:load=5mbit`, each with `flows=N` and
+//! `rtts=20ms/80ms/200ms`.
 
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Duration;
@@ -12,6 +13,9 @@ pub const TOGETHER: &str = "together";
 
 /// Most measured flows of a cell.
 pub const MAX_FLOWS: u32 = 10_000;
+/// Most RTTs to draw from, and the longest of them.
+const MOST_RTTS: usize = 1000;
+const LONGEST_RTT: Duration = Duration::from_millis(100_000);
 /// Most time between two flows that start one after the other.
 const LONGEST_GAP: Duration = Duration::from_millis(1_000_000);
 
@@ -27,24 +31,27 @@ pub enum Process {
     Poisson(Rate),
 }
 
-/// When the measured flows of a cell start.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// When the measured flows of a cell start, and from how far.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Arrival {
     /// The law.
     pub process: Process,
     /// How many there are; absent: as many as the command says for all cells.
     pub flows: Option<u32>,
+    /// Round-trip propagation delays of which each flow draws one with equal probability; empty: all have the link's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rtts: Vec<Duration>,
 }
 
 /// What users may write.
-const FORMS: &str = "together, every=GAP or poisson:load=RATE, each with flows=N";
+const FORMS: &str = "together, every=GAP or poisson:load=RATE, each with flows=N and rtts=RTT/RTT/...";
 
 impl Arrival {
     /// Reads an arrival.
     pub fn parse(field: &str, text: &str) -> Result<Written<Self>, InputError> {
         let parts = Parts::parse(field, text)?;
         let refused = |problem: String| InputError::new(field, text, problem);
-        let (mut every, mut load, mut flows) = (None, None, None);
+        let (mut every, mut load, mut flows, mut rtts) = (None, None, None, Vec::new());
         for &(key, value) in &parts.keys {
             match (parts.name, key) {
                 ("", "every") => {
@@ -68,6 +75,16 @@ impl Arrival {
                     }
                     flows = Some(count);
                 }
+                (_, "rtts") => {
+                    let read = value.split('/').map(|rtt| rtt.trim().parse::<Duration>());
+                    rtts = read.collect::<Result<_, _>>().map_err(|error| refused(format!("rtts: {error}")))?;
+                    if rtts.len() > MOST_RTTS {
+                        return Err(refused(format!("rtts has {} values; allowed are 1 to {MOST_RTTS}", rtts.len())));
+                    }
+                    if let Some(rtt) = rtts.iter().find(|rtt| **rtt > LONGEST_RTT) {
+                        return Err(refused(format!("rtts has {rtt}; allowed is up to {LONGEST_RTT}")));
+                    }
+                }
                 _ => return Err(refused(format!("`{key}` is not known here; use {FORMS}"))),
             }
         }
@@ -79,7 +96,14 @@ impl Arrival {
             "" => Process::Every(every.ok_or_else(|| refused(format!("use {FORMS}")))?),
             name => return Err(refused(format!("`{name}` is not known; use {FORMS}"))),
         };
-        Ok(Written { text: text.to_owned(), value: Self { process, flows } })
+        Ok(Written { text: text.to_owned(), value: Self { process, flows, rtts } })
+    }
+
+    /// RTTs of `count` flows of a repetition with this seed; `None` where all flows have the link's.
+    pub fn draw_rtts(&self, count: u32, seed: u64) -> Vec<Option<Duration>> {
+        let mut rng = Substream::new(seed, "measured rtts", 0);
+        let mut draw = || self.rtts.get((rng.uniform() * self.rtts.len() as f64) as usize).copied();
+        (0..count).map(|_| draw()).collect()
     }
 
     /// Offered load, where there is one.
@@ -140,6 +164,21 @@ mod tests {
     }
 
     #[test]
+    fn every_rtt_is_as_likely_as_the_others() {
+        let rtts = arrival("poisson:load=8mbit,rtts=20ms/80ms/80ms/200ms").draw_rtts(10_000, 1);
+        let count = |ms| rtts.iter().filter(|rtt| **rtt == Some(Duration::from_millis(ms))).count() as f64;
+        // 10,000 draws of a quarter and of a half: standard deviations of 43 and 50.
+        assert!(
+            (count(20) - 2500.0).abs() < 130.0 && (count(80) - 5000.0).abs() < 150.0,
+            "{} {}",
+            count(20),
+            count(80)
+        );
+        assert_eq!(count(20) + count(80) + count(200), 10_000.0);
+        assert_eq!(arrival("together").draw_rtts(2, 1), [None, None]);
+    }
+
+    #[test]
     fn wrong_arrivals_say_what_is_allowed() {
         let error = |text: &str| Arrival::parse("--arrival", text).unwrap_err().to_string();
         assert!(error("uniform").contains("`uniform` is not known; use together, every=GAP"));
@@ -149,5 +188,8 @@ mod tests {
         assert!(error("every=2000s").contains("0s to"));
         assert!(error("every=100ms,flows=0").contains("1 to 10000"));
         assert!(error("flows=3").contains("every=GAP"));
+        assert!(error("together:rtts=20ms/x").contains("rtts:"));
+        assert!(error("together:rtts=").contains("rtts:"));
+        assert!(error("together:rtts=200s").contains("up to 100s"));
     }
 }

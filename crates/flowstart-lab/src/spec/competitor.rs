@@ -69,8 +69,8 @@ impl Competitor {
             "onoff" => on_off(field, text, &parts.keys)?,
             "web" => web(field, text, &parts.keys)?,
             "short" => short(field, text, &parts.keys, profile)?,
-            name => {
-                let names = AvoidanceConfig::NAMES.join(", ");
+            _ => {
+                let (name, names) = (parts.called(), AvoidanceConfig::NAMES.join(", "));
                 return Err(InputError::new(field, text, format!("`{name}` is not known; use {FORMS} ({names})")));
             }
         };

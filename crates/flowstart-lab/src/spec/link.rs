@@ -184,6 +184,17 @@ pub struct ResolvedLink {
 }
 
 impl Link {
+    /// Round-trip propagation delay from host to host.
+    pub fn host_rtt(&self) -> Duration {
+        self.rtt + self.access_delay * 4
+    }
+
+    /// The same link for hosts that are this far from each other: what is beyond the link's own RTT is the delay of their
+    /// access links, which a round trip crosses four times.
+    pub fn for_hosts(&self, rtt: Duration) -> Self {
+        Self { access_delay: rtt.saturating_sub(self.rtt) / 4, ..self.clone() }
+    }
+
     /// Reads a preset's name, a preset with keys that override it (`lte,buffer=1bdp`), or a spec. Trace files are looked
     /// for relative to `directory`.
     pub fn parse(field: &str, text: &str, directory: &Path) -> Result<Self, InputError> {

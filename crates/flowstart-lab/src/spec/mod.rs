@@ -15,6 +15,7 @@ pub mod application;
 pub mod arrival;
 pub mod competitor;
 pub mod link;
+pub mod mobility;
 pub mod size;
 pub mod transport;
 
@@ -86,6 +87,12 @@ impl<'a> Parts<'a> {
         }
         Ok(Self { name, keys })
     }
+
+    /// What stands where a name is expected, for messages about names that are not known.
+    pub(crate) fn called(&self) -> &'a str {
+        let first = self.keys.first().map_or("", |(key, _)| key);
+        if self.name.is_empty() { first } else { self.name }
+    }
 }
 
 /// A key's value as TOML: a boolean, a number, or a string.
@@ -118,7 +125,7 @@ where
     let parts = Parts::parse(field, text)?;
     let refused = |problem: String| InputError::new(field, text, problem);
     if !names.contains(&parts.name) {
-        return Err(refused(format!("`{}` is not known; use one of {}", parts.name, names.join(", "))));
+        return Err(refused(format!("`{}` is not known; use one of {}", parts.called(), names.join(", "))));
     }
     let mut table = match base {
         Some(config) if name_of(config) == parts.name => {

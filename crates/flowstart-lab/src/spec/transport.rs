@@ -31,7 +31,7 @@ impl Transport {
             "model-quic" => (Protocol::Quic, "rfc9002"),
             "model-tcp" => (Protocol::Tcp, "tcp-linux"),
             "quic" => return Err(refused(format!("the real QUIC stack is not part of this build; use {NAMES}"))),
-            name => return Err(refused(format!("`{name}` is not known; use {NAMES}"))),
+            _ => return Err(refused(format!("`{}` is not known; use {NAMES}", parts.called()))),
         };
         let of_protocol = || {
             let fits = |name: &&str| Profile::named(name).is_some_and(|profile| profile.protocol == protocol);

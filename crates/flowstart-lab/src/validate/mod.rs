@@ -7,6 +7,7 @@
 //! | `ns3-startup` | TCP alone and beside a long flow in ns-3 | [`ns3`] |
 //! | `slides-speedup` | benefit of fast startups by transfer size | [`slides`] |
 //! | `slides-shared-bottleneck` | fast startups under rising load | [`shared_bottleneck`] |
+//! | `slides-mixed-rtts` | fast startups where RTTs and sizes are mixed | [`mixed_rtts`] |
 //! | `slides-flow-control` | what receive windows do to a fast startup | [`slides`] |
 //! | `search-geo` | SEARCH on a satellite link | [`search`] |
 //! | `blitzstart-table1` | the 60 cells of the Blitzstart paper, and its statements | [`table1`] |
@@ -17,6 +18,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+pub mod mixed_rtts;
 pub mod ns2;
 pub mod ns3;
 mod reference;
@@ -26,13 +28,14 @@ pub mod slides;
 pub mod table1;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 9] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns3-startup",
     "slides-speedup",
     "slides-flow-control",
     "slides-shared-bottleneck",
+    "slides-mixed-rtts",
     "search-geo",
     "blitzstart-table1",
 ];
@@ -140,6 +143,7 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "ns3-startup" => ns3::startup(reference),
         "slides-speedup" => slides::speedup(reference, jobs),
         "slides-shared-bottleneck" => shared_bottleneck::shared_bottleneck(reference, jobs),
+        "slides-mixed-rtts" => mixed_rtts::mixed_rtts(reference, jobs),
         "slides-flow-control" => slides::flow_control(reference, jobs),
         "search-geo" => search::geo(reference, jobs),
         "blitzstart-table1" => table1::validate(reference, jobs),

@@ -385,7 +385,8 @@ impl QuicSender {
         if self.remembered_lost.len() == LOST_REMEMBERED {
             self.remembered_lost.pop_front();
         } else if self.remembered_lost.len() == self.remembered_lost.capacity() {
-            self.remembered_lost.reserve(LOST_REMEMBERED / 8);
+            // All of it at once: a flow that loses now and then would grow the list for minutes.
+            self.remembered_lost.reserve_exact(LOST_REMEMBERED - self.remembered_lost.len());
         }
         self.remembered_lost.push_back(number);
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use flowstart_lab::scenario::{
-    Scenario, default_application, default_arrival, default_reps, default_seed, default_transport,
+    Scenario, default_application, default_arrival, default_move, default_reps, default_seed, default_transport,
 };
 
 use crate::command::run::{Job, Results, Sampling, mixed, perform};
@@ -80,13 +80,18 @@ pub(crate) struct Arguments {
     /// short:size=70KB,count=8, or an avoidance's name.
     #[arg(long, num_args = 1.., value_name = "COMPETITOR", default_values_t = [String::from("none")])]
     competitor: Vec<String>,
-    /// When the measured flows start: together, every=100ms or poisson:load=5mbit, each with flows=N.
+    /// When the measured flows start: together, every=100ms or poisson:load=5mbit, each with flows=N, and with
+    /// rtts=20ms/80ms/200ms, of which each flow draws one in place of the link's.
     #[arg(long, num_args = 1.., value_name = "ARRIVAL", default_values_t = default_arrival())]
     arrival: Vec<String>,
     /// What idle time does to the windows of the measured flows: keep, rfc5681, rfc2861, rfc7661 or startup (the scheme runs
     /// again); without it what the transport says, for all flows.
     #[arg(long, num_args = 1.., value_name = "POLICY")]
     idle: Vec<String>,
+    /// When the measured flows take another path, and which: none, or a link with `at` (from a flow's start), such as
+    /// at=2s,rate=5mbit,rtt=80ms or lte,at=2s. They have it for themselves, and nothing is known of it.
+    #[arg(long = "move", num_args = 1.., value_name = "MOVE", default_values_t = default_move())]
+    moves: Vec<String>,
     #[command(flatten)]
     setup: Setup,
     #[command(flatten)]
@@ -103,6 +108,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         competitor: arguments.competitor.clone(),
         arrival: arguments.arrival.clone(),
         idle: arguments.idle.clone(),
+        moves: arguments.moves.clone(),
         ..arguments.setup.scenario()
     };
     let directory = PathBuf::from(".");

@@ -24,7 +24,7 @@ Examples:
   flowstart explain --link lte --size 2MB --scheme slow-start hystart blitzstart --competitor cubic
   flowstart explain --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --json
 
-Splits the time of one run beyond the physical limit into causes, at the bottleneck, instant by instant. \
+Splits the time of one run beyond the physical limit into causes, at the bottleneck, instant by instant; of several flows the first. \
 --json prints an object {cell, rep, fct_ms, ideal_fct_ms, causes}, with several schemes an array of them."
 )]
 pub(crate) struct Arguments {
@@ -47,6 +47,9 @@ struct Explained {
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (plan, cells) = arguments.selection.cells(arguments.scheme.clone())?;
     let rep = arguments.selection.rep;
+    if let Some(text) = cells.iter().find_map(|cell| plan.move_text(cell)) {
+        return Err(Failure::Input(format!("--move `{text}`: explain follows one path; `flowstart trace` shows both")));
+    }
     let mut any_failed = false;
     let mut explained = Vec::new();
     for cell in cells {
@@ -101,6 +104,7 @@ fn table(plan: &Plan, explained: &[Explained]) -> Table {
             match (explained.len(), percent.is_empty()) {
                 (1, _) => row.extend([ms, percent]),
                 (_, true) => row.push(ms),
+                (_, false) if percent == "–" => row.push(ms),
                 (_, false) => row.push(format!("{ms} ({percent} %)")),
             }
         }
@@ -108,7 +112,7 @@ fn table(plan: &Plan, explained: &[Explained]) -> Table {
     };
     let mut header = vec!["cause".to_owned()];
     match explained {
-        [_] => header.extend(["ms".to_owned(), "% of the excess".to_owned()]),
+        [_] => header.extend(["ms".to_owned(), "% of the delay".to_owned()]),
         _ => header.extend(explained.iter().map(|one| format!("{}, ms (%)", plan.schemes[one.cell.scheme].text))),
     }
     table.set_header(header);

@@ -3,8 +3,11 @@
 pub(crate) mod analyze;
 pub(crate) mod compare;
 pub(crate) mod explain;
+pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod oracle;
+pub(crate) mod perf;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod trace;
 pub(crate) mod validate;

@@ -17,7 +17,7 @@ use crate::failure::{FAILED, Failure};
 use crate::output::print;
 
 /// The options that describe a run. A cell of earlier results has them already.
-const DESCRIPTION: [&str; 14] = [
+const DESCRIPTION: [&str; 15] = [
     "link",
     "size",
     "scheme",
@@ -26,6 +26,7 @@ const DESCRIPTION: [&str; 14] = [
     "application",
     "arrival",
     "idle",
+    "mobility",
     "avoidance",
     "flows",
     "transport",
@@ -79,13 +80,17 @@ pub(crate) struct Selection {
     /// page:objects=6,size=50KB,waves=3. The last two say their size and take no --size.
     #[arg(long, value_name = "APPLICATION", default_value = "transfer")]
     application: String,
-    /// When the measured flows start, one: together, every=100ms or poisson:load=5mbit, each with flows=N.
+    /// When the measured flows start, one: together, every=100ms or poisson:load=5mbit, each with flows=N, and with
+    /// rtts=20ms/80ms/200ms, of which each flow draws one in place of the link's.
     #[arg(long, value_name = "ARRIVAL", default_value = "together")]
     arrival: String,
     /// What idle time does to the windows of the measured flows, one: keep, rfc5681, rfc2861, rfc7661 or startup; without it
     /// what the transport says, for all flows.
     #[arg(long, value_name = "POLICY")]
     idle: Option<String>,
+    /// When the measured flows take another path, and which, one: none, or a link with `at`, such as lte,at=2s.
+    #[arg(long = "move", value_name = "MOVE", default_value = "none")]
+    mobility: String,
     #[command(flatten)]
     setup: Setup,
     /// Cell to replay, as reports and summary.json name it, instead of all the options that describe a run.
@@ -127,6 +132,7 @@ impl Selection {
             application: vec![self.application.clone()],
             arrival: vec![self.arrival.clone()],
             idle: one(&self.idle),
+            moves: vec![self.mobility.clone()],
             ..self.setup.scenario()
         };
         let plan = scenario.plan(Path::new("."))?;

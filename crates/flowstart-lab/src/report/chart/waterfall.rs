@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// The parts of a bar, from left to right: the physical limit, then every cause. No two have the same lightness, and
 /// neighbours differ most, so that a printer without colours keeps them apart.
 const COLOURS: [&str; 1 + Cause::ALL.len()] =
-    ["#363636", "#CC7FA8", "#A9DBF7", "#A34A00", "#E8AC2E", "#005180", "#2B8C6F", "#F1F1F1"];
+    ["#363636", "#CC7FA8", "#A9DBF7", "#5B2A86", "#C0603F", "#E8AC2E", "#005180", "#2B8C6F", "#9FB56F", "#F1F1F1"];
 
 fn names() -> Vec<String> {
     std::iter::once("physical limit").chain(Cause::ALL.map(Cause::name)).map(str::to_owned).collect()

@@ -1,0 +1,82 @@
+//! When the measured flows take another path, and which: `none`, or a link with `at`, as in `at=2s,rate=5mbit,rtt=80ms` or
+//! `lte,at=2s`.
+
+use std::path::Path;
+
+use flowstart_core::time::Duration;
+
+use super::link::Link;
+use super::{InputError, Parts, Written};
+
+/// The mobility of a command that names none. It does not show in the names of cells.
+pub const NONE: &str = "none";
+
+/// Latest move, from the flow's start.
+const LATEST: Duration = Duration::from_millis(1_000_000);
+
+/// A mobility event of each measured flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Move {
+    /// When, from the flow's start. A flow that has not sent data by then moves when it does.
+    pub at: Duration,
+    /// The path from then on, which the measured flows have for themselves.
+    pub link: Link,
+}
+
+impl Move {
+    /// Reads a mobility event. The link gets `options` as other links do.
+    pub fn parse(
+        field: &str,
+        text: &str,
+        options: Option<&str>,
+        directory: &Path,
+    ) -> Result<Written<Option<Self>>, InputError> {
+        let text = text.trim();
+        if text == NONE {
+            return Ok(Written { text: text.to_owned(), value: None });
+        }
+        let refused = |problem: String| InputError::new(field, text, problem);
+        let parts = Parts::parse(field, text)?;
+        let Some((_, at)) = parts.keys.iter().find(|(key, _)| *key == "at") else {
+            return Err(refused("`at` is missing, as in at=2s,rate=5mbit,rtt=80ms; or use none".into()));
+        };
+        let at: Duration = at.parse().map_err(|error| refused(format!("at: {error}")))?;
+        if at > LATEST {
+            return Err(refused(format!("at is {at}; allowed is 0s to {LATEST}")));
+        }
+        let is_link = |part: &&str| part.split('=').next().is_some_and(|key| key.trim() != "at");
+        let link: Vec<&str> = text.split(',').filter(is_link).collect();
+        if link.is_empty() {
+            return Err(refused("a link is missing, as in at=2s,rate=5mbit,rtt=80ms or lte,at=2s".into()));
+        }
+        let link = Link::parse_with(field, &link.join(","), options, directory)?;
+        Ok(Written { text: text.to_owned(), value: Some(Self { at, link }) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Option<Move>, InputError> {
+        Move::parse("--move", text, None, Path::new(".")).map(|written| written.value)
+    }
+
+    #[test]
+    fn a_move_is_a_time_and_a_link() {
+        assert_eq!(parse("none").unwrap(), None);
+        let moved = parse("at=2s,rate=5mbit,rtt=80ms").unwrap().unwrap();
+        assert_eq!((moved.at, moved.link.rtt), (Duration::from_millis(2000), Duration::from_millis(80)));
+        assert_eq!(parse("lte,at=500ms").unwrap().unwrap().link.rtt, Duration::from_millis(70));
+    }
+
+    #[test]
+    fn wrong_moves_say_what_is_allowed() {
+        let error = |text: &str| parse(text).unwrap_err().to_string();
+        assert!(error("rate=5mbit,rtt=80ms").contains("`at` is missing"));
+        assert!(error("at=2h,rate=5mbit,rtt=80ms").contains("at"));
+        assert!(error("at=2s").contains("a link is missing"));
+        assert!(error("lte,at=2000s").contains("0s to"));
+        assert!(error("at=2s,rate=5mbit,speed=3").contains("speed"));
+    }
+}

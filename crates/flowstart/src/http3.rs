@@ -1,0 +1,345 @@
+//! The QUIC stack noq under the HTTP/3 implementation h3 (RFC 9114).
+//!
+//! h3 asks for a QUIC stack by polling; noq answers with futures that borrow the connection. Here such a future owns a
+//! handle of the connection instead, and is kept until it is done.
+//!
+//! Finishing a stream waits until the peer has acknowledged all of it where the stream was opened by the peer: a server
+//! learns so when a response has arrived, and a shutdown does not cut off what is still in flight.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes, BytesMut};
+use h3::error::Code;
+use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
+use noq::{ConnectionError, ReadError, StoppedError, VarInt, WriteError};
+use tokio_util::io::poll_read_buf;
+
+/// Bytes that are read from a stream in one go.
+const READ_SIZE: usize = 64 << 10;
+
+type Pair = (noq::SendStream, noq::RecvStream);
+type Waiting<T> = Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>;
+
+/// Polls `waiting`, which is made by `start` where there is none, and forgets it when it is done.
+fn poll_kept<T>(
+    waiting: &mut Option<Waiting<T>>,
+    context: &mut Context<'_>,
+    start: impl FnOnce() -> Waiting<T>,
+) -> Poll<Result<T, ConnectionError>> {
+    let result = ready!(waiting.get_or_insert_with(start).as_mut().poll(context));
+    *waiting = None;
+    Poll::Ready(result)
+}
+
+/// A QUIC connection as h3 wants it.
+pub(crate) struct Connection {
+    opener: Opener,
+    accepting_two_way: Option<Waiting<Pair>>,
+    accepting_one_way: Option<Waiting<noq::RecvStream>>,
+}
+
+impl Connection {
+    /// An established connection.
+    pub(crate) fn new(connection: noq::Connection) -> Self {
+        Self { opener: Opener::new(connection), accepting_two_way: None, accepting_one_way: None }
+    }
+}
+
+impl<B: Buf> quic::Connection<B> for Connection {
+    type RecvStream = RecvStream;
+    type OpenStreams = Opener;
+
+    fn poll_accept_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
+        let connection = &self.opener.connection;
+        let accepted = ready!(poll_kept(&mut self.accepting_one_way, context, || {
+            let connection = connection.clone();
+            Box::pin(async move { connection.accept_uni().await })
+        }));
+        Poll::Ready(accepted.map(RecvStream::new).map_err(connection_error))
+    }
+
+    fn poll_accept_bidi(&mut self, context: &mut Context<'_>) -> Poll<Result<BidiStream<B>, ConnectionErrorIncoming>> {
+        let connection = &self.opener.connection;
+        let accepted = ready!(poll_kept(&mut self.accepting_two_way, context, || {
+            let connection = connection.clone();
+            Box::pin(async move { connection.accept_bi().await })
+        }));
+        Poll::Ready(accepted.map(|pair| BidiStream::new(pair, true)).map_err(connection_error))
+    }
+
+    fn opener(&self) -> Opener {
+        self.opener.clone()
+    }
+}
+
+impl<B: Buf> quic::OpenStreams<B> for Connection {
+    type BidiStream = BidiStream<B>;
+    type SendStream = SendStream<B>;
+
+    fn poll_open_bidi(&mut self, context: &mut Context<'_>) -> Poll<Result<BidiStream<B>, StreamErrorIncoming>> {
+        self.opener.poll_open_bidi(context)
+    }
+
+    fn poll_open_send(&mut self, context: &mut Context<'_>) -> Poll<Result<SendStream<B>, StreamErrorIncoming>> {
+        self.opener.poll_open_send(context)
+    }
+
+    fn close(&mut self, code: Code, reason: &[u8]) {
+        quic::OpenStreams::<B>::close(&mut self.opener, code, reason);
+    }
+}
+
+/// Opens streams of a connection.
+pub(crate) struct Opener {
+    connection: noq::Connection,
+    two_way: Option<Waiting<Pair>>,
+    one_way: Option<Waiting<noq::SendStream>>,
+}
+
+impl Opener {
+    fn new(connection: noq::Connection) -> Self {
+        Self { connection, two_way: None, one_way: None }
+    }
+}
+
+impl Clone for Opener {
+    /// What is being opened is opened for the original.
+    fn clone(&self) -> Self {
+        Self::new(self.connection.clone())
+    }
+}
+
+impl<B: Buf> quic::OpenStreams<B> for Opener {
+    type BidiStream = BidiStream<B>;
+    type SendStream = SendStream<B>;
+
+    fn poll_open_bidi(&mut self, context: &mut Context<'_>) -> Poll<Result<BidiStream<B>, StreamErrorIncoming>> {
+        let connection = &self.connection;
+        let opened = ready!(poll_kept(&mut self.two_way, context, || {
+            let connection = connection.clone();
+            Box::pin(async move { connection.open_bi().await })
+        }));
+        Poll::Ready(opened.map(|pair| BidiStream::new(pair, false)).map_err(stream_error))
+    }
+
+    fn poll_open_send(&mut self, context: &mut Context<'_>) -> Poll<Result<SendStream<B>, StreamErrorIncoming>> {
+        let connection = &self.connection;
+        let opened = ready!(poll_kept(&mut self.one_way, context, || {
+            let connection = connection.clone();
+            Box::pin(async move { connection.open_uni().await })
+        }));
+        Poll::Ready(opened.map(|stream| SendStream::new(stream, false)).map_err(stream_error))
+    }
+
+    fn close(&mut self, code: Code, reason: &[u8]) {
+        self.connection.close(error_code(code.value()), reason);
+    }
+}
+
+/// A stream in both directions.
+pub(crate) struct BidiStream<B> {
+    send: SendStream<B>,
+    receive: RecvStream,
+}
+
+impl<B> BidiStream<B> {
+    fn new((send, receive): Pair, confirm: bool) -> Self {
+        Self { send: SendStream::new(send, confirm), receive: RecvStream::new(receive) }
+    }
+}
+
+impl<B: Buf> quic::BidiStream<B> for BidiStream<B> {
+    type SendStream = SendStream<B>;
+    type RecvStream = RecvStream;
+
+    fn split(self) -> (SendStream<B>, RecvStream) {
+        (self.send, self.receive)
+    }
+}
+
+impl<B: Buf> quic::SendStream<B> for BidiStream<B> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.send.poll_ready(context)
+    }
+
+    fn send_data<T: Into<WriteBuf<B>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
+        self.send.send_data(data)
+    }
+
+    fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.send.poll_finish(context)
+    }
+
+    fn reset(&mut self, code: u64) {
+        self.send.reset(code);
+    }
+
+    fn send_id(&self) -> StreamId {
+        self.send.send_id()
+    }
+}
+
+impl<B> quic::RecvStream for BidiStream<B> {
+    type Buf = Bytes;
+
+    fn poll_data(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        self.receive.poll_data(context)
+    }
+
+    fn stop_sending(&mut self, code: u64) {
+        self.receive.stop_sending(code);
+    }
+
+    fn recv_id(&self) -> StreamId {
+        self.receive.recv_id()
+    }
+}
+
+type Acknowledged = Pin<Box<dyn Future<Output = Result<Option<VarInt>, StoppedError>> + Send + Sync>>;
+
+/// The sending direction of a stream.
+pub(crate) struct SendStream<B> {
+    stream: noq::SendStream,
+    writing: Option<WriteBuf<B>>,
+    /// Finishing waits for the peer.
+    confirm: bool,
+    finished: Option<Acknowledged>,
+}
+
+impl<B> SendStream<B> {
+    fn new(stream: noq::SendStream, confirm: bool) -> Self {
+        Self { stream, writing: None, confirm, finished: None }
+    }
+}
+
+impl<B: Buf> quic::SendStream<B> for SendStream<B> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        while let Some(data) = &mut self.writing {
+            if !data.has_remaining() {
+                self.writing = None;
+                break;
+            }
+            let written = ready!(Pin::new(&mut self.stream).poll_write(context, data.chunk())).map_err(write_error)?;
+            data.advance(written);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn send_data<T: Into<WriteBuf<B>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
+        if self.writing.is_some() {
+            let connection_error = ConnectionErrorIncoming::InternalError("the stream still writes".into());
+            return Err(StreamErrorIncoming::ConnectionErrorIncoming { connection_error });
+        }
+        self.writing = Some(data.into());
+        Ok(())
+    }
+
+    fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        if self.finished.is_none() {
+            self.stream.finish().map_err(|error| StreamErrorIncoming::Unknown(Box::new(error)))?;
+            if !self.confirm {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let stream = &self.stream;
+        let finished = self.finished.get_or_insert_with(|| Box::pin(stream.stopped()));
+        Poll::Ready(match ready!(finished.as_mut().poll(context)) {
+            Ok(None) => Ok(()),
+            Ok(Some(code)) => Err(StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }),
+            Err(StoppedError::ConnectionLost(error)) => Err(stream_error(error)),
+            Err(error @ StoppedError::ZeroRttRejected) => Err(StreamErrorIncoming::Unknown(Box::new(error))),
+        })
+    }
+
+    fn reset(&mut self, code: u64) {
+        // A stream that is closed already needs no reset.
+        drop(self.stream.reset(error_code(code)));
+    }
+
+    fn send_id(&self) -> StreamId {
+        stream_id(self.stream.id())
+    }
+}
+
+/// The receiving direction of a stream.
+pub(crate) struct RecvStream {
+    stream: noq::RecvStream,
+    buffer: BytesMut,
+}
+
+impl RecvStream {
+    fn new(stream: noq::RecvStream) -> Self {
+        Self { stream, buffer: BytesMut::new() }
+    }
+}
+
+impl quic::RecvStream for RecvStream {
+    type Buf = Bytes;
+
+    fn poll_data(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        // What is left of the buffer after the last read is used before there is a new one.
+        if self.buffer.capacity() < READ_SIZE / 4 {
+            self.buffer.reserve(READ_SIZE);
+        }
+        let read = ready!(poll_read_buf(Pin::new(&mut self.stream), context, &mut self.buffer));
+        Poll::Ready(match read {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(self.buffer.split().freeze())),
+            Err(error) => Err(read_error(error)),
+        })
+    }
+
+    fn stop_sending(&mut self, code: u64) {
+        // A stream that is closed already needs not be stopped.
+        drop(self.stream.stop(error_code(code)));
+    }
+
+    fn recv_id(&self) -> StreamId {
+        stream_id(self.stream.id())
+    }
+}
+
+/// h3's number of a stream.
+fn stream_id(id: noq::StreamId) -> StreamId {
+    StreamId::try_from(u64::from(id)).expect("both count streams in 62 bits")
+}
+
+fn error_code(code: u64) -> VarInt {
+    VarInt::from_u64(code).unwrap_or(VarInt::MAX)
+}
+
+fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
+    match error {
+        ConnectionError::ApplicationClosed(close) => {
+            ConnectionErrorIncoming::ApplicationClose { error_code: close.error_code.into_inner() }
+        }
+        ConnectionError::TimedOut => ConnectionErrorIncoming::Timeout,
+        other => ConnectionErrorIncoming::Undefined(Arc::new(other)),
+    }
+}
+
+fn stream_error(error: ConnectionError) -> StreamErrorIncoming {
+    StreamErrorIncoming::ConnectionErrorIncoming { connection_error: connection_error(error) }
+}
+
+fn write_error(error: WriteError) -> StreamErrorIncoming {
+    match error {
+        WriteError::Stopped(code) => StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() },
+        WriteError::ConnectionLost(error) => stream_error(error),
+        other => StreamErrorIncoming::Unknown(Box::new(other)),
+    }
+}
+
+/// noq's error of reading is inside of the one that tokio's trait asks for.
+fn read_error(error: std::io::Error) -> StreamErrorIncoming {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<ReadError>()).cloned();
+    match inner {
+        Some(ReadError::Reset(code)) => StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() },
+        Some(ReadError::ConnectionLost(error)) => stream_error(error),
+        Some(other) => StreamErrorIncoming::Unknown(Box::new(other)),
+        None => StreamErrorIncoming::Unknown(Box::new(error)),
+    }
+}

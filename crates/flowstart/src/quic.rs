@@ -1,0 +1,88 @@
+//! What the QUIC commands have in common: schemes as users write them, windows of flow control, quantities.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use clap::Args;
+use flowstart_core::avoidance::{AvoidanceConfig, cubic};
+use flowstart_core::startup::{StartupConfig, slow_start};
+use flowstart_core::time::Duration;
+use flowstart_core::units::Bytes;
+use flowstart_lab::spec;
+use noq::{TransportConfig, VarInt};
+
+use crate::failure::Failure;
+use crate::server::policy::Scheme;
+
+/// HTTP/3's protocol name (RFC 9114, section 3.1).
+pub(crate) const H3: &[u8] = b"h3";
+/// Streams that a peer may have open at a time (RFC 9114, section 6.1, wants at least 100).
+const STREAMS: u32 = 128;
+
+/// How connections begin and go on.
+#[derive(Debug, Args)]
+pub(crate) struct SchemeOptions {
+    /// The startup scheme, such as blitzstart:estimate=1.5; `flowstart list schemes`.
+    #[arg(long, value_name = "SPEC", default_value = "slow-start")]
+    pub(crate) startup: String,
+    /// The congestion avoidance after it; `flowstart list avoidance`.
+    #[arg(long, value_name = "SPEC", default_value = "cubic")]
+    pub(crate) avoidance: String,
+}
+
+impl SchemeOptions {
+    /// The congestion avoidance.
+    pub(crate) fn avoidance(&self) -> Result<AvoidanceConfig, Failure> {
+        let base = AvoidanceConfig::Cubic(cubic::Config::default());
+        Ok(spec::avoidance("avoidance", &self.avoidance, &base)?.value)
+    }
+
+    /// The scheme that both make.
+    pub(crate) fn scheme(&self) -> Result<Scheme, Failure> {
+        scheme("startup", &self.startup, &self.avoidance()?)
+    }
+}
+
+/// The scheme that `text` names, in the option `field`.
+pub(crate) fn scheme(field: &str, text: &str, avoidance: &AvoidanceConfig) -> Result<Scheme, Failure> {
+    let startup = spec::scheme(field, text, &StartupConfig::SlowStart(slow_start::Config::default()))?.value;
+    Scheme::new(text, startup, avoidance.clone())
+        .map_err(|error| Failure::Input(format!("--{field} `{text}`: {error}")))
+}
+
+/// Slow start as it is without anything of this program.
+pub(crate) fn plain(avoidance: &AvoidanceConfig) -> Result<Scheme, Failure> {
+    scheme("avoidance", "slow-start", avoidance)
+        .or_else(|_| scheme("avoidance", "slow-start", &AvoidanceConfig::Cubic(cubic::Config::default())))
+}
+
+/// A transport whose flow control does not limit startup: `send` bytes may be unacknowledged, and `receive` bytes
+/// unread, on one stream as well as on all of them.
+pub(crate) fn transport(scheme: &Scheme, send: Bytes, receive: Bytes) -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    let receive = VarInt::from_u64(receive.get()).unwrap_or(VarInt::MAX);
+    transport
+        .send_window(send.get())
+        .receive_window(receive)
+        .stream_receive_window(receive)
+        .max_concurrent_bidi_streams(STREAMS.into())
+        .max_concurrent_uni_streams(STREAMS.into())
+        .congestion_controller_factory(Arc::new(scheme.factory.clone()));
+    transport
+}
+
+/// An address and a port.
+pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "use an address and a port such as 127.0.0.1:4433 or [::]:4433")
+}
+
+/// A time of the operating system's clock.
+pub(crate) fn std_time(span: Duration) -> std::time::Duration {
+    std::time::Duration::from_nanos(span.as_nanos())
+}
+
+/// An end of this program on the network.
+pub(crate) fn bind(address: SocketAddr, config: Option<noq::ServerConfig>) -> std::io::Result<noq::Endpoint> {
+    let socket = std::net::UdpSocket::bind(address)?;
+    noq::Endpoint::new(noq::EndpointConfig::default(), config, socket, Arc::new(noq::TokioRuntime))
+}

@@ -1,0 +1,210 @@
+//! What a server has to offer: files below a folder, and objects made on the spot.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes as Chunk;
+use flowstart_core::units::Bytes;
+use percent_encoding::percent_decode_str;
+
+/// Objects of any size are below this path: `/generate/2MB`.
+const GENERATED: &str = "/generate/";
+/// Largest object that is made on the spot.
+const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
+/// Bytes that are read from a file, or made, in one go.
+const CHUNK: usize = 64 << 10;
+/// What generated objects consist of, again and again.
+static PATTERN: [u8; CHUNK] = pattern();
+
+/// The place of each byte in the pattern, modulo a prime, so that a part that is missing or comes twice is seen.
+const fn pattern() -> [u8; CHUNK] {
+    let mut bytes = [0; CHUNK];
+    let mut place = 0;
+    while place < CHUNK {
+        bytes[place] = (place % 251) as u8;
+        place += 1;
+    }
+    bytes
+}
+
+/// Why there is nothing to send.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// The path cannot be understood.
+    BadPath(String),
+    /// Nothing is there, or nothing that may be seen.
+    NotFound,
+    /// It is there and cannot be read.
+    Unreadable(String),
+}
+
+/// Where objects come from.
+#[derive(Debug)]
+pub(crate) struct Content {
+    root: Option<PathBuf>,
+}
+
+/// An object to send.
+#[derive(Debug)]
+pub(crate) struct Object {
+    /// Its size.
+    pub(crate) size: Bytes,
+    /// Its type, for the `content-type` field.
+    pub(crate) media_type: String,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Generated { left: u64 },
+    File { file: tokio::fs::File, left: u64 },
+}
+
+impl Content {
+    /// Files below `root`, and generated objects.
+    ///
+    /// # Errors
+    ///
+    /// Why `root` cannot be served.
+    pub(crate) fn new(root: Option<&Path>) -> Result<Self, String> {
+        let checked = |root: &Path| {
+            let whole = root.canonicalize().map_err(|error| format!("cannot be served: {error}"))?;
+            if whole.is_dir() { Ok(whole) } else { Err("cannot be served: it is no folder".to_owned()) }
+        };
+        Ok(Self { root: root.map(checked).transpose()? })
+    }
+
+    /// The object that `path`, the path of a URL, names. Blocks while the file is opened.
+    pub(crate) fn open(&self, path: &str) -> Result<Object, Absent> {
+        if let Some(size) = path.strip_prefix(GENERATED) {
+            return generated(size);
+        }
+        let root = self.root.as_ref().ok_or(Absent::NotFound)?;
+        let file = below(root, path)?;
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => Absent::NotFound,
+            _ => Absent::Unreadable(error.to_string()),
+        };
+        // A link may lead anywhere; only what is below the root is shown.
+        let mut file = file.canonicalize().map_err(failed)?;
+        if file.is_dir() {
+            file = file.join("index.html").canonicalize().map_err(failed)?;
+        }
+        if !file.starts_with(root) {
+            return Err(Absent::NotFound);
+        }
+        let opened = File::open(&file).map_err(failed)?;
+        let metadata = opened.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(Absent::NotFound);
+        }
+        let media_type = mime_guess::from_path(&file).first_or_octet_stream().to_string();
+        let left = metadata.len();
+        let body = Body::File { file: tokio::fs::File::from_std(opened), left };
+        Ok(Object { size: Bytes::new(left), media_type, body })
+    }
+}
+
+fn generated(size: &str) -> Result<Object, Absent> {
+    let refused = |cause: &dyn std::fmt::Display| Absent::BadPath(format!("{GENERATED}{size}: {cause}"));
+    let size: Bytes = size.parse().map_err(|error| refused(&error))?;
+    if size > LARGEST {
+        return Err(refused(&format!("allowed is 0B to {LARGEST}")));
+    }
+    let body = Body::Generated { left: size.get() };
+    Ok(Object { size, media_type: "application/octet-stream".into(), body })
+}
+
+/// The file that a URL's path names, below `root`.
+fn below(root: &Path, path: &str) -> Result<PathBuf, Absent> {
+    let decoded =
+        percent_decode_str(path).decode_utf8().map_err(|_| Absent::BadPath("the path is not UTF-8".into()))?;
+    let mut file = root.to_owned();
+    for part in decoded.split('/') {
+        match part {
+            "" | "." => {}
+            // The one hidden folder that is meant to be seen (RFC 8615).
+            ".well-known" => file.push(part),
+            // A separator or drive of another platform, the parent, and what is hidden.
+            _ if part.starts_with('.') || part.contains(['\\', ':', '\0']) => return Err(Absent::NotFound),
+            _ => file.push(part),
+        }
+    }
+    Ok(file)
+}
+
+impl Object {
+    /// The next part, `None` after the last.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Chunk>> {
+        match &mut self.body {
+            Body::Generated { left: 0 } | Body::File { left: 0, .. } => Ok(None),
+            Body::Generated { left } => {
+                let length = usize::try_from(*left).unwrap_or(CHUNK).min(CHUNK);
+                *left -= length as u64;
+                Ok(Some(Chunk::from_static(&PATTERN).slice(..length)))
+            }
+            Body::File { file, left } => {
+                let length = usize::try_from(*left).unwrap_or(CHUNK).min(CHUNK);
+                let mut chunk = vec![0; length];
+                tokio::io::AsyncReadExt::read_exact(file, &mut chunk).await?;
+                *left -= length as u64;
+                Ok(Some(chunk.into()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_stay_below_the_root() {
+        let root = Path::new("/srv");
+        assert_eq!(below(root, "/a/b.txt").unwrap(), Path::new("/srv/a/b.txt"));
+        assert_eq!(below(root, "//a/./b%20c").unwrap(), Path::new("/srv/a/b c"));
+        for hostile in ["/../etc/passwd", "/a/%2e%2e/%2e%2e/etc", "/.git/config", "/a\\..\\b", "/c:/x", "/a%00b"] {
+            assert_eq!(below(root, hostile), Err(Absent::NotFound), "{hostile}");
+        }
+        assert!(matches!(below(root, "/%ff"), Err(Absent::BadPath(_))));
+        // An encoded slash separates like any other.
+        assert_eq!(below(root, "/..%2fetc"), Err(Absent::NotFound));
+    }
+
+    #[test]
+    fn files_have_a_type_and_links_do_not_lead_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("site");
+        std::fs::create_dir_all(root.join("empty")).unwrap();
+        std::fs::write(root.join("index.html"), "<p>").unwrap();
+        std::fs::write(folder.path().join("secret"), "x").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(folder.path().join("secret"), root.join("link")).unwrap();
+        let content = Content::new(Some(&root)).unwrap();
+        let page = content.open("/").map(|object| (object.size, object.media_type));
+        assert_eq!(page, Ok((Bytes::new(3), "text/html".into())));
+        for missing in ["/link", "/nothing", "/empty", "/index.html/x"] {
+            assert_eq!(content.open(missing).map(|_| ()), Err(Absent::NotFound), "{missing}");
+        }
+        assert!(Content::new(Some(&root.join("nothing"))).unwrap_err().contains("cannot be served"));
+        assert!(Content::new(Some(&root.join("index.html"))).unwrap_err().contains("no folder"));
+    }
+
+    #[tokio::test]
+    async fn generated_objects_have_the_size_asked_for() {
+        let content = Content::new(None).unwrap();
+        let mut object = content.open("/generate/70KB").unwrap();
+        assert_eq!(object.size, Bytes::new(70_000));
+        let mut lengths = Vec::new();
+        while let Some(chunk) = object.next().await.unwrap() {
+            lengths.push(chunk.len());
+        }
+        // 70000 = 65536 + 4464
+        assert_eq!(lengths, [65_536, 4464]);
+        assert_eq!(content.open("/generate/0B").unwrap().next().await.unwrap(), None);
+        for refused in ["/generate/", "/generate/2XB", "/generate/-1", "/generate/2000GB", "/generate/1MB/x"] {
+            assert!(matches!(content.open(refused), Err(Absent::BadPath(_))), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What clients say of the rate of their path, and how much of it is used.
+//!
+//! A hint comes in a transport parameter of the first message, or, from browsers, as client hints in a request's header. The
+//! first of them counts.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use flowstart_core::path::Hint;
+use flowstart_core::units::Rate;
+use flowstart_quic::hint::policy::{Caps, Evidence, Grant, PrefixTotals, Verdict};
+use flowstart_quic::hint::{BandwidthHint, ClientHints, HintPolicy};
+use flowstart_sensing::interface;
+use flowstart_sensing::path_store::Prefixes;
+use http::HeaderMap;
+
+/// Judges hints.
+#[derive(Debug)]
+pub(crate) struct Hints {
+    policy: HintPolicy,
+    totals: Arc<PrefixTotals>,
+    prefixes: Prefixes,
+    interfaces: interface::Config,
+}
+
+impl Hints {
+    /// By this policy. Its totals are those of /24 and /48 prefixes.
+    pub(crate) fn new(policy: HintPolicy) -> Self {
+        let (totals, prefixes) = (Arc::default(), Prefixes::default());
+        Self { policy, totals, prefixes, interfaces: interface::Config::default() }
+    }
+
+    /// What becomes of the hint of `client`, to whose prefix connections have delivered at most at this rate. The grant lasts
+    /// until it is dropped.
+    pub(crate) fn admit(
+        &self,
+        client: IpAddr,
+        hint: &BandwidthHint,
+        delivered: Option<Rate>,
+    ) -> (Verdict, Option<Hint>, Option<Grant>) {
+        let wants_link = matches!(self.policy, HintPolicy::Cap(Caps { link: Some(_), .. }));
+        // An interface that does not tell its speed counts as unknown.
+        let speed = || self.interfaces.speed_towards(client).ok().flatten();
+        let evidence = Evidence { link: wants_link.then(speed).flatten(), delivered, ..Evidence::default() };
+        let prefix = self.prefixes.prefix_of(client).network();
+        let (verdict, grant) = self.totals.admit(&self.policy, prefix, hint, &evidence);
+        (verdict, verdict.of(hint), grant)
+    }
+}
+
+/// The floor that a browser's client hints put under the rate; and what of them could not be read.
+pub(crate) fn of_browser(fields: &HeaderMap) -> (Option<BandwidthHint>, Vec<String>) {
+    let (mut hints, mut errors) = (ClientHints::default(), Vec::new());
+    for (name, value) in fields {
+        if let Err(error) = hints.take(name.as_str(), value.as_bytes()) {
+            errors.push(error.to_string());
+        }
+    }
+    (hints.floor(), errors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flowstart_core::path::AccessTechnology;
+    use flowstart_core::time::Duration;
+
+    #[test]
+    fn clients_share_the_total_of_their_prefix() {
+        let hints = Hints::new("cap:prefix=60mbit".parse().unwrap());
+        let hint = BandwidthHint { rate: Rate::from_mbit(50), technology: AccessTechnology::Wifi, age: Duration::ZERO };
+        let rate = |client: &str| {
+            let (_, hint, grant) = hints.admit(client.parse().unwrap(), &hint, None);
+            (hint.map(|hint| hint.bandwidth), grant)
+        };
+        let (first, kept) = rate("192.0.2.1");
+        assert_eq!(first, Some(Rate::from_mbit(50)));
+        // 60 - 50 are left for the others of the prefix.
+        assert_eq!(rate("192.0.2.2").0, Some(Rate::from_mbit(10)));
+        assert_eq!(rate("198.51.100.1").0, Some(Rate::from_mbit(50)));
+        drop(kept);
+        assert_eq!(rate("192.0.2.3").0, Some(Rate::from_mbit(50)));
+    }
+
+    #[test]
+    fn a_browsers_fields_become_a_floor() {
+        let mut fields = HeaderMap::new();
+        fields.insert("downlink", "5".parse().unwrap());
+        let (hint, errors) = of_browser(&fields);
+        assert!(errors.is_empty());
+        assert!(hint.unwrap().rate < Rate::from_mbit(5) && hint.unwrap().rate > Rate::from_mbit(4));
+        fields.insert("downlink", "fast".parse().unwrap());
+        let (hint, errors) = of_browser(&fields);
+        assert_eq!((hint, errors.len()), (None, 1));
+    }
+}

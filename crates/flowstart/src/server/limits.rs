@@ -1,0 +1,126 @@
+//! How many connections may come, and from whom; and how much is said about those that behave badly.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use flowstart_sensing::path_store::{Prefix, Prefixes};
+
+/// Prefixes whose rate is watched at a time. One takes about 80 bytes.
+const WATCHED: usize = 1 << 16;
+
+/// Limits the rate of new connections per prefix: a token bucket for each, which holds what comes within a second.
+#[derive(Debug)]
+pub(crate) struct RateLimit {
+    /// New connections per second.
+    rate: f64,
+    prefixes: Prefixes,
+    buckets: Mutex<HashMap<Prefix, Bucket>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    tokens: f64,
+    filled: Instant,
+}
+
+impl RateLimit {
+    /// This many per second from one prefix: /24 for IPv4, /48 for IPv6.
+    pub(crate) fn new(rate: f64) -> Self {
+        Self { rate, prefixes: Prefixes::default(), buckets: Mutex::default() }
+    }
+
+    /// Whether one more connection from `client` may come.
+    pub(crate) fn admit(&self, client: IpAddr, now: Instant) -> bool {
+        let most = self.rate.max(1.0);
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let tokens = |bucket: &Bucket| {
+            let gained = now.saturating_duration_since(bucket.filled).as_secs_f64() * self.rate;
+            (bucket.tokens + gained).min(most)
+        };
+        if buckets.len() >= WATCHED {
+            // A full bucket is as good as none.
+            buckets.retain(|_, bucket| tokens(bucket) < most);
+        }
+        let prefix = self.prefixes.prefix_of(client);
+        if buckets.len() >= WATCHED && !buckets.contains_key(&prefix) {
+            return false;
+        }
+        let bucket = buckets.entry(prefix).or_insert(Bucket { tokens: most, filled: now });
+        let have = tokens(bucket);
+        let admitted = have >= 1.0;
+        *bucket = Bucket { tokens: if admitted { have - 1.0 } else { have }, filled: now };
+        admitted
+    }
+}
+
+/// Says one thing per second on stderr, and how much was left unsaid: whoever sends nonsense must not fill the log.
+#[derive(Debug, Default)]
+pub(crate) struct Seldom(Mutex<Said>);
+
+#[derive(Debug, Default)]
+struct Said {
+    last: Option<Instant>,
+    unsaid: u64,
+}
+
+impl Seldom {
+    /// Says it, or counts it as unsaid.
+    pub(crate) fn tell(&self, message: &str) {
+        if let Some(line) = self.line(message, Instant::now()) {
+            eprintln!("{line}");
+        }
+    }
+
+    fn line(&self, message: &str, now: Instant) -> Option<String> {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.last.is_some_and(|last| now.saturating_duration_since(last) < Duration::from_secs(1)) {
+            said.unsaid += 1;
+            return None;
+        }
+        let unsaid = std::mem::take(&mut said.unsaid);
+        said.last = Some(now);
+        let more = if unsaid == 0 { String::new() } else { format!(" ({unsaid} more were not told)") };
+        Some(format!("warning: {message}{more}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_gets_its_rate_and_no_more() {
+        let (limit, start) = (RateLimit::new(2.0), Instant::now());
+        let from = |client: &str, millis| limit.admit(client.parse().unwrap(), start + Duration::from_millis(millis));
+        // Two at once; a third needs half a second.
+        assert!(from("192.0.2.1", 0) && from("192.0.2.2", 0) && !from("192.0.2.3", 0));
+        assert!(!from("192.0.2.1", 499));
+        assert!(from("192.0.2.1", 500) && !from("192.0.2.1", 501));
+        // Another prefix has its own.
+        assert!(from("198.51.100.1", 501));
+        assert!(from("2001:db8::1", 501) && from("2001:db8:0:ffff::1", 501) && !from("2001:db8::2", 501));
+    }
+
+    #[test]
+    fn a_flood_from_everywhere_does_not_fill_the_memory() {
+        let (limit, start) = (RateLimit::new(1.0), Instant::now());
+        let client = |number: u32| IpAddr::from((0x0a00_0000 + (number << 8)).to_be_bytes());
+        for number in 0..WATCHED as u32 {
+            assert!(limit.admit(client(number), start));
+        }
+        assert!(!limit.admit(client(WATCHED as u32), start));
+        assert!(limit.admit(client(WATCHED as u32), start + Duration::from_secs(1)));
+        assert_eq!(limit.buckets.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn nonsense_is_told_of_once_per_second() {
+        let (log, start) = (Seldom::default(), Instant::now());
+        let after = |millis| start + Duration::from_millis(millis);
+        assert_eq!(log.line("a", after(0)).as_deref(), Some("warning: a"));
+        assert_eq!((log.line("b", after(1)), log.line("c", after(999))), (None, None));
+        assert_eq!(log.line("d", after(1000)).as_deref(), Some("warning: d (2 more were not told)"));
+    }
+}

@@ -1,0 +1,168 @@
+//! What a server counts, for Prometheus.
+
+use std::sync::atomic::{AtomicI64, AtomicU64};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+/// What became of a connection attempt.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct Attempt {
+    /// `accepted`, `retry`, `full`, `rate`, `closing` or `failed`.
+    pub(crate) result: &'static str,
+}
+
+/// The startup scheme of a connection.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct OfScheme {
+    /// As the operator wrote it.
+    pub(crate) scheme: String,
+}
+
+/// Why startup ended.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct Exit {
+    /// As the operator wrote it.
+    pub(crate) scheme: String,
+    /// The reason's name in results.
+    pub(crate) reason: &'static str,
+}
+
+/// What became of a client's hint.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct Hinted {
+    /// Whether it was used, and why.
+    pub(crate) verdict: String,
+}
+
+/// How a request was answered.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct Answered {
+    /// The HTTP status.
+    pub(crate) status: u16,
+}
+
+/// Bounds of the completion times' buckets: 5 ms, and twice as much each time up to 82 s.
+fn fct() -> Histogram {
+    Histogram::new(exponential_buckets(0.005, 2.0, 15))
+}
+
+/// All of it.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    /// Connections now.
+    pub(crate) active: Gauge<i64, AtomicI64>,
+    /// Connection attempts.
+    pub(crate) attempts: Family<Attempt, Counter<u64, AtomicU64>>,
+    /// Launches.
+    pub(crate) launches: Family<OfScheme, Counter<u64, AtomicU64>>,
+    /// Bytes sent during startup.
+    pub(crate) startup_sent: Family<OfScheme, Counter<u64, AtomicU64>>,
+    /// Of those, bytes declared lost.
+    pub(crate) startup_lost: Family<OfScheme, Counter<u64, AtomicU64>>,
+    /// Ends of startup.
+    pub(crate) exits: Family<Exit, Counter<u64, AtomicU64>>,
+    /// Hints.
+    pub(crate) hints: Family<Hinted, Counter<u64, AtomicU64>>,
+    /// From the arrival of a request until the acknowledgement of its answer's last byte.
+    pub(crate) fct: Family<OfScheme, Histogram>,
+    /// Requests.
+    pub(crate) requests: Family<Answered, Counter<u64, AtomicU64>>,
+    /// Bytes of answers, without their headers.
+    pub(crate) payload: Counter<u64, AtomicU64>,
+    /// 1 while the kill switch is on.
+    pub(crate) killed: Gauge<i64, AtomicI64>,
+    /// 1 while launches are given up because of their losses.
+    pub(crate) fallen_back: Gauge<i64, AtomicI64>,
+}
+
+impl Metrics {
+    /// All of them, at zero.
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("flowstart");
+        let metrics = Self {
+            active: Gauge::default(),
+            attempts: Family::default(),
+            launches: Family::default(),
+            startup_sent: Family::default(),
+            startup_lost: Family::default(),
+            exits: Family::default(),
+            hints: Family::default(),
+            fct: Family::new_with_constructor(fct),
+            requests: Family::default(),
+            payload: Counter::default(),
+            killed: Gauge::default(),
+            fallen_back: Gauge::default(),
+            registry: Registry::default(),
+        };
+        registry.register("connections_active", "Connections now", metrics.active.clone());
+        registry.register(
+            "connection_attempts",
+            "Connection attempts by what became of them",
+            metrics.attempts.clone(),
+        );
+        registry.register("launches", "Launches by startup scheme", metrics.launches.clone());
+        registry.register_with_unit(
+            "startup_sent",
+            "Sent while the startup scheme was in charge",
+            Unit::Bytes,
+            metrics.startup_sent.clone(),
+        );
+        registry.register_with_unit(
+            "startup_lost",
+            "Of what was sent during startup, declared lost",
+            Unit::Bytes,
+            metrics.startup_lost.clone(),
+        );
+        registry.register("startup_exits", "Ends of startup by scheme and reason", metrics.exits.clone());
+        registry.register("hints", "Hints of clients by what became of them", metrics.hints.clone());
+        registry.register_with_unit(
+            "fct",
+            "From the arrival of a request until its answer is acknowledged",
+            Unit::Seconds,
+            metrics.fct.clone(),
+        );
+        registry.register("requests", "Requests by status", metrics.requests.clone());
+        registry.register_with_unit("payload", "Payload of answers", Unit::Bytes, metrics.payload.clone());
+        registry.register("kill_switch", "1 while the kill switch is on", metrics.killed.clone());
+        registry.register("fallen_back", "1 while launches are given up for losses", metrics.fallen_back.clone());
+        Self { registry, ..metrics }
+    }
+
+    /// As text, in the OpenMetrics format.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_have_their_labels() {
+        let metrics = Metrics::new();
+        metrics.launches.get_or_create(&OfScheme { scheme: "blitzstart:estimate=1.5".into() }).inc();
+        metrics.exits.get_or_create(&Exit { scheme: "x".into(), reason: "loss" }).inc();
+        metrics.fct.get_or_create(&OfScheme { scheme: "x".into() }).observe(0.006);
+        let text = metrics.text();
+        for line in [
+            "flowstart_launches_total{scheme=\"blitzstart:estimate=1.5\"} 1",
+            "flowstart_startup_exits_total{scheme=\"x\",reason=\"loss\"} 1",
+            "flowstart_fct_seconds_bucket{le=\"0.01\",scheme=\"x\"} 1",
+            "flowstart_connections_active 0",
+            "# EOF",
+        ] {
+            assert!(text.contains(line), "{line} in\n{text}");
+        }
+    }
+}

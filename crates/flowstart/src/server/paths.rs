@@ -1,0 +1,150 @@
+//! What earlier connections saw of the paths to clients.
+//!
+//! A store that is missing, late or broken is told of once; connections go on without it.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use flowstart_core::path::SavedPath;
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_quic::Status;
+use flowstart_sensing::path_store::embedded::EmbeddedStore;
+use flowstart_sensing::path_store::redis::{self, RedisStore};
+use flowstart_sensing::path_store::{Merge, Observation, PathStore, Prefixes, Retention, StoreError, UnixTime};
+
+/// The longest that an answer waits for the store.
+const BOUND: Duration = Duration::from_millis(50);
+/// Bytes a connection has to deliver before its path is worth remembering: several initial windows.
+const WORTHWHILE: Bytes = Bytes::new(100_000);
+
+/// What is known of the path to a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Known {
+    /// For the startup scheme.
+    pub(crate) saved: Option<SavedPath>,
+    /// Highest rate that was delivered to its prefix.
+    pub(crate) delivered: Option<Rate>,
+}
+
+/// A path store.
+pub(crate) struct Paths {
+    store: Box<dyn PathStore>,
+    name: String,
+    prefixes: Prefixes,
+    told: AtomicBool,
+}
+
+impl Paths {
+    /// The store in a file, which is made where there is none, or on a Redis server (`redis://HOST`). `None`, after a
+    /// warning, if there is no using it.
+    pub(crate) fn open(name: &str) -> Option<Self> {
+        let retention = Retention::default();
+        let store: Result<Box<dyn PathStore>, String> = if name.starts_with("redis://") {
+            let config = redis::Config { server: name.to_owned(), ..redis::Config::default() };
+            RedisStore::new(config, retention).map(|store| Box::new(store) as _).map_err(|error| error.to_string())
+        } else {
+            EmbeddedStore::open_shared(Path::new(name), retention)
+                .map(|(store, repaired)| {
+                    if let Some(repaired) = repaired {
+                        eprintln!("warning: {repaired}");
+                    }
+                    Box::new(store) as _
+                })
+                .map_err(|problem| problem.to_string())
+        };
+        match store {
+            Ok(store) => {
+                let prefixes = Prefixes::default();
+                Some(Self { store, name: name.to_owned(), prefixes, told: AtomicBool::new(false) })
+            }
+            Err(problem) => {
+                eprintln!("warning: {problem}; connections start without saved paths");
+                None
+            }
+        }
+    }
+
+    /// What is known of the path to `client`, if the store says it in time.
+    pub(crate) async fn look_up(self: Arc<Self>, client: IpAddr) -> Option<Known> {
+        let asked = tokio::task::spawn_blocking(move || {
+            let record = self.told(self.store.get(self.prefixes.prefix_of(client), now()))??;
+            let delivered = record.observations().iter().map(|seen| seen.rate).max();
+            Some(Known { saved: record.saved_path(Merge::default(), now()), delivered })
+        });
+        tokio::time::timeout(BOUND, asked).await.ok()?.ok()?
+    }
+
+    /// Saves what a connection to `client` saw. Blocks.
+    pub(crate) fn save(&self, client: IpAddr, status: &Status) {
+        if let Some(observation) = observation(status, now()) {
+            self.told(self.store.put(self.prefixes.prefix_of(client), observation));
+        }
+    }
+
+    fn told<T>(&self, answer: Result<T, StoreError>) -> Option<T> {
+        answer
+            .inspect_err(|error| {
+                if !self.told.swap(true, Ordering::Relaxed) {
+                    eprintln!("warning: {}: {error}; further failures are not told", self.name);
+                }
+            })
+            .ok()
+    }
+}
+
+/// What of a connection is worth saving. What it delivered in one RTT is at most its window, half of it if slow start still
+/// ran, and at most what its rate carries.
+fn observation(status: &Status, at: UnixTime) -> Option<Observation> {
+    let (min_rtt, rate) = (status.min_rtt?, status.highest_rate?);
+    if status.delivered < WORTHWHILE || status.moves > 0 || rate == Rate::from_bits_per_sec(0) {
+        return None;
+    }
+    let window = if status.in_startup || status.ssthresh.is_none() { status.cwnd.scale(0.5) } else { status.cwnd };
+    let cwnd = window.min(rate.amount_in(status.smoothed_rtt.unwrap_or(min_rtt)));
+    Some(Observation { at, min_rtt, cwnd, rate })
+}
+
+fn now() -> UnixTime {
+    // A clock before 1970 is as good as one that does not run.
+    UnixTime::from_secs(SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_remembered_by_what_it_delivered() {
+        let millis = flowstart_core::time::Duration::from_millis;
+        let status = Status {
+            cwnd: Bytes::new(400_000),
+            min_rtt: Some(millis(40)),
+            smoothed_rtt: Some(millis(50)),
+            highest_rate: Some(Rate::from_mbit(24)),
+            delivered: Bytes::new(1_000_000),
+            in_startup: true,
+            ..Status::default()
+        };
+        let at = UnixTime::from_secs(7);
+        // Half of the window is 200 KB; 24 Mbit/s for 50 ms carry 150 KB.
+        let seen = observation(&status, at).unwrap();
+        assert_eq!((seen.cwnd, seen.min_rtt), (Bytes::new(150_000), millis(40)));
+        let small = Status { cwnd: Bytes::new(200_000), ..status };
+        assert_eq!(observation(&small, at).unwrap().cwnd, Bytes::new(100_000));
+        assert_eq!(observation(&Status { delivered: Bytes::new(99_999), ..status }, at), None);
+        assert_eq!(observation(&Status { moves: 1, ..status }, at), None);
+    }
+
+    #[tokio::test]
+    async fn a_store_that_cannot_be_used_is_gone_without() {
+        let folder = tempfile::tempdir().unwrap();
+        let broken = folder.path().join("broken.redb");
+        std::fs::write(&broken, "no database, and long enough to be looked at as one").unwrap();
+        assert!(Paths::open(broken.to_str().unwrap()).is_none());
+        let store = Arc::new(Paths::open(folder.path().join("paths.redb").to_str().unwrap()).unwrap());
+        assert_eq!(store.look_up("192.0.2.1".parse().unwrap()).await, None);
+    }
+}

@@ -1,0 +1,219 @@
+//! Which startup scheme a connection gets.
+//!
+//! In this order: plain slow start while the kill switch is on, or while launches lose too much; the scheme of the
+//! client's network; an alternative, for its share of the connections; the listener's scheme.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::startup::StartupConfig;
+use flowstart_core::units::Bytes;
+use flowstart_quic::{ControllerFactory, Unsupported};
+use ipnet::IpNet;
+
+/// A startup scheme under the name that it has in metrics.
+#[derive(Debug)]
+pub(crate) struct Scheme {
+    /// As the user wrote it.
+    pub(crate) name: String,
+    /// Makes its controllers.
+    pub(crate) factory: ControllerFactory,
+}
+
+impl Scheme {
+    /// This scheme and congestion avoidance.
+    pub(crate) fn new(name: &str, startup: StartupConfig, avoidance: AvoidanceConfig) -> Result<Self, Unsupported> {
+        Ok(Self { name: name.to_owned(), factory: ControllerFactory::new(startup, avoidance)? })
+    }
+}
+
+/// When launches are given up for a while.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct FallBack {
+    /// Share of what launches sent that may be lost.
+    pub(crate) limit: f64,
+    /// Launches that are looked at, the latest ones. With fewer there is no verdict.
+    pub(crate) launches: usize,
+    /// For how long connections start plainly then.
+    pub(crate) recovery: Duration,
+}
+
+/// What launches have lost lately.
+#[derive(Debug)]
+struct Watch {
+    rule: FallBack,
+    recent: VecDeque<(Bytes, Bytes)>,
+    plain_until: Option<Instant>,
+}
+
+impl Watch {
+    /// A launch sent and lost this much; whether launches are given up from now on.
+    fn record(&mut self, sent: Bytes, lost: Bytes, now: Instant) -> bool {
+        if self.is_plain(now) {
+            return false;
+        }
+        if self.recent.len() >= self.rule.launches {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((sent, lost));
+        let (sent, lost) =
+            self.recent.iter().fold((0, 0), |(sent, lost), one| (sent + one.0.get(), lost + one.1.get()));
+        if self.recent.len() < self.rule.launches || lost as f64 <= self.rule.limit * sent as f64 {
+            return false;
+        }
+        // Afterwards the schemes get another chance, with a clean record.
+        self.recent.clear();
+        self.plain_until = Some(now + self.rule.recovery);
+        true
+    }
+
+    fn is_plain(&self, now: Instant) -> bool {
+        self.plain_until.is_some_and(|until| now < until)
+    }
+}
+
+/// Chooses schemes.
+#[derive(Debug)]
+pub(crate) struct Policy {
+    listener: Scheme,
+    /// The longest network comes first.
+    networks: Vec<(IpNet, Scheme)>,
+    /// Shares of all connections, which add up to at most 1.
+    shares: Vec<(f64, Scheme)>,
+    /// What there would be without this program.
+    pub(crate) plain: Scheme,
+    killed: AtomicBool,
+    kill_file: Option<PathBuf>,
+    watch: Mutex<Watch>,
+}
+
+impl Policy {
+    /// A policy whose kill switch is off. While `kill_file` exists the switch counts as on.
+    pub(crate) fn new(
+        listener: Scheme,
+        mut networks: Vec<(IpNet, Scheme)>,
+        shares: Vec<(f64, Scheme)>,
+        plain: Scheme,
+        kill_file: Option<PathBuf>,
+        rule: FallBack,
+    ) -> Self {
+        networks.sort_by_key(|(network, _)| std::cmp::Reverse(network.prefix_len()));
+        let watch = Mutex::new(Watch { rule, recent: VecDeque::new(), plain_until: None });
+        Self { listener, networks, shares, plain, killed: AtomicBool::new(false), kill_file, watch }
+    }
+
+    /// The scheme of a connection from `client`; `draw` is a random number from 0 to below 1.
+    pub(crate) fn choose(&self, client: IpAddr, draw: f64, now: Instant) -> &Scheme {
+        if self.is_killed() || self.is_fallen_back(now) {
+            return &self.plain;
+        }
+        let client = client.to_canonical();
+        if let Some((_, scheme)) = self.networks.iter().find(|(network, _)| network.contains(&client)) {
+            return scheme;
+        }
+        let mut from = 0.0;
+        for (share, scheme) in &self.shares {
+            if (from..from + share).contains(&draw) {
+                return scheme;
+            }
+            from += share;
+        }
+        &self.listener
+    }
+
+    /// A launch of `scheme` sent and lost this much; whether launches are given up because of it.
+    pub(crate) fn record(&self, scheme: &str, sent: Bytes, lost: Bytes, now: Instant) -> bool {
+        // Plain slow start is what there would be otherwise; its losses say nothing against launches.
+        scheme != self.plain.name && self.watch().record(sent, lost, now)
+    }
+
+    /// Whether launches are given up for now because of their losses.
+    pub(crate) fn is_fallen_back(&self, now: Instant) -> bool {
+        self.watch().is_plain(now)
+    }
+
+    /// Whether the kill switch is on.
+    pub(crate) fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Relaxed) || self.kill_file.as_ref().is_some_and(|file| file.exists())
+    }
+
+    /// Turns the kill switch on or off. A file that turns it on stays in force.
+    pub(crate) fn kill(&self, on: bool) {
+        self.killed.store(on, Ordering::Relaxed);
+    }
+
+    /// Turns the kill switch on if it is off, and off if it is on; what it is then.
+    pub(crate) fn toggle(&self) -> bool {
+        !self.killed.fetch_xor(true, Ordering::Relaxed)
+    }
+
+    fn watch(&self) -> std::sync::MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scheme(name: &str) -> Scheme {
+        let avoidance = AvoidanceConfig::Cubic(Default::default());
+        Scheme::new(name, StartupConfig::SlowStart(Default::default()), avoidance).unwrap()
+    }
+
+    fn policy(kill_file: Option<PathBuf>) -> Policy {
+        let network = |text: &str| text.parse::<IpNet>().unwrap();
+        let networks = vec![(network("192.0.2.0/24"), scheme("wide")), (network("192.0.2.128/25"), scheme("narrow"))];
+        let shares = vec![(0.1, scheme("a")), (0.2, scheme("b"))];
+        let rule = FallBack { limit: 0.05, launches: 3, recovery: Duration::from_secs(60) };
+        Policy::new(scheme("listener"), networks, shares, scheme("plain"), kill_file, rule)
+    }
+
+    #[test]
+    fn the_longest_network_wins_and_then_the_draw() {
+        let (policy, now) = (policy(None), Instant::now());
+        let name = |client: &str, draw| policy.choose(client.parse().unwrap(), draw, now).name.as_str();
+        assert_eq!(name("192.0.2.200", 0.0), "narrow");
+        assert_eq!(name("::ffff:192.0.2.1", 0.0), "wide");
+        // a has 0 to 0.1, b 0.1 to 0.3, the listener the rest.
+        let drawn = [0.0, 0.099, 0.1, 0.29, 0.31, 0.999].map(|draw| name("198.51.100.1", draw));
+        assert_eq!(drawn, ["a", "a", "b", "b", "listener", "listener"]);
+    }
+
+    #[test]
+    fn the_kill_switch_goes_before_everything() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kill");
+        let (policy, now) = (policy(Some(file.clone())), Instant::now());
+        let name = || policy.choose("192.0.2.200".parse().unwrap(), 0.0, now).name.as_str();
+        assert!(policy.toggle());
+        assert_eq!(name(), "plain");
+        policy.kill(false);
+        assert_eq!(name(), "narrow");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(name(), "plain");
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(name(), "narrow");
+    }
+
+    #[test]
+    fn launches_that_lose_too_much_are_given_up_for_a_while() {
+        let (policy, start) = (policy(None), Instant::now());
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let lost = |bytes, seconds| policy.record("a", Bytes::new(100_000), Bytes::new(bytes), after(seconds));
+        // 5 % of 300 KB are 15 KB: 0 + 10 + 5 are within, 10 + 5 + 1 are not.
+        assert!(![lost(0, 0), lost(10_000, 0), lost(5_000, 0)].contains(&true));
+        assert!(!policy.is_fallen_back(after(0)));
+        assert!(lost(1_000, 1));
+        assert!(policy.is_fallen_back(after(60)) && !policy.is_fallen_back(after(61)));
+        // Launches from before count for nothing after it: three more are needed.
+        assert!(![lost(90_000, 30), lost(90_000, 61), lost(90_000, 61)].contains(&true));
+        assert!(lost(90_000, 61));
+        assert!(!policy.record("plain", Bytes::new(1), Bytes::new(1), after(200)));
+    }
+}

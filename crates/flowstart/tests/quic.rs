@@ -1,0 +1,485 @@
+//! `flowstart serve` and `flowstart get`: over real sockets on this host, as people and other programs meet them.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, UdpSocket};
+use std::path::Path;
+use std::process::{Child, Command as Program, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use serde_json::Value;
+
+fn flowstart() -> Command {
+    Command::cargo_bin("flowstart").unwrap()
+}
+
+/// A server that runs until it is dropped.
+struct Server {
+    child: Child,
+    url: String,
+    metrics: String,
+}
+
+impl Server {
+    fn start(options: &[&str]) -> Self {
+        let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--json"])
+            .args(options)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no server: {line}"));
+        let text = |key: &str| ready[key].as_str().unwrap().to_owned();
+        let metrics = text("metrics").strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
+        Self { url: text("listening"), metrics, child }
+    }
+
+    fn self_signed(options: &[&str]) -> Self {
+        Self::start(&[&["--self-signed"], options].concat())
+    }
+
+    fn get(&self, path: &str) -> Command {
+        let mut get = flowstart();
+        get.args(["get", "--insecure", "--json", &format!("{}{path}", self.url)]);
+        get
+    }
+
+    fn timings(&self, path: &str) -> Value {
+        serde_json::from_slice(&self.get(path).assert().success().get_output().stdout).unwrap()
+    }
+
+    /// What the address of `--metrics` answers.
+    fn http(&self, method: &str, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.metrics).unwrap();
+        write!(stream, "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Waits until the metrics have this line.
+    fn wait_for(&self, line: &str) {
+        let start = Instant::now();
+        loop {
+            let metrics = self.http("GET", "/metrics");
+            if metrics.lines().any(|one| one == line) {
+                return;
+            }
+            assert!(start.elapsed() < Duration::from_secs(10), "{line} is not in\n{metrics}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        assert!(Program::new("kill").args([name, &self.child.id().to_string()]).status().unwrap().success());
+    }
+
+    /// Ends it in order; what it said on stderr.
+    fn end(mut self) -> (ExitStatus, String) {
+        self.signal("-TERM");
+        let status = self.child.wait().unwrap();
+        let mut told = String::new();
+        self.child.stderr.as_mut().unwrap().read_to_string(&mut told).unwrap();
+        (status, told)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// A certificate for localhost that ends in this year, and its key, in `folder`.
+fn certificate(folder: &Path, year: i32) -> [String; 2] {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(["localhost".into(), "127.0.0.1".into()]).unwrap();
+    params.not_before = rcgen::date_time_ymd(2019, 1, 1);
+    params.not_after = rcgen::date_time_ymd(year, 1, 1);
+    let files = ["cert.pem", "key.pem"].map(|name| folder.join(name).to_str().unwrap().to_owned());
+    std::fs::write(&files[0], params.self_signed(&key).unwrap().pem()).unwrap();
+    std::fs::write(&files[1], key.serialize_pem()).unwrap();
+    files
+}
+
+#[test]
+fn files_and_generated_objects_arrive_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let content: Vec<u8> = (0..300_000_u32).map(|place| (place % 253) as u8).collect();
+    std::fs::write(folder.path().join("a file.bin"), &content).unwrap();
+    let server = Server::self_signed(&["--root", folder.path().to_str().unwrap()]);
+    let out = folder.path().join("out");
+    server.get("/a%20file.bin").arg("--out").arg(&out).assert().success();
+    assert_eq!(std::fs::read(&out).unwrap(), content);
+
+    let told = server.timings("/generate/3MB");
+    assert_eq!((&told["status"], &told["bytes"]), (&200.into(), &3_000_000.into()));
+    let millis = |key: &str| told[key].as_f64().unwrap();
+    assert!(0.0 < millis("handshake_ms") && millis("handshake_ms") < millis("first_byte_ms"));
+    assert!(millis("first_byte_ms") <= millis("fct_ms") && millis("fct_request_ms") < millis("fct_ms"));
+    // 8 bits per byte over milliseconds, in megabits per second.
+    let goodput = 3_000_000.0 * 8.0 / millis("fct_ms") / 1e3;
+    assert!((millis("goodput_mbps") / goodput - 1.0).abs() < 1e-6);
+
+    server.wait_for("flowstart_fct_seconds_count{scheme=\"slow-start\"} 2");
+    server.wait_for("flowstart_launches_total{scheme=\"slow-start\"} 2");
+    server.wait_for("flowstart_connections_active 0");
+    let (status, told) = server.end();
+    assert!(status.success() && told.is_empty(), "{status} {told}");
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::self_signed(&["--root", folder.path().to_str().unwrap()]);
+    for (path, status) in [("/nothing", 404), ("/../Cargo.toml", 404), ("/%2e%2e/x", 404), ("/generate/2XB", 400)] {
+        let told = server.get(path).assert().code(1).stderr(predicate::str::contains(format!("answered {status}")));
+        let told: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
+        assert_eq!(told["status"], status);
+    }
+    server.wait_for("flowstart_requests_total{status=\"404\"} 3");
+}
+
+#[test]
+fn a_certificate_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    let server = Server::start(&["--cert", &cert, "--key", &key]);
+    let url = format!("{}/generate/1KB", server.url);
+    flowstart().args(["get", "--ca", &cert, &url]).assert().success();
+    flowstart().args(["get", &url]).assert().code(1).stderr(predicate::str::contains("UnknownIssuer"));
+}
+
+#[test]
+fn an_expired_certificate_is_told_of_on_both_sides() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2020);
+    let server = Server::start(&["--cert", &cert, "--key", &key]);
+    let url = format!("{}/generate/1KB", server.url);
+    flowstart()
+        .args(["get", "--ca", &cert, &url])
+        .assert()
+        .code(1)
+        .stderr(predicate::str::contains("certificate expired"));
+    let (status, told) = server.end();
+    assert!(status.success() && told.contains("expired on") && told.contains("cert.pem"), "{told}");
+}
+
+#[test]
+fn bad_input_is_refused_with_what_is_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    let garbage = folder.path().join("garbage").to_str().unwrap().to_owned();
+    std::fs::write(&garbage, "garbage").unwrap();
+    let (_, other) = (std::fs::create_dir(folder.path().join("o")), certificate(&folder.path().join("o"), 2090));
+    let used = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let used = used.local_addr().unwrap().to_string();
+    let cases: &[(&[&str], &str)] = &[
+        (&[], "--cert <FILE>"),
+        (&["--cert", &cert], "--key <FILE>"),
+        (&["--cert", &garbage, "--key", &key], "garbage: has no certificate"),
+        (&["--cert", &cert, "--key", &garbage], "garbage: has no private key"),
+        (&["--cert", "/none", "--key", &key], "/none: cannot be read"),
+        (&["--cert", &cert, "--key", &other[1]], "--cert"),
+        (&["--self-signed", "--root", "/none"], "--root `/none`: cannot be served"),
+        (&["--self-signed", "--root", &garbage], "it is no folder"),
+        (&["--self-signed", "--listen", &used], "in use"),
+        (&["--self-signed", "--listen", "localhost"], "127.0.0.1:4433"),
+        (&["--self-signed", "--metrics", "192.0.2.1:1"], "--metrics `192.0.2.1:1`"),
+        (&["--self-signed", "--startup", "blitz"], "blitzstart"),
+        (&["--self-signed", "--startup", "halfback"], "use jump-start"),
+        (&["--self-signed", "--startup-for", "192.0.2.0=blitzstart"], "192.0.2.0/24=blitzstart"),
+        (&["--self-signed", "--ab", "2=jump-start"], "above 0 to 1"),
+        (&["--self-signed", "--ab", "0.6=jump-start", "0.5=hystart"], "at most 1"),
+        (&["--self-signed", "--launch-loss-limit", "0"], "above 0 to 1"),
+        (&["--self-signed", "--connection-memory", "1KB"], "100KB to 4GB"),
+        (&["--self-signed", "--qlog", &format!("{garbage}/q")], "--qlog"),
+    ];
+    for (options, message) in cases {
+        let serve = flowstart().arg("serve").args(*options).timeout(Duration::from_secs(10)).assert();
+        serve.code(2).stderr(predicate::str::contains(*message));
+    }
+    for (options, message) in [
+        (["http://localhost/", "--json"], "use https://"),
+        (["/x", "--json"], "use https://"),
+        (["https://localhost/", "--ca=/none"], "/none: cannot be read"),
+        (["https://localhost/", "--connect=x"], "127.0.0.1:4433"),
+    ] {
+        flowstart().arg("get").args(options).assert().code(2).stderr(predicate::str::contains(message));
+    }
+}
+
+#[test]
+fn nobody_there_is_a_failure_and_not_for_ever() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", silent.local_addr().unwrap());
+    let get = flowstart().args(["get", "--insecure", "--timeout", "300ms", &url]).assert().code(1);
+    get.stderr(predicate::str::contains("not received within 300ms"));
+}
+
+#[test]
+fn the_kill_switch_has_a_file_a_signal_and_an_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kill");
+    let server = Server::self_signed(&["--startup", "hystart", "--kill-file", file.to_str().unwrap()]);
+    server.timings("/generate/100KB");
+    server.wait_for("flowstart_launches_total{scheme=\"hystart\"} 1");
+    assert!(server.http("PUT", "/kill-switch").ends_with("\r\n\r\non\n"));
+    server.wait_for("flowstart_kill_switch 1");
+    server.timings("/generate/100KB");
+    server.wait_for("flowstart_launches_total{scheme=\"slow-start\"} 1");
+    assert!(server.http("DELETE", "/kill-switch").ends_with("\r\n\r\noff\n"));
+    server.signal("-USR1");
+    server.wait_for("flowstart_kill_switch 1");
+    server.signal("-USR1");
+    server.wait_for("flowstart_kill_switch 0");
+    std::fs::write(&file, "").unwrap();
+    server.wait_for("flowstart_kill_switch 1");
+    assert!(server.http("POST", "/kill-switch").starts_with("HTTP/1.1 405"));
+    assert!(server.http("GET", "/").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn networks_and_shares_choose_the_scheme() {
+    let server = Server::self_signed(&["--startup-for", "127.0.0.0/8=search", "--ab", "1=jump-start"]);
+    server.timings("/generate/100KB");
+    server.wait_for("flowstart_launches_total{scheme=\"search\"} 1");
+    let server = Server::self_signed(&["--startup-for", "192.0.2.0/24=search", "--ab", "1=jump-start"]);
+    server.timings("/generate/100KB");
+    server.wait_for("flowstart_launches_total{scheme=\"jump-start\"} 1");
+}
+
+#[test]
+fn qlog_has_the_schemes_decisions_among_the_packets() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    let server = Server::self_signed(&["--startup", "jump-start", "--qlog", logs.to_str().unwrap()]);
+    server.timings("/generate/200KB");
+    server.wait_for("flowstart_connections_active 0");
+    drop(server.end());
+    let files: Vec<_> = std::fs::read_dir(&logs).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1);
+    let text = std::fs::read_to_string(&files[0]).unwrap();
+    let records: Vec<Value> = text.split('\u{1e}').skip(1).map(|one| serde_json::from_str(one).unwrap()).collect();
+    assert_eq!(records[0]["trace"]["event_schemas"].as_array().unwrap().len(), 2);
+    let place = |name: &str| records.iter().position(|one| one["name"] == name).unwrap_or_else(|| panic!("{name}"));
+    let launched = place("flowstart:launched");
+    assert!(place("quic:packet_sent") < launched);
+    // All of it waits: 200 KB and what packets add.
+    assert!(records[launched]["data"]["congestion_window"].as_u64().unwrap() >= 200_000);
+    // Times do not run back at the places where decisions stand.
+    let time = |index: usize| records[index]["time"].as_f64().unwrap();
+    assert!(time(launched - 1) <= time(launched) + 1.0, "{} {}", time(launched - 1), time(launched));
+}
+
+#[test]
+fn answers_under_way_arrive_when_the_server_ends() {
+    let server = Server::self_signed(&[]);
+    let url = format!("{}/generate/60MB", server.url);
+    let get = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+        .args(["get", "--insecure", "--json", &url])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    server.wait_for("flowstart_requests_total{status=\"200\"} 1");
+    let (status, told) = server.end();
+    assert!(status.success() && told.is_empty(), "{status} {told}");
+    let got = get.wait_with_output().unwrap();
+    let timings: Value = serde_json::from_slice(&got.stdout).unwrap();
+    assert_eq!(timings["bytes"], 60_000_000);
+}
+
+#[test]
+fn a_hint_counts_as_far_as_the_policy_goes() {
+    let launch = |options: &[&str], hint: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let logs = folder.path().to_str().unwrap();
+        let server = Server::self_signed(&[&["--startup", "blitzstart", "--qlog", logs], options].concat());
+        server.get("/generate/300KB").args(["--hint", hint]).assert().success();
+        server.wait_for("flowstart_connections_active 0");
+        let metrics = server.http("GET", "/metrics");
+        let verdict = metrics.lines().find_map(|line| line.strip_prefix("flowstart_hints_total{verdict=\""));
+        let verdict = verdict.map(|line| line.split('"').next().unwrap().to_owned());
+        drop(server.end());
+        let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        let text = std::fs::read_to_string(file).unwrap();
+        let records = text.split('\u{1e}').skip(1).map(|one| serde_json::from_str::<Value>(one).unwrap());
+        let launched = records.into_iter().find(|one| one["name"] == "flowstart:launched").unwrap();
+        (verdict, launched["data"]["pacing_rate"].as_u64())
+    };
+    let (verdict, capped) = launch(&["--hint-policy", "cap:rate=20mbit"], "rate=1gbit");
+    assert_eq!(verdict.as_deref(), Some("capped by rate"));
+    let (verdict, low) = launch(&["--hint-policy", "cap:rate=20mbit"], "rate=2mbit,technology=dsl");
+    assert_eq!(verdict.as_deref(), Some("accepted"));
+    let (verdict, _) = launch(&["--hint-policy", "validate"], "rate=1gbit");
+    assert_eq!(verdict.as_deref(), Some("not used: the prefix has not delivered as much"));
+    let (verdict, ignored) = launch(&[], "rate=1gbit");
+    assert_eq!(verdict.as_deref(), Some("ignored"));
+    let (verdict, without) = launch(&["--hint-policy", "accept"], "none");
+    assert_eq!((verdict, without), (None, ignored));
+    // A liar gets the cap, who is below it gets what was said, and nobody more. The initial window of 10 packets within the
+    // loopback's RTT is much faster than either.
+    assert!(low <= capped, "{low:?} {capped:?}");
+}
+
+#[test]
+fn perf_measures_both_directions() {
+    let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+        .args(["perf", "server", "--self-signed", "--listen", "127.0.0.1:0", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let address = serde_json::from_str::<Value>(&line).unwrap()["listening"].as_str().unwrap().to_owned();
+    let perf = |options: &[&str]| -> Value {
+        let told = flowstart().args(["perf", "client", &address, "--insecure", "--json"]).args(options).assert();
+        serde_json::from_slice(&told.success().get_output().stdout).unwrap()
+    };
+    let both = perf(&["--download", "3MB", "--upload", "2MB", "--streams", "7", "--interval", "10ms"]);
+    assert_eq!((&both["download"]["bytes"], &both["upload"]["bytes"]), (&3_000_000.into(), &2_000_000.into()));
+    let seconds = both["download"]["seconds"].as_f64().unwrap();
+    let goodput = both["download"]["goodput_mbps"].as_f64().unwrap();
+    assert!((goodput / (3.0 * 8.0 / seconds) - 1.0).abs() < 1e-9);
+    let theirs = perf(&["--controller", "noq-cubic", "--download", "1MB"]);
+    assert_eq!(theirs["download"]["bytes"], 1_000_000);
+    let limited = perf(&["--download", "100GB", "--duration", "300ms", "--interval", "100ms"]);
+    assert!(limited["download"]["intervals_mbps"].as_array().unwrap().len() >= 2);
+    assert!(limited["download"]["bytes"].as_u64().unwrap() < 100_000_000_000);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let gone = flowstart().args(["perf", "client", "192.0.2.1:1", "--insecure", "--interval", "0ms"]).assert();
+    gone.code(2).stderr(predicate::str::contains("1ms to 3600s"));
+}
+
+#[test]
+fn a_path_store_is_filled_used_and_gone_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("paths.redb");
+    let server = Server::self_signed(&["--startup", "careful-resume", "--path-store", store.to_str().unwrap()]);
+    server.timings("/generate/2MB");
+    server.wait_for("flowstart_connections_active 0");
+    server.timings("/generate/2MB");
+    assert!(server.end().0.success());
+    let shown = flowstart().args(["oracle", "show", "--json", "--store"]).arg(&store).assert().success();
+    let known: Value = serde_json::from_slice(&shown.get_output().stdout).unwrap();
+    assert_eq!((&known[0]["prefix"], &known[0]["samples"]), (&"127.0.0.0/24".into(), &2.into()));
+
+    std::fs::write(&store, [7; 8192]).unwrap();
+    let server = Server::self_signed(&["--path-store", store.to_str().unwrap()]);
+    assert_eq!(server.timings("/generate/1KB")["bytes"], 1000);
+    let (_, told) = server.end();
+    assert!(told.contains("paths.redb") && told.contains("start without saved paths"), "{told}");
+}
+
+#[test]
+fn limits_refuse_or_ask_for_proof() {
+    let full = Server::self_signed(&["--max-connections", "0"]);
+    full.get("/generate/1KB").assert().code(1);
+    full.wait_for("flowstart_connection_attempts_total{result=\"full\"} 1");
+
+    let rate = Server::self_signed(&["--max-rate", "1"]);
+    rate.timings("/generate/1KB");
+    rate.get("/generate/1KB").assert().code(1);
+    rate.wait_for("flowstart_connection_attempts_total{result=\"rate\"} 1");
+
+    // With a limit of none every client has to prove its address, and can.
+    let proof = Server::self_signed(&["--max-handshakes", "0"]);
+    assert_eq!(proof.timings("/generate/1KB")["bytes"], 1000);
+    proof.wait_for("flowstart_connection_attempts_total{result=\"retry\"} 1");
+}
+
+#[test]
+fn a_flood_of_half_open_handshakes_ends_in_retry_and_others_are_served() {
+    let server = Server::self_signed(&["--max-handshakes", "5"]);
+    let address = server.url.strip_prefix("https://").unwrap().to_owned();
+    // Clients that send their first packets and die.
+    let mut clients: Vec<Child> = Vec::new();
+    for _ in 0..5 {
+        let relay = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://{}/", relay.local_addr().unwrap());
+        let client = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+            .args(["get", "--insecure", &url])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        clients.push(client);
+        let mut packet = [0; 2000];
+        let length = relay.recv(&mut packet).unwrap();
+        relay.send_to(&packet[..length], &address).unwrap();
+    }
+    assert_eq!(server.timings("/generate/1KB")["bytes"], 1000);
+    server.wait_for("flowstart_connection_attempts_total{result=\"retry\"} 1");
+    for mut client in clients {
+        client.kill().unwrap();
+        client.wait().unwrap();
+    }
+}
+
+#[test]
+fn garbage_from_the_network_harms_nobody() {
+    let server = Server::self_signed(&[]);
+    let address = server.url.strip_prefix("https://").unwrap().to_owned();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for length in 0..1400_usize {
+        let mut packet: Vec<u8> = (0..length).map(|place| (place * 31 + length) as u8).collect();
+        if let Some(first) = packet.first_mut() {
+            *first |= if length % 2 == 0 { 0xc0 } else { 0x40 };
+        }
+        if length % 3 == 0 && length > 5 {
+            packet[1..5].copy_from_slice(&1_u32.to_be_bytes());
+        }
+        socket.send_to(&packet, &address).unwrap();
+    }
+    assert_eq!(server.timings("/generate/100KB")["bytes"], 100_000);
+    let (status, told) = server.end();
+    assert!(status.success() && !told.contains("panicked"), "{told}");
+}
+
+#[test]
+fn a_client_that_is_killed_harms_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("paths.redb");
+    let server = Server::self_signed(&["--path-store", store.to_str().unwrap()]);
+    let url = format!("{}/generate/1GB", server.url);
+    let mut victim = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+        .args(["get", "--insecure", &url])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    server.wait_for("flowstart_requests_total{status=\"200\"} 1");
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    assert_eq!(server.timings("/generate/1MB")["bytes"], 1_000_000);
+    // The server dies as well; what it had saved stays readable.
+    server.wait_for("flowstart_connections_active 1");
+    std::thread::sleep(Duration::from_millis(200));
+    server.signal("-KILL");
+    let shown = flowstart().args(["oracle", "show", "--json", "--store"]).arg(&store).assert().success();
+    let known: Value = serde_json::from_slice(&shown.get_output().stdout).unwrap();
+    assert_eq!(known[0]["prefix"], "127.0.0.0/24");
+}
+
+#[test]
+fn a_reader_that_reads_nothing_is_given_up() {
+    let server = Server::self_signed(&["--stall", "1s", "--connection-memory", "1MB"]);
+    // The pipe takes 64 KB, flow control of the client 64 MiB; then nobody reads.
+    let url = format!("{}/generate/1GB", server.url);
+    let mut reader = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+        .args(["get", "--insecure", "--out", "-", &url])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    server.wait_for("flowstart_requests_total{status=\"200\"} 1");
+    assert_eq!(server.timings("/generate/1MB")["bytes"], 1_000_000);
+    std::thread::sleep(Duration::from_secs(4));
+    // When it reads again, it learns that the answer ended.
+    std::io::copy(reader.stdout.as_mut().unwrap(), &mut std::io::sink()).unwrap();
+    assert_eq!(reader.wait().unwrap().code(), Some(1));
+}
