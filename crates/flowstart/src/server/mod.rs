@@ -324,6 +324,8 @@ impl Client {
                 break;
             }
         }
+        // The connection is over, and so are its answers; they still have to write down how they ended.
+        drop(timeout(FAREWELL, async { while answers.join_next().await.is_some() {} }).await);
         answers.shutdown().await;
     }
 
