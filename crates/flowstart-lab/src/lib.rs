@@ -14,7 +14,9 @@
 //! | the report | [`report`], [`report_input`] |
 //! | an experiment from plan to files | [`experiment`] |
 //! | published figures and reference runs | [`validate`] |
+//! | real connections: a server's qlog files compared by scheme | [`analyze`] |
 
+pub mod analyze;
 pub mod experiment;
 pub mod explain;
 pub mod flows;

@@ -14,13 +14,13 @@ use crate::spec::competitor::Competitor;
 use crate::statistics::{bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired, holm, mean, median, quantile};
 
 /// Confidence of intervals.
-const LEVEL: f64 = 0.95;
+pub(crate) const LEVEL: f64 = 0.95;
 /// Resamples of the bootstrap.
-const RESAMPLES: u32 = 10_000;
+pub(crate) const RESAMPLES: u32 = 10_000;
 /// Effects up to this are never called significant.
-const LEAST_EFFECT: f64 = 0.01;
+pub(crate) const LEAST_EFFECT: f64 = 0.01;
 /// Runs from which on a 99th percentile is given.
-const RUNS_FOR_P99: usize = 100;
+pub(crate) const RUNS_FOR_P99: usize = 100;
 
 /// A metric of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -480,9 +480,9 @@ mod tests {
 
     use super::*;
 
-    /// initial_max_data of 1000, and 500 on streams of the peer.
+    /// `initial_max_data` of 1000, and 500 on streams of the peer.
     const SERVER_WINDOWS: [u8; 8] = [0x04, 2, 0x43, 0xe8, 0x05, 2, 0x41, 0xf4];
-    /// initial_max_data of 63, and 60 on streams of the peer.
+    /// `initial_max_data` of 63, and 60 on streams of the peer.
     const CLIENT_WINDOWS: [u8; 6] = [0x04, 1, 63, 0x06, 1, 60];
 
     fn hint() -> BandwidthHint {

@@ -175,14 +175,14 @@ pub(crate) fn write(id: u64, value: &[u8], bytes: &mut Vec<u8>) {
 }
 
 /// Collects a client's first handshake message and finds its transport parameters.
-#[derive(Debug, Default)]
-pub(crate) struct ClientHello {
+#[derive(Clone, Debug, Default)]
+pub struct ClientHello {
     message: Vec<u8>,
 }
 
 impl ClientHello {
     /// Takes what came next. The parameters, once the message is complete or cannot be one.
-    pub(crate) fn take(&mut self, bytes: &[u8]) -> Option<PeerParameters> {
+    pub fn take(&mut self, bytes: &[u8]) -> Option<PeerParameters> {
         self.message.extend_from_slice(bytes);
         let length = match *self.message.as_slice() {
             // `HandshakeType` 1 is client_hello; three bytes of length follow.

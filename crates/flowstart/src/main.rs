@@ -56,6 +56,8 @@ enum Command {
     Get(command::get::Arguments),
     /// Measure throughput over QUIC.
     Perf(command::perf::Arguments),
+    /// Compare the schemes of real connections by a server's qlog files.
+    Analyze(command::analyze::Arguments),
     /// Check this build against published figures and reference runs.
     Validate(command::validate::Arguments),
 }
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => command::serve::main(arguments),
         Command::Get(arguments) => command::get::main(arguments),
         Command::Perf(arguments) => command::perf::main(arguments),
+        Command::Analyze(arguments) => command::analyze::main(arguments),
         Command::Validate(arguments) => command::validate::main(arguments),
     };
     match result {

@@ -31,7 +31,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-fn number(value: Option<f64>, digits: usize) -> String {
+/// A number with so many digits after the point, a dash where there is none.
+pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("–".into(), |value| format!("{value:.digits$}"))
 }
 

@@ -166,4 +166,10 @@ parsers! {
     #[cfg(target_endian = "little")]
     messages_of_the_kernel_have_rates_that_exist: netlink,
     speeds_of_interfaces_are_whole_megabits: interface_speed,
+    hints_are_in_range_and_canonical: bandwidth_hint,
+    client_hints_are_a_floor: client_hints,
+    hint_policies_are_in_range_and_survive_being_written: hint_policy,
+    transport_parameters_are_read_or_refused: transport_parameters,
+    client_hellos_may_come_in_pieces: client_hello,
+    path_states_are_opened_or_refused: path_state,
 }

@@ -1,5 +1,6 @@
 //! The subcommands.
 
+pub(crate) mod analyze;
 pub(crate) mod compare;
 pub(crate) mod explain;
 pub(crate) mod get;

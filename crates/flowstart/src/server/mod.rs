@@ -134,6 +134,8 @@ struct Client {
     flow: Arc<Flow>,
     /// The scheme's name.
     scheme: String,
+    /// What its qlog file is told.
+    notes: qlog::Notes,
     address: IpAddr,
     /// Highest rate that was ever delivered to its prefix.
     delivered: Option<Rate>,
@@ -213,7 +215,8 @@ impl Server {
         // Nothing is sent before the first request, so nothing is lost by waiting for it: it says how much there is to send.
         let flow = Flow::waiting(PathKnowledge::default());
         let said: Arc<Mutex<Option<PeerParameters>>> = Arc::default();
-        let config = self.config_for(scheme, &flow, said.clone());
+        let notes = qlog::Notes::default();
+        let config = self.config_for(scheme, &flow, said.clone(), notes.clone());
         let known = self.paths.clone().map(|paths| tokio::spawn(paths.look_up(address)));
         let connected = match incoming.accept_with(config) {
             Ok(connecting) => timeout(self.limits.handshake, connecting).await,
@@ -233,6 +236,7 @@ impl Server {
             connection,
             flow,
             scheme: scheme.name.clone(),
+            notes,
             address,
             delivered,
             hint: Mutex::new(HintState::None),
@@ -251,19 +255,20 @@ impl Server {
         self.metrics.active.dec();
     }
 
-    /// The configuration of one connection; `said` gets what the client's first message says.
+    /// The configuration of one connection; `said` gets what the client's first message says, `notes` go into its qlog file.
     fn config_for(
         &self,
         scheme: &Scheme,
         flow: &Arc<Flow>,
         said: Arc<Mutex<Option<PeerParameters>>>,
+        notes: qlog::Notes,
     ) -> Arc<ServerConfig> {
         let receiver = move |_: &Flow, parameters| *locked(&said) = Some(parameters);
         let Some(qlog) = &self.qlog else {
             return session::accept_config(&self.config, &scheme.factory, flow, receiver);
         };
         let mut transport = self.transport.clone();
-        transport.qlog_factory(qlog.of(flow.clone()));
+        transport.qlog_factory(qlog.of(flow.clone(), &scheme.name, notes));
         let mut config = self.config.clone();
         config.transport_config(Arc::new(transport));
         session::accept_config(&config, &scheme.factory, flow, receiver)
@@ -324,9 +329,8 @@ impl Client {
                 break;
             }
         }
-        // The connection is over, and so are its answers; they still have to write down how they ended.
-        drop(timeout(FAREWELL, async { while answers.join_next().await.is_some() {} }).await);
-        answers.shutdown().await;
+        // Without the connection they end by themselves; one that the client ended because it has everything was answered.
+        while answers.join_next().await.is_some() {}
     }
 
     async fn answer(&self, request: &Request<()>, mut stream: Answer) -> Result<(), Cut> {
@@ -366,8 +370,11 @@ impl Client {
         let sent = sent.await;
         self.waiting.fetch_sub(size.get(), Ordering::Relaxed);
         if sent.is_ok() && size > Bytes::ZERO {
-            let of_scheme = OfScheme { scheme: self.scheme.clone() };
-            self.server.metrics.fct.get_or_create(&of_scheme).observe(began.elapsed().as_secs_f64());
+            let (of_scheme, taken) = (OfScheme { scheme: self.scheme.clone() }, began.elapsed());
+            self.server.metrics.fct.get_or_create(&of_scheme).observe(taken.as_secs_f64());
+            if self.server.qlog.is_some() {
+                self.notes.answered(size.get(), taken);
+            }
         }
         sent
     }

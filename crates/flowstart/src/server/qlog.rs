@@ -3,6 +3,8 @@
 //! noq writes the standard events (`quic:packet_sent` and the like); this adds what the startup scheme decided, at its place
 //! among them: `flowstart:launched`, `flowstart:hint_capped`, `flowstart:phase_entered`, `flowstart:reduction_undone`,
 //! `flowstart:window_validated`, and `quic:congestion_state_updated` with the reason for which startup ended as its trigger.
+//! `flowstart:connection` says which scheme the connection has, and `flowstart:answered` what was acknowledged completely:
+//! its `payload` in bytes and `fct_ms` since the request. `flowstart analyze` reads these.
 //! The names and fields are those of `flowstart trace --format qlog`. When a connection has moved to another path, the
 //! times of these additions count from the move.
 
@@ -10,12 +12,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use flowstart_core::event::Decision;
-use flowstart_core::time::Timestamp;
 use flowstart_quic::Flow;
 use noq::{ConnectionId, QlogConfig, QlogFactory, Side};
 use serde_json::{Value, json};
@@ -46,15 +47,39 @@ impl Folder {
         Ok(Self { path: path.to_owned(), told: Arc::default() })
     }
 
-    /// What makes the file of one connection.
-    pub(crate) fn of(&self, flow: Arc<Flow>) -> Arc<dyn QlogFactory> {
-        Arc::new(OfConnection { folder: self.clone(), flow })
+    /// What makes the file of one connection with this scheme.
+    pub(crate) fn of(&self, flow: Arc<Flow>, scheme: &str, notes: Notes) -> Arc<dyn QlogFactory> {
+        Arc::new(OfConnection { folder: self.clone(), flow, scheme: scheme.to_owned(), notes })
     }
 }
 
 struct OfConnection {
     folder: Folder,
     flow: Arc<Flow>,
+    scheme: String,
+    notes: Notes,
+}
+
+/// What a connection answered, on its way into the file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes(Arc<Mutex<Vec<Answered>>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Answered {
+    at: Instant,
+    payload: u64,
+    taken: Duration,
+}
+
+impl Notes {
+    /// An answer was acknowledged completely.
+    pub(crate) fn answered(&self, payload: u64, taken: Duration) {
+        self.list().push(Answered { at: Instant::now(), payload, taken });
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Answered>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl QlogFactory for OfConnection {
@@ -67,6 +92,9 @@ impl QlogFactory for OfConnection {
             path: path.clone(),
             told: self.folder.told.clone(),
             flow: self.flow.clone(),
+            scheme: self.scheme.clone(),
+            notes: self.notes.clone(),
+            start: now,
             record: Vec::new(),
             begun: false,
             state: None,
@@ -91,6 +119,10 @@ struct Writer<W: Write> {
     path: PathBuf,
     told: Arc<AtomicBool>,
     flow: Arc<Flow>,
+    scheme: String,
+    notes: Notes,
+    /// Time zero of the file.
+    start: Instant,
     /// The record that is being written.
     record: Vec<u8>,
     /// The header was written.
@@ -121,11 +153,12 @@ impl<W: Write> Writer<W> {
         let mut record = std::mem::take(&mut self.record);
         if self.begun {
             self.write_decisions();
+            self.write_out(&record);
         } else {
             self.begun = true;
-            record = with_schemas(record);
+            self.write_out(&with_schemas(&record));
+            self.write_event(0.0, "flowstart:connection", &json!({ "scheme": self.scheme }));
         }
-        self.write_out(&record);
         record.clear();
         self.record = record;
     }
@@ -133,13 +166,24 @@ impl<W: Write> Writer<W> {
     fn write_decisions(&mut self) {
         while let Some((time, decision)) = self.flow.take_decision() {
             for (name, data) in events(decision, &mut self.state) {
-                let mut record = RECORD_SEPARATOR.to_vec();
-                let event = json!({ "time": millis(time), "name": name, "data": data });
-                record.extend_from_slice(event.to_string().as_bytes());
-                record.push(b'\n');
-                self.write_out(&record);
+                self.write_event(time.as_nanos() as f64 / 1e6, name, &data);
             }
         }
+        let answers = std::mem::take(&mut *self.notes.list());
+        for Answered { at, payload, taken } in answers {
+            let data = json!({ "payload": payload, "fct_ms": taken.as_secs_f64() * 1e3 });
+            let time = at.saturating_duration_since(self.start).as_secs_f64() * 1e3;
+            self.write_event(time, "flowstart:answered", &data);
+        }
+    }
+
+    /// An event at a time in milliseconds.
+    fn write_event(&mut self, time: f64, name: &str, data: &Value) {
+        let mut record = RECORD_SEPARATOR.to_vec();
+        let event = json!({ "time": time, "name": name, "data": data });
+        record.extend_from_slice(event.to_string().as_bytes());
+        record.push(b'\n');
+        self.write_out(&record);
     }
 }
 
@@ -173,17 +217,13 @@ impl<W: Write> Drop for Writer<W> {
 }
 
 /// The header with the schemas of the events that follow, which noq leaves out.
-fn with_schemas(record: Vec<u8>) -> Vec<u8> {
-    let text = record.strip_prefix(RECORD_SEPARATOR).unwrap_or(&record);
-    let Ok(mut header) = serde_json::from_slice::<Value>(text) else { return record };
+fn with_schemas(record: &[u8]) -> Vec<u8> {
+    let text = record.strip_prefix(RECORD_SEPARATOR).unwrap_or(record);
+    let Ok(mut header) = serde_json::from_slice::<Value>(text) else { return record.to_owned() };
     if let Some(trace) = header.get_mut("trace").and_then(Value::as_object_mut) {
         trace.insert("event_schemas".into(), json!([QUIC, FLOWSTART]));
     }
     [RECORD_SEPARATOR, header.to_string().as_bytes(), b"\n"].concat()
-}
-
-fn millis(time: Timestamp) -> f64 {
-    time.as_nanos() as f64 / 1e6
 }
 
 /// A decision as events; `state` is the state of congestion control before and after it.
@@ -249,7 +289,18 @@ mod tests {
     fn writer<W: Write>(out: W) -> Writer<W> {
         let flow = Flow::new(PathKnowledge::default());
         let told = Arc::new(AtomicBool::new(true));
-        Writer { out: Some(out), path: PathBuf::new(), told, flow, record: Vec::new(), begun: false, state: None }
+        Writer {
+            out: Some(out),
+            path: PathBuf::new(),
+            told,
+            flow,
+            scheme: "blitzstart".into(),
+            notes: Notes::default(),
+            start: Instant::now(),
+            record: Vec::new(),
+            begun: false,
+            state: None,
+        }
     }
 
     #[test]
@@ -259,12 +310,17 @@ mod tests {
         for piece in ["\u{1e}{\"trace\":{\"event_schemas\"", ":[]}}\n\u{1e}{\"a\"", ":1}", "\n"] {
             writer.write_all(piece.as_bytes()).unwrap();
         }
+        writer.notes.answered(70_000, Duration::from_millis(20));
         drop(writer);
         let text = String::from_utf8(kept).unwrap();
         let records: Vec<_> = text.split('\u{1e}').skip(1).collect();
         let header: Value = serde_json::from_str(records[0]).unwrap();
         assert_eq!(header["trace"]["event_schemas"], json!([QUIC, FLOWSTART]));
-        assert_eq!(records[1..], ["{\"a\":1}\n"]);
+        let named: Value = serde_json::from_str(records[1]).unwrap();
+        assert_eq!(named["data"], json!({ "scheme": "blitzstart" }));
+        assert_eq!(records[2], "{\"a\":1}\n");
+        let answered: Value = serde_json::from_str(records[3]).unwrap();
+        assert_eq!(answered["data"], json!({ "payload": 70_000, "fct_ms": 20.0 }));
     }
 
     #[test]

@@ -1,0 +1,206 @@
+//! A connection as its qlog file tells it.
+//!
+//! The file is a sequence of JSON texts (RFC 7464) as `flowstart serve --qlog` writes it: besides the standard events it says
+//! which scheme the connection had (`flowstart:connection`) and what it answered (`flowstart:answered`). A file whose
+//! writer was killed ends within a record; everything before it counts.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// Longest record that is read. The writer's are a few hundred bytes.
+const LONGEST_RECORD: usize = 1 << 20;
+
+/// One answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// Payload.
+    pub bytes: u64,
+    /// Milliseconds from the request until all of it was acknowledged.
+    pub millis: f64,
+}
+
+/// One connection.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Connection {
+    /// The startup scheme as the operator wrote it.
+    pub scheme: String,
+    /// What was answered completely.
+    pub answers: Vec<Answer>,
+    /// Why startup ended, if it did.
+    pub exit: Option<String>,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets declared lost.
+    pub lost: u64,
+}
+
+impl Connection {
+    /// Share of the packets that were declared lost; `None` when none was sent.
+    pub fn lost_share(&self) -> Option<f64> {
+        (self.sent > 0).then(|| self.lost as f64 / self.sent as f64)
+    }
+}
+
+/// Why a file says nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// It cannot be read.
+    #[error("{path}: {cause}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A record is no event.
+    #[error("{path}:{line}: {cause}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Line of the record.
+        line: usize,
+        /// What is wrong.
+        cause: String,
+    },
+    /// It is not of a connection that `flowstart serve` answered.
+    #[error("{path}: no flowstart:connection event; use files that `flowstart serve --qlog` wrote")]
+    NoScheme {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// What is read of an event; the header has no name.
+#[derive(Deserialize)]
+struct Record<'a> {
+    #[serde(default)]
+    name: &'a str,
+    /// Read only where it is looked for: what other events hold may have other types.
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Data {
+    scheme: Option<String>,
+    payload: Option<u64>,
+    fct_ms: Option<f64>,
+    old: Option<String>,
+    trigger: Option<String>,
+}
+
+/// Reads the file of one connection.
+///
+/// # Errors
+///
+/// [`LogError`] with the file and the line.
+pub fn read(path: &Path) -> Result<Connection, LogError> {
+    let unreadable = |cause| LogError::Unreadable { path: path.to_owned(), cause };
+    let file = File::open(path).map_err(unreadable)?;
+    parse(&mut BufReader::new(file), path)
+}
+
+/// Reads a connection; `path` is for messages.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn parse(input: &mut dyn BufRead, path: &Path) -> Result<Connection, LogError> {
+    let mut connection = Connection::default();
+    let mut known = false;
+    let mut record = Vec::new();
+    for line in 1.. {
+        record.clear();
+        let limit = LONGEST_RECORD as u64 + 1;
+        let read = io::Read::take(&mut *input, limit).read_until(b'\n', &mut record);
+        read.map_err(|cause| LogError::Unreadable { path: path.to_owned(), cause })?;
+        let damaged = |cause: String| LogError::Damaged { path: path.to_owned(), line, cause };
+        if record.len() > LONGEST_RECORD {
+            return Err(damaged(format!("a record is longer than {LONGEST_RECORD} bytes")));
+        }
+        // The last record of a writer that was killed has no end.
+        let Some(text) = record.strip_suffix(b"\n") else { break };
+        let text = text.strip_prefix(b"\x1e").unwrap_or(text);
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        let broken = |error: serde_json::Error| damaged(error.to_string());
+        let Record { name, data } = serde_json::from_slice(text).map_err(broken)?;
+        let data = || data.map_or(Ok(Data::default()), |data| serde_json::from_str(data.get())).map_err(broken);
+        match name {
+            "quic:packet_sent" => connection.sent += 1,
+            "quic:packet_lost" => connection.lost += 1,
+            "quic:congestion_state_updated" => {
+                let Data { old, trigger, .. } = data()?;
+                if old.as_deref() == Some("startup") {
+                    connection.exit = connection.exit.or(trigger);
+                }
+            }
+            "flowstart:connection" => {
+                let scheme = data()?.scheme;
+                connection.scheme = scheme.ok_or_else(|| damaged("flowstart:connection has no scheme".into()))?;
+                known = true;
+            }
+            "flowstart:answered" => match data()? {
+                Data { payload: Some(bytes), fct_ms: Some(millis), .. } if millis >= 0.0 => {
+                    connection.answers.push(Answer { bytes, millis });
+                }
+                _ => return Err(damaged("flowstart:answered has no payload or no fct_ms".into())),
+            },
+            _ => {}
+        }
+    }
+    if known { Ok(connection) } else { Err(LogError::NoScheme { path: path.to_owned() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Connection, LogError> {
+        parse(&mut text.as_bytes(), Path::new("c.sqlog"))
+    }
+
+    const LOG: &str = "\u{1e}{\"file_schema\":\"urn\",\"trace\":{}}\n\
+        \u{1e}{\"time\":0,\"name\":\"flowstart:connection\",\"data\":{\"scheme\":\"blitzstart\",\"avoidance\":\"cubic\"}}\n\
+        \u{1e}{\"time\":1,\"name\":\"quic:packet_sent\",\"data\":{\"header\":{\"packet_type\":\"initial\"}}}\n\
+        \u{1e}{\"time\":1,\"name\":\"quic:packet_sent\",\"data\":{}}\n\
+        \u{1e}{\"time\":9,\"name\":\"quic:packet_lost\",\"data\":{\"trigger\":\"time_threshold\"}}\n\
+        \u{1e}{\"time\":9,\"name\":\"quic:congestion_state_updated\",\
+             \"data\":{\"old\":\"startup\",\"new\":\"recovery\",\"trigger\":\"loss\"}}\n\
+        \u{1e}{\"time\":20,\"name\":\"flowstart:answered\",\"data\":{\"payload\":70000,\"fct_ms\":18.5}}\n";
+
+    #[test]
+    fn a_connection_is_read() {
+        let expected = Connection {
+            scheme: "blitzstart".into(),
+            answers: vec![Answer { bytes: 70_000, millis: 18.5 }],
+            exit: Some("loss".into()),
+            sent: 2,
+            lost: 1,
+        };
+        assert_eq!(parsed(LOG).unwrap(), expected);
+        assert_eq!(expected.lost_share(), Some(0.5));
+        // The writer was killed.
+        assert_eq!(parsed(&format!("{LOG}\u{1e}{{\"time\":21,\"na")).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_no_log_is_refused_with_its_place() {
+        let error = parsed("\u{1e}{\"time\":0}\n\u{1e}nonsense\n").unwrap_err().to_string();
+        assert!(error.starts_with("c.sqlog:2: "), "{error}");
+        let error = parsed("").unwrap_err().to_string();
+        assert!(error.contains("flowstart serve --qlog"), "{error}");
+        let error =
+            parsed("\u{1e}{\"name\":\"flowstart:answered\",\"data\":{\"payload\":1}}\n").unwrap_err().to_string();
+        assert!(error.contains("no fct_ms"), "{error}");
+        let long = "x".repeat(LONGEST_RECORD + 10);
+        let error = parsed(&long).unwrap_err().to_string();
+        assert!(error.contains("longer than"), "{error}");
+    }
+}

@@ -1,0 +1,310 @@
+//! Real connections: what a server's qlog files say about its startup schemes.
+//!
+//! A server that draws the scheme of each connection at random has made an experiment, and its qlog files are the
+//! measurements. [`log`] reads one, this compares. The unit is the connection, because that is what was drawn: of several
+//! answers of the same size on one connection the mean counts. Intervals are drawn from the connections of both schemes
+//! together, so that the size of each group varies as it does in the experiment. What they cannot know is that connections
+//! of one client have its network in common: with few clients they are too narrow.
+
+pub mod log;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::statistics::{BootstrapEstimate, bca, bca_mean, holm, mean, median, quantile};
+use crate::summary::{LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99};
+use log::Connection;
+
+/// Up to so many different sizes have a row each; more are put into classes.
+const SIZES_APART: usize = 8;
+/// Upper ends of the classes in bytes, with their names.
+const CLASSES: [(u64, &str); 5] = [
+    (10_000, "up to 10 KB"),
+    (100_000, "10 to 100 KB"),
+    (1_000_000, "100 KB to 1 MB"),
+    (10_000_000, "1 to 10 MB"),
+    (u64::MAX, "over 10 MB"),
+];
+
+/// Answers of one size with one scheme.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Group {
+    /// Size of the answers, or their class.
+    pub size: String,
+    /// The scheme as the operator wrote it.
+    pub scheme: String,
+    /// Connections.
+    pub n: usize,
+    /// Answers on them.
+    pub answers: usize,
+    /// Time from a request until its answer was acknowledged, and packets declared lost on a connection over those sent.
+    pub metrics: BTreeMap<&'static str, Metric>,
+    /// Why startup ended, by connection.
+    pub exit_reasons: BTreeMap<String, usize>,
+    /// Beside the baseline.
+    pub vs_baseline: Option<Comparison>,
+}
+
+/// A scheme beside the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The scheme it is compared with.
+    pub baseline: String,
+    /// Mean time of the baseline over that of the scheme; over 1 is faster.
+    pub speedup: Option<f64>,
+    /// 95 % interval.
+    pub speedup_ci95: Option<[f64; 2]>,
+    /// Difference of the lost shares.
+    pub loss_delta: Option<f64>,
+    /// 95 % interval.
+    pub loss_delta_ci95: Option<[f64; 2]>,
+    /// The interval of the speed-up excludes 1 after Holm's correction over all comparisons, and the effect is over 1 %.
+    pub significant: bool,
+}
+
+/// What many connections say.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Analysis {
+    /// Version of this structure.
+    pub schema: u32,
+    /// Connections with an answer.
+    pub connections: usize,
+    /// Connections without: nothing of them is counted.
+    pub without_answer: usize,
+    /// By size, then scheme, the baseline first.
+    pub groups: Vec<Group>,
+}
+
+/// A baseline that no connection had.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("--baseline `{wanted}`: no connection has it; there are {there}")]
+pub struct UnknownBaseline {
+    /// What was asked for.
+    pub wanted: String,
+    /// The schemes of the connections.
+    pub there: String,
+}
+
+/// One connection's answers of one size.
+#[derive(Clone, Copy, Debug)]
+struct Unit<'a> {
+    millis: f64,
+    answers: usize,
+    connection: &'a Connection,
+}
+
+/// Compares the schemes of `connections` with `baseline`; without one, with the scheme that most connections had.
+///
+/// # Errors
+///
+/// [`UnknownBaseline`] when no connection had the scheme.
+pub fn analyze(connections: &[Connection], baseline: Option<&str>) -> Result<Analysis, UnknownBaseline> {
+    let answered: Vec<&Connection> = connections.iter().filter(|connection| !connection.answers.is_empty()).collect();
+    let mut schemes: BTreeMap<&str, usize> = BTreeMap::new();
+    for connection in &answered {
+        *schemes.entry(&connection.scheme).or_insert(0) += 1;
+    }
+    let most = schemes.iter().max_by_key(|(name, count)| (**count, std::cmp::Reverse(**name))).map(|(name, _)| *name);
+    let baseline = match baseline {
+        None => most.unwrap_or_default(),
+        Some(wanted) if schemes.contains_key(wanted) || schemes.is_empty() => wanted,
+        Some(wanted) => {
+            let there = schemes.keys().copied().collect::<Vec<_>>().join(", ");
+            return Err(UnknownBaseline { wanted: wanted.into(), there });
+        }
+    };
+    let mut groups = Vec::new();
+    let mut p_values = Vec::new();
+    for (size, by_scheme) in by_size(&answered) {
+        let base = by_scheme.get(baseline);
+        let others = by_scheme.iter().filter(|(scheme, _)| **scheme != baseline);
+        for (scheme, units) in base.map(|units| (&baseline, units)).into_iter().chain(others) {
+            let mut group = group(&size, scheme, units);
+            if *scheme != baseline
+                && let Some(base) = base
+            {
+                let (comparison, p_value) = compare(baseline, base, units);
+                group.vs_baseline = Some(comparison);
+                p_values.push(p_value);
+            }
+            groups.push(group);
+        }
+    }
+    let compared = groups.iter_mut().filter_map(|group| group.vs_baseline.as_mut());
+    for (comparison, rejected) in compared.zip(holm(&p_values, 1.0 - LEVEL)) {
+        let effect = comparison.speedup.map_or(0.0, |speedup| (speedup - 1.0).abs());
+        comparison.significant = rejected && effect > LEAST_EFFECT;
+    }
+    let without_answer = connections.len() - answered.len();
+    Ok(Analysis { schema: 1, connections: answered.len(), without_answer, groups })
+}
+
+type ByScheme<'a> = BTreeMap<&'a str, Vec<Unit<'a>>>;
+
+/// The units of each size, the smallest first.
+fn by_size<'a>(connections: &[&'a Connection]) -> Vec<(String, ByScheme<'a>)> {
+    let mut sizes: Vec<u64> =
+        connections.iter().flat_map(|connection| &connection.answers).map(|answer| answer.bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let apart = sizes.len() <= SIZES_APART;
+    let place = |bytes: u64| if apart { bytes } else { CLASSES.partition_point(|(end, _)| *end < bytes) as u64 };
+    let mut by_size: BTreeMap<u64, ByScheme<'a>> = BTreeMap::new();
+    for connection in connections {
+        let mut of_size: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for answer in &connection.answers {
+            of_size.entry(place(answer.bytes)).or_default().push(answer.millis);
+        }
+        for (size, times) in of_size {
+            let Some(millis) = mean(&times) else { continue };
+            let unit = Unit { millis, answers: times.len(), connection };
+            by_size.entry(size).or_default().entry(&connection.scheme).or_default().push(unit);
+        }
+    }
+    let name = |size: u64| {
+        if apart {
+            return flowstart_core::units::Bytes::new(size).to_string();
+        }
+        CLASSES.get(size as usize).map_or_else(String::new, |(_, name)| (*name).to_owned())
+    };
+    by_size.into_iter().map(|(size, units)| (name(size), units)).collect()
+}
+
+fn group(size: &str, scheme: &str, units: &[Unit<'_>]) -> Group {
+    let times: Vec<f64> = units.iter().map(|unit| unit.millis).collect();
+    let lost: Vec<f64> = units.iter().filter_map(|unit| unit.connection.lost_share()).collect();
+    let mut exit_reasons = BTreeMap::new();
+    for unit in units {
+        let reason = unit.connection.exit.clone().unwrap_or_else(|| "transfer-ended".into());
+        *exit_reasons.entry(reason).or_insert(0) += 1;
+    }
+    Group {
+        size: size.to_owned(),
+        scheme: scheme.to_owned(),
+        n: units.len(),
+        answers: units.iter().map(|unit| unit.answers).sum(),
+        metrics: BTreeMap::from([("fct_request_ms", metric(&times)), ("lost_share", metric(&lost))]),
+        exit_reasons,
+        vs_baseline: None,
+    }
+}
+
+fn metric(values: &[f64]) -> Metric {
+    Metric {
+        mean: mean(values),
+        median: median(values),
+        p95: quantile(values, 0.95),
+        p99: if values.len() >= RUNS_FOR_P99 { quantile(values, 0.99) } else { None },
+        ci95: bca_mean(values, LEVEL, RESAMPLES, 1).as_ref().map(interval),
+    }
+}
+
+fn interval(estimate: &BootstrapEstimate) -> [f64; 2] {
+    [estimate.interval.low, estimate.interval.high]
+}
+
+/// The comparison, and the p-value of the speed-up.
+fn compare(baseline: &str, base: &[Unit<'_>], units: &[Unit<'_>]) -> (Comparison, Option<f64>) {
+    let times = |units: &[Unit<'_>]| units.iter().map(|unit| unit.millis).collect::<Vec<_>>();
+    let lost = |units: &[Unit<'_>]| units.iter().filter_map(|unit| unit.connection.lost_share()).collect::<Vec<_>>();
+    let speedup = two_groups(&times(base), &times(units), |before, after| before / after);
+    let loss = two_groups(&lost(base), &lost(units), |before, after| after - before);
+    let comparison = Comparison {
+        baseline: baseline.to_owned(),
+        speedup: mean(&times(base)).zip(mean(&times(units))).map(|(before, after)| before / after),
+        speedup_ci95: speedup.as_ref().map(interval),
+        loss_delta: mean(&lost(base)).zip(mean(&lost(units))).map(|(before, after)| after - before),
+        loss_delta_ci95: loss.as_ref().map(interval),
+        significant: false,
+    };
+    (comparison, speedup.and_then(|estimate| estimate.p_value(1.0)))
+}
+
+/// A statistic of the means of two groups, whose members were assigned at random. `None` when one of them is so small that a
+/// resample may be without it.
+fn two_groups(base: &[f64], other: &[f64], of_means: impl Fn(f64, f64) -> f64) -> Option<BootstrapEstimate> {
+    let rows: Vec<(bool, f64)> =
+        base.iter().map(|value| (false, *value)).chain(other.iter().map(|value| (true, *value))).collect();
+    let statistic = |rows: &[(bool, f64)]| {
+        let mut sums = [(0.0, 0.0); 2];
+        for (group, value) in rows {
+            let (sum, count) = &mut sums[usize::from(*group)];
+            *sum += value;
+            *count += 1.0;
+        }
+        let [(before, a), (after, b)] = sums;
+        (a > 0.0 && b > 0.0).then(|| of_means(before / a, after / b))
+    };
+    bca(&rows, statistic, LEVEL, RESAMPLES, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::log::Answer;
+    use super::*;
+
+    fn connection(scheme: &str, bytes: u64, millis: f64) -> Connection {
+        Connection {
+            scheme: scheme.into(),
+            answers: vec![Answer { bytes, millis }],
+            exit: None,
+            sent: 100,
+            lost: u64::from(scheme == "fast"),
+        }
+    }
+
+    /// Times that scatter by a tenth around `middle`.
+    fn scattered(scheme: &str, middle: f64) -> Vec<Connection> {
+        (0..40).map(|place| connection(scheme, 70_000, middle * (0.9 + 0.005 * f64::from(place)))).collect()
+    }
+
+    #[test]
+    fn a_scheme_that_halves_the_time_is_found_and_its_price_too() {
+        let connections = [scattered("slow", 200.0), scattered("fast", 100.0)].concat();
+        let analysis = analyze(&connections, Some("slow")).unwrap();
+        let fast = &analysis.groups[1];
+        assert_eq!((fast.scheme.as_str(), fast.size.as_str(), fast.n), ("fast", "70KB", 40));
+        let comparison = fast.vs_baseline.as_ref().unwrap();
+        assert!((comparison.speedup.unwrap() - 2.0).abs() < 1e-9);
+        let [low, high] = comparison.speedup_ci95.unwrap();
+        assert!(low > 1.9 && low < 2.0 && high > 2.0 && high < 2.1, "{low} to {high}");
+        assert!(comparison.significant);
+        // One packet of a hundred more.
+        assert!((comparison.loss_delta.unwrap() - 0.01).abs() < 1e-12);
+    }
+
+    #[test]
+    fn schemes_that_do_not_differ_are_not_told_apart() {
+        let connections = [scattered("a", 200.0), scattered("b", 200.0)].concat();
+        let analysis = analyze(&connections, None).unwrap();
+        // As many connections of each: the first by name is the baseline.
+        assert_eq!(analysis.groups[0].scheme, "a");
+        let comparison = analysis.groups[1].vs_baseline.as_ref().unwrap();
+        assert!(!comparison.significant, "{comparison:?}");
+    }
+
+    #[test]
+    fn answers_of_one_connection_count_once() {
+        let mut one = connection("slow", 1000, 10.0);
+        one.answers.push(Answer { bytes: 1000, millis: 30.0 });
+        let silent = Connection { answers: Vec::new(), ..connection("slow", 0, 0.0) };
+        let analysis = analyze(&[one, connection("slow", 1000, 40.0), silent], None).unwrap();
+        let group = &analysis.groups[0];
+        assert_eq!((group.n, group.answers, analysis.without_answer), (2, 3, 1));
+        assert_eq!(group.metrics["fct_request_ms"].mean, Some(30.0));
+    }
+
+    #[test]
+    fn many_sizes_are_put_into_classes() {
+        let connections: Vec<_> = (1..=20).map(|size| connection("slow", size * 1000, 1.0)).collect();
+        let names: Vec<_> = analyze(&connections, None).unwrap().groups.into_iter().map(|group| group.size).collect();
+        assert_eq!(names, ["up to 10 KB", "10 to 100 KB"]);
+    }
+
+    #[test]
+    fn a_baseline_that_nobody_had_is_refused() {
+        let error = analyze(&[connection("slow", 1, 1.0)], Some("fast")).unwrap_err();
+        assert_eq!(error.to_string(), "--baseline `fast`: no connection has it; there are slow");
+    }
+}
