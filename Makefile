@@ -4,7 +4,7 @@ RESULTS := results/$(shell date +%Y%m%d-%H%M%S)
 FLOWSTART := target/release/flowstart
 FUZZ_SECONDS ?= 60
 
-.PHONY: run test lint bench fuzz study setup
+.PHONY: run test lint bench bench-quic interop fuzz study setup
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
@@ -25,6 +25,16 @@ bench: setup
 	cargo run --release --locked -p flowstart-sim --example speed
 	cargo bench --locked -p flowstart-core
 	cargo bench --locked -p flowstart-sim
+
+# Throughput and CPU time over the loopback interface, ten pairs of this program's CUBIC and noq's own.
+bench-quic: setup
+	cargo build --release --locked -p flowstart
+	$(FLOWSTART) perf pairs --size 1GB --pairs 10
+
+# The QUIC client and server against aioquic and Chromium; what cannot be installed is skipped.
+interop: setup
+	cargo build --release --locked -p flowstart
+	FLOWSTART=$(FLOWSTART) scripts/interop/run
 
 # Every parser of input, FUZZ_SECONDS each. Needs nightly and cargo-fuzz.
 fuzz: setup

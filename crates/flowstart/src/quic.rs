@@ -81,8 +81,25 @@ pub(crate) fn std_time(span: Duration) -> std::time::Duration {
     std::time::Duration::from_nanos(span.as_nanos())
 }
 
+/// Buffer of a socket, as far as the system allows: 2,000 first packets of clients, or 6 ms at 5 Gbit/s.
+#[cfg(unix)]
+const SOCKET_BUFFER: usize = 4 << 20;
+
 /// An end of this program on the network.
 pub(crate) fn bind(address: SocketAddr, config: Option<noq::ServerConfig>) -> std::io::Result<noq::Endpoint> {
     let socket = std::net::UdpSocket::bind(address)?;
+    enlarge(&socket);
     noq::Endpoint::new(noq::EndpointConfig::default(), config, socket, Arc::new(noq::TokioRuntime))
 }
+
+/// Lets more packets wait than by default. A system that does not allow it drops some under load, and QUIC repeats them.
+#[cfg(unix)]
+fn enlarge(socket: &std::net::UdpSocket) {
+    use nix::sys::socket::{setsockopt, sockopt};
+    drop(setsockopt(socket, sockopt::RcvBuf, &SOCKET_BUFFER));
+    drop(setsockopt(socket, sockopt::SndBuf, &SOCKET_BUFFER));
+}
+
+/// Leaves the buffers as they are.
+#[cfg(not(unix))]
+fn enlarge(_: &std::net::UdpSocket) {}

@@ -422,6 +422,19 @@ fn a_flood_of_half_open_handshakes_ends_in_retry_and_others_are_served() {
 }
 
 #[test]
+fn many_connections_are_served_at_a_time() {
+    let server = Server::self_signed(&["--max-handshakes", "20"]);
+    let told = server.get("/generate/30KB").args(["--connections", "200"]).assert().success();
+    let told: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
+    assert_eq!((&told["connections"], &told["failed"]), (&200.into(), &0.into()));
+    assert_eq!(told["bytes"], 6_000_000);
+    assert!(told["fct_ms"]["median"].as_f64() <= told["fct_ms"]["p95"].as_f64());
+    server.wait_for("flowstart_connection_attempts_total{result=\"accepted\"} 200");
+    let out = server.get("/x").args(["--connections", "2", "--out", "x"]).assert().code(2);
+    out.stderr(predicate::str::contains("cannot go to --out"));
+}
+
+#[test]
 fn garbage_from_the_network_harms_nobody() {
     let server = Server::self_signed(&[]);
     let address = server.url.strip_prefix("https://").unwrap().to_owned();

@@ -26,6 +26,7 @@ use noq::VarInt;
 use noq::crypto::rustls::QuicClientConfig;
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::OnceCell;
 
 use crate::failure::{FAILED, Failure};
 use crate::http3;
@@ -64,6 +65,9 @@ pub(crate) struct Arguments {
     /// Write the content to this file, or `-` for stdout.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Get it over this many connections at a time, to put load on a server; the timings are then their distribution.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    connections: u32,
     /// The longest that all of it may take.
     #[arg(long, value_name = "TIME")]
     timeout: Option<Duration>,
@@ -173,6 +177,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if to_stdout && arguments.json {
         return Err(Failure::Input("--json: stdout is for the content with --out -".into()));
     }
+    if arguments.connections > 1 && arguments.out.is_some() {
+        return Err(Failure::Input("--connections: what comes many times cannot go to --out".into()));
+    }
     let tls = arguments.trust.config(&[H3])?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -189,7 +196,48 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     });
     // A name that is still being looked up would keep the program from ending.
     runtime.shutdown_background();
-    tell(arguments, &timings?)
+    let (timings, failures) = timings?;
+    match timings.as_slice() {
+        [timings] if failures == 0 => tell(arguments, timings),
+        _ => tell_many(arguments, &timings, failures),
+    }
+}
+
+/// The distribution of many connections' timings.
+fn tell_many(arguments: &Arguments, timings: &[Timings], failures: usize) -> Result<ExitCode, Failure> {
+    let quantiles = |value: fn(&Timings) -> StdDuration| {
+        let mut values: Vec<_> = timings.iter().map(value).collect();
+        values.sort_unstable();
+        // Nearest rank.
+        [50, 95, 100].map(|percent| values.get((values.len() * percent).div_ceil(100).max(1) - 1).copied().map(millis))
+    };
+    let (handshake, fct) = (quantiles(|one| one.handshake), quantiles(|one| one.fct));
+    let bytes: u64 = timings.iter().map(|one| one.bytes).sum();
+    let refused = timings.iter().filter(|one| one.status != StatusCode::OK).count();
+    if arguments.json {
+        let told = |[median, p95, most]: [Option<f64>; 3]| json!({ "median": median, "p95": p95, "max": most });
+        let told = json!({
+            "url": arguments.url.to_string(),
+            "connections": timings.len() + failures,
+            "failed": failures,
+            "refused": refused,
+            "bytes": bytes,
+            "handshake_ms": told(handshake),
+            "fct_ms": told(fct),
+        });
+        print(&format!("{told}\n"))?;
+    } else {
+        let told =
+            |values: [Option<f64>; 3]| values.map(|one| one.map_or("–".into(), |one| format!("{one:.1}"))).join(", ");
+        eprintln!(
+            "{} connections, {failures} failed, {refused} refused, {}; median, 95 % and most: handshake {} ms, FCT {} ms",
+            timings.len() + failures,
+            Bytes::new(bytes),
+            told(handshake),
+            told(fct)
+        );
+    }
+    Ok(if failures + refused > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
 fn tell(arguments: &Arguments, timings: &Timings) -> Result<ExitCode, Failure> {
@@ -236,40 +284,63 @@ async fn addresses(arguments: &Arguments, host: &str) -> Result<Vec<SocketAddr>,
     if found.is_empty() { Err(Failure::Other(format!("{host}: it has no address"))) } else { Ok(found) }
 }
 
+/// This end of all connections, for either family of addresses.
+#[derive(Default)]
+struct Local {
+    ipv4: OnceCell<noq::Endpoint>,
+    ipv6: OnceCell<noq::Endpoint>,
+}
+
+impl Local {
+    async fn towards(&self, server: SocketAddr) -> std::io::Result<&noq::Endpoint> {
+        let (any, endpoint): (IpAddr, _) = match server {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), &self.ipv4),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), &self.ipv6),
+        };
+        endpoint.get_or_try_init(|| async { bind((any, 0).into(), None) }).await
+    }
+
+    /// Lets farewells leave; whether they arrive is the peers' concern.
+    async fn close(&self) {
+        for endpoint in [&self.ipv4, &self.ipv6].into_iter().filter_map(OnceCell::get) {
+            drop(tokio::time::timeout(StdDuration::from_millis(100), endpoint.wait_idle()).await);
+        }
+    }
+}
+
 /// The first address that answers.
 async fn connect(
-    arguments: &Arguments,
+    url: &Uri,
     host: &str,
-    servers: Vec<SocketAddr>,
-    config: noq::ClientConfig,
-) -> Result<(noq::Endpoint, noq::Connection, SocketAddr), Failure> {
+    local: &Local,
+    servers: &[SocketAddr],
+    config: &noq::ClientConfig,
+) -> Result<(noq::Connection, SocketAddr), Failure> {
     let mut failure = None;
-    for address in servers {
-        let failed = |cause: String| Failure::Other(format!("{} ({address}): {cause}", arguments.url));
-        let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    for &address in servers {
         let connected = async {
-            let endpoint = bind((any, 0).into(), None).map_err(|error| failed(error.to_string()))?;
-            let connecting =
-                endpoint.connect_with(config.clone(), address, host).map_err(|error| failed(error.to_string()))?;
-            Ok((endpoint, connecting.await.map_err(|error| failed(error.to_string()))?, address))
+            let endpoint = local.towards(address).await.map_err(|error| error.to_string())?;
+            let connecting = endpoint.connect_with(config.clone(), address, host).map_err(|error| error.to_string())?;
+            connecting.await.map_err(|error| error.to_string())
         };
         match connected.await {
-            Ok(connected) => return Ok(connected),
-            Err(problem) => failure = failure.or(Some(problem)),
+            Ok(connection) => return Ok((connection, address)),
+            Err(cause) => failure = failure.or(Some(Failure::Other(format!("{url} ({address}): {cause}")))),
         }
     }
     Err(failure.unwrap_or_else(|| Failure::Other(format!("{host}: it has no address"))))
 }
 
+/// Gets it as often as was asked for; what came, and how often nothing did.
 async fn get(
     arguments: &Arguments,
     host: &str,
     tls: rustls::ClientConfig,
     to_stdout: bool,
-) -> Result<Timings, Failure> {
+) -> Result<(Vec<Timings>, usize), Failure> {
     let url = &arguments.url;
     let failed = |cause: &dyn std::fmt::Display| Failure::Other(format!("{url}: {cause}"));
-    let mut out: Box<dyn AsyncWrite + Unpin> = match &arguments.out {
+    let out: Out = match &arguments.out {
         None => Box::new(tokio::io::sink()),
         Some(_) if to_stdout => Box::new(tokio::io::stdout()),
         Some(file) => {
@@ -305,8 +376,49 @@ async fn get(
     let scheme = SchemeOptions { startup: "slow-start".into(), avoidance: "cubic".into() }.scheme()?;
     config.transport_config(Arc::new(quic::transport(&scheme, SEND_WINDOW, RECEIVE_WINDOW)));
 
-    let start = Instant::now();
-    let (endpoint, connection, address) = connect(arguments, host, servers, config).await?;
+    let (local, hint) = (Local::default(), hint.map(|hint| hint.rate));
+    let many = arguments.connections > 1;
+    let (local, servers, config) = (&local, &servers, &config);
+    let once = |out: Out| async move {
+        let start = Instant::now();
+        let connected = connect(url, host, local, servers, config).await?;
+        fetch(url, start, connected, hint, many, out, to_stdout).await
+    };
+    let got = if many {
+        let fetches = (0..arguments.connections).map(|_| once(Box::new(tokio::io::sink())));
+        let (mut got, mut failures) = (Vec::new(), Vec::new());
+        for result in futures_util::future::join_all(fetches).await {
+            match result {
+                Ok(timings) => got.push(timings),
+                Err(failure) => failures.push(failure),
+            }
+        }
+        let count = failures.len();
+        if let Some(Failure::Other(first)) = failures.into_iter().next() {
+            eprintln!("warning: {first}");
+        }
+        (got, count)
+    } else {
+        (vec![once(out).await?], 0)
+    };
+    local.close().await;
+    Ok(got)
+}
+
+/// What the content goes to.
+type Out = Box<dyn AsyncWrite + Unpin>;
+
+/// Gets it once, over a connection that was begun at `start`.
+async fn fetch(
+    url: &Uri,
+    start: Instant,
+    (connection, address): (noq::Connection, SocketAddr),
+    hint: Option<Rate>,
+    quiet: bool,
+    mut out: Out,
+    to_stdout: bool,
+) -> Result<Timings, Failure> {
+    let failed = |cause: &dyn std::fmt::Display| Failure::Other(format!("{url}: {cause}"));
     let handshake = start.elapsed();
     let transport = http3::Connection::new(connection.clone());
     let (mut driver, mut requests) =
@@ -322,7 +434,7 @@ async fn get(
     stream.finish().await.map_err(|error| failed(&error))?;
     let head = stream.recv_response().await.map_err(|error| failed(&error))?;
     let size = head.headers().get(header::CONTENT_LENGTH).and_then(|size| size.to_str().ok()?.parse().ok());
-    let bar = progress(size);
+    let bar = if quiet { ProgressBar::hidden() } else { progress(size) };
     let (mut bytes, mut first_byte) = (0, None);
     while let Some(mut chunk) = stream.recv_data().await.map_err(|error| failed(&error))? {
         first_byte.get_or_insert_with(|| start.elapsed());
@@ -348,18 +460,7 @@ async fn get(
     connection.close(VarInt::from_u64(Code::H3_NO_ERROR.value()).unwrap_or_default(), b"");
     drop(requests);
     driving.abort();
-    // The farewell leaves; whether it arrives is the peer's concern.
-    drop(tokio::time::timeout(StdDuration::from_millis(100), endpoint.wait_idle()).await);
-    Ok(Timings {
-        address,
-        status: head.status(),
-        hint: hint.map(|hint| hint.rate),
-        bytes,
-        handshake,
-        first_byte,
-        fct,
-        request,
-    })
+    Ok(Timings { address, status: head.status(), hint, bytes, handshake, first_byte, fct, request })
 }
 
 /// A progress bar on a terminal, silence elsewhere.
