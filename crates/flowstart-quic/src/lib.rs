@@ -1,7 +1,8 @@
 //! Flow-startup schemes as congestion controllers of real QUIC stacks.
 //!
 //! [`ControllerFactory`] puts any startup scheme and congestion avoidance of `flowstart-core` into noq; with the feature
-//! `quinn`, [`quinn::ControllerFactory`] does it for quinn. The simulator's model sender drives the same controller.
+//! `quinn`, [`quinn::ControllerFactory`] does it for quinn. The simulator's model sender drives the same controller. Without
+//! either feature only the codec and the policies of hints are left.
 //!
 //! | Looking for | Where |
 //! |---|---|
@@ -13,13 +14,18 @@
 //! | what an earlier connection measured, sealed and kept by the client | [`careful_resume`] |
 //! | how both travel: transport parameters, and noq's TLS with them | [`transport_parameters`], [`session`] |
 
+#[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg_attr(not(all(feature = "noq", feature = "quinn")), allow(dead_code, reason = "each host uses its part"))]
 mod sender;
+#[cfg(any(feature = "noq", feature = "quinn"))]
 mod sent;
 mod varint;
 
 #[cfg(feature = "noq")]
 pub mod careful_resume;
+#[cfg(any(feature = "noq", feature = "quinn"))]
 pub mod factory;
+#[cfg(any(feature = "noq", feature = "quinn"))]
 pub mod flow;
 pub mod hint;
 #[cfg(feature = "noq")]
@@ -31,7 +37,9 @@ pub mod session;
 #[cfg(feature = "noq")]
 pub mod transport_parameters;
 
+#[cfg(any(feature = "noq", feature = "quinn"))]
 pub use factory::Factory;
+#[cfg(any(feature = "noq", feature = "quinn"))]
 pub use flow::{Flow, Status};
 #[cfg(feature = "noq")]
 pub use noq::ControllerFactory;

@@ -381,7 +381,6 @@ pub(crate) enum LostPlace {
     /// Its number.
     Number(u64),
     /// When the latest of them left.
-    #[cfg_attr(not(feature = "quinn"), allow(dead_code, reason = "a host that tells of sums only"))]
     SentAt(Timestamp),
 }
 
