@@ -492,6 +492,7 @@ impl Profile {
             pacing: self.pacing,
             timeout_window: self.timeout_window,
             window_validation: self.idle,
+            undo: false,
         }
     }
 
