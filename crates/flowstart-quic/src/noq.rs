@@ -16,12 +16,13 @@
 //! - **Pacing bursts are the host's.** Its token bucket holds 2 ms at the pacing rate, at least 10 packets and at most 256,
 //!   but never more than 10 ms; [`Output::burst`](flowstart_core::controller::Output::burst) and
 //!   [`Output::send_quantum`](flowstart_core::controller::Output::send_quantum) cannot change that. A paced launch begins
-//!   with at most 10 packets in one go, and continues evenly.
+//!   with what the bucket holds in one go, and continues evenly.
 //! - **No proactive retransmission**: `halfback` would be `jump-start`, and is refused.
 //! - **No timer**: what a scheme wants to do at a time is done with the next packet or acknowledgement after it.
 //! - **No delay of the receiver**: RTT samples contain the time for which the peer held its acknowledgement back.
 //! - **Whether the application limits the sender** is known for the time of an acknowledgement, not for the time when the
-//!   acknowledged packet left.
+//!   acknowledged packet left. In slow start a packet that left with at least half of the present window in flight counts as
+//!   one of a busy sender.
 //! - **Probe timeouts are not told**; they reduce nothing (RFC 9002, section 7.5).
 //! - **Packets of the handshake** before the launch count for the RTT only. What of them is lost after it counts as a loss.
 //! - A startup scheme keeps the packet size it was built with; window minima and congestion avoidance follow path MTU

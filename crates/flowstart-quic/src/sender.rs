@@ -32,6 +32,8 @@ struct Batch {
     packets: u64,
     position: Position,
     newest_sent: Timestamp,
+    /// Most that was in flight when one of them left.
+    sent_into: Bytes,
     in_flight_before: Bytes,
 }
 
@@ -150,6 +152,8 @@ impl Sender {
     pub(crate) fn on_acknowledged(&mut self, now: Timestamp, sent_at: Timestamp, bytes: Bytes, number: Option<u64>) {
         if self.batch.is_none() {
             self.advance(now);
+            // Not earlier: the losses that the frame before has revealed are told after its end.
+            self.sent.forget(self.newest_acknowledged - (self.rtt.smoothed() * 4 + FATE_KNOWN));
         }
         let in_flight_before = self.in_flight;
         let batch = self.batch.get_or_insert(Batch {
@@ -157,6 +161,7 @@ impl Sender {
             packets: 0,
             position: 0,
             newest_sent: sent_at,
+            sent_into: Bytes::ZERO,
             in_flight_before,
         });
         batch.newest_sent = batch.newest_sent.max(sent_at);
@@ -171,6 +176,7 @@ impl Sender {
         if self.launched_after.is_some_and(|launch| position > launch) {
             batch.bytes += bytes;
             batch.packets += 1;
+            batch.sent_into = batch.sent_into.max(packet.snapshot.tx_in_flight);
         }
         batch.position = batch.position.max(position);
     }
@@ -193,6 +199,10 @@ impl Sender {
             sample = Some(rtt);
         }
         if batch.packets > 0 {
+            // The host says whether the sender has run out of data by now. That does not make packets that filled the
+            // window of slow start, half of today's, packets of an idle sender.
+            let filled = batch.sent_into * 2 >= self.controller.cwnd();
+            let app_limited = app_limited && !(filled && self.controller.cwnd() < self.controller.ssthresh());
             self.kept = Some(Ack {
                 now,
                 bytes: batch.bytes,
@@ -206,8 +216,6 @@ impl Sender {
                 sample: None,
             });
         }
-        let horizon = self.newest_acknowledged - (self.rtt.smoothed() * 4 + FATE_KNOWN);
-        self.sent.forget(horizon);
     }
 
     /// A packet was declared lost. Where the host tells of sums only, `number` is `None` and the packets are those sent up
