@@ -6,6 +6,7 @@ use flowstart_core::controller::{ControllerConfig, WindowValidation};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
+use crate::quic;
 use crate::spec::application::{Application, TRANSFER};
 use crate::spec::arrival::{Arrival, MAX_FLOWS, TOGETHER};
 use crate::spec::competitor::Competitor;
@@ -45,6 +46,8 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("pareto", include_str!("../../../scenarios/pareto.toml")),
     ("policed-links", include_str!("../../../scenarios/policed-links.toml")),
     ("quantized-hints", include_str!("../../../scenarios/quantized-hints.toml")),
+    ("quic-search-geo", include_str!("../../../scenarios/quic-search-geo.toml")),
+    ("quic-table1", include_str!("../../../scenarios/quic-table1.toml")),
     ("rising-load", include_str!("../../../scenarios/rising-load.toml")),
     ("search-buffers", include_str!("../../../scenarios/search-buffers.toml")),
     ("search-classes", include_str!("../../../scenarios/search-classes.toml")),
@@ -234,6 +237,16 @@ impl Scenario {
         for scheme in &schemes {
             ControllerConfig::validate_pair(&scheme.value, &avoidance.value)
                 .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
+        }
+        if transport.stack.is_some() {
+            for scheme in &schemes {
+                quic::check(profile, &scheme.value, &avoidance.value)
+                    .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
+            }
+            if let Some(size) = sizes.iter().find(|size| size.value.application().is_some()) {
+                let problem = "with transport quic each flow carries one transfer; allowed is transfer";
+                return Err(InputError::new("application", &size.text, problem));
+            }
         }
         let arrivals = if self.arrival.is_empty() { &default_arrival() } else { &self.arrival };
         let plan = Plan {

@@ -74,6 +74,15 @@ impl World {
         }
     }
 
+    /// Arms the timer of an external flow for `time` if it would not fire before.
+    #[inline]
+    pub fn hasten_external_timer(&mut self, flow: u32, time: Timestamp) {
+        let slot = self.external_slot(flow);
+        if time < self.network.engine.scheduled(slot) {
+            self.network.engine.schedule(slot, time);
+        }
+    }
+
     /// Sends a datagram into the first link of its flow's route.
     pub fn send_external(&mut self, datagram: &Datagram) {
         let Datagram { flow, direction, tag, size, ecn, body } = *datagram;

@@ -9,6 +9,8 @@
 //! | `slides-shared-bottleneck` | fast startups under rising load | [`shared_bottleneck`] |
 //! | `slides-flow-control` | what receive windows do to a fast startup | [`slides`] |
 //! | `search-geo` | SEARCH on a satellite link | [`search`] |
+//! | `quic-table1` | the model beside the real QUIC stack, on the links of the Blitzstart paper | [`quic`] |
+//! | `quic-search-geo` | the same on the satellite link | [`quic`] |
 //! | `blitzstart-table1` | the 60 cells of the Blitzstart paper, and its statements | [`table1`] |
 //!
 //! An entry that misses its band stays visible as a miss. The bands are those of the plan and are not widened.
@@ -19,6 +21,7 @@ use serde::Serialize;
 
 pub mod ns2;
 pub mod ns3;
+pub mod quic;
 mod reference;
 pub mod search;
 pub mod shared_bottleneck;
@@ -26,7 +29,7 @@ pub mod slides;
 pub mod table1;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 10] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns3-startup",
@@ -34,6 +37,8 @@ pub const NAMES: [&str; 8] = [
     "slides-flow-control",
     "slides-shared-bottleneck",
     "search-geo",
+    "quic-search-geo",
+    "quic-table1",
     "blitzstart-table1",
 ];
 
@@ -142,6 +147,8 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "slides-shared-bottleneck" => shared_bottleneck::shared_bottleneck(reference, jobs),
         "slides-flow-control" => slides::flow_control(reference, jobs),
         "search-geo" => search::geo(reference, jobs),
+        "quic-search-geo" => quic::search_geo(reference, jobs),
+        "quic-table1" => quic::table1(reference, jobs),
         "blitzstart-table1" => table1::validate(reference, jobs),
         _ => Err(format!("no entry `{name}`; use one of {}", NAMES.join(", "))),
     }

@@ -246,6 +246,7 @@ pub struct Profile {
 pub const PROFILES: &[(&str, &str)] = &[
     ("gquic", "Google's QUIC of 2018, the baseline of the Blitzstart paper"),
     ("rfc9002", "QUIC as RFC 9000 and RFC 9002 describe it"),
+    ("noq", "QUIC as the stack noq sends it: its packets and handshake, the policies of rfc9002"),
     ("tcp-rfc", "TCP as RFC 5681, 6675, 6298 and 6928 describe it"),
     ("tcp-linux", "TCP as Linux runs it: CUBIC, HyStart, PRR, no pacing"),
     ("ns2-sack1", "ns-2.35's Agent/TCP/Sack1 with its sink"),
@@ -258,6 +259,7 @@ impl Profile {
         Some(match name {
             "gquic" => Self::gquic(),
             "rfc9002" => Self::rfc9002(),
+            "noq" => Self::noq(),
             "tcp-rfc" => Self::tcp_rfc(),
             "tcp-linux" => Self::tcp_linux(),
             "ns2-sack1" => Self::ns2_sack1(),
@@ -319,6 +321,11 @@ impl Profile {
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
             avoidance: AvoidanceConfig::Reno(reno::Config::default()),
         }
+    }
+
+    /// QUIC as noq 1.4.0 sends it: what `--transport quic` does, as far as a profile can say it.
+    pub fn noq() -> Self {
+        Self { receive_window: Bytes::new(1_000_000_000), ..Self::rfc9002() }
     }
 
     /// Google's QUIC of 2018: cwnd in units of 1460 bytes while datagrams have 1350, IW 32 of which 10 leave at once,
