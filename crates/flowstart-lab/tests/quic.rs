@@ -4,9 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use flowstart_core::aqm::{
-    EcnCodepoint, QueueConfig, QueueContext, QueueDiscipline, QueueLimit, QueueState, QueuedPacket,
-};
+use flowstart_core::aqm::{EcnCodepoint, QueueContext, QueueDiscipline, QueueState, QueuedPacket};
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::path::{Hint, PathKnowledge};
 use flowstart_core::startup::StartupConfig;
@@ -18,8 +16,8 @@ use flowstart_lab::quic::{QuicFlows, StackOptions};
 use flowstart_lab::scenario::Scenario;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
-use flowstart_sim::transport::profile::{Opening, Profile};
 use flowstart_sim::traffic::Pattern;
+use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, World};
 
 fn scenario(link: &str, size: &str, schemes: &[&str], transport: &str) -> Scenario {
@@ -46,23 +44,33 @@ fn run(link: &str, size: &str, scheme: &str, transport: &str) -> Row {
     rows(&scenario(link, size, &[scheme], transport), 1).remove(0)
 }
 
-#[test]
-fn without_loss_the_stack_takes_as_long_as_the_model_with_the_same_policies() {
-    let schemes = ["slow-start", "hystart-plus-plus", "jump-start", "blitzstart", "careful-resume", "search"];
-    let mut misses = Vec::new();
-    for link in ["rate=10mbit,rtt=40ms,buffer=unlimited", "rate=100mbit,rtt=100ms,buffer=unlimited", "rate=50mbit,rtt=600ms,buffer=unlimited"] {
+/// The model with the stack's policies. At the low rates of these beginnings 10 ms bound the stack's bursts.
+const MODEL: &str = "model-quic:profile=noq,pacing.quantum=10ms";
+
+/// Cells without loss in which the stack's completion time differs from the model's by more than 3 %, with both times.
+fn differences(schemes: &[&str]) -> Vec<String> {
+    let mut differences = Vec::new();
+    for link in ["rate=10mbit,rtt=40ms", "rate=100mbit,rtt=100ms", "rate=50mbit,rtt=600ms"] {
         for size in ["70KB", "2MB"] {
-            let of = |transport: &str| rows(&scenario(link, size, &schemes, transport), 1);
-            for (model, stack) in of("model-quic:profile=noq").iter().zip(&of("quic")) {
+            let link = format!("{link},buffer=unlimited");
+            let of = |transport: &str| rows(&scenario(&link, size, schemes, transport), 1);
+            for (model, stack) in of(MODEL).iter().zip(&of("quic")) {
                 assert_eq!((model.dropped_packets, stack.dropped_packets, stack.retransmitted_bytes), (0, 0, 0));
                 let (model_ms, stack_ms) = (model.fct_ms.unwrap(), stack.fct_ms.unwrap());
                 if (stack_ms / model_ms - 1.0).abs() > 0.03 {
-                    misses.push(format!("{}: model {model_ms:.1} ms, stack {stack_ms:.1} ms", stack.cell));
+                    differences.push(format!("{}: model {model_ms:.1} ms, stack {stack_ms:.1} ms", stack.cell));
                 }
             }
         }
     }
-    assert!(misses.is_empty(), "{misses:#?}");
+    differences
+}
+
+#[test]
+fn without_loss_the_stack_takes_as_long_as_the_model_with_the_same_policies() {
+    let schemes = ["slow-start", "search", "jump-start", "blitzstart", "more-start", "rapid-start"];
+    let differences = differences(&schemes);
+    assert!(differences.is_empty(), "{differences:#?}");
 }
 
 #[test]
@@ -108,6 +116,14 @@ fn losses_are_found_and_repaired() {
     assert!(row.dropped_packets >= 5, "{row:?}");
     assert!(row.declared_lost_packets >= 5 && row.retransmitted_bytes > 5000, "{row:?}");
     assert!(row.window_cuts > 0 && row.exit_reason.as_deref() == Some("loss"), "{row:?}");
+}
+
+#[test]
+fn a_large_overshoot_is_survived() {
+    // Slow start loses about as many packets as the queue and the path hold together, every second one.
+    let row = run("rate=100mbit,rtt=600ms,buffer=1bdp", "50MB", "slow-start", "quic");
+    assert_eq!(row.status, "ok", "{row:?}");
+    assert!(row.dropped_packets > 5000 && row.declared_lost_packets > 5000, "{row:?}");
 }
 
 #[test]
@@ -167,27 +183,26 @@ impl Stage {
     }
 }
 
-/// Marks every packet that finds ten others waiting.
-#[derive(Clone, Debug)]
-struct Marker(QueueState);
+/// Marks every packet that finds more than ten others waiting.
+#[derive(Clone, Debug, Default)]
+struct Marker(std::collections::VecDeque<QueuedPacket>);
 
 impl QueueDiscipline for Marker {
-    fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
-        let waiting = self.0.as_dyn().len();
-        let ecn = if waiting > 10 && packet.ecn == EcnCodepoint::Ect0 { EcnCodepoint::Ce } else { packet.ecn };
-        self.0.as_dyn_mut().enqueue(QueuedPacket { ecn, ..packet }, context);
+    fn enqueue(&mut self, packet: QueuedPacket, _: &mut QueueContext<'_>) {
+        let marked = self.0.len() > 10 && packet.ecn == EcnCodepoint::Ect0;
+        self.0.push_back(QueuedPacket { ecn: if marked { EcnCodepoint::Ce } else { packet.ecn }, ..packet });
     }
 
-    fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
-        self.0.as_dyn_mut().dequeue(context)
+    fn dequeue(&mut self, _: &mut QueueContext<'_>) -> Option<QueuedPacket> {
+        self.0.pop_front()
     }
 
     fn len(&self) -> usize {
-        self.0.as_dyn().len()
+        self.0.len()
     }
 
     fn bytes(&self) -> Bytes {
-        self.0.as_dyn().bytes()
+        Bytes::new(self.0.iter().map(|packet| u64::from(packet.size)).sum())
     }
 }
 
@@ -196,9 +211,8 @@ fn marks_of_a_queue_reduce_the_window() {
     for ecn in [true, false] {
         let profile = Profile { ecn, ..Profile::noq() };
         let mut stage = Stage::new(profile, "slow-start", Rate::from_mbit(20), Bytes::new(2_000_000));
-        let inner = QueueConfig::defaults().remove(0).build(QueueLimit::default());
-        let marker = Marker(inner);
-        stage.world.network.set_queue(stage.route.forward[0], QueueState::Custom(Box::new(marker)));
+        let marker = QueueState::Custom(Box::new(Marker::default()));
+        stage.world.network.set_queue(stage.route.forward[0], marker);
         stage.finish();
         let record = stage.world.record(stage.flow);
         assert_eq!((record.dropped, record.declared_lost), (0, 0));
@@ -222,6 +236,6 @@ fn a_connection_that_moves_does_not_launch_again_with_what_it_knew() {
     quic.run_until(world, Timestamp::ZERO + Duration::from_millis(500));
     let after = quic.flow(*flow).unwrap().status();
     assert_eq!(after.moves, 1);
-    assert!(after.cwnd <= Bytes::new(20 * 1200) , "{after:?}");
+    assert!(after.cwnd <= Bytes::new(20 * 1200), "{after:?}");
     stage.finish();
 }

@@ -197,7 +197,8 @@ impl Ends {
             *watches[SERVER].seen() = Default::default();
         }
         let mut server_transport = transport(profile);
-        let watched = WatchedFactory { factory: Arc::new(factory.for_flow(flow.clone())), watch: watches[SERVER].clone() };
+        let watched =
+            WatchedFactory { factory: Arc::new(factory.for_flow(flow.clone())), watch: watches[SERVER].clone() };
         server_transport.congestion_controller_factory(Arc::new(watched));
         if profile.ack != Profile::noq().ack {
             let mut frequency = AckFrequencyConfig::default();

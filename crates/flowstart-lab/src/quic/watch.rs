@@ -73,13 +73,7 @@ impl PacketKey for WatchedKey {
         self.key.encrypt(path_id, packet, buf, header_len);
     }
 
-    fn decrypt(
-        &self,
-        path_id: PathId,
-        packet: u64,
-        header: &[u8],
-        payload: &mut BytesMut,
-    ) -> Result<(), CryptoError> {
+    fn decrypt(&self, path_id: PathId, packet: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
         self.key.decrypt(path_id, packet, header, payload)
     }
 

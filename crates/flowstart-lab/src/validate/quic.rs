@@ -51,7 +51,11 @@ fn equivalence(name: &str, text: &str, reference: Option<&Path>, jobs: usize) ->
         let inside = low >= 1.0 / (1.0 + MARGIN) && high <= 1.0 + MARGIN;
         let ratio = mean(&logs).unwrap_or(f64::NAN).exp();
         ratios.push(ratio);
-        let band = format!("90 % interval {low:.3} to {high:.3}; allowed is {:.3} to {:.3}", 1.0 / (1.0 + MARGIN), 1.0 + MARGIN);
+        let band = format!(
+            "90 % interval {low:.3} to {high:.3}; allowed is {:.3} to {:.3}",
+            1.0 / (1.0 + MARGIN),
+            1.0 + MARGIN
+        );
         checker.check(&plan.id(cell), "FCT of the stack over the model's", ratio, 1.0, inside, band);
     }
     let extreme = |pick: fn(f64, f64) -> f64| ratios.iter().copied().reduce(pick).unwrap_or(f64::NAN);

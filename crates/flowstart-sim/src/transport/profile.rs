@@ -323,9 +323,25 @@ impl Profile {
         }
     }
 
-    /// QUIC as noq 1.4.0 sends it: what `--transport quic` does, as far as a profile can say it.
+    /// QUIC as noq 1.4.0 sends it: what `--transport quic` does, as far as a profile can say it. Its token bucket holds 2 ms
+    /// at the pacing rate, at least 10 packets but never more than 10 ms; so at the low rates of a beginning not even an
+    /// initial window leaves at once. The quantum is that of high rates.
     pub fn noq() -> Self {
-        Self { receive_window: Bytes::new(1_000_000_000), ..Self::rfc9002() }
+        Self {
+            // Datagram 1200 = 1 flags + 8 connection ID + 1 packet number + 16 tag + 6 stream frame header + payload.
+            payload: 1168,
+            overhead_in_flight: 32,
+            overhead: 32 + 42,
+            answer_packets: 1,
+            receive_window: Bytes::new(1_000_000_000),
+            pacing: Some(Pacing {
+                startup_gain: 1.25,
+                burst: 1,
+                quantum: Duration::from_millis(2),
+                ..Pacing::default()
+            }),
+            ..Self::rfc9002()
+        }
     }
 
     /// Google's QUIC of 2018: cwnd in units of 1460 bytes while datagrams have 1350, IW 32 of which 10 leave at once,
