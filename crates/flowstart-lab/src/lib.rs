@@ -5,6 +5,7 @@
 //! | what users write: links, schemes, competitors, transports | [`spec`] |
 //! | scenario files | [`scenario`] |
 //! | the cells of an experiment | [`plan`] |
+//! | flows with real QUIC ends | [`quic`] |
 //! | one repetition: warm-up, fork, newcomer, counterfactual | [`run`] |
 //! | the physical limit of a transfer | [`ideal`] |
 //! | where the time of a transfer went | [`explain`] |
@@ -22,6 +23,7 @@ pub mod explain;
 pub mod flows;
 pub mod ideal;
 pub mod plan;
+pub mod quic;
 pub mod report;
 pub mod report_input;
 pub mod run;

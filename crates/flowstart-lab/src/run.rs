@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
-use flowstart_core::rng::Substream;
+use flowstart_core::rng::{Substream, mix};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_sim::record::FlowRecord;
@@ -15,6 +15,7 @@ use flowstart_sim::world::{FlowConfig, Stopped, World};
 
 use crate::ideal::{ideal_application_fct, ideal_fct, ideal_moved_fct};
 use crate::plan::{Cell, Plan, Setting};
+use crate::quic::QuicFlows;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
 
@@ -289,10 +290,12 @@ impl Transfer {
 }
 
 /// A newcomer's world after its transfer.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Finished {
     /// The world.
     pub world: World,
+    /// The ends of measured flows that are real QUIC.
+    pub quic: Option<QuicFlows>,
     /// The measured flows.
     pub flows: Vec<u32>,
     /// When the first of them started.
@@ -303,6 +306,16 @@ pub struct Finished {
     pub failure: Option<Failure>,
     /// Wire bytes that had left the bottleneck at the start.
     departed_before: u64,
+}
+
+impl Finished {
+    /// Runs everything that happens until `time`.
+    fn run_until(&mut self, time: Timestamp) {
+        match &mut self.quic {
+            Some(quic) => quic.run_until(&mut self.world, time),
+            None => self.world.run_until(time),
+        }
+    }
 }
 
 /// Forks the warm world and runs a cell's newcomers in it.
@@ -317,9 +330,11 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     let transfers = transfers(plan, warm, cell, start);
     let application = plan.sizes[cell.size].value.application();
     let profile = plan.profile(cell);
+    let mut quic = plan.transport.stack.map(|_| QuicFlows::new(&world));
     let flows: Vec<u32> = transfers
         .iter()
-        .map(|transfer| {
+        .zip(0..)
+        .map(|(transfer, place)| {
             let route = warm.chain.connect(&mut world, access(&transfer.link), access(&transfer.link));
             let pattern = application.map_or(Pattern::Transfer(transfer.size), |application| application.pattern());
             let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route);
@@ -327,12 +342,15 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
             config.avoidance = plan.avoidance.value.clone();
             config.knowledge = knowledge(plan, &transfer.link);
             config.start = transfer.start;
-            world.add_flow(config)
+            match (&mut quic, plan.transport.stack) {
+                (Some(quic), Some(stack)) => quic.add(&mut world, config, transfer.size, stack, mix(warm.seed ^ place)),
+                _ => world.add_flow(config),
+            }
         })
         .collect();
-    let mut finished = Finished { world, flows, start, transfers, failure: None, departed_before };
+    let mut finished = Finished { world, quic, flows, start, transfers, failure: None, departed_before };
     if let Until::After(time) = until {
-        finished.world.run_until(start + time);
+        finished.run_until(start + time);
         return finished;
     }
     let ideals = finished.transfers.iter().map(|transfer| transfer.limit(plan, cell));
@@ -341,7 +359,11 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     let limit = last_start + (ideals * LIMIT_FACTOR).max(LEAST_LIMIT);
     relocate(plan, cell, &mut finished, limit);
     for &flow in &finished.flows {
-        if let Err(stopped) = finished.world.run_flow(flow, limit) {
+        let complete = match &mut finished.quic {
+            Some(quic) => quic.run_flow(&mut finished.world, flow, limit),
+            None => finished.world.run_flow(flow, limit),
+        };
+        if let Err(stopped) = complete {
             finished.failure = Some(match stopped {
                 Stopped::TimeLimit => Failure::TimeLimit,
                 Stopped::Idle => Failure::Stalled,
@@ -404,11 +426,10 @@ pub fn repetition(plan: &Plan, setting: Setting, rep: u32) -> Vec<(Cell, Vec<Flo
     for cell in plan.cells_of(setting) {
         let mut finished = newcomers(plan, &warm, &cell, Until::Complete);
         let outcomes = outcomes(plan, &cell, &mut finished);
-        let world = &mut finished.world;
-        let end = world.now() + AFTERMATH;
+        let end = finished.world.now() + AFTERMATH;
         let others = (warm.others > 0).then(|| {
-            world.run_until(end);
-            others_state(world, warm.others)
+            finished.run_until(end);
+            others_state(&mut finished.world, warm.others)
         });
         results.push((cell, outcomes, end, others));
     }

@@ -6,6 +6,7 @@ use flowstart_core::controller::{ControllerConfig, WindowValidation};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
+use crate::quic;
 use crate::spec::application::{Application, TRANSFER};
 use crate::spec::arrival::{Arrival, MAX_FLOWS, TOGETHER};
 use crate::spec::competitor::Competitor;
@@ -48,6 +49,8 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("pareto", include_str!("../../../scenarios/pareto.toml")),
     ("policed-links", include_str!("../../../scenarios/policed-links.toml")),
     ("quantized-hints", include_str!("../../../scenarios/quantized-hints.toml")),
+    ("quic-search-geo", include_str!("../../../scenarios/quic-search-geo.toml")),
+    ("quic-table1", include_str!("../../../scenarios/quic-table1.toml")),
     ("rising-load", include_str!("../../../scenarios/rising-load.toml")),
     ("search-buffers", include_str!("../../../scenarios/search-buffers.toml")),
     ("search-classes", include_str!("../../../scenarios/search-classes.toml")),
@@ -250,6 +253,16 @@ impl Scenario {
             ControllerConfig::validate_pair(&scheme.value, &avoidance.value)
                 .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
         }
+        if transport.stack.is_some() {
+            for scheme in &schemes {
+                quic::check(profile, &scheme.value, &avoidance.value)
+                    .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
+            }
+            if let Some(size) = sizes.iter().find(|size| size.value.application().is_some()) {
+                let problem = "with transport quic each flow carries one transfer; allowed is transfer";
+                return Err(InputError::new("application", &size.text, problem));
+            }
+        }
         let arrivals = if self.arrival.is_empty() { &default_arrival() } else { &self.arrival };
         let plan = Plan {
             aqms: each("aqm", &self.aqm, |text| aqm("aqm", text))?,
@@ -267,6 +280,10 @@ impl Scenario {
             seed: self.seed,
             hint: self.hint,
         };
+        if let Some(moved) = plan.moves.iter().find(|moved| plan.transport.stack.is_some() && moved.value.is_some()) {
+            let problem = "with transport quic flows stay on their path; allowed is none";
+            return Err(InputError::new("move", &moved.text, problem));
+        }
         for arrival in &plan.arrivals {
             let nearest = arrival.value.rtts.iter().min();
             if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {

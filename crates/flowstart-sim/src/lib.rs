@@ -11,11 +11,13 @@
 //! | dumbbells and chains | [`topology`] |
 //! | model TCP and model QUIC, and their profiles | [`transport`] |
 //! | what applications send | [`traffic`] |
+//! | flows whose ends are real transports | [`external`] |
 //! | running it all | [`world`] |
 //! | what happened: counters, monitors, traces | [`record`], [`monitor`], [`trace`] |
 
 pub mod capacity_trace;
 pub mod engine;
+pub mod external;
 pub mod link;
 pub mod monitor;
 pub mod network;

@@ -1,9 +1,12 @@
 //! Links and the packets in them: everything between the end hosts.
 
+use std::collections::VecDeque;
+
 use flowstart_core::aqm::{EcnCodepoint, QueueState};
 use flowstart_core::time::Timestamp;
 
 use crate::engine::{Engine, Slot};
+use crate::external::ExternalEvent;
 use crate::link::{Departure, Link, LinkConfig, Loss, Wanted};
 use crate::monitor::{Departed, Monitor};
 use crate::packet::{Body, Direction, Packet, PacketId, PacketPool, RangePool};
@@ -27,6 +30,8 @@ pub enum Owner {
     Application(u32),
     /// A process creates flows.
     Arrivals(u32),
+    /// A flow whose ends are outside of the simulator has a timer.
+    External(u32),
 }
 
 /// Where a flow's packets go.
@@ -93,6 +98,8 @@ pub struct Network {
     pub monitor: Option<Box<Monitor>>,
     /// Collects events.
     pub trace: Option<Box<Trace>>,
+    /// What happened to flows whose ends are outside, and was not told yet.
+    pub(crate) external: VecDeque<ExternalEvent>,
     packets: PacketPool,
     links: Vec<Link>,
     link_slots: Vec<(Slot, Slot)>,
@@ -111,6 +118,7 @@ impl Network {
             records: Vec::new(),
             monitor: None,
             trace: None,
+            external: VecDeque::new(),
             packets: PacketPool::default(),
             links: Vec::new(),
             link_slots: Vec::new(),
@@ -303,6 +311,9 @@ impl Network {
             && let Some(ranges) = ack.ranges
         {
             self.ranges.release(ranges);
+        }
+        if Self::is_external(&packet) {
+            self.external_lost(&packet);
         }
         let offset = packet.body.offset();
         self.note(packet.flow, || Event::Dropped { link, offset, cause });

@@ -73,6 +73,8 @@ enum Sender {
         next: Timestamp,
         offset: u64,
     },
+    /// Both ends are outside of the simulator.
+    External,
 }
 
 /// A flow.
@@ -175,6 +177,35 @@ impl World {
         }
     }
 
+    /// A place in the numbering of flows for one whose ends are outside.
+    pub(crate) fn add_placeholder(&mut self, profile: Arc<Profile>, route: &Route) -> u32 {
+        let index = self.flows.len() as u32;
+        let slot = self.network.engine.slot(Owner::External(index));
+        let id = FlowId { index, generation: 0 };
+        self.network.set_route(index, route);
+        self.flows.push(Flow {
+            id,
+            handshake: Handshake::new(id, profile.clone()),
+            receiver: Receiver::new(id, profile.clone()),
+            profile,
+            sender: Sender::External,
+            source: Source::new(Pattern::Bulk, self.seed, u64::from(index)),
+            knowledge: PathKnowledge::default(),
+            start: Timestamp::NEVER,
+            started: true,
+            sender_slot: slot,
+            receiver_slot: slot,
+            application_slot: slot,
+            recyclable: false,
+        });
+        index
+    }
+
+    /// The timer of an external flow.
+    pub(crate) fn external_slot(&self, flow: u32) -> Slot {
+        self.flows[flow as usize].application_slot
+    }
+
     fn new_flow(&mut self, id: FlowId, slots: [Slot; 3], config: FlowConfig, controller: Controller) -> Flow {
         let FlowConfig { profile, pattern, route, knowledge, start, .. } = config;
         self.network.set_route(id.index, &route);
@@ -235,7 +266,7 @@ impl World {
         match &self.flows.get(flow as usize)?.sender {
             Sender::Tcp(sender) => Some(&sender.base),
             Sender::Quic(sender) => Some(&sender.base),
-            Sender::Constant { .. } => None,
+            Sender::Constant { .. } | Sender::External => None,
         }
     }
 
@@ -247,7 +278,7 @@ impl World {
         match &mut flow.sender {
             Sender::Tcp(sender) => sender.base.change_path(&mut self.network, &flow.knowledge),
             Sender::Quic(sender) => sender.base.change_path(&mut self.network, &flow.knowledge),
-            Sender::Constant { .. } => {}
+            Sender::Constant { .. } | Sender::External => {}
         }
         flow.pump(&mut self.network);
     }
@@ -278,7 +309,7 @@ impl World {
     }
 
     #[inline]
-    fn dispatch(&mut self, owner: Owner) {
+    pub(crate) fn dispatch(&mut self, owner: Owner) {
         match owner {
             Owner::Service(link) => self.network.service_finished(link),
             Owner::Arrival(link) => {
@@ -291,6 +322,7 @@ impl World {
             Owner::Receiver(index) => self.flows[index as usize].on_receiver_timer(&mut self.network),
             Owner::Application(index) => self.flows[index as usize].on_application(&mut self.network),
             Owner::Arrivals(process) => self.create_flow(process as usize),
+            Owner::External(index) => self.network.external_timer(index),
         }
     }
 
@@ -300,6 +332,9 @@ impl World {
         self.network.note_packet(packet, true);
         let flow = &mut self.flows[packet.flow as usize];
         if flow.id.generation != packet.generation {
+            if Network::is_external(packet) {
+                return self.network.external_arrived(packet);
+            }
             if let Body::Acknowledgement(Acknowledgement { ranges: Some(ranges), .. }) = packet.body {
                 self.network.ranges.release(ranges);
             }
@@ -383,7 +418,7 @@ impl Flow {
                 match &mut self.sender {
                     Sender::Tcp(sender) => sender.on_acknowledgement(network, &ack),
                     Sender::Quic(sender) => sender.on_acknowledgement(network, &ack),
-                    Sender::Constant { .. } => {}
+                    Sender::Constant { .. } | Sender::External => {}
                 }
                 self.pump(network);
             }
@@ -414,6 +449,7 @@ impl Flow {
                 sender.base.launch(network, &self.knowledge);
             }
             Sender::Constant { next, .. } => *next = now,
+            Sender::External => {}
         }
         self.pump(network);
     }
@@ -486,7 +522,7 @@ impl Flow {
         match &mut self.sender {
             Sender::Tcp(sender) => sender.on_timer(network),
             Sender::Quic(sender) => sender.on_timer(network),
-            Sender::Constant { .. } => {}
+            Sender::Constant { .. } | Sender::External => {}
         }
         self.pump(network);
     }
@@ -532,6 +568,7 @@ impl Flow {
                 }
                 *next
             }
+            Sender::External => Timestamp::NEVER,
         };
         if next < network.engine.scheduled(self.sender_slot) {
             network.engine.schedule(self.sender_slot, next);

@@ -1,12 +1,13 @@
-//! Transports: `model-quic`, `model-tcp`, with a profile and overrides of its policies.
+//! Transports: `model-quic`, `model-tcp`, with a profile and overrides of its policies, and `quic`, the real stack.
 
 use std::sync::Arc;
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
-use flowstart_sim::transport::profile::{PROFILES, Profile, Protocol};
+use flowstart_sim::transport::profile::{Opening, PROFILES, Profile, Protocol};
 
 use super::{InputError, Parts, toml_value};
+use crate::quic::StackOptions;
 
 /// A transport as the user chose it.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,12 +16,42 @@ pub struct Transport {
     pub text: String,
     /// Name of the profile it starts from.
     pub profile_name: String,
-    /// The profile with its overrides.
+    /// The profile with its overrides. Beside a real stack it is that of the competitors, and describes the stack as far as
+    /// a model can.
     pub profile: Arc<Profile>,
+    /// The measured flows are real QUIC; `None`: they are model flows.
+    pub stack: Option<StackOptions>,
 }
 
 /// The names users write.
-const NAMES: &str = "model-quic, model-tcp";
+const NAMES: &str = "model-quic, model-tcp, quic";
+
+/// What the real stack can be told: policies of its profile, and groups of them. All others are the stack's own.
+const STACK_KEYS: [&str; 21] = [
+    "opening",
+    "token",
+    "payload",
+    "receive_window",
+    "ack",
+    "initial_window",
+    "min_window",
+    "max_window",
+    "timeout_window",
+    "increase",
+    "reduction",
+    "reduction_base",
+    "growth",
+    "transition_growth",
+    "packet_threshold",
+    "time_threshold",
+    "initial_timeout",
+    "idle",
+    "ecn",
+    "startup",
+    "avoidance",
+];
+/// Gains and absence of pacing are the controller's; bursts are the stack's.
+const STACK_PACING: [&str; 3] = ["pacing", "pacing.startup_gain", "pacing.avoidance_gain"];
 
 impl Transport {
     /// Reads a transport.
@@ -30,7 +61,7 @@ impl Transport {
         let (protocol, default) = match parts.name {
             "model-quic" => (Protocol::Quic, "rfc9002"),
             "model-tcp" => (Protocol::Tcp, "tcp-linux"),
-            "quic" => return Err(refused(format!("the real QUIC stack is not part of this build; use {NAMES}"))),
+            "quic" => return Self::parse_stack(field, text, &parts),
             _ => return Err(refused(format!("`{}` is not known; use {NAMES}", parts.called()))),
         };
         let of_protocol = || {
@@ -64,7 +95,41 @@ impl Transport {
         }
         let profile: Profile = table.try_into().map_err(|error| refused(error.message().to_owned()))?;
         check(&profile).map_err(refused)?;
-        Ok(Self { text: text.to_owned(), profile_name: name.to_owned(), profile: Arc::new(profile) })
+        Ok(Self { text: text.to_owned(), profile_name: name.to_owned(), profile: Arc::new(profile), stack: None })
+    }
+
+    /// Reads the real stack's options.
+    fn parse_stack(field: &str, text: &str, parts: &Parts<'_>) -> Result<Self, InputError> {
+        let refused = |problem: String| InputError::new(field, text, problem);
+        let mut options = StackOptions::default();
+        let mut policies = String::from("model-quic:profile=noq");
+        for (key, value) in &parts.keys {
+            let group = key.split_once('.').map_or(*key, |(group, _)| group);
+            match (*key, *value) {
+                ("retry", "true") => options.retry = true,
+                ("retry", "false") => {}
+                ("retry", _) => return Err(refused(format!("retry is `{value}`; allowed is true or false"))),
+                _ if STACK_KEYS.contains(&group) || STACK_PACING.contains(key) => {
+                    policies.push_str(&format!(",{key}={value}"));
+                }
+                _ => {
+                    let allowed = [&["retry"], &STACK_KEYS[..], &STACK_PACING].concat().join(", ");
+                    return Err(refused(format!("`{key}` is not for the real stack; allowed is {allowed}")));
+                }
+            }
+        }
+        let model = Self::parse(field, &policies).map_err(|error| refused(error.problem))?;
+        let mut profile = Profile::clone(&model.profile);
+        if profile.opening == Opening::Sender {
+            return Err(refused("opening is sender; allowed is request or zero-rtt".into()));
+        }
+        let packet = profile.payload + profile.overhead_in_flight;
+        if !(1200..=65_000).contains(&packet) {
+            let (least, most) = (1200 - profile.overhead_in_flight, 65_000 - profile.overhead_in_flight);
+            return Err(refused(format!("payload is {}; allowed is {least} to {most} bytes", profile.payload)));
+        }
+        profile.segment = packet;
+        Ok(Self { text: text.to_owned(), profile: Arc::new(profile), stack: Some(options), ..model })
     }
 }
 
@@ -219,6 +284,28 @@ mod tests {
     }
 
     #[test]
+    fn the_real_stack_takes_what_it_can_be_told() {
+        let parse = |keys: &str| Transport::parse("--transport", &format!("quic{keys}"));
+        let transport = parse(":retry=true,opening=zero-rtt,receive_window=2MB,pacing.startup_gain=1.5").unwrap();
+        assert_eq!(transport.stack, Some(StackOptions { retry: true }));
+        assert_eq!(transport.profile.opening, Opening::ZeroRtt);
+        assert_eq!(transport.profile.receive_window, Bytes::new(2_000_000));
+        assert_eq!(*parse("").unwrap().profile, Profile::noq());
+        for (keys, problem) in [
+            (":pipe=classic", "`pipe` is not for the real stack"),
+            (":pacing.burst=3", "`pacing.burst` is not for the real stack"),
+            (":initial_receive_window=1MB", "`initial_receive_window` is not for the real stack"),
+            (":opening=sender", "allowed is request or zero-rtt"),
+            (":payload=500", "allowed is 11"),
+            (":retry=yes", "allowed is true or false"),
+            (":initial_window=0", "initial_window is 0"),
+        ] {
+            let error = parse(keys).unwrap_err().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+
+    #[test]
     fn wrong_names_list_what_exists() {
         let error = |text| Transport::parse("--transport", text).unwrap_err().to_string();
         assert!(error("tcp").contains("model-tcp"));
@@ -227,6 +314,6 @@ mod tests {
         assert!(error("model-quic:segment=0").contains("1 to 65000"));
         assert!(error("model-quic:startup.iw=0").contains("startup.iw is 0; allowed is 1 to 100000"));
         assert!(error("model-quic:avoidance.beta=2").contains("avoidance.beta is 2; allowed is 0.1 to 0.99"));
-        assert!(error("quic").contains("not part of this build"));
+        assert!(error("quick").contains("model-quic, model-tcp, quic"));
     }
 }

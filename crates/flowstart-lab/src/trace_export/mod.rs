@@ -24,7 +24,7 @@ mod qlog;
 mod tests;
 
 /// A traced run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct TracedRun {
     /// The world after it.
     pub finished: Finished,

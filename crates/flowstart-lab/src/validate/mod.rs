@@ -10,6 +10,8 @@
 //! | `slides-mixed-rtts` | fast startups where RTTs and sizes are mixed | [`mixed_rtts`] |
 //! | `slides-flow-control` | what receive windows do to a fast startup | [`slides`] |
 //! | `search-geo` | SEARCH on a satellite link | [`search`] |
+//! | `quic-table1` | the model beside the real QUIC stack, on the links of the Blitzstart paper | [`quic`] |
+//! | `quic-search-geo` | the same on the satellite link | [`quic`] |
 //! | `blitzstart-table1` | the 60 cells of the Blitzstart paper, and its statements | [`table1`] |
 //!
 //! An entry that misses its band stays visible as a miss. The bands are those of the plan and are not widened.
@@ -21,6 +23,7 @@ use serde::Serialize;
 pub mod mixed_rtts;
 pub mod ns2;
 pub mod ns3;
+pub mod quic;
 mod reference;
 pub mod search;
 pub mod shared_bottleneck;
@@ -28,7 +31,7 @@ pub mod slides;
 pub mod table1;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 11] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns3-startup",
@@ -37,6 +40,8 @@ pub const NAMES: [&str; 9] = [
     "slides-shared-bottleneck",
     "slides-mixed-rtts",
     "search-geo",
+    "quic-search-geo",
+    "quic-table1",
     "blitzstart-table1",
 ];
 
@@ -146,6 +151,8 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "slides-mixed-rtts" => mixed_rtts::mixed_rtts(reference, jobs),
         "slides-flow-control" => slides::flow_control(reference, jobs),
         "search-geo" => search::geo(reference, jobs),
+        "quic-search-geo" => quic::search_geo(reference, jobs),
+        "quic-table1" => quic::table1(reference, jobs),
         "blitzstart-table1" => table1::validate(reference, jobs),
         _ => Err(format!("no entry `{name}`; use one of {}", NAMES.join(", "))),
     }

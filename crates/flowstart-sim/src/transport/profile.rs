@@ -246,6 +246,7 @@ pub struct Profile {
 pub const PROFILES: &[(&str, &str)] = &[
     ("gquic", "Google's QUIC of 2018, the baseline of the Blitzstart paper"),
     ("rfc9002", "QUIC as RFC 9000 and RFC 9002 describe it"),
+    ("noq", "QUIC as the stack noq sends it: its packets and handshake, the policies of rfc9002"),
     ("tcp-rfc", "TCP as RFC 5681, 6675, 6298 and 6928 describe it"),
     ("tcp-linux", "TCP as Linux runs it: CUBIC, HyStart, PRR, no pacing"),
     ("ns2-sack1", "ns-2.35's Agent/TCP/Sack1 with its sink"),
@@ -258,6 +259,7 @@ impl Profile {
         Some(match name {
             "gquic" => Self::gquic(),
             "rfc9002" => Self::rfc9002(),
+            "noq" => Self::noq(),
             "tcp-rfc" => Self::tcp_rfc(),
             "tcp-linux" => Self::tcp_linux(),
             "ns2-sack1" => Self::ns2_sack1(),
@@ -318,6 +320,27 @@ impl Profile {
             pacing: Some(Pacing { startup_gain: 1.25, ..Pacing::default() }),
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
             avoidance: AvoidanceConfig::Reno(reno::Config::default()),
+        }
+    }
+
+    /// QUIC as noq 1.4.0 sends it: what `--transport quic` does, as far as a profile can say it. Its token bucket holds 2 ms
+    /// at the pacing rate, at least 10 packets but never more than 10 ms; so at the low rates of a beginning not even an
+    /// initial window leaves at once. The quantum is that of high rates.
+    pub fn noq() -> Self {
+        Self {
+            // Datagram 1200 = 1 flags + 8 connection ID + 1 packet number + 16 tag + 6 stream frame header + payload.
+            payload: 1168,
+            overhead_in_flight: 32,
+            overhead: 32 + 42,
+            answer_packets: 1,
+            receive_window: Bytes::new(1_000_000_000),
+            pacing: Some(Pacing {
+                startup_gain: 1.25,
+                burst: 1,
+                quantum: Duration::from_millis(2),
+                ..Pacing::default()
+            }),
+            ..Self::rfc9002()
         }
     }
 

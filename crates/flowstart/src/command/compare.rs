@@ -20,7 +20,8 @@ pub(crate) struct Setup {
     /// Measured flows, where --arrival does not say how many.
     #[arg(long, value_name = "N", default_value_t = 1)]
     flows: u32,
-    /// Transport of all flows: model-quic or model-tcp, `:profile=NAME` and policies (`flowstart list transports`).
+    /// Transport of all flows: model-quic or model-tcp, `:profile=NAME` and policies (`flowstart list transports`); or quic:
+    /// the measured flows are the real QUIC stack noq.
     #[arg(long, value_name = "TRANSPORT", default_value_t = default_transport())]
     transport: String,
     /// Do not tell the schemes the client's bandwidth.

@@ -85,6 +85,12 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 };
                 Some(entry(&format!("{protocol}:profile={name}"), about, "", parameters(&profile)))
             })
+            .chain([entry(
+                "quic",
+                "the real QUIC stack noq 1.4.0 in simulated time; competitors are models",
+                "",
+                Value::Null,
+            )])
             .collect(),
         What::Scenarios => match &arguments.scenarios {
             Some(folder) => scenarios(folder)?,

@@ -1,0 +1,62 @@
+//! Prints data packets per second of CPU of a real QUIC flow in simulated time: 100 MB over 100 Mbit/s and 600 ms.
+//!
+//! Both ends, encryption and the simulator count. `cargo run --release -p flowstart-lab --example quic_speed`
+
+use std::path::Path;
+
+use flowstart_lab::run::{self, Until};
+use flowstart_lab::scenario::Scenario;
+
+/// Data packets per second of user and system time that are wanted.
+const TARGET: f64 = 0.25e6;
+/// Runs of each case.
+const RUNS: usize = 3;
+
+fn main() {
+    let schemes = std::env::args().nth(1).map_or_else(|| vec!["slow-start".to_owned()], |scheme| vec![scheme]);
+    let transport = std::env::args().nth(2).unwrap_or_else(|| "quic".to_owned());
+    let scenario = Scenario {
+        link: vec!["rate=100mbit,rtt=600ms,buffer=1bdp".into()],
+        size: vec!["100MB".into()],
+        scheme: schemes,
+        aqm: vec!["taildrop".into()],
+        competitor: vec!["none".into()],
+        flows: 1,
+        transport,
+        reps: 1,
+        seed: 1,
+        hint: true,
+        ..Scenario::default()
+    };
+    let plan = match scenario.plan(Path::new(".")) {
+        Ok(plan) => plan,
+        Err(error) => return eprintln!("{error}"),
+    };
+    for cell in plan.cells() {
+        for _ in 0..RUNS {
+            let started = cpu_seconds();
+            let finished = run::replay_until(&plan, &cell, 0, Until::Complete);
+            let spent = cpu_seconds() - started;
+            let record = finished.world.record(finished.flows[0]);
+            let rate = record.data_packets as f64 / spent;
+            let verdict = if rate < TARGET { "MISSED" } else { "met" };
+            println!(
+                "{} {}: {} data packets, {} lost, FCT {:.1} s, {spent:.2} s of CPU, {rate:.0} packets/s; target {TARGET:.1e} {verdict}",
+                plan.transport.text,
+                plan.schemes[cell.scheme].text,
+                record.data_packets,
+                record.dropped,
+                record.completed.zip(record.started).map_or(f64::NAN, |(end, start)| end.since(start).as_secs()),
+            );
+        }
+    }
+}
+
+/// User and system time of this process.
+fn cpu_seconds() -> f64 {
+    // Ticks of 10 ms, fields 14 and 15; the name before them may hold spaces but ends with a parenthesis.
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |place: usize| fields.get(place).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+    (ticks(11) + ticks(12)) / 100.0
+}

@@ -1,0 +1,241 @@
+//! The real QUIC stack in simulated time: it does what the model does where only the stack differs, and what the model
+//! cannot do.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use flowstart_core::aqm::{EcnCodepoint, QueueContext, QueueDiscipline, QueueState, QueuedPacket};
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::path::{Hint, PathKnowledge};
+use flowstart_core::startup::StartupConfig;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_lab::experiment;
+use flowstart_lab::flows::{Row, write_csv};
+use flowstart_lab::quic::{QuicFlows, StackOptions};
+use flowstart_lab::scenario::Scenario;
+use flowstart_sim::link::LinkConfig;
+use flowstart_sim::network::Route;
+use flowstart_sim::traffic::Pattern;
+use flowstart_sim::transport::profile::Profile;
+use flowstart_sim::world::{FlowConfig, World};
+
+fn scenario(link: &str, size: &str, schemes: &[&str], transport: &str) -> Scenario {
+    Scenario {
+        link: vec![link.into()],
+        size: vec![size.into()],
+        scheme: schemes.iter().map(|scheme| (*scheme).to_owned()).collect(),
+        aqm: vec!["taildrop".into()],
+        competitor: vec!["none".into()],
+        flows: 1,
+        transport: transport.into(),
+        reps: 1,
+        seed: 1,
+        hint: true,
+        ..Scenario::default()
+    }
+}
+
+fn rows(scenario: &Scenario, jobs: usize) -> Vec<Row> {
+    experiment::execute(&scenario.plan(Path::new(".")).unwrap(), jobs, &[], |_| {}).unwrap()
+}
+
+fn run(link: &str, size: &str, scheme: &str, transport: &str) -> Row {
+    rows(&scenario(link, size, &[scheme], transport), 1).remove(0)
+}
+
+/// The model with the stack's policies. At the low rates of these beginnings 10 ms bound the stack's bursts.
+const MODEL: &str = "model-quic:profile=noq,pacing.quantum=10ms";
+
+/// Cells without loss in which the stack's completion time differs from the model's by more than 3 %, with both times.
+fn differences(schemes: &[&str]) -> Vec<String> {
+    let mut differences = Vec::new();
+    for link in ["rate=10mbit,rtt=40ms", "rate=100mbit,rtt=100ms", "rate=50mbit,rtt=600ms"] {
+        for size in ["70KB", "2MB"] {
+            let link = format!("{link},buffer=unlimited");
+            let of = |transport: &str| rows(&scenario(&link, size, schemes, transport), 1);
+            for (model, stack) in of(MODEL).iter().zip(&of("quic")) {
+                assert_eq!((model.dropped_packets, stack.dropped_packets, stack.retransmitted_bytes), (0, 0, 0));
+                let (model_ms, stack_ms) = (model.fct_ms.unwrap(), stack.fct_ms.unwrap());
+                if (stack_ms / model_ms - 1.0).abs() > 0.03 {
+                    differences.push(format!("{}: model {model_ms:.1} ms, stack {stack_ms:.1} ms", stack.cell));
+                }
+            }
+        }
+    }
+    differences
+}
+
+#[test]
+fn without_loss_the_stack_takes_as_long_as_the_model_with_the_same_policies() {
+    let schemes = ["slow-start", "search", "jump-start", "blitzstart", "more-start", "rapid-start"];
+    let differences = differences(&schemes);
+    assert!(differences.is_empty(), "{differences:#?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_for_any_number_of_threads() {
+    let mut lossy = scenario("rate=20mbit,rtt=40ms,buffer=30pkt", "300KB", &["slow-start", "blitzstart"], "quic");
+    (lossy.competitor, lossy.reps) = (vec!["cubic".into()], 3);
+    let csv = |jobs| {
+        let mut bytes = Vec::new();
+        write_csv(&rows(&lossy, jobs), &mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    let first = csv(1);
+    assert!(first.contains("ok"), "{first}");
+    assert_eq!(first, csv(2));
+}
+
+#[test]
+fn several_flows_share_a_link() {
+    let mut two = scenario("rate=20mbit,rtt=40ms,buffer=100pkt", "500KB", &["slow-start"], "quic");
+    two.flows = 2;
+    let rows = rows(&two, 1);
+    assert_eq!(rows.len(), 2);
+    // A megabyte takes 0.4 s at 20 Mbit/s.
+    assert!(rows.iter().all(|row| row.status == "ok"));
+    assert!(rows.iter().filter_map(|row| row.fct_ms).fold(0.0, f64::max) > 400.0);
+}
+
+#[test]
+fn zero_rtt_saves_a_round_trip_and_retry_costs_one() {
+    let link = "rate=100mbit,rtt=100ms,buffer=unlimited";
+    let fct = |transport| run(link, "5KB", "slow-start", transport).fct_ms.unwrap();
+    let (plain, early, retry) = (fct("quic"), fct("quic:opening=zero-rtt"), fct("quic:retry=true"));
+    assert!((plain - 200.0).abs() < 3.0, "{plain}");
+    assert!((plain - early - 100.0).abs() < 3.0, "{plain} {early}");
+    assert!((retry - plain - 100.0).abs() < 3.0, "{plain} {retry}");
+}
+
+#[test]
+fn losses_are_found_and_repaired() {
+    let row = run("rate=20mbit,rtt=50ms,buffer=unlimited,loss=1%", "2MB", "slow-start", "quic");
+    assert_eq!(row.status, "ok");
+    // 2 MB are 1700 packets, of which one in a hundred is lost.
+    assert!(row.dropped_packets >= 5, "{row:?}");
+    assert!(row.declared_lost_packets >= 5 && row.retransmitted_bytes > 5000, "{row:?}");
+    assert!(row.window_cuts > 0 && row.exit_reason.as_deref() == Some("loss"), "{row:?}");
+}
+
+#[test]
+fn a_large_overshoot_is_survived() {
+    // Slow start loses about as many packets as the queue and the path hold together, every second one.
+    let row = run("rate=100mbit,rtt=600ms,buffer=1bdp", "50MB", "slow-start", "quic");
+    assert_eq!(row.status, "ok", "{row:?}");
+    assert!(row.dropped_packets > 5000 && row.declared_lost_packets > 5000, "{row:?}");
+}
+
+#[test]
+fn a_small_receive_window_holds_the_sender_back() {
+    let link = "rate=100mbit,rtt=100ms,buffer=unlimited";
+    let wide = run(link, "2MB", "slow-start", "quic").fct_ms.unwrap();
+    // 100 kB in every 100 ms: 2 MB take about 2 s.
+    let narrow = run(link, "2MB", "slow-start", "quic:receive_window=100KB").fct_ms.unwrap();
+    assert!((1500.0..=2600.0).contains(&narrow) && wide < 1500.0, "{narrow} {wide}");
+}
+
+#[test]
+fn what_the_stack_cannot_do_is_refused() {
+    let refused = |scenario: Scenario| scenario.plan(Path::new(".")).unwrap_err().to_string();
+    let link = "rate=20mbit,rtt=40ms";
+    let halfback = refused(scenario(link, "1MB", &["slow-start", "halfback"], "quic"));
+    assert!(halfback.contains("halfback") && halfback.contains("noq"), "{halfback}");
+    let pages = Scenario {
+        size: Vec::new(),
+        application: vec!["page:objects=6,size=50KB,waves=3".into()],
+        ..scenario(link, "1MB", &["slow-start"], "quic")
+    };
+    let pages = refused(pages);
+    assert!(pages.contains("application") && pages.contains("allowed is transfer"), "{pages}");
+}
+
+/// A world of its own around one real flow.
+struct Stage {
+    world: World,
+    quic: QuicFlows,
+    flow: u32,
+    route: Route,
+}
+
+impl Stage {
+    fn new(profile: Profile, scheme: &str, rate: Rate, size: Bytes) -> Self {
+        let mut world = World::new(1);
+        let way = LinkConfig::new(rate, Duration::from_millis(25));
+        let route = Route { forward: vec![world.add_link(&way)], back: vec![world.add_link(&way)] };
+        let startup = StartupConfig::defaults().into_iter().find(|config| config.name() == scheme).unwrap();
+        let knowledge = PathKnowledge {
+            hint: Some(Hint { bandwidth: rate, technology: Default::default() }),
+            ..PathKnowledge::default()
+        };
+        let mut config = FlowConfig::new(Arc::new(profile), Pattern::Transfer(size), route.clone());
+        config.startup = startup;
+        config.avoidance = AvoidanceConfig::defaults().into_iter().find(|config| config.name() == "cubic").unwrap();
+        config.knowledge = knowledge;
+        let mut quic = QuicFlows::new(&world);
+        let flow = quic.add(&mut world, config, size, StackOptions::default(), 1);
+        Self { world, quic, flow, route }
+    }
+
+    fn finish(&mut self) {
+        let limit = Timestamp::ZERO + Duration::from_millis(60_000);
+        assert_eq!(self.quic.run_flow(&mut self.world, self.flow, limit), Ok(()));
+    }
+}
+
+/// Marks every packet that finds more than ten others waiting.
+#[derive(Clone, Debug, Default)]
+struct Marker(std::collections::VecDeque<QueuedPacket>);
+
+impl QueueDiscipline for Marker {
+    fn enqueue(&mut self, packet: QueuedPacket, _: &mut QueueContext<'_>) {
+        let marked = self.0.len() > 10 && packet.ecn == EcnCodepoint::Ect0;
+        self.0.push_back(QueuedPacket { ecn: if marked { EcnCodepoint::Ce } else { packet.ecn }, ..packet });
+    }
+
+    fn dequeue(&mut self, _: &mut QueueContext<'_>) -> Option<QueuedPacket> {
+        self.0.pop_front()
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        Bytes::new(self.0.iter().map(|packet| u64::from(packet.size)).sum())
+    }
+}
+
+#[test]
+fn marks_of_a_queue_reduce_the_window() {
+    for ecn in [true, false] {
+        let profile = Profile { ecn, ..Profile::noq() };
+        let mut stage = Stage::new(profile, "slow-start", Rate::from_mbit(20), Bytes::new(2_000_000));
+        let marker = QueueState::Custom(Box::new(Marker::default()));
+        stage.world.network.set_queue(stage.route.forward[0], marker);
+        stage.finish();
+        let record = stage.world.record(stage.flow);
+        assert_eq!((record.dropped, record.declared_lost), (0, 0));
+        assert_eq!(record.window_cuts > 0, ecn, "{record:?}");
+    }
+}
+
+#[test]
+fn a_connection_that_moves_does_not_launch_again_with_what_it_knew() {
+    let rate = Rate::from_mbit(50);
+    let mut stage = Stage::new(Profile::noq(), "blitzstart", rate, Bytes::new(5_000_000));
+    stage.quic.run_until(&mut stage.world, Timestamp::ZERO + Duration::from_millis(300));
+    let before = stage.quic.flow(stage.flow).unwrap().status();
+    // The hint of 50 Mbit/s and 50 ms: 312.5 kB.
+    assert!(before.launch.unwrap().1 > Bytes::new(250_000), "{before:?}");
+    assert_eq!(before.moves, 0);
+    let way = LinkConfig::new(Rate::from_mbit(5), Duration::from_millis(25));
+    let slow = Route { forward: vec![stage.world.add_link(&way)], back: stage.route.back.clone() };
+    let Stage { world, quic, flow, .. } = &mut stage;
+    quic.move_client(world, *flow, &slow);
+    quic.run_until(world, Timestamp::ZERO + Duration::from_millis(500));
+    let after = quic.flow(*flow).unwrap().status();
+    assert_eq!(after.moves, 1);
+    assert!(after.cwnd <= Bytes::new(20 * 1200), "{after:?}");
+    stage.finish();
+}
