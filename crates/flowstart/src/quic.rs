@@ -96,8 +96,8 @@ pub(crate) fn bind(address: SocketAddr, config: Option<noq::ServerConfig>) -> st
 #[cfg(unix)]
 fn enlarge(socket: &std::net::UdpSocket) {
     use nix::sys::socket::{setsockopt, sockopt};
-    drop(setsockopt(socket, sockopt::RcvBuf, &SOCKET_BUFFER));
-    drop(setsockopt(socket, sockopt::SndBuf, &SOCKET_BUFFER));
+    let _ = setsockopt(socket, sockopt::RcvBuf, &SOCKET_BUFFER);
+    let _ = setsockopt(socket, sockopt::SndBuf, &SOCKET_BUFFER);
 }
 
 /// Leaves the buffers as they are.

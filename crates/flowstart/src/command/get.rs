@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant};
@@ -32,6 +32,7 @@ use crate::failure::{FAILED, Failure};
 use crate::http3;
 use crate::output::print;
 use crate::quic::{self, H3, SchemeOptions, bind, socket_address, std_time};
+use crate::server::paths::PATH_STATE;
 use crate::tls::TrustOptions;
 
 /// What the server may send before it is read: 100 ms at 5 Gbit/s, or 1 s at 500 Mbit/s.
@@ -65,6 +66,9 @@ pub(crate) struct Arguments {
     /// Write the content to this file, or `-` for stdout.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Keep in this file what the server says of the path, and send it with the next connection.
+    #[arg(long, value_name = "FILE")]
+    path_state: Option<PathBuf>,
     /// Get it over this many connections at a time, to put load on a server; the timings are then their distribution.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     connections: u32,
@@ -366,11 +370,20 @@ async fn get(
             found
         }
     };
-    let mut config = match &hint {
-        None => noq::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).map_err(|error| failed(&error))?)),
-        Some(hint) => {
+    let path_state = arguments.path_state.as_deref();
+    let kept = path_state.map(kept_state).transpose()?.flatten();
+    let mut config = match (&hint, &kept) {
+        (None, None) => {
+            noq::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).map_err(|error| failed(&error))?))
+        }
+        _ => {
             let crypto = session::ClientConfig::new(tls).map_err(|error| failed(&error))?;
-            noq::ClientConfig::new(Arc::new(crypto.with_hint(Some(hint)).map_err(|error| failed(&error))?))
+            let crypto = crypto.with_hint(hint.as_ref()).map_err(|error| failed(&error))?;
+            let crypto = crypto.with_path_state(kept.as_deref()).map_err(|error| {
+                let file = path_state.unwrap_or(Path::new("")).to_owned();
+                Failure::File { file, message: error.to_string(), text: None }
+            })?;
+            noq::ClientConfig::new(Arc::new(crypto))
         }
     };
     let scheme = SchemeOptions { startup: "slow-start".into(), avoidance: "cubic".into() }.scheme()?;
@@ -382,7 +395,7 @@ async fn get(
     let once = |out: Out| async move {
         let start = Instant::now();
         let connected = connect(url, host, local, servers, config).await?;
-        fetch(url, start, connected, hint, many, out, to_stdout).await
+        fetch(url, start, connected, hint, many, out, to_stdout, path_state).await
     };
     let got = if many {
         let fetches = (0..arguments.connections).map(|_| once(Box::new(tokio::io::sink())));
@@ -408,7 +421,25 @@ async fn get(
 /// What the content goes to.
 type Out = Box<dyn AsyncWrite + Unpin>;
 
+/// The state that the server gave earlier, if it did.
+fn kept_state(file: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    match std::fs::read(file) {
+        Ok(state) => Ok(Some(state)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            Err(Failure::File { file: file.to_owned(), message: format!("cannot be read: {error}"), text: None })
+        }
+    }
+}
+
+/// The bytes that a text of hexadecimal digits means.
+fn from_hexadecimal(text: &[u8]) -> Option<Vec<u8>> {
+    let pairs = text.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
+    pairs.collect()
+}
+
 /// Gets it once, over a connection that was begun at `start`.
+#[expect(clippy::too_many_arguments, reason = "all of it is used once")]
 async fn fetch(
     url: &Uri,
     start: Instant,
@@ -417,6 +448,7 @@ async fn fetch(
     quiet: bool,
     mut out: Out,
     to_stdout: bool,
+    path_state: Option<&Path>,
 ) -> Result<Timings, Failure> {
     let failed = |cause: &dyn std::fmt::Display| Failure::Other(format!("{url}: {cause}"));
     let handshake = start.elapsed();
@@ -426,7 +458,11 @@ async fn fetch(
     let driving = tokio::spawn(async move { std::future::poll_fn(|context| driver.poll_close(context)).await });
 
     let requested = Instant::now();
-    let request = Request::get(url.clone())
+    let mut request = Request::get(url.clone());
+    if path_state.is_some() {
+        request = request.header(header::TE, "trailers");
+    }
+    let request = request
         .header(header::USER_AGENT, concat!("flowstart/", env!("CARGO_PKG_VERSION")))
         .body(())
         .map_err(|error| failed(&error))?;
@@ -454,6 +490,14 @@ async fn fetch(
     let (fct, request) = (start.elapsed(), requested.elapsed());
     bar.finish_and_clear();
     out.flush().await.map_err(|error| failed(&format!("the content cannot be written: {error}")))?;
+    if let Some(file) = path_state {
+        let trailers = stream.recv_trailers().await.map_err(|error| failed(&error))?;
+        let state = trailers.and_then(|trailers| from_hexadecimal(trailers.get(PATH_STATE)?.as_bytes()));
+        if let Some(state) = state {
+            let file_failed = |error| failed(&format!("{}: cannot be written: {error}", file.display()));
+            std::fs::write(file, state).map_err(file_failed)?;
+        }
+    }
     if size.is_some_and(|size: u64| size != bytes) {
         return Err(failed(&format!("{bytes} bytes came instead of {}", size.unwrap_or(0))));
     }

@@ -21,7 +21,7 @@ use crate::server::content::Content;
 use crate::server::hints::Hints;
 use crate::server::limits::{RateLimit, Seldom};
 use crate::server::metrics::Metrics;
-use crate::server::paths::Paths;
+use crate::server::paths::{Paths, Seal};
 use crate::server::policy::{FallBack, Policy, Scheme};
 use crate::server::{Counter, Limits, Server, admin, qlog};
 use crate::tls::CertificateOptions;
@@ -87,6 +87,10 @@ pub(crate) struct Arguments {
     /// Remember paths in this file, or on a server redis://HOST, and tell the schemes.
     #[arg(long, value_name = "FILE")]
     path_store: Option<String>,
+    /// Let clients that take trailers (`flowstart get --path-state`) remember their paths themselves, sealed with the 32
+    /// bytes of this file; servers that share it open each other's.
+    #[arg(long, value_name = "FILE")]
+    path_state_key: Option<PathBuf>,
     /// Write a qlog file per connection into this folder.
     #[arg(long, value_name = "DIR")]
     qlog: Option<PathBuf>,
@@ -180,6 +184,13 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Some(qlog::Folder::new(folder).map_err(unusable)?)
         }
     };
+    let seal = match &arguments.path_state_key {
+        None => None,
+        Some(file) => {
+            let unusable = |message| Failure::File { file: file.clone(), message, text: None };
+            Some(Seal::new(file).map_err(unusable)?)
+        }
+    };
     let tls = arguments.certificate.config(&[H3])?;
     let crypto = QuicServerConfig::try_from(tls).map_err(|error| Failure::Other(error.to_string()))?;
     let config = noq::ServerConfig::with_crypto(Arc::new(crypto));
@@ -214,6 +225,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             log: Seldom::default(),
             qlog,
             paths: arguments.path_store.as_deref().and_then(Paths::open).map(Arc::new),
+            seal,
             connections: Counter::default(),
             handshakes: Counter::default(),
         });

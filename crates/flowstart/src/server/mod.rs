@@ -44,7 +44,7 @@ use self::content::{Absent, Content, Object};
 use self::hints::Hints;
 use self::limits::{RateLimit, Seldom};
 use self::metrics::{Answered, Attempt, Exit, Hinted, Metrics, OfScheme};
-use self::paths::{Known, Paths};
+use self::paths::{Known, PATH_STATE, Paths, Seal};
 use self::policy::{Policy, Scheme};
 use crate::http3;
 
@@ -96,6 +96,8 @@ pub(crate) struct Server {
     pub(crate) qlog: Option<qlog::Folder>,
     /// What it remembers of paths.
     pub(crate) paths: Option<Arc<Paths>>,
+    /// What lets clients remember their paths themselves.
+    pub(crate) seal: Option<Seal>,
     /// Connections now.
     pub(crate) connections: Counter,
     /// Handshakes now.
@@ -250,6 +252,16 @@ impl Server {
             if let Ok(Some(hint)) = parameters.hint {
                 client.judge(&hint);
             }
+            if let (Some(seal), Ok(Some(state))) = (&self.seal, parameters.path_state) {
+                match seal.open(address, &state) {
+                    // The store may know of later connections.
+                    Ok(told) if saved.is_none_or(|saved| told.age < saved.age) => {
+                        client.flow.learn(|path| path.saved = Some(told));
+                    }
+                    Ok(_) => {}
+                    Err(error) => self.log.tell(&format!("{address}: {error}")),
+                }
+            }
         }
         Arc::new(client).serve(stop).await;
         self.metrics.active.dec();
@@ -360,6 +372,7 @@ impl Client {
             stream.send_response(head).await?;
             if size > Bytes::ZERO {
                 self.send(object, &mut stream).await?;
+                self.send_path_state(request, &mut stream).await?;
             }
             match stream.finish().await {
                 // A client that has everything may end the connection before its last acknowledgement.
@@ -377,6 +390,18 @@ impl Client {
             }
         }
         sent
+    }
+
+    /// Gives a client that takes trailers what the connection saw, for its next one.
+    async fn send_path_state(&self, request: &Request<()>, stream: &mut Answer) -> Result<(), Cut> {
+        let Some(seal) = &self.server.seal else { return Ok(()) };
+        if request.headers().get(header::TE).is_none_or(|accepted| accepted != "trailers") {
+            return Ok(());
+        }
+        let Some(state) = seal.seal(self.address, &self.flow.status()) else { return Ok(()) };
+        let mut trailers = http::HeaderMap::new();
+        trailers.insert(PATH_STATE, state.parse().map_err(|_| Cut)?);
+        Ok(stream.send_trailers(trailers).await?)
     }
 
     async fn send(&self, mut object: Object, stream: &mut Answer) -> Result<(), Cut> {

@@ -11,9 +11,11 @@ use std::time::{Duration, SystemTime};
 use flowstart_core::path::SavedPath;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::Status;
+use flowstart_quic::careful_resume::{Measured, OpenError, Sealer};
 use flowstart_sensing::path_store::embedded::EmbeddedStore;
 use flowstart_sensing::path_store::redis::{self, RedisStore};
 use flowstart_sensing::path_store::{Merge, Observation, PathStore, Prefixes, Retention, StoreError, UnixTime};
+use rustls::crypto::SecureRandom;
 
 /// The longest that an answer waits for the store.
 const BOUND: Duration = Duration::from_millis(50);
@@ -92,6 +94,43 @@ impl Paths {
                 }
             })
             .ok()
+    }
+}
+
+/// The field of an answer's trailer in which a client gets its path state, in hexadecimal digits.
+pub(crate) const PATH_STATE: &str = "flowstart-path-state";
+
+/// Seals what connections saw, for their clients to keep and to send with the next connection.
+#[derive(Debug)]
+pub(crate) struct Seal {
+    sealer: Sealer,
+    prefixes: Prefixes,
+    random: &'static dyn SecureRandom,
+}
+
+impl Seal {
+    /// With the key in `file`; servers that share it open each other's states.
+    ///
+    /// # Errors
+    ///
+    /// Why it is no key.
+    pub(crate) fn new(file: &Path) -> Result<Self, String> {
+        let key = std::fs::read(file).map_err(|error| format!("cannot be read: {error}"))?;
+        let sealer = Sealer::new(&key).map_err(|error| error.to_string())?;
+        let random = rustls::crypto::ring::default_provider().secure_random;
+        Ok(Self { sealer, prefixes: Prefixes::default(), random })
+    }
+
+    /// What a connection to `client` saw so far; `None` before there is something to tell.
+    pub(crate) fn seal(&self, client: IpAddr, status: &Status) -> Option<String> {
+        let prefix = self.prefixes.prefix_of(client).network();
+        let sealed = self.sealer.seal(&Measured::of(status)?, prefix, SystemTime::now(), self.random).ok()?;
+        Some(sealed.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// What an earlier connection to `client` saw.
+    pub(crate) fn open(&self, client: IpAddr, sealed: &[u8]) -> Result<SavedPath, OpenError> {
+        self.sealer.open(sealed, self.prefixes.prefix_of(client).network(), SystemTime::now())
     }
 }
 
