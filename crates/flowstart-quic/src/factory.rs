@@ -8,7 +8,7 @@ use flowstart_core::avoidance::{AvoidanceConfig, AvoidanceState};
 use flowstart_core::controller::{Controller, ControllerConfig};
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::startup::{StartupConfig, StartupState};
-use flowstart_core::time::Timestamp;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
 use crate::Unsupported;
@@ -119,6 +119,11 @@ impl<H: Host> Factory<H> {
     }
 }
 
+/// A host's span of time.
+pub(crate) fn span(span: std::time::Duration) -> Duration {
+    Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+}
+
 /// A sender where a host keeps it.
 #[derive(Debug)]
 pub(crate) struct Hosted {
@@ -138,8 +143,7 @@ impl Clone for Hosted {
 
 impl Hosted {
     pub(crate) fn at(&self, now: Instant) -> Timestamp {
-        let since = now.saturating_duration_since(self.origin).as_nanos();
-        Timestamp::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
+        Timestamp::ZERO + span(now.saturating_duration_since(self.origin))
     }
 
     pub(crate) fn shared(&self) -> MutexGuard<'_, Sender> {

@@ -19,7 +19,8 @@
 //!   with what the bucket holds in one go, and continues evenly.
 //! - **No proactive retransmission**: `halfback` would be `jump-start`, and is refused.
 //! - **No timer**: what a scheme wants to do at a time is done with the next packet or acknowledgement after it.
-//! - **No delay of the receiver**: RTT samples contain the time for which the peer held its acknowledgement back.
+//! - **No delay of the receiver**: how long the peer held an acknowledgement back is derived from the host's smoothed RTT, which
+//!   is told with the next acknowledgement. So RTT samples are one acknowledgement late.
 //! - **Whether the application limits the sender** is known for the time of an acknowledgement, not for the time when the
 //!   acknowledged packet left. In slow start a packet that left with at least half of the present window in flight counts as
 //!   one of a busy sender.
@@ -39,7 +40,7 @@ use noq_proto::congestion;
 use noq_proto::congestion::ControllerMetrics;
 
 use crate::Unsupported;
-use crate::factory::{Factory, Host, Hosted};
+use crate::factory::{Factory, Host, Hosted, span};
 use crate::sender::LostPlace;
 
 /// The host's pacer counts whole nanoseconds of delay, so a rate beyond this makes it wait for nothing for ever: 100 Gbit/s,
@@ -86,10 +87,10 @@ impl congestion::Controller for Controller {
         bytes: u64,
         pn: u64,
         _app_limited: bool,
-        _rtt: &noq_proto::RttEstimator,
+        rtt: &noq_proto::RttEstimator,
     ) {
-        let (now, sent) = (self.0.at(now), self.0.at(sent));
-        self.0.sender().on_acknowledged(now, sent, Bytes::new(bytes), Some(pn));
+        let (now, sent, smoothed) = (self.0.at(now), self.0.at(sent), span(rtt.get()));
+        self.0.sender().on_acknowledged(now, sent, Bytes::new(bytes), Some(pn), smoothed);
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {

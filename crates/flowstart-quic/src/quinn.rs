@@ -36,7 +36,7 @@ use quinn_proto::congestion;
 use quinn_proto::congestion::ControllerMetrics;
 
 use crate::Unsupported;
-use crate::factory::{Factory, Host, Hosted};
+use crate::factory::{Factory, Host, Hosted, span};
 use crate::sender::LostPlace;
 
 /// The host quinn.
@@ -78,16 +78,9 @@ impl congestion::Controller for Controller {
         self.0.sender().on_sent(now, Bytes::new(bytes), last_packet_number);
     }
 
-    fn on_ack(
-        &mut self,
-        now: Instant,
-        sent: Instant,
-        bytes: u64,
-        _app_limited: bool,
-        _rtt: &quinn_proto::RttEstimator,
-    ) {
-        let (now, sent) = (self.0.at(now), self.0.at(sent));
-        self.0.sender().on_acknowledged(now, sent, Bytes::new(bytes), None);
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _app_limited: bool, rtt: &quinn_proto::RttEstimator) {
+        let (now, sent, smoothed) = (self.0.at(now), self.0.at(sent), span(rtt.get()));
+        self.0.sender().on_acknowledged(now, sent, Bytes::new(bytes), None, smoothed);
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {

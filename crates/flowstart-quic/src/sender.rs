@@ -2,8 +2,12 @@
 //!
 //! Hosts differ from what [`Controller`] wants in two ways that are mended here. They tell of acknowledgements before the
 //! losses that the same frame reveals; RFC 9002, appendix A.7 and the controller want them the other way round, so an
-//! acknowledgement is kept until a loss, another event or a question about the window follows it. And they build a
-//! controller before anything is known of the path; so nothing is launched before the handshake has measured the RTT.
+//! acknowledgement is kept until a loss, another event or a question about the window follows it. They build a controller
+//! before anything is known of the path; so nothing is launched before the handshake has measured the RTT. And they do not
+//! say how long the receiver held an acknowledgement back, but their smoothed RTT takes it into account:
+//! smoothed' = 7/8 smoothed + 1/8 sample (RFC 9002, section 5.3), so the sample without the delay is
+//! 8 smoothed' - 7 smoothed. They tell the smoothed RTT with the acknowledgement that follows; so every sample but the first
+//! reaches the controller one acknowledgement late.
 
 use std::sync::Arc;
 
@@ -63,6 +67,12 @@ pub(crate) struct Sender {
     /// Size of a full packet.
     packet: Bytes,
     in_flight: Bytes,
+    /// The host's smoothed RTT, as it was before the latest sample.
+    host_smoothed: Option<Duration>,
+    /// The latest sample with the receiver's delay, and when it was taken.
+    sample: Option<(Timestamp, Duration)>,
+    /// The latest sample without it, which the controller was not told of.
+    adjusted: Option<Duration>,
     largest_acknowledged: Position,
     newest_acknowledged: Timestamp,
     batch: Option<Batch>,
@@ -89,6 +99,9 @@ impl Sender {
             startup_until: 0,
             packet,
             in_flight: Bytes::ZERO,
+            host_smoothed: None,
+            sample: None,
+            adjusted: None,
             largest_acknowledged: 0,
             newest_acknowledged: Timestamp::ZERO,
             batch: None,
@@ -157,10 +170,30 @@ impl Sender {
         self.rtt.smoothed() + self.rtt.variation() * 4 + MAX_ACK_DELAY
     }
 
-    /// A packet of an ACK frame was delivered.
-    pub(crate) fn on_acknowledged(&mut self, now: Timestamp, sent_at: Timestamp, bytes: Bytes, number: Option<u64>) {
+    /// The host's smoothed RTT before the frame's own sample.
+    fn take_smoothed(&mut self, smoothed: Duration) {
+        if let Some((taken, sample)) = self.sample.take() {
+            let before = self.host_smoothed.unwrap_or(sample);
+            let adjusted = (smoothed * 8).saturating_sub(before * 7);
+            let adjusted = adjusted.min(sample).max(self.rtt.min().unwrap_or_default().min(sample));
+            self.rtt.update(taken, sample, sample.saturating_sub(adjusted));
+            self.adjusted = Some(adjusted);
+        }
+        self.host_smoothed = Some(smoothed);
+    }
+
+    /// A packet of an ACK frame was delivered; `smoothed` is the host's smoothed RTT.
+    pub(crate) fn on_acknowledged(
+        &mut self,
+        now: Timestamp,
+        sent_at: Timestamp,
+        bytes: Bytes,
+        number: Option<u64>,
+        smoothed: Duration,
+    ) {
         if self.batch.is_none() {
             self.advance(now);
+            self.take_smoothed(smoothed);
             // Not earlier: the losses that the frame before has revealed are told after its end.
             self.sent.forget(self.newest_acknowledged - (self.rtt.smoothed() * 4 + FATE_KNOWN));
         }
@@ -199,13 +232,17 @@ impl Sender {
         }
         let Some(batch) = self.batch.take() else { return };
         // RFC 9002, section 5.1: a sample only when the largest acknowledged is newly acknowledged.
-        let mut sample = None;
         if batch.position > self.largest_acknowledged {
             self.largest_acknowledged = batch.position;
             self.newest_acknowledged = batch.newest_sent;
             let rtt = now.since(batch.newest_sent).max(SHORTEST_RTT);
-            self.rtt.update(now, rtt, Duration::ZERO);
-            sample = Some(rtt);
+            if self.rtt.is_sampled() {
+                self.sample = Some((now, rtt));
+            } else {
+                // The first one is that of the handshake, whose packets are acknowledged at once.
+                self.rtt.update(now, rtt, Duration::ZERO);
+                self.adjusted = Some(rtt);
+            }
         }
         if batch.packets > 0 {
             // The host says whether the sender has run out of data by now. That does not make packets that filled the
@@ -217,7 +254,7 @@ impl Sender {
                 bytes: batch.bytes,
                 packets: batch.packets,
                 position: self.largest_acknowledged,
-                rtt: sample,
+                rtt: self.adjusted.take(),
                 in_flight_before: batch.in_flight_before,
                 in_flight,
                 safe: true,
@@ -409,7 +446,7 @@ mod tests {
         let mut sender = sender(defaults.0, defaults.1, PathKnowledge::default());
         // The handshake: one packet, acknowledged after 100 ms.
         sender.on_sent(at(0), PACKET, 0);
-        sender.on_acknowledged(at(100), at(0), PACKET, Some(0));
+        sender.on_acknowledged(at(100), at(0), PACKET, Some(0), INITIAL_RTT);
         sender.on_acknowledgement_end(at(100), Bytes::ZERO, true);
         assert_eq!(sender.window(), PACKET * 10);
         sender
@@ -423,7 +460,7 @@ mod tests {
         }
         // A frame acknowledges 4 to 10 and so reveals that 1 to 3 are lost. The host tells of the acknowledgement first.
         for number in 4..=10 {
-            sender.on_acknowledged(at(200), at(100), PACKET, Some(number));
+            sender.on_acknowledged(at(200), at(100), PACKET, Some(number), Duration::from_millis(100));
         }
         sender.on_acknowledgement_end(at(200), PACKET * 3, false);
         for number in 1..=3 {
@@ -443,10 +480,30 @@ mod tests {
             sender.on_sent(at(100), PACKET, number);
         }
         for number in 1..=10 {
-            sender.on_acknowledged(at(200), at(100), PACKET, Some(number));
+            sender.on_acknowledged(at(200), at(100), PACKET, Some(number), Duration::from_millis(100));
         }
         sender.on_acknowledgement_end(at(200), Bytes::ZERO, false);
         assert_eq!(sender.window(), PACKET * 20);
+    }
+
+    #[test]
+    fn the_receivers_delay_is_found_in_the_hosts_smoothed_rtt() {
+        let mut sender = slow_start();
+        let ms = Duration::from_millis;
+        sender.on_sent(at(100), PACKET, 1);
+        sender.on_sent(at(100), PACKET, 2);
+        sender.on_sent(at(100), PACKET, 3);
+        // After 120 ms, of which the receiver waited 20: the host's smoothed RTT stays at 100 ms.
+        sender.on_acknowledged(at(220), at(100), PACKET, Some(1), ms(100));
+        sender.on_acknowledgement_end(at(220), PACKET * 2, false);
+        sender.on_acknowledged(at(230), at(100), PACKET, Some(2), ms(100));
+        sender.on_acknowledgement_end(at(230), PACKET, false);
+        // 8 * 100 - 7 * 100 = 100 ms: no queue.
+        assert_eq!((sender.kept.unwrap().rtt, sender.rtt.smoothed()), (Some(ms(100)), ms(100)));
+        // After 130 ms without delay: 7/8 * 100 + 1/8 * 130 = 103.75 ms.
+        sender.on_acknowledged(at(240), at(100), PACKET, Some(3), Duration::from_micros(103_750));
+        sender.on_acknowledgement_end(at(240), Bytes::ZERO, false);
+        assert_eq!((sender.kept.unwrap().rtt, sender.rtt.smoothed()), (Some(ms(130)), Duration::from_micros(103_750)));
     }
 
     #[derive(Clone, Copy, Debug)]
@@ -497,6 +554,7 @@ mod tests {
                     };
                     let mut sender = sender(startup.clone(), avoidance, path);
                     let (mut now, mut number) = (Timestamp::ZERO, 0);
+                    let smoothed = Duration::from_millis(hint);
                     let mut left: Vec<(Timestamp, u64, Bytes)> = Vec::new();
                     for event in &events {
                         match *event {
@@ -510,13 +568,13 @@ mod tests {
                                 let end = left.len().saturating_sub(back as usize);
                                 let start = end.saturating_sub(count as usize);
                                 for (time, number, bytes) in left.drain(start..end) {
-                                    sender.on_acknowledged(now, time, bytes, Some(number));
+                                    sender.on_acknowledged(now, time, bytes, Some(number), smoothed);
                                 }
                                 let in_flight = left.iter().fold(Bytes::ZERO, |sum, packet| sum + packet.2);
                                 sender.on_acknowledgement_end(now, in_flight, app_limited);
                             }
                             Event::Unknown { number } => {
-                                sender.on_acknowledged(now, now, PACKET, Some(number));
+                                sender.on_acknowledged(now, now, PACKET, Some(number), smoothed);
                                 sender.on_packet_lost(now, PACKET, LostPlace::Number(number));
                             }
                             Event::Lost { back, count, persistent } => {
