@@ -409,8 +409,7 @@ impl Transfer {
         let now = instant(world.now());
         let traced = world.network.is_traced();
         let mut buffer = std::mem::take(&mut under_way.buffer);
-        loop {
-            let Some((_, connection)) = &mut self.ends[side].connection else { break };
+        while let Some((_, connection)) = &mut self.ends[side].connection {
             buffer.clear();
             self.ends[side].watch.seen().with_ranges = traced;
             let Some(transmit) = connection.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) else { break };
