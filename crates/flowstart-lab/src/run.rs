@@ -72,7 +72,7 @@ pub struct FlowOutcome {
 pub enum Failure {
     /// The limit of simulated time passed.
     TimeLimit,
-    /// Nothing was left to happen, and the transfer was not complete.
+    /// Nothing was left to happen, or a real stack closed the connection, and the transfer was not complete.
     Stalled,
 }
 

@@ -37,7 +37,8 @@ fn scenario(link: &str, size: &str, schemes: &[&str], transport: &str) -> Scenar
 }
 
 fn rows(scenario: &Scenario, jobs: usize) -> Vec<Row> {
-    experiment::execute(&scenario.plan(Path::new(".")).unwrap(), jobs, &[], |_| {}).unwrap()
+    let plan = scenario.plan(Path::new(".")).expect("a valid scenario");
+    experiment::execute(&plan, jobs, &[], |_| {}).expect("threads")
 }
 
 fn run(link: &str, size: &str, scheme: &str, transport: &str) -> Row {
@@ -47,18 +48,20 @@ fn run(link: &str, size: &str, scheme: &str, transport: &str) -> Row {
 /// The model with the stack's policies. At the low rates of these beginnings 10 ms bound the stack's bursts.
 const MODEL: &str = "model-quic:profile=noq,pacing.quantum=10ms";
 
-/// Cells without loss in which the stack's completion time differs from the model's by more than 3 %, with both times.
+/// Cells without loss in which the stack's completion time differs from the model's by more than 3 %.
 fn differences(schemes: &[&str]) -> Vec<String> {
     let mut differences = Vec::new();
     for link in ["rate=10mbit,rtt=40ms", "rate=100mbit,rtt=100ms", "rate=50mbit,rtt=600ms"] {
-        for size in ["70KB", "2MB"] {
+        for size in ["70KB", "100KB", "2MB"] {
             let link = format!("{link},buffer=unlimited");
             let of = |transport: &str| rows(&scenario(&link, size, schemes, transport), 1);
             for (model, stack) in of(MODEL).iter().zip(&of("quic")) {
                 assert_eq!((model.dropped_packets, stack.dropped_packets, stack.retransmitted_bytes), (0, 0, 0));
-                let (model_ms, stack_ms) = (model.fct_ms.unwrap(), stack.fct_ms.unwrap());
-                if (stack_ms / model_ms - 1.0).abs() > 0.03 {
-                    differences.push(format!("{}: model {model_ms:.1} ms, stack {stack_ms:.1} ms", stack.cell));
+                let (model_ms, stack_ms) = (model.fct_ms.unwrap_or(f64::NAN), stack.fct_ms.unwrap_or(f64::NAN));
+                let close = (stack_ms / model_ms - 1.0).abs() <= 0.03;
+                if !close {
+                    eprintln!("{}: model {model_ms:.1} ms, stack {stack_ms:.1} ms", stack.cell);
+                    differences.push(stack.cell.clone());
                 }
             }
         }
@@ -69,8 +72,11 @@ fn differences(schemes: &[&str]) -> Vec<String> {
 #[test]
 fn without_loss_the_stack_takes_as_long_as_the_model_with_the_same_policies() {
     let schemes = ["slow-start", "search", "jump-start", "blitzstart", "more-start", "rapid-start"];
-    let differences = differences(&schemes);
-    assert!(differences.is_empty(), "{differences:#?}");
+    // 70 kB are 60 packets of the model. The stack's first one brings frames of the handshake's end, so it needs 61, which
+    // one more acknowledgement has to release: 3.2 %.
+    let one_packet_more = ["slow-start", "search", "jump-start"]
+        .map(|scheme| format!("rate=100mbit,rtt=100ms,buffer=unlimited/taildrop/70KB/{scheme}/none"));
+    assert_eq!(differences(&schemes), one_packet_more);
 }
 
 #[test]
@@ -101,7 +107,7 @@ fn several_flows_share_a_link() {
 #[test]
 fn zero_rtt_saves_a_round_trip_and_retry_costs_one() {
     let link = "rate=100mbit,rtt=100ms,buffer=unlimited";
-    let fct = |transport| run(link, "5KB", "slow-start", transport).fct_ms.unwrap();
+    let fct = |transport| run(link, "500B", "slow-start", transport).fct_ms.unwrap();
     let (plain, early, retry) = (fct("quic"), fct("quic:opening=zero-rtt"), fct("quic:retry=true"));
     assert!((plain - 200.0).abs() < 3.0, "{plain}");
     assert!((plain - early - 100.0).abs() < 3.0, "{plain} {early}");
@@ -130,9 +136,9 @@ fn a_large_overshoot_is_survived() {
 fn a_small_receive_window_holds_the_sender_back() {
     let link = "rate=100mbit,rtt=100ms,buffer=unlimited";
     let wide = run(link, "2MB", "slow-start", "quic").fct_ms.unwrap();
-    // 100 kB in every 100 ms: 2 MB take about 2 s.
+    // At most 100 kB in 100 ms: 2 MB take at least 2 s.
     let narrow = run(link, "2MB", "slow-start", "quic:receive_window=100KB").fct_ms.unwrap();
-    assert!((1500.0..=2600.0).contains(&narrow) && wide < 1500.0, "{narrow} {wide}");
+    assert!(narrow >= 2000.0 && wide < 1500.0, "{narrow} {wide}");
 }
 
 #[test]
@@ -163,14 +169,15 @@ impl Stage {
         let mut world = World::new(1);
         let way = LinkConfig::new(rate, Duration::from_millis(25));
         let route = Route { forward: vec![world.add_link(&way)], back: vec![world.add_link(&way)] };
-        let startup = StartupConfig::defaults().into_iter().find(|config| config.name() == scheme).unwrap();
+        let startup = StartupConfig::defaults().into_iter().find(|config| config.name() == scheme).expect("a scheme");
         let knowledge = PathKnowledge {
             hint: Some(Hint { bandwidth: rate, technology: Default::default() }),
             ..PathKnowledge::default()
         };
         let mut config = FlowConfig::new(Arc::new(profile), Pattern::Transfer(size), route.clone());
         config.startup = startup;
-        config.avoidance = AvoidanceConfig::defaults().into_iter().find(|config| config.name() == "cubic").unwrap();
+        config.avoidance =
+            AvoidanceConfig::defaults().into_iter().find(|config| config.name() == "cubic").expect("CUBIC");
         config.knowledge = knowledge;
         let mut quic = QuicFlows::new(&world);
         let flow = quic.add(&mut world, config, size, StackOptions::default(), 1);
@@ -233,9 +240,9 @@ fn a_connection_that_moves_does_not_launch_again_with_what_it_knew() {
     let slow = Route { forward: vec![stage.world.add_link(&way)], back: stage.route.back.clone() };
     let Stage { world, quic, flow, .. } = &mut stage;
     quic.move_client(world, *flow, &slow);
-    quic.run_until(world, Timestamp::ZERO + Duration::from_millis(500));
-    let after = quic.flow(*flow).unwrap().status();
-    assert_eq!(after.moves, 1);
-    assert!(after.cwnd <= Bytes::new(20 * 1200), "{after:?}");
     stage.finish();
+    let after = stage.quic.flow(stage.flow).unwrap().status();
+    // The new path is launched as an unknown one: with the initial window of ten packets.
+    assert_eq!(after.moves, 1);
+    assert_eq!(after.launch.unwrap().1, Bytes::new(12_000));
 }

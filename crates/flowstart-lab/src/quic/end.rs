@@ -87,7 +87,7 @@ impl TimeSource for Stopped {
     }
 }
 
-/// Tokens of NEW_TOKEN frames are accepted as often as they come.
+/// Tokens that servers gave (RFC 9000, section 8.1.3) are accepted as often as they come.
 struct AcceptTokens;
 
 impl TokenLog for AcceptTokens {

@@ -243,7 +243,7 @@ struct Transfer {
     /// Numbers of the packets that the client has.
     arrived: RangeSet,
     /// Numbers of packets that were declared lost and have not arrived.
-    lost: Vec<u64>,
+    lost: std::collections::BTreeSet<u64>,
     /// Packets of the server with the pieces that they carry, and what of them is acknowledged; only where somebody traces.
     pieces: std::collections::BTreeMap<u64, Vec<Chunk>>,
     acknowledged: RangeSet,
@@ -280,7 +280,7 @@ impl Transfer {
             sent: RangeSet::default(),
             received: RangeSet::default(),
             arrived: RangeSet::default(),
-            lost: Vec::new(),
+            lost: std::collections::BTreeSet::new(),
             pieces: std::collections::BTreeMap::new(),
             acknowledged: RangeSet::default(),
             limit: profile.first_receive_window().get(),
@@ -381,8 +381,7 @@ impl Transfer {
         }
         let Some(number) = carried.number else { return };
         self.arrived.insert(number, number + 1);
-        if let Some(place) = self.lost.iter().position(|lost| *lost == number) {
-            self.lost.swap_remove(place);
+        if self.lost.remove(&number) {
             network.record(self.number).spurious += 1;
         }
     }
@@ -410,8 +409,7 @@ impl Transfer {
         let now = instant(world.now());
         let traced = world.network.is_traced();
         let mut buffer = std::mem::take(&mut under_way.buffer);
-        loop {
-            let Some((_, connection)) = &mut self.ends[side].connection else { break };
+        while let Some((_, connection)) = &mut self.ends[side].connection {
             buffer.clear();
             self.ends[side].watch.seen().with_ranges = traced;
             let Some(transmit) = connection.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) else { break };
@@ -617,7 +615,7 @@ impl Transfer {
             if self.arrived.containing(number).is_some() {
                 network.record(self.number).spurious += 1;
             } else {
-                self.lost.push(number);
+                self.lost.insert(number);
             }
         }
         if newly > 0 {
