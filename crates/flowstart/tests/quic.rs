@@ -354,7 +354,7 @@ fn a_client_may_keep_its_path_itself() {
     get(&server).success();
     let (_, told) = server.end();
     assert!(told.contains("no key opens the path state"), "{told}");
-    std::fs::write(&state, "nonsense").unwrap();
+    std::fs::write(&state, [1; 5000]).unwrap();
     let nonsense = flowstart().args(["get", "https://localhost/", "--path-state"]).arg(&state).assert();
     nonsense.code(2).stderr(predicate::str::contains("state: "));
     std::fs::write(&key, "short").unwrap();
