@@ -1,5 +1,7 @@
 //! `flowstart serve` and `flowstart get`: over real sockets on this host, as people and other programs meet them.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::path::Path;

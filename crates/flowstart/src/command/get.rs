@@ -51,7 +51,7 @@ HTTP/3 only. Without --out the content is thrown away. The times count from the 
 content, and FCT, its last byte; goodput is the content over the FCT. They go to stderr, with --json to stdout. \
 SSLKEYLOGFILE is obeyed. Exit code: 0 done, 1 not received or a status of 400 or more, 2 bad input.")]
 pub(crate) struct Arguments {
-    /// What to get, https://HOST[:PORT]/PATH.
+    /// What to get, `https://HOST[:PORT]/PATH`.
     url: Uri,
     #[command(flatten)]
     trust: TrustOptions,
