@@ -51,7 +51,7 @@ HTTP/3 only. Without --out the content is thrown away. The times count from the 
 content, and FCT, its last byte; goodput is the content over the FCT. They go to stderr, with --json to stdout. \
 SSLKEYLOGFILE is obeyed. Exit code: 0 done, 1 not received or a status of 400 or more, 2 bad input.")]
 pub(crate) struct Arguments {
-    /// What to get, https://HOST[:PORT]/PATH.
+    /// What to get, `https://HOST[:PORT]/PATH`.
     url: Uri,
     #[command(flatten)]
     trust: TrustOptions,
@@ -472,6 +472,8 @@ async fn fetch(
     let size = head.headers().get(header::CONTENT_LENGTH).and_then(|size| size.to_str().ok()?.parse().ok());
     let bar = if quiet { ProgressBar::hidden() } else { progress(size) };
     let (mut bytes, mut first_byte) = (0, None);
+    // Of content that is empty, the end of its header.
+    let (mut fct, mut request) = (start.elapsed(), requested.elapsed());
     while let Some(mut chunk) = stream.recv_data().await.map_err(|error| failed(&error))? {
         first_byte.get_or_insert_with(|| start.elapsed());
         while chunk.has_remaining() {
@@ -486,8 +488,8 @@ async fn fetch(
             bytes += length as u64;
         }
         bar.set_position(bytes);
+        (fct, request) = (start.elapsed(), requested.elapsed());
     }
-    let (fct, request) = (start.elapsed(), requested.elapsed());
     bar.finish_and_clear();
     out.flush().await.map_err(|error| failed(&format!("the content cannot be written: {error}")))?;
     if let Some(file) = path_state {

@@ -31,6 +31,9 @@ use crate::tls::{CertificateOptions, TrustOptions};
 const PERF: &[u8] = b"perf";
 /// Windows of flow control in both directions: 100 ms at 5 Gbit/s.
 const WINDOW: Bytes = Bytes::new(64 << 20);
+/// The same for comparisons over the loopback interface. noq ends a connection when a stream has more than 1024 gaps; each
+/// takes at least two packets of 1452 bytes, and in 2 MiB there are at most 722.
+const LOOPBACK_WINDOW: Bytes = Bytes::new(2 << 20);
 /// What is written to a stream in one go.
 const CHUNK: usize = 256 << 10;
 /// What uploads and downloads consist of.
@@ -85,9 +88,9 @@ struct Congestion {
 }
 
 impl Congestion {
-    fn transport(&self, controller: Controller) -> Result<Arc<noq::TransportConfig>, Failure> {
-        let mut transport = transport(&self.scheme.scheme()?, WINDOW, WINDOW);
-        if controller == Controller::NoqCubic {
+    fn transport(&self, window: Bytes) -> Result<Arc<noq::TransportConfig>, Failure> {
+        let mut transport = transport(&self.scheme.scheme()?, window, window);
+        if self.controller == Controller::NoqCubic {
             transport.congestion_controller_factory(Arc::new(CubicConfig::default()));
         }
         Ok(Arc::new(transport))
@@ -188,7 +191,7 @@ fn listen(
 }
 
 async fn server(arguments: &Server) -> Result<ExitCode, Failure> {
-    let transport = arguments.congestion.transport(arguments.congestion.controller)?;
+    let transport = arguments.congestion.transport(WINDOW)?;
     let endpoint = listen(arguments.listen, &arguments.certificate, transport)?;
     let address = endpoint.local_addr().map_err(|error| unusable("listen", arguments.listen, &error))?;
     print(&if arguments.json {
@@ -375,7 +378,7 @@ async fn client(arguments: &Client) -> Result<ExitCode, Failure> {
         }
     }
     let transfer = Transfer {
-        config: client_config(&arguments.trust, arguments.congestion.transport(arguments.congestion.controller)?)?,
+        config: client_config(&arguments.trust, arguments.congestion.transport(WINDOW)?)?,
         server: arguments.server,
         name: arguments.name.clone(),
         streams: arguments.streams,
@@ -417,10 +420,13 @@ struct Cost {
     cpu_seconds_per_gb: f64,
 }
 
+/// A part of the cost.
+type Part = fn(&Cost) -> f64;
+
 async fn over_loopback(arguments: &Pairs, controller: Controller) -> Result<Cost, Failure> {
     let scheme =
         SchemeOptions { startup: arguments.scheme.startup.clone(), avoidance: arguments.scheme.avoidance.clone() };
-    let transport = Congestion { scheme, controller }.transport(controller)?;
+    let transport = Congestion { scheme, controller }.transport(LOOPBACK_WINDOW)?;
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let endpoint = listen(any, &CertificateOptions::of_this_run(), transport.clone())?;
     let transfer = Transfer {
@@ -459,14 +465,14 @@ async fn pairs(arguments: &Pairs) -> Result<ExitCode, Failure> {
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let ratio = |value: fn(&Cost) -> f64| {
+    let ratio = |value: Part| {
         let of = |costs: &[Cost]| costs.iter().map(value).collect::<Vec<_>>();
         bca_mean_ratio_paired(&of(&ours), &of(&theirs), 0.95, RESAMPLES, 1)
     };
-    let mean = |costs: &[Cost], value: fn(&Cost) -> f64| costs.iter().map(value).sum::<f64>() / costs.len() as f64;
+    let mean = |costs: &[Cost], value: Part| costs.iter().map(value).sum::<f64>() / costs.len() as f64;
     let mut told = json!({ "size_bytes": arguments.size.get(), "pairs": arguments.pairs });
     let mut text = format!("{} pairs of {} over loopback\n", arguments.pairs, arguments.size);
-    let rows: [(&str, &str, fn(&Cost) -> f64); 2] = [
+    let rows: [(&str, &str, Part); 2] = [
         ("cpu_seconds_per_gb", "CPU s per GB", |cost| cost.cpu_seconds_per_gb),
         ("throughput_mbps", "Mbit/s", |cost| cost.throughput_mbps),
     ];

@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
     /// How long connections start with plain slow start then.
     #[arg(long, value_name = "TIME", default_value_t = Duration::from_millis(300_000))]
     launch_recovery: Duration,
-    /// Remember paths in this file, or on a server redis://HOST, and tell the schemes.
+    /// Remember paths in this file, or on a server `redis://HOST`, and tell the schemes.
     #[arg(long, value_name = "FILE")]
     path_store: Option<String>,
     /// Let clients that take trailers (`flowstart get --path-state`) remember their paths themselves, sealed with the 32

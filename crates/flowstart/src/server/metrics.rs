@@ -135,7 +135,7 @@ impl Metrics {
         Self { registry, ..metrics }
     }
 
-    /// As text, in the OpenMetrics format.
+    /// As text, in the `OpenMetrics` format.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.

@@ -52,6 +52,8 @@ use crate::http3;
 const SMALLEST_PACKET: u16 = 1200;
 /// What browsers are asked to tell of their network with later requests (RFC 8942, Network Information API).
 const ACCEPT_CH: &str = "Downlink, RTT, ECT";
+/// How often it is looked whether an answer has arrived.
+const POLL: Duration = Duration::from_millis(5);
 /// Time for packets that tell of the end of connections, after everything else is done.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -392,12 +394,22 @@ impl Client {
         sent
     }
 
+    /// Waits until next to nothing is in flight any more.
+    async fn until_delivered(&self) {
+        let waiting = || Bytes::new(self.waiting.load(Ordering::Relaxed));
+        while self.flow.status().delivered < waiting() || self.flow.status().in_flight > Bytes::ZERO {
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
     /// Gives a client that takes trailers what the connection saw, for its next one.
     async fn send_path_state(&self, request: &Request<()>, stream: &mut Answer) -> Result<(), Cut> {
         let Some(seal) = &self.server.seal else { return Ok(()) };
         if request.headers().get(header::TE).is_none_or(|accepted| accepted != "trailers") {
             return Ok(());
         }
+        // The content has left the application, not the sender. Whoever asks for trailers waits for them after the content.
+        drop(timeout(FAREWELL, self.until_delivered()).await);
         let Some(state) = seal.seal(self.address, &self.flow.status()) else { return Ok(()) };
         let mut trailers = http::HeaderMap::new();
         trailers.insert(PATH_STATE, state.parse().map_err(|_| Cut)?);
