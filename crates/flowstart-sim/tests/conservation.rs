@@ -144,9 +144,7 @@ fn scenario(seed: u64) -> Scenario {
     let mut flows = Vec::new();
     let mut links = 2 * hops.len() as u32;
     for _ in 0..1 + random.below(3) {
-        // The profile noq is rfc9002 with other sizes and pacing.
-        let profiles: Vec<_> = PROFILES.iter().filter(|(name, _)| *name != "noq").collect();
-        let (name, _) = random.one_of(&profiles);
+        let (name, _) = random.one_of(PROFILES);
         let mut profile = Profile::named(name).expect("the profile is in the list");
         profile.ecn = random.chance(0.2);
         if random.chance(0.2) {

@@ -284,8 +284,9 @@ impl TcpSender {
             return self.pump_classic(network, source);
         }
         if std::mem::take(&mut self.repair_head) && self.board.head().is_some_and(|head| !head.retransmitted) {
-            let next = self.next(source).unwrap_or(Next::Again(0));
-            self.send(network, next);
+            // Whatever the window, so never new data.
+            let next = self.next(source).filter(|next| matches!(next, Next::Again(_)));
+            self.send(network, next.unwrap_or(Next::Again(0)));
         }
         self.pacing_at = self.pump_permitted(network, source);
     }
