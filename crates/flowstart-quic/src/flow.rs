@@ -109,12 +109,13 @@ impl Flow {
         self.shared().decisions.take()
     }
 
-    /// A controller is built for it; whether it is the first one, and so for the path that the connection began with.
-    pub(crate) fn begin(&self) -> bool {
+    /// A controller is built for it: what the ones before it did. The first one is for the path that the connection began
+    /// with.
+    pub(crate) fn begin(&self) -> Status {
         let mut shared = self.shared();
+        shared.status.moves = shared.built;
         shared.built += 1;
-        shared.status = Status { moves: shared.built - 1, ..shared.status };
-        shared.built == 1
+        shared.status
     }
 
     /// What Sensing may use, once the application has said what it wanted to say.
@@ -127,10 +128,11 @@ impl Flow {
         }
     }
 
-    /// The controller has news.
-    pub(crate) fn publish(&self, update: impl FnOnce(&mut Status, &mut DecisionLog)) {
-        let Shared { status, decisions, .. } = &mut *self.shared();
-        update(status, decisions);
+    /// The controller has news, and decided this.
+    pub(crate) fn publish(&self, status: &Status, decided: impl Iterator<Item = (Timestamp, Decision)>) {
+        let mut shared = self.shared();
+        shared.status = *status;
+        decided.for_each(|(time, decision)| shared.decisions.note(time, decision));
     }
 }
 
@@ -155,8 +157,7 @@ mod tests {
             ..PathKnowledge::default()
         };
         let flow = Flow::new(path);
-        assert!(flow.begin());
-        assert!(!flow.begin());
+        assert_eq!((flow.begin().moves, flow.begin().moves), (0, 1));
         assert_eq!(flow.status().moves, 1);
         let known = flow.ready(false).unwrap();
         assert_eq!((known.requested_rate, known.receive_window), (None, Some(Bytes::new(1 << 20))));

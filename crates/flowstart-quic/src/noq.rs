@@ -129,12 +129,12 @@ impl congestion::Controller for Controller {
     }
 
     fn metrics(&self) -> ControllerMetrics {
-        let mut sender = self.0.shared();
+        let answer = self.0.shared().answer();
         let mut metrics = ControllerMetrics::default();
-        metrics.congestion_window = sender.window().get();
-        metrics.ssthresh = sender.ssthresh().map(Bytes::get);
-        metrics.pacing_rate = Some((sender.pacing_rate().min(FASTEST).bits_per_sec() / 8).max(1));
-        metrics.bandwidth_estimate = sender.highest_rate().map(Rate::bits_per_sec);
+        metrics.congestion_window = answer.window.get();
+        metrics.ssthresh = answer.ssthresh.map(Bytes::get);
+        metrics.pacing_rate = Some((answer.pacing_rate.min(FASTEST).bits_per_sec() / 8).max(1));
+        metrics.bandwidth_estimate = answer.highest_rate.map(Rate::bits_per_sec);
         metrics
     }
 

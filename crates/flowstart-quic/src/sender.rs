@@ -19,7 +19,7 @@ use flowstart_core::startup::UNPACED;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
-use crate::flow::Flow;
+use crate::flow::{Flow, Status};
 use crate::sent::{Packet, SentLog};
 
 /// RTT before the first sample (RFC 9002, section 6.2.2).
@@ -58,6 +58,8 @@ pub(crate) struct Sender {
     rate: DeliveryRate,
     sent: SentLog,
     flow: Arc<Flow>,
+    /// What the flow is told with the next news.
+    status: Status,
     /// The path is the one on which the connection began.
     first_path: bool,
     /// Position of the last packet before the launch.
@@ -87,14 +89,15 @@ pub(crate) struct Sender {
 impl Sender {
     /// The sender of a path on which nothing was sent yet.
     pub(crate) fn new(controller: Controller, packet: Bytes, flow: Arc<Flow>) -> Self {
-        let first_path = flow.begin();
+        let status = flow.begin();
         Self {
             controller,
             rtt: RttEstimator::new(INITIAL_RTT),
             rate: DeliveryRate::default(),
             sent: SentLog::default(),
             flow,
-            first_path,
+            status,
+            first_path: status.moves == 0,
             launched_after: None,
             startup_until: 0,
             packet,
@@ -119,20 +122,17 @@ impl Sender {
         self.controller.cwnd()
     }
 
-    /// Slow-start threshold, `None` before the first reduction.
-    pub(crate) fn ssthresh(&self) -> Option<Bytes> {
-        Some(self.controller.ssthresh()).filter(|ssthresh| *ssthresh != Bytes::MAX)
-    }
-
-    /// Rate at which packets may leave. Before the launch only the initial window binds.
-    pub(crate) fn pacing_rate(&mut self) -> Rate {
+    /// Everything that a host may ask for.
+    pub(crate) fn answer(&mut self) -> Answer {
         self.settle();
-        self.launched_after.and_then(|_| self.controller.pacing_rate()).unwrap_or(UNPACED)
-    }
-
-    /// Highest rate at which the path delivered.
-    pub(crate) fn highest_rate(&self) -> Option<Rate> {
-        self.flow.status().highest_rate
+        // Before the launch only the initial window binds.
+        let rate = self.launched_after.and_then(|_| self.controller.pacing_rate());
+        Answer {
+            window: self.controller.cwnd(),
+            ssthresh: known(self.controller.ssthresh()),
+            pacing_rate: rate.unwrap_or(UNPACED),
+            highest_rate: self.status.highest_rate,
+        }
     }
 
     /// A packet left; `number` is the host's.
@@ -151,7 +151,7 @@ impl Sender {
             self.controller.on_sent(&Sent { now, bytes, in_flight, position, app_limited });
             if self.controller.in_startup() {
                 self.startup_until = position;
-                self.flow.publish(|status, _| status.startup_sent += bytes);
+                self.status.startup_sent += bytes;
             }
         }
         self.last_sent = now;
@@ -287,13 +287,11 @@ impl Sender {
         }
         // Most of what a launch loses is found lost after the first loss has ended it.
         let of_startup = self.launched_after.is_some_and(|launch| position > launch) && position <= self.startup_until;
-        self.flow.publish(|status, _| {
-            status.lost += bytes;
-            status.lost_packets += packets;
-            if of_startup {
-                status.startup_lost += bytes;
-            }
-        });
+        self.status.lost += bytes;
+        self.status.lost_packets += packets;
+        if of_startup {
+            self.status.startup_lost += bytes;
+        }
     }
 
     /// The packets told of before are all that one detection found; `persistent`: they establish persistent congestion.
@@ -344,10 +342,7 @@ impl Sender {
     fn advance(&mut self, now: Timestamp) {
         self.settle();
         self.now = self.now.max(now);
-        if self.launched_after.is_some()
-            && self.controller.in_startup()
-            && self.controller.output().next_wakeup <= self.now
-        {
+        if self.launched_after.is_some() && self.controller.in_startup() && self.controller.next_wakeup() <= self.now {
             self.controller.on_timer(self.now, &self.rtt);
             self.publish();
         }
@@ -368,12 +363,8 @@ impl Sender {
             let (timeout, window) = (self.probe_timeout(), Bytes::MAX);
             self.controller.on_limited(ack.now, ack.in_flight, timeout, window, &self.rtt);
         }
-        let bytes = ack.bytes;
-        let rate = sample.and_then(|sample| sample.rate);
-        self.flow.publish(|status, _| {
-            status.delivered += bytes;
-            status.highest_rate = status.highest_rate.max(rate);
-        });
+        self.status.delivered += ack.bytes;
+        self.status.highest_rate = self.status.highest_rate.max(sample.and_then(|sample| sample.rate));
         self.publish();
     }
 
@@ -389,27 +380,46 @@ impl Sender {
 
     /// Tells the application.
     fn publish(&mut self) {
-        let (controller, rtt, in_flight) = (&mut self.controller, &self.rtt, self.in_flight);
-        self.flow.publish(|status, decisions| {
-            status.cwnd = controller.cwnd();
-            status.ssthresh = Some(controller.ssthresh()).filter(|ssthresh| *ssthresh != Bytes::MAX);
-            status.pacing_rate = controller.pacing_rate();
-            status.in_flight = in_flight;
-            status.in_startup = controller.in_startup();
-            status.min_rtt = rtt.min();
-            status.smoothed_rtt = rtt.is_sampled().then(|| rtt.smoothed());
-            while let Some((time, decision)) = controller.take_decision() {
-                match decision {
-                    Decision::Launched { cwnd, pacing_rate } => status.launch = Some((time, cwnd, pacing_rate)),
-                    Decision::StartupExited { reason, cwnd, .. } => {
-                        status.exit.get_or_insert((time, reason, cwnd));
-                    }
-                    _ => {}
+        let Self { controller, status, rtt, .. } = self;
+        status.cwnd = controller.cwnd();
+        status.ssthresh = known(controller.ssthresh());
+        status.pacing_rate = controller.pacing_rate();
+        status.in_flight = self.in_flight;
+        status.in_startup = controller.in_startup();
+        status.min_rtt = rtt.min();
+        status.smoothed_rtt = rtt.is_sampled().then(|| rtt.smoothed());
+        // At most as many as the log keeps, and nothing where there are none.
+        let mut decided = Vec::new();
+        while let Some((time, decision)) = controller.take_decision() {
+            match decision {
+                Decision::Launched { cwnd, pacing_rate } => status.launch = Some((time, cwnd, pacing_rate)),
+                Decision::StartupExited { reason, cwnd, .. } => {
+                    status.exit.get_or_insert((time, reason, cwnd));
                 }
-                decisions.note(time, decision);
+                _ => {}
             }
-        });
+            decided.push((time, decision));
+        }
+        self.flow.publish(&self.status, decided.into_iter());
     }
+}
+
+/// ssthresh, unless there was no reduction yet.
+fn known(ssthresh: Bytes) -> Option<Bytes> {
+    Some(ssthresh).filter(|ssthresh| *ssthresh != Bytes::MAX)
+}
+
+/// Everything that a host may ask for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    /// Bytes that may be in flight.
+    pub(crate) window: Bytes,
+    /// Slow-start threshold, `None` before the first reduction.
+    pub(crate) ssthresh: Option<Bytes>,
+    /// Rate at which packets may leave.
+    pub(crate) pacing_rate: Rate,
+    /// Highest rate at which the path delivered.
+    pub(crate) highest_rate: Option<Rate>,
 }
 
 /// What a host says about the place of a lost packet.
@@ -591,7 +601,7 @@ mod tests {
                             Event::Time { millis } => now += Duration::from_millis(millis),
                         }
                         prop_assert!(sender.window() >= PACKET, "{startup:?}: {:?}", sender.window());
-                        prop_assert!(sender.pacing_rate() > Rate::from_bits_per_sec(0), "{startup:?}");
+                        prop_assert!(sender.answer().pacing_rate > Rate::from_bits_per_sec(0), "{startup:?}");
                     }
                     let status = sender.flow.status();
                     prop_assert!(status.startup_lost <= status.lost.min(status.startup_sent));

@@ -27,6 +27,8 @@ pub(crate) struct SentLog {
     removed: u64,
     /// From this position on, numbers grow: all of them belong to one packet number space. Before it lies a handshake.
     ordered_from: Position,
+    /// Position of the packet that was found last.
+    found: Position,
 }
 
 impl SentLog {
@@ -44,7 +46,19 @@ impl SentLog {
     }
 
     /// The packet that left at `time` with this number, if it is still in flight.
-    pub(crate) fn find(&self, time: Timestamp, number: u64) -> Option<Position> {
+    pub(crate) fn find(&mut self, time: Timestamp, number: u64) -> Option<Position> {
+        let matches = |p: &Packet| p.number == number && p.snapshot.send_time == time && p.bytes > Bytes::ZERO;
+        // Most packets are acknowledged in the order in which they left.
+        let next = self.found.saturating_sub(self.removed) as usize;
+        if self.packets.get(next).is_some_and(matches) {
+            self.found = self.position(next);
+            return Some(self.found);
+        }
+        self.found = self.search(time, number)?;
+        Some(self.found)
+    }
+
+    fn search(&self, time: Timestamp, number: u64) -> Option<Position> {
         let first = self.packets.partition_point(|packet| packet.snapshot.send_time < time);
         let at_that_time = |packet: &&Packet| packet.snapshot.send_time == time;
         let start = self.packets.get(first).filter(at_that_time)?.number;
@@ -141,7 +155,7 @@ mod tests {
     #[test]
     fn packets_are_found_by_time_and_number_in_every_space() {
         // Initial 0, Handshake 0 and 1 leave together; then 1-RTT packets, of which 1 and 4 were not told of.
-        let log = log(&[(0, 0), (0, 0), (0, 1), (40, 0), (40, 2), (40, 3), (41, 5)]);
+        let mut log = log(&[(0, 0), (0, 0), (0, 1), (40, 0), (40, 2), (40, 3), (41, 5)]);
         assert_eq!(log.find(at(0), 1), Some(3));
         assert_eq!(log.find(at(40), 0), Some(4));
         assert_eq!(log.find(at(40), 3), Some(6));

@@ -525,13 +525,19 @@ impl Controller {
         }
     }
 
+    /// When [`Controller::on_timer`] wants to be called ([`Output::next_wakeup`]).
+    #[inline]
+    pub fn next_wakeup(&mut self) -> Timestamp {
+        match self.phase {
+            Phase::Startup => self.startup.as_dyn().next_wakeup(),
+            Phase::Restart | Phase::Avoidance | Phase::Integrated { .. } => Timestamp::NEVER,
+        }
+    }
+
     /// What the transport may do now.
     #[inline]
     pub fn output(&mut self) -> Output {
-        let next_wakeup = match self.phase {
-            Phase::Startup => self.startup.as_dyn().next_wakeup(),
-            Phase::Restart | Phase::Avoidance | Phase::Integrated { .. } => Timestamp::NEVER,
-        };
+        let next_wakeup = self.next_wakeup();
         let pacing = self.config.pacing;
         let own_burst = match self.phase {
             Phase::Integrated { .. } => self.launch_burst.or(self.avoidance.as_dyn().burst()),

@@ -78,6 +78,16 @@ pub(crate) fn transfer(
     factory: &ControllerFactory,
     flow: &Arc<Flow>,
     size: usize,
+    path: Path,
+    limit: Duration,
+) -> Outcome {
+    transfer_with(Arc::new(factory.for_flow(flow.clone())), size, path, limit)
+}
+
+/// [`transfer`] with controllers of any make.
+pub(crate) fn transfer_with(
+    factory: Arc<dyn noq_proto::congestion::ControllerFactory + Send + Sync>,
+    size: usize,
     mut path: Path,
     limit: Duration,
 ) -> Outcome {
@@ -100,7 +110,7 @@ pub(crate) fn transfer(
         .with_no_client_auth();
 
     let mut server_transport = TransportConfig::default();
-    server_transport.send_window(1 << 30).congestion_controller_factory(Arc::new(factory.for_flow(flow.clone())));
+    server_transport.send_window(1 << 30).congestion_controller_factory(factory);
     let mut client_transport = TransportConfig::default();
     client_transport.stream_receive_window((1u32 << 30).into()).receive_window((1u32 << 30).into());
     if !path.mtu_discovery {
