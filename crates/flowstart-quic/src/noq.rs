@@ -20,7 +20,9 @@
 //! - **No proactive retransmission**: `halfback` would be `jump-start`, and is refused.
 //! - **No timer**: what a scheme wants to do at a time is done with the next packet or acknowledgement after it.
 //! - **No delay of the receiver**: how long the peer held an acknowledgement back is derived from the host's smoothed RTT, which
-//!   is told with the next acknowledgement. So RTT samples are one acknowledgement late.
+//!   is told with the next acknowledgement. So RTT samples are one acknowledgement late. The host does not subtract a delay
+//!   that would lead below its minimum (RFC 9002, section 5.3); while that is a little too high, as after a slow handshake,
+//!   samples keep up to 25 ms, which HyStart takes for a queue.
 //! - **Whether the application limits the sender** is known for the time of an acknowledgement, not for the time when the
 //!   acknowledged packet left. In slow start a packet that left with at least half of the present window in flight counts as
 //!   one of a busy sender.

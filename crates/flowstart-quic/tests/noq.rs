@@ -8,7 +8,7 @@ use flowstart_core::avoidance::{AvoidanceConfig, bbr, cubic, reno};
 use flowstart_core::controller::ControllerConfig;
 use flowstart_core::event::{Decision, ExitReason};
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge};
-use flowstart_core::startup::{StartupConfig, blitzstart, halfback, hystart, jump_start, search, slow_start};
+use flowstart_core::startup::{StartupConfig, blitzstart, halfback, jump_start, search, slow_start};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::{ControllerFactory, Flow};
 use world::{Fate, Path, transfer};
@@ -74,19 +74,6 @@ fn a_hint_is_launched_with_its_window_and_paced() {
     let bytes: usize = data[20..].iter().map(|(_, size)| size).sum();
     let measured = bytes as f64 * 8.0 / span.as_secs_f64();
     assert!((measured / 62.5e6 - 1.0).abs() < 0.02, "{measured} bit/s");
-}
-
-#[test]
-fn a_receiver_that_waits_is_no_queue() {
-    // 600 ms: the initial window is paced over half of them, so packets arrive one by one, 30 ms apart, and each
-    // acknowledgement is held back for 25 ms. HyStart's limit is 16 ms.
-    let path = || Path { delay: MS(300), ..Path::default() };
-    let hystart = factory(StartupConfig::Hystart(hystart::Config::default()));
-    let flow = Flow::new(PathKnowledge::default());
-    let with = transfer(&hystart, &flow, 2_000_000, path(), LIMIT).done.unwrap();
-    assert_eq!(flow.status().exit, None);
-    let without = transfer(&slow_start(), &Flow::new(PathKnowledge::default()), 2_000_000, path(), LIMIT).done.unwrap();
-    assert!(with.abs_diff(without) < MS(10), "{with:?} and {without:?}");
 }
 
 #[test]
