@@ -18,6 +18,23 @@ pub fn ideal_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp) 
     way.fct(way.finish(way.begin, Bytes::ZERO, size), size)
 }
 
+/// Completion time of slow start with this initial window in packets, alone on a link of fixed rate with enough buffer, by
+/// counting: a round takes one RTT and doubles the window, until the window keeps the link busy for an RTT.
+pub fn slow_start_fct(link: &Link, profile: &Profile, size: Bytes, initial_window: u64) -> Duration {
+    let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
+    let packet_time = link.rate.time_for(packet);
+    let mut left = size.get().div_ceil(u64::from(profile.payload));
+    let mut window = initial_window;
+    // The handshake and the way of the request and of the first packet.
+    let mut time = Way::new(link, profile, Timestamp::ZERO).handshake;
+    while left > window && packet_time * window < link.rtt {
+        left -= window;
+        window *= 2;
+        time += link.rtt;
+    }
+    time + packet_time * left
+}
+
 /// The same when the flow takes the path `after` from `at` on: what the first link has not carried by then, the second
 /// carries from then on.
 pub fn ideal_moved_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp, after: &Move) -> Duration {

@@ -1,5 +1,6 @@
 //! From results to what the report shows: the answer in a sentence, the cells, example runs.
 
+use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_sim::trace::Event;
@@ -8,6 +9,7 @@ use rayon::prelude::*;
 use crate::experiment::{self, ExperimentError};
 use crate::explain::explain;
 use crate::flows::Row;
+use crate::ideal::{ideal_fct, slow_start_fct};
 use crate::plan::{Cell, Plan};
 use crate::report;
 use crate::run::{self, Finished};
@@ -160,6 +162,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         transport: summary.transport.clone(),
         arrival: summary.arrival.clone().unwrap_or_default(),
         load: plan.arrivals[cell.arrival].value.load().map(|load| load.as_mbit() / link.rate.as_mbit()),
+        model_speedup: model_speedup(plan, cell),
         is_baseline: cell.scheme == 0,
         n: summary.n as u32,
         failed: summary.failed as u32,
@@ -192,6 +195,20 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             dropped_packets: values(rows, |row| Some(row.dropped_packets as f64)),
         },
     }
+}
+
+/// Slow start's closed form over the physical limit. The closed form knows one flow alone that asks once.
+fn model_speedup(plan: &Plan, cell: &Cell) -> Option<f64> {
+    let StartupConfig::SlowStart(config) = &plan.schemes[0].value else { return None };
+    let (link, size) = (&plan.links[cell.link], &plan.sizes[cell.size].value);
+    let alone = plan.competitors[cell.competitor].value == Competitor::None && plan.flow_count(cell) == 1;
+    if !alone || link.trace.is_some() || size.application().is_some() || plan.mobility(cell).is_some() {
+        return None;
+    }
+    let (profile, size) = (&plan.transport.profile, size.mean_bytes());
+    let initial_window = config.iw.map_or(profile.initial_window, u64::from);
+    let limit = ideal_fct(link, profile, size, Timestamp::ZERO);
+    Some(slow_start_fct(link, profile, size, initial_window).as_secs() / limit.as_secs())
 }
 
 /// The repetition whose FCT is the median one, or next to it.
@@ -608,7 +625,7 @@ pub fn published_table(
 /// The factor on the hint of a cell's scheme.
 pub fn estimate_of(plan: &Plan, cell: &Cell) -> Option<f64> {
     match &plan.schemes[cell.scheme].value {
-        flowstart_core::startup::StartupConfig::Blitzstart(config) => Some(config.estimate),
+        StartupConfig::Blitzstart(config) => Some(config.estimate),
         _ => None,
     }
 }

@@ -113,6 +113,8 @@ pub struct Cell {
     pub arrival: String,
     /// Payload that they offer over the link's rate, where their arrival is a load.
     pub load: Option<f64>,
+    /// Slow start's closed form over the physical limit, where the baseline is slow start alone on a link of fixed rate.
+    pub model_speedup: Option<f64>,
     /// True for a cell of the scheme that the others are compared with.
     pub is_baseline: bool,
     /// Completed repetitions.

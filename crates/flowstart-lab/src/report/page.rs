@@ -56,6 +56,7 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
             published => report.published.as_ref().map(published).transpose()?,
             distributions => finished(distributions)?,
             loads => finished(chart::loads(&report.cells, &schemes).into_iter().collect())?.pop(),
+            sizes => finished(chart::sizes(&report.cells, &schemes).into_iter().collect())?.pop(),
             pareto => finished(chart::pareto(&groups, &schemes).into_iter().collect())?.pop(),
             unbeaten => unbeaten(&groups),
             waterfall => finished(chart::waterfall(&groups, &schemes).into_iter().collect())?.pop(),

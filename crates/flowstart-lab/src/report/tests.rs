@@ -449,6 +449,25 @@ fn schemes_that_nobody_beats_are_named_and_what_intervals_leave_open_too() -> Re
 }
 
 #[test]
+fn four_sizes_make_a_chart_of_speed_ups_and_three_do_not() -> Result<(), RenderError> {
+    let at = |kilobytes: u64, scheme: &str| Cell {
+        size: format!("{kilobytes}KB"),
+        size_bytes: kilobytes * 1000,
+        is_baseline: scheme == "slow-start",
+        model_speedup: Some(2.0),
+        speedup: Estimate { mean: Some(1.5), ci95: Some([1.4, 1.6]) },
+        ..cell(scheme, [1.5, 1.4, 1.6], [0.0; 3])
+    };
+    let both = |kilobytes| [at(kilobytes, "slow-start"), at(kilobytes, "jump-start")];
+    let title = "Speed-up against transfer size";
+    let four = render(&Report { cells: [1, 10, 100, 1000].into_iter().flat_map(both).collect(), ..Report::default() })?;
+    assert!(four.contains(title) && four.contains("closed form over the physical limit"));
+    let three = render(&Report { cells: [1, 10, 100].into_iter().flat_map(both).collect(), ..Report::default() })?;
+    assert!(!three.contains(title));
+    Ok(())
+}
+
+#[test]
 fn two_offered_loads_make_a_chart_and_one_does_not() -> Result<(), RenderError> {
     let at = |load: f64| Cell {
         load: Some(load),

@@ -9,6 +9,7 @@ use flowstart_core::units::Bytes;
 
 use super::{Checker, Verdict};
 use crate::experiment;
+use crate::ideal;
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 use crate::spec::Written;
@@ -117,20 +118,8 @@ fn completion_times(text: &str, jobs: usize) -> Result<Vec<(String, Vec<f64>)>, 
 /// Completion time of slow start in the analytical model, and the RTT, in milliseconds.
 fn slow_start_fct(plan: &Plan, size: Bytes) -> (f64, f64) {
     let link = &plan.links[0];
-    let profile = &plan.transport.profile;
-    let rtt = link.rtt.as_millis();
-    let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
-    let packet_time = link.rate.time_for(packet).as_millis();
-    let mut left = size.get().div_ceil(u64::from(profile.payload));
-    let mut window = INITIAL_WINDOW;
-    // The handshake and the way of the request and of the first packet.
-    let mut time = 2.0 * rtt;
-    while left > window && window as f64 * packet_time < rtt {
-        left -= window;
-        window *= 2;
-        time += rtt;
-    }
-    (time + left as f64 * packet_time, rtt)
+    let fct = ideal::slow_start_fct(link, &plan.transport.profile, size, INITIAL_WINDOW);
+    (fct.as_millis(), link.rtt.as_millis())
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod panel;
 mod published;
 mod sequence;
 mod series;
+mod sizes;
 mod startups;
 mod table;
 mod waterfall;
@@ -34,6 +35,7 @@ pub(super) use load::loads;
 pub(super) use published::published;
 pub(super) use sequence::{numbered_events, trace};
 pub(super) use series::{Extent, run, run_legend};
+pub(super) use sizes::sizes;
 pub(super) use startups::startups;
 pub(super) use waterfall::waterfall;
 

@@ -24,6 +24,10 @@ impl Table {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        !self.text.contains('\n')
+    }
+
     pub(super) fn data(self) -> Value {
         let parse: serde_json::Map<String, Value> =
             self.columns.iter().map(|c| ((*c).to_owned(), json!("number"))).collect();
