@@ -751,3 +751,50 @@ impl Transfer {
         world.hasten_external_timer(self.number, next);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use flowstart_core::aqm::QueueLimit;
+    use flowstart_core::path::Hint;
+    use flowstart_core::units::Rate;
+    use flowstart_sim::link::LinkConfig;
+    use flowstart_sim::record::FlowRecord;
+    use flowstart_sim::traffic::Pattern;
+
+    use super::*;
+
+    fn record(startup: &StartupConfig, window: u64, size: u64, at_once: u64) -> FlowRecord {
+        let mut world = World::new(1);
+        let rate = Rate::from_mbit(50);
+        // The queue has room for 50 ms.
+        let limit = QueueLimit { bytes: Some(Bytes::new(312_500)), ..QueueLimit::default() };
+        let way = LinkConfig { limit, ..LinkConfig::new(rate, Duration::from_millis(25)) };
+        let route = Route { forward: vec![world.add_link(&way)], back: vec![world.add_link(&way)] };
+        let profile = Profile { receive_window: Bytes::new(window), ..Profile::noq() };
+        let mut config = FlowConfig::new(Arc::new(profile), Pattern::Transfer(Bytes::new(size)), route);
+        config.startup = startup.clone();
+        config.knowledge.hint = Some(Hint { bandwidth: rate, technology: Default::default() });
+        let mut quic = QuicFlows::new(&world);
+        let flow = quic.add(&mut world, config, Bytes::new(size), StackOptions::default(), 1);
+        quic.transfers[0].at_once = at_once;
+        assert_eq!(quic.run_flow(&mut world, flow, Timestamp::ZERO + Duration::from_millis(60_000)), Ok(()));
+        world.record(flow).clone()
+    }
+
+    #[test]
+    fn datagrams_that_are_asked_for_at_once_are_those_of_single_calls() {
+        let mut lost = 0;
+        for startup in StartupConfig::defaults() {
+            if !["slow-start", "blitzstart", "jump-start"].contains(&startup.name()) {
+                continue;
+            }
+            // Two sizes, so that the last packets differ, and a receive window that stops the sender again and again.
+            for (window, size) in [(1 << 24, 3_000_000), (1 << 24, 3_000_020), (100_000, 1_000_000)] {
+                let single = record(&startup, window, size, 1);
+                assert_eq!(record(&startup, window, size, AT_ONCE), single, "{} {window} {size}", startup.name());
+                lost += single.dropped;
+            }
+        }
+        assert!(lost > 0, "no case with loss");
+    }
+}
