@@ -11,7 +11,7 @@ use flowstart_lab::scenario::Scenario;
 /// Data packets per second of user and system time that are wanted.
 const TARGET: f64 = 0.25e6;
 /// Runs of each case.
-const RUNS: usize = 3;
+const RUNS: usize = 5;
 
 fn main() {
     let schemes = std::env::args()
@@ -42,9 +42,9 @@ fn main() {
             let spent = cpu_seconds() - started;
             let record = finished.world.record(finished.flows[0]);
             let rate = record.data_packets as f64 / spent;
-            let verdict = if rate < TARGET { "MISSED" } else { "met" };
+            let verdict = if rate >= TARGET { "met" } else { "MISSED" };
             println!(
-                "{} {}: {} data packets, {} lost, FCT {:.1} s, {spent:.2} s of CPU, {rate:.0} packets/s; target {TARGET:.1e} {verdict}",
+                "{} {}: {} data packets, {} lost, FCT {:.1} s, {spent:.3} s of CPU, {rate:.0} packets/s; target {TARGET:.1e} {verdict}",
                 plan.transport.text,
                 plan.schemes[cell.scheme].text,
                 record.data_packets,
@@ -55,11 +55,9 @@ fn main() {
     }
 }
 
-/// User and system time of this process.
+/// User and system time of this thread, from the scheduler's statistics: ticks of 10 ms would be 3 % of a run.
 fn cpu_seconds() -> f64 {
-    // Ticks of 10 ms, fields 14 and 15; the name before them may hold spaces but ends with a parenthesis.
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |place: usize| fields.get(place).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
-    (ticks(11) + ticks(12)) / 100.0
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = statistics.split_whitespace().next().and_then(|field| field.parse::<f64>().ok());
+    nanos.map_or(f64::NAN, |nanos| nanos / 1e9)
 }

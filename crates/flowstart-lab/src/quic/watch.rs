@@ -2,6 +2,7 @@
 //! controller is told.
 
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -19,14 +20,11 @@ use super::frames::Carried;
 /// What was seen at one end since it was taken last.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// What the packets carry that were encrypted.
-    pub(super) carried: Carried,
-    /// Whether ranges of acknowledgements are wanted.
-    pub(super) with_ranges: bool,
+    /// What the packets carry that were encrypted, in their order. A datagram has one of them at most: a packet of
+    /// application data is the last one of its datagram.
+    pub(super) carried: Vec<Carried>,
     /// When the controller was built: the zero of its times.
     pub(super) origin: Option<Instant>,
-    /// Bytes in flight.
-    in_flight: u64,
     /// Most bytes in flight.
     pub(super) max_in_flight: u64,
     /// Packets that were declared lost.
@@ -35,14 +33,30 @@ pub(super) struct Seen {
     pub(super) acknowledged: Vec<u64>,
 }
 
+#[derive(Debug, Default)]
+struct Shared {
+    seen: Mutex<Seen>,
+    /// Beside the rest, because it is asked with every packet and every acknowledgement.
+    traced: AtomicBool,
+}
+
 /// What is seen at one end of a connection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Watch(Arc<Mutex<Seen>>);
+pub(super) struct Watch(Arc<Shared>);
 
 impl Watch {
     /// What was seen.
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether somebody traces, and so wants each acknowledged packet and the ranges of acknowledgements.
+    pub(super) fn set_traced(&self, traced: bool) {
+        self.0.traced.store(traced, Ordering::Relaxed);
+    }
+
+    fn is_traced(&self) -> bool {
+        self.0.traced.load(Ordering::Relaxed)
     }
 
     fn keys(&self, keys: KeyPair<Box<dyn PacketKey>>, handshake: bool) -> KeyPair<Box<dyn PacketKey>> {
@@ -66,9 +80,9 @@ impl PacketKey for WatchedKey {
     fn encrypt(&self, path_id: PathId, packet: u64, buf: &mut [u8], header_len: usize) {
         if !self.handshake {
             let frames = buf.len().saturating_sub(self.key.tag_len()).max(header_len);
-            let seen = &mut *self.watch.seen();
-            seen.carried.number = Some(packet);
-            seen.carried.read(&buf[header_len..frames], seen.with_ranges);
+            let mut carried = Carried { number: Some(packet), ..Carried::default() };
+            carried.read(&buf[header_len..frames], self.watch.is_traced());
+            self.watch.seen().carried.push(carried);
         }
         self.key.encrypt(path_id, packet, buf, header_len);
     }
@@ -202,10 +216,8 @@ pub(super) struct WatchedFactory {
 impl congestion::ControllerFactory for WatchedFactory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
         let controller = Arc::clone(&self.factory).build(now, current_mtu);
-        let seen = &mut *self.watch.seen();
-        seen.origin = Some(now);
-        seen.in_flight = 0;
-        Box::new(WatchedController { controller, watch: self.watch.clone() })
+        self.watch.seen().origin = Some(now);
+        Box::new(WatchedController { controller, watch: self.watch.clone(), in_flight: 0, max_in_flight: 0 })
     }
 }
 
@@ -213,6 +225,10 @@ impl congestion::ControllerFactory for WatchedFactory {
 struct WatchedController {
     controller: Box<dyn congestion::Controller>,
     watch: Watch,
+    /// Bytes in flight.
+    in_flight: u64,
+    /// Most bytes in flight.
+    max_in_flight: u64,
 }
 
 impl congestion::Controller for WatchedController {
@@ -221,10 +237,11 @@ impl congestion::Controller for WatchedController {
     }
 
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
-        {
+        self.in_flight += u64::from(bytes);
+        if self.in_flight > self.max_in_flight {
+            self.max_in_flight = self.in_flight;
             let seen = &mut *self.watch.seen();
-            seen.in_flight += u64::from(bytes);
-            seen.max_in_flight = seen.max_in_flight.max(seen.in_flight);
+            seen.max_in_flight = seen.max_in_flight.max(self.in_flight);
         }
         self.controller.on_packet_sent(now, bytes, pn);
     }
@@ -234,17 +251,14 @@ impl congestion::Controller for WatchedController {
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, pn: u64, app_limited: bool, rtt: &RttEstimator) {
-        {
-            let seen = &mut *self.watch.seen();
-            if seen.with_ranges {
-                seen.acknowledged.push(pn);
-            }
+        if self.watch.is_traced() {
+            self.watch.seen().acknowledged.push(pn);
         }
         self.controller.on_ack(now, sent, bytes, pn, app_limited, rtt);
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
-        self.watch.seen().in_flight = in_flight;
+        self.in_flight = in_flight;
         self.controller.on_end_acks(now, in_flight, app_limited, largest);
     }
 
@@ -261,11 +275,8 @@ impl congestion::Controller for WatchedController {
     }
 
     fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {
-        {
-            let seen = &mut *self.watch.seen();
-            seen.in_flight = seen.in_flight.saturating_sub(u64::from(lost_bytes));
-            seen.lost.push(pn);
-        }
+        self.in_flight = self.in_flight.saturating_sub(u64::from(lost_bytes));
+        self.watch.seen().lost.push(pn);
         self.controller.on_packet_lost(lost_bytes, pn, now);
     }
 
@@ -290,7 +301,7 @@ impl congestion::Controller for WatchedController {
     }
 
     fn clone_box(&self) -> Box<dyn congestion::Controller> {
-        Box::new(Self { controller: self.controller.clone_box(), watch: self.watch.clone() })
+        Box::new(Self { controller: self.controller.clone_box(), watch: self.watch.clone(), ..*self })
     }
 
     fn initial_window(&self) -> u64 {
