@@ -28,6 +28,11 @@
 //!   one of a busy sender.
 //! - **Probe timeouts are not told**; they reduce nothing (RFC 9002, section 7.5).
 //! - **Packets of the handshake** before the launch count for the RTT only. What of them is lost after it counts as a loss.
+//! - **A receiver ends the connection when too many pieces wait behind a gap** ("too many gaps in stream buffer"): beyond 2048
+//!   it joins small ones, and gives up if more than 1024 are left. Nearly full packets are never joined, so this can happen
+//!   with fewer gaps. A startup that overshoots a long path loses every second packet of a window; the host's default
+//!   `stream_receive_window` of 1.25 MB is safe, 2 MB is not. Reading in any order does not help: in 1.4.0 joining takes
+//!   pieces that fill gaps for duplicates, and drops them for good, so that the stream never ends.
 //! - A startup scheme keeps the packet size it was built with; window minima and congestion avoidance follow path MTU
 //!   discovery.
 

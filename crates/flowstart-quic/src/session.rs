@@ -211,6 +211,7 @@ pub struct ClientConfig {
     initial: Suite,
     hint: Option<Vec<u8>>,
     path_state: Option<Vec<u8>>,
+    encoded: Vec<u8>,
 }
 
 impl fmt::Debug for ClientConfig {
@@ -236,7 +237,7 @@ impl ClientConfig {
         // What else makes a configuration unfit only shows when it is used; no server has this name (RFC 6761).
         let name = ServerName::try_from("flowstart.invalid").map_err(|_| rustls::Error::UnsupportedNameType)?;
         ClientConnection::new(Arc::clone(&tls), Version::V1, name, Vec::new())?;
-        Ok(Self { tls, initial, hint: None, path_state: None })
+        Ok(Self { tls, initial, hint: None, path_state: None, encoded: Vec::new() })
     }
 
     /// Sends this hint, or none. [`BandwidthHint::quantized`] makes one that does not give its sender away.
@@ -256,6 +257,13 @@ impl ClientConfig {
     pub fn with_path_state(self, state: Option<&[u8]>) -> Result<Self, ParameterError> {
         let state = state.map(transport_parameters::check_path_state).transpose()?;
         Ok(Self { path_state: state.map(<[u8]>::to_vec), ..self })
+    }
+
+    /// Sends these bytes behind the transport parameters, as they are: parameters of other extensions, encoded as RFC 9000,
+    /// section 18 says, or what a server is to be tested with. Nothing checks them.
+    #[must_use]
+    pub fn with_encoded_parameters(self, encoded: Vec<u8>) -> Self {
+        Self { encoded, ..self }
     }
 
     /// The configuration of one connection that is about to be opened, for `Endpoint::connect_with`: `transport` with
@@ -293,6 +301,7 @@ impl ClientConfig {
         for (id, value) in [(HINT, &self.hint), (PATH_STATE, &self.path_state)] {
             value.iter().for_each(|value| transport_parameters::write(id, value, &mut bytes));
         }
+        bytes.extend_from_slice(&self.encoded);
         // The configuration was tried before, so only the provider's randomness can be missing.
         let tls = ClientConnection::new(Arc::clone(&self.tls), Version::V1, name, bytes)
             .map_err(|_| ConnectError::EndpointStopping)?;

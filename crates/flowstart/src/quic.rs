@@ -19,6 +19,40 @@ pub(crate) const H3: &[u8] = b"h3";
 /// Streams that a peer may have open at a time (RFC 9114, section 6.1, wants at least 100).
 const STREAMS: u32 = 128;
 
+/// The default of --receive-window, and noq's own. What waits behind a gap in a stream may consist of 2048 pieces; of more noq
+/// joins the small ones, and ends the connection if more than 1024 are left. These are at most 1042 packets of 1200 bytes;
+/// repeated packets are cut anew, so each that was lost comes in two pieces. When every second one is lost, that makes
+/// 521 + 2 * 521 = 1563.
+pub(crate) const RECEIVE_WINDOW: Bytes = Bytes::new(1_250_000);
+
+/// How much may arrive before it is read.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct WindowOptions {
+    /// What the peer may send before it is read. The default is enough for 100 Mbit/s times 100 ms; faster or longer paths
+    /// need more to be filled. But with more, a startup that loses every second packet of a large window can make noq, the
+    /// QUIC stack, end the connection, because too many pieces wait behind gaps.
+    #[arg(long, value_name = "BYTES", default_value_t = RECEIVE_WINDOW)]
+    receive_window: Bytes,
+}
+
+impl WindowOptions {
+    /// The window.
+    pub(crate) fn receive(self) -> Result<Bytes, Failure> {
+        if (10_000..=4_000_000_000).contains(&self.receive_window.get()) {
+            return Ok(self.receive_window);
+        }
+        Err(Failure::Input(format!("--receive-window `{}`: use 10KB to 4GB", self.receive_window)))
+    }
+}
+
+/// What a connection that broke is told of with; noq's own words say nothing of the window.
+pub(crate) fn advised(cause: &dyn std::fmt::Display) -> String {
+    let cause = cause.to_string();
+    let advice =
+        if cause.contains("too many gaps") { "; use a smaller --receive-window; the default is safe" } else { "" };
+    cause + advice
+}
+
 /// How connections begin and go on.
 #[derive(Debug, Args)]
 pub(crate) struct SchemeOptions {

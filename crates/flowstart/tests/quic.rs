@@ -3,13 +3,18 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command as Program, ExitStatus, Stdio};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
+use flowstart_quic::session;
 use predicates::prelude::*;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 
 fn flowstart() -> Command {
@@ -200,6 +205,7 @@ fn bad_input_is_refused_with_what_is_allowed() {
         (&["--self-signed", "--ab", "0.6=jump-start", "0.5=hystart"], "at most 1"),
         (&["--self-signed", "--launch-loss-limit", "0"], "above 0 to 1"),
         (&["--self-signed", "--connection-memory", "1KB"], "100KB to 4GB"),
+        (&["--self-signed", "--handshake-time", "0ms"], "use 1ms or more"),
         (&["--self-signed", "--qlog", &format!("{garbage}/q")], "--qlog"),
     ];
     for (options, message) in cases {
@@ -211,6 +217,7 @@ fn bad_input_is_refused_with_what_is_allowed() {
         (["/x", "--json"], "use https://"),
         (["https://localhost/", "--ca=/none"], "/none: cannot be read"),
         (["https://localhost/", "--connect=x"], "127.0.0.1:4433"),
+        (["https://localhost/", "--receive-window=1KB"], "10KB to 4GB"),
     ] {
         flowstart().arg("get").args(options).assert().code(2).stderr(predicate::str::contains(message));
     }
@@ -280,6 +287,98 @@ fn qlog_has_the_schemes_decisions_among_the_packets() {
     assert_eq!(records[launched + 1]["name"], "quic:congestion_state_updated");
 }
 
+/// Timers and frames of extensions of QUIC that noq speaks; the schema has no names for them.
+const EXTENSION_FRAMES: [&str; 3] = ["immediate_ack", "ack_frequency", "observed_address"];
+const STANDARD_TIMERS: [&str; 6] =
+    ["ack", "pto", "loss_timeout", "path_validation", "handshake_timeout", "idle_timeout"];
+
+/// Checks one event of noq by the types of the qlog library; it comes out as it went in.
+fn check_standard(mut event: Value) {
+    let data = event["data"].as_object_mut().unwrap();
+    if let Some(frames) = data.get_mut("frames").and_then(Value::as_array_mut) {
+        frames.retain(|frame| !EXTENSION_FRAMES.contains(&frame["frame_type"].as_str().unwrap()));
+    }
+    if data.get("timer_type").is_some_and(|timer| !STANDARD_TIMERS.contains(&timer.as_str().unwrap())) {
+        data.remove("timer_type");
+    }
+    // The library knows some triggers; the schema allows any text.
+    if event["name"] == "quic:congestion_state_updated" && !event["data"]["trigger"].is_null() {
+        assert!(event["data"].as_object_mut().unwrap().remove("trigger").unwrap().is_string());
+    }
+    let read: qlog::events::Event =
+        serde_json::from_value(event.clone()).unwrap_or_else(|error| panic!("{error}: {event}"));
+    let written = serde_json::to_value(&read).unwrap();
+    assert_eq!((&written["name"], &written["time"]), (&event["name"], &event["time"]));
+    let again: qlog::events::Event = serde_json::from_value(written).unwrap();
+    assert_eq!(again, read, "{event}");
+}
+
+#[test]
+fn qlog_follows_its_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    let options = ["--startup", "blitzstart", "--hint-policy", "accept", "--qlog", logs.to_str().unwrap()];
+    let server = Server::self_signed(&options);
+    server.get("/generate/2MB").args(["--hint", "rate=50mbit"]).assert().success();
+    server.wait_for("flowstart_connections_active 0");
+    drop(server.end());
+    let file = std::fs::read_dir(&logs).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut records = text.split('\u{1e}').skip(1).map(|one| serde_json::from_str::<Value>(one).unwrap());
+
+    let header = records.next().unwrap();
+    let read: qlog::QlogSeq = serde_json::from_value(header.clone()).unwrap();
+    assert_eq!(read.file_schema, qlog::QLOGFILESEQ_URI);
+    assert_eq!(read.serialization_format, "application/qlog+json-seq");
+    assert_eq!(read.trace.event_schemas, [qlog::events::QUIC_URI, "urn:x-flowstart:qlog:events:flowstart"]);
+    assert_eq!(read.trace.vantage_point.unwrap().ty, qlog::VantagePointType::Server);
+    let clock = read.trace.common_fields.unwrap().reference_time;
+    assert_eq!((clock.clock_type.as_str(), clock.epoch.as_str()), ("monotonic", "unknown"));
+
+    let (mut own, mut standard) = (Vec::new(), 0);
+    let (mut sent, mut acknowledged) = (Vec::new(), 0);
+    for event in records {
+        let (name, data) = (event["name"].as_str().unwrap().to_owned(), &event["data"]);
+        let number = |field: &str| assert!(data[field].is_number(), "{field}: {event}");
+        assert!(event["time"].as_f64().unwrap() >= 0.0, "{event}");
+        match name.as_str() {
+            "flowstart:connection" => assert!(data["scheme"].is_string()),
+            "flowstart:launched" => number("congestion_window"),
+            "flowstart:hint_capped" => ["hinted", "used"].into_iter().for_each(number),
+            "flowstart:phase_entered" => assert!(data["phase"].is_string() && data["trigger"].is_string()),
+            "flowstart:reduction_undone" => number("congestion_window"),
+            "flowstart:window_validated" => ["congestion_window", "ssthresh"].into_iter().for_each(number),
+            "flowstart:answered" => ["payload", "fct_ms"].into_iter().for_each(number),
+            _ => {
+                assert!(name.starts_with("quic:"), "{event}");
+                let header = &data["header"];
+                if name == "quic:packet_sent" && header["packet_type"] == "1RTT" {
+                    sent.push(header["packet_number"].as_u64().unwrap());
+                }
+                if name == "quic:packet_received" && header["packet_type"] == "1RTT" {
+                    for frame in data["frames"].as_array().unwrap().iter().filter(|one| one["frame_type"] == "ack") {
+                        let last = frame["acked_ranges"].as_array().unwrap().last().unwrap();
+                        acknowledged = acknowledged.max(last[1].as_u64().unwrap());
+                        // `max_ack_delay` is 25 ms; ten times as much on a busy host.
+                        assert!(frame["ack_delay"].as_f64().unwrap() < 250.0, "{frame}");
+                    }
+                }
+                standard += 1;
+                check_standard(event);
+                continue;
+            }
+        }
+        own.push(name);
+    }
+    assert!(sent.contains(&acknowledged), "a packet was acknowledged that was not sent: {acknowledged}");
+    assert!(standard > 100, "{standard} events");
+    assert_eq!(own[0], "flowstart:connection");
+    assert!(
+        ["flowstart:launched", "flowstart:answered"].iter().all(|one| own.iter().any(|name| name == one)),
+        "{own:?}"
+    );
+}
+
 #[test]
 fn answers_under_way_arrive_when_the_server_ends() {
     let server = Server::self_signed(&[]);
@@ -328,6 +427,130 @@ fn a_hint_counts_as_far_as_the_policy_goes() {
     // A liar gets the cap, who is below it gets what was said, and nobody more. The initial window of 10 packets within the
     // loopback's RTT is much faster than either.
     assert!(low <= capped, "{low:?} {capped:?}");
+}
+
+/// Connects to the server with these bytes behind the transport parameters, and stays for a moment.
+fn connect_with(server: &Server, cert: &str, encoded: &[u8]) -> Result<(), noq::ConnectionError> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(cert).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap();
+    let mut tls = tls.with_root_certificates(roots).with_no_client_auth();
+    tls.alpn_protocols = vec![b"h3".to_vec()];
+    let session = session::ClientConfig::new(tls).unwrap().with_encoded_parameters(encoded.to_vec());
+    let config = noq::ClientConfig::new(Arc::new(session));
+    let address = server.url.strip_prefix("https://").unwrap().parse().unwrap();
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let endpoint = noq::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+        let connection = endpoint.connect_with(config, address, "localhost").unwrap().await?;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        if let Some(reason) = connection.close_reason() {
+            return Err(reason);
+        }
+        connection.close(0_u32.into(), b"");
+        endpoint.wait_idle().await;
+        Ok(())
+    })
+}
+
+#[test]
+fn hostile_transport_parameters_are_told_of_and_hurt_nobody() {
+    // 0x4b17 as four bytes, then the length of the value.
+    let parameter = |value: &[u8]| [&[0x80, 0, 0x4b, 0x17, value.len() as u8], value].concat();
+    let good = parameter(&[1, 2, 0x80, 0x98, 0x96, 0x80, 0]);
+    let fastest = [&[1, 0][..], &[0xff; 8], &[0]].concat();
+    let cut_off = [0x80, 0, 0x4b, 0x17, 40, 1, 2, 3];
+    let cases: [(Vec<u8>, bool, &str); 6] = [
+        (parameter(&fastest), true, "hint has a rate of 4611686018427387903 bit/s; allowed is"),
+        (parameter(&[1, 2]), true, "hint is cut off: 2 bytes"),
+        (parameter(&[]), true, "hint is cut off: 0 bytes"),
+        ([good.clone(), good].concat(), true, "transport parameter 0x4b17 comes more than once"),
+        (parameter(&[9, 9, 9]), true, "hint has version 9"),
+        // The host ends this connection (RFC 9000, section 7.4), and no other.
+        (cut_off.to_vec(), false, "transport parameters are cut off in the one that begins at byte"),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    for (encoded, accepted, message) in cases {
+        let server = Server::start(&["--cert", &cert, "--key", &key, "--hint-policy", "accept"]);
+        let other = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+            .args(["get", "--ca", &cert, "--json", &format!("{}/generate/20MB", server.url)])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        server.wait_for("flowstart_requests_total{status=\"200\"} 1");
+        let connected = connect_with(&server, &cert, &encoded);
+        assert_eq!(connected.is_ok(), accepted, "{message}: {connected:?}");
+        let got: Value = serde_json::from_slice(&other.wait_with_output().unwrap().stdout).unwrap();
+        assert_eq!(got["bytes"], 20_000_000, "{message}");
+        let result = if accepted { ("accepted", 2) } else { ("failed", 1) };
+        server.wait_for(&format!("flowstart_connection_attempts_total{{result=\"{}\"}} {}", result.0, result.1));
+        let (status, told) = server.end();
+        assert!(status.success() && told.starts_with(&format!("warning: 127.0.0.1: {message}")), "{message}: {told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+}
+
+/// Stands between a server and a client: delays what the server sends, and loses every second of its large packets from the
+/// first to the second number of them. Where clients connect.
+fn lossy_path(server: &str, delay: Duration, lost: Range<usize>) -> String {
+    let (server, near, far): (SocketAddr, _, _) = (
+        server.strip_prefix("https://").unwrap().parse().unwrap(),
+        Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap()),
+        Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap()),
+    );
+    nix::sys::socket::setsockopt(&*far, nix::sys::socket::sockopt::RcvBuf, &(4 << 20)).unwrap();
+    let address = near.local_addr().unwrap().to_string();
+    let client: Arc<OnceLock<SocketAddr>> = Arc::default();
+    let (queue, delayed) = std::sync::mpsc::channel::<(Instant, Vec<u8>)>();
+    let (known, from_client, to_server) = (client.clone(), near.clone(), far.clone());
+    std::thread::spawn(move || {
+        let mut packet = [0; 2000];
+        while let Ok((length, from)) = from_client.recv_from(&mut packet) {
+            known.get_or_init(|| from);
+            drop(to_server.send_to(&packet[..length], server));
+        }
+    });
+    std::thread::spawn(move || {
+        let (mut packet, mut large) = ([0; 2000], 0);
+        while let Ok(length) = far.recv(&mut packet) {
+            large += usize::from(length >= 1000);
+            if length < 1000 || !lost.contains(&large) || large % 2 == 0 {
+                drop(queue.send((Instant::now() + delay, packet[..length].to_vec())));
+            }
+        }
+    });
+    std::thread::spawn(move || {
+        for (due, packet) in delayed {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            drop(near.send_to(&packet, client.get().unwrap()));
+        }
+    });
+    address
+}
+
+#[test]
+fn losing_every_second_packet_of_a_window_does_not_end_the_download() {
+    let folder = tempfile::tempdir().unwrap();
+    let content: Vec<u8> = (0..9_000_000_u32).map(|place| (place % 251) as u8).collect();
+    std::fs::write(folder.path().join("content"), &content).unwrap();
+    let server = Server::self_signed(&["--startup", "jump-start", "--root", folder.path().to_str().unwrap()]);
+    let get = |lost, options: &[&str]| {
+        let path = lossy_path(&server.url, Duration::from_millis(300), lost);
+        let out = folder.path().join("out");
+        let mut get = flowstart();
+        get.args(["get", "--insecure", "--timeout", "60s", "--out", out.to_str().unwrap()]).args(options);
+        (get.arg(format!("https://{path}/content")).assert(), out)
+    };
+    // The window lets 860 packets leave within the first RTT. Losing 350 of them makes as many gaps.
+    let (got, out) = get(100..800, &[]);
+    got.success();
+    assert!(std::fs::read(&out).unwrap() == content, "the content differs");
+    // 9 MB are some 6200 packets. With a window for all of them this makes 2500 gaps, and noq allows 1024.
+    let (got, _) = get(500..5500, &["--receive-window", "64MB"]);
+    got.code(1).stderr(predicate::str::contains("use a smaller --receive-window"));
 }
 
 #[test]
@@ -518,7 +741,7 @@ fn a_client_that_is_killed_harms_nobody() {
 #[test]
 fn a_reader_that_reads_nothing_is_given_up() {
     let server = Server::self_signed(&["--stall", "1s", "--connection-memory", "1MB"]);
-    // The pipe takes 64 KB, flow control of the client 64 MiB; then nobody reads.
+    // The pipe takes 64 KB, flow control of the client 1.25 MB; then nobody reads.
     let url = format!("{}/generate/1GB", server.url);
     let mut reader = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
         .args(["get", "--insecure", "--out", "-", &url])

@@ -26,17 +26,15 @@ use noq::VarInt;
 use noq::crypto::rustls::QuicClientConfig;
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 
 use crate::failure::{FAILED, Failure};
 use crate::http3;
 use crate::output::print;
-use crate::quic::{self, H3, SchemeOptions, bind, socket_address, std_time};
+use crate::quic::{self, H3, SchemeOptions, WindowOptions, advised, bind, socket_address, std_time};
 use crate::server::paths::PATH_STATE;
 use crate::tls::TrustOptions;
 
-/// What the server may send before it is read: 100 ms at 5 Gbit/s, or 1 s at 500 Mbit/s.
-const RECEIVE_WINDOW: Bytes = Bytes::new(64 << 20);
 /// What may be sent without an acknowledgement: requests.
 const SEND_WINDOW: Bytes = Bytes::new(1 << 20);
 
@@ -72,6 +70,12 @@ pub(crate) struct Arguments {
     /// Get it over this many connections at a time, to put load on a server; the timings are then their distribution.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     connections: u32,
+    /// How many of them may be in their handshake at a time; the others wait for their turn, which does not count in their
+    /// timings.
+    #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    handshakes: u32,
+    #[command(flatten)]
+    window: WindowOptions,
     /// The longest that all of it may take.
     #[arg(long, value_name = "TIME")]
     timeout: Option<Duration>,
@@ -184,12 +188,13 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.connections > 1 && arguments.out.is_some() {
         return Err(Failure::Input("--connections: what comes many times cannot go to --out".into()));
     }
+    let window = arguments.window.receive()?;
     let tls = arguments.trust.config(&[H3])?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::Other(format!("the network cannot be used: {error}")))?;
-    let work = get(arguments, &host, tls, to_stdout);
+    let work = get(arguments, &host, tls, window, to_stdout);
     let timings = runtime.block_on(async {
         match arguments.timeout {
             None => work.await,
@@ -340,6 +345,7 @@ async fn get(
     arguments: &Arguments,
     host: &str,
     tls: rustls::ClientConfig,
+    window: Bytes,
     to_stdout: bool,
 ) -> Result<(Vec<Timings>, usize), Failure> {
     let url = &arguments.url;
@@ -387,14 +393,18 @@ async fn get(
         }
     };
     let scheme = SchemeOptions { startup: "slow-start".into(), avoidance: "cubic".into() }.scheme()?;
-    config.transport_config(Arc::new(quic::transport(&scheme, SEND_WINDOW, RECEIVE_WINDOW)));
+    config.transport_config(Arc::new(quic::transport(&scheme, SEND_WINDOW, window)));
 
     let (local, hint) = (Local::default(), hint.map(|hint| hint.rate));
     let many = arguments.connections > 1;
     let (local, servers, config) = (&local, &servers, &config);
+    // All at once they would fill the buffers of both sockets, and wait for each other until the server gives them up.
+    let turns = &Semaphore::new(arguments.handshakes as usize);
     let once = |out: Out| async move {
+        let turn = turns.acquire().await.map_err(|error| failed(&error))?;
         let start = Instant::now();
         let connected = connect(url, host, local, servers, config).await?;
+        drop(turn);
         fetch(url, start, connected, hint, many, out, to_stdout, path_state).await
     };
     let got = if many {
@@ -450,7 +460,7 @@ async fn fetch(
     to_stdout: bool,
     path_state: Option<&Path>,
 ) -> Result<Timings, Failure> {
-    let failed = |cause: &dyn std::fmt::Display| Failure::Other(format!("{url}: {cause}"));
+    let failed = |cause: &dyn std::fmt::Display| Failure::Other(format!("{url}: {}", advised(cause)));
     let handshake = start.elapsed();
     let transport = http3::Connection::new(connection.clone());
     let (mut driver, mut requests) =

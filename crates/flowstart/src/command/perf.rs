@@ -24,15 +24,15 @@ use tokio::task::JoinSet;
 
 use crate::failure::{FAILED, Failure};
 use crate::output::print;
-use crate::quic::{SchemeOptions, bind, socket_address, std_time, transport};
+use crate::quic::{SchemeOptions, WindowOptions, advised, bind, socket_address, std_time, transport};
 use crate::tls::{CertificateOptions, TrustOptions};
 
 /// The protocol's name.
 const PERF: &[u8] = b"perf";
-/// Windows of flow control in both directions: 100 ms at 5 Gbit/s.
-const WINDOW: Bytes = Bytes::new(64 << 20);
-/// The same for comparisons over the loopback interface. noq ends a connection when a stream has more than 1024 gaps; each
-/// takes at least two packets of 1452 bytes, and in 2 MiB there are at most 722.
+/// What may be sent without an acknowledgement: 100 ms at 5 Gbit/s.
+const SEND_WINDOW: Bytes = Bytes::new(64 << 20);
+/// Both windows for comparisons over the loopback interface. noq ends a connection when more than 2048 pieces of a
+/// stream wait behind a gap ([`crate::quic::RECEIVE_WINDOW`]); 2 MiB are 1445 packets, of which few are lost here.
 const LOOPBACK_WINDOW: Bytes = Bytes::new(2 << 20);
 /// What is written to a stream in one go.
 const CHUNK: usize = 256 << 10;
@@ -88,8 +88,8 @@ struct Congestion {
 }
 
 impl Congestion {
-    fn transport(&self, window: Bytes) -> Result<Arc<noq::TransportConfig>, Failure> {
-        let mut transport = transport(&self.scheme.scheme()?, window, window);
+    fn transport(&self, send: Bytes, receive: Bytes) -> Result<Arc<noq::TransportConfig>, Failure> {
+        let mut transport = transport(&self.scheme.scheme()?, send, receive);
         if self.controller == Controller::NoqCubic {
             transport.congestion_controller_factory(Arc::new(CubicConfig::default()));
         }
@@ -106,6 +106,8 @@ struct Server {
     certificate: CertificateOptions,
     #[command(flatten)]
     congestion: Congestion,
+    #[command(flatten)]
+    window: WindowOptions,
     /// Print the address as JSON.
     #[arg(long)]
     json: bool,
@@ -138,6 +140,8 @@ struct Client {
     interval: Duration,
     #[command(flatten)]
     congestion: Congestion,
+    #[command(flatten)]
+    window: WindowOptions,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -191,7 +195,7 @@ fn listen(
 }
 
 async fn server(arguments: &Server) -> Result<ExitCode, Failure> {
-    let transport = arguments.congestion.transport(WINDOW)?;
+    let transport = arguments.congestion.transport(SEND_WINDOW, arguments.window.receive()?)?;
     let endpoint = listen(arguments.listen, &arguments.certificate, transport)?;
     let address = endpoint.local_addr().map_err(|error| unusable("listen", arguments.listen, &error))?;
     print(&if arguments.json {
@@ -292,7 +296,7 @@ struct Transfer {
 impl Transfer {
     /// `size` bytes in one direction, over a connection of its own.
     async fn run(&self, direction: Direction, size: Bytes) -> Result<Measured, Failure> {
-        let problem = |cause: &dyn std::fmt::Display| Failure::Other(format!("{}: {cause}", self.server));
+        let problem = |cause: &dyn std::fmt::Display| Failure::Other(format!("{}: {}", self.server, advised(cause)));
         let local = if self.server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let local = local.parse().map_err(failed)?;
         let endpoint = bind(local, None).map_err(|error| problem(&error))?;
@@ -377,8 +381,9 @@ async fn client(arguments: &Client) -> Result<ExitCode, Failure> {
             return Err(Failure::Input(format!("--{option} `{value}`: use 1ms to 3600s")));
         }
     }
+    let transport = arguments.congestion.transport(SEND_WINDOW, arguments.window.receive()?)?;
     let transfer = Transfer {
-        config: client_config(&arguments.trust, arguments.congestion.transport(WINDOW)?)?,
+        config: client_config(&arguments.trust, transport)?,
         server: arguments.server,
         name: arguments.name.clone(),
         streams: arguments.streams,
@@ -426,7 +431,7 @@ type Part = fn(&Cost) -> f64;
 async fn over_loopback(arguments: &Pairs, controller: Controller) -> Result<Cost, Failure> {
     let scheme =
         SchemeOptions { startup: arguments.scheme.startup.clone(), avoidance: arguments.scheme.avoidance.clone() };
-    let transport = Congestion { scheme, controller }.transport(LOOPBACK_WINDOW)?;
+    let transport = Congestion { scheme, controller }.transport(LOOPBACK_WINDOW, LOOPBACK_WINDOW)?;
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let endpoint = listen(any, &CertificateOptions::of_this_run(), transport.clone())?;
     let transfer = Transfer {

@@ -106,6 +106,9 @@ pub(crate) struct Arguments {
     /// Handshakes at a time beyond which clients have to prove their address (Retry) before they take up memory.
     #[arg(long, value_name = "NUMBER", default_value_t = 256)]
     max_handshakes: usize,
+    /// The longest that a handshake may take. On a host that is overloaded, clients fail that would have been served later.
+    #[arg(long, value_name = "TIME", default_value_t = Duration::from_millis(10_000))]
+    handshake_time: Duration,
     /// Unacknowledged bytes per connection: the largest window that startup can use, and a connection's memory.
     #[arg(long, value_name = "BYTES", default_value_t = Bytes::new(32_000_000))]
     connection_memory: Bytes,
@@ -172,6 +175,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !(100_000..=4_000_000_000).contains(&arguments.connection_memory.get()) {
         return Err(refused("connection-memory", arguments.connection_memory, "use 100KB to 4GB"));
     }
+    if arguments.handshake_time < Duration::from_millis(1) {
+        return Err(refused("handshake-time", arguments.handshake_time, "use 1ms or more"));
+    }
     let (policy, rate) = (arguments.policy()?, arguments.rate()?);
     let content = Content::new(arguments.root.as_deref()).map_err(|cause| {
         let root = arguments.root.as_deref().unwrap_or_else(|| std::path::Path::new(""));
@@ -198,7 +204,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let limits = Limits {
         connections: arguments.max_connections,
         handshakes: arguments.max_handshakes,
-        handshake: std::time::Duration::from_secs(10),
+        handshake: std_time(arguments.handshake_time),
         stall: std_time(arguments.stall),
         grace: std_time(arguments.grace),
     };

@@ -227,6 +227,10 @@ impl Server {
             Err(error) => Ok(Err(error)),
         };
         drop(shaking_hands);
+        let said = locked(&said).take();
+        for error in said.iter().flat_map(PeerParameters::errors) {
+            self.log.tell(&format!("{address}: {error}"));
+        }
         let Ok(Ok(connection)) = connected else { return count("failed") };
         count("accepted");
         let Known { saved, delivered } = match known {
@@ -247,10 +251,7 @@ impl Server {
             answered: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
         };
-        if let Some(parameters) = locked(&said).take() {
-            for error in parameters.errors() {
-                self.log.tell(&format!("{address}: {error}"));
-            }
+        if let Some(parameters) = said {
             if let Ok(Some(hint)) = parameters.hint {
                 client.judge(&hint);
             }

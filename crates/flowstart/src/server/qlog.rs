@@ -7,6 +7,27 @@
 //! its `payload` in bytes and `fct_ms` since the request. `flowstart analyze` reads these.
 //! The names and fields are those of `flowstart trace --format qlog`. When a connection has moved to another path, the
 //! times of these additions count from the move.
+//!
+//! | Event of this program | Fields; all are required unless marked |
+//! |---|---|
+//! | `flowstart:connection` | `scheme` |
+//! | `flowstart:launched` | `congestion_window` in bytes; optional: `pacing_rate` in bit/s |
+//! | `flowstart:hint_capped` | `hinted` and `used`, in bit/s |
+//! | `flowstart:phase_entered` | `phase`, `trigger` |
+//! | `flowstart:reduction_undone` | `congestion_window` in bytes |
+//! | `flowstart:window_validated` | `congestion_window` and `ssthresh`, in bytes |
+//! | `flowstart:answered` | `payload` in bytes, `fct_ms` |
+//!
+//! The file follows draft-ietf-quic-qlog-main-schema-13 and draft-ietf-quic-qlog-quic-events-12. Where noq 1.4.0 writes
+//! something else, it is put right on the way:
+//!
+//! - the header names no schemas, no media type and an empty clock;
+//! - `pacing_rate` is in bytes per second, and has to be in bits per second;
+//! - `ack_delay` is as encoded in the frame, and has to be in milliseconds;
+//! - each of `acked_ranges` ends with the first packet that is not acknowledged, and has to end with the last one that is.
+//!
+//! What is left as noq has it: fields `path_id`, which the schema allows as extensions, and timers and frames of noq's
+//! extensions of QUIC, with names that it does not define.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -25,6 +46,10 @@ use serde_json::{Value, json};
 const QUIC: &str = "urn:ietf:params:qlog:events:quic-12";
 /// The events of this program.
 const FLOWSTART: &str = "urn:x-flowstart:qlog:events:flowstart";
+/// The media type of the file (main schema, section 11.2).
+const FORMAT: &str = "application/qlog+json-seq";
+/// By how many bits delays of acknowledgements are shifted unless an end says otherwise (RFC 9000, section 18.2). noq does not.
+const ACK_DELAY_EXPONENT: u32 = 3;
 /// Stands before every JSON text (RFC 7464).
 const RECORD_SEPARATOR: &[u8] = b"\x1e";
 
@@ -98,6 +123,7 @@ impl QlogFactory for OfConnection {
             record: Vec::new(),
             begun: false,
             state: None,
+            peer_exponent: ACK_DELAY_EXPONENT,
         };
         match File::create(&path) {
             Ok(file) => writer.out = Some(BufWriter::new(file)),
@@ -128,6 +154,8 @@ struct Writer<W: Write> {
     /// The header was written.
     begun: bool,
     state: Option<&'static str>,
+    /// By how many bits the peer's delays of acknowledgements are shifted.
+    peer_exponent: u32,
 }
 
 impl<W: Write> Writer<W> {
@@ -153,10 +181,13 @@ impl<W: Write> Writer<W> {
         let mut record = std::mem::take(&mut self.record);
         if self.begun {
             self.write_decisions();
-            self.write_out(&record);
+            match conforming(&record, &mut self.peer_exponent) {
+                Some(mended) => self.write_out(&mended),
+                None => self.write_out(&record),
+            }
         } else {
             self.begun = true;
-            self.write_out(&with_schemas(&record));
+            self.write_out(&conforming_header(&record));
             self.write_event(0.0, "flowstart:connection", &json!({ "scheme": self.scheme }));
         }
         record.clear();
@@ -179,11 +210,7 @@ impl<W: Write> Writer<W> {
 
     /// An event at a time in milliseconds.
     fn write_event(&mut self, time: f64, name: &str, data: &Value) {
-        let mut record = RECORD_SEPARATOR.to_vec();
-        let event = json!({ "time": time, "name": name, "data": data });
-        record.extend_from_slice(event.to_string().as_bytes());
-        record.push(b'\n');
-        self.write_out(&record);
+        self.write_out(&record_of(&json!({ "time": time, "name": name, "data": data })));
     }
 }
 
@@ -216,14 +243,61 @@ impl<W: Write> Drop for Writer<W> {
     }
 }
 
-/// The header with the schemas of the events that follow, which noq leaves out.
-fn with_schemas(record: &[u8]) -> Vec<u8> {
-    let text = record.strip_prefix(RECORD_SEPARATOR).unwrap_or(record);
-    let Ok(mut header) = serde_json::from_slice::<Value>(text) else { return record.to_owned() };
+/// A JSON text as a record.
+fn record_of(text: &Value) -> Vec<u8> {
+    [RECORD_SEPARATOR, text.to_string().as_bytes(), b"\n"].concat()
+}
+
+/// The JSON text of a record.
+fn text_of(record: &[u8]) -> &[u8] {
+    record.strip_prefix(RECORD_SEPARATOR).unwrap_or(record)
+}
+
+/// The header as the main schema wants it. The clock is monotonic, so its epoch is unknown (section 7.1); times count from
+/// the first packet.
+fn conforming_header(record: &[u8]) -> Vec<u8> {
+    let Ok(mut header) = serde_json::from_slice::<Value>(text_of(record)) else { return record.to_owned() };
     if let Some(trace) = header.get_mut("trace").and_then(Value::as_object_mut) {
         trace.insert("event_schemas".into(), json!([QUIC, FLOWSTART]));
+        if let Some(fields) = trace.get_mut("common_fields").and_then(Value::as_object_mut) {
+            fields.insert("reference_time".into(), json!({ "clock_type": "monotonic", "epoch": "unknown" }));
+        }
     }
-    [RECORD_SEPARATOR, header.to_string().as_bytes(), b"\n"].concat()
+    if let Some(format) = header.get_mut("serialization_format") {
+        *format = json!(FORMAT);
+    }
+    record_of(&header)
+}
+
+/// An event as the schema wants it; `None` if it is so already. `peer_exponent` is found in what the peer announces.
+fn conforming(record: &[u8], peer_exponent: &mut u32) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(text_of(record)).ok()?;
+    // Most events have none of them, and are not worth reading.
+    if !["\"pacing_rate\"", "\"ack_delay\"", "\"ack_delay_exponent\""].iter().any(|field| text.contains(field)) {
+        return None;
+    }
+    let mut event: Value = serde_json::from_str(text).ok()?;
+    let received = event["name"] == "quic:packet_received";
+    let data = event.get_mut("data")?;
+    if data["initiator"] == "remote" {
+        *peer_exponent = data["ack_delay_exponent"].as_u64().and_then(|bits| bits.try_into().ok())?;
+        return None;
+    }
+    if let Some(rate) = data.get_mut("pacing_rate") {
+        *rate = json!(rate.as_u64()?.saturating_mul(8));
+    }
+    let exponent = if received { *peer_exponent } else { ACK_DELAY_EXPONENT };
+    for frame in data.get_mut("frames").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(delay) = frame.get_mut("ack_delay") {
+            // The exponent is at most 20.
+            *delay = json!(delay.as_f64()? * f64::from(1_u32 << exponent.min(20)) / 1e3);
+        }
+        for range in frame.get_mut("acked_ranges").and_then(Value::as_array_mut).into_iter().flatten() {
+            let end = range.get_mut(1)?;
+            *end = json!(end.as_u64()?.checked_sub(1)?);
+        }
+    }
+    Some(record_of(&event))
 }
 
 /// A decision as events; `state` is the state of congestion control before and after it.
@@ -300,6 +374,7 @@ mod tests {
             record: Vec::new(),
             begun: false,
             state: None,
+            peer_exponent: ACK_DELAY_EXPONENT,
         }
     }
 
@@ -321,6 +396,29 @@ mod tests {
         assert_eq!(records[2], "{\"a\":1}\n");
         let answered: Value = serde_json::from_str(records[3]).unwrap();
         assert_eq!(answered["data"], json!({ "payload": 70_000, "fct_ms": 20.0 }));
+    }
+
+    #[test]
+    fn what_noq_writes_otherwise_is_put_right() {
+        let record = |event: Value| record_of(&event);
+        let mut exponent = ACK_DELAY_EXPONENT;
+        let announced =
+            json!({ "name": "quic:parameters_set", "data": { "initiator": "remote", "ack_delay_exponent": 10 }});
+        assert_eq!((conforming(&record(announced), &mut exponent), exponent), (None, 10));
+        // 125 bytes are 1000 bits.
+        let metrics = |rate| record(json!({ "name": "quic:recovery_metrics_updated", "data": { "pacing_rate": rate }}));
+        assert_eq!(conforming(&metrics(125), &mut exponent), Some(metrics(1000)));
+        let packet = |name: &str, delay: f64, ends: [u64; 2]| {
+            let frame =
+                json!({ "frame_type": "ack", "ack_delay": delay, "acked_ranges": [[0, ends[0]], [9, ends[1]]] });
+            record(json!({ "name": name, "data": { "frames": [{ "frame_type": "ping" }, frame] }}))
+        };
+        // 25 x 2^10 us = 25.6 ms from the peer, 25 x 2^3 us = 0.2 ms to it; 0..1 and 9..12 are packets 0 and 9 to 11.
+        for (name, delay) in [("quic:packet_received", 25.6), ("quic:packet_sent", 0.2)] {
+            let mended = conforming(&packet(name, 25.0, [1, 12]), &mut exponent);
+            assert_eq!(mended, Some(packet(name, delay, [0, 11])));
+        }
+        assert_eq!(conforming(&record(json!({ "name": "quic:packet_lost", "data": {} })), &mut exponent), None);
     }
 
     #[test]
