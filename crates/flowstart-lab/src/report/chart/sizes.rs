@@ -95,9 +95,9 @@ pub(in crate::report) fn sizes(cells: &[Cell], schemes: &[String]) -> Option<Cha
     Some(Chart {
         id: "sizes".to_owned(),
         title: "Speed-up against transfer size".to_owned(),
-        sentence: "Higher is sooner, and 1 is the baseline. The wide line is the most that any start can gain over slow start on an \
-            idle link: its rounds, counted, over the physical limit. A scheme that stays below it leaves time unused; where the line \
-            comes down to 1 there is nothing to gain."
+        sentence: "Higher is sooner, and 1 is the baseline. The wide line is what counting says that there is to gain: slow start's \
+            rounds over the physical limit. A scheme below it leaves time unused. One above it beats a slow start that takes longer \
+            than counted, because acknowledgements are delayed or packets are lost."
             .to_owned(),
         aria: "Line charts of the speed-up against the transfer size".to_owned(),
         columns,
