@@ -16,7 +16,8 @@
 //! - **Pacing bursts are the host's.** Its token bucket holds 2 ms at the pacing rate, at least 10 packets and at most 256,
 //!   but never more than 10 ms; [`Output::burst`](flowstart_core::controller::Output::burst) and
 //!   [`Output::send_quantum`](flowstart_core::controller::Output::send_quantum) cannot change that. A paced launch begins
-//!   with what the bucket holds in one go, and continues evenly.
+//!   with what the bucket holds in one go, and continues evenly. On sockets timers are late, and what does not fit into the
+//!   bucket meanwhile is lost: a launch may take almost twice as long as its rate says, never less.
 //! - **No proactive retransmission**: `halfback` would be `jump-start`, and is refused.
 //! - **No timer**: what a scheme wants to do at a time is done with the next packet or acknowledgement after it.
 //! - **No delay of the receiver**: how long the peer held an acknowledgement back is derived from the host's smoothed RTT, which
