@@ -5,17 +5,17 @@
 //! control are noq's; links, queues and competitors are the simulator's. What packets carry is read before they are
 //! encrypted, so records and traces say the same as those of model flows.
 //!
-//! Differences from the model flow that follow from the stack: pacing is noq's token bucket (see
-//! `flowstart_quic::noq`), the RTT contains the receiver's delay, and the receive window is renewed as noq does it: by what
+//! Differences from the model flow that follow from the stack: pacing is noq's token bucket and
+//! RTT samples are an acknowledgement late (see `flowstart_quic::noq`), and the receive window is renewed as noq does it: by what
 //! the client has read, and it reads what has arrived, in any order.
 //! Packets have the sizes and times of every other run with the same seed; their encrypted bytes do not repeat.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use bytes::{Bytes as Buffer, BytesMut};
+use bytes::Bytes as Buffer;
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::event::Decision;
@@ -38,10 +38,12 @@ use noq_proto::{ClientConfig, DatagramEvent, Dir, FourTuple, Incoming, StreamEve
 
 mod end;
 mod frames;
+mod under_way;
 mod watch;
 
 use end::{CLIENT, End, Ends, SERVER, SetupError, instant, timestamp};
 use frames::Carried;
+use under_way::{Stored, UnderWay};
 
 /// The stack.
 pub const STACK: &str = "noq 1.4.0";
@@ -49,8 +51,6 @@ pub const STACK: &str = "noq 1.4.0";
 const REQUEST: usize = 230;
 /// Headers below QUIC on the wire: IPv4 20, UDP 8, Ethernet 14.
 const BELOW: u32 = 42;
-/// Memory for datagrams under way is taken in pieces of this many bytes.
-const ARENA: usize = 1 << 16;
 /// What servers send, piece by piece. It is never written to, so the machine keeps one page of it; few enough pages that
 /// their addresses stay in the processor's cache of addresses.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
@@ -173,51 +173,6 @@ impl QuicFlows {
                 }
             }
         }
-    }
-}
-
-/// A datagram on its way.
-#[derive(Debug)]
-struct Stored {
-    bytes: BytesMut,
-    carried: Carried,
-    /// Where it came from.
-    from: SocketAddr,
-}
-
-/// All datagrams on their way, and memory that is used again.
-#[derive(Debug, Default)]
-struct UnderWay {
-    datagrams: Vec<Stored>,
-    free: Vec<u32>,
-    arena: BytesMut,
-    buffer: Vec<u8>,
-    carried: Vec<Carried>,
-}
-
-impl UnderWay {
-    fn insert(&mut self, bytes: &[u8], carried: Carried, from: SocketAddr) -> u32 {
-        if self.arena.capacity() < bytes.len() {
-            self.arena.reserve(ARENA);
-        }
-        self.arena.extend_from_slice(bytes);
-        let stored = Stored { bytes: self.arena.split(), carried, from };
-        match self.free.pop() {
-            Some(tag) => {
-                self.datagrams[tag as usize] = stored;
-                tag
-            }
-            None => {
-                self.datagrams.push(stored);
-                (self.datagrams.len() - 1) as u32
-            }
-        }
-    }
-
-    /// A datagram is no longer on its way; its bytes. What else is known of it stays until the tag is used again.
-    fn release(&mut self, tag: u32) -> BytesMut {
-        self.free.push(tag);
-        std::mem::take(&mut self.datagrams[tag as usize].bytes)
     }
 }
 
