@@ -101,6 +101,8 @@ pub struct Warm {
     others_end: bool,
     /// Seed of the repetition.
     seed: u64,
+    /// Datagrams of real newcomers are kept.
+    captured: bool,
 }
 
 /// What the others have got until now.
@@ -137,6 +139,14 @@ pub enum Until {
 pub fn replay(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
     let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
     let mut warm = prepare(plan, setting, rep, true);
+    log_departures(&mut warm);
+    newcomers(plan, &warm, cell, Until::Complete)
+}
+
+/// As [`replay`], and keeps the datagrams that senders of real flows see.
+pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
+    let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
+    let mut warm = Warm { captured: true, ..prepare(plan, setting, rep, true) };
     log_departures(&mut warm);
     newcomers(plan, &warm, cell, Until::Complete)
 }
@@ -223,7 +233,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     }
     let others = world.flow_count() as u32;
     let others_end = plan.competitors[setting.competitor].value.has_transfers();
-    Warm { world, chain, others, others_end, seed }
+    Warm { world, chain, others, others_end, seed, captured: false }
 }
 
 /// Where in a recorded trace a repetition begins: at its beginning unless the link says otherwise.
@@ -331,6 +341,9 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     let application = plan.sizes[cell.size].value.application();
     let profile = plan.profile(cell);
     let mut quic = plan.transport.stack.map(|_| QuicFlows::new(&world));
+    if let Some(quic) = quic.as_mut().filter(|_| warm.captured) {
+        quic.start_capture();
+    }
     let flows: Vec<u32> = transfers
         .iter()
         .zip(0..)

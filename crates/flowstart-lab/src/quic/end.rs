@@ -19,6 +19,7 @@ use noq_proto::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 
+use super::capture::Secrets;
 use super::watch::{Watch, Watched, WatchedFactory};
 
 /// The client of a connection, and its server.
@@ -32,6 +33,8 @@ const NAME: &str = "localhost";
 const WALL_CLOCK: Duration = Duration::from_secs(1_700_000_000);
 /// How long before the simulation the connection took place that a 0-RTT handshake remembers.
 const EARLIER: Duration = Duration::from_secs(60);
+/// Port of the first flow's client.
+const CLIENT_PORT: u16 = 40_000;
 /// Length of connection IDs, as the model's packets have them.
 const ID_LENGTH: usize = 8;
 
@@ -96,8 +99,16 @@ impl TokenLog for AcceptTokens {
     }
 }
 
-/// Connection IDs one after the other.
+/// Connection IDs one after the other. Those of other flows and of the other end are different ones, so that a capture tells
+/// connections apart.
 struct Counter(u64);
+
+impl Counter {
+    /// `owner`: a side, or neither, as the IDs that clients make up for their servers.
+    fn new(place: u16, owner: u64) -> Self {
+        Self(owner << 56 | u64::from(place) << 32)
+    }
+}
 
 impl ConnectionIdGenerator for Counter {
     fn generate_cid(&mut self) -> ConnectionId {
@@ -123,20 +134,21 @@ pub(super) struct End {
 }
 
 impl End {
-    fn new(seed: u64, side: usize, server: Option<ServerConfig>, watch: Watch) -> Self {
-        let mut rng = Substream::new(seed, "noq endpoint", side as u64);
+    fn new(setup: &Setup, side: usize, server: Option<ServerConfig>, watch: Watch) -> Self {
+        let mut rng = Substream::new(setup.seed, "noq endpoint", side as u64);
         let mut bytes = [0; 32];
         bytes.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&rng.next_u64().to_be_bytes()));
         let mut config = EndpointConfig::default();
         config.rng_seed(Some(bytes));
-        config.cid_generator(Arc::new(move || Box::new(Counter((side as u64 + 1) << 32))));
+        let place = setup.place;
+        config.cid_generator(Arc::new(move || Box::new(Counter::new(place, side as u64 + 1))));
         let endpoint = Endpoint::new(Arc::new(config), server.map(Arc::new), false);
-        Self { endpoint, connection: None, watch, address: address(side) }
+        Self { endpoint, connection: None, watch, address: address(side, place) }
     }
 
     /// The connection begins.
     pub(super) fn connect(&mut self, now: Instant, config: ClientConfig) -> Result<(), SetupError> {
-        self.connection = Some(self.endpoint.connect(now, config, address(SERVER), NAME)?);
+        self.connection = Some(self.endpoint.connect(now, config, address(SERVER, 0), NAME)?);
         Ok(())
     }
 
@@ -151,10 +163,19 @@ impl End {
     }
 }
 
-/// Where an end is.
-fn address(side: usize) -> SocketAddr {
-    let (host, port) = if side == CLIENT { (1, 50_000) } else { (2, 443) };
+/// Where an end is: the hosts of captures of model flows, and a port for each client.
+fn address(side: usize, place: u16) -> SocketAddr {
+    let (host, port) = if side == CLIENT { (2, CLIENT_PORT.wrapping_add(place)) } else { (1, 443) };
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), port)
+}
+
+/// What tells a connection from others.
+pub(super) struct Setup {
+    /// Its place among those of its world.
+    pub(super) place: u16,
+    pub(super) seed: u64,
+    /// Where its TLS secrets are told.
+    pub(super) secrets: Option<Arc<Secrets>>,
 }
 
 /// The two ends of a connection before it begins, and what its client begins with.
@@ -170,9 +191,12 @@ impl Ends {
         profile: &Profile,
         factory: &flowstart_quic::ControllerFactory,
         flow: &Arc<Flow>,
-        seed: u64,
+        setup: &Setup,
     ) -> Result<Self, SetupError> {
-        let (client_tls, server_tls) = tls(profile)?;
+        let (mut client_tls, server_tls) = tls(profile)?;
+        if let Some(secrets) = &setup.secrets {
+            client_tls.key_log = secrets.clone();
+        }
         let watches = [Watch::default(), Watch::default()];
         let (client_crypto, server_crypto) =
             (QuicClientConfig::try_from(client_tls)?, QuicServerConfig::try_from(server_tls)?);
@@ -182,9 +206,10 @@ impl Ends {
         tokens.log(Arc::new(AcceptTokens)).sent(u32::from(profile.token));
         server.time_source(Arc::new(Stopped)).validation_token_config(tokens);
         let store = Arc::new(noq_proto::TokenMemoryCache::default());
+        let Counter(first) = Counter::new(setup.place, 0);
         let client = |config, watch: &Watch| {
             let mut client = ClientConfig::new(Arc::new(Watched { config, watch: watch.clone() }));
-            client.initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&[0; ID_LENGTH])));
+            client.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&first.to_be_bytes())));
             client.token_store(store.clone());
             client
         };
@@ -193,7 +218,7 @@ impl Ends {
             earlier.transport_config(Arc::new(transport(profile)));
             let mut config = client(client_crypto.clone(), &Watch::default());
             config.transport_config(Arc::new(transport(profile)));
-            become_acquainted(config, earlier, seed)?;
+            become_acquainted(config, earlier, setup)?;
             *watches[SERVER].seen() = Default::default();
         }
         let mut server_transport = transport(profile);
@@ -211,8 +236,8 @@ impl Ends {
         client_config.transport_config(Arc::new(transport(profile)));
         let [client_watch, server_watch] = watches;
         Ok(Self {
-            client: End::new(seed, CLIENT, None, client_watch),
-            server: End::new(seed, SERVER, Some(server), server_watch),
+            client: End::new(setup, CLIENT, None, client_watch),
+            server: End::new(setup, SERVER, Some(server), server_watch),
             client_config,
         })
     }
@@ -266,10 +291,10 @@ fn transport(profile: &Profile) -> TransportConfig {
 
 /// An earlier connection of the same two, before the simulation and on a path without delay, from which the client has a
 /// session ticket and a token.
-fn become_acquainted(client: ClientConfig, server: ServerConfig, seed: u64) -> Result<(), SetupError> {
+fn become_acquainted(client: ClientConfig, server: ServerConfig, setup: &Setup) -> Result<(), SetupError> {
     let now = origin() - EARLIER;
     let mut ends =
-        [End::new(seed, CLIENT, None, Watch::default()), End::new(seed, SERVER, Some(server), Watch::default())];
+        [End::new(setup, CLIENT, None, Watch::default()), End::new(setup, SERVER, Some(server), Watch::default())];
     ends[CLIENT].connect(now, client)?;
     let (mut buffer, mut response) = (Vec::new(), Vec::new());
     loop {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::BytesMut;
 
+use super::capture::Capture;
 use super::frames::Carried;
 
 /// Memory for datagrams under way is taken in pieces of this many bytes.
@@ -26,6 +27,8 @@ pub(super) struct UnderWay {
     arena: BytesMut,
     pub(super) buffer: Vec<u8>,
     pub(super) carried: Vec<Carried>,
+    /// What data senders have seen, where somebody wants to know.
+    pub(super) capture: Option<Capture>,
 }
 
 impl UnderWay {

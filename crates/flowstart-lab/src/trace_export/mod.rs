@@ -21,6 +21,8 @@ mod csv;
 mod pcapng;
 mod qlog;
 #[cfg(test)]
+mod quic_tests;
+#[cfg(test)]
 mod tests;
 
 /// A traced run.
@@ -35,6 +37,13 @@ pub struct TracedRun {
 /// Runs one repetition of a cell with a trace.
 pub fn trace(plan: &Plan, cell: &Cell, rep: u32) -> TracedRun {
     let mut finished = run::replay(plan, cell, rep);
+    let outcomes = run::outcomes(plan, cell, &mut finished);
+    TracedRun { finished, outcomes }
+}
+
+/// As [`trace`], and keeps the datagrams that senders of real QUIC flows see, for [`TracedRun::write_pcapng`].
+pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> TracedRun {
+    let mut finished = run::capture(plan, cell, rep);
     let outcomes = run::outcomes(plan, cell, &mut finished);
     TracedRun { finished, outcomes }
 }
