@@ -280,10 +280,6 @@ impl Scenario {
             seed: self.seed,
             hint: self.hint,
         };
-        if let Some(moved) = plan.moves.iter().find(|moved| plan.transport.stack.is_some() && moved.value.is_some()) {
-            let problem = "with transport quic flows stay on their path; allowed is none";
-            return Err(InputError::new("move", &moved.text, problem));
-        }
         for arrival in &plan.arrivals {
             let nearest = arrival.value.rtts.iter().min();
             if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {

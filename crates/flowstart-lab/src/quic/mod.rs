@@ -133,6 +133,20 @@ impl QuicFlows {
         world.network.engine.advance(time);
     }
 
+    /// Runs while `condition` holds, looking after every event; an error when `limit` passes first.
+    pub fn run_while(
+        &mut self,
+        world: &mut World,
+        limit: Timestamp,
+        condition: impl Fn(&World) -> bool,
+    ) -> Result<(), Stopped> {
+        while condition(world) {
+            let event = world.run_external(limit)?;
+            self.on_event(world, event);
+        }
+        Ok(())
+    }
+
     /// Runs until `flow` is complete; an error when `limit` passes first, or nothing is left to happen.
     pub fn run_flow(&mut self, world: &mut World, flow: u32, limit: Timestamp) -> Result<(), Stopped> {
         while world.record(flow).completed.is_none() {

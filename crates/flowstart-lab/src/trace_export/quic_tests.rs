@@ -15,6 +15,10 @@ const RUNS: &[(&str, &str, u32)] = &[
     ("quic:opening=zero-rtt", "slow-start", 1),
 ];
 
+/// Frames of path validation (RFC 9000, sections 19.17 and 19.18).
+const PATH_CHALLENGE: &str = "quic.frame_type == 0x1a";
+const PATH_RESPONSE: &str = "quic.frame_type == 0x1b";
+
 fn run(transport: &str, scheme: &str, flows: u32) -> (Plan, Cell, TracedRun) {
     let (plan, cell) = plan_of(transport, scheme, flows);
     let captured = capture(&plan, &cell, 0);
@@ -98,4 +102,27 @@ fn tshark_decrypts_a_capture() {
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn tshark_sees_a_moved_client_and_the_validation_of_its_path() {
+    if !has_tshark() {
+        eprintln!("skipped: there is no tshark");
+        return;
+    }
+    let scenario = "link = [\"dsl-fast\"]\nsize = [\"5MB\"]\nscheme = [\"blitzstart\"]\nmove = [\"lte,at=500ms\"]\nreps = 1\n\
+                    transport = \"quic\"";
+    let plan = crate::scenario::Scenario::from_text(scenario).unwrap().plan(std::path::Path::new(".")).unwrap();
+    let cell = plan.cells()[0];
+    let captured = capture(&plan, &cell, 0);
+    let (file, packets) = capture_of(&plan, &cell, &captured);
+    let path = std::env::temp_dir().join(format!("flowstart-move-{}.pcapng", std::process::id()));
+    std::fs::write(&path, file).unwrap();
+    let count = |filter: &str| tshark(&["-r", path.to_str().unwrap(), "-Y", filter]).lines().count();
+    assert_eq!(count("quic && !quic.decryption_failed && !_ws.malformed"), packets.len());
+    assert!(count("ip.src == 10.0.1.2 && frame.time_relative < 0.5") == 0);
+    assert!(count("ip.addr == 10.0.0.2 && frame.time_relative > 0.6") == 0);
+    assert!(count(&format!("ip.dst == 10.0.1.2 && {PATH_CHALLENGE}")) > 0);
+    assert!(count(&format!("ip.src == 10.0.1.2 && {PATH_RESPONSE}")) > 0);
+    std::fs::remove_file(&path).unwrap();
 }
