@@ -347,8 +347,9 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
         "flows": plan.flow_count(cell),
         "hint": plan.hint,
     });
-    if let Some(stack) = plan.transport.stack {
-        resolved["transport"]["stack"] = json!({"name": quic::STACK, "retry": stack.retry});
+    if let Some(stack) = &plan.transport.stack {
+        resolved["transport"]["stack"] =
+            json!({"name": quic::STACK, "retry": stack.retry, "hint_policy": stack.hint_policy.to_string()});
     }
     if let Some(application) = plan.sizes[cell.size].value.application() {
         resolved["application"] = json!(application);

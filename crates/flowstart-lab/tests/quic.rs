@@ -180,7 +180,7 @@ impl Stage {
             AvoidanceConfig::defaults().into_iter().find(|config| config.name() == "cubic").expect("CUBIC");
         config.knowledge = knowledge;
         let mut quic = QuicFlows::new(&world);
-        let flow = quic.add(&mut world, config, size, StackOptions::default(), 1);
+        let flow = quic.add(&mut world, config, size, &StackOptions::default(), 1);
         Self { world, quic, flow, route }
     }
 

@@ -9,9 +9,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::BytesMut;
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Timestamp;
-use flowstart_quic::Flow;
+use flowstart_core::units::Rate;
+use flowstart_quic::hint::HintPolicy;
+use flowstart_quic::hint::policy::Evidence;
+use flowstart_quic::transport_parameters::HINT;
+use flowstart_quic::{ControllerFactory, Flow, session};
 use flowstart_sim::transport::profile::{Opening, Profile};
-use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use noq_proto::crypto::rustls::QuicServerConfig;
 use noq_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
     Endpoint, EndpointConfig, FourTuple, ServerConfig, TimeSource, TokenLog, TokenReuseError, TransportConfig,
@@ -19,6 +23,7 @@ use noq_proto::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 
+use super::StackOptions;
 use super::capture::Secrets;
 use super::watch::{Watch, Watched, WatchedFactory};
 
@@ -134,7 +139,7 @@ pub(super) struct End {
 }
 
 impl End {
-    fn new(setup: &Setup, side: usize, server: Option<ServerConfig>, watch: Watch) -> Self {
+    fn new(setup: &Setup<'_>, side: usize, server: Option<ServerConfig>, watch: Watch) -> Self {
         let mut rng = Substream::new(setup.seed, "noq endpoint", side as u64);
         let mut bytes = [0; 32];
         bytes.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&rng.next_u64().to_be_bytes()));
@@ -170,12 +175,15 @@ fn address(side: usize, place: u16) -> SocketAddr {
 }
 
 /// What tells a connection from others.
-pub(super) struct Setup {
+pub(super) struct Setup<'a> {
     /// Its place among those of its world.
     pub(super) place: u16,
     pub(super) seed: u64,
     /// Where its TLS secrets are told.
     pub(super) secrets: Option<Arc<Secrets>>,
+    pub(super) options: &'a StackOptions,
+    /// What the client sends as its hint.
+    pub(super) hint: Option<Vec<u8>>,
 }
 
 /// The two ends of a connection before it begins, and what its client begins with.
@@ -189,19 +197,18 @@ impl Ends {
     /// Ends of a connection whose server uses `factory` for its path and tells `flow`, with the policies of `profile`.
     pub(super) fn new(
         profile: &Profile,
-        factory: &flowstart_quic::ControllerFactory,
+        factory: &ControllerFactory,
         flow: &Arc<Flow>,
-        setup: &Setup,
+        setup: &Setup<'_>,
     ) -> Result<Self, SetupError> {
         let (mut client_tls, server_tls) = tls(profile)?;
         if let Some(secrets) = &setup.secrets {
             client_tls.key_log = secrets.clone();
         }
         let watches = [Watch::default(), Watch::default()];
-        let (client_crypto, server_crypto) =
-            (QuicClientConfig::try_from(client_tls)?, QuicServerConfig::try_from(server_tls)?);
-        let watched = Watched { config: server_crypto.clone(), watch: watches[SERVER].clone() };
-        let mut server = ServerConfig::with_crypto(Arc::new(watched));
+        let parameters = setup.hint.as_ref().map_or(Vec::new(), |hint| parameter(HINT, hint));
+        let client_crypto = session::ClientConfig::new(client_tls)?.with_encoded_parameters(parameters);
+        let mut server = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(server_tls)?));
         let mut tokens = ValidationTokenConfig::default();
         tokens.log(Arc::new(AcceptTokens)).sent(u32::from(profile.token));
         server.time_source(Arc::new(Stopped)).validation_token_config(tokens);
@@ -219,8 +226,8 @@ impl Ends {
             let mut config = client(client_crypto.clone(), &Watch::default());
             config.transport_config(Arc::new(transport(profile)));
             become_acquainted(config, earlier, setup)?;
-            *watches[SERVER].seen() = Default::default();
         }
+        let mut server = hear_hint(&server, factory, flow, setup.options.hint_policy.clone(), &watches[SERVER]);
         let mut server_transport = transport(profile);
         let watched =
             WatchedFactory { factory: Arc::new(factory.for_flow(flow.clone())), watch: watches[SERVER].clone() };
@@ -241,6 +248,42 @@ impl Ends {
             client_config,
         })
     }
+}
+
+/// The server's configuration for one client, which listens for the client's hint and lets `watch` see its packets.
+fn hear_hint(
+    server: &ServerConfig,
+    factory: &ControllerFactory,
+    flow: &Arc<Flow>,
+    policy: HintPolicy,
+    watch: &Watch,
+) -> ServerConfig {
+    let noted = watch.clone();
+    let heard = session::accept_config(server, factory, flow, move |flow, client| {
+        let hint = match client.hint {
+            Ok(None) => return,
+            Ok(Some(hint)) => hint,
+            Err(_) => {
+                noted.seen().hint = Some((None, None));
+                return;
+            }
+        };
+        flow.learn(|path| {
+            let delivered = path.saved.as_ref().map(|saved| Rate::from_transfer(saved.cwnd, saved.rtt));
+            let evidence = Evidence { link: path.interface_rate, delivered, ..Evidence::default() };
+            path.hint = policy.decide(&hint, &evidence).of(&hint);
+            noted.seen().hint = Some((Some(hint.rate), path.hint.map(|used| used.bandwidth)));
+        });
+    });
+    let mut server = ServerConfig::clone(&heard);
+    server.crypto = Arc::new(Watched { config: server.crypto.clone(), watch: watch.clone() });
+    server
+}
+
+/// A transport parameter (RFC 9000, section 18). Numbers of four bytes begin with the bits 10.
+fn parameter(id: u64, value: &[u8]) -> Vec<u8> {
+    let number = |number: u64| (number as u32 | 0x8000_0000).to_be_bytes();
+    [&number(id), &number(value.len() as u64), value].concat()
 }
 
 /// TLS of client and server, with a session store of their own: what other connections did must not show.
@@ -291,7 +334,7 @@ fn transport(profile: &Profile) -> TransportConfig {
 
 /// An earlier connection of the same two, before the simulation and on a path without delay, from which the client has a
 /// session ticket and a token.
-fn become_acquainted(client: ClientConfig, server: ServerConfig, setup: &Setup) -> Result<(), SetupError> {
+fn become_acquainted(client: ClientConfig, server: ServerConfig, setup: &Setup<'_>) -> Result<(), SetupError> {
     let now = origin() - EARLIER;
     let mut ends =
         [End::new(setup, CLIENT, None, Watch::default()), End::new(setup, SERVER, Some(server), Watch::default())];

@@ -15,9 +15,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::path::Hint;
 use flowstart_core::startup::StartupConfig;
-use flowstart_core::time::Timestamp;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
+use flowstart_quic::hint::{BandwidthHint, HintPolicy};
 use flowstart_quic::{ControllerFactory, Flow, Unsupported};
 use flowstart_sim::external::ExternalEvent;
 use flowstart_sim::network::Route;
@@ -39,10 +41,19 @@ use under_way::UnderWay;
 /// The stack.
 pub const STACK: &str = "noq 1.4.0";
 /// What only a real stack can be told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StackOptions {
-    /// The server wants every client's address validated by a Retry packet (RFC 9000, section 8.1.2).
+    /// The server wants every client's address validated by a Retry packet (RFC 9000, section 8.1.2). Default no.
     pub retry: bool,
+    /// What the server does with a client's hint, which comes as a transport parameter. Its own link is the hosts' access link,
+    /// and what the client's prefix ever delivered is what the saved path remembers. Default: uses it.
+    pub hint_policy: HintPolicy,
+}
+
+impl Default for StackOptions {
+    fn default() -> Self {
+        Self { retry: false, hint_policy: HintPolicy::Accept }
+    }
 }
 
 /// Whether noq can run a flow with this profile and these algorithms.
@@ -84,16 +95,44 @@ impl QuicFlows {
         self.under_way.capture.as_ref()
     }
 
-    /// Adds a flow that transfers `size` bytes. All of them must be added before another flow of the world is.
+    /// Adds a flow that transfers `size` bytes. All of them must be added before another flow of the world is. The hint that
+    /// `config` knows is the client's: it sends it to the server.
     ///
     /// # Panics
     ///
     /// When noq cannot run the scheme, which [`check`] finds out before.
-    pub fn add(&mut self, world: &mut World, config: FlowConfig, size: Bytes, options: StackOptions, seed: u64) -> u32 {
+    pub fn add(
+        &mut self,
+        world: &mut World,
+        mut config: FlowConfig,
+        size: Bytes,
+        options: &StackOptions,
+        seed: u64,
+    ) -> u32 {
+        let hint = config.knowledge.hint.take();
+        let hint = hint.map(|Hint { bandwidth, technology }| BandwidthHint {
+            rate: bandwidth,
+            technology,
+            age: Duration::ZERO,
+        });
+        let value = hint.and_then(|hint| hint.encode().ok());
+        self.add_with_hint(world, config, size, options, seed, value)
+    }
+
+    /// Adds a flow whose client sends these bytes as its hint.
+    fn add_with_hint(
+        &mut self,
+        world: &mut World,
+        config: FlowConfig,
+        size: Bytes,
+        options: &StackOptions,
+        seed: u64,
+        hint: Option<Vec<u8>>,
+    ) -> u32 {
         let number = world.add_external_flow(config.profile.clone(), &config.route, config.start);
         let secrets = self.under_way.capture.as_ref().map(|capture| capture.secrets.clone());
-        let setup = Setup { place: self.transfers.len() as u16, seed, secrets };
-        match Transfer::new(number, config, size, options, &setup) {
+        let setup = Setup { place: self.transfers.len() as u16, seed, secrets, options, hint };
+        match Transfer::new(number, config, size, &setup) {
             Ok(transfer) => self.transfers.push(transfer),
             Err(error) => panic!("the ends of a flow cannot be set up: {error}"),
         }
@@ -181,32 +220,100 @@ impl QuicFlows {
 #[cfg(test)]
 mod tests {
     use flowstart_core::aqm::QueueLimit;
-    use flowstart_core::path::Hint;
-    use flowstart_core::time::Duration;
     use flowstart_core::units::Rate;
     use flowstart_sim::link::LinkConfig;
     use flowstart_sim::record::FlowRecord;
+    use flowstart_sim::trace::Event;
     use flowstart_sim::traffic::Pattern;
 
     use super::transfer::AT_ONCE;
     use super::*;
 
-    fn record(startup: &StartupConfig, window: u64, size: u64, at_once: u64) -> FlowRecord {
+    const RATE: Rate = Rate::from_mbit(50);
+
+    /// A world with a path of 50 Mbit/s and 50 ms, and what a flow over it is told.
+    fn stage(startup: &StartupConfig, window: u64, size: u64) -> (World, FlowConfig) {
         let mut world = World::new(1);
-        let rate = Rate::from_mbit(50);
         // The queue has room for 50 ms.
         let limit = QueueLimit { bytes: Some(Bytes::new(312_500)), ..QueueLimit::default() };
-        let way = LinkConfig { limit, ..LinkConfig::new(rate, Duration::from_millis(25)) };
+        let way = LinkConfig { limit, ..LinkConfig::new(RATE, Duration::from_millis(25)) };
         let route = Route { forward: vec![world.add_link(&way)], back: vec![world.add_link(&way)] };
         let profile = Profile { receive_window: Bytes::new(window), ..Profile::noq() };
         let mut config = FlowConfig::new(Arc::new(profile), Pattern::Transfer(Bytes::new(size)), route);
         config.startup = startup.clone();
-        config.knowledge.hint = Some(Hint { bandwidth: rate, technology: Default::default() });
-        let mut quic = QuicFlows::new(&world);
-        let flow = quic.add(&mut world, config, Bytes::new(size), StackOptions::default(), 1);
-        quic.transfers[0].at_once = at_once;
-        assert_eq!(quic.run_flow(&mut world, flow, Timestamp::ZERO + Duration::from_millis(60_000)), Ok(()));
+        (world, config)
+    }
+
+    fn finish(world: &mut World, quic: &mut QuicFlows, flow: u32) -> FlowRecord {
+        assert_eq!(quic.run_flow(world, flow, Timestamp::ZERO + Duration::from_millis(60_000)), Ok(()));
         world.record(flow).clone()
+    }
+
+    fn record(startup: &StartupConfig, window: u64, size: u64, at_once: u64) -> FlowRecord {
+        let (mut world, mut config) = stage(startup, window, size);
+        config.knowledge.hint = Some(Hint { bandwidth: RATE, technology: Default::default() });
+        let mut quic = QuicFlows::new(&world);
+        let flow = quic.add(&mut world, config, Bytes::new(size), &StackOptions::default(), 1);
+        quic.transfers[0].at_once = at_once;
+        finish(&mut world, &mut quic, flow)
+    }
+
+    /// A Blitzstart transfer whose server knows `known` and whose client sends `told`, and what the trace says of it.
+    fn hinted(known: Option<Rate>, told: Option<Vec<u8>>, policy: &str) -> (FlowRecord, Vec<Event>) {
+        let startup = StartupConfig::Blitzstart(Default::default());
+        let (mut world, mut config) = stage(&startup, 1 << 24, 2_000_000);
+        config.knowledge.hint = known.map(|bandwidth| Hint { bandwidth, technology: Default::default() });
+        config.knowledge.interface_rate = Some(RATE);
+        world.network.trace = Some(Default::default());
+        let options = StackOptions { hint_policy: policy.parse().unwrap(), ..StackOptions::default() };
+        let mut quic = QuicFlows::new(&world);
+        let flow = quic.add_with_hint(&mut world, config, Bytes::new(2_000_000), &options, 1, told);
+        let record = finish(&mut world, &mut quic, flow);
+        let entries = world.network.trace.unwrap().entries;
+        (record, entries.into_iter().map(|entry| entry.event).filter(|e| matches!(e, Event::Hint { .. })).collect())
+    }
+
+    fn encoded(rate: Rate) -> Option<Vec<u8>> {
+        let hint = BandwidthHint { rate, technology: Default::default(), age: Duration::ZERO };
+        Some(hint.encode().unwrap())
+    }
+
+    #[test]
+    fn a_hint_of_the_client_is_worth_as_much_as_one_that_the_server_knows() {
+        let (known, _) = hinted(Some(RATE), None, "accept");
+        let (sent, seen) = hinted(None, encoded(RATE), "accept");
+        assert_eq!(sent, known);
+        assert_eq!(seen, [Event::Hint { told: Some(RATE), used: Some(RATE) }]);
+        assert!(sent.completed < hinted(None, None, "accept").0.completed);
+    }
+
+    #[test]
+    fn the_servers_policy_bounds_what_a_client_hints() {
+        let half = Rate::from_mbit(25);
+        let (known, _) = hinted(Some(half), None, "accept");
+        // Half of the server's own link of 50 Mbit/s.
+        for policy in ["cap:rate=25mbit", "cap:link=0.5"] {
+            let (sent, seen) = hinted(None, encoded(Rate::from_mbit(1000)), policy);
+            assert_eq!(sent, known, "{policy}");
+            assert_eq!(seen, [Event::Hint { told: Some(Rate::from_mbit(1000)), used: Some(half) }]);
+        }
+        let (ignored, seen) = hinted(None, encoded(RATE), "ignore");
+        assert_eq!(ignored, hinted(None, None, "accept").0);
+        assert_eq!(seen, [Event::Hint { told: Some(RATE), used: None }]);
+    }
+
+    #[test]
+    fn a_hint_that_cannot_be_read_is_none() {
+        let (without, nothing) = hinted(None, None, "accept");
+        assert_eq!(nothing, []);
+        let cut_off = encoded(RATE).map(|value| value[..3].to_vec());
+        // A later version, and a rate of 2^62 - 1.
+        let others = [vec![9, 9, 9, 9], vec![1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0], Vec::new()];
+        for told in cut_off.into_iter().chain(others) {
+            let (record, seen) = hinted(None, Some(told.clone()), "accept");
+            assert_eq!(record, without, "{told:?}");
+            assert_eq!(seen, [Event::Hint { told: None, used: None }], "{told:?}");
+        }
     }
 
     #[test]

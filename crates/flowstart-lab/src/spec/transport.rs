@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
+use flowstart_quic::hint::HintPolicy;
+use flowstart_quic::hint::policy::Caps;
 use flowstart_sim::transport::profile::{Opening, PROFILES, Profile, Protocol};
 
 use super::{InputError, Parts, toml_value};
@@ -109,11 +111,14 @@ impl Transport {
                 ("retry", "true") => options.retry = true,
                 ("retry", "false") => {}
                 ("retry", _) => return Err(refused(format!("retry is `{value}`; allowed is true or false"))),
+                ("hint_policy", policy) => {
+                    options.hint_policy = hint_policy(policy).map_err(refused)?;
+                }
                 _ if STACK_KEYS.contains(&group) || STACK_PACING.contains(key) => {
                     policies.push_str(&format!(",{key}={value}"));
                 }
                 _ => {
-                    let allowed = [&["retry"], &STACK_KEYS[..], &STACK_PACING].concat().join(", ");
+                    let allowed = [&["retry", "hint_policy"], &STACK_KEYS[..], &STACK_PACING].concat().join(", ");
                     return Err(refused(format!("`{key}` is not for the real stack; allowed is {allowed}")));
                 }
             }
@@ -130,6 +135,19 @@ impl Transport {
         }
         profile.segment = packet;
         Ok(Self { text: text.to_owned(), profile: Arc::new(profile), stack: Some(options), ..model })
+    }
+}
+
+/// What a server does with hints: the policies of `flowstart serve` that concern one connection, and one cap at a time, because
+/// a comma ends the value.
+fn hint_policy(text: &str) -> Result<HintPolicy, String> {
+    let allowed = "accept, ignore, validate:share=0.5, or cap: with one of rate=50mbit, link=0.5, history=4, age=3600s";
+    match text.parse() {
+        Ok(HintPolicy::Cap(Caps { prefix: Some(_), .. })) => {
+            Err(format!("hint_policy: a total per prefix is for `flowstart serve`; allowed is {allowed}"))
+        }
+        Ok(policy) => Ok(policy),
+        Err(_) => Err(format!("hint_policy is `{text}`; allowed is {allowed}")),
     }
 }
 
@@ -287,7 +305,9 @@ mod tests {
     fn the_real_stack_takes_what_it_can_be_told() {
         let parse = |keys: &str| Transport::parse("--transport", &format!("quic{keys}"));
         let transport = parse(":retry=true,opening=zero-rtt,receive_window=2MB,pacing.startup_gain=1.5").unwrap();
-        assert_eq!(transport.stack, Some(StackOptions { retry: true }));
+        assert_eq!(transport.stack, Some(StackOptions { retry: true, hint_policy: HintPolicy::Accept }));
+        let capped = parse(":hint_policy=cap:rate=20mbit,retry=true").unwrap().stack.unwrap();
+        assert_eq!(capped.hint_policy.to_string(), "cap:rate=20mbit");
         assert_eq!(transport.profile.opening, Opening::ZeroRtt);
         assert_eq!(transport.profile.receive_window, Bytes::new(2_000_000));
         assert_eq!(*parse("").unwrap().profile, Profile::noq());
@@ -298,6 +318,8 @@ mod tests {
             (":opening=sender", "allowed is request or zero-rtt"),
             (":payload=500", "allowed is 11"),
             (":retry=yes", "allowed is true or false"),
+            (":hint_policy=half", "hint_policy is `half`; allowed is accept, ignore"),
+            (":hint_policy=cap:prefix=5mbit", "a total per prefix is for `flowstart serve`"),
             (":initial_window=0", "initial_window is 0"),
         ] {
             let error = parse(keys).unwrap_err().to_string();

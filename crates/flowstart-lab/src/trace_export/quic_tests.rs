@@ -60,6 +60,18 @@ fn a_capture_has_every_datagram_of_the_sender_whole() {
 }
 
 #[test]
+fn the_log_tells_what_the_client_hinted_and_what_of_it_is_used() {
+    let (plan, cell, captured) = run("quic:hint_policy=cap:rate=4mbit", "blitzstart", 1);
+    let mut file = Vec::new();
+    captured.write_qlog(&plan, &cell, &mut file).unwrap();
+    let text = String::from_utf8(file).unwrap();
+    let line = text.lines().find(|line| line.contains("flowstart:hint_received")).unwrap();
+    let event: serde_json::Value = serde_json::from_str(line.trim_start_matches('\u{1e}')).unwrap();
+    // The link has 10 Mbit/s.
+    assert_eq!(event["data"], serde_json::json!({ "hinted": 10_000_000, "used": 4_000_000 }));
+}
+
+#[test]
 fn lengths_and_times_of_a_capture_repeat() {
     let of_run = || {
         let (plan, cell, captured) = run("quic", "blitzstart", 1);

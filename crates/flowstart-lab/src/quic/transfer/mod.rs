@@ -18,7 +18,6 @@ use flowstart_sim::transport::sender::Chunk;
 use flowstart_sim::world::{FlowConfig, World};
 use noq_proto::{ClientConfig, DatagramEvent, FourTuple, Incoming, StreamId, Transmit};
 
-use super::StackOptions;
 use super::capture::CapturedDatagram;
 use super::end::{CLIENT, End, Ends, SERVER, Setup, SetupError, instant, timestamp};
 use super::frames::Carried;
@@ -52,7 +51,8 @@ impl<'a> Outgoing<'a> {
 pub(super) struct Transfer {
     number: u32,
     profile: Arc<Profile>,
-    options: StackOptions,
+    /// The server validates the client's address by a Retry packet.
+    retry: bool,
     size: u64,
     start: Timestamp,
     pub(super) ends: [End; 2],
@@ -92,13 +92,7 @@ pub(super) struct Transfer {
 
 impl Transfer {
     /// Flow `number` of the world, as `config` says, and what its controller knows.
-    pub(super) fn new(
-        number: u32,
-        config: FlowConfig,
-        size: Bytes,
-        options: StackOptions,
-        setup: &Setup,
-    ) -> Result<Self, SetupError> {
+    pub(super) fn new(number: u32, config: FlowConfig, size: Bytes, setup: &Setup<'_>) -> Result<Self, SetupError> {
         let FlowConfig { profile, startup, avoidance, mut knowledge, start, .. } = config;
         knowledge.receive_window = profile.announced_receive_window();
         let factory = ControllerFactory::with_config(profile.controller(startup, avoidance))?;
@@ -106,7 +100,7 @@ impl Transfer {
         let Ends { client, server, client_config } = Ends::new(&profile, &factory, &flow, setup)?;
         Ok(Self {
             number,
-            options,
+            retry: setup.options.retry,
             size: size.get(),
             start,
             ends: [client, server],
@@ -212,7 +206,7 @@ impl Transfer {
     /// A client knocks at the server.
     fn admit(&mut self, world: &mut World, under_way: &mut UnderWay, incoming: Incoming, response: &mut Vec<u8>) {
         let end = &mut self.ends[SERVER];
-        if self.options.retry && !incoming.remote_address_validated() {
+        if self.retry && !incoming.remote_address_validated() {
             if let Ok(transmit) = end.endpoint.retry(incoming, response) {
                 self.send(world, under_way, SERVER, Outgoing::reply(response, &transmit));
             }

@@ -89,6 +89,9 @@ impl Transfer {
             let Some(origin) = seen.origin else { return };
             (timestamp(origin), std::mem::take(&mut seen.lost), std::mem::take(&mut seen.acknowledged))
         };
+        if let Some((told, used)) = self.ends[SERVER].watch.seen().hint.take() {
+            network.note(self.number, || Event::Hint { told, used });
+        }
         if !lost.is_empty() {
             self.steady = None;
         }
