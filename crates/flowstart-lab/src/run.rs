@@ -348,7 +348,7 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     let transfers = transfers(plan, warm, cell, start);
     let application = plan.sizes[cell.size].value.application();
     let profile = plan.profile(cell);
-    let mut quic = plan.transport.stack.as_ref().map(|_| QuicFlows::new(&world));
+    let mut quic = plan.transport.stack.as_ref().map(|options| QuicFlows::new(&world, options));
     if let Some(quic) = quic.as_mut().filter(|_| warm.captured) {
         quic.start_capture();
     }
@@ -363,9 +363,9 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
             config.avoidance = plan.avoidance.value.clone();
             config.knowledge = knowledge(plan, &transfer.link);
             config.start = transfer.start;
-            match (&mut quic, &plan.transport.stack) {
-                (Some(quic), Some(stack)) => quic.add(&mut world, config, transfer.size, stack, mix(warm.seed ^ place)),
-                _ => world.add_flow(config),
+            match &mut quic {
+                Some(quic) => quic.add(&mut world, config, transfer.size, mix(warm.seed ^ place)),
+                None => world.add_flow(config),
             }
         })
         .collect();

@@ -24,8 +24,8 @@ use noq_proto::{
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 
 use super::StackOptions;
-use super::capture::Secrets;
 use super::watch::{Watch, Watched, WatchedFactory};
+use crate::capture::Secrets;
 
 /// The client of a connection, and its server.
 pub(super) const CLIENT: usize = 0;
@@ -77,6 +77,12 @@ fn identity() -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), Setup
         }
     };
     Ok((CertificateDer::from(certificate.clone()), PrivatePkcs8KeyDer::from(key.clone()).into()))
+}
+
+impl rustls::KeyLog for Secrets {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        self.tell(label, client_random, secret);
+    }
 }
 
 /// A clock that stands.
@@ -180,7 +186,7 @@ pub(super) struct Setup<'a> {
     pub(super) place: u16,
     pub(super) seed: u64,
     /// Where its TLS secrets are told.
-    pub(super) secrets: Option<Arc<Secrets>>,
+    pub(super) secrets: Option<Secrets>,
     pub(super) options: &'a StackOptions,
     /// What the client sends as its hint.
     pub(super) hint: Option<Vec<u8>>,
@@ -203,7 +209,7 @@ impl Ends {
     ) -> Result<Self, SetupError> {
         let (mut client_tls, server_tls) = tls(profile)?;
         if let Some(secrets) = &setup.secrets {
-            client_tls.key_log = secrets.clone();
+            client_tls.key_log = Arc::new(secrets.clone());
         }
         let watches = [Watch::default(), Watch::default()];
         let parameters = setup.hint.as_ref().map_or(Vec::new(), |hint| parameter(HINT, hint));

@@ -25,15 +25,15 @@ use flowstart_sim::external::ExternalEvent;
 use flowstart_sim::network::Route;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, Stopped, World};
+use serde_json::{Value, json};
 
-mod capture;
 mod end;
 mod frames;
 mod transfer;
 mod under_way;
 mod watch;
 
-pub use capture::{Capture, CapturedDatagram};
+use crate::capture::Capture;
 use end::{CLIENT, SERVER, Setup, instant};
 use transfer::Transfer;
 use under_way::UnderWay;
@@ -56,13 +56,21 @@ impl Default for StackOptions {
     }
 }
 
-/// Whether noq can run a flow with this profile and these algorithms.
-///
-/// # Errors
-///
-/// What it cannot run, and why.
-pub fn check(profile: &Profile, startup: &StartupConfig, avoidance: &AvoidanceConfig) -> Result<(), Unsupported> {
-    ControllerFactory::with_config(profile.controller(startup.clone(), avoidance.clone())).map(|_| ())
+impl StackOptions {
+    /// Whether noq can run a flow with this profile and these algorithms; what it cannot run, and why.
+    pub(crate) fn check(
+        &self,
+        profile: &Profile,
+        startup: &StartupConfig,
+        avoidance: &AvoidanceConfig,
+    ) -> Result<(), Unsupported> {
+        ControllerFactory::with_config(profile.controller(startup.clone(), avoidance.clone())).map(|_| ())
+    }
+
+    /// The stack and its options for `summary.json`.
+    pub(crate) fn resolved(&self) -> Value {
+        json!({"name": STACK, "retry": self.retry, "hint_policy": self.hint_policy.to_string()})
+    }
 }
 
 /// Measured flows with real ends.
@@ -71,6 +79,7 @@ pub struct QuicFlows {
     /// Number of the first flow; the others follow it.
     first: u32,
     under_way: UnderWay,
+    options: StackOptions,
 }
 
 impl fmt::Debug for QuicFlows {
@@ -80,9 +89,14 @@ impl fmt::Debug for QuicFlows {
 }
 
 impl QuicFlows {
-    /// No flows yet.
-    pub fn new(world: &World) -> Self {
-        Self { transfers: Vec::new(), first: world.flow_count() as u32, under_way: UnderWay::default() }
+    /// No flows yet; what is added to `world` has these options.
+    pub fn new(world: &World, options: &StackOptions) -> Self {
+        Self {
+            transfers: Vec::new(),
+            first: world.flow_count() as u32,
+            under_way: UnderWay::default(),
+            options: options.clone(),
+        }
     }
 
     /// Keeps what the data senders see, and the secrets that open it. Begin before the flows are added.
@@ -100,15 +114,8 @@ impl QuicFlows {
     ///
     /// # Panics
     ///
-    /// When noq cannot run the scheme, which [`check`] finds out before.
-    pub fn add(
-        &mut self,
-        world: &mut World,
-        mut config: FlowConfig,
-        size: Bytes,
-        options: &StackOptions,
-        seed: u64,
-    ) -> u32 {
+    /// When noq cannot run the scheme; plans are checked for that.
+    pub fn add(&mut self, world: &mut World, mut config: FlowConfig, size: Bytes, seed: u64) -> u32 {
         let hint = config.knowledge.hint.take();
         let hint = hint.map(|Hint { bandwidth, technology }| BandwidthHint {
             rate: bandwidth,
@@ -116,7 +123,7 @@ impl QuicFlows {
             age: Duration::ZERO,
         });
         let value = hint.and_then(|hint| hint.encode().ok());
-        self.add_with_hint(world, config, size, options, seed, value)
+        self.add_with_hint(world, config, size, seed, value)
     }
 
     /// Adds a flow whose client sends these bytes as its hint.
@@ -125,13 +132,12 @@ impl QuicFlows {
         world: &mut World,
         config: FlowConfig,
         size: Bytes,
-        options: &StackOptions,
         seed: u64,
         hint: Option<Vec<u8>>,
     ) -> u32 {
         let number = world.add_external_flow(config.profile.clone(), &config.route, config.start);
         let secrets = self.under_way.capture.as_ref().map(|capture| capture.secrets.clone());
-        let setup = Setup { place: self.transfers.len() as u16, seed, secrets, options, hint };
+        let setup = Setup { place: self.transfers.len() as u16, seed, secrets, options: &self.options, hint };
         match Transfer::new(number, config, size, &setup) {
             Ok(transfer) => self.transfers.push(transfer),
             Err(error) => panic!("the ends of a flow cannot be set up: {error}"),
@@ -252,8 +258,8 @@ mod tests {
     fn record(startup: &StartupConfig, window: u64, size: u64, at_once: u64) -> FlowRecord {
         let (mut world, mut config) = stage(startup, window, size);
         config.knowledge.hint = Some(Hint { bandwidth: RATE, technology: Default::default() });
-        let mut quic = QuicFlows::new(&world);
-        let flow = quic.add(&mut world, config, Bytes::new(size), &StackOptions::default(), 1);
+        let mut quic = QuicFlows::new(&world, &StackOptions::default());
+        let flow = quic.add(&mut world, config, Bytes::new(size), 1);
         quic.transfers[0].at_once = at_once;
         finish(&mut world, &mut quic, flow)
     }
@@ -266,8 +272,8 @@ mod tests {
         config.knowledge.interface_rate = Some(RATE);
         world.network.trace = Some(Default::default());
         let options = StackOptions { hint_policy: policy.parse().unwrap(), ..StackOptions::default() };
-        let mut quic = QuicFlows::new(&world);
-        let flow = quic.add_with_hint(&mut world, config, Bytes::new(2_000_000), &options, 1, told);
+        let mut quic = QuicFlows::new(&world, &options);
+        let flow = quic.add_with_hint(&mut world, config, Bytes::new(2_000_000), 1, told);
         let record = finish(&mut world, &mut quic, flow);
         let entries = world.network.trace.unwrap().entries;
         (record, entries.into_iter().map(|entry| entry.event).filter(|e| matches!(e, Event::Hint { .. })).collect())

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use bytes::BytesMut;
 
-use super::capture::Capture;
 use super::frames::Carried;
+use crate::capture::Capture;
 
 /// Memory for datagrams under way is taken in pieces of this many bytes.
 const ARENA: usize = 1 << 16;

@@ -21,7 +21,7 @@ use crate::run::{self, Finished};
 mod csv;
 mod pcapng;
 mod qlog;
-#[cfg(test)]
+#[cfg(all(test, feature = "quic"))]
 mod quic_tests;
 #[cfg(test)]
 mod tests;

@@ -50,8 +50,9 @@ use pcap_file::pcapng::blocks::unknown::UnknownBlock;
 use pcap_file::pcapng::{PcapNgWriteError, PcapNgWriter};
 
 use super::{ETHERNET, IPV4, TCP, TracedRun, UDP, lower_headers};
+use crate::capture::{Capture, CapturedDatagram};
 use crate::plan::{Cell, Plan};
-use crate::quic::{Capture, CapturedDatagram, QuicFlows};
+use crate::quic::QuicFlows;
 
 /// Number of the data sender's interface.
 const SENDER: u32 = 0;
@@ -140,14 +141,14 @@ impl TracedRun {
 
 /// Writes the datagrams of real flows, behind what decrypts them.
 fn write_capture(capture: &Capture, writer: &mut PcapNgWriter<&mut dyn Write>) -> io::Result<()> {
-    let secrets = capture.secrets().into_bytes();
+    let secrets = capture.secrets.text().into_bytes();
     let mut block = [TLS_KEY_LOG.to_le_bytes(), (secrets.len() as u32).to_le_bytes()].concat();
     block.extend(secrets);
     block.resize(block.len().next_multiple_of(4), 0);
     // An empty header and the length at the end are 12 bytes.
     let length = block.len() as u32 + 12;
     writer.write_pcapng_block(UnknownBlock::new(SECRETS_BLOCK, length, &block)).map_err(io_error)?;
-    for datagram in capture.datagrams() {
+    for datagram in &capture.datagrams {
         let data = whole(datagram)?;
         let length = data.len() as u32;
         write_packet(writer, SENDER, datagram.time, data, length)?;

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use bytes::Bytes as Buffer;
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
@@ -18,10 +17,10 @@ use flowstart_sim::transport::sender::Chunk;
 use flowstart_sim::world::{FlowConfig, World};
 use noq_proto::{ClientConfig, DatagramEvent, FourTuple, Incoming, StreamId, Transmit};
 
-use super::capture::CapturedDatagram;
 use super::end::{CLIENT, End, Ends, SERVER, Setup, SetupError, instant, timestamp};
 use super::frames::Carried;
 use super::under_way::{Stored, UnderWay};
+use crate::capture::CapturedDatagram;
 
 mod application;
 mod records;
@@ -172,7 +171,7 @@ impl Transfer {
         };
         let bytes = under_way.release(tag);
         if let Some(capture) = under_way.capture.as_mut().filter(|_| side == SERVER) {
-            let (flow, time, payload) = (self.number, world.now(), Buffer::copy_from_slice(&bytes));
+            let (flow, time, payload) = (self.number, world.now(), bytes.to_vec());
             let addresses = (from, self.ends[SERVER].address);
             capture.datagrams.push(CapturedDatagram { time, flow, direction, ecn, addresses, payload });
         }
@@ -300,7 +299,7 @@ impl Transfer {
         let size = bytes.len() as u32 + BELOW;
         let (flow, from) = (self.number, self.ends[side].address);
         if let Some(capture) = under_way.capture.as_mut().filter(|_| side == SERVER) {
-            let payload = Buffer::copy_from_slice(bytes);
+            let payload = bytes.to_vec();
             let (time, addresses) = (world.now(), (from, to));
             capture.datagrams.push(CapturedDatagram { time, flow, direction, ecn, addresses, payload });
         }

@@ -4,7 +4,6 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes as Buffer;
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::time::Timestamp;
 use flowstart_sim::packet::Direction;
@@ -23,42 +22,36 @@ pub struct CapturedDatagram {
     /// Its addresses: where it comes from, and where to.
     pub addresses: (SocketAddr, SocketAddr),
     /// The UDP payload, encrypted.
-    pub payload: Buffer,
-}
-
-/// TLS secrets, a line for each, as in files for `SSLKEYLOGFILE` (draft-ietf-tls-keylogfile).
-#[derive(Debug, Default)]
-pub(super) struct Secrets(Mutex<String>);
-
-impl Secrets {
-    fn text(&self) -> MutexGuard<'_, String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl rustls::KeyLog for Secrets {
-    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
-        self.text().push_str(&line);
-    }
+    pub payload: Vec<u8>,
 }
 
 /// Everything that the data senders of real flows have seen.
 #[derive(Debug, Default)]
 pub struct Capture {
-    pub(super) datagrams: Vec<CapturedDatagram>,
-    pub(super) secrets: Arc<Secrets>,
+    /// The datagrams in order.
+    pub datagrams: Vec<CapturedDatagram>,
+    /// What decrypts them.
+    pub secrets: Secrets,
 }
 
-impl Capture {
-    /// The datagrams in order.
-    pub fn datagrams(&self) -> &[CapturedDatagram] {
-        &self.datagrams
+/// The TLS secrets of all connections. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets(Arc<Mutex<String>>);
+
+impl Secrets {
+    fn lines(&self) -> MutexGuard<'_, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The TLS secrets of all connections in the form of `SSLKEYLOGFILE`.
-    pub fn secrets(&self) -> String {
-        self.secrets.text().clone()
+    /// A connection tells one: what it is for, the connection's client random, and the secret.
+    pub fn tell(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
+        self.lines().push_str(&line);
+    }
+
+    /// A line for each, as in files for `SSLKEYLOGFILE` (draft-ietf-tls-keylogfile).
+    pub fn text(&self) -> String {
+        self.lines().clone()
     }
 }
