@@ -12,6 +12,7 @@ use flowstart_core::time::Timestamp;
 use flowstart_core::units::Rate;
 use flowstart_quic::hint::HintPolicy;
 use flowstart_quic::hint::policy::Evidence;
+use flowstart_quic::session::observer::ObservedConfig;
 use flowstart_quic::transport_parameters::HINT;
 use flowstart_quic::{ControllerFactory, Flow, session};
 use flowstart_sim::transport::profile::{Opening, Profile};
@@ -24,7 +25,7 @@ use noq_proto::{
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 
 use super::StackOptions;
-use super::watch::{Watch, Watched, WatchedFactory};
+use super::watch::{Watch, WatchedFactory};
 use crate::capture::Secrets;
 
 /// The client of a connection, and its server.
@@ -221,7 +222,8 @@ impl Ends {
         let store = Arc::new(noq_proto::TokenMemoryCache::default());
         let Counter(first) = Counter::new(setup.place, 0);
         let client = |config, watch: &Watch| {
-            let mut client = ClientConfig::new(Arc::new(Watched { config, watch: watch.clone() }));
+            let watch = watch.clone();
+            let mut client = ClientConfig::new(Arc::new(ObservedConfig::new(config, move || watch.clone())));
             client.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&first.to_be_bytes())));
             client.token_store(store.clone());
             client
@@ -282,7 +284,8 @@ fn hear_hint(
         });
     });
     let mut server = ServerConfig::clone(&heard);
-    server.crypto = Arc::new(Watched { config: server.crypto.clone(), watch: watch.clone() });
+    let watch = watch.clone();
+    server.crypto = Arc::new(ObservedConfig::new(server.crypto.clone(), move || watch.clone()));
     server
 }
 

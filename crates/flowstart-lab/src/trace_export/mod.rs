@@ -19,12 +19,15 @@ use crate::report_input::{Series, link_input};
 use crate::run::{self, Finished};
 
 mod csv;
+mod decisions;
 mod pcapng;
 mod qlog;
 #[cfg(all(test, feature = "quic"))]
 mod quic_tests;
 #[cfg(test)]
 mod tests;
+
+pub use decisions::decision_events;
 
 /// A traced run.
 #[derive(Debug)]

@@ -40,7 +40,7 @@ use qlog::{CommonFields, QLOGFILESEQ_URI, QlogSeq, ReferenceTime, TraceSeq, Vant
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{TracedRun, lower_headers};
+use super::{TracedRun, decision_events, lower_headers};
 use crate::plan::{Cell, Plan};
 
 /// Names the events of this program.
@@ -329,62 +329,12 @@ impl Flow<'_> {
     }
 
     fn write_decision(&mut self, time: f64, decision: Decision, out: &mut dyn Write) -> io::Result<()> {
-        match decision {
-            Decision::Launched { cwnd, pacing_rate } => {
-                let mut data = json!({ "congestion_window": cwnd.get() });
-                if let Some(rate) = pacing_rate {
-                    data["pacing_rate"] = json!(rate.bits_per_sec());
-                }
-                self.write(time, Extended { name: "flowstart:launched", data }, out)?;
-                self.enter(time, "startup", None, out)
-            }
-            Decision::HintCapped { hinted, used } => {
-                let data = json!({ "hinted": hinted.bits_per_sec(), "used": used.bits_per_sec() });
-                self.write(time, Extended { name: "flowstart:hint_capped", data }, out)
-            }
-            Decision::PhaseEntered { phase, trigger } => {
-                let data = json!({ "phase": phase, "trigger": trigger });
-                self.write(time, Extended { name: "flowstart:phase_entered", data }, out)
-            }
-            Decision::StartupExited { reason, .. } => {
-                self.enter(time, "congestion_avoidance", Some(reason.name()), out)
-            }
-            Decision::WindowReduced { .. } => self.enter(time, "recovery", None, out),
-            Decision::ReductionUndone { after, .. } => {
-                let data = json!({ "congestion_window": after.get() });
-                self.write(time, Extended { name: "flowstart:reduction_undone", data }, out)
-            }
-            Decision::WindowValidated { after, ssthresh, .. } => {
-                let data = json!({ "congestion_window": after.get(), "ssthresh": ssthresh.get() });
-                self.write(time, Extended { name: "flowstart:window_validated", data }, out)
-            }
-            Decision::Recovered { .. } => self.enter(time, "congestion_avoidance", None, out),
-            Decision::Collapsed { .. } => {
-                let trigger = match self.profile.protocol {
-                    Protocol::Quic => "persistent_congestion",
-                    Protocol::Tcp => "retransmission_timeout",
-                };
-                self.enter(time, "slow_start", Some(trigger), out)
-            }
-        }
-    }
-
-    /// The congestion controller is in another state.
-    fn enter(
-        &mut self,
-        time: f64,
-        state: &'static str,
-        trigger: Option<&'static str>,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let mut data = json!({ "new": state });
-        if let Some(old) = self.state.replace(state) {
-            data["old"] = json!(old);
-        }
-        if let Some(trigger) = trigger {
-            data["trigger"] = json!(trigger);
-        }
-        self.write(time, Extended { name: "quic:congestion_state_updated", data }, out)
+        let collapse = match self.profile.protocol {
+            Protocol::Quic => "persistent_congestion",
+            Protocol::Tcp => "retransmission_timeout",
+        };
+        let events = decision_events(decision, &mut self.state, collapse);
+        events.into_iter().try_for_each(|(name, data)| self.write(time, Extended { name, data }, out))
     }
 }
 
