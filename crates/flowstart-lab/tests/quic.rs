@@ -15,6 +15,7 @@ use flowstart_lab::experiment;
 use flowstart_lab::flows::{Row, write_csv};
 use flowstart_lab::quic::{QuicFlows, StackOptions};
 use flowstart_lab::scenario::Scenario;
+use flowstart_lab::trace_export::{self, TracedRun};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::traffic::Pattern;
@@ -140,6 +141,28 @@ fn a_small_receive_window_holds_the_sender_back() {
     // At most 100 kB in 100 ms: 2 MB take at least 2 s.
     let narrow = run(link, "2MB", "slow-start", "quic:receive_window=100KB").fct_ms.unwrap();
     assert!(narrow >= 2000.0 && wide < 1500.0, "{narrow} {wide}");
+}
+
+#[test]
+fn larger_packets_are_found_and_used() {
+    let link = "rate=20mbit,rtt=40ms,buffer=unlimited";
+    let trace = |transport: &str| {
+        let plan = scenario(link, "2MB", &["slow-start"], transport).plan(Path::new(".")).unwrap();
+        let run = trace_export::capture(&plan, &plan.cells()[0], 0);
+        assert_eq!(run.outcomes[0].failure, None);
+        run
+    };
+    let longest = |run: &TracedRun| {
+        let datagrams = &run.finished.quic.as_ref().unwrap().capture().unwrap().datagrams;
+        datagrams.iter().map(|datagram| datagram.payload.len()).max()
+    };
+    let (fixed, found) = (trace("quic"), trace("quic:mtu_discovery=true"));
+    assert_eq!((longest(&fixed), longest(&found)), (Some(1200), Some(1452)));
+    let packets = |run: &TracedRun| run.outcomes[0].record.data_packets as f64;
+    // 1200/1452 is 0.83; the first packets are small.
+    let ratio = packets(&found) / packets(&fixed);
+    assert!((0.82..0.90).contains(&ratio), "{ratio}");
+    assert_eq!(found.outcomes[0].record.declared_lost, 0);
 }
 
 #[test]

@@ -19,8 +19,8 @@ use flowstart_sim::transport::profile::{Opening, Profile};
 use noq_proto::crypto::rustls::QuicServerConfig;
 use noq_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
-    Endpoint, EndpointConfig, FourTuple, ServerConfig, TimeSource, TokenLog, TokenReuseError, TransportConfig,
-    ValidationTokenConfig, VarInt,
+    Endpoint, EndpointConfig, FourTuple, MtuDiscoveryConfig, ServerConfig, TimeSource, TokenLog, TokenReuseError,
+    TransportConfig, ValidationTokenConfig, VarInt,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 
@@ -154,7 +154,8 @@ impl End {
         config.rng_seed(Some(bytes));
         let place = setup.place;
         config.cid_generator(Arc::new(move || Box::new(Counter::new(place, side as u64 + 1))));
-        let endpoint = Endpoint::new(Arc::new(config), server.map(Arc::new), false);
+        let discovers = setup.options.mtu_discovery;
+        let endpoint = Endpoint::new(Arc::new(config), server.map(Arc::new), discovers);
         Self { endpoint, connection: None, watch, address: address(side, place) }
     }
 
@@ -230,13 +231,13 @@ impl Ends {
         };
         if profile.opening == Opening::ZeroRtt {
             let mut earlier = server.clone();
-            earlier.transport_config(Arc::new(transport(profile)));
+            earlier.transport_config(Arc::new(transport(profile, setup.options)));
             let mut config = client(client_crypto.clone(), &Watch::default());
-            config.transport_config(Arc::new(transport(profile)));
+            config.transport_config(Arc::new(transport(profile, setup.options)));
             become_acquainted(config, earlier, setup)?;
         }
         let mut server = hear_hint(&server, factory, flow, setup.options.hint_policy.clone(), &watches[SERVER]);
-        let mut server_transport = transport(profile);
+        let mut server_transport = transport(profile, setup.options);
         let watched =
             WatchedFactory { factory: Arc::new(factory.for_flow(flow.clone())), watch: watches[SERVER].clone() };
         server_transport.congestion_controller_factory(Arc::new(watched));
@@ -248,7 +249,7 @@ impl Ends {
         }
         server.transport_config(Arc::new(server_transport));
         let mut client_config = client(client_crypto, &watches[CLIENT]);
-        client_config.transport_config(Arc::new(transport(profile)));
+        client_config.transport_config(Arc::new(transport(profile, setup.options)));
         let [client_watch, server_watch] = watches;
         Ok(Self {
             client: End::new(setup, CLIENT, None, client_watch),
@@ -321,15 +322,15 @@ fn tls(profile: &Profile) -> Result<(rustls::ClientConfig, rustls::ServerConfig)
     Ok((client, server))
 }
 
-/// What both ends use of a profile.
-fn transport(profile: &Profile) -> TransportConfig {
+/// What both ends use of a profile and the options.
+fn transport(profile: &Profile, options: &StackOptions) -> TransportConfig {
     let packet = (profile.payload + profile.overhead_in_flight).min(65_527) as u16;
     let window = VarInt::from_u64(profile.receive_window.get()).unwrap_or(VarInt::MAX);
     let mut transport = TransportConfig::default();
     transport
         .initial_mtu(packet)
         .min_mtu(packet.min(1200))
-        .mtu_discovery_config(None)
+        .mtu_discovery_config(options.mtu_discovery.then(MtuDiscoveryConfig::default))
         .stream_receive_window(window)
         .receive_window(VarInt::MAX)
         .send_window(u64::MAX)

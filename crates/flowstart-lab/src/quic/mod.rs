@@ -48,11 +48,14 @@ pub struct StackOptions {
     /// What the server does with a client's hint, which comes as a transport parameter. Its own link is the hosts' access link,
     /// and what the client's prefix ever delivered is what the saved path remembers. Default: uses it.
     pub hint_policy: HintPolicy,
+    /// Both ends look for larger packets (RFC 8899): from `payload` of the profile up to noq's bound, 1452 bytes above UDP. The
+    /// simulator's links carry packets of any size. Default no.
+    pub mtu_discovery: bool,
 }
 
 impl Default for StackOptions {
     fn default() -> Self {
-        Self { retry: false, hint_policy: HintPolicy::Accept }
+        Self { retry: false, hint_policy: HintPolicy::Accept, mtu_discovery: false }
     }
 }
 
@@ -69,7 +72,8 @@ impl StackOptions {
 
     /// The stack and its options for `summary.json`.
     pub(crate) fn resolved(&self) -> Value {
-        json!({"name": STACK, "retry": self.retry, "hint_policy": self.hint_policy.to_string()})
+        let Self { retry, hint_policy, mtu_discovery } = self;
+        json!({"name": STACK, "retry": retry, "hint_policy": hint_policy.to_string(), "mtu_discovery": mtu_discovery})
     }
 }
 

@@ -45,9 +45,8 @@ pub(super) fn parse(field: &str, text: &str, parts: &Parts<'_>) -> Result<Transp
     for (key, value) in &parts.keys {
         let group = key.split_once('.').map_or(*key, |(group, _)| group);
         match (*key, *value) {
-            ("retry", "true") => options.retry = true,
-            ("retry", "false") => {}
-            ("retry", _) => return Err(refused(format!("retry is `{value}`; allowed is true or false"))),
+            ("retry", value) => options.retry = flag("retry", value).map_err(refused)?,
+            ("mtu_discovery", value) => options.mtu_discovery = flag("mtu_discovery", value).map_err(refused)?,
             ("hint_policy", policy) => {
                 options.hint_policy = hint_policy(policy).map_err(refused)?;
             }
@@ -55,7 +54,8 @@ pub(super) fn parse(field: &str, text: &str, parts: &Parts<'_>) -> Result<Transp
                 policies.push_str(&format!(",{key}={value}"));
             }
             _ => {
-                let allowed = [&["retry", "hint_policy"], &STACK_KEYS[..], &STACK_PACING].concat().join(", ");
+                let allowed =
+                    [&["retry", "hint_policy", "mtu_discovery"], &STACK_KEYS[..], &STACK_PACING].concat().join(", ");
                 return Err(refused(format!("`{key}` is not for the real stack; allowed is {allowed}")));
             }
         }
@@ -72,6 +72,10 @@ pub(super) fn parse(field: &str, text: &str, parts: &Parts<'_>) -> Result<Transp
     }
     profile.segment = packet;
     Ok(Transport { text: text.to_owned(), profile: Arc::new(profile), stack: Some(options), ..model })
+}
+
+fn flag(key: &str, value: &str) -> Result<bool, String> {
+    value.parse().map_err(|_| format!("{key} is `{value}`; allowed is true or false"))
 }
 
 /// What a server does with hints: the policies of `flowstart serve` that concern one connection, and one cap at a time, because
@@ -97,9 +101,10 @@ mod tests {
     fn the_real_stack_takes_what_it_can_be_told() {
         let parse = |keys: &str| Transport::parse("--transport", &format!("quic{keys}"));
         let transport = parse(":retry=true,opening=zero-rtt,receive_window=2MB,pacing.startup_gain=1.5").unwrap();
-        assert_eq!(transport.stack, Some(StackOptions { retry: true, hint_policy: HintPolicy::Accept }));
+        assert_eq!(transport.stack, Some(StackOptions { retry: true, ..StackOptions::default() }));
         let capped = parse(":hint_policy=cap:rate=20mbit,retry=true").unwrap().stack.unwrap();
         assert_eq!(capped.hint_policy.to_string(), "cap:rate=20mbit");
+        assert!(parse(":mtu_discovery=true").unwrap().stack.unwrap().mtu_discovery);
         assert_eq!(transport.profile.opening, Opening::ZeroRtt);
         assert_eq!(transport.profile.receive_window, Bytes::new(2_000_000));
         assert_eq!(*parse("").unwrap().profile, Profile::noq());
@@ -110,6 +115,7 @@ mod tests {
             (":opening=sender", "allowed is request or zero-rtt"),
             (":payload=500", "allowed is 11"),
             (":retry=yes", "allowed is true or false"),
+            (":mtu_discovery=1500", "mtu_discovery is `1500`; allowed is true or false"),
             (":hint_policy=half", "hint_policy is `half`; allowed is accept, ignore"),
             (":hint_policy=cap:prefix=5mbit", "a total per prefix is for `flowstart serve`"),
             (":initial_window=0", "initial_window is 0"),

@@ -120,7 +120,8 @@ impl Transfer {
             blocked_since: None,
             timeouts: [Timestamp::NEVER; 2],
             steady: None,
-            at_once: AT_ONCE,
+            // Between full packets there may be probes.
+            at_once: if setup.options.mtu_discovery { 1 } else { AT_ONCE },
             profile,
         })
     }
