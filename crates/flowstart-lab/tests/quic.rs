@@ -1,5 +1,6 @@
 //! The real QUIC stack in simulated time: it does what the model does where only the stack differs, and what the model
 //! cannot do.
+#![cfg(feature = "quic")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use flowstart_lab::experiment;
 use flowstart_lab::flows::{Row, write_csv};
 use flowstart_lab::quic::{QuicFlows, StackOptions};
 use flowstart_lab::scenario::Scenario;
+use flowstart_lab::trace_export::{self, TracedRun};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::traffic::Pattern;
@@ -142,6 +144,28 @@ fn a_small_receive_window_holds_the_sender_back() {
 }
 
 #[test]
+fn larger_packets_are_found_and_used() {
+    let link = "rate=20mbit,rtt=40ms,buffer=unlimited";
+    let trace = |transport: &str| {
+        let plan = scenario(link, "2MB", &["slow-start"], transport).plan(Path::new(".")).unwrap();
+        let run = trace_export::capture(&plan, &plan.cells()[0], 0);
+        assert_eq!(run.outcomes[0].failure, None);
+        run
+    };
+    let longest = |run: &TracedRun| {
+        let datagrams = &run.finished.quic.as_ref().unwrap().capture().unwrap().datagrams;
+        datagrams.iter().map(|datagram| datagram.payload.len()).max()
+    };
+    let (fixed, found) = (trace("quic"), trace("quic:mtu_discovery=true"));
+    assert_eq!((longest(&fixed), longest(&found)), (Some(1200), Some(1452)));
+    let packets = |run: &TracedRun| run.outcomes[0].record.data_packets as f64;
+    // 1200/1452 is 0.83; the first packets are small.
+    let ratio = packets(&found) / packets(&fixed);
+    assert!((0.82..0.90).contains(&ratio), "{ratio}");
+    assert_eq!(found.outcomes[0].record.declared_lost, 0);
+}
+
+#[test]
 fn what_the_stack_cannot_do_is_refused() {
     let refused = |scenario: Scenario| scenario.plan(Path::new(".")).unwrap_err().to_string();
     let link = "rate=20mbit,rtt=40ms";
@@ -179,8 +203,8 @@ impl Stage {
         config.avoidance =
             AvoidanceConfig::defaults().into_iter().find(|config| config.name() == "cubic").expect("CUBIC");
         config.knowledge = knowledge;
-        let mut quic = QuicFlows::new(&world);
-        let flow = quic.add(&mut world, config, size, StackOptions::default(), 1);
+        let mut quic = QuicFlows::new(&world, &StackOptions::default());
+        let flow = quic.add(&mut world, config, size, 1);
         Self { world, quic, flow, route }
     }
 

@@ -7,13 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::BytesMut;
+use flowstart_core::units::Rate;
+use flowstart_quic::session::observer::{Level, Observer};
 use noq_proto::congestion::{self, ControllerMetrics};
-use noq_proto::crypto::{
-    ClientConfig, CryptoError, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, ServerConfig, Session,
-    UnsupportedVersion,
-};
-use noq_proto::transport_parameters::TransportParameters;
-use noq_proto::{ConnectError, ConnectionId, PathId, RttEstimator, Side, TransportError};
+use noq_proto::crypto::{CryptoError, PacketKey};
+use noq_proto::{PathId, RttEstimator};
 
 use super::frames::Carried;
 
@@ -31,6 +29,8 @@ pub(super) struct Seen {
     pub(super) lost: Vec<u64>,
     /// Packets that were acknowledged, where somebody traces.
     pub(super) acknowledged: Vec<u64>,
+    /// What the client's hint said, and what of it is used; `None` of the first: it could not be read.
+    pub(super) hint: Option<(Option<Rate>, Option<Rate>)>,
 }
 
 #[derive(Debug, Default)]
@@ -58,32 +58,29 @@ impl Watch {
     fn is_traced(&self) -> bool {
         self.0.traced.load(Ordering::Relaxed)
     }
+}
 
-    fn keys(&self, keys: KeyPair<Box<dyn PacketKey>>, handshake: bool) -> KeyPair<Box<dyn PacketKey>> {
-        KeyPair { local: self.key(keys.local, handshake), remote: keys.remote }
-    }
-
-    fn key(&self, key: Box<dyn PacketKey>, handshake: bool) -> Box<dyn PacketKey> {
-        Box::new(WatchedKey { key, handshake, watch: self.clone() })
+impl Observer for Watch {
+    fn on_key(&self, key: Box<dyn PacketKey>, level: Level) -> Box<dyn PacketKey> {
+        match level {
+            Level::Handshake => key,
+            Level::Application => Box::new(WatchedKey { key, watch: self.clone() }),
+        }
     }
 }
 
-/// A key whose packets are looked at before they are encrypted.
+/// A key of application data whose packets are looked at before they are encrypted.
 struct WatchedKey {
     key: Box<dyn PacketKey>,
-    /// It encrypts packets of the handshake, which carry no application data.
-    handshake: bool,
     watch: Watch,
 }
 
 impl PacketKey for WatchedKey {
     fn encrypt(&self, path_id: PathId, packet: u64, buf: &mut [u8], header_len: usize) {
-        if !self.handshake {
-            let frames = buf.len().saturating_sub(self.key.tag_len()).max(header_len);
-            let mut carried = Carried { number: Some(packet), ..Carried::default() };
-            carried.read(&buf[header_len..frames], self.watch.is_traced());
-            self.watch.seen().carried.push(carried);
-        }
+        let frames = buf.len().saturating_sub(self.key.tag_len()).max(header_len);
+        let mut carried = Carried { number: Some(packet), ..Carried::default() };
+        carried.read(&buf[header_len..frames], self.watch.is_traced());
+        self.watch.seen().carried.push(carried);
         self.key.encrypt(path_id, packet, buf, header_len);
     }
 
@@ -101,109 +98,6 @@ impl PacketKey for WatchedKey {
 
     fn integrity_limit(&self) -> u64 {
         self.key.integrity_limit()
-    }
-}
-
-/// A TLS configuration whose sessions are watched.
-pub(super) struct Watched<T> {
-    pub(super) config: T,
-    pub(super) watch: Watch,
-}
-
-impl<T> Watched<T> {
-    fn session(&self, session: Box<dyn Session>) -> Box<dyn Session> {
-        Box::new(WatchedSession { session, watch: self.watch.clone(), key_changes: 0 })
-    }
-}
-
-impl<T: ClientConfig> ClientConfig for Watched<T> {
-    fn start_session(
-        &self,
-        version: u32,
-        server_name: &str,
-        params: &TransportParameters,
-    ) -> Result<Box<dyn Session>, ConnectError> {
-        Ok(self.session(self.config.start_session(version, server_name, params)?))
-    }
-}
-
-impl<T: ServerConfig> ServerConfig for Watched<T> {
-    fn initial_keys(&self, version: u32, dst_cid: ConnectionId) -> Result<Keys, UnsupportedVersion> {
-        self.config.initial_keys(version, dst_cid)
-    }
-
-    fn retry_tag(&self, version: u32, orig_dst_cid: ConnectionId, packet: &[u8]) -> [u8; 16] {
-        self.config.retry_tag(version, orig_dst_cid, packet)
-    }
-
-    fn start_session(&self, version: u32, params: &TransportParameters) -> Box<dyn Session> {
-        self.session(self.config.start_session(version, params))
-    }
-}
-
-struct WatchedSession {
-    session: Box<dyn Session>,
-    watch: Watch,
-    /// Keys that the handshake has given: first those of its own packets, then those of application data.
-    key_changes: u32,
-}
-
-impl Session for WatchedSession {
-    fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys {
-        self.session.initial_keys(dst_cid, side)
-    }
-
-    fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        self.session.handshake_data()
-    }
-
-    fn peer_identity(&self) -> Option<Box<dyn Any>> {
-        self.session.peer_identity()
-    }
-
-    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        let (header, key) = self.session.early_crypto()?;
-        Some((header, self.watch.key(key, false)))
-    }
-
-    fn early_data_accepted(&self) -> Option<bool> {
-        self.session.early_data_accepted()
-    }
-
-    fn is_handshaking(&self) -> bool {
-        self.session.is_handshaking()
-    }
-
-    fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
-        self.session.read_handshake(buf)
-    }
-
-    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        self.session.transport_parameters()
-    }
-
-    fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
-        let Keys { header, packet } = self.session.write_handshake(buf)?;
-        self.key_changes += 1;
-        Some(Keys { header, packet: self.watch.keys(packet, self.key_changes == 1) })
-    }
-
-    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        let keys = self.session.next_1rtt_keys()?;
-        Some(self.watch.keys(keys, false))
-    }
-
-    fn is_valid_retry(&self, orig_dst_cid: ConnectionId, header: &[u8], payload: &[u8]) -> bool {
-        self.session.is_valid_retry(orig_dst_cid, header, payload)
-    }
-
-    fn export_keying_material(
-        &self,
-        output: &mut [u8],
-        label: &[u8],
-        context: &[u8],
-    ) -> Result<(), ExportKeyingMaterialError> {
-        self.session.export_keying_material(output, label, context)
     }
 }
 

@@ -13,6 +13,7 @@
 //! | `quic:congestion_state_updated` | startup, recovery and congestion avoidance begin; `trigger`: why startup ended |
 //! | `quic:timer_updated` | a retransmission or probe timer fired |
 //! | `flowstart:launched` | startup launched: `congestion_window` in bytes, `pacing_rate` in bit/s if it sets one |
+//! | `flowstart:hint_received` | a real client's hint: `hinted` and `used`, in bit/s, absent if unreadable and not used |
 //! | `flowstart:hint_capped` | the client's hint was out of bounds: `hinted` and `used`, in bit/s |
 //!
 //! What the simulation does not know is absent: packet numbers of handshake packets, frames other than the stream's and
@@ -25,7 +26,7 @@ use std::io::{self, Write};
 
 use flowstart_core::event::Decision;
 use flowstart_core::time::Timestamp;
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::packet::Body;
 use flowstart_sim::trace::{Event, HostPacket, Trace};
 use flowstart_sim::transport::handshake::{ANSWER, OPEN, PARTIAL};
@@ -39,7 +40,7 @@ use qlog::{CommonFields, QLOGFILESEQ_URI, QlogSeq, ReferenceTime, TraceSeq, Vant
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{TracedRun, lower_headers};
+use super::{TracedRun, decision_events, lower_headers};
 use crate::plan::{Cell, Plan};
 
 /// Names the events of this program.
@@ -251,7 +252,7 @@ impl Flow<'_> {
                     congestion_window: Some(cwnd.get()),
                     bytes_in_flight: Some(in_flight.get()),
                     ssthresh: Some(ssthresh.get()).filter(|_| ssthresh != Bytes::MAX),
-                    pacing_rate: pacing_rate.map(flowstart_core::units::Rate::bits_per_sec),
+                    pacing_rate: pacing_rate.map(Rate::bits_per_sec),
                     ..RecoveryMetricsUpdated::default()
                 };
                 let known = std::mem::replace(&mut self.metrics, metrics.clone());
@@ -274,6 +275,14 @@ impl Flow<'_> {
             }
             Event::Written { end } => {
                 self.write(time, Extended { name: "flowstart:written", data: json!({ "end": end }) }, out)
+            }
+            Event::Hint { told, used } => {
+                let bits = |rate: Option<Rate>| rate.map(Rate::bits_per_sec);
+                let mut data = serde_json::Map::new();
+                for (field, rate) in [("hinted", bits(told)), ("used", bits(used))] {
+                    data.extend(rate.map(|rate| (field.to_owned(), json!(rate))));
+                }
+                self.write(time, Extended { name: "flowstart:hint_received", data: Value::Object(data) }, out)
             }
             Event::TimerFired => {
                 let timer_type = match self.profile.protocol {
@@ -320,62 +329,12 @@ impl Flow<'_> {
     }
 
     fn write_decision(&mut self, time: f64, decision: Decision, out: &mut dyn Write) -> io::Result<()> {
-        match decision {
-            Decision::Launched { cwnd, pacing_rate } => {
-                let mut data = json!({ "congestion_window": cwnd.get() });
-                if let Some(rate) = pacing_rate {
-                    data["pacing_rate"] = json!(rate.bits_per_sec());
-                }
-                self.write(time, Extended { name: "flowstart:launched", data }, out)?;
-                self.enter(time, "startup", None, out)
-            }
-            Decision::HintCapped { hinted, used } => {
-                let data = json!({ "hinted": hinted.bits_per_sec(), "used": used.bits_per_sec() });
-                self.write(time, Extended { name: "flowstart:hint_capped", data }, out)
-            }
-            Decision::PhaseEntered { phase, trigger } => {
-                let data = json!({ "phase": phase, "trigger": trigger });
-                self.write(time, Extended { name: "flowstart:phase_entered", data }, out)
-            }
-            Decision::StartupExited { reason, .. } => {
-                self.enter(time, "congestion_avoidance", Some(reason.name()), out)
-            }
-            Decision::WindowReduced { .. } => self.enter(time, "recovery", None, out),
-            Decision::ReductionUndone { after, .. } => {
-                let data = json!({ "congestion_window": after.get() });
-                self.write(time, Extended { name: "flowstart:reduction_undone", data }, out)
-            }
-            Decision::WindowValidated { after, ssthresh, .. } => {
-                let data = json!({ "congestion_window": after.get(), "ssthresh": ssthresh.get() });
-                self.write(time, Extended { name: "flowstart:window_validated", data }, out)
-            }
-            Decision::Recovered { .. } => self.enter(time, "congestion_avoidance", None, out),
-            Decision::Collapsed { .. } => {
-                let trigger = match self.profile.protocol {
-                    Protocol::Quic => "persistent_congestion",
-                    Protocol::Tcp => "retransmission_timeout",
-                };
-                self.enter(time, "slow_start", Some(trigger), out)
-            }
-        }
-    }
-
-    /// The congestion controller is in another state.
-    fn enter(
-        &mut self,
-        time: f64,
-        state: &'static str,
-        trigger: Option<&'static str>,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let mut data = json!({ "new": state });
-        if let Some(old) = self.state.replace(state) {
-            data["old"] = json!(old);
-        }
-        if let Some(trigger) = trigger {
-            data["trigger"] = json!(trigger);
-        }
-        self.write(time, Extended { name: "quic:congestion_state_updated", data }, out)
+        let collapse = match self.profile.protocol {
+            Protocol::Quic => "persistent_congestion",
+            Protocol::Tcp => "retransmission_timeout",
+        };
+        let events = decision_events(decision, &mut self.state, collapse);
+        events.into_iter().try_for_each(|(name, data)| self.write(time, Extended { name, data }, out))
     }
 }
 

@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use flowstart_core::event::Decision;
+use flowstart_lab::trace_export::decision_events;
 use flowstart_quic::Flow;
 use noq::{ConnectionId, QlogConfig, QlogFactory, Side};
 use serde_json::{Value, json};
@@ -46,6 +46,8 @@ use serde_json::{Value, json};
 const QUIC: &str = "urn:ietf:params:qlog:events:quic-12";
 /// The events of this program.
 const FLOWSTART: &str = "urn:x-flowstart:qlog:events:flowstart";
+/// Why QUIC's window collapses (RFC 9002, section 7.6).
+const COLLAPSE: &str = "persistent_congestion";
 /// The media type of the file (main schema, section 11.2).
 const FORMAT: &str = "application/qlog+json-seq";
 /// By how many bits delays of acknowledgements are shifted unless an end says otherwise (RFC 9000, section 18.2). noq does not.
@@ -196,7 +198,7 @@ impl<W: Write> Writer<W> {
 
     fn write_decisions(&mut self) {
         while let Some((time, decision)) = self.flow.take_decision() {
-            for (name, data) in events(decision, &mut self.state) {
+            for (name, data) in decision_events(decision, &mut self.state, COLLAPSE) {
                 self.write_event(time.as_nanos() as f64 / 1e6, name, &data);
             }
         }
@@ -300,53 +302,10 @@ fn conforming(record: &[u8], peer_exponent: &mut u32) -> Option<Vec<u8>> {
     Some(record_of(&event))
 }
 
-/// A decision as events; `state` is the state of congestion control before and after it.
-fn events(decision: Decision, state: &mut Option<&'static str>) -> Vec<(&'static str, Value)> {
-    let mut enter = |new: &'static str, trigger: Option<&'static str>| {
-        let mut data = json!({ "new": new });
-        if let Some(old) = state.replace(new) {
-            data["old"] = json!(old);
-        }
-        if let Some(trigger) = trigger {
-            data["trigger"] = json!(trigger);
-        }
-        ("quic:congestion_state_updated", data)
-    };
-    match decision {
-        Decision::Launched { cwnd, pacing_rate } => {
-            let mut data = json!({ "congestion_window": cwnd.get() });
-            if let Some(rate) = pacing_rate {
-                data["pacing_rate"] = json!(rate.bits_per_sec());
-            }
-            vec![("flowstart:launched", data), enter("startup", None)]
-        }
-        Decision::HintCapped { hinted, used } => {
-            let data = json!({ "hinted": hinted.bits_per_sec(), "used": used.bits_per_sec() });
-            vec![("flowstart:hint_capped", data)]
-        }
-        Decision::PhaseEntered { phase, trigger } => {
-            vec![("flowstart:phase_entered", json!({ "phase": phase, "trigger": trigger }))]
-        }
-        Decision::StartupExited { reason, .. } => vec![enter("congestion_avoidance", Some(reason.name()))],
-        Decision::WindowReduced { .. } => vec![enter("recovery", None)],
-        Decision::ReductionUndone { after, .. } => {
-            vec![("flowstart:reduction_undone", json!({ "congestion_window": after.get() }))]
-        }
-        Decision::WindowValidated { after, ssthresh, .. } => {
-            let data = json!({ "congestion_window": after.get(), "ssthresh": ssthresh.get() });
-            vec![("flowstart:window_validated", data)]
-        }
-        Decision::Recovered { .. } => vec![enter("congestion_avoidance", None)],
-        Decision::Collapsed { .. } => vec![enter("slow_start", Some("persistent_congestion"))],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flowstart_core::event::ExitReason;
     use flowstart_core::path::PathKnowledge;
-    use flowstart_core::units::Bytes;
 
     struct FullDisk;
 
@@ -427,16 +386,5 @@ mod tests {
         writer.write_all(b"\x1e{}\n\x1e{}\n").unwrap();
         assert!(writer.out.is_none());
         writer.flush().unwrap();
-    }
-
-    #[test]
-    fn states_follow_each_other() {
-        let mut state = None;
-        let launched = Decision::Launched { cwnd: Bytes::new(14_720), pacing_rate: None };
-        assert_eq!(events(launched, &mut state)[1].1, json!({ "new": "startup" }));
-        let cwnd = Bytes::new(100_000);
-        let exited = Decision::StartupExited { reason: ExitReason::Loss, cwnd, ssthresh: cwnd };
-        let expected = json!({ "new": "congestion_avoidance", "old": "startup", "trigger": "loss" });
-        assert_eq!(events(exited, &mut state), [("quic:congestion_state_updated", expected)]);
     }
 }
