@@ -1,7 +1,7 @@
 //! Many connections at a time on one core. Not run with the other tests, because it needs two cores for itself:
 //!
 //! ```text
-//! cargo test --release -p flowstart --test load -- --ignored --nocapture
+//! cargo test --release -p flowstart --test load -- --ignored --nocapture --test-threads 1
 //! ```
 
 #![cfg(target_os = "linux")]
@@ -29,8 +29,19 @@ fn memory(server: &Server, field: &str) -> u64 {
 }
 
 #[test]
-#[ignore = "takes two cores for half a minute or more"]
+#[ignore = "takes two cores for half a minute"]
 fn two_thousand_connections_are_open_and_served_at_once_on_one_core() {
+    load("100KB", 100_000);
+}
+
+/// Missed so far; docs/findings.md says by how much, and why.
+#[test]
+#[ignore = "takes two cores for two minutes"]
+fn two_thousand_connections_may_take_all_their_memory_at_once() {
+    load("1MB", 1_000_000);
+}
+
+fn load(size: &str, bytes: u64) {
     let server = Server::self_signed(&["--connection-memory", &format!("{UNACKNOWLEDGED}KB")]);
     let process = server.child.id().to_string();
     let pinned = Program::new("taskset").args(["-a", "-p", "-c", "0", &process]).stdout(Stdio::null()).status();
@@ -40,7 +51,7 @@ fn two_thousand_connections_are_open_and_served_at_once_on_one_core() {
         .args(["-c", "1"])
         .arg(assert_cmd::cargo::cargo_bin("flowstart"))
         .args(["get", "--insecure", "--json", "--connections", &CONNECTIONS.to_string(), "--hold", "5s"])
-        .arg(format!("{}/generate/1MB", server.url))
+        .arg(format!("{}/generate/{size}", server.url))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -52,7 +63,7 @@ fn two_thousand_connections_are_open_and_served_at_once_on_one_core() {
     println!("{told}");
     println!("per connection: {idle} kB idle, {transfer} kB in transfer; {empty} kB without connections");
     assert_eq!((&told["open_at_once"], &told["failed"]), (&CONNECTIONS.into(), &0.into()));
-    assert_eq!(told["bytes"], CONNECTIONS * 1_000_000);
+    assert_eq!(told["bytes"], CONNECTIONS * bytes);
     assert!(idle <= BESIDES, "{idle} kB");
     assert!(transfer <= UNACKNOWLEDGED + BESIDES, "{transfer} kB");
 }

@@ -1,4 +1,4 @@
-//! The text in which servers tell their metrics (Prometheus text format, OpenMetrics 1.0, section "Text Format").
+//! The text in which servers tell their metrics (Prometheus text format, `OpenMetrics` 1.0, section "Text Format").
 //!
 //! What metrics mean is not looked at: types, units and help are comments here. Time stamps and exemplars are passed over.
 
