@@ -1,4 +1,4 @@
-//! Tokens by which servers know the addresses of clients that return (NEW_TOKEN, RFC 9000, section 8.1.3): a client's, in a
+//! Tokens by which servers know the addresses of clients that return (`NEW_TOKEN`, RFC 9000, section 8.1.3): a client's, in a
 //! file, and which of its own a server has seen again.
 //!
 //! Each line of the file is a server's name, a space, and the token in hexadecimal digits. A token is used once: it leaves the file
