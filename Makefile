@@ -31,7 +31,7 @@ bench-quic: setup
 	cargo build --release --locked -p flowstart
 	$(FLOWSTART) perf pairs --size 1GB --pairs 10
 
-# The QUIC client and server against aioquic and Chromium; what cannot be installed is skipped.
+# The QUIC client and server against aioquic, curl and Chromium; what cannot be installed is skipped.
 interop: setup
 	cargo build --release --locked -p flowstart
 	FLOWSTART=$(FLOWSTART) scripts/interop/run

@@ -14,6 +14,7 @@ use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_lab::analyze::metrics;
 use flowstart_lab::scenario::Scenario;
 use flowstart_lab::spec::application::{Application, MAX_OBJECTS};
 use flowstart_lab::spec::arrival::{Arrival, MAX_FLOWS};
@@ -330,6 +331,28 @@ pub fn path_record(data: &[u8]) -> bool {
     for merge in [Merge::MostRecent, Merge::Ewma { weight: 0.25 }] {
         assert_eq!(record.rate(merge).is_some(), some);
         assert_eq!(record.saved_path(merge, UnixTime::from_secs(1 << 40)).is_some(), some);
+    }
+    true
+}
+
+/// The metrics of a server.
+pub fn server_metrics(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let scrape = match metrics::parse(text, Path::new("m.prom")) {
+        Ok(scrape) => scrape,
+        Err(error) => {
+            assert!(error.to_string().len() < 1000, "an error quotes little of its file");
+            return false;
+        }
+    };
+    let twice = [scrape.clone(), scrape.clone()];
+    let nothing = metrics::total(&twice).and_then(|total| metrics::total(&[total]));
+    assert!(nothing.is_ok_and(|nothing| metrics::analyze(&nothing, None).is_ok_and(|told| told.connections == 0)));
+    let told = metrics::analyze(&scrape, None).expect("a baseline that was not asked for");
+    for group in &told.groups {
+        assert!(group.n > 0);
+        let interval = group.vs_baseline.as_ref().and_then(|versus| versus.speedup.zip(versus.speedup_ci95));
+        assert!(interval.is_none_or(|(ratio, [low, high])| low <= ratio && ratio <= high), "{group:?}");
     }
     true
 }

@@ -1,60 +1,23 @@
 //! The controller in noq on real sockets, through a relay that adds delay: what leaves the server is what was launched.
 
+mod relay;
+
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge};
-use flowstart_core::startup::{StartupConfig, blitzstart, slow_start};
+use flowstart_core::startup::{StartupConfig, blitzstart, jump_start, slow_start};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::{ControllerFactory, Flow};
-use tokio::net::UdpSocket;
-use tokio::time::{sleep_until, timeout};
+use relay::{Arrivals, Flight, ONE_WAY, relay};
+use tokio::time::timeout;
 
-const ONE_WAY: Duration = Duration::from_millis(40);
 const SIZE: usize = 400_000;
+/// Packets of the first flight that are looked at, of the 344 that [`SIZE`] bytes take.
+const FLIGHT: usize = 300;
 const LIMIT: Duration = Duration::from_secs(20);
-
-type Arrivals = Arc<Mutex<Vec<(Instant, usize)>>>;
-
-/// Passes packets on after [`ONE_WAY`]; notes what arrives from the server.
-async fn relay(server: SocketAddr, arrivals: Arrivals) -> SocketAddr {
-    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let front = Arc::new(UdpSocket::bind(any).await.expect("a socket"));
-    let back = Arc::new(UdpSocket::bind(any).await.expect("a socket"));
-    back.connect(server).await.expect("a server");
-    let address = front.local_addr().expect("an address");
-    let client = Arc::new(Mutex::new(None));
-    tokio::spawn({
-        let (front, back, client) = (front.clone(), back.clone(), client.clone());
-        async move {
-            let mut buffer = [0; 2048];
-            while let Ok((size, from)) = front.recv_from(&mut buffer).await {
-                *client.lock().expect("no panic") = Some(from);
-                let (back, packet, at) = (back.clone(), buffer[..size].to_vec(), Instant::now() + ONE_WAY);
-                tokio::spawn(async move {
-                    sleep_until(at.into()).await;
-                    let _ = back.send(&packet).await;
-                });
-            }
-        }
-    });
-    tokio::spawn(async move {
-        let mut buffer = [0; 2048];
-        while let Ok(size) = back.recv(&mut buffer).await {
-            let now = Instant::now();
-            arrivals.lock().expect("no panic").push((now, size));
-            let Some(to) = *client.lock().expect("no panic") else { continue };
-            let (front, packet) = (front.clone(), buffer[..size].to_vec());
-            tokio::spawn(async move {
-                sleep_until((now + ONE_WAY).into()).await;
-                let _ = front.send_to(&packet, to).await;
-            });
-        }
-    });
-    address
-}
 
 /// Downloads [`SIZE`] bytes; returns the time that took and what left the server.
 async fn download(startup: StartupConfig, flow: &Arc<Flow>) -> (Duration, Vec<(Instant, usize)>) {
@@ -111,6 +74,18 @@ async fn the_first_flight_is_paced_as_launched() {
     println!("{} packets in {span:?}; at 62.5 Mbit/s {paced:?}", flight.len());
     // A busy machine sends later, never earlier. 13 packets may leave at once, 2.5 ms of the flight.
     assert!(span + Duration::from_millis(3) > paced.mul_f64(0.9), "{span:?} for {paced:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_jump_start_is_spread_over_the_round_trip() {
+    let flow = Flow::new(PathKnowledge { bytes_waiting: Some(Bytes::new(SIZE as u64)), ..PathKnowledge::default() });
+    let startup = StartupConfig::JumpStart(jump_start::Config::default());
+    let (_, seen) = timeout(LIMIT, download(startup, &flow)).await.expect("in time");
+    let rtt = Duration::from_nanos(flow.status().min_rtt.expect("an RTT").as_nanos());
+    let flight = Flight::of(&seen, FLIGHT);
+    println!("noq: {flight}; RTT {rtt:.1?}");
+    // 300 of the 344 packets that are spread over one RTT, and 13 may leave at once. A busy machine sends later, never earlier.
+    assert!(flight.packets == FLIGHT && flight.span > rtt.mul_f64((300.0 - 13.0) / 344.0 * 0.9), "{flight}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

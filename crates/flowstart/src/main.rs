@@ -7,6 +7,7 @@ mod output;
 mod quic;
 mod server;
 mod tls;
+mod tokens;
 
 use std::process::ExitCode;
 

@@ -52,10 +52,56 @@ fn what_cannot_be_used_is_said_and_the_rest_is_compared() {
 #[test]
 fn bad_input_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
-    analyze().arg(folder.path()).assert().code(2).stderr(contains("holds no .sqlog file"));
+    analyze().arg(folder.path()).assert().code(2).stderr(contains("holds no .sqlog or .prom file"));
     analyze().arg(folder.path().join("missing")).assert().code(2).stderr(contains("cannot be read"));
     log(folder.path(), "a", "slow-start", 10.0);
     let unknown = analyze().arg(folder.path()).args(["--baseline", "bltz"]).assert();
     unknown.code(2).stderr(contains("no connection has it; there are slow-start"));
     analyze().assert().code(2);
+}
+
+/// Metrics of a server that answered 40 connections of each scheme.
+fn metrics(folder: &Path, name: &str, instance: &str) {
+    let mut text = format!(
+        "# HELP flowstart_server Which run of the server this is.\nflowstart_server_info{{instance=\"{instance}\"}} 1\n\
+         flowstart_connections_answered_total 80\nflowstart_connections_unanswered_total 0\n"
+    );
+    // Half of 40 connections take a tenth less than the mean, half a tenth more: 1.01 times the mean squared.
+    for (scheme, mean) in [("slow-start", 0.2_f64), ("blitzstart", 0.1)] {
+        let labels = format!("scheme=\"{scheme}\",size=\"10 to 100 KB\"");
+        let fct = "flowstart_connection_fct_seconds";
+        text += &format!("{fct}_bucket{{{labels},le=\"{mean}\"}} 20\n{fct}_bucket{{{labels},le=\"+Inf\"}} 40\n");
+        text += &format!("{fct}_sum{{{labels}}} {}\n{fct}_count{{{labels}}} 40\n", mean * 40.0);
+        text += &format!("flowstart_connection_fct_squared_total{{{labels}}} {}\n", mean * mean * 40.0 * 1.01);
+    }
+    std::fs::write(folder.join(name), text + "# EOF\n").expect("to write");
+}
+
+#[test]
+fn metrics_are_compared_as_logs_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    metrics(folder.path(), "a.prom", "1");
+    let output = analyze().arg(folder.path()).args(["--baseline", "slow-start", "--json"]).output().expect("to run");
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&value["connections"], &value["unusable_files"], &value["schema"]), (&80.into(), &0.into(), &1.into()));
+    let versus = &value["groups"][1]["vs_baseline"];
+    assert!((versus["speedup"].as_f64().expect("a number") - 2.0).abs() < 1e-9 && versus["significant"] == true);
+    // The relative error of each mean is 0.1 * sqrt(40 / 39) / sqrt(40) = 0.016013; t of 78 degrees is 1.9908.
+    let low = versus["speedup_ci95"][0].as_f64().expect("a number");
+    assert!((low - 2.0 * (-1.9908 * 0.016_013 * 2.0_f64.sqrt()).exp()).abs() < 1e-3, "{low}");
+    analyze().arg(folder.path().join("a.prom")).assert().success().stdout(contains("0.0–200.0"));
+}
+
+#[test]
+fn metrics_that_cannot_be_used_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("m.txt");
+    std::fs::write(&file, "# HELP x\nflowstart_connections_answered_total many\n").expect("to write");
+    let message = "m.txt:2: flowstart_connections_answered_total: `many` is no number";
+    analyze().arg(&file).assert().code(2).stderr(contains(message));
+    std::fs::write(&file, "# HELP x\nup 1\n").expect("to write");
+    analyze().arg(&file).assert().code(2).stderr(contains("m.txt: no flowstart_server_info"));
+    metrics(folder.path(), "a.prom", "1");
+    log(folder.path(), "a", "slow-start", 10.0);
+    analyze().arg(folder.path()).assert().code(2).stderr(contains("give files of one kind"));
 }

@@ -157,6 +157,7 @@ parsers! {
     links_are_in_range_and_survive_being_written: link,
     scenarios_survive_being_written: scenario,
     saved_paths_survive_being_written: path_record,
+    metrics_of_a_server_are_read_or_refused: server_metrics,
     queries_of_an_oracle_are_read_or_refused: oracle_query,
     questions_to_an_oracle_name_what_they_ask_for: oracle_question,
     answers_of_an_oracle_are_for_who_asked: oracle_answer,

@@ -5,8 +5,13 @@
 //! answers of the same size on one connection the mean counts. Intervals are drawn from the connections of both schemes
 //! together, so that the size of each group varies as it does in the experiment. What they cannot know is that connections
 //! of one client have its network in common: with few clients they are too narrow.
+//!
+//! A server's metrics say less, and [`metrics`] makes of them what can be made: the same structure, with brackets where a
+//! histogram does not say more.
 
+pub mod exposition;
 pub mod log;
+pub mod metrics;
 
 use std::collections::BTreeMap;
 
@@ -42,6 +47,9 @@ pub struct Group {
     pub metrics: BTreeMap<&'static str, Metric>,
     /// Why startup ended, by connection.
     pub exit_reasons: BTreeMap<String, usize>,
+    /// What a histogram says; absent where every time is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<metrics::Histogram>,
     /// Beside the baseline.
     pub vs_baseline: Option<Comparison>,
 }
@@ -61,6 +69,9 @@ pub struct Comparison {
     pub loss_delta_ci95: Option<[f64; 2]>,
     /// The interval of the speed-up excludes 1 after Holm's correction over all comparisons, and the effect is over 1 %.
     pub significant: bool,
+    /// Differences of the shares of connections that were done in time; absent where every time is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shares_delta: Option<Vec<metrics::ShareDelta>>,
 }
 
 /// What many connections say.
@@ -105,15 +116,7 @@ pub fn analyze(connections: &[Connection], baseline: Option<&str>) -> Result<Ana
     for connection in &answered {
         *schemes.entry(&connection.scheme).or_insert(0) += 1;
     }
-    let most = schemes.iter().max_by_key(|(name, count)| (**count, std::cmp::Reverse(**name))).map(|(name, _)| *name);
-    let baseline = match baseline {
-        None => most.unwrap_or_default(),
-        Some(wanted) if schemes.contains_key(wanted) || schemes.is_empty() => wanted,
-        Some(wanted) => {
-            let there = schemes.keys().copied().collect::<Vec<_>>().join(", ");
-            return Err(UnknownBaseline { wanted: wanted.into(), there });
-        }
-    };
+    let baseline = baseline_of(&schemes, baseline)?;
     let mut groups = Vec::new();
     let mut p_values = Vec::new();
     for (size, by_scheme) in by_size(&answered) {
@@ -131,13 +134,44 @@ pub fn analyze(connections: &[Connection], baseline: Option<&str>) -> Result<Ana
             groups.push(group);
         }
     }
+    mark_significant(&mut groups, &p_values);
+    let without_answer = connections.len() - answered.len();
+    Ok(Analysis { schema: 1, connections: answered.len(), without_answer, groups })
+}
+
+/// Says which comparisons count, by the p-values of all of them in their order.
+fn mark_significant(groups: &mut [Group], p_values: &[Option<f64>]) {
     let compared = groups.iter_mut().filter_map(|group| group.vs_baseline.as_mut());
-    for (comparison, rejected) in compared.zip(holm(&p_values, 1.0 - LEVEL)) {
+    for (comparison, rejected) in compared.zip(holm(p_values, 1.0 - LEVEL)) {
         let effect = comparison.speedup.map_or(0.0, |speedup| (speedup - 1.0).abs());
         comparison.significant = rejected && effect > LEAST_EFFECT;
     }
-    let without_answer = connections.len() - answered.len();
-    Ok(Analysis { schema: 1, connections: answered.len(), without_answer, groups })
+}
+
+/// The baseline among the schemes and how many connections each had: the one that is wanted, or that most had.
+fn baseline_of<'a>(schemes: &BTreeMap<&'a str, usize>, wanted: Option<&'a str>) -> Result<&'a str, UnknownBaseline> {
+    let most = schemes.iter().max_by_key(|(name, count)| (**count, std::cmp::Reverse(**name))).map(|(name, _)| *name);
+    match wanted {
+        None => Ok(most.unwrap_or_default()),
+        Some(wanted) if schemes.contains_key(wanted) || schemes.is_empty() => Ok(wanted),
+        Some(wanted) => {
+            let there = schemes.keys().copied().collect::<Vec<_>>().join(", ");
+            Err(UnknownBaseline { wanted: wanted.into(), there })
+        }
+    }
+}
+
+/// Classes of sizes, the smallest first.
+pub const SIZE_CLASSES: usize = CLASSES.len();
+
+/// The place of the class that answers of this size belong to, where sizes are put into classes.
+pub fn size_class(bytes: u64) -> usize {
+    CLASSES.partition_point(|(end, _)| *end < bytes)
+}
+
+/// The name of a class of sizes.
+pub fn size_class_name(place: usize) -> &'static str {
+    CLASSES.get(place).map_or("", |(_, name)| name)
 }
 
 type ByScheme<'a> = BTreeMap<&'a str, Vec<Unit<'a>>>;
@@ -149,7 +183,7 @@ fn by_size<'a>(connections: &[&'a Connection]) -> Vec<(String, ByScheme<'a>)> {
     sizes.sort_unstable();
     sizes.dedup();
     let apart = sizes.len() <= SIZES_APART;
-    let place = |bytes: u64| if apart { bytes } else { CLASSES.partition_point(|(end, _)| *end < bytes) as u64 };
+    let place = |bytes: u64| if apart { bytes } else { size_class(bytes) as u64 };
     let mut by_size: BTreeMap<u64, ByScheme<'a>> = BTreeMap::new();
     for connection in connections {
         let mut of_size: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
@@ -166,7 +200,7 @@ fn by_size<'a>(connections: &[&'a Connection]) -> Vec<(String, ByScheme<'a>)> {
         if apart {
             return flowstart_core::units::Bytes::new(size).to_string();
         }
-        CLASSES.get(size as usize).map_or_else(String::new, |(_, name)| (*name).to_owned())
+        size_class_name(size as usize).to_owned()
     };
     by_size.into_iter().map(|(size, units)| (name(size), units)).collect()
 }
@@ -186,6 +220,7 @@ fn group(size: &str, scheme: &str, units: &[Unit<'_>]) -> Group {
         answers: units.iter().map(|unit| unit.answers).sum(),
         metrics: BTreeMap::from([("fct_request_ms", metric(&times)), ("lost_share", metric(&lost))]),
         exit_reasons,
+        histogram: None,
         vs_baseline: None,
     }
 }
@@ -217,6 +252,7 @@ fn compare(baseline: &str, base: &[Unit<'_>], units: &[Unit<'_>]) -> (Comparison
         loss_delta: mean(&lost(base)).zip(mean(&lost(units))).map(|(before, after)| after - before),
         loss_delta_ci95: loss.as_ref().map(interval),
         significant: false,
+        shares_delta: None,
     };
     (comparison, speedup.and_then(|estimate| estimate.p_value(1.0)))
 }

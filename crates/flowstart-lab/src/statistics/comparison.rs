@@ -24,23 +24,29 @@ pub fn difference_interval(a: &[f64], b: &[f64], level: f64) -> Option<Interval>
         Some(deviation * deviation / count(values.len()))
     };
     let (variance_a, variance_b) = (variance_of_mean(a)?, variance_of_mean(b)?);
-    let variance = finite(variance_a + variance_b)?;
-    if variance == 0.0 {
-        return Some(Interval::point(difference));
-    }
+    welch(difference, [(variance_a, count(a.len())), (variance_b, count(b.len()))], level).map(|(interval, _)| interval)
+}
 
+/// The interval of a difference of two independent estimates, and the p-value of there being none. Each has its variance and
+/// the number of values that it was estimated from, two or more.
+pub(crate) fn welch(difference: f64, [a, b]: [(f64, f64); 2], level: f64) -> Option<(Interval, f64)> {
+    let variance = finite(a.0 + b.0)?;
+    if variance == 0.0 {
+        return Some((Interval::point(difference), f64::from(u8::from(difference == 0.0))));
+    }
     // Welch's equation divided through by the squared variance, which could overflow.
-    let share_a = variance_a / variance;
-    let share_b = variance_b / variance;
-    let degrees_of_freedom = 1.0 / (share_a * share_a / count(a.len() - 1) + share_b * share_b / count(b.len() - 1));
+    let part = |(own, values): (f64, f64)| (own / variance) * (own / variance) / (values - 1.0);
+    let degrees_of_freedom = 1.0 / (part(a) + part(b));
     let margin = upper_t_quantile(degrees_of_freedom, (1.0 - level) / 2.0)? * variance.sqrt();
-    Some(Interval { low: finite(difference - margin)?, high: finite(difference + margin)? })
+    let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
+    let p_value = 2.0 * distribution.sf(difference.abs() / variance.sqrt());
+    Some((Interval { low: finite(difference - margin)?, high: finite(difference + margin)? }, p_value))
 }
 
 /// The value that Student's t exceeds with probability `tail`, which lies strictly between 0 and 1/2.
 ///
 /// Found by bisection, because the inverse in statrs iterates without a bound and panics where an iterate is NaN.
-fn upper_t_quantile(degrees_of_freedom: f64, tail: f64) -> Option<f64> {
+pub(crate) fn upper_t_quantile(degrees_of_freedom: f64, tail: f64) -> Option<f64> {
     let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
     let mut low = 0.0;
     let mut high = 1.0;

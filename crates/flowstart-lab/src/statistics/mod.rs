@@ -26,6 +26,7 @@ mod summary;
 pub use association::spearman;
 pub use bootstrap::{BootstrapEstimate, bca, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired};
 pub use comparison::{Anova, anova_one_way, difference_interval, holm};
+pub(crate) use comparison::{upper_t_quantile, welch};
 pub use summary::{empirical_cdf, mean, median, quantile, sample_standard_deviation};
 
 /// A closed interval of the real line; the functions of this module return it with `low <= high`.

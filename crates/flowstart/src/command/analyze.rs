@@ -1,20 +1,20 @@
 //! `flowstart analyze`.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
-use flowstart_lab::analyze::log::{Connection, LogError, read};
-use flowstart_lab::analyze::{Analysis, Group, analyze};
+use flowstart_lab::analyze::log::{self, Connection, LogError};
+use flowstart_lab::analyze::{Analysis, Group, analyze, metrics};
 use serde_json::json;
 
 use crate::failure::{FAILED, Failure};
 use crate::output::{number, print, progress};
 
-/// What a file is called that is read of a folder.
-const EXTENSION: &str = "sqlog";
+/// What files are called that are read of a folder: qlog, and metrics.
+const EXTENSIONS: [&str; 2] = ["sqlog", "prom"];
 /// Files of which it is said why they could not be used.
 const TOLD: usize = 10;
 
@@ -24,12 +24,19 @@ Examples:
   flowstart serve --self-signed --startup slow-start --ab 0.5=blitzstart --qlog logs
   flowstart analyze logs
   flowstart analyze logs/*.sqlog --baseline slow-start --json
+  curl -s http://127.0.0.1:9100/metrics > before.prom; sleep 3600; curl -s http://127.0.0.1:9100/metrics > after.prom
+  flowstart analyze before.prom after.prom --baseline slow-start
 
-Reads the qlog files of `flowstart serve --qlog`, of folders all that end in .sqlog, and compares the schemes that \
+Reads the qlog files of `flowstart serve --qlog`, of folders all that end in .sqlog, or what its address of --metrics answers \
+to /metrics, of folders all that end in .prom; and compares the schemes that \
 connections had: time from a request until its answer was acknowledged, share of the packets that were lost. A connection \
-counts once for each size of answer. Exit code: 0 done, 1 a file could not be used, 2 bad input.")]
+counts once for each size of answer.
+
+Of metrics, the sizes are classes, quantiles are the two bounds of the histogram between which they lie, and intervals are \
+those of many connections (Student's t). Of several scrapes of one server counts what came between the first and the last; \
+servers are added. qlog files and metrics cannot be mixed. Exit code: 0 done, 1 a file could not be used, 2 bad input.")]
 pub(crate) struct Arguments {
-    /// qlog files, or folders of them.
+    /// qlog files or metrics, or folders of them.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The scheme that others are compared with; without it the one that most connections had.
@@ -42,11 +49,36 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let files = files(&arguments.files)?;
+    let of_metrics: Vec<bool> = files.iter().map(|file| is_metrics(file)).collect();
+    let (analysis, unusable) = match of_metrics.iter().position(|metrics| *metrics) {
+        None => of_logs(&files, arguments.baseline.as_deref())?,
+        Some(first) => {
+            if let Some((log, _)) = files.iter().zip(&of_metrics).find(|(_, metrics)| !**metrics) {
+                let (metrics, log) = (files.get(first).unwrap_or(log).display(), log.display());
+                return Err(Failure::Input(format!("{metrics} has metrics and {log} has not; give files of one kind")));
+            }
+            (of_scrapes(&files, arguments.baseline.as_deref())?, 0)
+        }
+    };
+    if arguments.json {
+        let mut value = json!(analysis);
+        value["unusable_files"] = json!(unusable);
+        let text = serde_json::to_string_pretty(&value).map_err(|error| Failure::Other(error.to_string()))?;
+        print(&format!("{text}\n"))?;
+    } else {
+        let Analysis { connections, without_answer, .. } = &analysis;
+        print(&format!("{connections} connections, {without_answer} more without an answer\n{}\n", table(&analysis)))?;
+    }
+    Ok(if unusable == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}
+
+/// What qlog files say, and how many could not be used.
+fn of_logs(files: &[PathBuf], baseline: Option<&str>) -> Result<(Analysis, usize), Failure> {
     let bar = progress(files.len() as u64);
     let mut connections: Vec<Connection> = Vec::new();
     let mut unusable: Vec<LogError> = Vec::new();
-    for file in &files {
-        match read(file) {
+    for file in files {
+        match log::read(file) {
             Ok(connection) => connections.push(connection),
             Err(error) => unusable.push(error),
         }
@@ -59,18 +91,23 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if unusable.len() > TOLD {
         eprintln!("warning: and {} more files that could not be used", unusable.len() - TOLD);
     }
-    let analysis =
-        analyze(&connections, arguments.baseline.as_deref()).map_err(|error| Failure::Input(error.to_string()))?;
-    if arguments.json {
-        let mut value = json!(analysis);
-        value["unusable_files"] = json!(unusable.len());
-        let text = serde_json::to_string_pretty(&value).map_err(|error| Failure::Other(error.to_string()))?;
-        print(&format!("{text}\n"))?;
-    } else {
-        let Analysis { connections, without_answer, .. } = &analysis;
-        print(&format!("{connections} connections, {without_answer} more without an answer\n{}\n", table(&analysis)))?;
-    }
-    Ok(if unusable.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+    let analysis = analyze(&connections, baseline).map_err(|error| Failure::Input(error.to_string()))?;
+    Ok((analysis, unusable.len()))
+}
+
+/// What metrics say. One that is wrong spoils the sum of all.
+fn of_scrapes(files: &[PathBuf], baseline: Option<&str>) -> Result<Analysis, Failure> {
+    let wrong = |error: metrics::MetricsError| Failure::Input(error.to_string());
+    let scrapes = files.iter().map(|file| metrics::read(file)).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    let total = metrics::total(&scrapes).map_err(wrong)?;
+    metrics::analyze(&total, baseline).map_err(|error| Failure::Input(error.to_string()))
+}
+
+/// Whether a file has metrics; they begin with a comment, logs do not.
+fn is_metrics(file: &Path) -> bool {
+    let mut first = [0];
+    let begins = std::fs::File::open(file).and_then(|mut file| file.read(&mut first)).is_ok_and(|read| read == 1);
+    file.extension().is_some_and(|extension| extension == "prom") || (begins && first == *b"#")
 }
 
 /// The files that are meant, in the order in which they were named, those of a folder by name.
@@ -82,12 +119,16 @@ fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
                 let mut found = Vec::new();
                 for entry in entries {
                     let entry = entry.map_err(|error| unreadable(path, &error))?.path();
-                    if entry.extension().is_some_and(|extension| extension == EXTENSION) {
+                    if entry.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known)) {
                         found.push(entry);
                     }
                 }
                 if found.is_empty() {
-                    return Err(Failure::Input(format!("{}: holds no .{EXTENSION} file", path.display())));
+                    return Err(Failure::Input(format!(
+                        "{}: holds no .{} file",
+                        path.display(),
+                        EXTENSIONS.join(" or .")
+                    )));
                 }
                 found.sort();
                 files.append(&mut found);
@@ -132,6 +173,15 @@ fn table(analysis: &Analysis) -> Table {
     table
 }
 
+/// A quantile in milliseconds, or the bounds between which it lies.
+fn quantile(value: Option<f64>, bounds: Option<[Option<f64>; 2]>) -> String {
+    match bounds {
+        None => number(value, 1),
+        Some([low, Some(high)]) => format!("{}–{high:.1}", number(low, 1)),
+        Some([low, None]) => format!("over {}", number(low, 1)),
+    }
+}
+
 fn row(group: &Group) -> Vec<String> {
     let fct = group.metrics.get("fct_request_ms");
     let lost = group.metrics.get("lost_share").and_then(|metric| metric.mean);
@@ -153,8 +203,8 @@ fn row(group: &Group) -> Vec<String> {
         group.answers.to_string(),
         number(fct.and_then(|metric| metric.mean), 1),
         interval(fct.and_then(|metric| metric.ci95), 1),
-        number(fct.and_then(|metric| metric.median), 1),
-        number(fct.and_then(|metric| metric.p95), 1),
+        quantile(fct.and_then(|metric| metric.median), group.histogram.as_ref().map(|one| one.median)),
+        quantile(fct.and_then(|metric| metric.p95), group.histogram.as_ref().map(|one| one.p95)),
         number(lost.map(|share| share * 100.0), 2),
         number(versus.and_then(|v| v.speedup), 2),
         interval(versus.and_then(|v| v.speedup_ci95), 2),

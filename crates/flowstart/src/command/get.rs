@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration as StdDuration, Instant};
 
 use bytes::{Buf, Bytes as Chunk};
@@ -26,7 +27,8 @@ use noq::VarInt;
 use noq::crypto::rustls::QuicClientConfig;
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::{Barrier, OnceCell, Semaphore};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::failure::{FAILED, Failure};
 use crate::http3;
@@ -34,19 +36,31 @@ use crate::output::print;
 use crate::quic::{self, H3, SchemeOptions, WindowOptions, advised, bind, socket_address, std_time};
 use crate::server::paths::PATH_STATE;
 use crate::tls::TrustOptions;
+use crate::tokens::{Tokens, from_hexadecimal};
 
 /// What may be sent without an acknowledgement: requests.
 const SEND_WINDOW: Bytes = Bytes::new(1 << 20);
+
+/// Connections that share a socket.
+const PER_SOCKET: u32 = 32;
+/// How often a connection says that it is still there while --hold lasts; one that is silent for 30 s ends.
+const KEEP_ALIVE: StdDuration = StdDuration::from_secs(10);
+/// The longest wait for what a server gives for the next connection.
+const CONFIRMATION: StdDuration = StdDuration::from_secs(1);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   flowstart get https://www.example.org/ --out page.html
   flowstart get --insecure https://localhost:4433/generate/2MB --json
+  flowstart get --insecure https://localhost:4433/generate/70KB --repeat 2 --tokens tokens
+  flowstart get --insecure https://localhost:4433/generate/1MB --connections 2000 --hold 2s
   flowstart get --ca ca.pem --connect 192.0.2.7:4433 https://www.example.org/video --out - | mpv -
 
 HTTP/3 only. Without --out the content is thrown away. The times count from the first packet: handshake, first byte of the \
-content, and FCT, its last byte; goodput is the content over the FCT. They go to stderr, with --json to stdout. \
+content, and FCT, its last byte; goodput is the content over the FCT. They go to stderr, with --json to stdout, a line for \
+each of --repeat. early_data says what became of a request before the handshake was complete. Session tickets do not outlive \
+the command: the TLS library has no way to write them down. --tokens does. \
 SSLKEYLOGFILE is obeyed. Exit code: 0 done, 1 not received or a status of 400 or more, 2 bad input.")]
 pub(crate) struct Arguments {
     /// What to get, `https://HOST[:PORT]/PATH`.
@@ -74,6 +88,17 @@ pub(crate) struct Arguments {
     /// timings.
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     handshakes: u32,
+    /// Open all of them first, keep them open for this long with nothing to send, and only then get everything at once.
+    #[arg(long, value_name = "TIME")]
+    hold: Option<Duration>,
+    /// Get it this often, over one connection after the other. From the second on the session is resumed and the request leaves
+    /// with the first packet (0-RTT), if the server lets it.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, conflicts_with = "connections", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    repeat: u32,
+    /// Keep in this file the tokens by which servers know this host's address again, and use them: a line for each, with the
+    /// server's name.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
     #[command(flatten)]
     window: WindowOptions,
     /// The longest that all of it may take.
@@ -155,6 +180,8 @@ struct Timings {
     address: SocketAddr,
     status: StatusCode,
     hint: Option<Rate>,
+    /// What became of a request before the handshake was complete; `None` when there was none.
+    early_data: Option<bool>,
     bytes: u64,
     handshake: StdDuration,
     first_byte: Option<StdDuration>,
@@ -185,16 +212,20 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if to_stdout && arguments.json {
         return Err(Failure::Input("--json: stdout is for the content with --out -".into()));
     }
-    if arguments.connections > 1 && arguments.out.is_some() {
-        return Err(Failure::Input("--connections: what comes many times cannot go to --out".into()));
+    for (option, times) in [("connections", arguments.connections), ("repeat", arguments.repeat)] {
+        if times > 1 && arguments.out.is_some() {
+            return Err(Failure::Input(format!("--{option}: what comes many times cannot go to --out")));
+        }
     }
+    let tokens = arguments.tokens.as_deref().map(Tokens::read).transpose()?.map(Arc::new);
     let window = arguments.window.receive()?;
-    let tls = arguments.trust.config(&[H3])?;
+    let mut tls = arguments.trust.config(&[H3])?;
+    tls.enable_early_data = arguments.repeat > 1;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::Other(format!("the network cannot be used: {error}")))?;
-    let work = get(arguments, &host, tls, window, to_stdout);
+    let work = get(arguments, &host, tls, window, to_stdout, tokens.clone());
     let timings = runtime.block_on(async {
         match arguments.timeout {
             None => work.await,
@@ -205,15 +236,24 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     });
     // A name that is still being looked up would keep the program from ending.
     runtime.shutdown_background();
-    let (timings, failures) = timings?;
-    match timings.as_slice() {
-        [timings] if failures == 0 => tell(arguments, timings),
-        _ => tell_many(arguments, &timings, failures),
+    // A token that was sent is used up, also if nothing came.
+    let saved = tokens.map_or(Ok(()), |tokens| tokens.save());
+    let Got { timings, failures, open } = timings?;
+    saved?;
+    if arguments.connections > 1 {
+        return tell_many(arguments, &timings, failures, open);
     }
+    let told: Vec<_> = timings.iter().map(|one| tell(arguments, one)).collect::<Result<_, _>>()?;
+    Ok(if told.contains(&true) { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
 /// The distribution of many connections' timings.
-fn tell_many(arguments: &Arguments, timings: &[Timings], failures: usize) -> Result<ExitCode, Failure> {
+fn tell_many(
+    arguments: &Arguments,
+    timings: &[Timings],
+    failures: usize,
+    open: Option<usize>,
+) -> Result<ExitCode, Failure> {
     let quantiles = |value: fn(&Timings) -> StdDuration| {
         let mut values: Vec<_> = timings.iter().map(value).collect();
         values.sort_unstable();
@@ -229,6 +269,7 @@ fn tell_many(arguments: &Arguments, timings: &[Timings], failures: usize) -> Res
             "url": arguments.url.to_string(),
             "connections": timings.len() + failures,
             "failed": failures,
+            "open_at_once": open,
             "refused": refused,
             "bytes": bytes,
             "handshake_ms": told(handshake),
@@ -249,14 +290,17 @@ fn tell_many(arguments: &Arguments, timings: &[Timings], failures: usize) -> Res
     Ok(if failures + refused > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-fn tell(arguments: &Arguments, timings: &Timings) -> Result<ExitCode, Failure> {
-    let Timings { address, status, hint, bytes, handshake, first_byte, fct, request } = timings;
+/// Tells of one; whether the server refused it.
+fn tell(arguments: &Arguments, timings: &Timings) -> Result<bool, Failure> {
+    let Timings { address, status, hint, early_data, bytes, handshake, first_byte, fct, request } = timings;
+    let early_data = early_data.map(|accepted| if accepted { "accepted" } else { "rejected" });
     if arguments.json {
         let told = json!({
             "url": arguments.url.to_string(),
             "address": address.to_string(),
             "status": status.as_u16(),
             "hint_bps": hint.map(Rate::bits_per_sec),
+            "early_data": early_data,
             "bytes": bytes,
             "handshake_ms": millis(*handshake),
             "first_byte_ms": first_byte.map(millis),
@@ -267,19 +311,20 @@ fn tell(arguments: &Arguments, timings: &Timings) -> Result<ExitCode, Failure> {
         print(&format!("{told}\n"))?;
     } else {
         eprintln!(
-            "{status}, {}: handshake {:.1} ms, first byte {}, FCT {:.1} ms, goodput {:.2} Mbit/s",
+            "{status}, {}: handshake {:.1} ms, first byte {}, FCT {:.1} ms, goodput {:.2} Mbit/s{}",
             Bytes::new(*bytes),
             millis(*handshake),
             first_byte.map_or("–".into(), |first| format!("{:.1} ms", millis(first))),
             millis(*fct),
-            timings.goodput()
+            timings.goodput(),
+            early_data.map_or(String::new(), |what| format!(", early data {what}"))
         );
     }
     let refused = status.is_client_error() || status.is_server_error();
     if refused {
         eprintln!("error: {}: the server answered {status}", arguments.url);
     }
-    Ok(if refused { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+    Ok(refused)
 }
 
 /// The addresses of the host, or the one to use instead.
@@ -293,61 +338,94 @@ async fn addresses(arguments: &Arguments, host: &str) -> Result<Vec<SocketAddr>,
     if found.is_empty() { Err(Failure::Other(format!("{host}: it has no address"))) } else { Ok(found) }
 }
 
-/// This end of all connections, for either family of addresses.
-#[derive(Default)]
+/// This end of all connections: sockets for either family of addresses. Each takes as many connections as its buffer lets
+/// have a few packets under way; clients of a real server do not share one either.
 struct Local {
-    ipv4: OnceCell<noq::Endpoint>,
-    ipv6: OnceCell<noq::Endpoint>,
+    ipv4: Vec<OnceCell<noq::Endpoint>>,
+    ipv6: Vec<OnceCell<noq::Endpoint>>,
+    next: AtomicUsize,
 }
 
 impl Local {
+    fn new(connections: u32) -> Self {
+        let sockets = connections.div_ceil(PER_SOCKET) as usize;
+        let empty = || (0..sockets).map(|_| OnceCell::new()).collect();
+        Self { ipv4: empty(), ipv6: empty(), next: AtomicUsize::new(0) }
+    }
+
     async fn towards(&self, server: SocketAddr) -> std::io::Result<&noq::Endpoint> {
-        let (any, endpoint): (IpAddr, _) = match server {
+        let (any, endpoints): (IpAddr, _) = match server {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), &self.ipv4),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), &self.ipv6),
         };
+        let place = self.next.fetch_add(1, Ordering::Relaxed) % endpoints.len().max(1);
+        let endpoint = endpoints.get(place).ok_or(std::io::ErrorKind::InvalidInput)?;
         endpoint.get_or_try_init(|| async { bind((any, 0).into(), None) }).await
     }
 
     /// Lets farewells leave; whether they arrive is the peers' concern.
     async fn close(&self) {
-        for endpoint in [&self.ipv4, &self.ipv6].into_iter().filter_map(OnceCell::get) {
-            drop(tokio::time::timeout(StdDuration::from_millis(100), endpoint.wait_idle()).await);
-        }
+        let idle =
+            [&self.ipv4, &self.ipv6].into_iter().flatten().filter_map(OnceCell::get).map(noq::Endpoint::wait_idle);
+        drop(tokio::time::timeout(StdDuration::from_millis(100), futures_util::future::join_all(idle)).await);
     }
 }
 
-/// The first address that answers.
+/// Whether the server took early data, and when the handshake was complete.
+type Early = tokio::task::JoinHandle<(bool, Instant)>;
+
+/// A connection to the first address that answers; with `early`, before it has answered, where the session is resumed.
 async fn connect(
     url: &Uri,
     host: &str,
     local: &Local,
     servers: &[SocketAddr],
     config: &noq::ClientConfig,
-) -> Result<(noq::Connection, SocketAddr), Failure> {
+    early: bool,
+) -> Result<(noq::Connection, SocketAddr, Option<Early>), Failure> {
     let mut failure = None;
     for &address in servers {
         let connected = async {
             let endpoint = local.towards(address).await.map_err(|error| error.to_string())?;
-            let connecting = endpoint.connect_with(config.clone(), address, host).map_err(|error| error.to_string())?;
-            connecting.await.map_err(|error| error.to_string())
+            let mut connecting =
+                endpoint.connect_with(config.clone(), address, host).map_err(|error| error.to_string())?;
+            if early {
+                match connecting.into_0rtt() {
+                    Ok((connection, accepted)) => {
+                        let outcome = tokio::spawn(async move { (accepted.await, Instant::now()) });
+                        return Ok((connection, Some(outcome)));
+                    }
+                    Err(full) => connecting = full,
+                }
+            }
+            connecting.await.map(|connection| (connection, None)).map_err(|error| error.to_string())
         };
         match connected.await {
-            Ok(connection) => return Ok((connection, address)),
+            Ok((connection, outcome)) => return Ok((connection, address, outcome)),
             Err(cause) => failure = failure.or(Some(Failure::Other(format!("{url} ({address}): {cause}")))),
         }
     }
     Err(failure.unwrap_or_else(|| Failure::Other(format!("{host}: it has no address"))))
 }
 
-/// Gets it as often as was asked for; what came, and how often nothing did.
+/// What came of all of it.
+struct Got {
+    timings: Vec<Timings>,
+    /// How often nothing came.
+    failures: usize,
+    /// Connections that stood together at the end of --hold.
+    open: Option<usize>,
+}
+
+/// Gets it as often as was asked for.
 async fn get(
     arguments: &Arguments,
     host: &str,
     tls: rustls::ClientConfig,
     window: Bytes,
     to_stdout: bool,
-) -> Result<(Vec<Timings>, usize), Failure> {
+    tokens: Option<Arc<Tokens>>,
+) -> Result<Got, Failure> {
     let url = &arguments.url;
     let failed = |cause: &dyn std::fmt::Display| Failure::Other(format!("{url}: {cause}"));
     let out: Out = match &arguments.out {
@@ -392,40 +470,89 @@ async fn get(
             noq::ClientConfig::new(Arc::new(crypto))
         }
     };
+    if let Some(tokens) = tokens {
+        config.token_store(tokens);
+    }
     let scheme = SchemeOptions { startup: "slow-start".into(), avoidance: "cubic".into() }.scheme()?;
-    config.transport_config(Arc::new(quic::transport(&scheme, SEND_WINDOW, window)));
+    let mut transport = quic::transport(&scheme, SEND_WINDOW, window);
+    if arguments.hold.is_some() {
+        transport.keep_alive_interval(Some(KEEP_ALIVE));
+    }
+    config.transport_config(Arc::new(transport));
 
-    let (local, hint) = (Local::default(), hint.map(|hint| hint.rate));
-    let many = arguments.connections > 1;
-    let (local, servers, config) = (&local, &servers, &config);
+    let (local, hint) = (Local::new(arguments.connections), hint.map(|hint| hint.rate));
+    let (local, config, many) = (&local, &config, arguments.connections > 1);
     // All at once they would fill the buffers of both sockets, and wait for each other until the server gives them up.
     let turns = &Semaphore::new(arguments.handshakes as usize);
-    let once = |out: Out| async move {
+    let (together, open) = (&Barrier::new(arguments.connections as usize), &AtomicUsize::new(0));
+    let again = arguments.repeat > 1 || arguments.tokens.is_some();
+    let once = |servers: Vec<SocketAddr>, mut out: Out, mut early: bool| async move {
         let turn = turns.acquire().await.map_err(|error| failed(&error))?;
-        let start = Instant::now();
-        let connected = connect(url, host, local, servers, config).await?;
+        let mut start = Instant::now();
+        let mut rejected = false;
+        let mut connected = connect(url, host, local, &servers, config, early).await;
         drop(turn);
-        fetch(url, start, connected, hint, many, out, to_stdout, path_state).await
+        let mut handshake = start.elapsed();
+        if let Some(hold) = arguments.hold {
+            // Those that failed are waited with, not for.
+            together.wait().await;
+            tokio::time::sleep(std_time(hold)).await;
+            let stands = connected.as_ref().is_ok_and(|(connection, ..)| connection.close_reason().is_none());
+            open.fetch_add(stands.into(), Ordering::Relaxed);
+            start = Instant::now().checked_sub(handshake).unwrap_or(start);
+        }
+        loop {
+            let (connection, address, outcome) = connected?;
+            early = outcome.is_some();
+            let fetched = fetch(url, start, &connection, many, again, &mut out, to_stdout, path_state).await;
+            if let Some(outcome) = outcome {
+                let (accepted, completed) = outcome.await.map_err(|error| failed(&error))?;
+                handshake = completed.saturating_duration_since(start);
+                if !accepted && fetched.is_err() {
+                    // What the server did not take is lost with its streams. A connection of its own is the simplest way on.
+                    close(&connection);
+                    rejected = true;
+                    connected = connect(url, host, local, &[address], config, false).await;
+                    handshake = start.elapsed();
+                    continue;
+                }
+            }
+            let answer = fetched?;
+            let Answer { status, bytes, first_byte, fct, request } = answer;
+            let early_data = (early || rejected).then_some(!rejected);
+            return Ok(Timings { address, status, hint, early_data, bytes, handshake, first_byte, fct, request });
+        }
     };
-    let got = if many {
-        let fetches = (0..arguments.connections).map(|_| once(Box::new(tokio::io::sink())));
-        let (mut got, mut failures) = (Vec::new(), Vec::new());
+    let mut got = Got { timings: Vec::new(), failures: 0, open: None };
+    if many {
+        let fetches = (0..arguments.connections).map(|_| once(servers.clone(), Box::new(tokio::io::sink()), false));
+        let mut failures = Vec::new();
         for result in futures_util::future::join_all(fetches).await {
             match result {
-                Ok(timings) => got.push(timings),
+                Ok(timings) => got.timings.push(timings),
                 Err(failure) => failures.push(failure),
             }
         }
-        let count = failures.len();
+        got.failures = failures.len();
         if let Some(Failure::Other(first)) = failures.into_iter().next() {
             eprintln!("warning: {first}");
         }
-        (got, count)
     } else {
-        (vec![once(out).await?], 0)
-    };
+        let first = once(servers, out, false).await?;
+        let server = vec![first.address];
+        got.timings.push(first);
+        for _ in 1..arguments.repeat {
+            got.timings.push(once(server.clone(), Box::new(tokio::io::sink()), true).await?);
+        }
+    }
+    got.open = arguments.hold.map(|_| open.load(Ordering::Relaxed));
     local.close().await;
     Ok(got)
+}
+
+/// Ends a connection that is not needed any more.
+fn close(connection: &noq::Connection) {
+    connection.close(VarInt::from_u64(Code::H3_NO_ERROR.value()).unwrap_or_default(), b"");
 }
 
 /// What the content goes to.
@@ -442,30 +569,35 @@ fn kept_state(file: &Path) -> Result<Option<Vec<u8>>, Failure> {
     }
 }
 
-/// The bytes that a text of hexadecimal digits means.
-fn from_hexadecimal(text: &[u8]) -> Option<Vec<u8>> {
-    let pairs = text.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
-    pairs.collect()
+/// What came over one connection, and when.
+struct Answer {
+    status: StatusCode,
+    bytes: u64,
+    first_byte: Option<StdDuration>,
+    fct: StdDuration,
+    request: StdDuration,
 }
 
-/// Gets it once, over a connection that was begun at `start`.
+/// Gets it once, over a connection that was begun at `start`. With `again`, waits for what helps the next connection.
 #[expect(clippy::too_many_arguments, reason = "all of it is used once")]
 async fn fetch(
     url: &Uri,
     start: Instant,
-    (connection, address): (noq::Connection, SocketAddr),
-    hint: Option<Rate>,
+    connection: &noq::Connection,
     quiet: bool,
-    mut out: Out,
+    again: bool,
+    out: &mut Out,
     to_stdout: bool,
     path_state: Option<&Path>,
-) -> Result<Timings, Failure> {
+) -> Result<Answer, Failure> {
     let failed = |cause: &dyn std::fmt::Display| Failure::Other(format!("{url}: {}", advised(cause)));
-    let handshake = start.elapsed();
     let transport = http3::Connection::new(connection.clone());
     let (mut driver, mut requests) =
         h3::client::builder().build::<_, _, Chunk>(transport).await.map_err(|error| failed(&error))?;
-    let driving = tokio::spawn(async move { std::future::poll_fn(|context| driver.poll_close(context)).await });
+    // However this ends, nobody needs it then.
+    let driving = AbortOnDropHandle::new(tokio::spawn(async move {
+        std::future::poll_fn(|context| driver.poll_close(context)).await
+    }));
 
     let requested = Instant::now();
     let mut request = Request::get(url.clone());
@@ -504,7 +636,7 @@ async fn fetch(
     out.flush().await.map_err(|error| failed(&format!("the content cannot be written: {error}")))?;
     if let Some(file) = path_state {
         let trailers = stream.recv_trailers().await.map_err(|error| failed(&error))?;
-        let state = trailers.and_then(|trailers| from_hexadecimal(trailers.get(PATH_STATE)?.as_bytes()));
+        let state = trailers.and_then(|trailers| from_hexadecimal(trailers.get(PATH_STATE)?.to_str().ok()?));
         if let Some(state) = state {
             let file_failed = |error| failed(&format!("{}: cannot be written: {error}", file.display()));
             std::fs::write(file, state).map_err(file_failed)?;
@@ -513,10 +645,14 @@ async fn fetch(
     if size.is_some_and(|size: u64| size != bytes) {
         return Err(failed(&format!("{bytes} bytes came instead of {}", size.unwrap_or(0))));
     }
-    connection.close(VarInt::from_u64(Code::H3_NO_ERROR.value()).unwrap_or_default(), b"");
-    drop(requests);
-    driving.abort();
-    Ok(Timings { address, status: head.status(), hint, bytes, handshake, first_byte, fct, request })
+    if again {
+        // Tickets and tokens come with the confirmation of the handshake.
+        drop(tokio::time::timeout(CONFIRMATION, connection.handshake_confirmed()).await);
+    }
+    // Before its HTTP/3 is dropped, which would end it in its own way.
+    close(connection);
+    drop(driving);
+    Ok(Answer { status: head.status(), bytes, first_byte, fct, request })
 }
 
 /// A progress bar on a terminal, silence elsewhere.

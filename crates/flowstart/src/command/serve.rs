@@ -19,15 +19,21 @@ use crate::output::print;
 use crate::quic::{self, H3, SchemeOptions, bind, plain, socket_address, std_time};
 use crate::server::content::Content;
 use crate::server::hints::Hints;
-use crate::server::limits::{RateLimit, Seldom};
+use crate::server::limits::{Counter, RateLimit, Seldom};
 use crate::server::metrics::Metrics;
 use crate::server::paths::{Paths, Seal};
 use crate::server::policy::{FallBack, Policy, Scheme};
-use crate::server::{Counter, Limits, Server, admin, qlog};
+use crate::server::{Limits, Server, admin, qlog};
 use crate::tls::CertificateOptions;
+use crate::tokens::Used;
 
 /// What clients may send before it is read: requests, and nothing large.
 const RECEIVE_WINDOW: Bytes = Bytes::new(256 << 10);
+
+/// Address tokens that a connection gives its client for the next ones.
+const TOKENS: u32 = 2;
+/// Sessions that may be resumed: two per connection, of a few hundred bytes each.
+const SESSIONS: usize = 20_000;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -48,6 +54,12 @@ the address of --metrics.
 A client's hint comes with its first message (`flowstart get --hint`), or from browsers as Downlink, RTT and ECT with a \
 request. Without --hint-policy it is not used, and a scheme that launches by hints, such as blitzstart, is slow start. \
 history and validate look into --path-store; link is the speed of the interface.
+
+With --early-data a returning client's request needs no round trip before it is answered. Each session ticket works once and \
+only with the process that gave it, so a first packet that was recorded is not answered twice by this process; behind a load \
+balancer, or after a restart, tickets are worth nothing and the handshake is a full one. A method that is not safe gets 425. \
+Until the client has proved its address (a token of an earlier connection does), the answer is limited to three times what \
+came. The scheme launches when the first acknowledgement has measured the RTT, not before.
 
 SIGINT and SIGTERM end it: new connections are refused, answers under way have --grace to arrive. SSLKEYLOGFILE is \
 obeyed. Exit code: 0 ended, 1 something failed, 2 bad input.")]
@@ -91,6 +103,10 @@ pub(crate) struct Arguments {
     /// bytes of this file; servers that share it open each other's.
     #[arg(long, value_name = "FILE")]
     path_state_key: Option<PathBuf>,
+    /// Answer GET and HEAD of returning clients with their first packets, before the handshake is complete (0-RTT, RFC 8470).
+    /// Whoever recorded such packets may make the server answer them again.
+    #[arg(long)]
+    early_data: bool,
     /// Write a qlog file per connection into this folder.
     #[arg(long, value_name = "DIR")]
     qlog: Option<PathBuf>,
@@ -197,9 +213,19 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Some(Seal::new(file).map_err(unusable)?)
         }
     };
-    let tls = arguments.certificate.config(&[H3])?;
+    let mut tls = arguments.certificate.config(&[H3])?;
+    if arguments.early_data {
+        // QUIC knows all or nothing (RFC 9001, section 4.6.1). How much comes is for flow control to say.
+        tls.max_early_data_size = u32::MAX;
+        tls.session_storage = rustls::server::ServerSessionMemoryCache::new(SESSIONS);
+    }
     let crypto = QuicServerConfig::try_from(tls).map_err(|error| Failure::Other(error.to_string()))?;
-    let config = noq::ServerConfig::with_crypto(Arc::new(crypto));
+    let mut config = noq::ServerConfig::with_crypto(Arc::new(crypto));
+    if arguments.early_data {
+        let mut tokens = noq::ValidationTokenConfig::default();
+        tokens.sent(TOKENS).log(Arc::new(Used::default()));
+        config.validation_token_config(tokens);
+    }
     let transport = quic::transport(&policy.plain, arguments.connection_memory, RECEIVE_WINDOW);
     let limits = Limits {
         connections: arguments.max_connections,
@@ -230,6 +256,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             hints: Hints::new(arguments.hint_policy.clone()),
             log: Seldom::default(),
             qlog,
+            early_data: arguments.early_data,
             paths: arguments.path_store.as_deref().and_then(Paths::open).map(Arc::new),
             seal,
             connections: Counter::default(),

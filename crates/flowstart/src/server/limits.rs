@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use flowstart_sensing::path_store::{Prefix, Prefixes};
@@ -52,6 +53,33 @@ impl RateLimit {
         let admitted = have >= 1.0;
         *bucket = Bucket { tokens: if admitted { have - 1.0 } else { have }, filled: now };
         admitted
+    }
+}
+
+/// Counts what there is now.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counter(Arc<AtomicUsize>);
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Counted(Counter);
+
+impl Counter {
+    /// How many there are.
+    pub(crate) fn now(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// One more, until what it gives is dropped.
+    pub(crate) fn enter(&self) -> Counted {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Counted(self.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

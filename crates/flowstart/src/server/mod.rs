@@ -20,21 +20,23 @@ pub(crate) mod policy;
 pub(crate) mod qlog;
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes as Chunk;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_lab::analyze::size_class;
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_quic::hint::policy::Grant;
 use flowstart_quic::transport_parameters::PeerParameters;
 use flowstart_quic::{Flow, session};
+use futures_util::FutureExt;
 use h3::error::Code;
 use h3::server::RequestStream;
 use http::{Method, Request, Response, StatusCode, header};
-use noq::{Endpoint, Incoming, PathId, ServerConfig, TransportConfig, VarInt};
+use noq::{Connecting, ConnectionError, Endpoint, Incoming, PathId, ServerConfig, TransportConfig, VarInt};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -42,7 +44,7 @@ use tokio_util::task::TaskTracker;
 
 use self::content::{Absent, Content, Object};
 use self::hints::Hints;
-use self::limits::{RateLimit, Seldom};
+use self::limits::{Counted, Counter, RateLimit, Seldom};
 use self::metrics::{Answered, Attempt, Exit, Hinted, Metrics, OfScheme};
 use self::paths::{Known, PATH_STATE, Paths, Seal};
 use self::policy::{Policy, Scheme};
@@ -96,6 +98,8 @@ pub(crate) struct Server {
     pub(crate) log: Seldom,
     /// Where qlog files go.
     pub(crate) qlog: Option<qlog::Folder>,
+    /// Requests are answered before the handshake is complete.
+    pub(crate) early_data: bool,
     /// What it remembers of paths.
     pub(crate) paths: Option<Arc<Paths>>,
     /// What lets clients remember their paths themselves.
@@ -104,31 +108,6 @@ pub(crate) struct Server {
     pub(crate) connections: Counter,
     /// Handshakes now.
     pub(crate) handshakes: Counter,
-}
-
-/// Counts what there is now.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counter(Arc<AtomicUsize>);
-
-/// One of them, until it is dropped.
-#[derive(Debug)]
-struct Counted(Counter);
-
-impl Counter {
-    fn now(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn enter(&self) -> Counted {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Counted(self.clone())
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// One connection, as its requests see it.
@@ -144,6 +123,8 @@ struct Client {
     /// Highest rate that was ever delivered to its prefix.
     delivered: Option<Rate>,
     hint: Mutex<HintState>,
+    /// Answers that arrived.
+    answers: Mutex<metrics::Answers>,
     /// Payload of answers so far.
     answered: AtomicU64,
     /// Payload of answers that are under way.
@@ -223,16 +204,20 @@ impl Server {
         let config = self.config_for(scheme, &flow, said.clone(), notes.clone());
         let known = self.paths.clone().map(|paths| tokio::spawn(paths.look_up(address)));
         let connected = match incoming.accept_with(config) {
-            Ok(connecting) => timeout(self.limits.handshake, connecting).await,
+            Ok(connecting) => timeout(self.limits.handshake, self.connected(connecting)).await,
             Err(error) => Ok(Err(error)),
         };
-        drop(shaking_hands);
         let said = locked(&said).take();
         for error in said.iter().flat_map(PeerParameters::errors) {
             self.log.tell(&format!("{address}: {error}"));
         }
         let Ok(Ok(connection)) = connected else { return count("failed") };
-        count("accepted");
+        let completed = self.clone().completed(connection.clone(), shaking_hands);
+        if self.early_data {
+            tokio::spawn(completed);
+        } else {
+            completed.await;
+        }
         let Known { saved, delivered } = match known {
             Some(known) => known.await.ok().flatten().unwrap_or_default(),
             None => Known::default(),
@@ -248,6 +233,7 @@ impl Server {
             address,
             delivered,
             hint: Mutex::new(HintState::None),
+            answers: Mutex::default(),
             answered: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
         };
@@ -268,6 +254,28 @@ impl Server {
         }
         Arc::new(client).serve(stop).await;
         self.metrics.active.dec();
+    }
+
+    /// A connection after its handshake; with early data as soon as its client's first message is read.
+    async fn connected(&self, mut connecting: Connecting) -> Result<noq::Connection, ConnectionError> {
+        if !self.early_data {
+            return connecting.await;
+        }
+        connecting.handshake_data().await?;
+        match connecting.into_0rtt() {
+            Ok((connection, _)) => Ok(connection),
+            Err(connecting) => connecting.await,
+        }
+    }
+
+    /// Counts a connection when its handshake is complete, or ends it when that takes too long.
+    async fn completed(self: Arc<Self>, connection: noq::Connection, _shaking_hands: Counted) {
+        let completed = timeout(self.limits.handshake, connection.authenticated()).await;
+        let result = if matches!(completed, Ok(Ok(()))) { "accepted" } else { "failed" };
+        if completed.is_err() {
+            connection.close(h3_code(Code::H3_NO_ERROR), b"the handshake took too long");
+        }
+        self.metrics.attempts.get_or_create(&Attempt { result }).inc();
     }
 
     /// The configuration of one connection; `said` gets what the client's first message says, `notes` go into its qlog file.
@@ -350,7 +358,15 @@ impl Client {
 
     async fn answer(&self, request: &Request<()>, mut stream: Answer) -> Result<(), Cut> {
         let began = Instant::now();
+        let early = self.is_early(request);
+        if early {
+            self.server.metrics.early.inc();
+        }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            if early {
+                // Whoever recorded the client's first packets may send them again (RFC 8470, section 5.2).
+                return self.refuse(stream, StatusCode::TOO_EARLY, "only GET and HEAD may be early", &[]).await;
+            }
             let allowed = [(header::ALLOW, "GET, HEAD")];
             return self.refuse(stream, StatusCode::METHOD_NOT_ALLOWED, "use GET or HEAD", &allowed).await;
         }
@@ -388,11 +404,20 @@ impl Client {
         if sent.is_ok() && size > Bytes::ZERO {
             let (of_scheme, taken) = (OfScheme { scheme: self.scheme.clone() }, began.elapsed());
             self.server.metrics.fct.get_or_create(&of_scheme).observe(taken.as_secs_f64());
+            let (number, seconds) = &mut locked(&self.answers)[size_class(size.get())];
+            *number += 1;
+            *seconds += taken.as_secs_f64();
             if self.server.qlog.is_some() {
                 self.notes.answered(size.get(), taken);
             }
         }
         sent
+    }
+
+    /// Whether the client has not yet proved that the request is no repetition; a proxy says so of what it passes on
+    /// (RFC 8470, section 5.1).
+    fn is_early(&self, request: &Request<()>) -> bool {
+        request.headers().contains_key("early-data") || self.connection.authenticated().now_or_never().is_none()
     }
 
     /// Waits until next to nothing is in flight any more.
@@ -513,6 +538,11 @@ impl Client {
             // Nobody waits for it; a server that ends waits for the threads that do such work.
             drop(tokio::task::spawn_blocking(move || paths.save(address, &status)));
         }
+        let (sent, lost) =
+            self.connection.path_stats(PathId::ZERO).map_or((0, 0), |path| (path.sent_packets, path.lost_packets));
+        let lost_share = if sent > 0 { lost as f64 / sent as f64 } else { 0.0 };
+        let reason = status.exit.map_or(NO_EXIT, |(_, reason, _)| reason.name());
+        metrics.connections.count(&self.scheme, &locked(&self.answers), lost_share.min(1.0), reason);
         if status.launch.is_none() {
             return;
         }
@@ -531,6 +561,9 @@ impl Client {
 
 /// Packets of the initial window (RFC 9002, section 7.2).
 const INITIAL_WINDOW: u64 = 10;
+
+/// Why startup ended where it did not, as `flowstart analyze` says of qlog files.
+const NO_EXIT: &str = "transfer-ended";
 
 fn h3_code(code: Code) -> VarInt {
     VarInt::from_u64(code.value()).unwrap_or(VarInt::MAX)

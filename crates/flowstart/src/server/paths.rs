@@ -17,6 +17,8 @@ use flowstart_sensing::path_store::redis::{self, RedisStore};
 use flowstart_sensing::path_store::{Merge, Observation, PathStore, Prefixes, Retention, StoreError, UnixTime};
 use rustls::crypto::SecureRandom;
 
+use crate::tokens::hexadecimal;
+
 /// The longest that an answer waits for the store.
 const BOUND: Duration = Duration::from_millis(50);
 /// Bytes a connection has to deliver before its path is worth remembering: several initial windows.
@@ -125,7 +127,7 @@ impl Seal {
     pub(crate) fn seal(&self, client: IpAddr, status: &Status) -> Option<String> {
         let prefix = self.prefixes.prefix_of(client).network();
         let sealed = self.sealer.seal(&Measured::of(status)?, prefix, SystemTime::now(), self.random).ok()?;
-        Some(sealed.iter().map(|byte| format!("{byte:02x}")).collect())
+        Some(hexadecimal(&sealed))
     }
 
     /// What an earlier connection to `client` saw.

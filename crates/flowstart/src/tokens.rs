@@ -1,0 +1,187 @@
+//! Tokens by which servers know the addresses of clients that return (`NEW_TOKEN`, RFC 9000, section 8.1.3): a client's, in a
+//! file, and which of its own a server has seen again.
+//!
+//! Each line of the file is a server's name, a space, and the token in hexadecimal digits. A token is used once: it leaves the file
+//! with the connection that sends it, whatever becomes of that.
+
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use noq::{TokenLog, TokenReuseError, TokenStore};
+
+use crate::failure::Failure;
+
+/// Tokens that are kept of a server, the latest ones.
+const PER_SERVER: usize = 4;
+/// Tokens that a server remembers as used. When it forgets them it takes no older ones any more.
+const USED: usize = 1 << 16;
+/// Largest file that is read.
+const LARGEST_FILE: u64 = 1 << 20;
+
+/// Tokens, and where they are kept.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    file: PathBuf,
+    kept: Mutex<Vec<(String, Bytes)>>,
+}
+
+impl Tokens {
+    /// Those in `file`; none if it does not exist yet.
+    ///
+    /// # Errors
+    ///
+    /// The file and line of what is no token.
+    pub(crate) fn read(file: &Path) -> Result<Self, Failure> {
+        let failed = |message: String| Failure::File { file: file.to_owned(), message, text: None };
+        let unreadable = |error: std::io::Error| failed(format!("cannot be read: {error}"));
+        let text = match std::fs::metadata(file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(unreadable(error)),
+            Ok(found) if found.len() > LARGEST_FILE => {
+                return Err(failed(format!("has {} bytes; allowed are {LARGEST_FILE}", found.len())));
+            }
+            Ok(_) => std::fs::read_to_string(file).map_err(unreadable)?,
+        };
+        let mut kept = Vec::new();
+        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()) {
+            let token = line.split_once(' ').and_then(|(server, digits)| Some((server, from_hexadecimal(digits)?)));
+            let (server, token) = token
+                .filter(|(server, token)| !server.is_empty() && !token.is_empty())
+                .ok_or_else(|| failed(format!("line {number}: use a server's name, a space and hexadecimal digits")))?;
+            kept.push((server.to_owned(), token.into()));
+        }
+        Ok(Self { file: file.to_owned(), kept: Mutex::new(kept) })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<(String, Bytes)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the file. It appears whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be written.
+    pub(crate) fn save(&self) -> Result<(), Failure> {
+        let lines = self.kept().iter().map(|(server, token)| format!("{server} {}\n", hexadecimal(token))).collect();
+        let mut new = self.file.clone().into_os_string();
+        new.push(".new");
+        let written = std::fs::write(&new, String::as_bytes(&lines)).and_then(|()| std::fs::rename(&new, &self.file));
+        written.map_err(|error| Failure::Other(format!("{}: cannot be written: {error}", self.file.display())))
+    }
+}
+
+impl TokenStore for Tokens {
+    fn insert(&self, server_name: &str, token: Bytes) {
+        let mut kept = self.kept();
+        kept.push((server_name.to_owned(), token));
+        if kept.iter().filter(|(server, _)| server == server_name).count() > PER_SERVER
+            && let Some(oldest) = kept.iter().position(|(server, _)| server == server_name)
+        {
+            kept.remove(oldest);
+        }
+    }
+
+    fn take(&self, server_name: &str) -> Option<Bytes> {
+        let mut kept = self.kept();
+        let latest = kept.iter().rposition(|(server, _)| server == server_name)?;
+        Some(kept.remove(latest).1)
+    }
+}
+
+/// Tokens that clients have sent back. A second time they prove nothing: whoever saw the first could send them from anywhere.
+#[derive(Debug)]
+pub(crate) struct Used(Mutex<Seen>);
+
+#[derive(Debug)]
+struct Seen {
+    nonces: HashSet<u128>,
+    /// Of tokens older than this it is not known whether they were used.
+    known_since: SystemTime,
+}
+
+impl Default for Used {
+    fn default() -> Self {
+        Self(Mutex::new(Seen { nonces: HashSet::new(), known_since: SystemTime::UNIX_EPOCH }))
+    }
+}
+
+impl TokenLog for Used {
+    fn check_and_insert(&self, nonce: u128, issued: SystemTime, _: Duration) -> Result<(), TokenReuseError> {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if issued < seen.known_since || !seen.nonces.insert(nonce) {
+            return Err(TokenReuseError);
+        }
+        if seen.nonces.len() >= USED {
+            *seen = Seen { nonces: HashSet::new(), known_since: SystemTime::now() };
+        }
+        Ok(())
+    }
+}
+
+/// The bytes that a text of hexadecimal digits means.
+pub(crate) fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
+    if !text.len().is_multiple_of(2) || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let pairs = text.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
+    pairs.collect()
+}
+
+/// Two digits for each byte.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_kept_in_a_file_and_used_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tokens");
+        let tokens = Tokens::read(&file).unwrap();
+        for number in 0..6_u8 {
+            tokens.insert("a.example", vec![number, 255].into());
+        }
+        tokens.insert("b.example", vec![9].into());
+        tokens.save().unwrap();
+        let tokens = Tokens::read(&file).unwrap();
+        // The latest first; two of six were given up.
+        let taken: Vec<_> = std::iter::from_fn(|| tokens.take("a.example")).map(|token| token[0]).collect();
+        assert_eq!(taken, [5, 4, 3, 2]);
+        tokens.save().unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "b.example 09\n");
+    }
+
+    #[test]
+    fn a_token_proves_an_address_once() {
+        let used = Used::default();
+        let (start, lifetime) = (SystemTime::now(), Duration::from_secs(60));
+        assert!(used.check_and_insert(0, start, lifetime).is_ok());
+        assert!(used.check_and_insert(0, start, lifetime).is_err());
+        for nonce in 1..USED as u128 {
+            assert!(used.check_and_insert(nonce, start, lifetime).is_ok());
+        }
+        // It is full and forgot: what is older is not taken, what is newer is.
+        assert!(used.check_and_insert(0, start, lifetime).is_err());
+        let later = SystemTime::now() + lifetime;
+        assert!(used.check_and_insert(0, later, lifetime).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tokens");
+        for wrong in ["a.example", "a.example 0", "a.example 0g", "a.example +1", " 00", "a.example "] {
+            std::fs::write(&file, format!("b.example 09\n{wrong}\n")).unwrap();
+            let Err(Failure::File { message, .. }) = Tokens::read(&file) else { panic!("{wrong}") };
+            assert!(message.starts_with("line 2: "), "{message}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Requests with the first packets of returning clients (0-RTT) and the tokens that prove their addresses.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+mod server;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noq::crypto::rustls::QuicClientConfig;
+use predicates::prelude::*;
+use rustls::RootCertStore;
+use serde_json::Value;
+use server::{Server, flowstart, lossy_path};
+
+/// One way, from the server to the client: a round trip that nothing on a busy host takes as long as.
+const DELAY: Duration = Duration::from_millis(300);
+
+/// The timings of each download.
+fn told(output: &[u8]) -> Vec<Value> {
+    output
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect()
+}
+
+fn repeated(path: &str, options: &[&str]) -> Vec<Value> {
+    let url = format!("https://{path}/generate/5KB");
+    let get = flowstart().args(["get", "--insecure", "--json", "--repeat", "3", &url]).args(options).assert().success();
+    told(&get.get_output().stdout)
+}
+
+#[test]
+fn a_returning_clients_request_saves_the_round_trip_of_the_handshake() {
+    let server = Server::self_signed(&["--early-data"]);
+    let path = lossy_path(&server.url, DELAY, 0..0);
+    let timings = repeated(&path, &[]);
+    let early: Vec<_> = timings.iter().map(|one| one["early_data"].as_str()).collect();
+    assert_eq!(early, [None, Some("accepted"), Some("accepted")]);
+    let fct: Vec<_> = timings.iter().map(|one| one["fct_ms"].as_f64().unwrap()).collect();
+    // One delay for the handshake and one for the answer; then only one.
+    assert!(fct[0] > 600.0 && fct[1] > 300.0 && fct[1] < 550.0 && fct[2] < 550.0, "{fct:?}");
+    server.wait_for("flowstart_early_requests_total 2");
+    server.wait_for("flowstart_connection_attempts_total{result=\"accepted\"} 3");
+    // Each ticket is good for one connection, and each connection brings new ones.
+    assert!(timings.iter().all(|one| one["bytes"] == 5000 && one["status"] == 200));
+}
+
+#[test]
+fn a_server_that_takes_no_early_data_answers_all_the_same() {
+    let server = Server::self_signed(&[]);
+    let timings = repeated(server.url.strip_prefix("https://").unwrap(), &[]);
+    assert!(timings.iter().all(|one| one["early_data"].is_null() && one["bytes"] == 5000), "{timings:?}");
+    server.wait_for("flowstart_early_requests_total 0");
+}
+
+#[test]
+fn tokens_are_kept_in_a_file_and_spare_a_retry() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens");
+    // Every client has to prove its address.
+    let server = Server::self_signed(&["--early-data", "--max-handshakes", "0"]);
+    let get = |retries: &str| {
+        server.get("/generate/5KB").arg("--tokens").arg(&file).assert().success();
+        server.wait_for(&format!("flowstart_connection_attempts_total{{result=\"retry\"}} {retries}"));
+    };
+    get("1");
+    let first = std::fs::read_to_string(&file).unwrap();
+    assert!(first.lines().count() > 0 && first.lines().all(|line| line.starts_with("127.0.0.1 ")), "{first}");
+    get("1");
+    let second = std::fs::read_to_string(&file).unwrap();
+    let used = first.lines().filter(|line| !second.contains(line)).count();
+    assert!(used >= 1, "the token that was sent is still there:\n{first}\n{second}");
+    // The same token again proves nothing.
+    std::fs::write(&file, first.lines().last().unwrap()).unwrap();
+    get("2");
+}
+
+#[test]
+fn bad_tokens_are_refused_with_their_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens");
+    std::fs::write(&file, "localhost 00\nlocalhost xyz\n").unwrap();
+    let get = flowstart().args(["get", "https://localhost/", "--tokens"]).arg(&file).assert().code(2);
+    get.stderr(predicate::str::contains("tokens: line 2: use a server's name"));
+    let many = flowstart().args(["get", "https://localhost/", "--repeat", "2", "--out", "x"]).assert().code(2);
+    many.stderr(predicate::str::contains("--repeat: what comes many times cannot go to --out"));
+}
+
+/// A HEADERS frame of HTTP/3 with fields of QPACK's static table (RFC 9204, appendix A): `method` is its number there, then
+/// `:scheme https`, `:path /` and `:authority localhost`.
+fn request(method: u8) -> Vec<u8> {
+    let fields = [&[0, 0, 0xc0 | method, 0xc0 | 23, 0xc0 | 1, 0x50, 9], &b"localhost"[..]].concat();
+    [&[1, u8::try_from(fields.len()).unwrap()], &fields[..]].concat()
+}
+
+const POST: u8 = 20;
+const GET: u8 = 17;
+
+async fn ask(connection: &noq::Connection, method: u8) -> Vec<u8> {
+    let (mut send, mut receive) = connection.open_bi().await.unwrap();
+    send.write_all(&request(method)).await.unwrap();
+    send.finish().unwrap();
+    receive.read_to_end(10_000).await.unwrap()
+}
+
+fn says(answer: &[u8], text: &str) -> bool {
+    answer.windows(text.len()).any(|part| part == text.as_bytes())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_safe_methods_are_answered_early() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = rcgen::CertificateParams::new(["localhost".into()]).unwrap().self_signed(&key).unwrap();
+    let files = ["cert.pem", "key.pem"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    std::fs::write(&files[0], certificate.pem()).unwrap();
+    std::fs::write(&files[1], key.serialize_pem()).unwrap();
+    let server = Server::start(&["--cert", &files[0], "--key", &files[1], "--early-data"]);
+
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&rustls::version::TLS13]);
+    let mut tls = tls.unwrap().with_root_certificates(roots).with_no_client_auth();
+    tls.alpn_protocols = vec![b"h3".to_vec()];
+    tls.enable_early_data = true;
+    let config = noq::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+    let endpoint = noq::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let connect = |address: SocketAddr| endpoint.connect_with(config.clone(), address, "localhost").unwrap();
+
+    let first = connect(server.url.strip_prefix("https://").unwrap().parse().unwrap()).await.unwrap();
+    // The methods that are served, and those that are not, after a handshake.
+    assert!(says(&ask(&first, POST).await, "use GET or HEAD"));
+    first.handshake_confirmed().await.unwrap();
+
+    let path = lossy_path(&server.url, DELAY, 0..0).parse().unwrap();
+    let Ok((second, accepted)) = connect(path).into_0rtt() else { panic!("no ticket") };
+    let (early, get) = tokio::join!(ask(&second, POST), ask(&second, GET));
+    assert!(accepted.await);
+    // HEADERS, its length in two bytes, QPACK's prefix; `:status 425` is number 70 of the static table, 63 + 7 in a prefix of
+    // 6 bits.
+    assert_eq!((early[0], &early[3..7]), (1, &[0, 0, 0xff, 7][..]), "{early:?}");
+    assert!(says(&early, "only GET and HEAD may be early"));
+    assert!(says(&get, "not found"));
+    // The client may ask again now.
+    assert!(says(&ask(&second, POST).await, "use GET or HEAD"));
+}

@@ -1,0 +1,136 @@
+//! `flowstart serve` as tests run it, and a path to it.
+
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::ops::Range;
+use std::process::{Child, Command as Program, ExitStatus, Stdio};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+pub fn flowstart() -> Command {
+    Command::cargo_bin("flowstart").unwrap()
+}
+
+/// A server that runs until it is dropped.
+pub struct Server {
+    pub child: Child,
+    pub url: String,
+    metrics: String,
+}
+
+impl Server {
+    pub fn start(options: &[&str]) -> Self {
+        let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--json"])
+            .args(options)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no server: {line}"));
+        let text = |key: &str| ready[key].as_str().unwrap().to_owned();
+        let metrics = text("metrics").strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
+        Self { url: text("listening"), metrics, child }
+    }
+
+    pub fn self_signed(options: &[&str]) -> Self {
+        Self::start(&[&["--self-signed"], options].concat())
+    }
+
+    pub fn get(&self, path: &str) -> Command {
+        let mut get = flowstart();
+        get.args(["get", "--insecure", "--json", &format!("{}{path}", self.url)]);
+        get
+    }
+
+    pub fn timings(&self, path: &str) -> Value {
+        serde_json::from_slice(&self.get(path).assert().success().get_output().stdout).unwrap()
+    }
+
+    /// What the address of `--metrics` answers.
+    pub fn http(&self, method: &str, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.metrics).unwrap();
+        write!(stream, "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Waits until the metrics have this line.
+    pub fn wait_for(&self, line: &str) {
+        let start = Instant::now();
+        loop {
+            let metrics = self.http("GET", "/metrics");
+            if metrics.lines().any(|one| one == line) {
+                return;
+            }
+            assert!(start.elapsed() < Duration::from_secs(10), "{line} is not in\n{metrics}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub fn signal(&self, name: &str) {
+        assert!(Program::new("kill").args([name, &self.child.id().to_string()]).status().unwrap().success());
+    }
+
+    /// Ends it in order; what it said on stderr.
+    pub fn end(mut self) -> (ExitStatus, String) {
+        self.signal("-TERM");
+        let status = self.child.wait().unwrap();
+        let mut told = String::new();
+        self.child.stderr.as_mut().unwrap().read_to_string(&mut told).unwrap();
+        (status, told)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Stands between a server and a client: delays what the server sends, and loses every second of its large packets from the
+/// first to the second number of them. Where clients connect.
+pub fn lossy_path(server: &str, delay: Duration, lost: Range<usize>) -> String {
+    let (server, near, far): (SocketAddr, _, _) = (
+        server.strip_prefix("https://").unwrap().parse().unwrap(),
+        Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap()),
+        Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap()),
+    );
+    nix::sys::socket::setsockopt(&*far, nix::sys::socket::sockopt::RcvBuf, &(4 << 20)).unwrap();
+    let address = near.local_addr().unwrap().to_string();
+    let client: Arc<OnceLock<SocketAddr>> = Arc::default();
+    let (queue, delayed) = std::sync::mpsc::channel::<(Instant, Vec<u8>)>();
+    let (known, from_client, to_server) = (client.clone(), near.clone(), far.clone());
+    std::thread::spawn(move || {
+        let mut packet = [0; 2000];
+        while let Ok((length, from)) = from_client.recv_from(&mut packet) {
+            known.get_or_init(|| from);
+            drop(to_server.send_to(&packet[..length], server));
+        }
+    });
+    std::thread::spawn(move || {
+        let (mut packet, mut large) = ([0; 2000], 0);
+        while let Ok(length) = far.recv(&mut packet) {
+            large += usize::from(length >= 1000);
+            if length < 1000 || !lost.contains(&large) || large % 2 == 0 {
+                drop(queue.send((Instant::now() + delay, packet[..length].to_vec())));
+            }
+        }
+    });
+    std::thread::spawn(move || {
+        for (due, packet) in delayed {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            drop(near.send_to(&packet, client.get().unwrap()));
+        }
+    });
+    address
+}
