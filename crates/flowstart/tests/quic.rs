@@ -2,105 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+mod server;
+
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, UdpSocket};
 use std::ops::Range;
 use std::path::Path;
-use std::process::{Child, Command as Program, ExitStatus, Stdio};
+use std::process::{Child, Command as Program, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use assert_cmd::Command;
 use flowstart_quic::session;
 use predicates::prelude::*;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
-
-fn flowstart() -> Command {
-    Command::cargo_bin("flowstart").unwrap()
-}
-
-/// A server that runs until it is dropped.
-struct Server {
-    child: Child,
-    url: String,
-    metrics: String,
-}
-
-impl Server {
-    fn start(options: &[&str]) -> Self {
-        let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--json"])
-            .args(options)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no server: {line}"));
-        let text = |key: &str| ready[key].as_str().unwrap().to_owned();
-        let metrics = text("metrics").strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
-        Self { url: text("listening"), metrics, child }
-    }
-
-    fn self_signed(options: &[&str]) -> Self {
-        Self::start(&[&["--self-signed"], options].concat())
-    }
-
-    fn get(&self, path: &str) -> Command {
-        let mut get = flowstart();
-        get.args(["get", "--insecure", "--json", &format!("{}{path}", self.url)]);
-        get
-    }
-
-    fn timings(&self, path: &str) -> Value {
-        serde_json::from_slice(&self.get(path).assert().success().get_output().stdout).unwrap()
-    }
-
-    /// What the address of `--metrics` answers.
-    fn http(&self, method: &str, path: &str) -> String {
-        let mut stream = TcpStream::connect(&self.metrics).unwrap();
-        write!(stream, "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    /// Waits until the metrics have this line.
-    fn wait_for(&self, line: &str) {
-        let start = Instant::now();
-        loop {
-            let metrics = self.http("GET", "/metrics");
-            if metrics.lines().any(|one| one == line) {
-                return;
-            }
-            assert!(start.elapsed() < Duration::from_secs(10), "{line} is not in\n{metrics}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn signal(&self, name: &str) {
-        assert!(Program::new("kill").args([name, &self.child.id().to_string()]).status().unwrap().success());
-    }
-
-    /// Ends it in order; what it said on stderr.
-    fn end(mut self) -> (ExitStatus, String) {
-        self.signal("-TERM");
-        let status = self.child.wait().unwrap();
-        let mut told = String::new();
-        self.child.stderr.as_mut().unwrap().read_to_string(&mut told).unwrap();
-        (status, told)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
+use server::{Server, flowstart};
 
 /// A certificate for localhost that ends in this year, and its key, in `folder`.
 fn certificate(folder: &Path, year: i32) -> [String; 2] {

@@ -54,10 +54,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     bar.finish_and_clear();
     for error in unusable.iter().take(TOLD) {
-        eprintln!("warning: {error}");
+        tell!("warning: {error}");
     }
     if unusable.len() > TOLD {
-        eprintln!("warning: and {} more files that could not be used", unusable.len() - TOLD);
+        tell!("warning: and {} more files that could not be used", unusable.len() - TOLD);
     }
     let analysis =
         analyze(&connections, arguments.baseline.as_deref()).map_err(|error| Failure::Input(error.to_string()))?;

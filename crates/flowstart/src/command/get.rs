@@ -238,7 +238,7 @@ fn tell_many(arguments: &Arguments, timings: &[Timings], failures: usize) -> Res
     } else {
         let told =
             |values: [Option<f64>; 3]| values.map(|one| one.map_or("–".into(), |one| format!("{one:.1}"))).join(", ");
-        eprintln!(
+        tell!(
             "{} connections, {failures} failed, {refused} refused, {}; median, 95 % and most: handshake {} ms, FCT {} ms",
             timings.len() + failures,
             Bytes::new(bytes),
@@ -266,7 +266,7 @@ fn tell(arguments: &Arguments, timings: &Timings) -> Result<ExitCode, Failure> {
         });
         print(&format!("{told}\n"))?;
     } else {
-        eprintln!(
+        tell!(
             "{status}, {}: handshake {:.1} ms, first byte {}, FCT {:.1} ms, goodput {:.2} Mbit/s",
             Bytes::new(*bytes),
             millis(*handshake),
@@ -277,7 +277,7 @@ fn tell(arguments: &Arguments, timings: &Timings) -> Result<ExitCode, Failure> {
     }
     let refused = status.is_client_error() || status.is_server_error();
     if refused {
-        eprintln!("error: {}: the server answered {status}", arguments.url);
+        tell!("error: {}: the server answered {status}", arguments.url);
     }
     Ok(if refused { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
@@ -369,10 +369,7 @@ async fn get(
         Hinting::Auto => {
             let server = servers.first().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), SocketAddr::ip);
             let found = tokio::task::spawn_blocking(move || estimated(server)).await.ok().flatten();
-            eprintln!(
-                "note: {}",
-                found.map_or("no hint was found".into(), |hint| format!("the hint is {}", hint.rate))
-            );
+            tell!("note: {}", found.map_or("no hint was found".into(), |hint| format!("the hint is {}", hint.rate)));
             found
         }
     };
@@ -418,7 +415,7 @@ async fn get(
         }
         let count = failures.len();
         if let Some(Failure::Other(first)) = failures.into_iter().next() {
-            eprintln!("warning: {first}");
+            tell!("warning: {first}");
         }
         (got, count)
     } else {

@@ -1,0 +1,105 @@
+//! `flowstart serve` as a process, for tests.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command as Program, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// The program.
+pub(crate) fn flowstart() -> Command {
+    Command::cargo_bin("flowstart").unwrap()
+}
+
+/// A server that runs until it is dropped.
+pub(crate) struct Server {
+    /// Its process.
+    pub(crate) child: Child,
+    /// Where it listens.
+    pub(crate) url: String,
+    metrics: String,
+}
+
+impl Server {
+    pub(crate) fn start(options: &[&str]) -> Self {
+        Self::run(Program::new(assert_cmd::cargo::cargo_bin("flowstart")).stderr(Stdio::piped()), options)
+    }
+
+    /// Starts it by a program that takes its arguments.
+    pub(crate) fn run(program: &mut Program, options: &[&str]) -> Self {
+        let mut child = program
+            .args(["serve", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--json"])
+            .args(options)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no server: {line}"));
+        let text = |key: &str| ready[key].as_str().unwrap().to_owned();
+        let metrics = text("metrics").strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
+        Self { url: text("listening"), metrics, child }
+    }
+
+    pub(crate) fn self_signed(options: &[&str]) -> Self {
+        Self::start(&[&["--self-signed"], options].concat())
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Command {
+        let mut get = flowstart();
+        get.args(["get", "--insecure", "--json", &format!("{}{path}", self.url)]);
+        get
+    }
+
+    pub(crate) fn timings(&self, path: &str) -> Value {
+        serde_json::from_slice(&self.get(path).assert().success().get_output().stdout).unwrap()
+    }
+
+    /// What the address of `--metrics` answers.
+    pub(crate) fn http(&self, method: &str, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.metrics).unwrap();
+        write!(stream, "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Waits until the metrics have this line.
+    pub(crate) fn wait_for(&self, line: &str) {
+        let start = Instant::now();
+        loop {
+            let metrics = self.http("GET", "/metrics");
+            if metrics.lines().any(|one| one == line) {
+                return;
+            }
+            assert!(start.elapsed() < Duration::from_secs(10), "{line} is not in\n{metrics}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        assert!(Program::new("kill").args([name, &self.child.id().to_string()]).status().unwrap().success());
+    }
+
+    /// Ends it in order; what it said on stderr, if that was piped.
+    pub(crate) fn end(mut self) -> (ExitStatus, String) {
+        self.signal("-TERM");
+        let status = self.child.wait().unwrap();
+        let mut told = String::new();
+        if let Some(stderr) = &mut self.child.stderr {
+            stderr.read_to_string(&mut told).unwrap();
+        }
+        (status, told)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
