@@ -247,9 +247,9 @@ impl Noq {
             11 => self.controller.on_spurious_congestion_event(),
             12 => self.controller.on_mtu_update(input.number()?.max(SEGMENT as u16)),
             13 => self.flow.expect(Bytes::new(input.wide()?), Bytes::new(SEGMENT)),
-            // Packets that nobody knows.
+            // Packets that nobody sent: of one that was, noq knows the size.
             14 => {
-                let (rtt, number) = (input.pick(estimators())?, input.wide()?);
+                let (rtt, number) = (input.pick(estimators())?, input.wide()? | 1 << 61);
                 self.controller.on_ack(self.now, self.now, SEGMENT, number, false, &rtt);
                 self.controller.on_packet_lost(SEGMENT as u16, number, self.now);
             }
