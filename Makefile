@@ -36,16 +36,9 @@ interop: setup
 	cargo build --release --locked -p flowstart
 	FLOWSTART=$(FLOWSTART) scripts/interop/run
 
-# Every parser of input, FUZZ_SECONDS each. Needs nightly and cargo-fuzz.
+# Every parser of input and the controller, FUZZ_SECONDS each.
 fuzz: setup
-	@cargo +nightly fuzz --version >/dev/null 2>&1 || { \
-	    echo "please install: rustup toolchain install nightly; cargo install cargo-fuzz" >&2; exit 1; }
-	@set -e; for target in $$(cargo +nightly fuzz list); do \
-	    echo "$$target, $(FUZZ_SECONDS) s"; \
-	    mkdir -p fuzz/corpus/$$target; \
-	    cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
-	        -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -verbosity=0; \
-	done
+	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz run
 
 lint: setup
 	cargo fmt --all --check

@@ -157,12 +157,8 @@ pub fn read_rows(file: &Path) -> Result<Vec<Row>, ExperimentError> {
     if !file.exists() {
         return Ok(Vec::new());
     }
-    let mut reader = csv::Reader::from_path(file).map_err(|error| refused(error.to_string()))?;
-    reader
-        .deserialize()
-        .enumerate()
-        .map(|(index, row)| row.map_err(|error| refused(format!("line {}: {error}", index + 2))))
-        .collect()
+    let input = File::open(file).map_err(|error| refused(error.to_string()))?;
+    flows::read_csv(input).map_err(refused)
 }
 
 /// Writes a file completely or not at all.

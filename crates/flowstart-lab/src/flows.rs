@@ -1,6 +1,6 @@
 //! A row per measured flow and repetition: `flows.csv` and `flows.parquet`.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -256,6 +256,17 @@ pub fn write_csv_with(rows: &[Row], out: impl Write, extra: &ExtraColumns) -> cs
     }
     writer.flush()?;
     Ok(())
+}
+
+/// Reads rows that [`write_csv`] wrote.
+///
+/// # Errors
+///
+/// The line that is no row, and why.
+pub fn read_csv(input: impl Read) -> Result<Vec<Row>, String> {
+    let mut reader = csv::Reader::from_reader(input);
+    let rows = reader.deserialize().enumerate();
+    rows.map(|(index, row)| row.map_err(|error| format!("line {}: {error}", index + 2))).collect()
 }
 
 /// Writes rows as Parquet.

@@ -69,7 +69,7 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Input(message) => {
-                eprintln!("error: {message}");
+                tell!("error: {message}");
                 ExitCode::from(BAD_INPUT)
             }
             Self::File { file, message, text: Some((text, span)) } => {
@@ -81,15 +81,15 @@ impl Failure {
                     source: NamedSource::new(file.display().to_string(), text),
                     span: span.map(SourceSpan::from),
                 };
-                eprintln!("{:?}", miette::Report::new(problem));
+                tell!("{:?}", miette::Report::new(problem));
                 ExitCode::from(BAD_INPUT)
             }
             Self::File { file, message, text: None } => {
-                eprintln!("error: {}: {message}", file.display());
+                tell!("error: {}: {message}", file.display());
                 ExitCode::from(BAD_INPUT)
             }
             Self::Other(message) => {
-                eprintln!("error: {message}");
+                tell!("error: {message}");
                 ExitCode::from(FAILED)
             }
         }

@@ -1,9 +1,14 @@
 //! The `flowstart` command: a file per subcommand in [`command`].
 
+// `eprintln!` panics when stderr cannot be written, as on a full disk; `tell!` does not.
+#![cfg_attr(not(test), warn(clippy::print_stderr))]
+
+#[macro_use]
+mod output;
+
 mod command;
 mod failure;
 mod http3;
-mod output;
 mod quic;
 mod server;
 mod tls;

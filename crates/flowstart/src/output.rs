@@ -10,6 +10,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
 
+/// Writes a line to stderr, as `eprintln!` does. A line that cannot be written is lost, and nothing else.
+macro_rules! tell {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        drop(writeln!(std::io::stderr(), $($text)*));
+    }};
+}
+
 /// A progress bar on a terminal, silence elsewhere.
 pub(crate) fn progress(runs: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {

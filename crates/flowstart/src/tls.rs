@@ -83,14 +83,10 @@ fn warn_of_validity(file: &Path, certificate: &CertificateDer<'_>) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let validity = parsed.validity();
     if i128::from(validity.not_after.timestamp()) < i128::from(now) {
-        eprintln!(
-            "warning: {}: the certificate expired on {}; clients will refuse it",
-            file.display(),
-            validity.not_after
-        );
+        tell!("warning: {}: the certificate expired on {}; clients will refuse it", file.display(), validity.not_after);
     } else if i128::from(validity.not_before.timestamp()) > i128::from(now) {
         let from = validity.not_before;
-        eprintln!("warning: {}: the certificate is valid from {from} on; clients will refuse it", file.display());
+        tell!("warning: {}: the certificate is valid from {from} on; clients will refuse it", file.display());
     }
 }
 

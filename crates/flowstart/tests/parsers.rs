@@ -1,23 +1,30 @@
-//! The parsers of what users and files say, over arbitrary bytes and over valid inputs that were damaged. The properties
-//! and the valid inputs are those of the fuzz targets in `fuzz/`.
+//! The parsers of what users, files and peers say, and the controller, over arbitrary bytes, over valid inputs that were
+//! damaged, and over what fuzzers kept. The properties and the inputs are those of `fuzz/`.
 
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub, reason = "a test that cannot be set up fails")]
 
-#[path = "../../../fuzz/properties.rs"]
+#[path = "../../../fuzz/properties/mod.rs"]
 mod properties;
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 
-/// The valid inputs of one parser.
-fn seeds(parser: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(parser);
-    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+/// Inputs of one kind: valid ones (`seeds`), those that a fuzzer kept (`corpus`), and those that it broke something with
+/// (`found`).
+fn folder(kind: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz").join(kind)
+}
+
+/// The inputs of one property; none where there is no folder.
+fn inputs(kind: &str, name: &str) -> Vec<Vec<u8>> {
+    let Ok(entries) = fs::read_dir(folder(kind).join(name)) else { return Vec::new() };
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files.iter().map(|file| fs::read(file).unwrap()).collect()
 }
@@ -114,11 +121,17 @@ fn damaged(mut input: Vec<u8>, changes: Vec<Damage>) -> Vec<u8> {
     input
 }
 
-/// Checks `property` for the seeds of `parser`, which it must accept, for damaged ones, and for arbitrary bytes.
-fn holds(parser: &str, property: fn(&[u8]) -> bool) {
-    let seeds = seeds(parser);
+/// Checks the property `name` for its seeds, which it must accept, for damaged ones, and for arbitrary bytes.
+fn holds(name: &str) {
+    let property = properties::ALL.iter().find(|(one, _)| *one == name).unwrap().1;
+    let seeds = inputs("seeds", name);
+    assert!(!seeds.is_empty(), "no seeds for {name}");
     for seed in &seeds {
         assert!(property(seed), "refused: {}", String::from_utf8_lossy(seed));
+    }
+    // What a fuzzer kept, and what it found.
+    for input in inputs("corpus", name).iter().chain(&inputs("found", name)) {
+        property(input);
     }
     let inputs = prop_oneof![
         4 => (select(seeds), vec(damage(), 1..5)).prop_map(|(seed, changes)| damaged(seed, changes)),
@@ -136,13 +149,26 @@ fn holds(parser: &str, property: fn(&[u8]) -> bool) {
     }
 }
 
-macro_rules! parsers {
-    ($($(#[$condition:meta])* $test:ident: $parser:ident),* $(,)?) => {
-        $(#[test] $(#[$condition])* fn $test() { holds(stringify!($parser), properties::$parser); })*
+macro_rules! tests {
+    ($($(#[$condition:meta])* $test:ident: $property:ident),* $(,)?) => {
+        $(#[test] $(#[$condition])* fn $test() { holds(stringify!($property)); })*
+
+        #[test]
+        fn every_property_has_a_test_and_every_input_a_property() {
+            let tested = BTreeSet::from([$(stringify!($property)),*]);
+            let names: BTreeSet<&str> = properties::ALL.iter().map(|(name, _)| *name).collect();
+            assert_eq!(tested, names);
+            for kind in ["seeds", "corpus", "found"] {
+                for folder in fs::read_dir(folder(kind)).into_iter().flatten() {
+                    let name = folder.unwrap().file_name().into_string().unwrap();
+                    assert!(names.contains(&*name), "fuzz/{kind}/{name} belongs to no property");
+                }
+            }
+        }
     };
 }
 
-parsers! {
+tests! {
     capacity_traces_are_read_or_refused: capacity_trace,
     quantities_survive_being_written: quantity,
     schemes_are_in_range_and_survive_being_written: scheme,
@@ -174,4 +200,11 @@ parsers! {
     transport_parameters_are_read_or_refused: transport_parameters,
     client_hellos_may_come_in_pieces: client_hello,
     path_states_are_opened_or_refused: path_state,
+    requests_stay_below_the_root: request_path,
+    logs_of_connections_are_read_as_far_as_they_go: connection_log,
+    rows_survive_being_written: flow_rows,
+    tables_have_numbers_in_range: reference_table,
+    frames_are_read_until_they_end: frames,
+    no_sequence_of_events_breaks_the_controller: controller,
+    no_sequence_of_events_breaks_the_adapter: adapter,
 }

@@ -29,7 +29,8 @@ impl Table {
         Ok(vec![Self::parse(&shown, &bytes)?])
     }
 
-    fn parse(source: &str, bytes: &[u8]) -> Result<Self, String> {
+    /// Reads a table; `source` is for messages.
+    pub(super) fn parse(source: &str, bytes: &[u8]) -> Result<Self, String> {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
         let refused = |error: csv::Error| format!("{source}: {error}");
         let header: Vec<String> = reader.headers().map_err(refused)?.iter().map(str::to_owned).collect();

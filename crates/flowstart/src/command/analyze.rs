@@ -86,10 +86,10 @@ fn of_logs(files: &[PathBuf], baseline: Option<&str>) -> Result<(Analysis, usize
     }
     bar.finish_and_clear();
     for error in unusable.iter().take(TOLD) {
-        eprintln!("warning: {error}");
+        tell!("warning: {error}");
     }
     if unusable.len() > TOLD {
-        eprintln!("warning: and {} more files that could not be used", unusable.len() - TOLD);
+        tell!("warning: and {} more files that could not be used", unusable.len() - TOLD);
     }
     let analysis = analyze(&connections, baseline).map_err(|error| Failure::Input(error.to_string()))?;
     Ok((analysis, unusable.len()))

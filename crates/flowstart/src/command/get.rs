@@ -279,7 +279,7 @@ fn tell_many(
     } else {
         let told =
             |values: [Option<f64>; 3]| values.map(|one| one.map_or("–".into(), |one| format!("{one:.1}"))).join(", ");
-        eprintln!(
+        tell!(
             "{} connections, {failures} failed, {refused} refused, {}; median, 95 % and most: handshake {} ms, FCT {} ms",
             timings.len() + failures,
             Bytes::new(bytes),
@@ -310,7 +310,7 @@ fn tell(arguments: &Arguments, timings: &Timings) -> Result<bool, Failure> {
         });
         print(&format!("{told}\n"))?;
     } else {
-        eprintln!(
+        tell!(
             "{status}, {}: handshake {:.1} ms, first byte {}, FCT {:.1} ms, goodput {:.2} Mbit/s{}",
             Bytes::new(*bytes),
             millis(*handshake),
@@ -322,7 +322,7 @@ fn tell(arguments: &Arguments, timings: &Timings) -> Result<bool, Failure> {
     }
     let refused = status.is_client_error() || status.is_server_error();
     if refused {
-        eprintln!("error: {}: the server answered {status}", arguments.url);
+        tell!("error: {}: the server answered {status}", arguments.url);
     }
     Ok(refused)
 }
@@ -447,10 +447,7 @@ async fn get(
         Hinting::Auto => {
             let server = servers.first().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), SocketAddr::ip);
             let found = tokio::task::spawn_blocking(move || estimated(server)).await.ok().flatten();
-            eprintln!(
-                "note: {}",
-                found.map_or("no hint was found".into(), |hint| format!("the hint is {}", hint.rate))
-            );
+            tell!("note: {}", found.map_or("no hint was found".into(), |hint| format!("the hint is {}", hint.rate)));
             found
         }
     };
@@ -535,7 +532,7 @@ async fn get(
         }
         got.failures = failures.len();
         if let Some(Failure::Other(first)) = failures.into_iter().next() {
-            eprintln!("warning: {first}");
+            tell!("warning: {first}");
         }
     } else {
         let first = once(servers, out, false).await?;

@@ -217,7 +217,7 @@ impl StoreOptions {
         let (store, repaired) =
             EmbeddedStore::open_shared(&self.store, self.retention()?).map_err(|problem| cannot_open(&problem))?;
         if let Some(repaired) = repaired {
-            eprintln!("warning: {repaired}");
+            tell!("warning: {repaired}");
         }
         Ok(store)
     }
@@ -274,7 +274,7 @@ fn serve(arguments: &Serve) -> Result<ExitCode, Failure> {
     let listener = TcpListener::bind(arguments.listen).map_err(unusable)?;
     let address = listener.local_addr().map_err(unusable)?;
     if !address.ip().is_loopback() {
-        eprintln!("note: whoever reaches {address} learns how fast the paths in the store are");
+        tell!("note: whoever reaches {address} learns how fast the paths in the store are");
     }
     let service = Service { store, prefixes, merge: arguments.merge.merge(), clock: Box::new(now) };
     let json = arguments.json;
@@ -394,7 +394,7 @@ fn show(arguments: &Show) -> Result<ExitCode, Failure> {
             Ok((prefix, record)) => known.extend(Capacity::of(prefix, &record, merge, now)),
             Err(error) => {
                 unreadable = true;
-                eprintln!("error: {}: {error}", path.display());
+                tell!("error: {}: {error}", path.display());
             }
         }
     }

@@ -127,7 +127,7 @@ fn read(file: &Path) -> Result<(Scenario, String), Failure> {
 pub(crate) fn mixed(scenario: &Scenario, plan: &Plan, advice: &str) -> Vec<String> {
     let Some(statement) = scenario.unchosen_avoidance(plan) else { return Vec::new() };
     let note = format!("{statement}: {advice}");
-    eprintln!("note: {note}");
+    tell!("note: {note}");
     vec![note]
 }
 
@@ -232,7 +232,7 @@ fn show(
 
 fn report_failures(rows: &[Row]) {
     for row in rows.iter().filter(|row| row.failed()) {
-        eprintln!("failed: {} --rep {} (seed {}): {}", row.cell, row.rep, row.seed, row.status);
+        tell!("failed: {} --rep {} (seed {}): {}", row.cell, row.rep, row.seed, row.status);
     }
 }
 

@@ -291,7 +291,7 @@ fn signals(server: Arc<Server>, stop: CancellationToken) -> std::io::Result<()> 
                 _ = interrupt.recv() => break,
                 _ = terminate.recv() => break,
                 Some(()) = switch.recv() => {
-                    eprintln!("note: the kill switch is {}", if server.policy.toggle() { "on" } else { "off" });
+                    tell!("note: the kill switch is {}", if server.policy.toggle() { "on" } else { "off" });
                 }
             }
         }

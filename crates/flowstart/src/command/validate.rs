@@ -42,7 +42,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut results = Vec::new();
     for name in names {
         if std::io::stderr().is_terminal() && validate::NAMES.contains(&name) {
-            eprintln!("validating {name} ...");
+            tell!("validating {name} ...");
         }
         results.push(validate::validate(name, arguments.reference.as_deref(), arguments.jobs).map_err(Failure::Input)?);
     }

@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 /// Objects of any size are below this path: `/generate/2MB`.
 const GENERATED: &str = "/generate/";
 /// Largest object that is made on the spot.
-const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
+pub(crate) const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
 /// Bytes that are read from a file, or made, in one go.
 const CHUNK: usize = 64 << 10;
 /// What generated objects consist of, again and again.
@@ -117,7 +117,7 @@ fn generated(size: &str) -> Result<Object, Absent> {
 }
 
 /// The file that a URL's path names, below `root`.
-fn below(root: &Path, path: &str) -> Result<PathBuf, Absent> {
+pub(crate) fn below(root: &Path, path: &str) -> Result<PathBuf, Absent> {
     let decoded =
         percent_decode_str(path).decode_utf8().map_err(|_| Absent::BadPath("the path is not UTF-8".into()))?;
     let mut file = root.to_owned();

@@ -97,7 +97,7 @@ impl Seldom {
     /// Says it, or counts it as unsaid.
     pub(crate) fn tell(&self, message: &str) {
         if let Some(line) = self.line(message, Instant::now()) {
-            eprintln!("{line}");
+            tell!("{line}");
         }
     }
 

@@ -158,7 +158,7 @@ impl Server {
         self.endpoint.set_server_config(None);
         tasks.close();
         if timeout(self.limits.grace, tasks.wait()).await.is_err() {
-            eprintln!("warning: {} connections are cut off", self.connections.now());
+            tell!("warning: {} connections are cut off", self.connections.now());
         }
         self.endpoint.close(h3_code(Code::H3_NO_ERROR), b"the server ends");
         // Whoever does not answer the farewell is not waited for.
@@ -378,7 +378,7 @@ impl Client {
             Ok(Err(Absent::NotFound)) => return self.refuse(stream, StatusCode::NOT_FOUND, "not found", &[]).await,
             Ok(Err(Absent::BadPath(cause))) => return self.refuse(stream, StatusCode::BAD_REQUEST, &cause, &[]).await,
             Ok(Err(Absent::Unreadable(cause))) => {
-                eprintln!("warning: {}: {cause}", request.uri().path());
+                tell!("warning: {}: {cause}", request.uri().path());
                 return self.refuse(stream, StatusCode::INTERNAL_SERVER_ERROR, "cannot be read", &[]).await;
             }
             Err(_) => return self.refuse(stream, StatusCode::INTERNAL_SERVER_ERROR, "cannot be read", &[]).await,
@@ -448,7 +448,7 @@ impl Client {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => return Ok(()),
                 Err(error) => {
-                    eprintln!("warning: a file cannot be read to its end: {error}");
+                    tell!("warning: a file cannot be read to its end: {error}");
                     stream.stop_stream(Code::H3_INTERNAL_ERROR);
                     return Err(Cut);
                 }
@@ -554,7 +554,7 @@ impl Client {
             metrics.exits.get_or_create(&Exit { scheme: self.scheme.clone(), reason: reason.name() }).inc();
         }
         if self.server.policy.record(&self.scheme, status.startup_sent, status.startup_lost, Instant::now()) {
-            eprintln!("warning: launches lose too much; connections start with plain slow start for a while");
+            tell!("warning: launches lose too much; connections start with plain slow start for a while");
         }
     }
 }

@@ -53,7 +53,7 @@ impl Paths {
             EmbeddedStore::open_shared(Path::new(name), retention)
                 .map(|(store, repaired)| {
                     if let Some(repaired) = repaired {
-                        eprintln!("warning: {repaired}");
+                        tell!("warning: {repaired}");
                     }
                     Box::new(store) as _
                 })
@@ -65,7 +65,7 @@ impl Paths {
                 Some(Self { store, name: name.to_owned(), prefixes, told: AtomicBool::new(false) })
             }
             Err(problem) => {
-                eprintln!("warning: {problem}; connections start without saved paths");
+                tell!("warning: {problem}; connections start without saved paths");
                 None
             }
         }
@@ -92,7 +92,7 @@ impl Paths {
         answer
             .inspect_err(|error| {
                 if !self.told.swap(true, Ordering::Relaxed) {
-                    eprintln!("warning: {}: {error}; further failures are not told", self.name);
+                    tell!("warning: {}: {error}; further failures are not told", self.name);
                 }
             })
             .ok()

@@ -87,9 +87,9 @@ struct OfConnection {
     notes: Notes,
 }
 
-/// What a connection answered, on its way into the file.
+/// What a connection answered, on its way into the file. Nothing is kept where there is no file.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Notes(Arc<Mutex<Vec<Answered>>>);
+pub(crate) struct Notes(Arc<Mutex<Option<Vec<Answered>>>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Answered {
@@ -101,10 +101,21 @@ struct Answered {
 impl Notes {
     /// An answer was acknowledged completely.
     pub(crate) fn answered(&self, payload: u64, taken: Duration) {
-        self.list().push(Answered { at: Instant::now(), payload, taken });
+        if let Some(list) = &mut *self.list() {
+            list.push(Answered { at: Instant::now(), payload, taken });
+        }
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<Answered>> {
+    /// There is a file now, or there is none any more.
+    fn keep(&self, keep: bool) {
+        *self.list() = keep.then(Vec::new);
+    }
+
+    fn take(&self) -> Vec<Answered> {
+        self.list().as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn list(&self) -> MutexGuard<'_, Option<Vec<Answered>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -128,7 +139,10 @@ impl QlogFactory for OfConnection {
             peer_exponent: ACK_DELAY_EXPONENT,
         };
         match File::create(&path) {
-            Ok(file) => writer.out = Some(BufWriter::new(file)),
+            Ok(file) => {
+                writer.out = Some(BufWriter::new(file));
+                writer.notes.keep(true);
+            }
             Err(error) => {
                 writer.failed(&error);
                 return None;
@@ -164,11 +178,9 @@ impl<W: Write> Writer<W> {
     /// Tells of the first failure only: of a full disk every connection would tell.
     fn failed(&mut self, error: &io::Error) {
         self.out = None;
+        self.notes.keep(false);
         if !self.told.swap(true, Ordering::Relaxed) {
-            eprintln!(
-                "warning: {}: qlog cannot be written: {error}; further failures are not told",
-                self.path.display()
-            );
+            tell!("warning: {}: qlog cannot be written: {error}; further failures are not told", self.path.display());
         }
     }
 
@@ -191,6 +203,11 @@ impl<W: Write> Writer<W> {
             self.begun = true;
             self.write_out(&conforming_header(&record));
             self.write_event(0.0, "flowstart:connection", &json!({ "scheme": self.scheme }));
+            drop(self.flush());
+            if self.out.is_none() {
+                // Without these two records a file says nothing. If it cannot be removed, it is in nobody's way.
+                drop(std::fs::remove_file(&self.path));
+            }
         }
         record.clear();
         self.record = record;
@@ -202,8 +219,7 @@ impl<W: Write> Writer<W> {
                 self.write_event(time.as_nanos() as f64 / 1e6, name, &data);
             }
         }
-        let answers = std::mem::take(&mut *self.notes.list());
-        for Answered { at, payload, taken } in answers {
+        for Answered { at, payload, taken } in self.notes.take() {
             let data = json!({ "payload": payload, "fct_ms": taken.as_secs_f64() * 1e3 });
             let time = at.saturating_duration_since(self.start).as_secs_f64() * 1e3;
             self.write_event(time, "flowstart:answered", &data);
@@ -322,13 +338,15 @@ mod tests {
     fn writer<W: Write>(out: W) -> Writer<W> {
         let flow = Flow::new(PathKnowledge::default());
         let told = Arc::new(AtomicBool::new(true));
+        let notes = Notes::default();
+        notes.keep(true);
         Writer {
             out: Some(out),
             path: PathBuf::new(),
             told,
             flow,
             scheme: "blitzstart".into(),
-            notes: Notes::default(),
+            notes,
             start: Instant::now(),
             record: Vec::new(),
             begun: false,
@@ -386,5 +404,8 @@ mod tests {
         writer.write_all(b"\x1e{}\n\x1e{}\n").unwrap();
         assert!(writer.out.is_none());
         writer.flush().unwrap();
+        // Answers that no file will hold are not kept.
+        writer.notes.answered(70_000, Duration::from_millis(20));
+        assert!(writer.notes.take().is_empty());
     }
 }

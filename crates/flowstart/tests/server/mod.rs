@@ -1,6 +1,6 @@
-//! `flowstart serve` as tests run it, and a path to it.
+//! `flowstart serve` as a process, and a path to it, for tests.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
+#![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -12,24 +12,31 @@ use std::time::{Duration, Instant};
 use assert_cmd::Command;
 use serde_json::Value;
 
-pub fn flowstart() -> Command {
+/// The program.
+pub(crate) fn flowstart() -> Command {
     Command::cargo_bin("flowstart").unwrap()
 }
 
 /// A server that runs until it is dropped.
-pub struct Server {
-    pub child: Child,
-    pub url: String,
+pub(crate) struct Server {
+    /// Its process.
+    pub(crate) child: Child,
+    /// Where it listens.
+    pub(crate) url: String,
     metrics: String,
 }
 
 impl Server {
-    pub fn start(options: &[&str]) -> Self {
-        let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+    pub(crate) fn start(options: &[&str]) -> Self {
+        Self::run(Program::new(assert_cmd::cargo::cargo_bin("flowstart")).stderr(Stdio::piped()), options)
+    }
+
+    /// Starts it by a program that takes its arguments.
+    pub(crate) fn run(program: &mut Program, options: &[&str]) -> Self {
+        let mut child = program
             .args(["serve", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--json"])
             .args(options)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut line = String::new();
@@ -40,22 +47,22 @@ impl Server {
         Self { url: text("listening"), metrics, child }
     }
 
-    pub fn self_signed(options: &[&str]) -> Self {
+    pub(crate) fn self_signed(options: &[&str]) -> Self {
         Self::start(&[&["--self-signed"], options].concat())
     }
 
-    pub fn get(&self, path: &str) -> Command {
+    pub(crate) fn get(&self, path: &str) -> Command {
         let mut get = flowstart();
         get.args(["get", "--insecure", "--json", &format!("{}{path}", self.url)]);
         get
     }
 
-    pub fn timings(&self, path: &str) -> Value {
+    pub(crate) fn timings(&self, path: &str) -> Value {
         serde_json::from_slice(&self.get(path).assert().success().get_output().stdout).unwrap()
     }
 
     /// What the address of `--metrics` answers.
-    pub fn http(&self, method: &str, path: &str) -> String {
+    pub(crate) fn http(&self, method: &str, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.metrics).unwrap();
         write!(stream, "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
@@ -64,7 +71,7 @@ impl Server {
     }
 
     /// Waits until the metrics have this line.
-    pub fn wait_for(&self, line: &str) {
+    pub(crate) fn wait_for(&self, line: &str) {
         let start = Instant::now();
         loop {
             let metrics = self.http("GET", "/metrics");
@@ -76,16 +83,18 @@ impl Server {
         }
     }
 
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         assert!(Program::new("kill").args([name, &self.child.id().to_string()]).status().unwrap().success());
     }
 
-    /// Ends it in order; what it said on stderr.
-    pub fn end(mut self) -> (ExitStatus, String) {
+    /// Ends it in order; what it said on stderr, if that was piped.
+    pub(crate) fn end(mut self) -> (ExitStatus, String) {
         self.signal("-TERM");
         let status = self.child.wait().unwrap();
         let mut told = String::new();
-        self.child.stderr.as_mut().unwrap().read_to_string(&mut told).unwrap();
+        if let Some(stderr) = &mut self.child.stderr {
+            stderr.read_to_string(&mut told).unwrap();
+        }
         (status, told)
     }
 }
@@ -99,7 +108,7 @@ impl Drop for Server {
 
 /// Stands between a server and a client: delays what the server sends, and loses every second of its large packets from the
 /// first to the second number of them. Where clients connect.
-pub fn lossy_path(server: &str, delay: Duration, lost: Range<usize>) -> String {
+pub(crate) fn lossy_path(server: &str, delay: Duration, lost: Range<usize>) -> String {
     let (server, near, far): (SocketAddr, _, _) = (
         server.strip_prefix("https://").unwrap().parse().unwrap(),
         Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap()),

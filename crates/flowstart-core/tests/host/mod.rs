@@ -1,0 +1,256 @@
+//! A controller with the bookkeeping of a host, whatever happens to it. The contracts and the fuzz target of the controller
+//! have it in common.
+
+use std::collections::VecDeque;
+
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::controller::{
+    Controller, ControllerConfig, GrowthRule, Reduction, ReductionBase, Resume, WindowValidation,
+};
+use flowstart_core::delivery_rate::{DeliveryRate, Snapshot};
+use flowstart_core::event::{Ack, Ecn, Loss, Sent, Timeout};
+use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
+use flowstart_core::rtt::RttEstimator;
+use flowstart_core::startup::StartupConfig;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::{Bytes, Rate};
+
+/// The smallest segment.
+pub(crate) const SEGMENT: u64 = 1200;
+
+/// Policies of hosts that differ in what a controller does.
+pub(crate) const POLICIES: [(Reduction, WindowValidation); 5] = [
+    (Reduction::Immediate, WindowValidation::Startup),
+    (Reduction::Prr, WindowValidation::Rfc2861),
+    (Reduction::PrrPerPacket, WindowValidation::Rfc5681),
+    (Reduction::PrrSafe, WindowValidation::Rfc7661),
+    (Reduction::PrrSafe, WindowValidation::Keep),
+];
+
+/// Something that happens to a controller.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operation {
+    Wait(u32),
+    Send,
+    Acknowledge {
+        packets: u8,
+        rtt_ms: u16,
+        app_limited: bool,
+    },
+    Lose {
+        packets: u8,
+    },
+    Mark,
+    TimeOut,
+    /// Everything in flight is declared lost, over a long time.
+    CongestPersistently,
+    /// What the last reduction took for lost was delivered.
+    FindSpurious,
+    /// Path MTU discovery found another size.
+    ChangeSegment(u16),
+    Timer,
+    /// Everything is acknowledged, nothing is sent for a while, and then data waits again.
+    Idle {
+        ms: u32,
+    },
+    /// Nothing waits to be sent.
+    Limited,
+    ChangePath,
+}
+
+/// A path of which everything is known.
+pub(crate) fn known() -> PathKnowledge {
+    PathKnowledge {
+        handshake_rtt: Some(Duration::from_millis(50)),
+        saved: Some(SavedPath {
+            rtt: Duration::from_millis(40),
+            cwnd: Bytes::new(200_000),
+            age: Duration::from_millis(60_000),
+        }),
+        receive_window: Some(Bytes::new(1_000_000)),
+        bytes_waiting: Some(Bytes::new(500_000)),
+        hint: Some(Hint { bandwidth: Rate::from_mbit(20), technology: AccessTechnology::Lte }),
+        requested_rate: Some(Rate::from_mbit(10)),
+        interface_rate: Some(Rate::from_mbit(1000)),
+        oracle_rate: Some(Rate::from_mbit(15)),
+    }
+}
+
+/// A controller with the bookkeeping of a host.
+#[derive(Clone)]
+pub(crate) struct Host {
+    /// The controller.
+    pub(crate) controller: Controller,
+    /// What it measured.
+    pub(crate) rtt: RttEstimator,
+    /// The time.
+    pub(crate) now: Timestamp,
+    in_flight: u64,
+    next: u64,
+    acknowledged: u64,
+    /// Samples of the delivery rate; packets are acknowledged and lost in the order in which they were sent.
+    estimator: DeliveryRate,
+    snapshots: VecDeque<Snapshot>,
+    samples: bool,
+    /// What Sensing may use.
+    pub(crate) path: PathKnowledge,
+}
+
+impl Host {
+    /// A host whose controller has launched with what `path` knows.
+    pub(crate) fn new(
+        startup: StartupConfig,
+        avoidance: AvoidanceConfig,
+        (reduction, window_validation): (Reduction, WindowValidation),
+        path: PathKnowledge,
+    ) -> Self {
+        let config = ControllerConfig {
+            segment: Bytes::new(SEGMENT),
+            reduction,
+            reduction_base: ReductionBase::FlightSize,
+            growth: GrowthRule::HalfWindow,
+            window_validation,
+            undo: true,
+            ..ControllerConfig::new(startup, avoidance)
+        };
+        let mut host = Self {
+            controller: Controller::new(config),
+            rtt: RttEstimator::new(Duration::from_millis(333)),
+            now: Timestamp::ZERO,
+            in_flight: 0,
+            next: 1,
+            acknowledged: 0,
+            estimator: DeliveryRate::default(),
+            snapshots: VecDeque::new(),
+            samples: reduction != Reduction::PrrSafe,
+            path,
+        };
+        host.controller.launch(host.now, &host.path, &host.rtt);
+        host
+    }
+
+    /// Everything is acknowledged, nothing is sent for this long, and then data waits again.
+    pub(crate) fn be_idle(&mut self, idle: Duration) {
+        while self.in_flight > 0 {
+            self.apply(&Operation::Acknowledge { packets: 19, rtt_ms: 50, app_limited: true });
+        }
+        self.now += idle;
+        let resume = Resume { now: self.now, idle, timeout: Duration::from_millis(200) };
+        self.controller.on_resume(&resume, &self.path, &self.rtt);
+    }
+
+    /// It happens, and what a controller promises to its host holds.
+    pub(crate) fn apply(&mut self, operation: &Operation) {
+        self.happen(operation);
+        let output = self.controller.output();
+        assert!(output.cwnd >= Bytes::new(SEGMENT), "{output:?} after {operation:?}");
+        assert!(output.burst <= output.cwnd, "{output:?} after {operation:?}");
+        assert!(output.pacing_rate.is_some(), "{output:?} after {operation:?}");
+    }
+
+    fn happen(&mut self, operation: &Operation) {
+        let now = self.now;
+        match *operation {
+            Operation::Wait(nanos) => self.now = now + Duration::from_nanos(u64::from(nanos)),
+            Operation::Send => {
+                // A host obeys the window.
+                if self.in_flight + SEGMENT > self.controller.cwnd().get() {
+                    return;
+                }
+                self.in_flight += SEGMENT;
+                let in_flight = Bytes::new(self.in_flight);
+                self.controller.on_sent(&Sent {
+                    now,
+                    bytes: Bytes::new(SEGMENT),
+                    in_flight,
+                    position: self.next,
+                    app_limited: self.next.is_multiple_of(7),
+                });
+                self.snapshots.push_back(self.estimator.on_sent(now, Bytes::new(SEGMENT), in_flight));
+                self.next += 1;
+            }
+            Operation::Acknowledge { packets, rtt_ms, app_limited } => {
+                let bytes = (u64::from(packets) * SEGMENT).min(self.in_flight);
+                if bytes == 0 {
+                    return;
+                }
+                let before = self.in_flight;
+                self.in_flight -= bytes;
+                self.acknowledged = (self.acknowledged + bytes / SEGMENT).min(self.next - 1);
+                let sample = Duration::from_millis(u64::from(rtt_ms));
+                self.rtt.update(now, sample, Duration::ZERO);
+                if app_limited {
+                    self.estimator.mark_app_limited(Bytes::new(self.in_flight));
+                }
+                for place in 0..bytes / SEGMENT {
+                    if let Some(snapshot) = self.snapshots.pop_front() {
+                        self.estimator.on_delivered(now, &snapshot, self.acknowledged + place, Bytes::new(SEGMENT));
+                    }
+                }
+                let ack = Ack {
+                    now,
+                    bytes: Bytes::new(bytes),
+                    packets: bytes / SEGMENT,
+                    position: self.acknowledged,
+                    rtt: Some(sample),
+                    in_flight_before: Bytes::new(before),
+                    in_flight: Bytes::new(self.in_flight),
+                    safe: true,
+                    app_limited,
+                    // A host without samples must not hurt either.
+                    sample: self.samples.then(|| self.estimator.take_sample(self.rtt.min())).flatten(),
+                };
+                self.controller.on_ack(&ack, &self.rtt);
+            }
+            Operation::Lose { packets } => {
+                let bytes = (u64::from(packets) * SEGMENT).min(self.in_flight);
+                if bytes == 0 {
+                    return;
+                }
+                let before = Bytes::new(self.in_flight);
+                self.in_flight -= bytes;
+                let in_flight = Bytes::new(self.in_flight);
+                let position = self.next - 1;
+                for place in 0..bytes / SEGMENT {
+                    self.controller.on_retransmission(position.saturating_sub(place), Bytes::new(SEGMENT));
+                    if let Some(snapshot) = self.snapshots.pop_front() {
+                        let places = (2 * place, 2 * place + 1);
+                        let lost = self.estimator.on_lost(now, &snapshot, places, Bytes::new(SEGMENT));
+                        self.controller.on_packet_lost(&lost);
+                    }
+                }
+                let loss = Loss { now, bytes: Bytes::new(bytes), position, in_flight_before: before, in_flight };
+                self.controller.on_loss(&loss, &self.rtt);
+            }
+            Operation::Mark => {
+                let ecn = Ecn { now, position: self.acknowledged, in_flight: Bytes::new(self.in_flight) };
+                self.controller.on_ecn(&ecn, &self.rtt);
+            }
+            Operation::TimeOut => {
+                let in_flight_before = Bytes::new(self.in_flight);
+                self.in_flight = 0;
+                self.snapshots.clear();
+                self.controller.on_timeout(&Timeout { now, in_flight_before }, &self.rtt);
+            }
+            Operation::CongestPersistently => {
+                let in_flight_before = Bytes::new(self.in_flight);
+                self.happen(&Operation::Lose { packets: u8::MAX });
+                self.controller.on_persistent_congestion(&Timeout { now, in_flight_before }, &self.rtt);
+            }
+            Operation::FindSpurious => self.controller.on_spurious_loss(now, &self.rtt),
+            Operation::ChangeSegment(bytes) => {
+                self.controller.set_segment(Bytes::new(u64::from(bytes).max(SEGMENT)));
+            }
+            Operation::Timer => self.controller.on_timer(now, &self.rtt),
+            Operation::Idle { ms } => self.be_idle(Duration::from_millis(u64::from(ms))),
+            Operation::Limited => {
+                let (in_flight, timeout) = (Bytes::new(self.in_flight), Duration::from_millis(200));
+                self.controller.on_limited(now, in_flight, timeout, Bytes::new(1_000_000), &self.rtt);
+            }
+            Operation::ChangePath => {
+                self.rtt = RttEstimator::new(Duration::from_millis(333));
+                self.controller.on_path_change(now, &self.path.for_new_path(), &self.rtt);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What this program reads of itself and of other simulators: logs, rows, frames, and tables to compare with.
+
+#[path = "../../crates/flowstart-lab/src/validate/reference.rs"]
+#[allow(dead_code, reason = "validations use all of it")]
+mod reference;
+#[path = "../../crates/flowstart-lab/src/quic/frames.rs"]
+mod sent_frames;
+
+use std::path::Path;
+
+use flowstart_lab::analyze::log::{self, LogError};
+use flowstart_lab::analyze::metrics;
+use flowstart_lab::flows::{self, Row};
+
+use super::text;
+use reference::Table;
+use sent_frames::Carried;
+
+/// A connection's qlog file, as `flowstart analyze` reads it.
+pub fn connection_log(data: &[u8]) -> bool {
+    let read = log::parse(&mut &*data, Path::new("c.sqlog"));
+    let Ok(connection) = read.inspect_err(|error| assert!(error.to_string().len() < 1000)) else { return false };
+    assert!(connection.answers.iter().all(|answer| answer.millis >= 0.0));
+    assert!(connection.lost_share().is_none_or(f64::is_finite));
+    // Writers are killed and disks are full: what is left says less, not something else.
+    for length in [data.len() / 3, data.len() / 2, data.len().saturating_sub(1)] {
+        match log::parse(&mut &data[..length], Path::new("c.sqlog")) {
+            Ok(left) => assert!(connection.answers.starts_with(&left.answers) && left.sent <= connection.sent),
+            Err(error) => assert!(matches!(error, LogError::NoScheme { .. }), "{error}"),
+        }
+    }
+    true
+}
+
+/// The rows of an interrupted experiment, `flows.partial.csv`.
+pub fn flow_rows(data: &[u8]) -> bool {
+    let Ok(rows) = flows::read_csv(data) else { return false };
+    let written = |rows: &[Row]| {
+        let mut text = Vec::new();
+        flows::write_csv(rows, &mut text).expect("what was read can be written");
+        text
+    };
+    let text = written(&rows);
+    // As text, because a number that is none equals nothing.
+    assert_eq!(flows::read_csv(&*text).map(|again| written(&again)).as_ref(), Ok(&text));
+    !rows.is_empty()
+}
+
+/// A table of reference results, as `flowstart validate --reference` reads it.
+pub fn reference_table(data: &[u8]) -> bool {
+    let Ok(table) = Table::parse("x.csv", data).inspect_err(|error| assert!(error.starts_with("x.csv"))) else {
+        return false;
+    };
+    for row in table.rows() {
+        assert_eq!(row.optional("rate"), row.text("rate").ok());
+        match row.number_in("rate", 0.0..=1e9) {
+            Ok(rate) => assert!((0.0..=1e9).contains(&rate) && row.number("rate") == Ok(rate)),
+            Err(error) => assert!(error.starts_with("x.csv"), "{error}"),
+        }
+    }
+    true
+}
+
+/// The frames of a packet, as the simulator reads them before they are encrypted.
+pub fn frames(data: &[u8]) -> bool {
+    let (mut traced, mut untraced) = (Carried::default(), Carried::default());
+    traced.read(data, true);
+    untraced.read(data, false);
+    for (start, end) in &traced.ranges {
+        assert!(start < end);
+    }
+    for pair in traced.ranges.windows(2) {
+        assert!(pair[1].1 < pair[0].0, "{:?}", traced.ranges);
+    }
+    assert!(traced.chunks().all(|chunk| chunk.len > 0 && chunk.len as usize <= data.len()));
+    assert!(untraced.ranges.is_empty());
+    traced.ranges.clear();
+    assert_eq!(traced, untraced);
+    traced != Carried::default()
+}
+
+/// The metrics of a server.
+pub fn server_metrics(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let scrape = match metrics::parse(text, Path::new("m.prom")) {
+        Ok(scrape) => scrape,
+        Err(error) => {
+            assert!(error.to_string().len() < 1000, "an error quotes little of its file");
+            return false;
+        }
+    };
+    let twice = [scrape.clone(), scrape.clone()];
+    let nothing = metrics::total(&twice).and_then(|total| metrics::total(&[total]));
+    assert!(nothing.is_ok_and(|nothing| metrics::analyze(&nothing, None).is_ok_and(|told| told.connections == 0)));
+    let told = metrics::analyze(&scrape, None).expect("a baseline that was not asked for");
+    for group in &told.groups {
+        assert!(group.n > 0);
+        let interval = group.vs_baseline.as_ref().and_then(|versus| versus.speedup.zip(versus.speedup_ci95));
+        assert!(interval.is_none_or(|(ratio, [low, high])| low <= ratio && ratio <= high), "{group:?}");
+    }
+    true
+}

@@ -1,0 +1,40 @@
+//! What every parser and the controller keep, whatever bytes they get: no panic, what is accepted is in range, and the
+//! canonical text of what is accepted means the same.
+//!
+//! Each property reads bytes the way its parser meets them and says whether the parser accepted them. `fuzz/fuzz.rs` hands
+//! them to libFuzzer; the tests in `crates/flowstart/tests/parsers.rs` call them without it.
+
+mod controller;
+mod files;
+mod quic;
+mod sensing;
+mod server;
+mod specs;
+
+/// A property: whether the input was accepted.
+pub type Property = fn(&[u8]) -> bool;
+
+macro_rules! all {
+    ($($module:ident: $($name:ident)*;)*) => {
+        /// Every property under the name of its target, of its seeds and of its corpus.
+        pub const ALL: &[(&str, Property)] = &[$($((stringify!($name), $module::$name)),*),*];
+    };
+}
+
+all! {
+    specs: capacity_trace quantity scheme avoidance aqm competitor arrival mobility application size transport link scenario;
+    sensing: path_record oracle_query oracle_question oracle_answer gateway_search gateway_description gateway_answer
+        netlink interface_speed;
+    quic: bandwidth_hint client_hints hint_policy transport_parameters client_hello path_state;
+    server: request_path;
+    files: connection_log server_metrics flow_rows reference_table frames;
+    controller: controller adapter;
+}
+
+/// Up to here a double holds every whole number and its thousandths, so that a quantity survives being written.
+const EXACT: u64 = 1 << 51;
+
+fn text(data: &[u8]) -> Option<&str> {
+    // Files that are not text are refused before a parser sees them.
+    std::str::from_utf8(data).ok()
+}

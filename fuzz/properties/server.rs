@@ -1,0 +1,41 @@
+//! What clients ask `flowstart serve` for.
+
+#[path = "../../crates/flowstart/src/server/content.rs"]
+#[allow(dead_code, reason = "the server uses all of it")]
+mod content;
+
+use std::path::{Component, Path};
+
+use super::text;
+use content::{Absent, Content, LARGEST, below};
+
+/// The path of a request.
+pub fn request_path(data: &[u8]) -> bool {
+    // Paths that are no text do not reach the server; HTTP refuses them.
+    let Some(text) = text(data) else { return false };
+    let root = Path::new("/srv/www");
+    let named = match below(root, text) {
+        Ok(file) => {
+            let inside = file.strip_prefix(root).expect("a file is below its root");
+            for part in inside.components() {
+                let Component::Normal(name) = part else { panic!("{}", file.display()) };
+                assert!(name == ".well-known" || !name.as_encoded_bytes().starts_with(b"."), "{}", file.display());
+            }
+            true
+        }
+        Err(Absent::NotFound) => false,
+        Err(error) => {
+            assert_eq!(error, Absent::BadPath("the path is not UTF-8".into()));
+            false
+        }
+    };
+    // Without files there is only what is made on the spot.
+    let content = Content::new(None).expect("no folder can be wrong");
+    match content.open(text) {
+        Ok(object) => assert!(object.size <= LARGEST && text.starts_with("/generate/")),
+        Err(Absent::BadPath(cause)) => assert!(cause.starts_with("/generate/"), "{cause}"),
+        Err(Absent::NotFound) => assert!(!text.starts_with("/generate/")),
+        Err(Absent::Unreadable(cause)) => panic!("{cause}"),
+    }
+    named
+}

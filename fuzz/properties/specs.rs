@@ -1,0 +1,301 @@
+//! What users write: specs of the command line, scenario files and recorded capacities.
+
+use std::fmt::{Debug, Display};
+use std::path::Path;
+use std::str::FromStr;
+
+use flowstart_core::aqm::QueueConfig;
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::startup::StartupConfig;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_lab::scenario::Scenario;
+use flowstart_lab::spec::application::{Application, MAX_OBJECTS};
+use flowstart_lab::spec::arrival::{Arrival, MAX_FLOWS};
+use flowstart_lab::spec::competitor::Competitor;
+use flowstart_lab::spec::link::Link;
+use flowstart_lab::spec::mobility::Move;
+use flowstart_lab::spec::size::TransferSize;
+use flowstart_lab::spec::transport::Transport;
+use flowstart_lab::spec::{self, InputError, Written};
+use flowstart_sim::capacity_trace::CapacityTrace;
+use flowstart_sim::link::LossModel;
+use flowstart_sim::traffic::Pattern;
+use flowstart_sim::transport::profile::{Profile, Protocol};
+use serde::Serialize;
+
+use super::{EXACT, text};
+
+/// Rates that links and traffic may have.
+const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000_000;
+
+/// A recorded capacity in Mahimahi's format.
+pub fn capacity_trace(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let trace = match CapacityTrace::parse(text) {
+        Ok(trace) => trace,
+        Err(error) => {
+            assert!(error.to_string().len() < 1000, "an error quotes little of its file");
+            return false;
+        }
+    };
+    for start in [0, 1, 1_000_000, 1 << 40].map(Timestamp::from_nanos) {
+        let one = trace.finish_after(start, Bytes::new(1));
+        let more = trace.finish_after(start, Bytes::new(10_000_000));
+        assert!(start <= one && one <= more, "{start:?} {one:?} {more:?}");
+    }
+    trace.finish_after(Timestamp::NEVER, Bytes::MAX);
+    trace.mean_rate();
+    true
+}
+
+fn survives<T>(text: &str, smallest_units: impl Fn(T) -> u64) -> bool
+where
+    T: FromStr + Display + Copy + PartialEq + Debug,
+    T::Err: Debug + Display,
+{
+    match text.parse::<T>() {
+        Ok(value) => {
+            assert!(smallest_units(value) <= 1 << 62);
+            let again: T = value.to_string().parse().expect("a written quantity can be read");
+            assert!(again == value || smallest_units(value) > EXACT, "{value} is not {again}");
+            true
+        }
+        Err(error) => {
+            assert!(error.to_string().contains("is not"), "{error}");
+            false
+        }
+    }
+}
+
+/// A quantity with its unit.
+pub fn quantity(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let bytes = survives(text, Bytes::get);
+    let rate = survives(text, Rate::bits_per_sec);
+    let duration = survives(text, Duration::as_nanos);
+    bytes || rate || duration
+}
+
+fn explained<T>(result: Result<T, InputError>) -> Option<T> {
+    result.inspect_err(|error| assert!(!error.field.is_empty() && !error.problem.is_empty())).ok()
+}
+
+/// The spec of a configuration with every parameter written out.
+fn canonical(name: &str, config: &impl Serialize) -> String {
+    let mut table = toml::Table::try_from(config).expect("a configuration is a table");
+    table.remove("kind");
+    let keys: Vec<String> = table
+        .iter()
+        .map(|(key, value)| match value.as_str() {
+            Some(text) => format!("{key}={text}"),
+            None => format!("{key}={value}"),
+        })
+        .collect();
+    format!("{name}:{}", keys.join(","))
+}
+
+fn startups() -> StartupConfig {
+    StartupConfig::defaults().remove(0)
+}
+
+fn avoidances() -> AvoidanceConfig {
+    AvoidanceConfig::defaults().remove(0)
+}
+
+/// The name in front of a spec's colon.
+fn named(text: &str) -> &str {
+    text.split(':').next().unwrap_or_default().trim()
+}
+
+/// A startup scheme's spec.
+pub fn scheme(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let read = |text: &str| spec::scheme("--scheme", text, &startups());
+    let Some(Written { value, .. }) = explained(read(text)) else { return false };
+    assert_eq!(value.validate(), Ok(()));
+    assert_eq!(value.name(), named(text));
+    assert_eq!(read(&canonical(value.name(), &value)).map(|again| again.value), Ok(value));
+    true
+}
+
+/// A congestion avoidance's spec.
+pub fn avoidance(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let read = |text: &str| spec::avoidance("--avoidance", text, &avoidances());
+    let Some(Written { value, .. }) = explained(read(text)) else { return false };
+    assert_eq!(value.validate(), Ok(()));
+    assert_eq!(value.name(), named(text));
+    assert_eq!(read(&canonical(value.name(), &value)).map(|again| again.value), Ok(value));
+    true
+}
+
+/// A queue discipline's spec.
+pub fn aqm(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let read = |text: &str| spec::aqm("--aqm", text);
+    let Some(Written { value, .. }) = explained(read(text)) else { return false };
+    assert_eq!(value.validate(), Ok(()));
+    assert_eq!(value.name(), named(text));
+    assert_eq!(read(&canonical(value.name(), &value)).map(|again| again.value), Ok::<QueueConfig, _>(value));
+    true
+}
+
+/// A competitor's spec.
+pub fn competitor(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    for profile in ["gquic", "tcp-linux"].into_iter().filter_map(Profile::named) {
+        let Some(read) = explained(Competitor::parse("--competitor", text, &profile)) else { return false };
+        match read.value {
+            Competitor::None => {}
+            Competitor::Bulk { count, startup, avoidance } => {
+                assert!((1..=10_000).contains(&count));
+                assert_eq!(startup.validate(), Ok(()));
+                assert_eq!(avoidance.validate(), Ok(()));
+            }
+            Competitor::Pattern { count, pattern } => {
+                assert!((1..=10_000).contains(&count));
+                let (Pattern::ConstantRate { rate, .. } | Pattern::OnOff { rate, .. }) = pattern else {
+                    panic!("no competitor is {pattern:?}")
+                };
+                assert!(RATES.contains(&rate.bits_per_sec()));
+            }
+            Competitor::Short { count, size, startup, avoidance } => {
+                assert!((1..=10_000).contains(&count) && size > Bytes::ZERO);
+                assert_eq!(startup.validate(), Ok(()));
+                assert_eq!(avoidance.validate(), Ok(()));
+            }
+            Competitor::Web { load, sizes } => {
+                assert!(RATES.contains(&load.bits_per_sec()));
+                assert!(Bytes::ZERO < sizes.smallest && sizes.smallest < sizes.largest);
+                assert!(sizes.mean() > 0.0 && sizes.mean() <= sizes.largest.get() as f64 * 1.001, "{}", sizes.mean());
+            }
+        }
+    }
+    true
+}
+
+/// When measured flows start.
+pub fn arrival(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let Some(Written { value, .. }) = explained(Arrival::parse("--arrival", text)) else { return false };
+    assert!(value.flows.is_none_or(|flows| (1..=MAX_FLOWS).contains(&flows)));
+    let starts = value.starts(20, 1e5, 1);
+    assert_eq!((starts.len(), starts[0]), (20, Duration::ZERO));
+    assert!(starts.is_sorted());
+    let drawn = value.draw_rtts(20, 1);
+    assert!(drawn.iter().all(|rtt| rtt.map_or(value.rtts.is_empty(), |rtt| value.rtts.contains(&rtt))));
+    true
+}
+
+/// When measured flows take another path, and which.
+pub fn mobility(data: &[u8]) -> bool {
+    let Some(text) = text(data).filter(|text| !names_a_file(text)) else { return false };
+    let read = Move::parse("--move", text, None, Path::new("."));
+    let Some(Written { value, .. }) = explained(read) else { return false };
+    let Some(moved) = value else { return true };
+    assert!(moved.at <= Duration::from_millis(1_000_000) && moved.link.rtt > Duration::ZERO);
+    true
+}
+
+/// What measured flows carry.
+pub fn application(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let Some(Written { value, .. }) = explained(Application::parse("--application", text)) else { return false };
+    let Some(application) = value else { return true };
+    assert!((1..=u64::from(MAX_OBJECTS)).contains(&application.objects()));
+    assert!((1..=1_000_000_000_000).contains(&application.total().get()));
+    true
+}
+
+/// The size of a transfer.
+pub fn size(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let Some(Written { value, .. }) = explained(TransferSize::parse("--size", text)) else { return false };
+    let (least, most) = match value {
+        TransferSize::Fixed(size) => (size, size),
+        TransferSize::Pareto(sizes) => (sizes.smallest, sizes.largest),
+        TransferSize::Application(_) => panic!("no size is an application"),
+    };
+    assert!(Bytes::ZERO < least && least <= most && most <= Bytes::new(1_000_000_000_000));
+    assert!(value.draw(20, 1).iter().all(|size| (least..=most).contains(size)));
+    let mean = value.mean();
+    assert!(mean >= least.get() as f64 * 0.999 && mean <= most.get() as f64 * 1.001, "{mean}");
+    true
+}
+
+/// A transport's spec.
+pub fn transport(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let Some(Transport { profile, .. }) = explained(Transport::parse("--transport", text)) else { return false };
+    let expected = if named(text) == "model-tcp" { Protocol::Tcp } else { Protocol::Quic };
+    assert_eq!(profile.protocol, expected);
+    assert!(profile.payload > 0 && profile.segment > 0 && profile.initial_window > 0);
+    assert_eq!(profile.startup.validate(), Ok(()));
+    assert_eq!(profile.avoidance.validate(), Ok(()));
+    let written = toml::to_string(&*profile).expect("a profile can be written");
+    assert_eq!(toml::from_str::<Profile>(&written).as_ref(), Ok(&*profile));
+    true
+}
+
+/// A link's spec with every key written out.
+fn spelled(link: &Link) -> String {
+    let mut keys = vec![
+        format!("rate={},rtt={},buffer={}", link.rate, link.rtt, link.buffer),
+        format!("up_rate={},up_buffer={}", link.up_rate, link.up_buffer),
+        format!("access_rate={},access_delay={},peak={}", link.access_rate, link.access_delay, link.peak),
+        format!("hops={},counts={}", link.hops, if link.counts_in_service { "system" } else { "waiting" }),
+    ];
+    keys.extend(link.loss.map(|model| match model {
+        LossModel::Independent { probability } => format!("loss={probability}"),
+        LossModel::GilbertElliott { mean_good, mean_bad, probability_bad } => {
+            format!("loss=gilbert/{mean_good}/{mean_bad}/{probability_bad}")
+        }
+    }));
+    keys.extend(link.jitter.map(|jitter| format!("jitter={}/{}", jitter.amplitude, jitter.step)));
+    keys.extend(link.access_jitter.map(|jitter| format!("access_jitter={}/{}", jitter.amplitude, jitter.step)));
+    keys.extend(link.reordering.map(|model| format!("reorder={}/{}", model.probability, model.delay)));
+    keys.extend(link.burst.map(|bucket| format!("burst={bucket}")));
+    keys.extend(link.policer.map(|bucket| format!("policer={bucket}")));
+    keys.extend(link.hint.map(|hint| format!("hint={hint}")));
+    keys.extend(link.hint_grid.map(|grid| format!("hint_steps={}", grid.steps_per_decade)));
+    keys.join(",")
+}
+
+/// Whether a text may make a parser open a file: which files there are is not what is tested, and some never end.
+fn names_a_file(text: &str) -> bool {
+    text.contains("trace")
+}
+
+/// A link's spec.
+pub fn link(data: &[u8]) -> bool {
+    let Some(text) = text(data).filter(|text| !names_a_file(text)) else { return false };
+    let read = |text: &str| Link::parse("--link", text, Path::new("."));
+    let Some(link) = explained(read(text)) else { return false };
+    for rate in [link.rate, link.up_rate, link.access_rate, link.peak] {
+        assert!(RATES.contains(&rate.bits_per_sec()), "{rate}");
+    }
+    assert!(link.rtt > Duration::ZERO && (1..=64).contains(&link.hops));
+    link.hop(&QueueConfig::defaults().remove(0));
+    link.resolved();
+    let again = explained(read(&spelled(&link))).expect("a link that was spelled out can be read");
+    assert_eq!(Link { text: link.text.clone(), technology: link.technology, ..again }, link);
+    true
+}
+
+/// A scenario file.
+pub fn scenario(data: &[u8]) -> bool {
+    let Some(text) = text(data).filter(|text| !names_a_file(text)) else { return false };
+    let Ok(scenario) = toml::from_str::<Scenario>(text) else { return false };
+    let Some(plan) = explained(scenario.plan(Path::new("."))) else { return false };
+    let cells = plan.cells();
+    assert!(!cells.is_empty());
+    for cell in cells.iter().take(100) {
+        assert_eq!(plan.cell(&plan.id(cell)).as_ref(), Some(cell), "every cell has a name of its own");
+    }
+    // The manifest keeps the scenario in this form, and single runs are replayed from it.
+    let written = toml::to_string(&scenario).expect("a scenario can be written");
+    assert_eq!(toml::from_str::<Scenario>(&written).as_ref(), Ok(&scenario));
+    assert_eq!(scenario.plan(Path::new(".")).as_ref(), Ok(&plan));
+    true
+}
