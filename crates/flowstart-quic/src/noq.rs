@@ -49,7 +49,7 @@ use noq_proto::congestion::ControllerMetrics;
 
 use crate::Unsupported;
 use crate::factory::{Factory, Host, Hosted, span};
-use crate::sender::LostPlace;
+use crate::sender::{LostPlace, Sender};
 
 /// The host's pacer counts whole nanoseconds of delay, so a rate beyond this makes it wait for nothing for ever: 100 Gbit/s,
 /// at which a packet takes 0.1 us.
@@ -125,7 +125,7 @@ impl congestion::Controller for Controller {
     }
 
     fn on_spurious_congestion_event(&mut self) {
-        self.0.tell(|sender| sender.on_spurious_loss());
+        self.0.tell(Sender::on_spurious_loss);
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
