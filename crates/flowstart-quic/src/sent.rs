@@ -18,11 +18,38 @@ pub(crate) struct Packet {
     pub(crate) snapshot: Snapshot,
 }
 
+/// A packet as it is kept: 32 bytes, because there is one for each packet of a window, and many connections.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    number: u64,
+    send_time: Timestamp,
+    tx_in_flight: Bytes,
+    bytes: u32,
+    /// Which [`Common`] it has: its place among all there ever were, modulo 2^32.
+    common: u32,
+}
+
+const _: () = assert!(size_of::<Kept>() == 32, "a window of packets shall stay small");
+
+/// What packets that left between two acknowledgements remember alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Common {
+    first_send_time: Timestamp,
+    delivered_time: Timestamp,
+    delivered: Bytes,
+    lost: Bytes,
+    app_limited: bool,
+}
+
 /// Packets by the order in which they left. A packet's position is its place in that order, beginning with 1, through all
 /// packet number spaces.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentLog {
-    packets: VecDeque<Packet>,
+    packets: VecDeque<Kept>,
+    /// What the packets remember, in their order.
+    commons: VecDeque<Common>,
+    /// Commons that were removed from the front, modulo 2^32.
+    commons_removed: u32,
     /// Packets that were removed from the front.
     removed: u64,
     /// From this position on, numbers grow: all of them belong to one packet number space. Before it lies a handshake.
@@ -42,12 +69,31 @@ impl SentLog {
         if self.packets.back().is_none_or(|last| packet.number <= last.number) {
             self.ordered_from = self.last_position() + 1;
         }
-        self.packets.push_back(packet);
+        let Packet { number, bytes, snapshot } = packet;
+        let Snapshot { send_time, first_send_time, delivered_time, delivered, lost, tx_in_flight, app_limited } =
+            snapshot;
+        let common = Common { first_send_time, delivered_time, delivered, lost, app_limited };
+        if self.commons.back() != Some(&common) {
+            self.commons.push_back(common);
+        }
+        let common = self.commons_removed.wrapping_add(self.commons.len() as u32 - 1);
+        let bytes = u32::try_from(bytes.get()).unwrap_or(u32::MAX);
+        self.packets.push_back(Kept { number, send_time, tx_in_flight, bytes, common });
+    }
+
+    /// The packet as it was told of.
+    fn told(&self, packet: Kept) -> Option<Packet> {
+        let Kept { number, send_time, tx_in_flight, bytes, common } = packet;
+        let common = *self.commons.get(common.wrapping_sub(self.commons_removed) as usize)?;
+        let Common { first_send_time, delivered_time, delivered, lost, app_limited } = common;
+        let snapshot =
+            Snapshot { send_time, first_send_time, delivered_time, delivered, lost, tx_in_flight, app_limited };
+        Some(Packet { number, bytes: Bytes::new(bytes.into()), snapshot })
     }
 
     /// The packet that left at `time` with this number, if it is still in flight.
     pub(crate) fn find(&mut self, time: Timestamp, number: u64) -> Option<Position> {
-        let matches = |p: &Packet| p.number == number && p.snapshot.send_time == time && p.bytes > Bytes::ZERO;
+        let matches = |p: &Kept| p.number == number && p.send_time == time && p.bytes > 0;
         // Most packets are acknowledged in the order in which they left.
         let next = self.found.saturating_sub(self.removed) as usize;
         if self.packets.get(next).is_some_and(matches) {
@@ -59,15 +105,15 @@ impl SentLog {
     }
 
     fn search(&self, time: Timestamp, number: u64) -> Option<Position> {
-        let first = self.packets.partition_point(|packet| packet.snapshot.send_time < time);
-        let at_that_time = |packet: &&Packet| packet.snapshot.send_time == time;
+        let first = self.packets.partition_point(|packet| packet.send_time < time);
+        let at_that_time = |packet: &&Kept| packet.send_time == time;
         let start = self.packets.get(first).filter(at_that_time)?.number;
         // Numbers that are missing were not told of, so the packet is at most this far behind the first one of its time.
         let furthest = first + usize::try_from(number.saturating_sub(start)).unwrap_or(usize::MAX - first);
         let mut index = furthest.min(self.packets.len() - 1);
         loop {
             let packet = &self.packets[index];
-            if packet.number == number && packet.snapshot.send_time == time && packet.bytes > Bytes::ZERO {
+            if packet.number == number && packet.send_time == time && packet.bytes > 0 {
                 return Some(self.position(index));
             }
             if index == first {
@@ -76,8 +122,8 @@ impl SentLog {
             index -= 1;
         }
         // Packets of a handshake leave together in several number spaces.
-        let mut rest = self.packets.iter().enumerate().skip(first).take_while(|(_, p)| p.snapshot.send_time == time);
-        let found = rest.find(|(_, packet)| packet.number == number && packet.bytes > Bytes::ZERO)?;
+        let mut rest = self.packets.iter().enumerate().skip(first).take_while(|(_, p)| p.send_time == time);
+        let found = rest.find(|(_, packet)| packet.number == number && packet.bytes > 0)?;
         Some(self.position(found.0))
     }
 
@@ -95,7 +141,7 @@ impl SentLog {
             }
             low
         };
-        let in_flight = |packet: &Packet| packet.number == number && packet.bytes > Bytes::ZERO;
+        let in_flight = |packet: &Kept| packet.number == number && packet.bytes > 0;
         if self.packets.get(index).is_some_and(in_flight) {
             return Some(self.position(index));
         }
@@ -108,24 +154,28 @@ impl SentLog {
         let index = usize::try_from(position.checked_sub(self.removed + 1)?).ok()?;
         let packet = self.packets.get_mut(index)?;
         let before = *packet;
-        packet.bytes = packet.bytes.saturating_sub(bytes);
-        Some(before)
+        packet.bytes = packet.bytes.saturating_sub(u32::try_from(bytes.get()).unwrap_or(u32::MAX));
+        self.told(before)
     }
 
     /// The latest packet that left at `time` or before it and is still in flight.
     pub(crate) fn at(&self, time: Timestamp) -> Option<Position> {
-        let end = self.packets.partition_point(|packet| packet.snapshot.send_time <= time);
-        let index = (0..end).rev().find(|index| self.packets[*index].bytes > Bytes::ZERO)?;
+        let end = self.packets.partition_point(|packet| packet.send_time <= time);
+        let index = (0..end).rev().find(|index| self.packets[*index].bytes > 0)?;
         Some(self.position(index))
     }
 
     /// Forgets packets that are settled, and those sent before `horizon`, of whose fate the host will not tell: probes of
     /// the path MTU, and packets whose number space was discarded.
     pub(crate) fn forget(&mut self, horizon: Timestamp) {
-        while self.packets.front().is_some_and(|p| p.bytes == Bytes::ZERO || p.snapshot.send_time < horizon) {
+        while self.packets.front().is_some_and(|p| p.bytes == 0 || p.send_time < horizon) {
             self.packets.pop_front();
             self.removed += 1;
         }
+        let first = self.packets.front().map_or(0, |packet| packet.common.wrapping_sub(self.commons_removed));
+        // An empty log keeps what it has until a packet has left.
+        self.commons.drain(..(first as usize).min(self.commons.len()));
+        self.commons_removed = self.commons_removed.wrapping_add(first);
     }
 
     fn position(&self, index: usize) -> Position {
@@ -189,6 +239,35 @@ mod tests {
         log.forget(at(1));
         assert_eq!((log.find(at(0), 0), log.find_number(2)), (None, Some(3)));
         assert_eq!(log.settle(1, Bytes::new(100)).map(|p| p.number), None);
+    }
+
+    #[test]
+    fn what_a_packet_remembers_comes_back_as_it_was() {
+        let (mut log, mut rate) = (SentLog::default(), DeliveryRate::default());
+        let mut snapshots = Vec::new();
+        for number in 0..100u64 {
+            let now = at(10 * number);
+            let snapshot = rate.on_sent(now, Bytes::new(100), Bytes::new(100 * (number % 7 + 1)));
+            log.push(Packet { number, bytes: Bytes::new(100), snapshot });
+            snapshots.push(snapshot);
+            // Every third packet is acknowledged five packets later, every eleventh is lost, and old ones are forgotten.
+            if let Some(old) = number.checked_sub(5) {
+                let position = log.find(at(10 * old), old).unwrap();
+                let packet = log.settle(position, Bytes::new(100)).unwrap();
+                assert_eq!(
+                    (packet.number, packet.bytes, packet.snapshot),
+                    (old, Bytes::new(100), snapshots[old as usize])
+                );
+                if old.is_multiple_of(3) {
+                    rate.on_delivered(now, &packet.snapshot, position, packet.bytes);
+                } else if old.is_multiple_of(11) {
+                    rate.on_lost(now, &packet.snapshot, (position, position + 1), packet.bytes);
+                    rate.mark_app_limited(Bytes::new(100));
+                }
+                log.forget(Timestamp::ZERO);
+                assert!(log.commons.len() <= log.packets.len() + 1, "{} for {}", log.commons.len(), log.packets.len());
+            }
+        }
     }
 
     #[test]
