@@ -227,6 +227,8 @@ pub enum Loss {
     Policer,
     /// The wire lost it.
     Wire,
+    /// A router dropped it for its option.
+    Router,
 }
 
 /// Counts of a link since the start of the run.
