@@ -1,7 +1,7 @@
 //! What builds controllers for a host, and what is around a controller in every host.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use flowstart_core::avoidance::{AvoidanceConfig, AvoidanceState};
@@ -13,7 +13,7 @@ use flowstart_core::units::Bytes;
 
 use crate::Unsupported;
 use crate::flow::Flow;
-use crate::sender::Sender;
+use crate::sender::{Answer, Sender};
 
 /// A QUIC stack, as far as schemes differ in what they need of it.
 pub trait Host {
@@ -113,7 +113,8 @@ impl<H: Host> Factory<H> {
         let flow = self.flow.clone().unwrap_or_else(|| Flow::new(PathKnowledge::default()));
         Hosted {
             sender: Mutex::new(Sender::new(controller, Bytes::new(packet.into()), flow)),
-            origin: now,
+            settled: None,
+            clock: Clock { origin: now, seen: [(now, Timestamp::ZERO); 2] },
             initial_window,
         }
     }
@@ -124,34 +125,66 @@ pub(crate) fn span(span: std::time::Duration) -> Duration {
     Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }
 
+/// The host's clock, which it reads once for many packets.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    /// Time zero of the controller.
+    origin: Instant,
+    /// What was asked for last: the time of an event, and the time when a packet left.
+    seen: [(Instant, Timestamp); 2],
+}
+
+impl Clock {
+    fn at(&mut self, which: usize, time: Instant) -> Timestamp {
+        let seen = &mut self.seen[which];
+        if seen.0 != time {
+            *seen = (time, Timestamp::ZERO + span(time.saturating_duration_since(self.origin)));
+        }
+        seen.1
+    }
+}
+
 /// A sender where a host keeps it.
 #[derive(Debug)]
 pub(crate) struct Hosted {
     /// Hosts ask for the window through a shared reference, and what they tell last may change the answer.
     sender: Mutex<Sender>,
-    /// Time zero of the controller.
-    origin: Instant,
+    /// The answer, where what was told last does not change it: most packets need no lock.
+    settled: Option<Answer>,
+    clock: Clock,
     initial_window: Bytes,
 }
 
 impl Clone for Hosted {
     fn clone(&self) -> Self {
-        let Self { origin, initial_window, .. } = *self;
-        Self { sender: Mutex::new(self.shared().clone()), origin, initial_window }
+        let Self { sender, settled, clock, initial_window } = self;
+        let sender = sender.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self { sender: Mutex::new(sender), settled: *settled, clock: *clock, initial_window: *initial_window }
     }
 }
 
 impl Hosted {
-    pub(crate) fn at(&self, now: Instant) -> Timestamp {
-        Timestamp::ZERO + span(now.saturating_duration_since(self.origin))
+    /// The time of an event.
+    pub(crate) fn at(&mut self, now: Instant) -> Timestamp {
+        self.clock.at(0, now)
     }
 
-    pub(crate) fn shared(&self) -> MutexGuard<'_, Sender> {
-        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The time when a packet left that the event is about.
+    pub(crate) fn left_at(&mut self, sent: Instant) -> Timestamp {
+        self.clock.at(1, sent)
     }
 
-    pub(crate) fn sender(&mut self) -> &mut Sender {
-        self.sender.get_mut().unwrap_or_else(PoisonError::into_inner)
+    /// Tells the sender of an event.
+    pub(crate) fn tell(&mut self, event: impl FnOnce(&mut Sender)) {
+        let sender = self.sender.get_mut().unwrap_or_else(PoisonError::into_inner);
+        event(sender);
+        self.settled = sender.settled();
+    }
+
+    /// Everything that a host may ask for.
+    #[inline]
+    pub(crate) fn answer(&self) -> Answer {
+        self.settled.unwrap_or_else(|| self.sender.lock().unwrap_or_else(PoisonError::into_inner).answer())
     }
 
     pub(crate) fn initial_window(&self) -> Bytes {

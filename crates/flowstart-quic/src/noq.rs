@@ -85,7 +85,7 @@ pub struct Controller(Hosted);
 impl congestion::Controller for Controller {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
         let now = self.0.at(now);
-        self.0.sender().on_sent(now, Bytes::new(bytes.into()), pn);
+        self.0.tell(|sender| sender.on_sent(now, Bytes::new(bytes.into()), pn));
     }
 
     fn on_ack(
@@ -97,18 +97,18 @@ impl congestion::Controller for Controller {
         _app_limited: bool,
         rtt: &noq_proto::RttEstimator,
     ) {
-        let (now, sent, smoothed) = (self.0.at(now), self.0.at(sent), span(rtt.get()));
-        self.0.sender().on_acknowledged(now, sent, Bytes::new(bytes), Some(pn), smoothed);
+        let (now, sent, smoothed) = (self.0.at(now), self.0.left_at(sent), span(rtt.get()));
+        self.0.tell(|sender| sender.on_acknowledged(now, sent, Bytes::new(bytes), Some(pn), smoothed));
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
         let now = self.0.at(now);
-        self.0.sender().on_acknowledgement_end(now, Bytes::new(in_flight), app_limited);
+        self.0.tell(|sender| sender.on_acknowledgement_end(now, Bytes::new(in_flight), app_limited));
     }
 
     fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {
         let now = self.0.at(now);
-        self.0.sender().on_packet_lost(now, Bytes::new(lost_bytes.into()), LostPlace::Number(pn));
+        self.0.tell(|sender| sender.on_packet_lost(now, Bytes::new(lost_bytes.into()), LostPlace::Number(pn)));
     }
 
     fn on_congestion_event(
@@ -121,23 +121,23 @@ impl congestion::Controller for Controller {
         _largest_lost_pn: u64,
     ) {
         let now = self.0.at(now);
-        if is_ecn { self.0.sender().on_ecn(now) } else { self.0.sender().on_loss(now, is_persistent_congestion) }
+        self.0.tell(|sender| if is_ecn { sender.on_ecn(now) } else { sender.on_loss(now, is_persistent_congestion) });
     }
 
     fn on_spurious_congestion_event(&mut self) {
-        self.0.sender().on_spurious_loss();
+        self.0.tell(|sender| sender.on_spurious_loss());
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
-        self.0.sender().on_packet_size(Bytes::new(new_mtu.into()));
+        self.0.tell(|sender| sender.on_packet_size(Bytes::new(new_mtu.into())));
     }
 
     fn window(&self) -> u64 {
-        self.0.shared().window().get()
+        self.0.answer().window.get()
     }
 
     fn metrics(&self) -> ControllerMetrics {
-        let answer = self.0.shared().answer();
+        let answer = self.0.answer();
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = answer.window.get();
         metrics.ssthresh = answer.ssthresh.map(Bytes::get);

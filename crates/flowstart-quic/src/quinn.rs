@@ -75,40 +75,41 @@ pub struct Controller(Hosted);
 impl congestion::Controller for Controller {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
         let now = self.0.at(now);
-        self.0.sender().on_sent(now, Bytes::new(bytes), last_packet_number);
+        self.0.tell(|sender| sender.on_sent(now, Bytes::new(bytes), last_packet_number));
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _app_limited: bool, rtt: &quinn_proto::RttEstimator) {
-        let (now, sent, smoothed) = (self.0.at(now), self.0.at(sent), span(rtt.get()));
-        self.0.sender().on_acknowledged(now, sent, Bytes::new(bytes), None, smoothed);
+        let (now, sent, smoothed) = (self.0.at(now), self.0.left_at(sent), span(rtt.get()));
+        self.0.tell(|sender| sender.on_acknowledged(now, sent, Bytes::new(bytes), None, smoothed));
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
         let now = self.0.at(now);
-        self.0.sender().on_acknowledgement_end(now, Bytes::new(in_flight), app_limited);
+        self.0.tell(|sender| sender.on_acknowledgement_end(now, Bytes::new(in_flight), app_limited));
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
-        let (now, sent) = (self.0.at(now), self.0.at(sent));
-        let sender = self.0.sender();
-        // The host tells of marks as of losses without bytes.
-        if lost_bytes == 0 {
-            return sender.on_ecn(now);
-        }
-        sender.on_packet_lost(now, Bytes::new(lost_bytes), LostPlace::SentAt(sent));
-        sender.on_loss(now, is_persistent_congestion);
+        let (now, sent) = (self.0.at(now), self.0.left_at(sent));
+        self.0.tell(|sender| {
+            // The host tells of marks as of losses without bytes.
+            if lost_bytes == 0 {
+                return sender.on_ecn(now);
+            }
+            sender.on_packet_lost(now, Bytes::new(lost_bytes), LostPlace::SentAt(sent));
+            sender.on_loss(now, is_persistent_congestion);
+        });
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
-        self.0.sender().on_packet_size(Bytes::new(new_mtu.into()));
+        self.0.tell(|sender| sender.on_packet_size(Bytes::new(new_mtu.into())));
     }
 
     fn window(&self) -> u64 {
-        self.0.shared().window().get()
+        self.0.answer().window.get()
     }
 
     fn metrics(&self) -> ControllerMetrics {
-        let answer = self.0.shared().answer();
+        let answer = self.0.answer();
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = answer.window.get();
         metrics.ssthresh = answer.ssthresh.map(Bytes::get);

@@ -116,15 +116,18 @@ impl Sender {
         }
     }
 
-    /// Bytes that may be in flight.
-    pub(crate) fn window(&mut self) -> Bytes {
-        self.settle();
-        self.controller.cwnd()
-    }
-
     /// Everything that a host may ask for.
     pub(crate) fn answer(&mut self) -> Answer {
         self.settle();
+        self.present()
+    }
+
+    /// [`Sender::answer`] where it needs no change of the sender.
+    pub(crate) fn settled(&self) -> Option<Answer> {
+        (self.launched_after.is_some() && self.kept.is_none()).then(|| self.present())
+    }
+
+    fn present(&self) -> Answer {
         // Before the launch only the initial window binds.
         let rate = self.launched_after.and_then(|_| self.controller.pacing_rate());
         Answer {
@@ -458,7 +461,7 @@ mod tests {
         sender.on_sent(at(0), PACKET, 0);
         sender.on_acknowledged(at(100), at(0), PACKET, Some(0), INITIAL_RTT);
         sender.on_acknowledgement_end(at(100), Bytes::ZERO, true);
-        assert_eq!(sender.window(), PACKET * 10);
+        assert_eq!(sender.answer().window, PACKET * 10);
         sender
     }
 
@@ -478,7 +481,7 @@ mod tests {
         }
         sender.on_loss(at(200), false);
         // CUBIC makes 0.7 of a window of 10 packets, not of the 17 that the acknowledgement would have made of it first.
-        assert_eq!(sender.window(), PACKET * 7);
+        assert_eq!(sender.answer().window, PACKET * 7);
         assert_eq!(sender.flow.status().lost, PACKET * 3);
         assert_eq!(sender.flow.status().in_flight, Bytes::ZERO);
     }
@@ -493,7 +496,7 @@ mod tests {
             sender.on_acknowledged(at(200), at(100), PACKET, Some(number), Duration::from_millis(100));
         }
         sender.on_acknowledgement_end(at(200), Bytes::ZERO, false);
-        assert_eq!(sender.window(), PACKET * 20);
+        assert_eq!(sender.answer().window, PACKET * 20);
     }
 
     #[test]
@@ -600,7 +603,7 @@ mod tests {
                             Event::PacketSize(size) => sender.on_packet_size(Bytes::new(size)),
                             Event::Time { millis } => now += Duration::from_millis(millis),
                         }
-                        prop_assert!(sender.window() >= PACKET, "{startup:?}: {:?}", sender.window());
+                        prop_assert!(sender.answer().window >= PACKET, "{startup:?}: {:?}", sender.answer().window);
                         prop_assert!(sender.answer().pacing_rate > Rate::from_bits_per_sec(0), "{startup:?}");
                     }
                     let status = sender.flow.status();
