@@ -51,6 +51,7 @@ lint: setup
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --features flowstart-quic/quinn --all-targets --locked -- -D warnings
+	cargo clippy -p flowstart-lab --no-default-features --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features flowstart-quic/quinn --no-deps --locked
 
 setup:

@@ -5,7 +5,8 @@
 //! | what users write: links, schemes, competitors, transports | [`spec`] |
 //! | scenario files | [`scenario`] |
 //! | the cells of an experiment | [`plan`] |
-//! | flows with real QUIC ends | [`quic`] |
+//! | flows with real QUIC ends, if the feature `quic` is on | [`quic`] |
+//! | what a capture at their senders has | [`capture`] |
 //! | one repetition: warm-up, fork, newcomer, counterfactual | [`run`] |
 //! | the physical limit of a transfer | [`ideal`] |
 //! | where the time of a transfer went | [`explain`] |
@@ -18,11 +19,16 @@
 //! | real connections: a server's qlog files compared by scheme | [`analyze`] |
 
 pub mod analyze;
+pub mod capture;
 pub mod experiment;
 pub mod explain;
 pub mod flows;
 pub mod ideal;
 pub mod plan;
+#[cfg(feature = "quic")]
+pub mod quic;
+#[cfg(not(feature = "quic"))]
+#[path = "without_quic.rs"]
 pub mod quic;
 pub mod report;
 pub mod report_input;

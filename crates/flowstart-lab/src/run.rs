@@ -101,6 +101,8 @@ pub struct Warm {
     others_end: bool,
     /// Seed of the repetition.
     seed: u64,
+    /// Datagrams of real newcomers are kept.
+    captured: bool,
 }
 
 /// What the others have got until now.
@@ -137,6 +139,14 @@ pub enum Until {
 pub fn replay(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
     let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
     let mut warm = prepare(plan, setting, rep, true);
+    log_departures(&mut warm);
+    newcomers(plan, &warm, cell, Until::Complete)
+}
+
+/// As [`replay`], and keeps the datagrams that senders of real flows see.
+pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
+    let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
+    let mut warm = Warm { captured: true, ..prepare(plan, setting, rep, true) };
     log_departures(&mut warm);
     newcomers(plan, &warm, cell, Until::Complete)
 }
@@ -223,7 +233,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     }
     let others = world.flow_count() as u32;
     let others_end = plan.competitors[setting.competitor].value.has_transfers();
-    Warm { world, chain, others, others_end, seed }
+    Warm { world, chain, others, others_end, seed, captured: false }
 }
 
 /// Where in a recorded trace a repetition begins: at its beginning unless the link says otherwise.
@@ -316,6 +326,14 @@ impl Finished {
             None => self.world.run_until(time),
         }
     }
+
+    /// Runs while `condition` holds, looking after every event; an error when `limit` passes first.
+    fn run_while(&mut self, limit: Timestamp, condition: impl Fn(&World) -> bool) -> Result<(), Stopped> {
+        match &mut self.quic {
+            Some(quic) => quic.run_while(&mut self.world, limit, condition),
+            None => self.world.run_while(limit, condition),
+        }
+    }
 }
 
 /// Forks the warm world and runs a cell's newcomers in it.
@@ -330,7 +348,10 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     let transfers = transfers(plan, warm, cell, start);
     let application = plan.sizes[cell.size].value.application();
     let profile = plan.profile(cell);
-    let mut quic = plan.transport.stack.map(|_| QuicFlows::new(&world));
+    let mut quic = plan.transport.stack.as_ref().map(|options| QuicFlows::new(&world, options));
+    if let Some(quic) = quic.as_mut().filter(|_| warm.captured) {
+        quic.start_capture();
+    }
     let flows: Vec<u32> = transfers
         .iter()
         .zip(0..)
@@ -342,9 +363,9 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
             config.avoidance = plan.avoidance.value.clone();
             config.knowledge = knowledge(plan, &transfer.link);
             config.start = transfer.start;
-            match (&mut quic, plan.transport.stack) {
-                (Some(quic), Some(stack)) => quic.add(&mut world, config, transfer.size, stack, mix(warm.seed ^ place)),
-                _ => world.add_flow(config),
+            match &mut quic {
+                Some(quic) => quic.add(&mut world, config, transfer.size, mix(warm.seed ^ place)),
+                None => world.add_flow(config),
             }
         })
         .collect();
@@ -377,20 +398,24 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
 /// Lets the measured flows take the path of the cell's mobility, each at its time.
 fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp) {
     let Some(mobility) = plan.mobility(cell) else { return };
-    let Finished { world, flows, transfers, .. } = finished;
     let link = &mobility.link;
-    let chain = Chain::new(world, &vec![link.hop(&plan.aqms[cell.aqm].value); link.hops as usize]);
-    for (&flow, transfer) in flows.iter().zip(transfers) {
-        let time = transfer.start + mobility.at;
+    let hops = vec![link.hop(&plan.aqms[cell.aqm].value); link.hops as usize];
+    let chain = Chain::new(&mut finished.world, &hops);
+    let times: Vec<_> = finished.transfers.iter().map(|transfer| transfer.start + mobility.at).collect();
+    for (flow, time) in finished.flows.clone().into_iter().zip(times) {
         let is_on_its_way = |world: &World| world.record(flow).completed.is_none();
-        if time > world.now() && world.run_while(time, is_on_its_way).is_err() {
-            world.run_until(time);
+        if time > finished.world.now() && finished.run_while(time, is_on_its_way).is_err() {
+            finished.run_until(time);
         }
         // Nobody can launch again before the launch.
         let waits = |world: &World| world.record(flow).first_data_sent.is_none();
-        if world.run_while(limit, waits).is_ok() && is_on_its_way(world) {
+        if finished.run_while(limit, waits).is_ok() && is_on_its_way(&finished.world) {
+            let world = &mut finished.world;
             let route = chain.connect(world, access(link), access(link));
-            world.change_path(flow, &route);
+            match &mut finished.quic {
+                Some(quic) => quic.move_client(world, flow, &route),
+                None => world.change_path(flow, &route),
+            }
         }
     }
 }
@@ -544,9 +569,10 @@ mod tests {
     use crate::scenario::Scenario;
 
     /// The launches of a Blitzstart transfer of 5 MB over dsl-fast with this mobility, and its completion time over its limit.
-    fn launches(mobility: &str) -> (Vec<(f64, u64)>, f64) {
+    fn launches(transport: &str, mobility: &str) -> (Vec<(f64, u64)>, f64) {
         let text = format!(
-            "link = [\"dsl-fast\"]\nsize = [\"5MB\"]\nscheme = [\"blitzstart\"]\nmove = [\"{mobility}\"]\nreps = 1"
+            "link = [\"dsl-fast\"]\nsize = [\"5MB\"]\nscheme = [\"blitzstart\"]\nmove = [\"{mobility}\"]\nreps = 1\n\
+             transport = \"{transport}\""
         );
         let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
         let cell = plan.cells()[0];
@@ -563,14 +589,27 @@ mod tests {
 
     #[test]
     fn a_move_launches_the_scheme_again_without_the_hint() {
-        let (stays, _) = launches("none");
-        let (moves, over_limit) = launches("lte,at=500ms");
+        let (stays, _) = launches("model-quic", "none");
+        let (moves, over_limit) = launches("model-quic", "lte,at=500ms");
         // With the hint the first window is that of the path: 50 Mbit/s * 50 ms = 312.5 kB. Without one, ten packets.
         assert!(stays.len() == 1 && stays[0].1 > 250_000, "{stays:?}");
         assert_eq!((moves.len(), moves[0], moves[1]), (2, stays[0], (0.5, 12_000)));
         assert!((1.0..2.0).contains(&over_limit), "{over_limit}");
         // Who moves before its first data moves with it, and who is complete does not move.
-        assert_eq!(launches("lte,at=0s").0.len(), 2);
-        assert_eq!(launches("lte,at=100s").0, stays);
+        assert_eq!(launches("model-quic", "lte,at=0s").0.len(), 2);
+        assert_eq!(launches("model-quic", "lte,at=100s").0, stays);
+    }
+    #[test]
+    fn a_real_connection_that_moves_validates_its_path_and_launches_without_the_hint() {
+        let (stays, _) = launches("quic", "none");
+        let (moves, over_limit) = launches("quic", "lte,at=500ms");
+        assert!(stays.len() == 1 && stays[0].1 > 250_000, "{stays:?}");
+        assert_eq!((moves.len(), moves[0], moves[1].1), (2, stays[0], 12_000));
+        // On the new path of 70 ms the server hears of the new address after half an RTT, validates it for one, and may then
+        // send more than three times what it received (RFC 9000, section 9.3); the first data takes another RTT.
+        assert!((0.675..0.7).contains(&moves[1].0), "{moves:?}");
+        assert!((1.0..2.0).contains(&over_limit), "{over_limit}");
+        assert_eq!(launches("quic", "lte,at=0s").0.len(), 2);
+        assert_eq!(launches("quic", "lte,at=100s").0, stays);
     }
 }

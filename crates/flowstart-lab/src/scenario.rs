@@ -6,7 +6,6 @@ use flowstart_core::controller::{ControllerConfig, WindowValidation};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
-use crate::quic;
 use crate::spec::application::{Application, TRANSFER};
 use crate::spec::arrival::{Arrival, MAX_FLOWS, TOGETHER};
 use crate::spec::competitor::Competitor;
@@ -253,9 +252,10 @@ impl Scenario {
             ControllerConfig::validate_pair(&scheme.value, &avoidance.value)
                 .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
         }
-        if transport.stack.is_some() {
+        if let Some(stack) = &transport.stack {
             for scheme in &schemes {
-                quic::check(profile, &scheme.value, &avoidance.value)
+                stack
+                    .check(profile, &scheme.value, &avoidance.value)
                     .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
             }
             if let Some(size) = sizes.iter().find(|size| size.value.application().is_some()) {
@@ -280,10 +280,6 @@ impl Scenario {
             seed: self.seed,
             hint: self.hint,
         };
-        if let Some(moved) = plan.moves.iter().find(|moved| plan.transport.stack.is_some() && moved.value.is_some()) {
-            let problem = "with transport quic flows stay on their path; allowed is none";
-            return Err(InputError::new("move", &moved.text, problem));
-        }
         for arrival in &plan.arrivals {
             let nearest = arrival.value.rtts.iter().min();
             if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {

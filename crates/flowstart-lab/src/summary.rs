@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::flows::{OBJECT_COLUMNS, Row};
 use crate::plan::{Cell, Plan};
-use crate::quic;
 use crate::run::limit_of;
 use crate::spec::competitor::Competitor;
 use crate::statistics::{bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired, holm, mean, median, quantile};
@@ -347,8 +346,8 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
         "flows": plan.flow_count(cell),
         "hint": plan.hint,
     });
-    if let Some(stack) = plan.transport.stack {
-        resolved["transport"]["stack"] = json!({"name": quic::STACK, "retry": stack.retry});
+    if let Some(stack) = &plan.transport.stack {
+        resolved["transport"]["stack"] = stack.resolved();
     }
     if let Some(application) = plan.sizes[cell.size].value.application() {
         resolved["application"] = json!(application);

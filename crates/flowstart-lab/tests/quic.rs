@@ -1,5 +1,6 @@
 //! The real QUIC stack in simulated time: it does what the model does where only the stack differs, and what the model
 //! cannot do.
+#![cfg(feature = "quic")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -179,8 +180,8 @@ impl Stage {
         config.avoidance =
             AvoidanceConfig::defaults().into_iter().find(|config| config.name() == "cubic").expect("CUBIC");
         config.knowledge = knowledge;
-        let mut quic = QuicFlows::new(&world);
-        let flow = quic.add(&mut world, config, size, StackOptions::default(), 1);
+        let mut quic = QuicFlows::new(&world, &StackOptions::default());
+        let flow = quic.add(&mut world, config, size, 1);
         Self { world, quic, flow, route }
     }
 

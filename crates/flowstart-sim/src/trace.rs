@@ -77,6 +77,13 @@ pub enum Event {
         /// Where the stream ends now.
         end: u64,
     },
+    /// A client's hint has reached the sender.
+    Hint {
+        /// The rate that it says; `None` when it cannot be read.
+        told: Option<Rate>,
+        /// The rate that the sender's policy lets the scheme use; `None`: the hint is not used.
+        used: Option<Rate>,
+    },
     /// The controller decided something.
     Decided(Decision),
     /// A retransmission or probe timer fired.

@@ -9,9 +9,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::BytesMut;
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Timestamp;
-use flowstart_quic::Flow;
+use flowstart_core::units::Rate;
+use flowstart_quic::hint::HintPolicy;
+use flowstart_quic::hint::policy::Evidence;
+use flowstart_quic::transport_parameters::HINT;
+use flowstart_quic::{ControllerFactory, Flow, session};
 use flowstart_sim::transport::profile::{Opening, Profile};
-use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use noq_proto::crypto::rustls::QuicServerConfig;
 use noq_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
     Endpoint, EndpointConfig, FourTuple, ServerConfig, TimeSource, TokenLog, TokenReuseError, TransportConfig,
@@ -19,7 +23,9 @@ use noq_proto::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 
+use super::StackOptions;
 use super::watch::{Watch, Watched, WatchedFactory};
+use crate::capture::Secrets;
 
 /// The client of a connection, and its server.
 pub(super) const CLIENT: usize = 0;
@@ -32,6 +38,8 @@ const NAME: &str = "localhost";
 const WALL_CLOCK: Duration = Duration::from_secs(1_700_000_000);
 /// How long before the simulation the connection took place that a 0-RTT handshake remembers.
 const EARLIER: Duration = Duration::from_secs(60);
+/// Port of the first flow's client.
+const CLIENT_PORT: u16 = 40_000;
 /// Length of connection IDs, as the model's packets have them.
 const ID_LENGTH: usize = 8;
 
@@ -71,6 +79,12 @@ fn identity() -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), Setup
     Ok((CertificateDer::from(certificate.clone()), PrivatePkcs8KeyDer::from(key.clone()).into()))
 }
 
+impl rustls::KeyLog for Secrets {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        self.tell(label, client_random, secret);
+    }
+}
+
 /// A clock that stands.
 #[derive(Debug)]
 struct Stopped;
@@ -96,8 +110,16 @@ impl TokenLog for AcceptTokens {
     }
 }
 
-/// Connection IDs one after the other.
+/// Connection IDs one after the other. Those of other flows and of the other end are different ones, so that a capture tells
+/// connections apart.
 struct Counter(u64);
+
+impl Counter {
+    /// `owner`: a side, or neither, as the IDs that clients make up for their servers.
+    fn new(place: u16, owner: u64) -> Self {
+        Self(owner << 56 | u64::from(place) << 32)
+    }
+}
 
 impl ConnectionIdGenerator for Counter {
     fn generate_cid(&mut self) -> ConnectionId {
@@ -123,20 +145,21 @@ pub(super) struct End {
 }
 
 impl End {
-    fn new(seed: u64, side: usize, server: Option<ServerConfig>, watch: Watch) -> Self {
-        let mut rng = Substream::new(seed, "noq endpoint", side as u64);
+    fn new(setup: &Setup<'_>, side: usize, server: Option<ServerConfig>, watch: Watch) -> Self {
+        let mut rng = Substream::new(setup.seed, "noq endpoint", side as u64);
         let mut bytes = [0; 32];
         bytes.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&rng.next_u64().to_be_bytes()));
         let mut config = EndpointConfig::default();
         config.rng_seed(Some(bytes));
-        config.cid_generator(Arc::new(move || Box::new(Counter((side as u64 + 1) << 32))));
+        let place = setup.place;
+        config.cid_generator(Arc::new(move || Box::new(Counter::new(place, side as u64 + 1))));
         let endpoint = Endpoint::new(Arc::new(config), server.map(Arc::new), false);
-        Self { endpoint, connection: None, watch, address: address(side) }
+        Self { endpoint, connection: None, watch, address: address(side, place) }
     }
 
     /// The connection begins.
     pub(super) fn connect(&mut self, now: Instant, config: ClientConfig) -> Result<(), SetupError> {
-        self.connection = Some(self.endpoint.connect(now, config, address(SERVER), NAME)?);
+        self.connection = Some(self.endpoint.connect(now, config, address(SERVER, 0), NAME)?);
         Ok(())
     }
 
@@ -151,10 +174,22 @@ impl End {
     }
 }
 
-/// Where an end is.
-fn address(side: usize) -> SocketAddr {
-    let (host, port) = if side == CLIENT { (1, 50_000) } else { (2, 443) };
+/// Where an end is: the hosts of captures of model flows, and a port for each client.
+fn address(side: usize, place: u16) -> SocketAddr {
+    let (host, port) = if side == CLIENT { (2, CLIENT_PORT.wrapping_add(place)) } else { (1, 443) };
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), port)
+}
+
+/// What tells a connection from others.
+pub(super) struct Setup<'a> {
+    /// Its place among those of its world.
+    pub(super) place: u16,
+    pub(super) seed: u64,
+    /// Where its TLS secrets are told.
+    pub(super) secrets: Option<Secrets>,
+    pub(super) options: &'a StackOptions,
+    /// What the client sends as its hint.
+    pub(super) hint: Option<Vec<u8>>,
 }
 
 /// The two ends of a connection before it begins, and what its client begins with.
@@ -168,23 +203,26 @@ impl Ends {
     /// Ends of a connection whose server uses `factory` for its path and tells `flow`, with the policies of `profile`.
     pub(super) fn new(
         profile: &Profile,
-        factory: &flowstart_quic::ControllerFactory,
+        factory: &ControllerFactory,
         flow: &Arc<Flow>,
-        seed: u64,
+        setup: &Setup<'_>,
     ) -> Result<Self, SetupError> {
-        let (client_tls, server_tls) = tls(profile)?;
+        let (mut client_tls, server_tls) = tls(profile)?;
+        if let Some(secrets) = &setup.secrets {
+            client_tls.key_log = Arc::new(secrets.clone());
+        }
         let watches = [Watch::default(), Watch::default()];
-        let (client_crypto, server_crypto) =
-            (QuicClientConfig::try_from(client_tls)?, QuicServerConfig::try_from(server_tls)?);
-        let watched = Watched { config: server_crypto.clone(), watch: watches[SERVER].clone() };
-        let mut server = ServerConfig::with_crypto(Arc::new(watched));
+        let parameters = setup.hint.as_ref().map_or(Vec::new(), |hint| parameter(HINT, hint));
+        let client_crypto = session::ClientConfig::new(client_tls)?.with_encoded_parameters(parameters);
+        let mut server = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(server_tls)?));
         let mut tokens = ValidationTokenConfig::default();
         tokens.log(Arc::new(AcceptTokens)).sent(u32::from(profile.token));
         server.time_source(Arc::new(Stopped)).validation_token_config(tokens);
         let store = Arc::new(noq_proto::TokenMemoryCache::default());
+        let Counter(first) = Counter::new(setup.place, 0);
         let client = |config, watch: &Watch| {
             let mut client = ClientConfig::new(Arc::new(Watched { config, watch: watch.clone() }));
-            client.initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&[0; ID_LENGTH])));
+            client.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&first.to_be_bytes())));
             client.token_store(store.clone());
             client
         };
@@ -193,9 +231,9 @@ impl Ends {
             earlier.transport_config(Arc::new(transport(profile)));
             let mut config = client(client_crypto.clone(), &Watch::default());
             config.transport_config(Arc::new(transport(profile)));
-            become_acquainted(config, earlier, seed)?;
-            *watches[SERVER].seen() = Default::default();
+            become_acquainted(config, earlier, setup)?;
         }
+        let mut server = hear_hint(&server, factory, flow, setup.options.hint_policy.clone(), &watches[SERVER]);
         let mut server_transport = transport(profile);
         let watched =
             WatchedFactory { factory: Arc::new(factory.for_flow(flow.clone())), watch: watches[SERVER].clone() };
@@ -211,11 +249,47 @@ impl Ends {
         client_config.transport_config(Arc::new(transport(profile)));
         let [client_watch, server_watch] = watches;
         Ok(Self {
-            client: End::new(seed, CLIENT, None, client_watch),
-            server: End::new(seed, SERVER, Some(server), server_watch),
+            client: End::new(setup, CLIENT, None, client_watch),
+            server: End::new(setup, SERVER, Some(server), server_watch),
             client_config,
         })
     }
+}
+
+/// The server's configuration for one client, which listens for the client's hint and lets `watch` see its packets.
+fn hear_hint(
+    server: &ServerConfig,
+    factory: &ControllerFactory,
+    flow: &Arc<Flow>,
+    policy: HintPolicy,
+    watch: &Watch,
+) -> ServerConfig {
+    let noted = watch.clone();
+    let heard = session::accept_config(server, factory, flow, move |flow, client| {
+        let hint = match client.hint {
+            Ok(None) => return,
+            Ok(Some(hint)) => hint,
+            Err(_) => {
+                noted.seen().hint = Some((None, None));
+                return;
+            }
+        };
+        flow.learn(|path| {
+            let delivered = path.saved.as_ref().map(|saved| Rate::from_transfer(saved.cwnd, saved.rtt));
+            let evidence = Evidence { link: path.interface_rate, delivered, ..Evidence::default() };
+            path.hint = policy.decide(&hint, &evidence).of(&hint);
+            noted.seen().hint = Some((Some(hint.rate), path.hint.map(|used| used.bandwidth)));
+        });
+    });
+    let mut server = ServerConfig::clone(&heard);
+    server.crypto = Arc::new(Watched { config: server.crypto.clone(), watch: watch.clone() });
+    server
+}
+
+/// A transport parameter (RFC 9000, section 18). Numbers of four bytes begin with the bits 10.
+fn parameter(id: u64, value: &[u8]) -> Vec<u8> {
+    let number = |number: u64| (number as u32 | 0x8000_0000).to_be_bytes();
+    [&number(id), &number(value.len() as u64), value].concat()
 }
 
 /// TLS of client and server, with a session store of their own: what other connections did must not show.
@@ -266,10 +340,10 @@ fn transport(profile: &Profile) -> TransportConfig {
 
 /// An earlier connection of the same two, before the simulation and on a path without delay, from which the client has a
 /// session ticket and a token.
-fn become_acquainted(client: ClientConfig, server: ServerConfig, seed: u64) -> Result<(), SetupError> {
+fn become_acquainted(client: ClientConfig, server: ServerConfig, setup: &Setup<'_>) -> Result<(), SetupError> {
     let now = origin() - EARLIER;
     let mut ends =
-        [End::new(seed, CLIENT, None, Watch::default()), End::new(seed, SERVER, Some(server), Watch::default())];
+        [End::new(setup, CLIENT, None, Watch::default()), End::new(setup, SERVER, Some(server), Watch::default())];
     ends[CLIENT].connect(now, client)?;
     let (mut buffer, mut response) = (Vec::new(), Vec::new());
     loop {

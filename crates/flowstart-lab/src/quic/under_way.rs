@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use bytes::BytesMut;
 
 use super::frames::Carried;
+use crate::capture::Capture;
 
 /// Memory for datagrams under way is taken in pieces of this many bytes.
 const ARENA: usize = 1 << 16;
@@ -26,6 +27,8 @@ pub(super) struct UnderWay {
     arena: BytesMut,
     pub(super) buffer: Vec<u8>,
     pub(super) carried: Vec<Carried>,
+    /// What data senders have seen, where somebody wants to know.
+    pub(super) capture: Option<Capture>,
 }
 
 impl UnderWay {

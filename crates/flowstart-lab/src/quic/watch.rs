@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::BytesMut;
+use flowstart_core::units::Rate;
 use noq_proto::congestion::{self, ControllerMetrics};
 use noq_proto::crypto::{
     ClientConfig, CryptoError, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, ServerConfig, Session,
@@ -31,6 +32,8 @@ pub(super) struct Seen {
     pub(super) lost: Vec<u64>,
     /// Packets that were acknowledged, where somebody traces.
     pub(super) acknowledged: Vec<u64>,
+    /// What the client's hint said, and what of it is used; `None` of the first: it could not be read.
+    pub(super) hint: Option<(Option<Rate>, Option<Rate>)>,
 }
 
 #[derive(Debug, Default)]
@@ -127,7 +130,7 @@ impl<T: ClientConfig> ClientConfig for Watched<T> {
     }
 }
 
-impl<T: ServerConfig> ServerConfig for Watched<T> {
+impl ServerConfig for Watched<Arc<dyn ServerConfig>> {
     fn initial_keys(&self, version: u32, dst_cid: ConnectionId) -> Result<Keys, UnsupportedVersion> {
         self.config.initial_keys(version, dst_cid)
     }

@@ -17,6 +17,8 @@ pub mod competitor;
 pub mod link;
 pub mod mobility;
 pub mod size;
+#[cfg(feature = "quic")]
+mod stack;
 pub mod transport;
 
 /// Bad input: where it stands, what is wrong and what is allowed.

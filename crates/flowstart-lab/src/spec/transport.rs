@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
-use flowstart_sim::transport::profile::{Opening, PROFILES, Profile, Protocol};
+use flowstart_sim::transport::profile::{PROFILES, Profile, Protocol};
 
 use super::{InputError, Parts, toml_value};
 use crate::quic::StackOptions;
@@ -26,33 +26,6 @@ pub struct Transport {
 /// The names users write.
 const NAMES: &str = "model-quic, model-tcp, quic";
 
-/// What the real stack can be told: policies of its profile, and groups of them. All others are the stack's own.
-const STACK_KEYS: [&str; 21] = [
-    "opening",
-    "token",
-    "payload",
-    "receive_window",
-    "ack",
-    "initial_window",
-    "min_window",
-    "max_window",
-    "timeout_window",
-    "increase",
-    "reduction",
-    "reduction_base",
-    "growth",
-    "transition_growth",
-    "packet_threshold",
-    "time_threshold",
-    "initial_timeout",
-    "idle",
-    "ecn",
-    "startup",
-    "avoidance",
-];
-/// Gains and absence of pacing are the controller's; bursts are the stack's.
-const STACK_PACING: [&str; 3] = ["pacing", "pacing.startup_gain", "pacing.avoidance_gain"];
-
 impl Transport {
     /// Reads a transport.
     pub fn parse(field: &str, text: &str) -> Result<Self, InputError> {
@@ -61,7 +34,14 @@ impl Transport {
         let (protocol, default) = match parts.name {
             "model-quic" => (Protocol::Quic, "rfc9002"),
             "model-tcp" => (Protocol::Tcp, "tcp-linux"),
-            "quic" => return Self::parse_stack(field, text, &parts),
+            #[cfg(feature = "quic")]
+            "quic" => return super::stack::parse(field, text, &parts),
+            #[cfg(not(feature = "quic"))]
+            "quic" => {
+                let problem = "the real stack is not in this program, which was built without the feature `quic`; \
+                               use model-quic:profile=noq";
+                return Err(refused(problem.into()));
+            }
             _ => return Err(refused(format!("`{}` is not known; use {NAMES}", parts.called()))),
         };
         let of_protocol = || {
@@ -96,40 +76,6 @@ impl Transport {
         let profile: Profile = table.try_into().map_err(|error| refused(error.message().to_owned()))?;
         check(&profile).map_err(refused)?;
         Ok(Self { text: text.to_owned(), profile_name: name.to_owned(), profile: Arc::new(profile), stack: None })
-    }
-
-    /// Reads the real stack's options.
-    fn parse_stack(field: &str, text: &str, parts: &Parts<'_>) -> Result<Self, InputError> {
-        let refused = |problem: String| InputError::new(field, text, problem);
-        let mut options = StackOptions::default();
-        let mut policies = String::from("model-quic:profile=noq");
-        for (key, value) in &parts.keys {
-            let group = key.split_once('.').map_or(*key, |(group, _)| group);
-            match (*key, *value) {
-                ("retry", "true") => options.retry = true,
-                ("retry", "false") => {}
-                ("retry", _) => return Err(refused(format!("retry is `{value}`; allowed is true or false"))),
-                _ if STACK_KEYS.contains(&group) || STACK_PACING.contains(key) => {
-                    policies.push_str(&format!(",{key}={value}"));
-                }
-                _ => {
-                    let allowed = [&["retry"], &STACK_KEYS[..], &STACK_PACING].concat().join(", ");
-                    return Err(refused(format!("`{key}` is not for the real stack; allowed is {allowed}")));
-                }
-            }
-        }
-        let model = Self::parse(field, &policies).map_err(|error| refused(error.problem))?;
-        let mut profile = Profile::clone(&model.profile);
-        if profile.opening == Opening::Sender {
-            return Err(refused("opening is sender; allowed is request or zero-rtt".into()));
-        }
-        let packet = profile.payload + profile.overhead_in_flight;
-        if !(1200..=65_000).contains(&packet) {
-            let (least, most) = (1200 - profile.overhead_in_flight, 65_000 - profile.overhead_in_flight);
-            return Err(refused(format!("payload is {}; allowed is {least} to {most} bytes", profile.payload)));
-        }
-        profile.segment = packet;
-        Ok(Self { text: text.to_owned(), profile: Arc::new(profile), stack: Some(options), ..model })
     }
 }
 
@@ -283,26 +229,11 @@ mod tests {
         }
     }
 
+    #[cfg(not(feature = "quic"))]
     #[test]
-    fn the_real_stack_takes_what_it_can_be_told() {
-        let parse = |keys: &str| Transport::parse("--transport", &format!("quic{keys}"));
-        let transport = parse(":retry=true,opening=zero-rtt,receive_window=2MB,pacing.startup_gain=1.5").unwrap();
-        assert_eq!(transport.stack, Some(StackOptions { retry: true }));
-        assert_eq!(transport.profile.opening, Opening::ZeroRtt);
-        assert_eq!(transport.profile.receive_window, Bytes::new(2_000_000));
-        assert_eq!(*parse("").unwrap().profile, Profile::noq());
-        for (keys, problem) in [
-            (":pipe=classic", "`pipe` is not for the real stack"),
-            (":pacing.burst=3", "`pacing.burst` is not for the real stack"),
-            (":initial_receive_window=1MB", "`initial_receive_window` is not for the real stack"),
-            (":opening=sender", "allowed is request or zero-rtt"),
-            (":payload=500", "allowed is 11"),
-            (":retry=yes", "allowed is true or false"),
-            (":initial_window=0", "initial_window is 0"),
-        ] {
-            let error = parse(keys).unwrap_err().to_string();
-            assert!(error.contains(problem), "{error}");
-        }
+    fn a_stack_that_is_not_in_the_program_is_refused() {
+        let error = Transport::parse("--transport", "quic:retry=true").unwrap_err().to_string();
+        assert!(error.contains("built without the feature `quic`; use model-quic:profile=noq"), "{error}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use flowstart_sim::link::Loss;
 use flowstart_sim::trace::Event;
 
-use super::{TracedRun, describe};
+use super::{TracedRun, describe, describe_hint};
 
 impl TracedRun {
     /// Every event as a line: time, flow, event, and what belongs to it.
@@ -57,6 +57,9 @@ impl TracedRun {
                 }
                 Event::Written { end } => writeln!(out, "{time:.6},{flow},written,{end},,,,,,,,,,,"),
                 Event::TimerFired => writeln!(out, "{time:.6},{flow},timer-fired,,,,,,,,,,,,"),
+                Event::Hint { told, used } => {
+                    writeln!(out, "{time:.6},{flow},hint,,,,,,,,,,,,{}", describe_hint(told, used))
+                }
                 Event::Decided(decision) => {
                     writeln!(out, "{time:.6},{flow},decided,,,,,,,,,,,,{}", describe(&decision).1)
                 }

@@ -8,6 +8,7 @@
 //! | a capture for packet tools | [`TracedRun::write_pcapng`] |
 
 use flowstart_core::event::Decision;
+use flowstart_core::units::Rate;
 use flowstart_sim::trace::Event;
 use flowstart_sim::transport::profile::{Profile, Protocol};
 
@@ -20,6 +21,8 @@ use crate::run::{self, Finished};
 mod csv;
 mod pcapng;
 mod qlog;
+#[cfg(all(test, feature = "quic"))]
+mod quic_tests;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +38,13 @@ pub struct TracedRun {
 /// Runs one repetition of a cell with a trace.
 pub fn trace(plan: &Plan, cell: &Cell, rep: u32) -> TracedRun {
     let mut finished = run::replay(plan, cell, rep);
+    let outcomes = run::outcomes(plan, cell, &mut finished);
+    TracedRun { finished, outcomes }
+}
+
+/// As [`trace`], and keeps the datagrams that senders of real QUIC flows see, for [`TracedRun::write_pcapng`].
+pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> TracedRun {
+    let mut finished = run::capture(plan, cell, rep);
     let outcomes = run::outcomes(plan, cell, &mut finished);
     TracedRun { finished, outcomes }
 }
@@ -71,6 +81,7 @@ impl TracedRun {
             for entry in trace.entries.iter().filter(|entry| Some(entry.flow) == measured) {
                 let (kind, detail) = match entry.event {
                     Event::Decided(decision) => describe(&decision),
+                    Event::Hint { told, used } => (report::TraceEventKind::Other, describe_hint(told, used)),
                     Event::FlowControl { blocked, limit } => {
                         let text = if blocked { "stops the sender" } else { "lets it go on" };
                         (report::TraceEventKind::Other, format!("flow control {text} at byte {limit}"))
@@ -150,6 +161,16 @@ fn lower_headers(profile: &Profile) -> u32 {
         Protocol::Quic => (IPV4 + UDP, profile.overhead.saturating_sub(profile.overhead_in_flight)),
     };
     if below >= least + ETHERNET { least + ETHERNET } else { least }
+}
+
+/// A client's hint in words.
+fn describe_hint(told: Option<Rate>, used: Option<Rate>) -> String {
+    match (told, used) {
+        (None, _) => "the client sends a hint that cannot be read".into(),
+        (Some(told), None) => format!("the client hints {told}; the policy uses none of it"),
+        (Some(told), Some(used)) if told == used => format!("the client hints {told}"),
+        (Some(told), Some(used)) => format!("the client hints {told}; the policy lets {used} be used"),
+    }
 }
 
 /// A decision in words.

@@ -1,11 +1,18 @@
-//! A traced run as a packet capture.
+//! A traced run as a packet capture: of model flows their headers, of real QUIC every byte.
 //!
-//! The file has two interfaces, `sender` and `receiver`: what leaves and reaches the two hosts of the measured flows,
-//! in the order of simulated time, which counts from the start of the run, in nanoseconds. Packets are
-//! Ethernet, IPv4 and TCP or UDP, and hold their headers only; their original lengths are those of the whole packets.
-//! The data sender is 10.0.0.1 with port 5001, the data receiver 10.0.0.2 with a port for each measured flow from 40000
-//! on. A tool that analyses connections should be shown one interface at a time, or it takes the second sight of a packet
-//! for another copy: `tshark -r FILE -Y 'frame.interface_name == "sender"' -w SENDER.pcapng`. In that file, what it calls
+//! Packets are Ethernet, IPv4 and TCP or UDP, in the order of simulated time, which counts from the start of the run, in
+//! nanoseconds. The data sender is 10.0.0.1, the data receiver 10.0.0.2 with a port for each measured flow from 40000 on.
+//!
+//! **Real QUIC** ([`capture`](super::capture)): the interface `sender` has whole datagrams with their checksums, from and to
+//! port 443, and a Decryption Secrets Block has the TLS secrets, so that `tshark -r FILE` shows the frames;
+//! `editcap --extract-secrets` makes a file for `SSLKEYLOGFILE` of them. A receiver that has moved is 10.0.1.2. Times, lengths
+//! and connection IDs follow from the seed. TLS draws key shares and randoms from the system, so secrets and encrypted
+//! bytes differ from run to run.
+//!
+//! **Model flows**: the interfaces `sender` and `receiver` have what leaves and reaches the two hosts: headers only, with the
+//! lengths of the whole packets. The data sender has port 5001. A tool that analyses connections should be shown one
+//! interface at a time, or it takes the second sight of a packet for another copy:
+//! `tshark -r FILE -Y 'frame.interface_name == "sender"' -w SENDER.pcapng`. In that file, what it calls
 //! out of order are retransmissions as well: nothing overtakes a packet at the host that sends it.
 //!
 //! TCP has its sequence and acknowledgement numbers, flags and SACK blocks; both initial sequence numbers are 0. What a
@@ -19,12 +26,14 @@
 //! - a profile that does not count the Ethernet header in its wire sizes gets packets that are longer by its 14 bytes.
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use etherparse::{
     EtherType, Ethernet2Header, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TcpOptions, UdpHeader,
 };
 use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::time::Timestamp;
 use flowstart_sim::packet::{Body, Direction};
 use flowstart_sim::trace::HostPacket;
 use flowstart_sim::transport::handshake::{ANSWER, COMPLETE, OPEN};
@@ -37,10 +46,13 @@ use pcap_file::pcapng::blocks::interface_description::{
 };
 use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::pcapng::blocks::unknown::UnknownBlock;
 use pcap_file::pcapng::{PcapNgWriteError, PcapNgWriter};
 
-use super::{ETHERNET, IPV4, TCP, TracedRun, lower_headers};
+use super::{ETHERNET, IPV4, TCP, TracedRun, UDP, lower_headers};
+use crate::capture::{Capture, CapturedDatagram};
 use crate::plan::{Cell, Plan};
+use crate::quic::QuicFlows;
 
 /// Number of the data sender's interface.
 const SENDER: u32 = 0;
@@ -54,10 +66,17 @@ const RECEIVER_PORT: u16 = 40_000;
 const TCP_MOST: u32 = 60;
 /// Most bytes of a packet that are in the file.
 const SNAP: u32 = ETHERNET + IPV4 + TCP_MOST;
+/// As [`SNAP`]: all of them.
+const UNLIMITED: u32 = 0;
 /// Largest shift of window scaling (RFC 7323, section 2.3).
 const SHIFT_MOST: u8 = 14;
 /// Stands for payload in checksums.
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
+
+/// Type of a Decryption Secrets Block, and of secrets as in `SSLKEYLOGFILE` (draft-ietf-opsawg-pcapng, section 4.7).
+const SECRETS_BLOCK: u32 = 0x0000_000a;
+/// `TLSK`.
+const TLS_KEY_LOG: u32 = 0x544c_534b;
 
 /// A host.
 #[derive(Clone, Copy)]
@@ -67,8 +86,20 @@ struct Host {
     port: u16,
 }
 
+impl Host {
+    /// The data sender.
+    fn sender(address: [u8; 4], port: u16) -> Self {
+        Self { mac: [2, 0, 0, 0, 0, 1], address, port }
+    }
+
+    /// The data receiver.
+    fn receiver(address: [u8; 4], port: u16) -> Self {
+        Self { mac: [2, 0, 0, 0, 0, 2], address, port }
+    }
+}
+
 impl TracedRun {
-    /// Writes the packets of the measured flows at both hosts as pcapng.
+    /// Writes the packets of the measured flows as pcapng.
     pub fn write_pcapng(&self, plan: &Plan, cell: &Cell, out: &mut dyn Write) -> io::Result<()> {
         let section = SectionHeaderBlock {
             endianness: Endianness::Little,
@@ -78,13 +109,13 @@ impl TracedRun {
             ],
             ..SectionHeaderBlock::default()
         };
+        let capture = self.finished.quic.as_ref().and_then(QuicFlows::capture);
         let mut writer = PcapNgWriter::with_section_header(out, section).map_err(io_error)?;
-        for (name, description) in
-            [("sender", "the data sender, 10.0.0.1"), ("receiver", "the data receiver, 10.0.0.2")]
-        {
+        let interfaces = [("sender", "the data sender, 10.0.0.1"), ("receiver", "the data receiver, 10.0.0.2")];
+        for (name, description) in interfaces.into_iter().take(if capture.is_some() { 1 } else { 2 }) {
             let interface = InterfaceDescriptionBlock {
                 linktype: DataLink::ETHERNET,
-                snaplen: SNAP,
+                snaplen: if capture.is_some() { UNLIMITED } else { SNAP },
                 options: vec![
                     InterfaceDescriptionOption::IfName(name.into()),
                     InterfaceDescriptionOption::IfDescription(description.into()),
@@ -93,26 +124,92 @@ impl TracedRun {
             };
             writer.write_pcapng_block(interface).map_err(io_error)?;
         }
+        if let Some(capture) = capture {
+            return write_capture(capture, &mut writer);
+        }
         let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };
-        let capture = Capture::new(&plan.transport.profile);
+        let headers = Headers::new(&plan.transport.profile);
         for packet in &trace.packets {
             let Some(place) = self.place(packet.flow) else { continue };
-            let (data, original_len) = capture.headers(packet, trace.ranges_of(packet), place)?;
-            let block = EnhancedPacketBlock {
-                interface_id: if packet.is_at_sender() { SENDER } else { RECEIVER },
-                timestamp: Duration::from_nanos(packet.time.as_nanos()),
-                original_len,
-                data: data.into(),
-                options: Vec::new(),
-            };
-            writer.write_pcapng_block(block).map_err(io_error)?;
+            let (data, original_len) = headers.of(packet, trace.ranges_of(packet), place)?;
+            let interface = if packet.is_at_sender() { SENDER } else { RECEIVER };
+            write_packet(&mut writer, interface, packet.time, data, original_len)?;
         }
         Ok(())
     }
 }
 
-/// A profile's packets as bytes.
-struct Capture<'a> {
+/// Writes the datagrams of real flows, behind what decrypts them.
+fn write_capture(capture: &Capture, writer: &mut PcapNgWriter<&mut dyn Write>) -> io::Result<()> {
+    let secrets = capture.secrets.text().into_bytes();
+    let mut block = [TLS_KEY_LOG.to_le_bytes(), (secrets.len() as u32).to_le_bytes()].concat();
+    block.extend(secrets);
+    block.resize(block.len().next_multiple_of(4), 0);
+    // An empty header and the length at the end are 12 bytes.
+    let length = block.len() as u32 + 12;
+    writer.write_pcapng_block(UnknownBlock::new(SECRETS_BLOCK, length, &block)).map_err(io_error)?;
+    for datagram in &capture.datagrams {
+        let data = whole(datagram)?;
+        let length = data.len() as u32;
+        write_packet(writer, SENDER, datagram.time, data, length)?;
+    }
+    Ok(())
+}
+
+fn write_packet(
+    writer: &mut PcapNgWriter<&mut dyn Write>,
+    interface_id: u32,
+    time: Timestamp,
+    data: Vec<u8>,
+    original_len: u32,
+) -> io::Result<()> {
+    let block = EnhancedPacketBlock {
+        interface_id,
+        timestamp: Duration::from_nanos(time.as_nanos()),
+        original_len,
+        data: data.into(),
+        options: Vec::new(),
+    };
+    writer.write_pcapng_block(block).map(|_| ()).map_err(io_error)
+}
+
+/// A datagram of a real flow with its headers.
+fn whole(datagram: &CapturedDatagram) -> io::Result<Vec<u8>> {
+    let ipv4 = |address: SocketAddr| match address {
+        SocketAddr::V4(address) => Ok((address.ip().octets(), address.port())),
+        SocketAddr::V6(_) => Err(io::Error::other("an end has an IPv6 address")),
+    };
+    let (source, destination) = (ipv4(datagram.addresses.0)?, ipv4(datagram.addresses.1)?);
+    let (from, to) = match datagram.direction {
+        Direction::Forward => (Host::sender(source.0, source.1), Host::receiver(destination.0, destination.1)),
+        Direction::Return => (Host::receiver(source.0, source.1), Host::sender(destination.0, destination.1)),
+    };
+    let payload = &datagram.payload;
+    let mut udp = UdpHeader::without_ipv4_checksum(from.port, to.port, payload.len()).map_err(io::Error::other)?;
+    udp.checksum = udp.calc_checksum_ipv4_raw(from.address, to.address, payload).map_err(io::Error::other)?;
+    let mut bytes = below(from, to, IpNumber::UDP, datagram.ecn, UDP + payload.len() as u32)?;
+    bytes.extend(udp.to_bytes());
+    bytes.extend_from_slice(payload);
+    Ok(bytes)
+}
+
+/// Ethernet and IPv4 headers of a packet of this many bytes above them.
+fn below(from: Host, to: Host, protocol: IpNumber, ecn: EcnCodepoint, length: u32) -> io::Result<Vec<u8>> {
+    let above = u16::try_from(length).map_err(io::Error::other)?;
+    let mut ip = Ipv4Header::new(above, 64, protocol, from.address, to.address).map_err(io::Error::other)?;
+    ip.ecn = match ecn {
+        EcnCodepoint::NotEct => IpEcn::ZERO,
+        EcnCodepoint::Ect1 => IpEcn::ONE,
+        EcnCodepoint::Ect0 => IpEcn::TWO,
+        EcnCodepoint::Ce => IpEcn::THREE,
+    };
+    ip.header_checksum = ip.calc_header_checksum();
+    let ethernet = Ethernet2Header { source: from.mac, destination: to.mac, ether_type: EtherType::IPV4 };
+    Ok([&ethernet.to_bytes()[..], &ip.to_bytes()].concat())
+}
+
+/// The headers of a profile's packets.
+struct Headers<'a> {
     profile: &'a Profile,
     /// Bytes of a TCP header with payload.
     data_header: u32,
@@ -122,7 +219,7 @@ struct Capture<'a> {
     shift: Option<u8>,
 }
 
-impl<'a> Capture<'a> {
+impl<'a> Headers<'a> {
     fn new(profile: &'a Profile) -> Self {
         let lower = lower_headers(profile);
         let data_header = header_bytes(profile.overhead.saturating_sub(lower));
@@ -138,10 +235,10 @@ impl<'a> Capture<'a> {
     }
 
     /// The headers of a packet, and the length of the whole packet.
-    fn headers(&self, packet: &HostPacket, ranges: &[(u64, u64)], place: usize) -> io::Result<(Vec<u8>, u32)> {
+    fn of(&self, packet: &HostPacket, ranges: &[(u64, u64)], place: usize) -> io::Result<(Vec<u8>, u32)> {
         let receiver_port = RECEIVER_PORT.wrapping_add(place as u16);
-        let sender = Host { mac: [2, 0, 0, 0, 0, 1], address: [10, 0, 0, 1], port: SENDER_PORT };
-        let receiver = Host { mac: [2, 0, 0, 0, 0, 2], address: [10, 0, 0, 2], port: receiver_port };
+        let sender = Host::sender([10, 0, 0, 1], SENDER_PORT);
+        let receiver = Host::receiver([10, 0, 0, 2], receiver_port);
         let (from, to) = match packet.direction {
             Direction::Forward => (sender, receiver),
             Direction::Return => (receiver, sender),
@@ -162,17 +259,8 @@ impl<'a> Capture<'a> {
             }
         };
         let length = transport.len() as u32 + payload;
-        let above = u16::try_from(length).map_err(io::Error::other)?;
-        let mut ip = Ipv4Header::new(above, 64, protocol, from.address, to.address).map_err(io::Error::other)?;
-        ip.ecn = match packet.ecn {
-            EcnCodepoint::NotEct => IpEcn::ZERO,
-            EcnCodepoint::Ect1 => IpEcn::ONE,
-            EcnCodepoint::Ect0 => IpEcn::TWO,
-            EcnCodepoint::Ce => IpEcn::THREE,
-        };
-        ip.header_checksum = ip.calc_header_checksum();
-        let ethernet = Ethernet2Header { source: from.mac, destination: to.mac, ether_type: EtherType::IPV4 };
-        let bytes = [&ethernet.to_bytes()[..], &ip.to_bytes(), &transport].concat();
+        let mut bytes = below(from, to, protocol, packet.ecn, length)?;
+        bytes.extend(transport);
         Ok((bytes, ETHERNET + IPV4 + length))
     }
 

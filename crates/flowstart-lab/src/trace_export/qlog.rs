@@ -13,6 +13,7 @@
 //! | `quic:congestion_state_updated` | startup, recovery and congestion avoidance begin; `trigger`: why startup ended |
 //! | `quic:timer_updated` | a retransmission or probe timer fired |
 //! | `flowstart:launched` | startup launched: `congestion_window` in bytes, `pacing_rate` in bit/s if it sets one |
+//! | `flowstart:hint_received` | a real client's hint: `hinted` and `used`, in bit/s, absent if unreadable and not used |
 //! | `flowstart:hint_capped` | the client's hint was out of bounds: `hinted` and `used`, in bit/s |
 //!
 //! What the simulation does not know is absent: packet numbers of handshake packets, frames other than the stream's and
@@ -25,7 +26,7 @@ use std::io::{self, Write};
 
 use flowstart_core::event::Decision;
 use flowstart_core::time::Timestamp;
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::packet::Body;
 use flowstart_sim::trace::{Event, HostPacket, Trace};
 use flowstart_sim::transport::handshake::{ANSWER, OPEN, PARTIAL};
@@ -251,7 +252,7 @@ impl Flow<'_> {
                     congestion_window: Some(cwnd.get()),
                     bytes_in_flight: Some(in_flight.get()),
                     ssthresh: Some(ssthresh.get()).filter(|_| ssthresh != Bytes::MAX),
-                    pacing_rate: pacing_rate.map(flowstart_core::units::Rate::bits_per_sec),
+                    pacing_rate: pacing_rate.map(Rate::bits_per_sec),
                     ..RecoveryMetricsUpdated::default()
                 };
                 let known = std::mem::replace(&mut self.metrics, metrics.clone());
@@ -274,6 +275,14 @@ impl Flow<'_> {
             }
             Event::Written { end } => {
                 self.write(time, Extended { name: "flowstart:written", data: json!({ "end": end }) }, out)
+            }
+            Event::Hint { told, used } => {
+                let bits = |rate: Option<Rate>| rate.map(Rate::bits_per_sec);
+                let mut data = serde_json::Map::new();
+                for (field, rate) in [("hinted", bits(told)), ("used", bits(used))] {
+                    data.extend(rate.map(|rate| (field.to_owned(), json!(rate))));
+                }
+                self.write(time, Extended { name: "flowstart:hint_received", data: Value::Object(data) }, out)
             }
             Event::TimerFired => {
                 let timer_type = match self.profile.protocol {

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::*;
 use crate::scenario::Scenario;
 
-/// A run that loses packets: a queue of 20 packets and random loss.
-fn run(transport: &str, scheme: &str, flows: u32) -> (Plan, Cell, TracedRun) {
+/// A cell that loses packets: a queue of 20 packets and random loss.
+pub(super) fn plan_of(transport: &str, scheme: &str, flows: u32) -> (Plan, Cell) {
     let scenario = Scenario {
         link: vec!["rate=10mbit,rtt=50ms,buffer=20pkt,loss=1%".into()],
         size: vec!["400KB".into()],
@@ -28,6 +28,11 @@ fn run(transport: &str, scheme: &str, flows: u32) -> (Plan, Cell, TracedRun) {
     };
     let plan = scenario.plan(Path::new(".")).unwrap();
     let cell = plan.cells()[0];
+    (plan, cell)
+}
+
+fn run(transport: &str, scheme: &str, flows: u32) -> (Plan, Cell, TracedRun) {
+    let (plan, cell) = plan_of(transport, scheme, flows);
     let traced = trace(&plan, &cell, 0);
     assert!(traced.outcomes.iter().all(|outcome| outcome.failure.is_none()));
     assert!(traced.outcomes.iter().all(|outcome| outcome.record.retransmissions > 0), "the run shall lose packets");
@@ -127,14 +132,14 @@ fn the_qlog_has_every_event_of_the_sender_in_order() {
 }
 
 /// A packet of a capture.
-struct Captured {
-    interface: u32,
-    nanos: u128,
-    original: u32,
-    data: Vec<u8>,
+pub(super) struct Captured {
+    pub(super) interface: u32,
+    pub(super) nanos: u128,
+    pub(super) original: u32,
+    pub(super) data: Vec<u8>,
 }
 
-fn capture_of(plan: &Plan, cell: &Cell, traced: &TracedRun) -> (Vec<u8>, Vec<Captured>) {
+pub(super) fn capture_of(plan: &Plan, cell: &Cell, traced: &TracedRun) -> (Vec<u8>, Vec<Captured>) {
     let mut file = Vec::new();
     traced.write_pcapng(plan, cell, &mut file).unwrap();
     let mut reader = PcapNgReader::new(&file[..]).unwrap();
@@ -200,15 +205,19 @@ fn the_capture_has_every_packet_of_both_hosts_with_valid_headers() {
     }
 }
 
-fn tshark(arguments: &[&str]) -> String {
+pub(super) fn tshark(arguments: &[&str]) -> String {
     let output = Command::new("tshark").args(arguments).stderr(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "tshark {arguments:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
+pub(super) fn has_tshark() -> bool {
+    Command::new("tshark").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
 #[test]
 fn tshark_agrees() {
-    if Command::new("tshark").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
+    if !has_tshark() {
         eprintln!("skipped: there is no tshark");
         return;
     }

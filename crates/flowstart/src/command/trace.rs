@@ -47,7 +47,8 @@ Examples:
   flowstart trace --link 3g --size 70KB --scheme slow-start > packets.csv
 
 Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event), trace.sqlog (qlog) and trace.pcapng \
-(packets at both hosts, for Wireshark) into --out; without --out the events go to stdout as CSV."
+(packets at both hosts, for Wireshark; with --transport quic \
+the sender's datagrams and their TLS secrets) into --out; without --out the events go to stdout as CSV."
 )]
 pub(crate) struct Arguments {
     /// The startup scheme, one, `name:key=value,...`; not with --cell.
@@ -151,8 +152,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(folder) = &arguments.out {
         experiment::prepare_folder(folder, false)?;
     }
-    let run = trace_export::trace(&plan, &cell, rep);
     let Some(folder) = &arguments.out else {
+        let run = trace_export::trace(&plan, &cell, rep);
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
         return match run.write_csv(&mut out).and_then(|()| out.flush()) {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -161,6 +162,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             _ => Ok(code(&run)),
         };
     };
+    let run = trace_export::capture(&plan, &cell, rep);
     let method = Method {
         command: command_line().join(" "),
         directory: folder.display().to_string(),

@@ -1,0 +1,57 @@
+//! The datagrams of real flows as a capture at the data sender has them, and the secrets that open them. Not at both hosts:
+//! to whoever follows a connection, the second sight of a packet is another packet, whose number is guessed wrongly.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::time::Timestamp;
+use flowstart_sim::packet::Direction;
+
+/// A datagram as the data sender sees it on its own interface.
+#[derive(Clone, Debug)]
+pub struct CapturedDatagram {
+    /// When.
+    pub time: Timestamp,
+    /// Whose.
+    pub flow: u32,
+    /// Which way: it leaves the data sender, or has reached it.
+    pub direction: Direction,
+    /// ECN field as it left or arrived.
+    pub ecn: EcnCodepoint,
+    /// Its addresses: where it comes from, and where to.
+    pub addresses: (SocketAddr, SocketAddr),
+    /// The UDP payload, encrypted.
+    pub payload: Vec<u8>,
+}
+
+/// Everything that the data senders of real flows have seen.
+#[derive(Debug, Default)]
+pub struct Capture {
+    /// The datagrams in order.
+    pub datagrams: Vec<CapturedDatagram>,
+    /// What decrypts them.
+    pub secrets: Secrets,
+}
+
+/// The TLS secrets of all connections. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets(Arc<Mutex<String>>);
+
+impl Secrets {
+    fn lines(&self) -> MutexGuard<'_, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection tells one: what it is for, the connection's client random, and the secret.
+    pub fn tell(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
+        self.lines().push_str(&line);
+    }
+
+    /// A line for each, as in files for `SSLKEYLOGFILE` (draft-ietf-tls-keylogfile).
+    pub fn text(&self) -> String {
+        self.lines().clone()
+    }
+}

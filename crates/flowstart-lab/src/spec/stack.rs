@@ -1,0 +1,121 @@
+//! The real QUIC stack as a transport: `quic`, with what it can be told.
+
+use std::sync::Arc;
+
+use flowstart_quic::hint::HintPolicy;
+use flowstart_quic::hint::policy::Caps;
+use flowstart_sim::transport::profile::{Opening, Profile};
+
+use super::transport::Transport;
+use super::{InputError, Parts};
+use crate::quic::StackOptions;
+
+/// What the real stack can be told: policies of its profile, and groups of them. All others are the stack's own.
+const STACK_KEYS: [&str; 21] = [
+    "opening",
+    "token",
+    "payload",
+    "receive_window",
+    "ack",
+    "initial_window",
+    "min_window",
+    "max_window",
+    "timeout_window",
+    "increase",
+    "reduction",
+    "reduction_base",
+    "growth",
+    "transition_growth",
+    "packet_threshold",
+    "time_threshold",
+    "initial_timeout",
+    "idle",
+    "ecn",
+    "startup",
+    "avoidance",
+];
+/// Gains and absence of pacing are the controller's; bursts are the stack's.
+const STACK_PACING: [&str; 3] = ["pacing", "pacing.startup_gain", "pacing.avoidance_gain"];
+
+/// Reads the real stack's options.
+pub(super) fn parse(field: &str, text: &str, parts: &Parts<'_>) -> Result<Transport, InputError> {
+    let refused = |problem: String| InputError::new(field, text, problem);
+    let mut options = StackOptions::default();
+    let mut policies = String::from("model-quic:profile=noq");
+    for (key, value) in &parts.keys {
+        let group = key.split_once('.').map_or(*key, |(group, _)| group);
+        match (*key, *value) {
+            ("retry", "true") => options.retry = true,
+            ("retry", "false") => {}
+            ("retry", _) => return Err(refused(format!("retry is `{value}`; allowed is true or false"))),
+            ("hint_policy", policy) => {
+                options.hint_policy = hint_policy(policy).map_err(refused)?;
+            }
+            _ if STACK_KEYS.contains(&group) || STACK_PACING.contains(key) => {
+                policies.push_str(&format!(",{key}={value}"));
+            }
+            _ => {
+                let allowed = [&["retry", "hint_policy"], &STACK_KEYS[..], &STACK_PACING].concat().join(", ");
+                return Err(refused(format!("`{key}` is not for the real stack; allowed is {allowed}")));
+            }
+        }
+    }
+    let model = Transport::parse(field, &policies).map_err(|error| refused(error.problem))?;
+    let mut profile = Profile::clone(&model.profile);
+    if profile.opening == Opening::Sender {
+        return Err(refused("opening is sender; allowed is request or zero-rtt".into()));
+    }
+    let packet = profile.payload + profile.overhead_in_flight;
+    if !(1200..=65_000).contains(&packet) {
+        let (least, most) = (1200 - profile.overhead_in_flight, 65_000 - profile.overhead_in_flight);
+        return Err(refused(format!("payload is {}; allowed is {least} to {most} bytes", profile.payload)));
+    }
+    profile.segment = packet;
+    Ok(Transport { text: text.to_owned(), profile: Arc::new(profile), stack: Some(options), ..model })
+}
+
+/// What a server does with hints: the policies of `flowstart serve` that concern one connection, and one cap at a time, because
+/// a comma ends the value.
+fn hint_policy(text: &str) -> Result<HintPolicy, String> {
+    let allowed = "accept, ignore, validate:share=0.5, or cap: with one of rate=50mbit, link=0.5, history=4, age=3600s";
+    match text.parse() {
+        Ok(HintPolicy::Cap(Caps { prefix: Some(_), .. })) => {
+            Err(format!("hint_policy: a total per prefix is for `flowstart serve`; allowed is {allowed}"))
+        }
+        Ok(policy) => Ok(policy),
+        Err(_) => Err(format!("hint_policy is `{text}`; allowed is {allowed}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_core::units::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn the_real_stack_takes_what_it_can_be_told() {
+        let parse = |keys: &str| Transport::parse("--transport", &format!("quic{keys}"));
+        let transport = parse(":retry=true,opening=zero-rtt,receive_window=2MB,pacing.startup_gain=1.5").unwrap();
+        assert_eq!(transport.stack, Some(StackOptions { retry: true, hint_policy: HintPolicy::Accept }));
+        let capped = parse(":hint_policy=cap:rate=20mbit,retry=true").unwrap().stack.unwrap();
+        assert_eq!(capped.hint_policy.to_string(), "cap:rate=20mbit");
+        assert_eq!(transport.profile.opening, Opening::ZeroRtt);
+        assert_eq!(transport.profile.receive_window, Bytes::new(2_000_000));
+        assert_eq!(*parse("").unwrap().profile, Profile::noq());
+        for (keys, problem) in [
+            (":pipe=classic", "`pipe` is not for the real stack"),
+            (":pacing.burst=3", "`pacing.burst` is not for the real stack"),
+            (":initial_receive_window=1MB", "`initial_receive_window` is not for the real stack"),
+            (":opening=sender", "allowed is request or zero-rtt"),
+            (":payload=500", "allowed is 11"),
+            (":retry=yes", "allowed is true or false"),
+            (":hint_policy=half", "hint_policy is `half`; allowed is accept, ignore"),
+            (":hint_policy=cap:prefix=5mbit", "a total per prefix is for `flowstart serve`"),
+            (":initial_window=0", "initial_window is 0"),
+        ] {
+            let error = parse(keys).unwrap_err().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+}
