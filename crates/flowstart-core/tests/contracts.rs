@@ -119,6 +119,7 @@ impl Host {
             hint: Some(Hint { bandwidth: Rate::from_mbit(20), technology: AccessTechnology::Lte }),
             requested_rate: Some(Rate::from_mbit(10)),
             interface_rate: Some(Rate::from_mbit(1000)),
+            approved_rate: Some(Rate::from_mbit(12)),
             oracle_rate: Some(Rate::from_mbit(15)),
         };
         host.controller.launch(host.now, &host.path, &host.rtt);

@@ -251,6 +251,7 @@ impl Network {
         packet.hop += 1;
         let now = self.engine.now();
         if !self.routers.is_empty() && self.routers.route(now, link, packet) == Routed::Drop {
+            self.links[link as usize].refuse();
             self.lose(id, link, Loss::Router);
             return None;
         }

@@ -256,3 +256,132 @@ impl Startup for QuickStart {
         self.phase.take()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::avoidance::cubic::tests::acked;
+    use crate::startup::Increase;
+    use crate::startup::slow_start::tests::context;
+
+    fn path(approved_mbit: u64) -> PathKnowledge {
+        PathKnowledge {
+            approved_rate: Some(Rate::from_mbit(approved_mbit)),
+            handshake_rtt: Some(Duration::from_millis(100)),
+            ..PathKnowledge::default()
+        }
+    }
+
+    /// Segments of 1000 bytes without other headers, 10 of them as initial window.
+    fn launched(config: Config, path: &PathKnowledge) -> (QuickStart, Launch) {
+        let mut scheme = QuickStart::new(Config { header: Bytes::ZERO, ..config }, context(Increase::Bytes));
+        let launch = scheme.launch(Timestamp::ZERO, path, &mut DecisionLog::default());
+        (scheme, launch)
+    }
+
+    fn send(scheme: &mut QuickStart, first: Position, count: u64) {
+        for position in first..first + count {
+            scheme.on_sent(&Sent {
+                now: Timestamp::ZERO,
+                bytes: Bytes::new(1000),
+                in_flight: Bytes::new(1000 * position),
+                position,
+                app_limited: false,
+            });
+        }
+    }
+
+    fn ack(scheme: &mut QuickStart, position: Position, cwnd: u64) -> Step {
+        let mut ack = acked(Timestamp::ZERO, 1000);
+        ack.position = position;
+        let window = Window { cwnd: Bytes::new(cwnd), ssthresh: Bytes::MAX };
+        scheme.on_ack(&ack, window, true, &RttEstimator::new(Duration::from_millis(100)))
+    }
+
+    fn lose(scheme: &mut QuickStart, reduced: u64) -> Step {
+        let loss = Loss {
+            now: Timestamp::ZERO,
+            bytes: Bytes::new(1000),
+            position: 1,
+            in_flight_before: Bytes::new(100_000),
+            in_flight: Bytes::new(99_000),
+        };
+        let window = Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::MAX };
+        scheme.on_congestion(&loss, window, Bytes::new(reduced))
+    }
+
+    #[test]
+    fn what_was_approved_leaves_over_one_round_trip() {
+        // 8 Mbit/s * 100 ms = 100 segments.
+        let (scheme, launch) = launched(Config::default(), &path(8));
+        assert_eq!((launch.cwnd, launch.pacing_rate), (Bytes::new(100_000), Some(Rate::from_mbit(8))));
+        assert_eq!(scheme.pacing_rate(), Some(Rate::from_mbit(8)));
+        // With 250 bytes of headers a packet, 80 segments.
+        let mut scheme =
+            QuickStart::new(Config { header: Bytes::new(250), ..Config::default() }, context(Increase::Bytes));
+        let launch = scheme.launch(Timestamp::ZERO, &path(8), &mut DecisionLog::default());
+        assert_eq!(launch.cwnd, Bytes::new(80_000));
+    }
+
+    #[test]
+    fn without_approval_or_with_less_than_the_initial_window_it_is_slow_start() {
+        let nothing = PathKnowledge { approved_rate: None, ..path(8) };
+        // 0.8 Mbit/s * 100 ms = 10 segments: not more than the initial window.
+        let little = PathKnowledge { approved_rate: Some(Rate::from_bits_per_sec(800_000)), ..path(8) };
+        for path in [nothing, little] {
+            let (mut scheme, launch) = launched(Config::default(), &path);
+            assert_eq!(launch, Launch::window(Bytes::new(10_000)));
+            send(&mut scheme, 1, 10);
+            assert_eq!(ack(&mut scheme, 1, 10_000), Step::Continue { cwnd: Bytes::new(11_000) });
+            let exit = Continuation { cwnd: Bytes::new(5500), ssthresh: Bytes::new(5500), reason: ExitReason::Loss };
+            assert_eq!(lose(&mut scheme, 5500), Step::Exit(exit));
+        }
+    }
+
+    #[test]
+    fn the_first_acknowledgement_makes_the_window_what_has_left() {
+        let (mut scheme, _) = launched(Config::default(), &path(8));
+        send(&mut scheme, 1, 60);
+        // 60 segments were sent when the first is acknowledged, which adds one.
+        assert_eq!(ack(&mut scheme, 1, 100_000), Step::Continue { cwnd: Bytes::new(61_000) });
+        assert_eq!(scheme.pacing_rate(), None);
+        assert_eq!(scheme.take_phase().map(|(phase, _)| phase), Some("slow-start"));
+        assert_eq!(ack(&mut scheme, 60, 61_000), Step::Continue { cwnd: Bytes::new(62_000) });
+    }
+
+    #[test]
+    fn a_failure_starts_as_if_nothing_had_been_approved() {
+        let (mut scheme, _) = launched(Config::default(), &path(8));
+        send(&mut scheme, 1, 100);
+        assert_eq!(lose(&mut scheme, 50_000), Step::Continue { cwnd: Bytes::new(10_000) });
+        let window = Window { cwnd: Bytes::new(10_000), ssthresh: Bytes::new(10_000) };
+        assert_eq!(scheme.on_recovered(Timestamp::ZERO, window), Step::Continue { cwnd: Bytes::new(10_000) });
+        assert_eq!(ack(&mut scheme, 101, 10_000), Step::Continue { cwnd: Bytes::new(11_000) });
+        // With the option, ssthresh remembers the window that failed.
+        let config = Config { ssthresh_after_failure: SsthreshAfterFailure::Reduced, ..Config::default() };
+        let (mut scheme, _) = launched(config, &path(8));
+        send(&mut scheme, 1, 100);
+        lose(&mut scheme, 50_000);
+        let exit = Continuation { cwnd: Bytes::new(10_000), ssthresh: Bytes::new(50_000), reason: ExitReason::Loss };
+        assert_eq!(scheme.on_recovered(Timestamp::ZERO, window), Step::Exit(exit));
+    }
+
+    #[test]
+    fn a_verified_window_may_begin_congestion_avoidance() {
+        let config = Config { verified: Verified::CongestionAvoidance, ..Config::default() };
+        let (mut scheme, _) = launched(config, &path(8));
+        send(&mut scheme, 1, 100);
+        assert_eq!(ack(&mut scheme, 1, 100_000), Step::Continue { cwnd: Bytes::new(101_000) });
+        let window = Bytes::new(101_000);
+        let exit = Continuation { cwnd: window, ssthresh: window, reason: ExitReason::Validated };
+        assert_eq!(ack(&mut scheme, 100, 101_000), Step::Exit(exit));
+    }
+
+    #[test]
+    fn parameters_have_ranges() {
+        assert_eq!(Config::default().validate(), Ok(()));
+        assert!(Config { rate: Rate::from_bits_per_sec(0), ..Config::default() }.validate().is_err());
+        assert!(Config { rtt: Duration::ZERO, ..Config::default() }.validate().is_err());
+        assert!(Config { iw: Some(0), ..Config::default() }.validate().is_err());
+    }
+}
