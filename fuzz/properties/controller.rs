@@ -55,7 +55,7 @@ impl Input<'_> {
         let mut number = |bit: u8| if known >> bit & 1 == 1 { self.wide().map(Some) } else { Some(None) };
         let rate = |kbit: u64| Rate::from_bits_per_sec(kbit.max(1) * 1000);
         let technology = AccessTechnology::Lte;
-        Some(PathKnowledge {
+        let path = PathKnowledge {
             handshake_rtt: number(0)?.map(Duration::from_micros),
             saved: number(1)?.map(|number| SavedPath {
                 rtt: Duration::from_micros(number),
@@ -68,7 +68,10 @@ impl Input<'_> {
             requested_rate: number(5)?.map(rate),
             interface_rate: number(6)?.map(rate),
             oracle_rate: number(7)?.map(rate),
-        })
+            approved_rate: None,
+        };
+        // What was asked for was approved.
+        Some(PathKnowledge { approved_rate: path.requested_rate, ..path })
     }
 
     /// An operation, and how often it happens.

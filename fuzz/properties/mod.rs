@@ -7,6 +7,7 @@
 mod controller;
 mod files;
 mod quic;
+mod quick_start;
 mod sensing;
 mod server;
 mod specs;
@@ -26,6 +27,7 @@ all! {
     sensing: path_record oracle_query oracle_question oracle_answer gateway_search gateway_description gateway_answer
         netlink interface_speed;
     quic: bandwidth_hint client_hints hint_policy transport_parameters client_hello path_state;
+    quick_start: quick_start_option quick_start_router;
     server: request_path;
     files: connection_log server_metrics flow_rows reference_table frames;
     controller: controller adapter;

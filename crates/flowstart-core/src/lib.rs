@@ -30,6 +30,7 @@ pub mod event;
 pub mod pacer;
 pub mod path;
 pub mod quantize;
+pub mod quick_start;
 pub mod rng;
 pub mod rtt;
 pub mod startup;

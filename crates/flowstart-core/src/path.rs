@@ -102,6 +102,8 @@ pub struct PathKnowledge {
     pub requested_rate: Option<Rate>,
     /// Speed of the sender's own interface.
     pub interface_rate: Option<Rate>,
+    /// The rate that all routers of the path approved (Quick-Start, RFC 4782).
+    pub approved_rate: Option<Rate>,
     /// What a capacity oracle answered for the destination (in the manner of ALTO, RFC 7285).
     pub oracle_rate: Option<Rate>,
 }

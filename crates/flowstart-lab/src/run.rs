@@ -6,6 +6,7 @@ use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
 use flowstart_core::rng::{Substream, mix};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
+use flowstart_sim::network::Route;
 use flowstart_sim::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::trace::Trace;
@@ -120,6 +121,15 @@ fn access(link: &Link) -> Access {
     Access { rate: link.access_rate, delay: link.access_delay, jitter: link.access_jitter }
 }
 
+/// A new pair of hosts at the two ends of the chain. The receiver's link belongs to the last router.
+fn connect(world: &mut World, chain: &Chain, link: &Link) -> Route {
+    let route = chain.connect(world, access(link), access(link));
+    if let (Some(routers), Some(last)) = (&link.routers, route.forward.last()) {
+        world.network.add_router(*last, routers.at(link.hops), link.access_rate);
+    }
+    route
+}
+
 /// Builds the world of a setting and lets its competitor establish itself.
 pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
     prepare(plan, setting, rep, false)
@@ -182,6 +192,11 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     let hops = vec![hop; link.hops as usize];
     let chain = Chain::new(&mut world, &hops);
     world.network.watch(chain.forward_link(0));
+    if let Some(routers) = &link.routers {
+        for hop in 0..link.hops {
+            world.network.add_router(chain.forward_link(hop as usize), routers.at(hop), link.rate);
+        }
+    }
     let mut rng = Substream::new(seed, "competitor start", 0);
     let origin = Timestamp::ZERO + place_in_recording(link, plan.phase(rep));
     world.run_until(origin);
@@ -190,7 +205,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
         Competitor::None => approach(&mut world, origin, traced),
         Competitor::Bulk { count, startup, avoidance } => {
             for _ in 0..*count {
-                let route = chain.connect(&mut world, access(link), access(link));
+                let route = connect(&mut world, &chain, link);
                 let mut config = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
@@ -202,7 +217,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
         }
         Competitor::Pattern { count, pattern } => {
             for _ in 0..*count {
-                let route = chain.connect(&mut world, access(link), access(link));
+                let route = connect(&mut world, &chain, link);
                 let mut config = FlowConfig::new(profile.clone(), pattern.clone(), route);
                 config.start = origin + Duration::from_millis(100).scale(rng.uniform());
                 world.add_flow(config);
@@ -213,7 +228,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
         Competitor::Short { count, size, startup, avoidance } => {
             approach(&mut world, origin, traced);
             for _ in 0..*count {
-                let route = chain.connect(&mut world, access(link), access(link));
+                let route = connect(&mut world, &chain, link);
                 let mut config = FlowConfig::new(profile.clone(), Pattern::Transfer(*size), route);
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
@@ -224,7 +239,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
             }
         }
         Competitor::Web { load, sizes } => {
-            let route = chain.connect(&mut world, access(link), access(link));
+            let route = connect(&mut world, &chain, link);
             let template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
             world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
@@ -356,7 +371,7 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
         .iter()
         .zip(0..)
         .map(|(transfer, place)| {
-            let route = warm.chain.connect(&mut world, access(&transfer.link), access(&transfer.link));
+            let route = connect(&mut world, &warm.chain, &transfer.link);
             let pattern = application.map_or(Pattern::Transfer(transfer.size), |application| application.pattern());
             let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route);
             config.startup = plan.schemes[cell.scheme].value.clone();
@@ -411,7 +426,7 @@ fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp)
         let waits = |world: &World| world.record(flow).first_data_sent.is_none();
         if finished.run_while(limit, waits).is_ok() && is_on_its_way(&finished.world) {
             let world = &mut finished.world;
-            let route = chain.connect(world, access(link), access(link));
+            let route = connect(world, &chain, link);
             match &mut finished.quic {
                 Some(quic) => quic.move_client(world, flow, &route),
                 None => world.change_path(flow, &route),

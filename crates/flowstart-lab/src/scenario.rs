@@ -50,6 +50,8 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("quantized-hints", include_str!("../../../scenarios/quantized-hints.toml")),
     ("quic-search-geo", include_str!("../../../scenarios/quic-search-geo.toml")),
     ("quic-table1", include_str!("../../../scenarios/quic-table1.toml")),
+    ("quick-start-deployment", include_str!("../../../scenarios/quick-start-deployment.toml")),
+    ("quick-start-improvement", include_str!("../../../scenarios/quick-start-improvement.toml")),
     ("rising-load", include_str!("../../../scenarios/rising-load.toml")),
     ("search-buffers", include_str!("../../../scenarios/search-buffers.toml")),
     ("search-classes", include_str!("../../../scenarios/search-classes.toml")),

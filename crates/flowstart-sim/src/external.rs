@@ -149,6 +149,7 @@ mod tests {
 
     use super::*;
     use crate::link::LinkConfig;
+    use crate::packet::NO_OPTION;
 
     fn world() -> (World, u32) {
         let mut world = World::new(1);
@@ -166,7 +167,7 @@ mod tests {
         let limit = Timestamp::ZERO + Duration::from_millis(1000);
         assert_eq!(world.run_external(limit), Ok(ExternalEvent::Timer { flow }));
         assert_eq!(world.now().as_secs(), 0.005);
-        let body = Body::Handshake { flight: 0, part: 0, attempt: 0 };
+        let body = Body::Handshake { flight: 0, part: 0, attempt: 0, quick_start: NO_OPTION };
         for (tag, direction) in [(7, Direction::Forward), (8, Direction::Return)] {
             let ecn = EcnCodepoint::Ect0;
             world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body });
@@ -188,7 +189,7 @@ mod tests {
         let config = LinkConfig { limit: limited, ..LinkConfig::new(Rate::from_mbit(8), Duration::ZERO) };
         let link = world.add_link(&config);
         world.change_external_route(flow, &Route { forward: vec![link], back: vec![link] });
-        let body = Body::Handshake { flight: 0, part: 0, attempt: 0 };
+        let body = Body::Handshake { flight: 0, part: 0, attempt: 0, quick_start: NO_OPTION };
         let (direction, ecn) = (Direction::Forward, EcnCodepoint::NotEct);
         // One is in transmission, two wait, the fourth finds no room.
         (0..4).for_each(|tag| world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body }));

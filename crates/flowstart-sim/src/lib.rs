@@ -24,6 +24,7 @@ pub mod network;
 pub mod packet;
 pub mod ranges;
 pub mod record;
+mod routers;
 pub mod topology;
 pub mod trace;
 pub mod traffic;

@@ -227,6 +227,8 @@ pub enum Loss {
     Policer,
     /// The wire lost it.
     Wire,
+    /// A router dropped it for its option.
+    Router,
 }
 
 /// Counts of a link since the start of the run.
@@ -238,7 +240,7 @@ pub struct LinkCounters {
     pub departed: u64,
     /// Bytes that left the transmitter.
     pub departed_bytes: u64,
-    /// Packets dropped by the queue or the policer.
+    /// Packets dropped by the queue, the policer or the router.
     pub dropped: u64,
     /// Packets lost on the wire.
     pub lost: u64,
@@ -311,6 +313,12 @@ impl Link {
             plain: config.is_plain(),
             counters: LinkCounters::default(),
         }
+    }
+
+    /// The router drops a packet before it is queued.
+    pub(crate) fn refuse(&mut self) {
+        self.counters.arrived += 1;
+        self.counters.dropped += 1;
     }
 
     /// Makes the link pass every packet through its queue, so that departures can be seen.

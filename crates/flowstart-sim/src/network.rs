@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use flowstart_core::aqm::{EcnCodepoint, QueueState};
+use flowstart_core::quick_start::router::Config as QuickStartConfig;
 use flowstart_core::time::Timestamp;
+use flowstart_core::units::Rate;
 
 use crate::engine::{Engine, Slot};
 use crate::external::ExternalEvent;
@@ -11,6 +13,7 @@ use crate::link::{Departure, Link, LinkConfig, Loss, Wanted};
 use crate::monitor::{Departed, Monitor};
 use crate::packet::{Body, Direction, Packet, PacketId, PacketPool, RangePool};
 use crate::record::FlowRecord;
+use crate::routers::{Routed, Routers, flow_id};
 use crate::trace::{Entry, Event, Trace};
 
 /// Whom an event concerns.
@@ -106,6 +109,7 @@ pub struct Network {
     /// Timers of the queue disciplines that have wanted one so far, apart from the others, which every packet needs.
     queue_slots: Vec<Option<Slot>>,
     routes: Routes,
+    routers: Routers,
     seed: u64,
 }
 
@@ -124,6 +128,7 @@ impl Network {
             link_slots: Vec::new(),
             queue_slots: Vec::new(),
             routes: Routes::default(),
+            routers: Routers::default(),
             seed,
         }
     }
@@ -143,6 +148,13 @@ impl Network {
     pub fn set_queue(&mut self, link: u32, queue: QueueState) {
         self.links[link as usize].set_queue(queue);
         self.arm_queue(link);
+    }
+
+    /// A Quick-Start router at a link, which must not have carried anything yet. `bandwidth` is what the router believes the
+    /// link to have.
+    pub fn add_router(&mut self, link: u32, config: QuickStartConfig, bandwidth: Rate) {
+        self.links[link as usize].keep_queue();
+        self.routers.add(link, config, bandwidth, self.seed);
     }
 
     /// Watches a link from now on, which must not have carried anything yet.
@@ -237,8 +249,13 @@ impl Network {
             return Some(self.packets.remove(id));
         };
         packet.hop += 1;
-        let (size, flow, ecn) = (packet.size, packet.flow, packet.ecn);
         let now = self.engine.now();
+        if !self.routers.is_empty() && self.routers.route(now, link, packet) == Routed::Drop {
+            self.links[link as usize].refuse();
+            self.lose(id, link, Loss::Router);
+            return None;
+        }
+        let (size, flow, ecn) = (packet.size, packet.flow, packet.ecn);
         let wanted = self.links[link as usize].enqueue(now, id, size, flow, ecn);
         self.schedule(link, wanted);
         self.after_queue_change(link, flow);
@@ -250,10 +267,20 @@ impl Network {
         let (service, arrival) = self.link_slots[link as usize];
         if let Some(time) = wanted.service {
             self.engine.schedule(service, time);
+            if !self.routers.is_empty() {
+                self.tell_router(link);
+            }
         }
         if let Some(time) = wanted.arrival {
             self.engine.schedule(arrival, time);
         }
+    }
+
+    /// A packet begins to leave on a link.
+    fn tell_router(&mut self, link: u32) {
+        let Some(handle) = self.links[link as usize].in_service() else { return };
+        let Packet { flow, generation, size, .. } = *self.packets.get(handle);
+        self.routers.on_departure(self.engine.now(), link, size, flow_id(flow, generation));
     }
 
     /// Arms the timer of a link's queue discipline.

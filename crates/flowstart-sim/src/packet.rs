@@ -3,6 +3,8 @@
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::time::{Duration, Timestamp};
 
+use flowstart_core::quick_start::wire;
+
 use crate::ranges::make_room;
 
 /// Which way a packet of a flow travels.
@@ -34,6 +36,11 @@ pub struct Packet {
     pub body: Body,
 }
 
+/// An option of Quick-Start as it stands in the packet: an IP option, or a receiver's answer as a TCP option.
+pub type QuickStartOption = [u8; wire::LENGTH];
+/// A packet without one.
+pub const NO_OPTION: QuickStartOption = [0; wire::LENGTH];
+
 /// What a packet carries.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
@@ -46,6 +53,8 @@ pub enum Body {
         /// Which repetition of the opening it belongs to, so that the handshake's RTT is never ambiguous: QUIC has packet
         /// numbers for it, TCP timestamps.
         attempt: u8,
+        /// Quick-Start: a request, its answer, or the report of the approved rate.
+        quick_start: QuickStartOption,
     },
     /// Payload.
     Data {
@@ -66,6 +75,15 @@ pub enum Body {
 }
 
 impl Body {
+    /// Its option of Quick-Start.
+    #[inline]
+    pub fn quick_start(&mut self) -> Option<&mut QuickStartOption> {
+        match self {
+            Self::Handshake { quick_start, .. } if *quick_start != NO_OPTION => Some(quick_start),
+            _ => None,
+        }
+    }
+
     /// First byte of the stream that a data packet carries.
     pub fn offset(&self) -> Option<u64> {
         match self {

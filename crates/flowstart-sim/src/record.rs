@@ -2,7 +2,7 @@
 
 use flowstart_core::event::ExitReason;
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
 
 /// How and when startup ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,10 @@ pub struct FlowRecord {
     pub completed: Option<Timestamp>,
     /// RTT that the handshake measured.
     pub handshake_rtt: Option<Duration>,
+    /// Rate that Quick-Start asked for.
+    pub requested_rate: Option<Rate>,
+    /// Rate that all routers approved.
+    pub approved_rate: Option<Rate>,
     /// Payload bytes that arrived, each once.
     pub delivered: u64,
     /// Data packets sent, retransmissions included.

@@ -136,6 +136,8 @@ pub struct HostPacket {
     pub size: u32,
     /// Which way it travels.
     pub direction: Direction,
+    /// Links that it has crossed.
+    pub links: u16,
     /// ECN field as it left or arrived.
     pub ecn: EcnCodepoint,
     /// What it carries. The ranges of an acknowledgement are in [`Trace::ranges_of`].
@@ -169,10 +171,21 @@ impl Trace {
         if let Body::Acknowledgement(Acknowledgement { ranges: Some(id), .. }) = packet.body {
             self.ranges.extend_from_slice(pool.get(id));
         }
-        let Packet { flow, size, direction, ecn, body, .. } = *packet;
+        let Packet { flow, size, direction, hop: links, ecn, body, .. } = *packet;
         let ranges = (first, self.ranges.len() as u32 - first);
         let entries_before = self.entries.len();
-        self.packets.push(HostPacket { time, entries_before, reached, flow, size, direction, ecn, body, ranges });
+        self.packets.push(HostPacket {
+            time,
+            entries_before,
+            reached,
+            flow,
+            size,
+            direction,
+            links,
+            ecn,
+            body,
+            ranges,
+        });
     }
 
     /// The ranges that an acknowledgement carries: QUIC packet numbers, newest first, or TCP SACK blocks, most recent

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::Controller;
 use flowstart_core::path::PathKnowledge;
+use flowstart_core::quick_start::host::Known;
+use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
@@ -12,7 +14,7 @@ use flowstart_core::units::Bytes;
 use crate::engine::Slot;
 use crate::link::LinkConfig;
 use crate::network::{Network, Owner, Route};
-use crate::packet::{Acknowledgement, Body, Direction, Packet};
+use crate::packet::{Acknowledgement, Body, Direction, NO_OPTION, Packet};
 use crate::record::{FlowRecord, ObjectTimes};
 use crate::trace::Event;
 use crate::traffic::arrivals::Arrivals;
@@ -20,6 +22,7 @@ use crate::traffic::{Pattern, Source};
 use crate::transport::handshake::{Handshake, Progress};
 use crate::transport::profile::{Profile, Protocol};
 use crate::transport::quic::QuicSender;
+use crate::transport::quick_start::QuickStart;
 use crate::transport::receiver::{Arrival, Receiver};
 use crate::transport::sender::{FlowId, SenderBase};
 use crate::transport::tcp::TcpSender;
@@ -207,10 +210,18 @@ impl World {
     }
 
     fn new_flow(&mut self, id: FlowId, slots: [Slot; 3], config: FlowConfig, controller: Controller) -> Flow {
-        let FlowConfig { profile, pattern, route, knowledge, start, .. } = config;
+        let FlowConfig { profile, startup, pattern, route, knowledge, start, .. } = config;
         self.network.set_route(id.index, &route);
         let stream = (u64::from(id.generation) << 32) | u64::from(id.index);
         let source = Source::new(pattern, self.seed, stream);
+        let mut handshake = Handshake::new(id, profile.clone());
+        if let StartupConfig::QuickStart(config) = &startup {
+            let known = Known { rtt: knowledge.min_rtt(), object: source.total().map(Bytes::new), ..Known::default() };
+            let segment = Bytes::new(u64::from(profile.segment));
+            let initial_window = segment * config.iw.map_or(profile.initial_window, u64::from);
+            let rng = Substream::new(self.seed, "quick-start", stream);
+            handshake.quick_start = Some(Box::new(QuickStart::new(config, known, segment, initial_window, rng)));
+        }
         let base = SenderBase::new(id, profile.clone(), controller);
         let sender = match (source.constant(), profile.protocol) {
             (Some((interval, packet)), _) => Sender::Constant {
@@ -226,7 +237,7 @@ impl World {
         self.network.engine.schedule(application_slot, start);
         Flow {
             id,
-            handshake: Handshake::new(id, profile.clone()),
+            handshake,
             receiver: Receiver::new(id, profile.clone()),
             profile,
             sender,
@@ -376,7 +387,10 @@ impl World {
 impl Flow {
     fn on_packet(&mut self, network: &mut Network, packet: &Packet) {
         match packet.body {
-            Body::Handshake { flight, part, attempt } => {
+            Body::Handshake { flight, part, attempt, quick_start } => {
+                if let (Some(exchange), true) = (&mut self.handshake.quick_start, quick_start != NO_OPTION) {
+                    exchange.on_option(packet.direction, &quick_start, packet.hop);
+                }
                 if let Some(sample) = self.handshake.receiver_rtt(network.now(), flight, attempt) {
                     self.receiver.take_rtt(sample);
                 }
@@ -427,6 +441,12 @@ impl Flow {
 
     fn launch(&mut self, network: &mut Network, rtt: Option<Duration>, unvalidated: Option<u64>) {
         self.knowledge.handshake_rtt = rtt;
+        if let Some(quick_start) = &mut self.handshake.quick_start {
+            self.knowledge.approved_rate = quick_start.approved();
+            let record = network.record(self.id.index);
+            (record.requested_rate, record.approved_rate) = (quick_start.requested(), quick_start.approved());
+            self.handshake.send_report(network);
+        }
         self.knowledge.receive_window = self.profile.announced_receive_window();
         let now = network.now();
         self.source.start(now);

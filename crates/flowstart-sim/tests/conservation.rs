@@ -11,6 +11,8 @@ use flowstart_core::aqm::QueueLimit;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::event::Decision;
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
+use flowstart_core::quick_start::rate::RateEncoding;
+use flowstart_core::quick_start::router::{Algorithm, Behaviour, Config as Router, UtilizationConfig};
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
@@ -114,6 +116,22 @@ impl Random {
         }
     }
 
+    /// A Quick-Start router, most of which take part.
+    fn router(&mut self) -> Router {
+        use Behaviour::{ApproveAll, Delete, Drop, Ignore, Participate, Zero};
+        let behaviour = match self.below(4) {
+            0 => self.one_of(&[Ignore, Zero, Delete, Drop, ApproveAll]),
+            _ => Participate,
+        };
+        let algorithm = self.one_of(&[Algorithm::Target(Default::default()), Algorithm::Extreme(Default::default())]);
+        let utilization = self.one_of(&[
+            UtilizationConfig::PeakUtilization(Default::default()),
+            UtilizationConfig::MovingAverage(Default::default()),
+        ]);
+        let encoding = self.one_of(&[RateEncoding::Exponential, RateEncoding::Linear]);
+        Router { algorithm, utilization, behaviour, encoding, ..Router::default() }
+    }
+
     fn one_of<T: Clone>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u64) as usize].clone()
     }
@@ -141,6 +159,11 @@ fn scenario(seed: u64) -> Scenario {
     let hops: Vec<_> = (0..1 + random.below(2)).map(|_| (random.link(), random.link())).collect();
     let chain = Chain::new(&mut world, &hops);
     let mut text = format!("seed {seed}: {hops:?}");
+    // Their own numbers, so that the other things that happen do not depend on them.
+    let mut routers = Random(Substream::new(seed, "routers", 0));
+    for hop in 0..hops.len() {
+        world.network.add_router(chain.forward_link(hop), routers.router(), Rate::from_mbit(10));
+    }
     let mut flows = Vec::new();
     let mut links = 2 * hops.len() as u32;
     for _ in 0..1 + random.below(3) {
@@ -155,6 +178,9 @@ fn scenario(seed: u64) -> Scenario {
         let access = Access { rate: Rate::from_mbit(1000), delay: random.millis(0.001, 20.0), jitter: None };
         let route = chain.connect(&mut world, access, access);
         links += 4;
+        if let Some(last) = route.forward.last() {
+            world.network.add_router(*last, routers.router(), access.rate);
+        }
         let config = FlowConfig {
             startup: random.one_of(&StartupConfig::defaults()),
             avoidance: random.one_of(&AvoidanceConfig::defaults()),

@@ -200,6 +200,8 @@ tests! {
     transport_parameters_are_read_or_refused: transport_parameters,
     client_hellos_may_come_in_pieces: client_hello,
     path_states_are_opened_or_refused: path_state,
+    options_of_quick_start_are_read_or_refused: quick_start_option,
+    routers_approve_no_more_than_there_is: quick_start_router,
     requests_stay_below_the_root: request_path,
     logs_of_connections_are_read_as_far_as_they_go: connection_log,
     rows_survive_being_written: flow_rows,

@@ -19,6 +19,7 @@
 //! | `rapid-start` | [`rapid_start`] |
 //! | `suss` | [`suss`] |
 //! | `swift-start` | [`swift_start`] |
+//! | `quick-start` | [`quick_start`] |
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -42,6 +43,7 @@ pub mod initial_start;
 pub mod jump_start;
 mod launched_window;
 pub mod more_start;
+pub mod quick_start;
 pub mod rapid_start;
 pub mod search;
 pub mod slow_start;
@@ -258,6 +260,7 @@ algorithms! {
     RapidStart = "rapid-start" in rapid_start,
     Suss = "suss" in suss,
     SwiftStart = "swift-start" in swift_start,
+    QuickStart = "quick-start" in quick_start,
 }
 
 impl StartupConfig {
@@ -272,7 +275,8 @@ impl StartupConfig {
             | Self::Halfback(_)
             | Self::Blitzstart(_)
             | Self::CarefulResume(_)
-            | Self::SwiftStart(_) => true,
+            | Self::SwiftStart(_)
+            | Self::QuickStart(_) => true,
             Self::Hystart(_) | Self::HystartPlusPlus(_) | Self::Search(_) | Self::RapidStart(_) | Self::Suss(_) => {
                 false
             }

@@ -72,6 +72,7 @@ pub(crate) fn known() -> PathKnowledge {
         hint: Some(Hint { bandwidth: Rate::from_mbit(20), technology: AccessTechnology::Lte }),
         requested_rate: Some(Rate::from_mbit(10)),
         interface_rate: Some(Rate::from_mbit(1000)),
+        approved_rate: Some(Rate::from_mbit(12)),
         oracle_rate: Some(Rate::from_mbit(15)),
     }
 }

@@ -12,6 +12,7 @@ use flowstart_sim::capacity_trace::CapacityTrace;
 use flowstart_sim::link::{Capacity, Jitter, LinkConfig, LossModel, Reordering};
 use serde::Serialize;
 
+use super::routers::Routers;
 use super::{InputError, Parts};
 
 /// A preset: name, spec, source.
@@ -79,6 +80,12 @@ const KEYS: &[&str] = &[
     "hint",
     "hint_steps",
     "trace_start",
+    "quick_start",
+    "qs_thresh",
+    "qs_interval",
+    "qs_utilization",
+    "qs_limit",
+    "qs_routers",
 ];
 
 /// Longest propagation delay of anything.
@@ -153,6 +160,8 @@ pub struct Link {
     pub hint_grid: Option<Grid>,
     /// Whether each repetition begins at a place of its own in the recording; otherwise all begin with it.
     pub trace_start_varies: bool,
+    /// Quick-Start routers.
+    pub routers: Option<Routers>,
 }
 
 /// The link with every default filled in, for results.
@@ -181,6 +190,8 @@ pub struct ResolvedLink {
     hint_steps: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_start: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quick_start: Option<String>,
 }
 
 impl Link {
@@ -310,6 +321,7 @@ impl Link {
             hint: self.hint.map(|hint| hint.to_string()),
             hint_steps: self.hint_grid.map(|grid| grid.steps_per_decade),
             trace_start: self.trace_start_varies.then_some("varied"),
+            quick_start: self.routers.map(|routers| routers.to_string()),
         }
     }
 }
@@ -554,6 +566,7 @@ impl Reader<'_> {
             technology: self.read("technology")?.unwrap_or_default(),
             hint: self.rate("hint")?,
             hint_grid: self.hint_grid()?,
+            routers: Routers::parse(|key| self.raw(key)).map_err(|(key, problem)| self.refused(key, problem))?,
             trace_start_varies: match self.raw("trace_start") {
                 None | Some("zero") => false,
                 Some("varied") if trace.is_some() => true,

@@ -16,6 +16,7 @@ pub mod arrival;
 pub mod competitor;
 pub mod link;
 pub mod mobility;
+pub mod routers;
 pub mod size;
 #[cfg(feature = "quic")]
 mod stack;

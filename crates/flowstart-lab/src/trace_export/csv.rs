@@ -35,6 +35,7 @@ impl TracedRun {
                         Loss::Queue => "queue",
                         Loss::Policer => "policer",
                         Loss::Wire => "wire",
+                        Loss::Router => "router",
                     };
                     writeln!(out, "{time:.6},{flow},dropped,{offset},,,,,,,,,,,{cause} of link {link}")
                 }

@@ -25,6 +25,8 @@ mod qlog;
 #[cfg(all(test, feature = "quic"))]
 mod quic_tests;
 #[cfg(test)]
+mod quick_start_tests;
+#[cfg(test)]
 mod tests;
 
 pub use decisions::decision_events;

@@ -17,6 +17,8 @@
 //!
 //! TCP has its sequence and acknowledgement numbers, flags and SACK blocks; both initial sequence numbers are 0. What a
 //! model transport does not know is not made up:
+//! - Quick-Start's options are those of RFC 4782 byte for byte; in a QUIC profile only the request and the report are shown,
+//!   which are options of IP: the answer travels encrypted;
 //! - header bytes of a profile whose content is unknown, such as those of timestamps, are no-operation options; SACK
 //!   blocks that do not fit into a profile's acknowledgement are left out, the oldest first;
 //! - the window of acknowledgements is the receiver's, if the profile's opening packets have room for window scaling;
@@ -30,14 +32,17 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use etherparse::{
-    EtherType, Ethernet2Header, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TcpOptions, UdpHeader,
+    EtherType, Ethernet2Header, IpEcn, IpNumber, Ipv4Header, Ipv4Options, TcpHeader, TcpOptionElement, TcpOptions,
+    UdpHeader,
 };
 use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::quick_start::wire;
 use flowstart_core::time::Timestamp;
 use flowstart_sim::packet::{Body, Direction};
 use flowstart_sim::trace::HostPacket;
-use flowstart_sim::transport::handshake::{ANSWER, COMPLETE, OPEN};
+use flowstart_sim::transport::handshake::{ANSWER, COMPLETE, OPEN, REPORT};
 use flowstart_sim::transport::profile::{Opening, Profile, Protocol};
+use flowstart_sim::transport::quick_start::{INITIAL_TTL, ip_ttl};
 use pcap_file::DataLink;
 use pcap_file::Endianness;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -65,7 +70,7 @@ const RECEIVER_PORT: u16 = 40_000;
 /// Most bytes of a TCP header.
 const TCP_MOST: u32 = 60;
 /// Most bytes of a packet that are in the file.
-const SNAP: u32 = ETHERNET + IPV4 + TCP_MOST;
+const SNAP: u32 = ETHERNET + IPV4 + wire::LENGTH as u32 + TCP_MOST;
 /// As [`SNAP`]: all of them.
 const UNLIMITED: u32 = 0;
 /// Largest shift of window scaling (RFC 7323, section 2.3).
@@ -187,25 +192,51 @@ fn whole(datagram: &CapturedDatagram) -> io::Result<Vec<u8>> {
     let payload = &datagram.payload;
     let mut udp = UdpHeader::without_ipv4_checksum(from.port, to.port, payload.len()).map_err(io::Error::other)?;
     udp.checksum = udp.calc_checksum_ipv4_raw(from.address, to.address, payload).map_err(io::Error::other)?;
-    let mut bytes = below(from, to, IpNumber::UDP, datagram.ecn, UDP + payload.len() as u32)?;
+    let mut bytes = below(from, to, IpNumber::UDP, datagram.ecn, INITIAL_TTL, UDP + payload.len() as u32, &[])?;
     bytes.extend(udp.to_bytes());
     bytes.extend_from_slice(payload);
     Ok(bytes)
 }
 
 /// Ethernet and IPv4 headers of a packet of this many bytes above them.
-fn below(from: Host, to: Host, protocol: IpNumber, ecn: EcnCodepoint, length: u32) -> io::Result<Vec<u8>> {
+fn below(
+    from: Host,
+    to: Host,
+    protocol: IpNumber,
+    ecn: EcnCodepoint,
+    ttl: u8,
+    length: u32,
+    option: &[u8],
+) -> io::Result<Vec<u8>> {
     let above = u16::try_from(length).map_err(io::Error::other)?;
-    let mut ip = Ipv4Header::new(above, 64, protocol, from.address, to.address).map_err(io::Error::other)?;
+    let mut ip = Ipv4Header::new(above, ttl, protocol, from.address, to.address).map_err(io::Error::other)?;
     ip.ecn = match ecn {
         EcnCodepoint::NotEct => IpEcn::ZERO,
         EcnCodepoint::Ect1 => IpEcn::ONE,
         EcnCodepoint::Ect0 => IpEcn::TWO,
         EcnCodepoint::Ce => IpEcn::THREE,
     };
+    ip.options = Ipv4Options::try_from(option).map_err(io::Error::other)?;
+    ip.set_payload_len(length as usize).map_err(io::Error::other)?;
     ip.header_checksum = ip.calc_header_checksum();
     let ethernet = Ethernet2Header { source: from.mac, destination: to.mac, ether_type: EtherType::IPV4 };
     Ok([&ethernet.to_bytes()[..], &ip.to_bytes()].concat())
+}
+
+/// Quick-Start's option in the IPv4 header.
+fn ip_option(body: &Body) -> &[u8] {
+    match body {
+        Body::Handshake { quick_start, .. } if quick_start[0] == wire::IPV4_OPTION => quick_start,
+        _ => &[],
+    }
+}
+
+/// Quick-Start's option in the TCP header.
+fn tcp_option(body: &Body) -> &[u8] {
+    match body {
+        Body::Handshake { quick_start, .. } if quick_start[0] == wire::TCP_OPTION => quick_start,
+        _ => &[],
+    }
 }
 
 /// The headers of a profile's packets.
@@ -252,21 +283,24 @@ impl<'a> Headers<'a> {
                 (IpNumber::TCP, header.to_bytes().to_vec(), payload)
             }
             Protocol::Quic => {
-                let payload = packet.size.saturating_sub(lower_headers(self.profile));
+                let lower = lower_headers(self.profile) + ip_option(&packet.body).len() as u32;
+                let payload = packet.size.saturating_sub(lower);
                 let header =
                     UdpHeader::without_ipv4_checksum(from.port, to.port, payload as usize).map_err(io::Error::other)?;
                 (IpNumber::UDP, header.to_bytes().to_vec(), payload)
             }
         };
         let length = transport.len() as u32 + payload;
-        let mut bytes = below(from, to, protocol, packet.ecn, length)?;
+        let mut bytes = below(from, to, protocol, packet.ecn, ip_ttl(packet.links), length, ip_option(&packet.body))?;
+        let below = bytes.len() as u32;
         bytes.extend(transport);
-        Ok((bytes, ETHERNET + IPV4 + length))
+        Ok((bytes, below + length))
     }
 
     /// The TCP header of a packet without its checksum, and its payload bytes.
     fn tcp(&self, packet: &HostPacket, ranges: &[(u64, u64)], from: u16, to: u16) -> io::Result<(TcpHeader, u32)> {
-        let segment = packet.size.saturating_sub(lower_headers(self.profile));
+        let lower = lower_headers(self.profile) + ip_option(&packet.body).len() as u32;
+        let segment = packet.size.saturating_sub(lower);
         let mut header = TcpHeader::new(from, to, 0, u16::MAX);
         let mut options = Vec::new();
         let (length, payload) = match packet.body {
@@ -281,10 +315,16 @@ impl<'a> Headers<'a> {
                 options.push(TcpOptionElement::MaximumSegmentSize(payload));
                 (header_bytes(segment), 0)
             }
+            Body::Handshake { flight: REPORT, .. } => {
+                header.ack = true;
+                (header.sequence_number, header.acknowledgment_number) = (1, sequence(u64::from(self.request)));
+                (header_bytes(segment), 0)
+            }
             Body::Handshake { flight, .. } => {
                 (header.ack, header.sequence_number, header.acknowledgment_number) = (true, 1, 1);
                 header.psh = self.request > 0 && flight == COMPLETE;
-                (self.data_header, if flight == COMPLETE { self.request } else { 0 })
+                let option = tcp_option(&packet.body).len() as u32;
+                (self.data_header + option, if flight == COMPLETE { self.request } else { 0 })
             }
             Body::Data { offset, len, .. } => {
                 header.ack = true;
@@ -312,14 +352,15 @@ impl<'a> Headers<'a> {
                 (length, 0)
             }
         };
-        header.options = fit(&options, (length - TCP) as usize)?;
+        header.options = fit(&options, tcp_option(&packet.body), (length - TCP) as usize)?;
         Ok((header, payload))
     }
 }
 
-/// The options that fit into `room` bytes, filled up with no-operations.
-fn fit(options: &[TcpOptionElement], room: usize) -> io::Result<TcpOptions> {
+/// The options that fit into `room` bytes behind `first`, filled up with no-operations.
+fn fit(options: &[TcpOptionElement], first: &[u8], room: usize) -> io::Result<TcpOptions> {
     let mut bytes = Vec::with_capacity(room);
+    bytes.extend_from_slice(&first[..first.len().min(room)]);
     for option in options {
         let encoded = TcpOptions::try_from_elements(std::slice::from_ref(option)).map_err(io::Error::other)?;
         // Encoded options are filled up with zeros to whole words; the length is in their second byte.

@@ -4,6 +4,8 @@
 //! |---|---|---|
 //! | `ns2-single-flow` | transfers without loss in ns-2 | [`ns2`] |
 //! | `ns2-chain` | a drop-tail chain in ns-2 | [`ns2`] |
+//! | `ns2-quick-start` | Quick-Start alone in ns-2 | [`quick_start`] |
+//! | `ns2-router-checks` | what Quick-Start routers granted in ns-2 | [`quick_start`] |
 //! | `ns3-startup` | TCP alone and beside a long flow in ns-3 | [`ns3`] |
 //! | `slides-speedup` | benefit of fast startups by transfer size | [`slides`] |
 //! | `slides-shared-bottleneck` | fast startups under rising load | [`shared_bottleneck`] |
@@ -24,6 +26,7 @@ pub mod mixed_rtts;
 pub mod ns2;
 pub mod ns3;
 pub mod quic;
+pub mod quick_start;
 mod reference;
 pub mod search;
 pub mod shared_bottleneck;
@@ -31,9 +34,11 @@ pub mod slides;
 pub mod table1;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 13] = [
     "ns2-single-flow",
     "ns2-chain",
+    "ns2-quick-start",
+    "ns2-router-checks",
     "ns3-startup",
     "slides-speedup",
     "slides-flow-control",
@@ -145,6 +150,8 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
     match name {
         "ns2-single-flow" => ns2::single_flow(reference),
         "ns2-chain" => ns2::chain(reference),
+        "ns2-quick-start" => quick_start::single_flow(reference),
+        "ns2-router-checks" => quick_start::router_checks(reference),
         "ns3-startup" => ns3::startup(reference),
         "slides-speedup" => slides::speedup(reference, jobs),
         "slides-shared-bottleneck" => shared_bottleneck::shared_bottleneck(reference, jobs),

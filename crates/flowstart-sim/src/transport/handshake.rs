@@ -8,11 +8,13 @@
 use std::sync::Arc;
 
 use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::time::{Duration, Timestamp};
 
 use crate::network::Network;
-use crate::packet::{Body, Direction};
+use crate::packet::{Body, Direction, NO_OPTION};
 use crate::transport::profile::{Opening, Profile, Protocol};
+use crate::transport::quick_start::QuickStart;
 use crate::transport::sender::FlowId;
 
 /// Flight of the opening packet.
@@ -23,6 +25,8 @@ pub const ANSWER: u8 = 1;
 pub const COMPLETE: u8 = 2;
 /// Flight of the acknowledgement of part of the answer.
 pub const PARTIAL: u8 = 3;
+/// Flight of Quick-Start's report of the approved rate: the sender's part, when the handshake is over.
+pub const REPORT: u8 = 4;
 
 /// Repetitions of the opening whose times are remembered.
 const ATTEMPTS: usize = 16;
@@ -65,6 +69,8 @@ pub struct Handshake {
     retry_at: Timestamp,
     /// When the opening left last.
     opened_at: Timestamp,
+    /// Quick-Start, where the sender uses it.
+    pub quick_start: Option<Box<QuickStart>>,
 }
 
 impl Handshake {
@@ -83,6 +89,7 @@ impl Handshake {
             launched: false,
             retry_at: Timestamp::NEVER,
             opened_at: Timestamp::ZERO,
+            quick_start: None,
         }
     }
 
@@ -263,12 +270,28 @@ impl Handshake {
         }
     }
 
+    /// Sends Quick-Start's report of the approved rate, if any was approved.
+    pub fn send_report(&mut self, network: &mut Network) {
+        if self.quick_start.as_ref().is_some_and(|quick_start| quick_start.approved().is_some()) {
+            self.send(network, Direction::Forward, REPORT, 0, self.profile.ack_size);
+        }
+    }
+
     fn timeout(&self) -> Duration {
         self.profile.handshake_timeout * (1 << self.tries.min(16))
     }
 
-    fn send(&self, network: &mut Network, direction: Direction, flight: u8, part: u8, size: u32) {
-        let body = Body::Handshake { flight, part, attempt: self.attempt };
+    fn send(&mut self, network: &mut Network, direction: Direction, flight: u8, part: u8, size: u32) {
+        let first = self.attempt == 0 && part == 0;
+        let quick_start = match &mut self.quick_start {
+            Some(quick_start) if self.profile.opening != Opening::ZeroRtt => match flight {
+                REPORT => quick_start.take_report(),
+                _ => quick_start.option_for(direction, first),
+            },
+            _ => NO_OPTION,
+        };
+        let size = if quick_start == NO_OPTION { size } else { size + LENGTH as u32 };
+        let body = Body::Handshake { flight, part, attempt: self.attempt, quick_start };
         network.transmit(self.flow.index, self.flow.generation, direction, size, EcnCodepoint::NotEct, body);
     }
 }

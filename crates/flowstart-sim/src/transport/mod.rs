@@ -9,12 +9,14 @@
 //! | what TCP knows about its segments | `scoreboard.rs` |
 //! | receivers and when they acknowledge | [`receiver`] |
 //! | how receive windows grow | [`receive_window`] |
+//! | Quick-Start's requests and answers | [`quick_start`] |
 //! | what both senders share | [`sender`] |
 //! | delivery rate samples | [`sampling`] |
 
 pub mod handshake;
 pub mod profile;
 pub mod quic;
+pub mod quick_start;
 pub mod receive_window;
 pub mod receiver;
 pub mod sampling;

@@ -3,7 +3,7 @@
 use flowstart_core::event::Decision;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
-use flowstart_sim::packet::{Acknowledgement, Body};
+use flowstart_sim::packet::{Acknowledgement, Body, NO_OPTION};
 use flowstart_sim::record::StartupExit;
 use flowstart_sim::trace::Event;
 use flowstart_sim::transport::handshake::{ANSWER, COMPLETE, OPEN, PARTIAL};
@@ -34,12 +34,12 @@ impl Transfer {
         let now = world.now();
         if carried.chunk.is_some() {
             world.network.record(self.number).request_sent.get_or_insert(now);
-            return Body::Handshake { flight: COMPLETE, part: 0, attempt: 0 };
+            return Body::Handshake { flight: COMPLETE, part: 0, attempt: 0, quick_start: NO_OPTION };
         }
         let Some((position, delay)) = carried.acknowledged else {
             let flight =
                 if self.received.ranges().is_empty() && self.streams[CLIENT].is_none() { OPEN } else { PARTIAL };
-            return Body::Handshake { flight, part: 0, attempt: 0 };
+            return Body::Handshake { flight, part: 0, attempt: 0, quick_start: NO_OPTION };
         };
         let gaps = carried.ranges.len() > 1;
         // The exponent of the delay is the default, 3 (RFC 9000, section 18.2).
@@ -59,7 +59,7 @@ impl Transfer {
     pub(super) fn note_server_sends(&mut self, world: &mut World, carried: &Carried) -> Body {
         let now = world.now();
         let (Some(number), Some(first)) = (carried.number, carried.chunk) else {
-            return Body::Handshake { flight: ANSWER, part: 0, attempt: 0 };
+            return Body::Handshake { flight: ANSWER, part: 0, attempt: 0, quick_start: NO_OPTION };
         };
         let mut again = 0;
         for Chunk { offset, len } in carried.chunks() {

@@ -1,0 +1,248 @@
+//! A router's part: how busy the output link is, and how much of a request it approves.
+//!
+//! | Name | File |
+//! |---|---|
+//! | `target` | [`target`]: a share of the link that may be used, no state per flow |
+//! | `extreme` | [`extreme`]: the same with state per flow |
+//! | `peak-utilization` | [`peak_utilization`] |
+//! | `moving-average` | [`moving_average`] |
+//!
+//! [`Router`] is what stands at an output link: it reads the option of a packet that is about to leave, and writes what is
+//! left of the request into it. It knows neither clock nor link: the host tells it when packets leave and how large they
+//! are, so that it runs in a simulator and in a real router alike.
+
+use serde::{Deserialize, Serialize};
+
+use crate::quick_start::nonce::Nonce;
+use crate::quick_start::rate::{RateCode, RateEncoding, Rounding};
+use crate::quick_start::wire::IpOption;
+use crate::registry::ConfigError;
+use crate::rng::Substream;
+use crate::time::Timestamp;
+use crate::units::{Bytes, Rate};
+
+pub mod extreme;
+pub mod moving_average;
+pub mod peak_utilization;
+pub mod target;
+
+/// The flow that a request belongs to, as far as a router tells flows apart.
+pub type FlowId = u64;
+
+/// How the utilization of the output link is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum UtilizationConfig {
+    /// The most used of the latest intervals.
+    PeakUtilization(peak_utilization::Config),
+    /// An exponentially weighted average over departures.
+    MovingAverage(moving_average::Config),
+}
+
+impl Default for UtilizationConfig {
+    fn default() -> Self {
+        Self::PeakUtilization(peak_utilization::Config::default())
+    }
+}
+
+/// An estimate of the utilization and its state.
+#[derive(Clone, Debug)]
+pub enum Utilization {
+    /// The most used of the latest intervals.
+    PeakUtilization(peak_utilization::PeakUtilization),
+    /// An exponentially weighted average over departures.
+    MovingAverage(moving_average::MovingAverage),
+}
+
+impl Utilization {
+    /// The estimate of a link of this bandwidth that has never been used.
+    pub fn new(config: UtilizationConfig, bandwidth: Rate) -> Self {
+        match config {
+            UtilizationConfig::PeakUtilization(config) => {
+                Self::PeakUtilization(peak_utilization::PeakUtilization::new(config, bandwidth))
+            }
+            UtilizationConfig::MovingAverage(config) => {
+                Self::MovingAverage(moving_average::MovingAverage::new(config, bandwidth))
+            }
+        }
+    }
+
+    /// A packet of `size` begins to leave at `now`.
+    #[inline]
+    pub fn on_departure(&mut self, now: Timestamp, size: Bytes) {
+        match self {
+            Self::PeakUtilization(peak) => peak.on_departure(now, size),
+            Self::MovingAverage(average) => average.on_departure(now, size),
+        }
+    }
+
+    /// Share of the bandwidth in use, 0 to 1.
+    pub fn share(&mut self, now: Timestamp) -> f64 {
+        match self {
+            Self::PeakUtilization(peak) => peak.share(now),
+            Self::MovingAverage(average) => average.share(),
+        }
+    }
+}
+
+/// How a router decides.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// No state per flow.
+    Target(target::Config),
+    /// State per flow.
+    Extreme(extreme::Config),
+}
+
+impl Default for Algorithm {
+    fn default() -> Self {
+        Self::Target(target::Config::default())
+    }
+}
+
+/// How a router treats requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Behaviour {
+    /// As RFC 4782 says. A request that is not approved loses its rate, TTL and nonce (section 3.3).
+    #[default]
+    Participate,
+    /// Does not know the option and forwards it as it is: the sender sees that the TTLs differ.
+    Ignore,
+    /// Approves nothing.
+    Zero,
+    /// Takes the option out of the packet.
+    Delete,
+    /// Drops packets with the option.
+    Drop,
+    /// Approves whatever is asked for: a broken router.
+    ApproveAll,
+}
+
+/// A router's configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How it decides; `target`.
+    pub algorithm: Algorithm,
+    /// How it estimates the utilization; the peak of 5 intervals of 150 ms.
+    pub utilization: UtilizationConfig,
+    /// How it treats requests; as it should.
+    pub behaviour: Behaviour,
+    /// How rates are named; as in RFC 4782.
+    pub encoding: RateEncoding,
+    /// How it rounds what it grants; down.
+    pub rounding: Rounding,
+}
+
+impl Config {
+    /// Refuses parameters that are out of range.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names the parameter and what is allowed.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        match self.algorithm {
+            Algorithm::Target(config) => config.validate()?,
+            Algorithm::Extreme(config) => config.validate()?,
+        }
+        match self.utilization {
+            UtilizationConfig::PeakUtilization(config) => config.validate(),
+            UtilizationConfig::MovingAverage(config) => config.validate(),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Approver {
+    Target(target::Target),
+    Extreme(extreme::Extreme),
+}
+
+/// What becomes of a packet with an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It leaves with this option.
+    Forward(IpOption),
+    /// It leaves without one.
+    Delete,
+    /// It does not leave.
+    Drop,
+}
+
+/// A Quick-Start router at one output link.
+#[derive(Clone, Debug)]
+pub struct Router {
+    config: Config,
+    bandwidth: Rate,
+    utilization: Utilization,
+    approver: Approver,
+}
+
+impl Router {
+    /// A router at a link of this bandwidth.
+    pub fn new(config: Config, bandwidth: Rate) -> Self {
+        let approver = match config.algorithm {
+            Algorithm::Target(config) => Approver::Target(target::Target::new(config)),
+            Algorithm::Extreme(config) => Approver::Extreme(extreme::Extreme::new(config)),
+        };
+        Self { config, bandwidth, utilization: Utilization::new(config.utilization, bandwidth), approver }
+    }
+
+    /// A packet of `flow` begins to leave on the link.
+    #[inline]
+    pub fn on_departure(&mut self, now: Timestamp, size: Bytes, flow: FlowId) {
+        self.utilization.on_departure(now, size);
+        if let Approver::Extreme(extreme) = &mut self.approver {
+            extreme.on_departure(now, size, flow);
+        }
+    }
+
+    /// A packet of `flow` with `option` is to be forwarded on the link.
+    pub fn on_option(&mut self, now: Timestamp, flow: FlowId, option: IpOption, rng: &mut Substream) -> Verdict {
+        match (self.config.behaviour, option) {
+            (Behaviour::Ignore, _) => Verdict::Forward(option),
+            (Behaviour::Delete, _) => Verdict::Delete,
+            (Behaviour::Drop, _) => Verdict::Drop,
+            (_, IpOption::ApprovedRate { rate, .. }) => {
+                if let Approver::Extreme(extreme) = &mut self.approver {
+                    extreme.on_report(now, flow, rate.rate());
+                }
+                Verdict::Forward(option)
+            }
+            (Behaviour::Zero, IpOption::RateRequest { .. }) => Verdict::Forward(DENIED),
+            (behaviour, IpOption::RateRequest { rate, ttl, nonce }) => {
+                let requested = self.config.encoding.requested(rate, nonce);
+                let approved = match behaviour {
+                    Behaviour::ApproveAll => requested,
+                    _ => self.approve(now, flow, requested),
+                };
+                let granted = self.config.encoding.round(approved, self.config.rounding).min(requested);
+                if granted == Rate::from_bits_per_sec(0) {
+                    return Verdict::Forward(DENIED);
+                }
+                let (rate, nonce) = match self.config.encoding {
+                    RateEncoding::Exponential => {
+                        let code = RateCode::at_most(granted);
+                        (code, nonce.reduced(rate, code, rng))
+                    }
+                    RateEncoding::Linear => self.config.encoding.written(granted),
+                };
+                Verdict::Forward(IpOption::RateRequest { rate, ttl: ttl.wrapping_sub(1), nonce })
+            }
+        }
+    }
+
+    /// How much of `requested` is approved, before it is rounded.
+    fn approve(&mut self, now: Timestamp, flow: FlowId, requested: Rate) -> Rate {
+        let used = self.utilization.share(now);
+        match &mut self.approver {
+            Approver::Target(target) => target.approve(now, self.bandwidth, used, requested),
+            Approver::Extreme(extreme) => extreme.approve(now, self.bandwidth, used, requested, flow),
+        }
+    }
+}
+
+/// A request of which nothing is left.
+const DENIED: IpOption = IpOption::RateRequest { rate: RateCode::ZERO, ttl: 0, nonce: Nonce::from_bits(0) };

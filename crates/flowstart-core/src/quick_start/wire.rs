@@ -1,0 +1,253 @@
+//! The options of Quick-Start as bytes.
+//!
+//! Reference: RFC 4782, sections 3.1 to 3.3 and 4.2: the IPv4 option 25, the IPv6 hop-by-hop option 0x26 and the TCP option
+//! 27. All three are eight bytes: kind and length, four bits each of function and rate, a TTL, a nonce of 30 bits and two
+//! reserved bits. Reserved bits are sent as zero and ignored.
+//!
+//! | Bytes | IPv4 | IPv6 hop-by-hop | TCP |
+//! |---|---|---|---|
+//! | 0 | 25 | 0x26 | 27 |
+//! | 1 | 8, the whole option | 6, what follows | 8, the whole option |
+//! | 2 | function, rate | function, rate | reserved, rate |
+//! | 3 | QS TTL | QS TTL | TTL Diff |
+//! | 4-7 | QS Nonce, reserved | QS Nonce, reserved | QS Nonce, reserved |
+
+use core::fmt;
+
+use crate::quick_start::nonce::Nonce;
+use crate::quick_start::rate::RateCode;
+
+/// IPv4 option type (copied flag 0, class 0, number 25).
+pub const IPV4_OPTION: u8 = 25;
+/// IPv6 hop-by-hop option type: skipped where unknown, may change on its way.
+pub const IPV6_OPTION: u8 = 0x26;
+/// TCP option kind.
+pub const TCP_OPTION: u8 = 27;
+/// Bytes of each option.
+pub const LENGTH: usize = 8;
+
+/// Function of a Rate Request.
+const RATE_REQUEST: u8 = 0;
+/// Function of a Report of Approved Rate.
+const APPROVED_RATE: u8 = 8;
+
+/// The header that an option is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    /// An IPv4 option.
+    V4,
+    /// An IPv6 hop-by-hop option.
+    V6,
+}
+
+impl IpVersion {
+    /// Type and length byte.
+    const fn start(self) -> [u8; 2] {
+        match self {
+            Self::V4 => [IPV4_OPTION, LENGTH as u8],
+            // Without type and length.
+            Self::V6 => [IPV6_OPTION, LENGTH as u8 - 2],
+        }
+    }
+}
+
+/// What an IP option says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpOption {
+    /// A sender asks for a rate.
+    RateRequest {
+        /// The rate: the sender's, or what routers have left of it.
+        rate: RateCode,
+        /// Counted down by every router that takes part.
+        ttl: u8,
+        /// The sender's nonce, or what routers have left of it.
+        nonce: Nonce,
+    },
+    /// A sender says which rate was approved, so that routers see it.
+    ApprovedRate {
+        /// The rate.
+        rate: RateCode,
+        /// The nonce of the request.
+        nonce: Nonce,
+    },
+}
+
+/// The answer of a receiver, as a TCP option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The rate that arrived.
+    pub rate: RateCode,
+    /// IP TTL less QS TTL, as they arrived, modulo 256.
+    pub ttl_diff: u8,
+    /// The nonce that arrived.
+    pub nonce: Nonce,
+}
+
+/// Why bytes are no option of Quick-Start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireError {
+    /// Fewer bytes than an option has.
+    Truncated {
+        /// How many there were.
+        bytes: usize,
+    },
+    /// Another option.
+    Kind(u8),
+    /// A length that the option does not have.
+    Length {
+        /// What the length byte said.
+        said: u8,
+        /// What it has to say.
+        allowed: u8,
+    },
+    /// A function that RFC 4782 does not define.
+    Function(u8),
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated { bytes } => write!(f, "a Quick-Start option has {LENGTH} bytes, not {bytes}"),
+            Self::Kind(kind) => write!(f, "option {kind} is not Quick-Start"),
+            Self::Length { said, allowed } => write!(f, "the option's length is {said}; allowed is {allowed}"),
+            Self::Function(function) => {
+                write!(f, "function {function} is neither {RATE_REQUEST} (Rate Request) nor {APPROVED_RATE} (Report)")
+            }
+        }
+    }
+}
+
+impl core::error::Error for WireError {}
+
+/// The first eight bytes, if they begin with `start`.
+fn checked(bytes: &[u8], start: [u8; 2]) -> Result<&[u8; LENGTH], WireError> {
+    let option: &[u8; LENGTH] = bytes.first_chunk().ok_or(WireError::Truncated { bytes: bytes.len() })?;
+    if option[0] != start[0] {
+        return Err(WireError::Kind(option[0]));
+    }
+    if option[1] != start[1] {
+        return Err(WireError::Length { said: option[1], allowed: start[1] });
+    }
+    Ok(option)
+}
+
+fn nonce(option: &[u8; LENGTH]) -> Nonce {
+    Nonce::from_bits(u32::from_be_bytes([option[4], option[5], option[6], option[7]]) >> 2)
+}
+
+fn emit(start: [u8; 2], function: u8, rate: RateCode, ttl: u8, nonce: Nonce) -> [u8; LENGTH] {
+    let [a, b, c, d] = (nonce.bits() << 2).to_be_bytes();
+    [start[0], start[1], function << 4 | rate.bits(), ttl, a, b, c, d]
+}
+
+impl IpOption {
+    /// Reads the option that `bytes` begin with.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError`] when they begin with anything else.
+    pub fn parse(version: IpVersion, bytes: &[u8]) -> Result<Self, WireError> {
+        let option = checked(bytes, version.start())?;
+        let (rate, nonce) = (RateCode::from_bits(option[2]), nonce(option));
+        match option[2] >> 4 {
+            RATE_REQUEST => Ok(Self::RateRequest { rate, ttl: option[3], nonce }),
+            APPROVED_RATE => Ok(Self::ApprovedRate { rate, nonce }),
+            function => Err(WireError::Function(function)),
+        }
+    }
+
+    /// Its bytes.
+    pub fn emit(self, version: IpVersion) -> [u8; LENGTH] {
+        match self {
+            Self::RateRequest { rate, ttl, nonce } => emit(version.start(), RATE_REQUEST, rate, ttl, nonce),
+            Self::ApprovedRate { rate, nonce } => emit(version.start(), APPROVED_RATE, rate, 0, nonce),
+        }
+    }
+}
+
+impl Response {
+    /// Reads the TCP option that `bytes` begin with.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError`] when they begin with anything else.
+    pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
+        let option = checked(bytes, [TCP_OPTION, LENGTH as u8])?;
+        Ok(Self { rate: RateCode::from_bits(option[2]), ttl_diff: option[3], nonce: nonce(option) })
+    }
+
+    /// Its bytes.
+    pub fn emit(self) -> [u8; LENGTH] {
+        emit([TCP_OPTION, LENGTH as u8], 0, self.rate, self.ttl_diff, self.nonce)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const REQUEST: IpOption =
+        IpOption::RateRequest { rate: RateCode::from_bits(11), ttl: 0x5c, nonce: Nonce::from_bits(0x2abb_ccdd) };
+
+    #[test]
+    fn the_options_of_rfc_4782_as_bytes() {
+        // The nonce 0x2abbccdd, moved up by the two reserved bits: 0xaaef3374.
+        assert_eq!(REQUEST.emit(IpVersion::V4), [25, 8, 0x0b, 0x5c, 0xaa, 0xef, 0x33, 0x74]);
+        assert_eq!(REQUEST.emit(IpVersion::V6), [0x26, 6, 0x0b, 0x5c, 0xaa, 0xef, 0x33, 0x74]);
+        let report = IpOption::ApprovedRate { rate: RateCode::from_bits(9), nonce: Nonce::from_bits(1) };
+        assert_eq!(report.emit(IpVersion::V4), [25, 8, 0x89, 0, 0, 0, 0, 4]);
+        let response = Response { rate: RateCode::from_bits(9), ttl_diff: 0xe4, nonce: Nonce::from_bits(1) };
+        assert_eq!(response.emit(), [27, 8, 0x09, 0xe4, 0, 0, 0, 4]);
+    }
+
+    #[test]
+    fn what_is_no_option_is_refused_with_the_reason() {
+        let parse = |bytes: &[u8]| IpOption::parse(IpVersion::V4, bytes);
+        let option = REQUEST.emit(IpVersion::V4);
+        assert_eq!(parse(&option[..7]), Err(WireError::Truncated { bytes: 7 }));
+        assert_eq!(parse(&REQUEST.emit(IpVersion::V6)), Err(WireError::Kind(0x26)));
+        let long = [25, 9, 0, 0, 0, 0, 0, 0];
+        assert_eq!(parse(&long), Err(WireError::Length { said: 9, allowed: 8 }));
+        assert_eq!(parse(&[25, 8, 0x30, 0, 0, 0, 0, 0]), Err(WireError::Function(3)));
+        assert_eq!(Response::parse(&option), Err(WireError::Kind(25)));
+    }
+
+    #[test]
+    fn reserved_bits_are_ignored() {
+        let mut bytes = REQUEST.emit(IpVersion::V4);
+        bytes[7] |= 0b11;
+        assert_eq!(IpOption::parse(IpVersion::V4, &bytes), Ok(REQUEST));
+        let mut bytes = Response { rate: RateCode::MAX, ttl_diff: 1, nonce: Nonce::from_bits(2) }.emit();
+        bytes[2] |= 0xf0;
+        assert_eq!(Response::parse(&bytes).map(|response| response.rate), Ok(RateCode::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..12), version in any::<bool>()) {
+            let version = if version { IpVersion::V6 } else { IpVersion::V4 };
+            if let Ok(option) = IpOption::parse(version, &bytes) {
+                prop_assert_eq!(IpOption::parse(version, &option.emit(version)), Ok(option));
+            }
+            if let Ok(response) = Response::parse(&bytes) {
+                prop_assert_eq!(Response::parse(&response.emit()), Ok(response));
+            }
+        }
+
+        #[test]
+        fn options_survive_a_round_trip(rate in 0..16u8, ttl: u8, nonce: u32, report: bool) {
+            let (rate, nonce) = (RateCode::from_bits(rate), Nonce::from_bits(nonce));
+            let option = if report {
+                IpOption::ApprovedRate { rate, nonce }
+            } else {
+                IpOption::RateRequest { rate, ttl, nonce }
+            };
+            for version in [IpVersion::V4, IpVersion::V6] {
+                prop_assert_eq!(IpOption::parse(version, &option.emit(version)), Ok(option));
+            }
+            let response = Response { rate, ttl_diff: ttl, nonce };
+            prop_assert_eq!(Response::parse(&response.emit()), Ok(response));
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! `quick-start`: the rate that the routers of the path approved is the launch.
+//!
+//! References: RFC 4782, sections 4.4 to 4.7; Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate Over an
+//! Underutilized Network Path", Computer Networks 2007, section 3.1. The host asks for a rate with the handshake
+//! ([`crate::quick_start`]). The window is what an approved rate carries in an RTT (equation 1) and leaves paced over it. With
+//! the first acknowledgement of such a packet the window becomes what has left, and slow start goes on; when one of them is
+//! lost (a Quick-Start failure), the flow starts as if nothing had been approved.
+//!
+//! Differences: whole segments only, and an approved window that is not larger than the initial one is ignored, both as ns-2
+//! does. After a failure recovery leads to the initial window, and slow start goes on from there; the references leave
+//! ssthresh to the host, here [`Config::ssthresh_after_failure`].
+//!
+//! Status: `flowstart validate ns2-quick-start` compares single flows with ns-2's.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
+use crate::avoidance::Window;
+use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
+use crate::path::PathKnowledge;
+use crate::quick_start::host::{PacketSizes, RequestSize, window};
+use crate::quick_start::rate::{RateEncoding, Rounding};
+use crate::registry::ConfigError;
+use crate::rtt::RttEstimator;
+use crate::time::{Duration, Timestamp};
+use crate::units::{Bytes, Rate};
+
+/// One line for listings.
+pub const SUMMARY: &str = "the rate that all routers approved, paced over the first RTT; slow start after it";
+/// The document that defines it.
+pub const REFERENCE: &str = "RFC 4782; Sarolahti, Allman, Floyd, Computer Networks 2007";
+/// Sensing; Probing; Validation; Continuation.
+pub const PHASES: &str = "a rate asked of the routers with the handshake; its window over the first RTT; the first \
+    acknowledgement, or a loss; slow start from what was sent, or from the initial window";
+
+/// How a request is sized (section 5.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestKind {
+    /// `rate`, always: the paper's Greedy senders.
+    Fixed,
+    /// min(socket buffer, receive window) / RTT.
+    Buffers,
+    /// What sends the object in one RTT: the paper's Ideal senders; `rate` where the size is not known.
+    #[default]
+    Object,
+}
+
+/// ssthresh after a Quick-Start failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SsthreshAfterFailure {
+    /// As at the start: slow start goes on.
+    #[default]
+    Initial,
+    /// What congestion avoidance makes of the window that failed.
+    Reduced,
+}
+
+/// What follows when the window has been acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verified {
+    /// Slow start (RFC 4782, section 4.4).
+    #[default]
+    SlowStart,
+    /// Congestion avoidance from the window: the path has taken what was approved, and more was not.
+    CongestionAvoidance,
+}
+
+/// Parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How the request is sized; object.
+    pub request: RequestKind,
+    /// What is asked for with `fixed`, and at most otherwise; 1.31072 Gbit/s, the highest rate of the encoding. The capacity
+    /// of the last hop or a share of an access link go here (section 5.2).
+    pub rate: Rate,
+    /// RTT by which an object or a buffer becomes a rate, when none is known yet, as in a first packet; 100 ms (assumed).
+    pub rtt: Duration,
+    /// Socket buffer of the sender, for `buffers`; none, only the receive window counts.
+    pub send_buffer: Option<Bytes>,
+    /// How a request is rounded to a rate of the encoding; up, to ask for enough.
+    pub rounding: Rounding,
+    /// How rates are named; as in RFC 4782.
+    pub encoding: RateEncoding,
+    /// H: headers of a packet that the segment size does not count; 40 bytes (IPv4 and TCP without options).
+    pub header: Bytes,
+    /// Initial window in segments without Quick-Start; the host's.
+    pub iw: Option<u32>,
+    /// ssthresh after a failure; as at the start.
+    pub ssthresh_after_failure: SsthreshAfterFailure,
+    /// What follows when the window has been acknowledged; slow start.
+    pub verified: Verified,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            request: RequestKind::Object,
+            rate: Rate::from_bits_per_sec(1_310_720_000),
+            rtt: Duration::from_millis(100),
+            send_buffer: None,
+            rounding: Rounding::Up,
+            encoding: RateEncoding::Exponential,
+            header: Bytes::new(40),
+            iw: None,
+            ssthresh_after_failure: SsthreshAfterFailure::Initial,
+            verified: Verified::SlowStart,
+        }
+    }
+}
+
+impl Config {
+    /// Refuses parameters out of range.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names the parameter and what is allowed.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("rate", self.rate, Rate::from_bits_per_sec(1000)..=Rate::from_mbit(1_000_000))?;
+        ConfigError::unless_in("rtt", self.rtt, Duration::from_micros(10)..=Duration::from_millis(60_000))?;
+        ConfigError::unless_in("header", self.header, Bytes::ZERO..=Bytes::new(1000))?;
+        validate_initial_window(self.iw)
+    }
+
+    /// How the request is sized.
+    pub fn request_size(&self) -> RequestSize {
+        match self.request {
+            RequestKind::Fixed => RequestSize::Fixed { rate: self.rate },
+            RequestKind::Buffers => RequestSize::Buffers,
+            RequestKind::Object => RequestSize::Object,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing was approved, or what was approved is over: slow start.
+    SlowStart,
+    /// The window leaves, and nothing of it was acknowledged.
+    Sending,
+    /// Some of it was acknowledged.
+    Validating,
+    /// Some of it was lost, and recovery goes on.
+    Failed,
+}
+
+/// State.
+#[derive(Clone, Debug)]
+pub struct QuickStart {
+    config: Config,
+    context: StartupContext,
+    state: State,
+    /// Rate at which the window leaves.
+    rate: Option<Rate>,
+    /// Bytes of it that have left.
+    sent: Bytes,
+    /// Last packet that was sent.
+    last: Position,
+    /// Last packet of the window, once no more of it leaves.
+    end: Option<Position>,
+    /// ssthresh after a failure.
+    reduced: Bytes,
+    phase: Option<(&'static str, &'static str)>,
+}
+
+impl QuickStart {
+    /// The scheme before its launch.
+    pub fn new(config: Config, context: StartupContext) -> Self {
+        Self {
+            context: context.with_initial_window(config.iw),
+            config,
+            state: State::SlowStart,
+            rate: None,
+            sent: Bytes::ZERO,
+            last: 0,
+            end: None,
+            reduced: Bytes::MAX,
+            phase: None,
+        }
+    }
+}
+
+impl Startup for QuickStart {
+    // Sensing: equation (1) for what was approved.
+    fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
+        let initial = Launch::window(self.context.initial_window);
+        let (Some(approved), Some(rtt)) = (path.approved_rate, path.handshake_rtt) else { return initial };
+        let segment = self.context.segment;
+        let sizes = PacketSizes { mss: segment, header: self.config.header };
+        let whole = segment * (window(approved, rtt, sizes).get() / segment.get().max(1));
+        if whole <= self.context.initial_window {
+            return initial;
+        }
+        self.state = State::Sending;
+        self.rate = Some(Rate::from_transfer(whole, rtt));
+        Launch { pacing_rate: self.rate, ..Launch::window(whole) }
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.last = sent.position;
+        if self.state == State::Sending {
+            self.sent += sent.bytes;
+        }
+    }
+
+    // Probing: over the RTT, until the first acknowledgement.
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate.filter(|_| self.state == State::Sending)
+    }
+
+    // Validation.
+    fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, _rtt: &RttEstimator) -> Step {
+        let mut cwnd = window.cwnd;
+        if self.state == State::Sending {
+            self.state = State::Validating;
+            self.end = Some(self.last);
+            self.phase = Some(("slow-start", "the first packet of the window was acknowledged"));
+            cwnd = self.sent.max(self.context.initial_window);
+        }
+        if self.state == State::Validating && self.end.is_some_and(|end| ack.position >= end) {
+            self.state = State::SlowStart;
+            if self.config.verified == Verified::CongestionAvoidance {
+                return Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Validated });
+            }
+        }
+        Step::Continue { cwnd: if in_use { self.context.slow_start_growth(cwnd, ack) } else { cwnd } }
+    }
+
+    fn on_congestion(&mut self, loss: &Loss, _window: Window, reduced: Bytes) -> Step {
+        if self.state == State::SlowStart {
+            return Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss });
+        }
+        let _ = loss;
+        self.state = State::Failed;
+        self.reduced = reduced;
+        self.phase = Some(("failed", "a packet of the approved window was lost"));
+        Step::Continue { cwnd: self.context.initial_window }
+    }
+
+    // Continuation: as if nothing had been approved.
+    fn on_recovered(&mut self, _now: Timestamp, window: Window) -> Step {
+        self.state = State::SlowStart;
+        let cwnd = window.cwnd.min(self.context.initial_window);
+        match self.config.ssthresh_after_failure {
+            SsthreshAfterFailure::Initial => Step::Continue { cwnd },
+            SsthreshAfterFailure::Reduced => {
+                Step::Exit(Continuation { cwnd, ssthresh: self.reduced, reason: ExitReason::Loss })
+            }
+        }
+    }
+
+    fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
+        self.phase.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::avoidance::cubic::tests::acked;
+    use crate::startup::Increase;
+    use crate::startup::slow_start::tests::context;
+
+    fn path(approved_mbit: u64) -> PathKnowledge {
+        PathKnowledge {
+            approved_rate: Some(Rate::from_mbit(approved_mbit)),
+            handshake_rtt: Some(Duration::from_millis(100)),
+            ..PathKnowledge::default()
+        }
+    }
+
+    /// Segments of 1000 bytes without other headers, 10 of them as initial window.
+    fn launched(config: Config, path: &PathKnowledge) -> (QuickStart, Launch) {
+        let mut scheme = QuickStart::new(Config { header: Bytes::ZERO, ..config }, context(Increase::Bytes));
+        let launch = scheme.launch(Timestamp::ZERO, path, &mut DecisionLog::default());
+        (scheme, launch)
+    }
+
+    fn send(scheme: &mut QuickStart, first: Position, count: u64) {
+        for position in first..first + count {
+            scheme.on_sent(&Sent {
+                now: Timestamp::ZERO,
+                bytes: Bytes::new(1000),
+                in_flight: Bytes::new(1000 * position),
+                position,
+                app_limited: false,
+            });
+        }
+    }
+
+    fn ack(scheme: &mut QuickStart, position: Position, cwnd: u64) -> Step {
+        let mut ack = acked(Timestamp::ZERO, 1000);
+        ack.position = position;
+        let window = Window { cwnd: Bytes::new(cwnd), ssthresh: Bytes::MAX };
+        scheme.on_ack(&ack, window, true, &RttEstimator::new(Duration::from_millis(100)))
+    }
+
+    fn lose(scheme: &mut QuickStart, reduced: u64) -> Step {
+        let loss = Loss {
+            now: Timestamp::ZERO,
+            bytes: Bytes::new(1000),
+            position: 1,
+            in_flight_before: Bytes::new(100_000),
+            in_flight: Bytes::new(99_000),
+        };
+        let window = Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::MAX };
+        scheme.on_congestion(&loss, window, Bytes::new(reduced))
+    }
+
+    #[test]
+    fn what_was_approved_leaves_over_one_round_trip() {
+        // 8 Mbit/s * 100 ms = 100 segments.
+        let (scheme, launch) = launched(Config::default(), &path(8));
+        assert_eq!((launch.cwnd, launch.pacing_rate), (Bytes::new(100_000), Some(Rate::from_mbit(8))));
+        assert_eq!(scheme.pacing_rate(), Some(Rate::from_mbit(8)));
+        // With 250 bytes of headers a packet, 80 segments.
+        let mut scheme =
+            QuickStart::new(Config { header: Bytes::new(250), ..Config::default() }, context(Increase::Bytes));
+        let launch = scheme.launch(Timestamp::ZERO, &path(8), &mut DecisionLog::default());
+        assert_eq!(launch.cwnd, Bytes::new(80_000));
+    }
+
+    #[test]
+    fn without_approval_or_with_less_than_the_initial_window_it_is_slow_start() {
+        let nothing = PathKnowledge { approved_rate: None, ..path(8) };
+        // 0.8 Mbit/s * 100 ms = 10 segments: not more than the initial window.
+        let little = PathKnowledge { approved_rate: Some(Rate::from_bits_per_sec(800_000)), ..path(8) };
+        for path in [nothing, little] {
+            let (mut scheme, launch) = launched(Config::default(), &path);
+            assert_eq!(launch, Launch::window(Bytes::new(10_000)));
+            send(&mut scheme, 1, 10);
+            assert_eq!(ack(&mut scheme, 1, 10_000), Step::Continue { cwnd: Bytes::new(11_000) });
+            let exit = Continuation { cwnd: Bytes::new(5500), ssthresh: Bytes::new(5500), reason: ExitReason::Loss };
+            assert_eq!(lose(&mut scheme, 5500), Step::Exit(exit));
+        }
+    }
+
+    #[test]
+    fn the_first_acknowledgement_makes_the_window_what_has_left() {
+        let (mut scheme, _) = launched(Config::default(), &path(8));
+        send(&mut scheme, 1, 60);
+        // 60 segments were sent when the first is acknowledged, which adds one.
+        assert_eq!(ack(&mut scheme, 1, 100_000), Step::Continue { cwnd: Bytes::new(61_000) });
+        assert_eq!(scheme.pacing_rate(), None);
+        assert_eq!(scheme.take_phase().map(|(phase, _)| phase), Some("slow-start"));
+        assert_eq!(ack(&mut scheme, 60, 61_000), Step::Continue { cwnd: Bytes::new(62_000) });
+    }
+
+    #[test]
+    fn a_failure_starts_as_if_nothing_had_been_approved() {
+        let (mut scheme, _) = launched(Config::default(), &path(8));
+        send(&mut scheme, 1, 100);
+        assert_eq!(lose(&mut scheme, 50_000), Step::Continue { cwnd: Bytes::new(10_000) });
+        let window = Window { cwnd: Bytes::new(10_000), ssthresh: Bytes::new(10_000) };
+        assert_eq!(scheme.on_recovered(Timestamp::ZERO, window), Step::Continue { cwnd: Bytes::new(10_000) });
+        assert_eq!(ack(&mut scheme, 101, 10_000), Step::Continue { cwnd: Bytes::new(11_000) });
+        // With the option, ssthresh remembers the window that failed.
+        let config = Config { ssthresh_after_failure: SsthreshAfterFailure::Reduced, ..Config::default() };
+        let (mut scheme, _) = launched(config, &path(8));
+        send(&mut scheme, 1, 100);
+        lose(&mut scheme, 50_000);
+        let exit = Continuation { cwnd: Bytes::new(10_000), ssthresh: Bytes::new(50_000), reason: ExitReason::Loss };
+        assert_eq!(scheme.on_recovered(Timestamp::ZERO, window), Step::Exit(exit));
+    }
+
+    #[test]
+    fn a_verified_window_may_begin_congestion_avoidance() {
+        let config = Config { verified: Verified::CongestionAvoidance, ..Config::default() };
+        let (mut scheme, _) = launched(config, &path(8));
+        send(&mut scheme, 1, 100);
+        assert_eq!(ack(&mut scheme, 1, 100_000), Step::Continue { cwnd: Bytes::new(101_000) });
+        let window = Bytes::new(101_000);
+        let exit = Continuation { cwnd: window, ssthresh: window, reason: ExitReason::Validated };
+        assert_eq!(ack(&mut scheme, 100, 101_000), Step::Exit(exit));
+    }
+
+    #[test]
+    fn parameters_have_ranges() {
+        assert_eq!(Config::default().validate(), Ok(()));
+        assert!(Config { rate: Rate::from_bits_per_sec(0), ..Config::default() }.validate().is_err());
+        assert!(Config { rtt: Duration::ZERO, ..Config::default() }.validate().is_err());
+        assert!(Config { iw: Some(0), ..Config::default() }.validate().is_err());
+    }
+}

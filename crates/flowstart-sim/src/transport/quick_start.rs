@@ -1,0 +1,105 @@
+//! Quick-Start at both ends of a flow: the request with the sender's first packet, its answer, and the report.
+//!
+//! The request travels with the sender's part of the handshake and the answer with the receiver's next: SYN and SYN-ACK where
+//! the sender opens; the answer to a client's request for data, and the packet that completes the handshake, where it does
+//! not. A handshake packet that is repeated carries no request (RFC 4782, section 4.7): a router may have dropped the first
+//! for it. The report of the approved rate follows in a packet of its own, as small as an acknowledgement. With 0-RTT data leaves before anything could be
+//! approved, so nothing is asked for.
+
+use flowstart_core::quick_start::host::{Known, PacketSizes, Request, respond};
+use flowstart_core::quick_start::wire::{IpOption, IpVersion, Response};
+use flowstart_core::rng::Substream;
+use flowstart_core::startup::quick_start::Config;
+use flowstart_core::units::{Bytes, Rate};
+
+use crate::packet::{Direction, NO_OPTION, QuickStartOption};
+
+/// TTL of a packet when it leaves its host.
+pub const INITIAL_TTL: u8 = 64;
+
+/// The IP TTL of a packet that has crossed this many links: the first is the host's own, and every router counts down.
+pub fn ip_ttl(links: u16) -> u8 {
+    INITIAL_TTL.wrapping_sub(links.saturating_sub(1) as u8)
+}
+
+/// Both ends' state.
+#[derive(Clone, Debug)]
+pub struct QuickStart {
+    /// What is asked for; `None`: nothing.
+    rate: Option<Rate>,
+    config: Config,
+    rng: Substream,
+    request: Option<Request>,
+    /// What the receiver will answer.
+    answer: QuickStartOption,
+    /// What the sender will report.
+    report: QuickStartOption,
+    approved: Option<Rate>,
+}
+
+impl QuickStart {
+    /// A sender that asks as `config` says when it knows this of what it will send.
+    pub fn new(config: &Config, known: Known, segment: Bytes, initial_window: Bytes, rng: Substream) -> Self {
+        let sizes = PacketSizes { mss: segment, header: config.header };
+        let known = Known {
+            rtt: known.rtt.or(Some(config.rtt)),
+            send_buffer: known.send_buffer.or(config.send_buffer),
+            ..known
+        };
+        let rate = config.request_size().rate(&known, sizes, initial_window);
+        Self {
+            rate: rate.map(|rate| rate.min(config.rate)),
+            config: *config,
+            rng,
+            request: None,
+            answer: NO_OPTION,
+            report: NO_OPTION,
+            approved: None,
+        }
+    }
+
+    /// The option of a packet of the handshake; `first`: it is not repeated.
+    pub fn option_for(&mut self, direction: Direction, first: bool) -> QuickStartOption {
+        match direction {
+            Direction::Return => std::mem::replace(&mut self.answer, NO_OPTION),
+            Direction::Forward if first && self.request.is_none() => {
+                let Some(rate) = self.rate else { return NO_OPTION };
+                let Config { rounding, encoding, .. } = self.config;
+                self.request = Request::new(rate, rounding, encoding, INITIAL_TTL, &mut self.rng);
+                self.request.map_or(NO_OPTION, |request| request.option().emit(IpVersion::V4))
+            }
+            Direction::Forward => NO_OPTION,
+        }
+    }
+
+    /// A packet of the handshake arrived with this option after this many links.
+    pub fn on_option(&mut self, direction: Direction, option: &QuickStartOption, links: u16) {
+        match direction {
+            Direction::Forward => {
+                let answer =
+                    IpOption::parse(IpVersion::V4, option).ok().and_then(|option| respond(option, ip_ttl(links)));
+                self.answer = answer.map_or(NO_OPTION, Response::emit);
+            }
+            Direction::Return => {
+                let (Some(request), Ok(response)) = (&self.request, Response::parse(option)) else { return };
+                self.approved = request.verify(&response).ok();
+                self.report = self.approved.map_or(NO_OPTION, |rate| request.report(rate).emit(IpVersion::V4));
+            }
+        }
+    }
+
+    /// What all routers have approved.
+    pub fn approved(&self) -> Option<Rate> {
+        self.approved
+    }
+
+    /// What was asked for, after rounding.
+    pub fn requested(&self) -> Option<Rate> {
+        self.request.map(|request| request.rate())
+    }
+
+    /// The report, once.
+    pub fn take_report(&mut self) -> QuickStartOption {
+        std::mem::replace(&mut self.report, NO_OPTION)
+    }
+}
