@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use flowstart_core::startup::StartupConfig;
 use flowstart_core::controller::{ControllerConfig, WindowValidation};
 use serde::{Deserialize, Serialize};
 
@@ -256,6 +257,11 @@ impl Scenario {
         }
         if let Some(stack) = &transport.stack {
             for scheme in &schemes {
+                if let StartupConfig::QuickStart(_) = scheme.value {
+                    let problem = "with transport quic nothing is asked of routers: its datagrams have no options of IP; use \
+                                   --transport model-quic:profile=noq";
+                    return Err(InputError::new("scheme", &scheme.text, problem));
+                }
                 stack
                     .check(profile, &scheme.value, &avoidance.value)
                     .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;

@@ -171,6 +171,8 @@ fn what_the_stack_cannot_do_is_refused() {
     let link = "rate=20mbit,rtt=40ms";
     let halfback = refused(scenario(link, "1MB", &["slow-start", "halfback"], "quic"));
     assert!(halfback.contains("halfback") && halfback.contains("noq"), "{halfback}");
+    let quick_start = refused(scenario(link, "1MB", &["slow-start", "quick-start"], "quic"));
+    assert!(quick_start.contains("quick-start") && quick_start.contains("model-quic"), "{quick_start}");
     let pages = Scenario {
         size: Vec::new(),
         application: vec!["page:objects=6,size=50KB,waves=3".into()],
