@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use flowstart_core::startup::StartupConfig;
 use flowstart_core::controller::{ControllerConfig, WindowValidation};
+use flowstart_core::startup::StartupConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;

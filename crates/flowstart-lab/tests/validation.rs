@@ -16,6 +16,19 @@ fn a_drop_tail_chain_agrees_with_ns_2() {
 }
 
 #[test]
+fn quick_start_alone_agrees_with_ns_2() {
+    let verdict = validate("ns2-quick-start", None, 1).expect("built-in reference");
+    assert_eq!((verdict.status, verdict.cells), (Status::Pass, 96), "{:#?}", verdict.misses);
+}
+
+#[test]
+fn quick_start_routers_grant_what_those_of_ns_2_do_but_for_one() {
+    let verdict = validate("ns2-router-checks", None, 1).expect("built-in reference");
+    let missed: Vec<&str> = verdict.misses.iter().map(|miss| miss.cell.as_str()).collect();
+    assert_eq!((verdict.cells, missed), (43, vec!["background CBR 0.25"]), "{:#?}", verdict.misses);
+}
+
+#[test]
 fn startup_agrees_with_ns_3() {
     let verdict = validate("ns3-startup", None, 1).expect("built-in reference");
     assert_eq!((verdict.status, verdict.cells), (Status::Pass, 232), "{:#?}", verdict.misses);

@@ -161,6 +161,8 @@ pub struct QuickStart {
     last: Position,
     /// Last packet of the window, once no more of it leaves.
     end: Option<Position>,
+    /// Some of the window had to be sent again.
+    lost: bool,
     /// ssthresh after a failure.
     reduced: Bytes,
     phase: Option<(&'static str, &'static str)>,
@@ -177,6 +179,7 @@ impl QuickStart {
             sent: Bytes::ZERO,
             last: 0,
             end: None,
+            lost: false,
             reduced: Bytes::MAX,
             phase: None,
         }
@@ -221,7 +224,7 @@ impl Startup for QuickStart {
             cwnd = self.sent.max(self.context.initial_window);
         }
         if self.state == State::Validating && self.end.is_some_and(|end| ack.position >= end) {
-            self.state = State::SlowStart;
+            (self.state, self.lost) = (State::SlowStart, false);
             if self.config.verified == Verified::CongestionAvoidance {
                 return Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Validated });
             }
@@ -229,11 +232,16 @@ impl Startup for QuickStart {
         Step::Continue { cwnd: if in_use { self.context.slow_start_growth(cwnd, ack) } else { cwnd } }
     }
 
-    fn on_congestion(&mut self, loss: &Loss, _window: Window, reduced: Bytes) -> Step {
-        if self.state == State::SlowStart {
+    // What was sent after the window says nothing about it.
+    fn on_retransmission(&mut self, position: Position, _bytes: Bytes) {
+        self.lost |= self.state != State::SlowStart && self.end.is_none_or(|end| position <= end);
+    }
+
+    fn on_congestion(&mut self, _loss: &Loss, _window: Window, reduced: Bytes) -> Step {
+        // An echoed mark is no failure: nothing was lost.
+        if !self.lost {
             return Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss });
         }
-        let _ = loss;
         self.state = State::Failed;
         self.reduced = reduced;
         self.phase = Some(("failed", "a packet of the approved window was lost"));
@@ -242,7 +250,7 @@ impl Startup for QuickStart {
 
     // Continuation: as if nothing had been approved.
     fn on_recovered(&mut self, _now: Timestamp, window: Window) -> Step {
-        self.state = State::SlowStart;
+        (self.state, self.lost) = (State::SlowStart, false);
         let cwnd = window.cwnd.min(self.context.initial_window);
         match self.config.ssthresh_after_failure {
             SsthreshAfterFailure::Initial => Step::Continue { cwnd },
@@ -298,11 +306,12 @@ mod tests {
         scheme.on_ack(&ack, window, true, &RttEstimator::new(Duration::from_millis(100)))
     }
 
-    fn lose(scheme: &mut QuickStart, reduced: u64) -> Step {
+    fn lose(scheme: &mut QuickStart, position: Position, reduced: u64) -> Step {
+        scheme.on_retransmission(position, Bytes::new(1000));
         let loss = Loss {
             now: Timestamp::ZERO,
             bytes: Bytes::new(1000),
-            position: 1,
+            position,
             in_flight_before: Bytes::new(100_000),
             in_flight: Bytes::new(99_000),
         };
@@ -334,7 +343,7 @@ mod tests {
             send(&mut scheme, 1, 10);
             assert_eq!(ack(&mut scheme, 1, 10_000), Step::Continue { cwnd: Bytes::new(11_000) });
             let exit = Continuation { cwnd: Bytes::new(5500), ssthresh: Bytes::new(5500), reason: ExitReason::Loss };
-            assert_eq!(lose(&mut scheme, 5500), Step::Exit(exit));
+            assert_eq!(lose(&mut scheme, 1, 5500), Step::Exit(exit));
         }
     }
 
@@ -353,7 +362,7 @@ mod tests {
     fn a_failure_starts_as_if_nothing_had_been_approved() {
         let (mut scheme, _) = launched(Config::default(), &path(8));
         send(&mut scheme, 1, 100);
-        assert_eq!(lose(&mut scheme, 50_000), Step::Continue { cwnd: Bytes::new(10_000) });
+        assert_eq!(lose(&mut scheme, 7, 50_000), Step::Continue { cwnd: Bytes::new(10_000) });
         let window = Window { cwnd: Bytes::new(10_000), ssthresh: Bytes::new(10_000) };
         assert_eq!(scheme.on_recovered(Timestamp::ZERO, window), Step::Continue { cwnd: Bytes::new(10_000) });
         assert_eq!(ack(&mut scheme, 101, 10_000), Step::Continue { cwnd: Bytes::new(11_000) });
@@ -361,9 +370,19 @@ mod tests {
         let config = Config { ssthresh_after_failure: SsthreshAfterFailure::Reduced, ..Config::default() };
         let (mut scheme, _) = launched(config, &path(8));
         send(&mut scheme, 1, 100);
-        lose(&mut scheme, 50_000);
+        lose(&mut scheme, 7, 50_000);
         let exit = Continuation { cwnd: Bytes::new(10_000), ssthresh: Bytes::new(50_000), reason: ExitReason::Loss };
         assert_eq!(scheme.on_recovered(Timestamp::ZERO, window), Step::Exit(exit));
+    }
+
+    #[test]
+    fn a_loss_that_spares_the_window_is_an_ordinary_one() {
+        let (mut scheme, _) = launched(Config::default(), &path(8));
+        send(&mut scheme, 1, 100);
+        ack(&mut scheme, 1, 100_000);
+        send(&mut scheme, 101, 1);
+        let exit = Continuation { cwnd: Bytes::new(50_000), ssthresh: Bytes::new(50_000), reason: ExitReason::Loss };
+        assert_eq!(lose(&mut scheme, 101, 50_000), Step::Exit(exit));
     }
 
     #[test]

@@ -180,6 +180,9 @@ pub(super) fn single_flow(reference: Option<&Path>) -> Result<Verdict, String> {
             }
         }
     }
+    if checker.cells == 0 {
+        return Err("ns2-quick-start: no row has `qs` in column `mode`".into());
+    }
     Ok(checker.verdict("ns2-quick-start", format!("largest difference of FCT {:.4} %", worst * 100.0)))
 }
 
