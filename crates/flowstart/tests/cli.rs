@@ -235,6 +235,12 @@ fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
     let (from, out) = (first.display().to_string(), folder.path().join("trace").display().to_string());
     flowstart(&["trace", "--cell", &id, "--rep", "1", "--from", &from, "--out", &out]).assert().success();
     assert!(folder.path().join("trace/trace.html").exists());
+    // The packets alone, once: nothing is overwritten.
+    let capture = folder.path().join("alone.pcapng");
+    let alone = ["trace", "--cell", &id, "--rep", "1", "--from", &from, "--pcap", capture.to_str().unwrap()];
+    flowstart(&alone).assert().success().stdout("");
+    assert_eq!(fs::read(&capture).unwrap(), fs::read(folder.path().join("trace/trace.pcapng")).unwrap());
+    flowstart(&alone).assert().code(2).stderr(predicates::str::contains("nothing is overwritten"));
     // A cell of results is a link, a size and a scheme; another one beside it would be ignored.
     flowstart(&["explain", "--cell", &id, "--rep", "1", "--from", &from]).assert().success();
     flowstart(&["trace", "--cell", &id, "--from", &from, "--link", "3g"]).assert().code(2);

@@ -48,7 +48,7 @@ Examples:
 
 Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event), trace.sqlog (qlog) and trace.pcapng \
 (packets at both hosts, for Wireshark; with --transport quic \
-the sender's datagrams and their TLS secrets) into --out; without --out the events go to stdout as CSV."
+the sender's datagrams and their TLS secrets) into --out; without --out and --pcap the events go to stdout as CSV."
 )]
 pub(crate) struct Arguments {
     /// The startup scheme, one, `name:key=value,...`; not with --cell.
@@ -59,6 +59,9 @@ pub(crate) struct Arguments {
     /// Folder for the files; must be new or empty.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// File for the packets alone, as pcapng; must be new.
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
 }
 
 /// Which run to look at; shared with `explain`. Each brings its own `--scheme`.
@@ -152,7 +155,21 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(folder) = &arguments.out {
         experiment::prepare_folder(folder, false)?;
     }
+    if let Some(file) = &arguments.pcap
+        && file.exists()
+    {
+        return Err(Failure::Input(format!("--pcap {}: exists already, and nothing is overwritten", file.display())));
+    }
+    let captured = |run: &trace_export::TracedRun| match &arguments.pcap {
+        Some(file) => experiment::write_file(file, |out| run.write_pcapng(&plan, &cell, out)),
+        None => Ok(()),
+    };
     let Some(folder) = &arguments.out else {
+        if arguments.pcap.is_some() {
+            let run = trace_export::capture(&plan, &cell, rep);
+            captured(&run)?;
+            return Ok(code(&run));
+        }
         let run = trace_export::trace(&plan, &cell, rep);
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
         return match run.write_csv(&mut out).and_then(|()| out.flush()) {
@@ -177,6 +194,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     experiment::write_file(&folder.join("trace.csv"), |out| run.write_csv(out))?;
     experiment::write_file(&folder.join("trace.sqlog"), |out| run.write_qlog(&plan, &cell, out))?;
     experiment::write_file(&folder.join("trace.pcapng"), |out| run.write_pcapng(&plan, &cell, out))?;
+    captured(&run)?;
     print(&format!("{}\nPage: {}\n", page.answer.join(" "), folder.join("trace.html").display()))?;
     Ok(code(&run))
 }
