@@ -250,7 +250,7 @@ impl Network {
         };
         packet.hop += 1;
         let now = self.engine.now();
-        if !self.routers.is_empty() && self.routers.route(now, link, packet) == Routed::Drop {
+        if self.routers.is_at(link) && self.routers.route(now, link, packet) == Routed::Drop {
             self.links[link as usize].refuse();
             self.lose(id, link, Loss::Router);
             return None;
@@ -267,7 +267,7 @@ impl Network {
         let (service, arrival) = self.link_slots[link as usize];
         if let Some(time) = wanted.service {
             self.engine.schedule(service, time);
-            if !self.routers.is_empty() {
+            if self.routers.is_at(link) {
                 self.tell_router(link);
             }
         }

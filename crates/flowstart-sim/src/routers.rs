@@ -41,10 +41,10 @@ impl Routers {
         self.at[index] = Some(Box::new(Placed { router: Router::new(config, bandwidth), rng }));
     }
 
-    /// Whether no link has a router.
+    /// Whether `link` has a router: packets on other links are not looked at.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.at.is_empty()
+    pub(crate) fn is_at(&self, link: u32) -> bool {
+        self.at.get(link as usize).is_some_and(Option::is_some)
     }
 
     /// A packet is about to enter the queue of `link`.

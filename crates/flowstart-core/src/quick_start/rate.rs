@@ -59,11 +59,6 @@ impl RateCode {
         let below = Self::at_most(rate);
         if below.rate() < rate && below < Self::MAX { Self(below.0 + 1) } else { below }
     }
-
-    /// The code below, for a rate reduced by one step.
-    pub const fn reduced(self) -> Self {
-        Self(self.0.saturating_sub(1))
-    }
 }
 
 impl fmt::Display for RateCode {
