@@ -129,7 +129,7 @@ pub fn parse(input: &mut dyn BufRead, path: &Path) -> Result<Connection, LogErro
         if text.trim_ascii().is_empty() {
             continue;
         }
-        let broken = |error: serde_json::Error| damaged(error.to_string());
+        let broken = |error: serde_json::Error| damaged(abridged(error.to_string()));
         let Record { name, data } = serde_json::from_slice(text).map_err(broken)?;
         let data = || data.map_or(Ok(Data::default()), |data| serde_json::from_str(data.get())).map_err(broken);
         match name {
@@ -158,9 +158,29 @@ pub fn parse(input: &mut dyn BufRead, path: &Path) -> Result<Connection, LogErro
     if known { Ok(connection) } else { Err(LogError::NoScheme { path: path.to_owned() }) }
 }
 
+/// `message` without its middle when it is long: the parser quotes a wrong value whole, and ends with the place.
+fn abridged(message: String) -> String {
+    let kept = |character: &(usize, char)| character.0 < 100 || character.0 + 100 > message.len();
+    if message.len() <= 300 {
+        return message;
+    }
+    let (start, end): (Vec<_>, Vec<_>) = message.char_indices().filter(kept).partition(|(place, _)| *place < 100);
+    start.into_iter().chain([(0, '…')]).chain(end).map(|(_, character)| character).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_quotes_little_of_a_long_value() {
+        let value = "ä".repeat(2000);
+        let record = format!("{{\"name\":\"flowstart:answered\",\"data\":{{\"payload\":\"{value}\"}}}}\n");
+        let message = parsed(&record).unwrap_err().to_string();
+        assert!(message.len() < 400, "{message}");
+        assert!(message.starts_with("c.sqlog:1: invalid type: string \"ää"), "{message}");
+        assert!(message.contains("ä…ä") && message.contains("expected u64 at line 1 column"), "{message}");
+    }
 
     fn parsed(text: &str) -> Result<Connection, LogError> {
         parse(&mut text.as_bytes(), Path::new("c.sqlog"))
