@@ -1,7 +1,11 @@
 //! The physical limit of a transfer: how long it would take if nobody had to learn anything.
 
+use flowstart_core::quick_start::host::{Known, PacketSizes, Request, respond};
+use flowstart_core::quick_start::router::{Router, Verdict};
+use flowstart_core::rng::Substream;
+use flowstart_core::startup::quick_start;
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::transport::profile::{Opening, Profile};
 
 use crate::spec::application::Application;
@@ -35,7 +39,44 @@ pub fn slow_start_fct(link: &Link, profile: &Profile, size: Bytes, initial_windo
     time + packet_time * left
 }
 
-/// The same when the flow takes the path `after` from `at` on: what the first link has not carried by then, the second
+/// Round trips of a transfer of `packets` with a first window of `window` on a path that holds `path` of them, the handshake
+/// among them: equation (2) of Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate Over an Underutilized
+/// Network Path", 2007. R = log2(max(min(N, M) / W + 1, 2)) + ceil(N / M).
+pub fn rounds(packets: f64, window: f64, path: f64) -> f64 {
+    libm::log2((packets.min(path) / window + 1.0).max(2.0)) + (packets / path).ceil()
+}
+
+/// Round trips of slow start with this initial window and of Quick-Start by equation (2), when the routers of the idle link
+/// approve what they can; `None` without routers, or where they approve nothing.
+pub fn quick_start_rounds(
+    link: &Link,
+    profile: &Profile,
+    size: Bytes,
+    initial_window: u64,
+    config: &quick_start::Config,
+) -> Option<[f64; 2]> {
+    let payload = Bytes::new(u64::from(profile.payload));
+    let sizes = PacketSizes { mss: payload, header: config.header };
+    let known = Known { rtt: Some(config.rtt), object: Some(size), ..Known::default() };
+    let asked = config.request_size().rate(&known, sizes, payload * initial_window)?.min(config.rate);
+    // What is random in a request does not change what is approved.
+    let mut rng = Substream::new(0, "idle path", 0);
+    let request = Request::new(asked, config.rounding, config.encoding, u8::MAX, &mut rng)?;
+    let mut option = request.option();
+    for place in 0..link.hops {
+        let mut router = Router::new(link.routers.as_ref()?.at(place), link.rate);
+        let Verdict::Forward(left) = router.on_option(Timestamp::ZERO, 0, option, &mut rng) else { return None };
+        option = left;
+    }
+    let approved = request.verify(&respond(option, u8::MAX - link.hops as u8)?).ok()?;
+    let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
+    let in_packets = |rate: Rate| rate.amount_in(link.rtt).get() as f64 / packet.get() as f64;
+    let (packets, path) = (size.get().div_ceil(payload.get()) as f64, in_packets(link.rate));
+    let windows = [initial_window as f64, in_packets(approved).max(initial_window as f64)];
+    Some(windows.map(|window| rounds(packets, window, path)))
+}
+
+/// [`ideal_fct`] when the flow takes the path `after` from `at` on: what the first link has not carried by then, the second
 /// carries from then on.
 pub fn ideal_moved_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp, after: &Move) -> Duration {
     let way = Way::new(link, profile, start);
@@ -65,7 +106,7 @@ fn carry(link: &Link, begin: Timestamp, wire: Bytes) -> Timestamp {
     }
 }
 
-/// The same for an application: chunks are not sent before their time, and each wave of a page is requested when the first
+/// [`ideal_fct`] for an application: chunks are not sent before their time, and each wave of a page is requested when the first
 /// object of the last one is there.
 pub fn ideal_application_fct(link: &Link, profile: &Profile, application: Application, start: Timestamp) -> Duration {
     let way = Way::new(link, profile, start);
@@ -166,6 +207,36 @@ mod tests {
         // and 1.2 us for the receiver's access link at 10 Gbit/s.
         let ideal = ideal_fct(&link("rate=10mbit,rtt=80ms,hops=2"), &profile, Bytes::new(146_000), Timestamp::ZERO);
         assert_eq!(ideal, Duration::from_nanos(120_000_000 + 120_000_000 + 1_200_000 + 1_200));
+    }
+
+    #[test]
+    fn equation_2_counts_round_trips() {
+        // 10,000 packets of 1500 bytes on 10 Gbit/s and 160 ms, which hold 133,333 of them: slow start from three segments takes
+        // log2(10,000 / 3 + 1) + 1 = 12.7 round trips, and a window for all of them two, the handshake's and the data's.
+        let path = 10e9 * 0.16 / 12_000.0;
+        assert!((rounds(10_000.0, 3.0, path) - 12.703).abs() < 1e-3, "{}", rounds(10_000.0, 3.0, path));
+        assert_eq!(rounds(10_000.0, 17_476.0, path), 2.0);
+        // A transfer of three paths: slow start until the path is full, and three times its packets.
+        assert_eq!(rounds(300.0, 100.0 / 7.0, 100.0), 6.0);
+    }
+
+    #[test]
+    fn quick_start_gains_what_the_routers_approve() {
+        let profile = Profile::named("ns2-sack1").unwrap();
+        let config = quick_start::Config {
+            request: quick_start::RequestKind::Fixed,
+            rate: Rate::from_mbit(1000),
+            ..quick_start::Config::default()
+        };
+        let gain = |text: &str, packets: u64| {
+            quick_start_rounds(&link(text), &profile, Bytes::new(packets * 1460), 3, &config)
+        };
+        // 1 Gbit/s is rounded up to 1.31: 17,476 packets in 160 ms, more than the transfer has.
+        let [slow_start, quick_start] = gain("10g,quick_start=target", 10_000).unwrap();
+        assert!((slow_start - 12.703).abs() < 1e-3 && quick_start == 2.0, "{slow_start} {quick_start}");
+        assert_eq!(gain("10g,quick_start=target", 3), None, "what fits the initial window asks for nothing");
+        assert_eq!(gain("10g,quick_start=target,qs_routers=0", 10_000), None);
+        assert_eq!(gain("10g", 10_000), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::experiment::{self, ExperimentError};
 use crate::explain::explain;
 use crate::flows::Row;
-use crate::ideal::{ideal_fct, slow_start_fct};
+use crate::ideal::{ideal_fct, quick_start_rounds, slow_start_fct};
 use crate::plan::{Cell, Plan};
 use crate::report;
 use crate::run::{self, Finished};
@@ -163,6 +163,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         arrival: summary.arrival.clone().unwrap_or_default(),
         load: plan.arrivals[cell.arrival].value.load().map(|load| load.as_mbit() / link.rate.as_mbit()),
         model_speedup: model_speedup(plan, cell),
+        rounds_speedup: rounds_speedup(plan, cell),
         is_baseline: cell.scheme == 0,
         n: summary.n as u32,
         failed: summary.failed as u32,
@@ -197,18 +198,34 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
     }
 }
 
-/// Slow start's closed form over the physical limit. The closed form knows one flow alone that asks once.
-fn model_speedup(plan: &Plan, cell: &Cell) -> Option<f64> {
-    let StartupConfig::SlowStart(config) = &plan.schemes[0].value else { return None };
-    let (link, size) = (&plan.links[cell.link], &plan.sizes[cell.size].value);
+/// The size of a transfer that closed forms know: one flow alone that asks once, on a link of fixed rate.
+fn alone(plan: &Plan, cell: &Cell) -> Option<Bytes> {
+    let size = &plan.sizes[cell.size].value;
     let alone = plan.competitors[cell.competitor].value == Competitor::None && plan.flow_count(cell) == 1;
-    if !alone || link.trace.is_some() || size.application().is_some() || plan.mobility(cell).is_some() {
-        return None;
-    }
-    let (profile, size) = (&plan.transport.profile, size.mean_bytes());
-    let initial_window = config.iw.map_or(profile.initial_window, u64::from);
+    let fixed = plan.links[cell.link].trace.is_none() && size.application().is_none() && plan.mobility(cell).is_none();
+    (alone && fixed).then(|| size.mean_bytes())
+}
+
+/// Initial window of the baseline in packets, where it is slow start.
+fn baseline_window(plan: &Plan) -> Option<u64> {
+    let StartupConfig::SlowStart(config) = &plan.schemes[0].value else { return None };
+    Some(config.iw.map_or(plan.transport.profile.initial_window, u64::from))
+}
+
+/// Slow start's closed form over the physical limit.
+fn model_speedup(plan: &Plan, cell: &Cell) -> Option<f64> {
+    let (size, window) = (alone(plan, cell)?, baseline_window(plan)?);
+    let (link, profile) = (&plan.links[cell.link], &plan.transport.profile);
     let limit = ideal_fct(link, profile, size, Timestamp::ZERO);
-    Some(slow_start_fct(link, profile, size, initial_window).as_secs() / limit.as_secs())
+    Some(slow_start_fct(link, profile, size, window).as_secs() / limit.as_secs())
+}
+
+/// Quick-Start's speed-up over slow start by round trips.
+fn rounds_speedup(plan: &Plan, cell: &Cell) -> Option<f64> {
+    let StartupConfig::QuickStart(config) = &plan.schemes[cell.scheme].value else { return None };
+    let (size, window) = (alone(plan, cell)?, baseline_window(plan)?);
+    let [without, with] = quick_start_rounds(&plan.links[cell.link], &plan.transport.profile, size, window, config)?;
+    Some(without / with)
 }
 
 /// The repetition whose FCT is the median one, or next to it.

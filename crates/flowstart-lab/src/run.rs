@@ -225,16 +225,20 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
             approach(&mut world, origin + start, traced);
         }
-        Competitor::Short { count, size, startup, avoidance } => {
+        Competitor::Short { count, size, every, startup, avoidance } => {
             approach(&mut world, origin, traced);
-            for _ in 0..*count {
+            for place in 0..u64::from(*count) {
                 let route = connect(&mut world, &chain, link);
                 let mut config = FlowConfig::new(profile.clone(), Pattern::Transfer(*size), route);
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
                 config.knowledge = knowledge(plan, link);
                 // Not at the same instant: whoever comes first at a tie would do so in every repetition.
-                config.start = origin + link.rtt.scale(rng.uniform());
+                config.start = origin
+                    + match every {
+                        Some(gap) => *gap * place + gap.scale(rng.uniform()),
+                        None => link.rtt.scale(rng.uniform()),
+                    };
                 world.add_flow(config);
             }
         }

@@ -328,8 +328,14 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
         Competitor::Pattern { count, pattern } => {
             json!({"kind": "pattern", "count": count, "pattern": format!("{pattern:?}")})
         }
-        Competitor::Short { count, size, startup, avoidance } => {
-            json!({"kind": "short", "count": count, "size": size, "startup": startup, "avoidance": avoidance})
+        Competitor::Short { count, size, every, startup, avoidance } => {
+            let kind = "short";
+            let mut short =
+                json!({"kind": kind, "count": count, "size": size, "startup": startup, "avoidance": avoidance});
+            if let Some(every) = every {
+                short["every"] = json!(every);
+            }
+            short
         }
         Competitor::Web { load, sizes } => {
             json!({"kind": "web", "load": load, "smallest": sizes.smallest, "largest": sizes.largest, "shape": sizes.shape})

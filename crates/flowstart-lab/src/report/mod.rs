@@ -115,6 +115,8 @@ pub struct Cell {
     pub load: Option<f64>,
     /// Slow start's closed form over the physical limit, where the baseline is slow start alone on a link of fixed rate.
     pub model_speedup: Option<f64>,
+    /// Speed-up of Quick-Start by counting round trips, where it is alone on such a link.
+    pub rounds_speedup: Option<f64>,
     /// True for a cell of the scheme that the others are compared with.
     pub is_baseline: bool,
     /// Completed repetitions.

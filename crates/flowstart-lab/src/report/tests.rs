@@ -455,15 +455,20 @@ fn four_sizes_make_a_chart_of_speed_ups_and_three_do_not() -> Result<(), RenderE
         size_bytes: kilobytes * 1000,
         is_baseline: scheme == "slow-start",
         model_speedup: Some(2.0),
+        rounds_speedup: (scheme == "quick-start").then_some(1.8),
         speedup: Estimate { mean: Some(1.5), ci95: Some([1.4, 1.6]) },
         ..cell(scheme, [1.5, 1.4, 1.6], [0.0; 3])
     };
-    let both = |kilobytes| [at(kilobytes, "slow-start"), at(kilobytes, "jump-start")];
+    let page = |sizes: &[u64], scheme: &str| {
+        let cells = sizes.iter().flat_map(|kilobytes| [at(*kilobytes, "slow-start"), at(*kilobytes, scheme)]);
+        render(&Report { cells: cells.collect(), ..Report::default() })
+    };
     let title = "Speed-up against transfer size";
-    let four = render(&Report { cells: [1, 10, 100, 1000].into_iter().flat_map(both).collect(), ..Report::default() })?;
+    let four = page(&[1, 10, 100, 1000], "jump-start")?;
     assert!(four.contains(title) && four.contains("closed form over the physical limit"));
-    let three = render(&Report { cells: [1, 10, 100].into_iter().flat_map(both).collect(), ..Report::default() })?;
-    assert!(!three.contains(title));
+    assert!(!four.contains("equation (2)"));
+    assert!(page(&[1, 10, 100, 1000], "quick-start")?.contains("equation (2)"));
+    assert!(!page(&[1, 10, 100], "jump-start")?.contains(title));
     Ok(())
 }
 

@@ -17,7 +17,7 @@ pub const MAX_FLOWS: u32 = 10_000;
 const MOST_RTTS: usize = 1000;
 const LONGEST_RTT: Duration = Duration::from_millis(100_000);
 /// Most time between two flows that start one after the other.
-const LONGEST_GAP: Duration = Duration::from_millis(1_000_000);
+pub(super) const LONGEST_GAP: Duration = Duration::from_millis(1_000_000);
 
 /// The law of the starts. The first flow starts at once in all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

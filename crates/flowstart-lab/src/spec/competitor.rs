@@ -9,6 +9,7 @@ use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Sizes;
 use flowstart_sim::transport::profile::Profile;
 
+use super::arrival::LONGEST_GAP;
 use super::size::{DISTRIBUTION_KEYS, TransferSize, distributed};
 use super::{InputError, Parts, Written, avoidance, scheme};
 
@@ -33,12 +34,14 @@ pub enum Competitor {
         /// What each does.
         pattern: Pattern,
     },
-    /// Ordinary transfers that start within an RTT of the first measured flow.
+    /// Ordinary transfers that start within an RTT of the first measured flow, or one after the other from its start on.
     Short {
         /// Their number.
         count: u32,
         /// Payload of each.
         size: Bytes,
+        /// Time between the starts of two of them; absent: within an RTT.
+        every: Option<Duration>,
         /// Their startup scheme.
         startup: StartupConfig,
         /// Their congestion avoidance.
@@ -55,7 +58,7 @@ pub enum Competitor {
 
 /// What users may write.
 const FORMS: &str = "none, bulk, bulk:AVOIDANCE,count=N,iw=N, cbr:rate=R, onoff:rate=R,on=T,off=T, web:load=R, \
-                     short:size=S,count=N,startup=SCHEME, or the name of a congestion avoidance";
+                     short:size=S,count=N,every=T,startup=SCHEME, or the name of a congestion avoidance";
 
 impl Competitor {
     /// Reads a competitor. `profile` is the transport of all flows.
@@ -210,7 +213,7 @@ fn web(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, Inp
 }
 
 fn short(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> Result<Competitor, InputError> {
-    let (mut size, mut flows) = (Bytes::new(70_000), 8);
+    let (mut size, mut flows, mut every) = (Bytes::new(70_000), 8, None);
     let mut startup = scheme(field, "slow-start", &profile.startup)?.value;
     let mut algorithm = profile.avoidance.clone();
     for &(key, value) in keys {
@@ -222,14 +225,25 @@ fn short(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> R
                 }
             },
             "count" => flows = count(field, text, value)?,
+            "every" => {
+                let gap: Duration = read(field, text, key, value)?;
+                if gap > LONGEST_GAP {
+                    return Err(InputError::new(
+                        field,
+                        text,
+                        format!("every is {gap}; allowed is 0s to {LONGEST_GAP}"),
+                    ));
+                }
+                every = Some(gap);
+            }
             "startup" => startup = scheme(field, value, &profile.startup)?.value,
             "avoidance" => algorithm = avoidance(field, value, &profile.avoidance)?.value,
-            _ => return Err(unknown(field, text, key, "size, count, startup, avoidance")),
+            _ => return Err(unknown(field, text, key, "size, count, every, startup, avoidance")),
         }
     }
     ControllerConfig::validate_pair(&startup, &algorithm)
         .map_err(|error| InputError::new(field, text, error.to_string()))?;
-    Ok(Competitor::Short { count: flows, size, startup, avoidance: algorithm })
+    Ok(Competitor::Short { count: flows, size, every, startup, avoidance: algorithm })
 }
 
 #[cfg(test)]
@@ -268,10 +282,11 @@ mod tests {
 
     #[test]
     fn short_flows_are_ordinary_unless_told_otherwise() {
-        let Competitor::Short { count, size, startup, avoidance } = parse("short:size=30KB").unwrap() else {
+        let Competitor::Short { count, size, every, startup, avoidance } = parse("short:size=30KB").unwrap() else {
             panic!("short flows")
         };
-        assert_eq!((count, size, startup.name(), avoidance.name()), (8, Bytes::new(30_000), "slow-start", "cubic"));
+        assert_eq!((count, size, every), (8, Bytes::new(30_000), None));
+        assert_eq!((startup.name(), avoidance.name()), ("slow-start", "cubic"));
         assert_eq!(parse("short"), parse("short:size=70KB,count=8,startup=slow-start,avoidance=cubic"));
     }
 
@@ -299,6 +314,7 @@ mod tests {
             "short:count=0",
             "short:startup=hystart,avoidance=bbr",
             "short:load=1mbit",
+            "short:every=1001s",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

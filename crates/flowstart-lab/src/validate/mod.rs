@@ -6,6 +6,9 @@
 //! | `ns2-chain` | a drop-tail chain in ns-2 | [`ns2`] |
 //! | `ns2-quick-start` | Quick-Start alone in ns-2 | [`quick_start`] |
 //! | `ns2-router-checks` | what Quick-Start routers granted in ns-2 | [`quick_start`] |
+//! | `quick-start-figure-1` | the paper's time-sequence plots, and transfers beside a burst | [`quick_start_figures`] |
+//! | `quick-start-figure-2` | the paper's improvement by size and RTT | [`quick_start_figures`] |
+//! | `quick-start-figure-3` | the paper's count of round trips | [`quick_start_figures`] |
 //! | `ns3-startup` | TCP alone and beside a long flow in ns-3 | [`ns3`] |
 //! | `slides-speedup` | benefit of fast startups by transfer size | [`slides`] |
 //! | `slides-shared-bottleneck` | fast startups under rising load | [`shared_bottleneck`] |
@@ -27,6 +30,7 @@ pub mod ns2;
 pub mod ns3;
 pub mod quic;
 pub mod quick_start;
+pub mod quick_start_figures;
 mod reference;
 pub mod search;
 pub mod shared_bottleneck;
@@ -34,11 +38,14 @@ pub mod slides;
 pub mod table1;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 16] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
     "ns2-router-checks",
+    "quick-start-figure-1",
+    "quick-start-figure-2",
+    "quick-start-figure-3",
     "ns3-startup",
     "slides-speedup",
     "slides-flow-control",
@@ -152,6 +159,9 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "ns2-chain" => ns2::chain(reference),
         "ns2-quick-start" => quick_start::single_flow(reference),
         "ns2-router-checks" => quick_start::router_checks(reference),
+        "quick-start-figure-1" => quick_start_figures::figure_1(reference, jobs),
+        "quick-start-figure-2" => quick_start_figures::figure_2(reference, jobs),
+        "quick-start-figure-3" => quick_start_figures::figure_3(reference, jobs),
         "ns3-startup" => ns3::startup(reference),
         "slides-speedup" => slides::speedup(reference, jobs),
         "slides-shared-bottleneck" => shared_bottleneck::shared_bottleneck(reference, jobs),

@@ -18,6 +18,7 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
+use flowstart_sim::trace::{Event, Trace};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, World};
@@ -40,7 +41,7 @@ const CHECKS: [(&str, &str); 1] =
     [("A_qs_router_checks.csv", include_str!("../../../../validation/ns2/A_qs_router_checks.csv"))];
 
 /// Flows that use Quick-Start over a chain whose routers all have the same parameters.
-struct Scene {
+pub(super) struct Scene {
     rate: Rate,
     rtt: Duration,
     hops: u32,
@@ -48,7 +49,7 @@ struct Scene {
     access: Rate,
     router: Router,
     /// The router that does not know Quick-Start.
-    disabled: Option<usize>,
+    pub(super) disabled: Option<usize>,
     startup: Config,
     initial_window: u64,
     /// Constant-rate traffic over the whole chain.
@@ -80,9 +81,42 @@ fn startup(encoding: RateEncoding, rate: Rate) -> Config {
 }
 
 impl Scene {
+    /// A flow alone that starts with three segments and `startup`, behind one router with much room.
+    pub(super) fn alone(rate: Rate, rtt: Duration, startup: Config) -> Self {
+        let interval = Duration::from_millis(200);
+        Self {
+            rate,
+            rtt,
+            hops: 1,
+            limit: QueueLimit::default(),
+            access: Rate::from_mbit(if rate > Rate::from_mbit(1000) { 100_000 } else { 10_000 }),
+            router: router(startup.encoding, 0.9, interval, interval),
+            disabled: None,
+            startup,
+            initial_window: 3,
+            background: None,
+        }
+    }
+
     /// Runs flows of this many packets that start at these times; returns what they did.
     fn run(&self, packets: u64, starts: &[Duration]) -> Vec<FlowRecord> {
+        let (world, flows) = self.end(packets, starts, None);
+        flows.iter().map(|flow| world.record(*flow).clone()).collect()
+    }
+
+    /// When each segment of one flow is first sent, in order.
+    pub(super) fn sequence(&self, packets: u64) -> Vec<Timestamp> {
+        let (world, _) = self.end(packets, &[Duration::ZERO], Some(Box::default()));
+        let trace = world.network.trace.as_deref();
+        let sent = trace.into_iter().flat_map(|trace| &trace.entries);
+        let new = sent.filter(|entry| matches!(entry.event, Event::Sent { retransmission: false, .. }));
+        new.map(|entry| entry.time).collect()
+    }
+
+    /// The world when all flows are complete, and the flows.
+    fn end(&self, packets: u64, starts: &[Duration], trace: Option<Box<Trace>>) -> (World, Vec<u32>) {
         let mut world = World::new(1);
+        world.network.trace = trace;
         let back = LinkConfig::new(self.rate, self.rtt / (2 * u64::from(self.hops)));
         let forward = LinkConfig { limit: self.limit, ..back.clone() };
         let chain = Chain::new(&mut world, &vec![(forward, back); self.hops as usize]);
@@ -120,7 +154,7 @@ impl Scene {
         // A flow that does not end has no completion time, which no band contains.
         let limit = Timestamp::ZERO + LIMIT;
         let _ = world.run_while(limit, |world| flows.iter().any(|flow| world.record(*flow).completed.is_none()));
-        flows.iter().map(|flow| world.record(*flow).clone()).collect()
+        (world, flows)
     }
 }
 
@@ -150,19 +184,10 @@ pub(super) fn single_flow(reference: Option<&Path>) -> Result<Verdict, String> {
                 // ns-2 counts requests in 1024 bytes/s, and asks for the whole link.
                 None => (rate / 8.0 / 1024.0).ceil() * 1024.0 * 8.0,
             };
-            let interval = Duration::from_millis(200);
-            let scene = Scene {
-                rate: Rate::from_bits_per_sec(rate as u64),
-                rtt: Duration::from_secs(row.number_in("rtt_ms", 1e-3..=1e6)? / 1000.0),
-                hops: 1,
-                limit: QueueLimit::default(),
-                access: Rate::from_mbit(if rate > 1e9 { 100_000 } else { 10_000 }),
-                router: router(encoding, 0.9, interval, interval),
-                disabled: None,
-                startup: startup(encoding, Rate::from_bits_per_sec(asked as u64)),
-                initial_window: row.number_in("init_window_pkts", 1.0..=1e6)? as u64,
-                background: None,
-            };
+            let rtt = Duration::from_secs(row.number_in("rtt_ms", 1e-3..=1e6)? / 1000.0);
+            let startup = startup(encoding, Rate::from_bits_per_sec(asked as u64));
+            let initial_window = row.number_in("init_window_pkts", 1.0..=1e6)? as u64;
+            let scene = Scene { initial_window, ..Scene::alone(Rate::from_bits_per_sec(rate as u64), rtt, startup) };
             let packets = row.number_in("size_pkts", 1.0..=1e9)? as u64;
             let records = scene.run(packets, &[Duration::ZERO]);
             let cell = format!("{} {} {packets} packets {encoding:?}", scene.rate, scene.rtt);

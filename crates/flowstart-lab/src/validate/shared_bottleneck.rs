@@ -18,6 +18,8 @@ const MORE_START: &str = "more-start:source=oracle";
 const MORE_START_BURST: &str = "more-start:source=oracle,pacing=false";
 const INITIAL_START: &str = "initial-start:iw=167";
 const INITIAL_START_PACED: &str = "initial-start:iw=167,pacing=true";
+const QUICK_START: &str = "quick-start:iw=3";
+const QUICK_START_NAIVE: &str = "quick-start:iw=3,request=fixed,rate=10mbit";
 
 /// Jump-Start is reasonable: it is never slower than slow start by more than this factor ...
 const REASONABLE: f64 = 1.0 / 1.1;
@@ -27,6 +29,8 @@ const BENEFIT: f64 = 1.05;
 const FADED: f64 = 0.9;
 /// ... and so many times more bytes are sent twice than in slow start.
 const WASTE: f64 = 1.5;
+/// Quick-Start is close to slow start, or does not improve on it, when one is at most this many times slower than the other.
+const CLOSE: f64 = 1.1;
 /// Loads from which on a load is high, in Mbit/s.
 const HIGH: f64 = 8.0;
 /// Half the link, in Mbit/s.
@@ -99,6 +103,25 @@ fn check(points: impl Fn(&str) -> Vec<Point>) -> Verdict {
         }
     }
 
+    for (name, scheme) in [("sized by the object", QUICK_START), ("for the whole link", QUICK_START_NAIVE)] {
+        let own = points(scheme);
+        let speedups = speedups(&own);
+        for (point, speedup) in own.iter().zip(&speedups).filter(|(point, _)| point.load >= HIGH) {
+            let cell = format!("Quick-Start {name} at {} Mbit/s", point.load);
+            let inside = (CLOSE.recip()..=CLOSE).contains(speedup);
+            checker.check(&cell, "speed-up", *speedup, 1.0, inside, format!("1/{CLOSE} to {CLOSE}"));
+        }
+        if let [first, .., last] = speedups[..] {
+            let cell = format!("Quick-Start {name} at the highest load");
+            checker.check(&cell, "speed-up", last, first, last < first, "below the lowest load's");
+        }
+    }
+    let naive = points(QUICK_START_NAIVE);
+    for (point, speedup) in naive.iter().zip(speedups(&naive)).filter(|(point, _)| (HALF..HIGH).contains(&point.load)) {
+        let cell = format!("Quick-Start for the whole link at {} Mbit/s", point.load);
+        checker.check(&cell, "speed-up", speedup, 1.0, speedup <= CLOSE, format!("at most {CLOSE}"));
+    }
+
     for (name, paced, burst) in [
         ("More-Start", &more, points(MORE_START_BURST)),
         ("Initial-Start", &points(INITIAL_START_PACED), initial.clone()),
@@ -147,15 +170,18 @@ mod tests {
             (MORE_START_BURST, 1.1, 3.0),
             (INITIAL_START, 1.5, 4.0),
             (INITIAL_START_PACED, 1.2, 2.0),
+            (QUICK_START, 0.6, 1.0),
+            (QUICK_START_NAIVE, 0.95, 1.0),
         ]);
-        // 9 loads, 2 of overshooting, 2 high loads with 3 others, and 5 busy loads and a mean for each pair.
-        assert_eq!((verdict.cells, verdict.status), (9 + 2 + 6 + 12, Status::Pass), "{:?}", verdict.misses);
+        // 9 loads, 2 of overshooting, 2 high loads with 3 others, 2 high loads and a decline for two requests, 3 loads between
+        // for one of them, and 5 busy loads and a mean for each pair.
+        assert_eq!((verdict.cells, verdict.status), (9 + 2 + 6 + 6 + 3 + 12, Status::Pass), "{:?}", verdict.misses);
     }
 
     #[test]
     fn schemes_without_any_difference_miss() {
         let verdict = with(&[]);
-        // Jump-Start below half the load, both of More-Start, all of Initial-Start and of pacing.
-        assert_eq!(verdict.misses.len(), 5 + 2 + 6 + 12, "{:?}", verdict.misses);
+        // Jump-Start below half the load, both of More-Start, all of Initial-Start and of pacing, and no decline of Quick-Start.
+        assert_eq!(verdict.misses.len(), 5 + 2 + 6 + 12 + 2, "{:?}", verdict.misses);
     }
 }

@@ -50,7 +50,7 @@ pub(in crate::report) fn loads(cells: &[Cell], schemes: &[String]) -> Option<Cha
             "scale": {"domain": [0, (highest * 1.05).max(0.001)], "nice": false}, "axis": {"tickCount": 6, "minExtent": 40}});
         let colour = json!({"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)});
         panels.push(json!({
-            "title": title, "description": aria, "width": 560, "height": 340,
+            "title": {"text": title, "fontSize": 11, "limit": 560}, "description": aria, "width": 560, "height": 340,
             "data": table.data(),
             "transform": [named(schemes, "i", "scheme")],
             "layer": [

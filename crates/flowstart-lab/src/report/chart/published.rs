@@ -36,7 +36,7 @@ pub(in crate::report) fn published(cells: &[PublishedCell], links: &[String]) ->
     let y = json!({"field": "y", "type": "quantitative", "title": "our speed-up (log scale)", "scale": scale, "axis": axis});
     let title = "Our speed-up against the published one";
     let panel = json!({
-        "title": title, "description": title, "width": 440, "height": 400,
+        "description": title, "width": 440, "height": 400,
         "data": table.data(),
         "transform": [named(links, "i", "link"), named(&names, "cell", "size")],
         "layer": [

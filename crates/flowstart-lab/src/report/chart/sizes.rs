@@ -8,6 +8,8 @@ use serde_json::json;
 
 /// Sizes from which on a line says more than the table.
 const FEWEST: usize = 4;
+/// Dashes of the line that counts round trips.
+const ROUNDS: [u32; 2] = [1, 4];
 
 /// A panel for each link, AQM and competitor, a line for each scheme, and beside them what the closed form of slow start
 /// leaves to gain. Nothing with few sizes.
@@ -21,7 +23,7 @@ pub(in crate::report) fn sizes(cells: &[Cell], schemes: &[String]) -> Option<Cha
     }
     let mut panels = Vec::new();
     let mut row = Vec::new();
-    let mut modelled = false;
+    let (mut modelled, mut counted) = (false, false);
     for shown in &places {
         let here: Vec<&Cell> = cells.iter().filter(|cell| cell.load.is_none() && place(cell) == *shown).collect();
         let mut bytes: Vec<u64> = here.iter().map(|cell| cell.size_bytes).collect();
@@ -45,6 +47,14 @@ pub(in crate::report) fn sizes(cells: &[Cell], schemes: &[String]) -> Option<Cha
             }
         }
         modelled |= !model.is_empty();
+        let mut rounds = Table::new(&["i", "x", "y"]);
+        for cell in &here {
+            let i = schemes.iter().position(|name| *name == cell.scheme);
+            if let (Some(i), Some(y)) = (i, finite(cell.rounds_speedup)) {
+                rounds.push(&[i as f64, cell.size_bytes as f64 / 1e3, y]);
+            }
+        }
+        counted |= !rounds.is_empty();
         let [link, aqm, competitor] = shown;
         let several = |k: usize| places.iter().any(|other| other[k] != shown[k]);
         let mut title = link.clone();
@@ -60,7 +70,7 @@ pub(in crate::report) fn sizes(cells: &[Cell], schemes: &[String]) -> Option<Cha
             "scale": {"zero": false}});
         let colour = json!({"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)});
         panels.push(json!({
-            "title": title, "description": aria, "width": 560, "height": 340,
+            "title": {"text": title, "fontSize": 11, "limit": 560}, "description": aria, "width": 560, "height": 340,
             "data": table.data(),
             "transform": [named(schemes, "i", "scheme")],
             "layer": [
@@ -68,6 +78,8 @@ pub(in crate::report) fn sizes(cells: &[Cell], schemes: &[String]) -> Option<Cha
                  "mark": {"type": "rule", "color": NEUTRAL, "strokeDash": [2, 2]}, "encoding": {"y": y}},
                 {"data": model.data(), "transform": [],
                  "mark": {"type": "line", "color": NEUTRAL, "strokeWidth": 4, "opacity": 0.45}, "encoding": {"x": x, "y": y}},
+                {"data": rounds.data(), "transform": [], "mark": {"type": "line", "color": NEUTRAL, "strokeDash": ROUNDS},
+                 "encoding": {"x": x, "y": y, "detail": {"field": "i", "type": "nominal"}}},
                 {"mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.6},
                  "encoding": {"x": x, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}, "color": colour}},
                 {"mark": {"type": "line"},
@@ -89,6 +101,9 @@ pub(in crate::report) fn sizes(cells: &[Cell], schemes: &[String]) -> Option<Cha
     let mut legend = scheme_legend(schemes, true);
     if modelled {
         legend.push(item("wide line: slow start's closed form over the physical limit", NEUTRAL, &[1, 0], 4.0));
+    }
+    if counted {
+        legend.push(item("dotted: Quick-Start by round trips, equation (2)", NEUTRAL, &ROUNDS, 2.0));
     }
     legend.push(item("vertical bar: 95 % interval", NEUTRAL, &[1, 0], 1.0));
     let columns = if panels.len() > 1 { 2 } else { 1 };

@@ -30,7 +30,7 @@ pub(in crate::report) fn startups(id: String, runs: &[&ExampleRun], schemes: &[S
     let title = "What each startup sends";
     let colour = json!({"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)});
     let panel = json!({
-        "title": title, "description": title, "width": 620, "height": 300,
+        "description": title, "width": 620, "height": 300,
         "data": table.data(),
         "transform": [named(schemes, "i", "scheme")],
         "mark": {"type": "line", "interpolate": "step-after", "clip": true},

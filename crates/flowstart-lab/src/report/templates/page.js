@@ -13,7 +13,8 @@ function readSpec(figure) {
 function fitted(figure, spec, element) {
   if (figure.dataset.mode === "grid") {
     const panel = spec.concat[Number(element.dataset.panel)];
-    delete panel.title; // the row's label says it
+    const label = element.parentElement.previousElementSibling;
+    if (label?.className === "rowlabel") delete panel.title; // the row's label says it
     panel.width = "container";
     panel.$schema = spec.$schema;
     panel.config = { ...spec.config, legend: { disable: true } }; // the legend is above the panels
