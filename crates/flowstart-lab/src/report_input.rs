@@ -377,16 +377,16 @@ impl<'a> Standing<'a> {
                     );
                 }
                 format!(
-                    "{} {verb} {size} {} than {baseline} on {}{interval}{bytes}{harm}.",
+                    "{} {verb} {size} {} on {}{interval}{bytes}{harm}.",
                     self.scheme,
-                    times(self.middle),
+                    against(self.middle, baseline),
                     cell.link
                 )
             }
             _ => format!(
-                "{} {verb} {} than {baseline} in the median over {} (range {low:.2} to {high:.2}){bytes}{harm}.",
+                "{} {verb} {} in the median over {} (range {low:.2} to {high:.2}){bytes}{harm}.",
                 self.scheme,
-                times(self.middle),
+                against(self.middle, baseline),
                 settings(plan)
             ),
         }
@@ -406,9 +406,14 @@ fn carried(cell: &CellSummary) -> String {
     }
 }
 
-/// A speed-up as people say it.
-fn times(speedup: f64) -> String {
-    if speedup >= 1.0 { format!("{speedup:.2} times sooner") } else { format!("{:.2} times later", 1.0 / speedup) }
+/// A speed-up over `baseline` as people say it.
+fn against(speedup: f64, baseline: &str) -> String {
+    let later = 1.0 / speedup;
+    match speedup.max(later) {
+        factor if factor < 1.005 => format!("as soon as {baseline}"),
+        factor if speedup > 1.0 => format!("{factor:.2} times sooner than {baseline}"),
+        factor => format!("{factor:.2} times later than {baseline}"),
+    }
 }
 
 /// What the comparisons range over: `4 links and 3 sizes`.
@@ -688,6 +693,14 @@ mod tests {
         assert!(first.contains(" in the median over 2 links and 2 sizes (range "), "{first}");
         assert!(!first.contains("other traffic") && first.ends_with('.'), "{first}");
         assert!(answer[1].starts_with("Of 4 comparisons with slow-start, "), "{answer:?}");
+    }
+
+    #[test]
+    fn a_speed_up_of_one_is_neither_sooner_nor_later() {
+        assert_eq!(against(1.004, "b"), "as soon as b");
+        assert_eq!(against(0.996, "b"), "as soon as b");
+        assert_eq!(against(1.006, "b"), "1.01 times sooner than b");
+        assert_eq!(against(0.5, "b"), "2.00 times later than b");
     }
 
     #[test]
