@@ -1,7 +1,9 @@
 //! Quick-Start's options, and routers that are shown them.
 
 use flowstart_core::quick_start::host::respond;
+use flowstart_core::quick_start::rate::RateCode;
 use flowstart_core::quick_start::router::{Algorithm, Behaviour, Config, Router, UtilizationConfig, Verdict};
+use flowstart_core::quick_start::router::{extreme, target};
 use flowstart_core::quick_start::wire::{IpOption, IpVersion, LENGTH, Response};
 use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
@@ -36,15 +38,23 @@ pub fn quick_start_router(data: &[u8]) -> bool {
         Behaviour::Zero,
         Behaviour::Delete,
         Behaviour::Drop,
+        Behaviour::Hidden,
     ];
+    let target = target::Config {
+        flows: if kind & 0x20 == 0 { 0 } else { 4 },
+        provisional: (kind & 0x60 == 0x60).then(|| Duration::from_millis(80)),
+        requests_per_second: (kind & 0x80 != 0).then_some(100),
+        ..target::Config::default()
+    };
+    let extreme = extreme::Config { flows: if kind & 0x20 == 0 { 1024 } else { 4 }, ..extreme::Config::default() };
     let config = Config {
-        algorithm: if kind & 1 == 0 { Algorithm::default() } else { Algorithm::Extreme(Default::default()) },
+        algorithm: if kind & 1 == 0 { Algorithm::Target(target) } else { Algorithm::Extreme(extreme) },
         utilization: if kind & 2 == 0 {
             UtilizationConfig::default()
         } else {
             UtilizationConfig::MovingAverage(Default::default())
         },
-        behaviour: behaviours[usize::from(kind >> 2) % behaviours.len()],
+        behaviour: behaviours[usize::from(kind >> 2 & 0x7) % behaviours.len()],
         ..Config::default()
     };
     let bandwidth = Rate::from_mbit(10);
@@ -64,6 +74,13 @@ pub fn quick_start_router(data: &[u8]) -> bool {
                 assert!(left <= rate, "a router never approves more than was asked for");
                 let honest = matches!(config.behaviour, Behaviour::Participate);
                 assert!(!honest || left.rate() <= bandwidth, "nor more than its link carries");
+            }
+            if let (
+                IpOption::RateConfirmation { rate, .. },
+                Verdict::Forward(IpOption::RateConfirmation { rate: left, .. }),
+            ) = (option, verdict)
+            {
+                assert!(left == rate || left == RateCode::ZERO, "a second pass is confirmed or refused, never reduced");
             }
         }
         router.on_departure(now, Bytes::new(size), flow);

@@ -165,10 +165,16 @@ pub fn competitor(data: &[u8]) -> bool {
                 assert_eq!(startup.validate(), Ok(()));
                 assert_eq!(avoidance.validate(), Ok(()));
             }
-            Competitor::Web { load, sizes } => {
+            Competitor::Web { load, sizes, startup, receiver_rate } => {
                 assert!(RATES.contains(&load.bits_per_sec()));
+                assert!(receiver_rate.is_none_or(|rate| RATES.contains(&rate.bits_per_sec())));
+                assert!(startup.is_none_or(|startup| startup.validate() == Ok(())));
                 assert!(Bytes::ZERO < sizes.smallest && sizes.smallest < sizes.largest);
                 assert!(sizes.mean() > 0.0 && sizes.mean() <= sizes.largest.get() as f64 * 1.001, "{}", sizes.mean());
+            }
+            Competitor::Requests(requests) => {
+                assert!(requests.interval > Duration::ZERO && RATES.contains(&requests.ask.bits_per_sec()));
+                assert!(requests.count != Some(0) && requests.confirm != Some(Duration::ZERO));
             }
         }
     }

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use flowstart_core::quick_start::nonce::Nonce;
 use flowstart_core::quick_start::rate::RateCode;
-use flowstart_core::quick_start::router::{Algorithm, Config, Router, UtilizationConfig};
+use flowstart_core::quick_start::router::{Algorithm, Config, Router, UtilizationConfig, target};
 use flowstart_core::quick_start::wire::{IpOption, IpVersion};
 use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
@@ -20,12 +20,16 @@ criterion_main!(benches);
 /// Requests come from this many flows.
 const FLOWS: u64 = 1_000_000;
 
-fn routers() -> [(&'static str, Config); 3] {
+fn routers() -> [(&'static str, Config); 5] {
+    let remembering = target::Config { flows: 1024, ..target::Config::default() };
+    let two_pass = target::Config { provisional: Some(Duration::from_millis(100)), ..remembering };
     let target = Config::default();
     let average = UtilizationConfig::MovingAverage(Default::default());
     [
         ("target", target),
         ("target, moving average", Config { utilization: average, ..target }),
+        ("target, 1024 flows", Config { algorithm: Algorithm::Target(remembering), ..target }),
+        ("target, two passes", Config { algorithm: Algorithm::Target(two_pass), ..target }),
         ("extreme", Config { algorithm: Algorithm::Extreme(Default::default()), ..target }),
     ]
 }

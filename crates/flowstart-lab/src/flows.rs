@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
+use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -108,6 +109,13 @@ pub struct Row {
     /// Round-trip propagation delay between the flow's hosts. A column only where flows differ in it.
     #[serde(default, skip_serializing)]
     pub rtt_ms: Option<f64>,
+    /// Whether Quick-Start's request was approved, 1 or 0; absent where nothing was asked for. These columns exist only where a
+    /// scheme is `quick-start`.
+    #[serde(default, skip_serializing)]
+    pub quick_start_approved: Option<f64>,
+    /// Whether a packet of the approved window was lost, 1 or 0; absent where nothing was approved.
+    #[serde(default, skip_serializing)]
+    pub quick_start_failures: Option<f64>,
 }
 
 fn millis(span: Duration) -> f64 {
@@ -175,6 +183,8 @@ impl Row {
             mean_object_fct_ms: mean(&objects),
             worst_object_fct_ms: objects.iter().copied().reduce(f64::max),
             rtt_ms: (!plan.arrivals[cell.arrival].value.rtts.is_empty()).then(|| millis(outcome.rtt)),
+            quick_start_approved: record.requested_rate.map(|_| f64::from(record.approved_rate.is_some())),
+            quick_start_failures: record.approved_rate.map(|_| f64::from(record.quick_start_failed)),
         }
     }
 
@@ -201,6 +211,12 @@ pub const OBJECT_COLUMNS: [ExtraColumn; 4] = [
 /// Of experiments whose measured flows differ in their RTT.
 const RTT: [ExtraColumn; 1] = [("rtt_ms", |row| row.rtt_ms)];
 
+/// Of experiments with Quick-Start.
+pub const QUICK_START_COLUMNS: [ExtraColumn; 2] = [
+    ("quick_start_approved", |row| row.quick_start_approved),
+    ("quick_start_failures", |row| row.quick_start_failures),
+];
+
 /// The columns that an experiment has beyond those of all experiments.
 #[derive(Clone, Debug, Default)]
 pub struct ExtraColumns(Vec<ExtraColumn>);
@@ -210,19 +226,22 @@ impl ExtraColumns {
     pub fn of(plan: &Plan) -> Self {
         let others_end = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
         let objects = plan.sizes.iter().any(|size| size.value.application().is_some());
-        Self::with(others_end, objects, plan.arrivals.iter().any(|arrival| !arrival.value.rtts.is_empty()))
+        let rtts = plan.arrivals.iter().any(|arrival| !arrival.value.rtts.is_empty());
+        let asks = plan.schemes.iter().any(|scheme| matches!(scheme.value, StartupConfig::QuickStart(_)));
+        Self::with(others_end, objects, rtts, asks)
     }
 
     /// Those that have a value in any of these rows.
     fn in_rows(rows: &[Row]) -> Self {
         let any = |columns: &[ExtraColumn]| rows.iter().any(|row| columns.iter().any(|column| column.1(row).is_some()));
-        Self::with(any(&EXTRA_FCT), any(&OBJECT_COLUMNS), any(&RTT))
+        Self::with(any(&EXTRA_FCT), any(&OBJECT_COLUMNS), any(&RTT), any(&QUICK_START_COLUMNS))
     }
 
-    fn with(others_end: bool, objects: bool, rtts: bool) -> Self {
+    fn with(others_end: bool, objects: bool, rtts: bool, asks: bool) -> Self {
         let others = EXTRA_FCT.into_iter().filter(|_| others_end);
         let objects = OBJECT_COLUMNS.into_iter().filter(|_| objects);
-        Self(others.chain(objects).chain(RTT.into_iter().filter(|_| rtts)).collect())
+        let asked = QUICK_START_COLUMNS.into_iter().filter(|_| asks);
+        Self(others.chain(objects).chain(RTT.into_iter().filter(|_| rtts)).chain(asked).collect())
     }
 }
 

@@ -137,7 +137,11 @@ pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
 fn other_flows(competitor: &Competitor) -> Option<u32> {
     match competitor {
         Competitor::Bulk { count, .. } => Some(*count),
-        Competitor::None | Competitor::Pattern { .. } | Competitor::Short { .. } | Competitor::Web { .. } => None,
+        Competitor::None
+        | Competitor::Pattern { .. }
+        | Competitor::Short { .. }
+        | Competitor::Web { .. }
+        | Competitor::Requests(_) => None,
     }
 }
 

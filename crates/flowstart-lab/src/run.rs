@@ -5,7 +5,8 @@ use std::sync::Arc;
 use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
 use flowstart_core::rng::{Substream, mix};
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
@@ -123,11 +124,27 @@ fn access(link: &Link) -> Access {
 
 /// A new pair of hosts at the two ends of the chain. The receiver's link belongs to the last router.
 fn connect(world: &mut World, chain: &Chain, link: &Link) -> Route {
-    let route = chain.connect(world, access(link), access(link));
+    connect_at(world, chain, link, link.access_rate)
+}
+
+/// As [`connect`], with a receiver's link of this rate.
+fn connect_at(world: &mut World, chain: &Chain, link: &Link, receiver_rate: Rate) -> Route {
+    let route = chain.connect(world, access(link), Access { rate: receiver_rate, ..access(link) });
     if let (Some(routers), Some(last)) = (&link.routers, route.forward.last()) {
-        world.network.add_router(*last, routers.at(link.hops), link.access_rate);
+        world.network.add_router(*last, routers.at(link.hops + routers.upstream.iter().len() as u32), receiver_rate);
     }
     route
+}
+
+/// Lets those who cheat for a measured flow stand at its hosts' links.
+fn place_cheats(world: &mut World, link: &Link, route: &Route) {
+    let Some(routers) = &link.routers else { return };
+    if let (Some(steps), Some(first)) = (routers.receiver_steps, route.back.first()) {
+        world.network.add_lying_receiver(*first, steps);
+    }
+    if let (Some(booster), Some(out), Some(back)) = (routers.booster, route.forward.first(), route.back.last()) {
+        world.network.add_booster([*out, *back], booster);
+    }
 }
 
 /// Builds the world of a setting and lets its competitor establish itself.
@@ -189,12 +206,16 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     let seed = plan.run_seed(rep);
     let mut world = World::new(seed);
     let hop = link.hop(&plan.aqms[setting.aqm].value);
-    let hops = vec![hop; link.hops as usize];
+    let upstream = link.routers.and_then(|routers| routers.upstream);
+    let plain = |rate| (LinkConfig::new(rate, Duration::ZERO), LinkConfig::new(rate, Duration::ZERO));
+    let hops: Vec<_> = upstream.map(plain).into_iter().chain(std::iter::repeat_n(hop, link.hops as usize)).collect();
     let chain = Chain::new(&mut world, &hops);
-    world.network.watch(chain.forward_link(0));
+    world.network.watch(chain.forward_link(upstream.iter().len()));
     if let Some(routers) = &link.routers {
-        for hop in 0..link.hops {
-            world.network.add_router(chain.forward_link(hop as usize), routers.at(hop), link.rate);
+        for place in 0..hops.len() {
+            let rate = if place == 0 { upstream.unwrap_or(link.rate) } else { link.rate };
+            let believed = routers.bandwidth.unwrap_or(rate);
+            world.network.add_router(chain.forward_link(place), routers.at(place as u32), believed);
         }
     }
     let mut rng = Substream::new(seed, "competitor start", 0);
@@ -242,10 +263,18 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
                 world.add_flow(config);
             }
         }
-        Competitor::Web { load, sizes } => {
-            let route = connect(&mut world, &chain, link);
-            let template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
+        Competitor::Web { load, sizes, startup, receiver_rate } => {
+            let route = connect_at(&mut world, &chain, link, receiver_rate.unwrap_or(link.access_rate));
+            let mut template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
+            template.startup = startup.clone().unwrap_or(template.startup);
             world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
+            let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
+            approach(&mut world, origin + start, traced);
+        }
+        Competitor::Requests(requests) => {
+            let route = connect(&mut world, &chain, link);
+            let start = origin + Duration::from_millis(100).scale(rng.uniform());
+            world.add_requests(*requests, profile.clone(), &route, start);
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
             approach(&mut world, origin + start, traced);
         }
@@ -376,6 +405,7 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
         .zip(0..)
         .map(|(transfer, place)| {
             let route = connect(&mut world, &warm.chain, &transfer.link);
+            place_cheats(&mut world, &transfer.link, &route);
             let pattern = application.map_or(Pattern::Transfer(transfer.size), |application| application.pattern());
             let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route);
             config.startup = plan.schemes[cell.scheme].value.clone();

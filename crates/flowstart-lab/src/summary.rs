@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use flowstart_core::rng::{mix, name_hash};
+use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::Timestamp;
+use flowstart_sim::traffic::requests::Requests;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::flows::{OBJECT_COLUMNS, Row};
+use crate::flows::{OBJECT_COLUMNS, QUICK_START_COLUMNS, Row};
 use crate::plan::{Cell, Plan};
 use crate::run::limit_of;
 use crate::spec::competitor::Competitor;
@@ -270,9 +272,11 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     let size = plan.sizes[cell.size].value.mean_bytes();
     let application = plan.sizes[cell.size].value.application();
     let of_objects = OBJECT_COLUMNS.iter().filter(|_| application.is_some());
+    let asks = matches!(plan.schemes[cell.scheme].value, StartupConfig::QuickStart(_));
     let metrics = METRICS
         .iter()
         .chain(of_objects)
+        .chain(QUICK_START_COLUMNS.iter().filter(|_| asks))
         .map(|(name, field)| (*name, metric(rows, field, seed ^ name_hash(name))))
         .collect();
     let mut exit_reasons = BTreeMap::new();
@@ -337,8 +341,18 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
             }
             short
         }
-        Competitor::Web { load, sizes } => {
-            json!({"kind": "web", "load": load, "smallest": sizes.smallest, "largest": sizes.largest, "shape": sizes.shape})
+        Competitor::Web { load, sizes, startup, receiver_rate } => {
+            let mut web = json!({"kind": "web", "load": load, "smallest": sizes.smallest, "largest": sizes.largest, "shape": sizes.shape});
+            if let Some(startup) = startup {
+                web["startup"] = json!(startup);
+            }
+            if let Some(rate) = receiver_rate {
+                web["receiver_rate"] = json!(rate);
+            }
+            web
+        }
+        Competitor::Requests(Requests { interval, count, ask, spoofed, confirm }) => {
+            json!({"kind": "requests", "interval": interval, "count": count, "ask": ask, "spoofed": spoofed, "confirm": confirm})
         }
     };
     let mut resolved = json!({

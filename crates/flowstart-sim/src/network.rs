@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use flowstart_core::aqm::{EcnCodepoint, QueueState};
+use flowstart_core::quick_start::misbehaviour::BoosterConfig;
 use flowstart_core::quick_start::router::Config as QuickStartConfig;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Rate;
@@ -35,6 +36,8 @@ pub enum Owner {
     Arrivals(u32),
     /// A flow whose ends are outside of the simulator has a timer.
     External(u32),
+    /// Somebody sends requests without connections.
+    Requests(u32),
 }
 
 /// Where a flow's packets go.
@@ -155,6 +158,19 @@ impl Network {
     pub fn add_router(&mut self, link: u32, config: QuickStartConfig, bandwidth: Rate) {
         self.links[link as usize].keep_queue();
         self.routers.add(link, config, bandwidth, self.seed);
+    }
+
+    /// A receiver that adds so many steps to the rates in its Quick-Start answers, which leave on `link`.
+    pub fn add_lying_receiver(&mut self, link: u32, steps: u8) {
+        self.links[link as usize].keep_queue();
+        self.routers.add_lying_receiver(link, steps, self.seed);
+    }
+
+    /// A performance booster between a sender and the network: Quick-Start's requests leave on the first of these links, answers
+    /// come on the second.
+    pub fn add_booster(&mut self, links: [u32; 2], config: BoosterConfig) {
+        links.iter().for_each(|link| self.links[*link as usize].keep_queue());
+        self.routers.add_booster(links, config);
     }
 
     /// Watches a link from now on, which must not have carried anything yet.

@@ -49,6 +49,8 @@ pub struct FlowRecord {
     pub requested_rate: Option<Rate>,
     /// Rate that all routers approved.
     pub approved_rate: Option<Rate>,
+    /// Whether a packet of the window that Quick-Start approved was lost.
+    pub quick_start_failed: bool,
     /// Payload bytes that arrived, each once.
     pub delivered: u64,
     /// Data packets sent, retransmissions included.

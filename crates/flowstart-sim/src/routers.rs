@@ -1,24 +1,36 @@
-//! Quick-Start routers at links: what becomes of a packet with an option before it is queued.
+//! Who changes Quick-Start's options at links, before a packet is queued: routers, receivers that lie and middleboxes.
 
+use flowstart_core::quick_start::misbehaviour::{Booster, BoosterConfig, raised};
 use flowstart_core::quick_start::router::{Config, Router, Verdict};
-use flowstart_core::quick_start::wire::{IpOption, IpVersion, LENGTH};
+use flowstart_core::quick_start::wire::{IpOption, IpVersion, LENGTH, Response};
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
 
-use crate::packet::{NO_OPTION, Packet};
+use crate::packet::{Direction, NO_OPTION, Packet};
+use crate::transport::quick_start::ip_ttl;
 
-/// A router and its own random numbers.
+/// Who stands at a link, and its own random numbers.
 #[derive(Clone, Debug)]
-struct Placed {
-    router: Router,
-    rng: Substream,
+enum Placed {
+    Router {
+        router: Router,
+        rng: Substream,
+    },
+    /// The link of a receiver that raises the rate by so many steps.
+    Receiver {
+        steps: u8,
+        rng: Substream,
+    },
+    /// One of the two links of a host behind this booster.
+    Booster(usize),
 }
 
-/// The routers of all links that have one.
+/// The routers of all links that have one, and those who cheat.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routers {
     at: Vec<Option<Box<Placed>>>,
+    boosters: Vec<Booster>,
 }
 
 /// What becomes of a packet.
@@ -33,15 +45,31 @@ pub(crate) enum Routed {
 impl Routers {
     /// A router at `link`, whose bandwidth it believes to be this.
     pub(crate) fn add(&mut self, link: u32, config: Config, bandwidth: Rate, seed: u64) {
+        let rng = Substream::new(seed, "quick-start router", u64::from(link));
+        self.place(link, Placed::Router { router: Router::new(config, bandwidth), rng });
+    }
+
+    /// A receiver that raises the rates in its answers, which leave on `link`.
+    pub(crate) fn add_lying_receiver(&mut self, link: u32, steps: u8, seed: u64) {
+        let rng = Substream::new(seed, "quick-start receiver", u64::from(link));
+        self.place(link, Placed::Receiver { steps, rng });
+    }
+
+    /// A booster between a sender and the network: requests leave on the first of the links, answers come on the second.
+    pub(crate) fn add_booster(&mut self, links: [u32; 2], config: BoosterConfig) {
+        links.iter().for_each(|link| self.place(*link, Placed::Booster(self.boosters.len())));
+        self.boosters.push(Booster::new(config));
+    }
+
+    fn place(&mut self, link: u32, placed: Placed) {
         let index = link as usize;
         if index >= self.at.len() {
             self.at.resize(index + 1, None);
         }
-        let rng = Substream::new(seed, "quick-start router", u64::from(link));
-        self.at[index] = Some(Box::new(Placed { router: Router::new(config, bandwidth), rng }));
+        self.at[index] = Some(Box::new(placed));
     }
 
-    /// Whether `link` has a router: packets on other links are not looked at.
+    /// Whether somebody stands at `link`: packets on other links are not looked at.
     #[inline]
     pub(crate) fn is_at(&self, link: u32) -> bool {
         self.at.get(link as usize).is_some_and(Option::is_some)
@@ -50,17 +78,37 @@ impl Routers {
     /// A packet is about to enter the queue of `link`.
     pub(crate) fn route(&mut self, now: Timestamp, link: u32, packet: &mut Packet) -> Routed {
         let flow = flow_id(packet.flow, packet.generation);
-        let Some(placed) = self.at.get_mut(link as usize).and_then(Option::as_mut) else { return Routed::Forward };
+        let (direction, ttl) = (packet.direction, ip_ttl(packet.hop));
+        let Some(placed) = self.at.get_mut(link as usize).and_then(Option::as_deref_mut) else {
+            return Routed::Forward;
+        };
         let Some(bytes) = packet.body.quick_start() else { return Routed::Forward };
-        // Answers travel above IP: no router sees them.
-        let Ok(option) = IpOption::parse(IpVersion::V4, bytes) else { return Routed::Forward };
-        match placed.router.on_option(now, flow, option, &mut placed.rng) {
-            Verdict::Forward(option) => *bytes = option.emit(IpVersion::V4),
-            Verdict::Delete => {
-                *bytes = NO_OPTION;
-                packet.size = packet.size.saturating_sub(LENGTH as u32);
+        match placed {
+            Placed::Router { router, rng } => {
+                // Answers travel above IP: no router sees them.
+                let Ok(option) = IpOption::parse(IpVersion::V4, bytes) else { return Routed::Forward };
+                match router.on_option(now, flow, option, rng) {
+                    Verdict::Forward(option) => *bytes = option.emit(IpVersion::V4),
+                    Verdict::Delete => {
+                        *bytes = NO_OPTION;
+                        packet.size = packet.size.saturating_sub(LENGTH as u32);
+                    }
+                    Verdict::Drop => return Routed::Drop,
+                }
             }
-            Verdict::Drop => return Routed::Drop,
+            Placed::Receiver { steps, rng } => {
+                if let (Direction::Return, Ok(response)) = (direction, Response::parse(bytes)) {
+                    *bytes = raised(response, *steps, rng).emit();
+                }
+            }
+            Placed::Booster(index) => {
+                let booster = &mut self.boosters[*index];
+                match (direction, IpOption::parse(IpVersion::V4, bytes), Response::parse(bytes)) {
+                    (Direction::Forward, Ok(option), _) => booster.on_option(flow, option, ttl),
+                    (Direction::Return, _, Ok(response)) => *bytes = booster.on_response(flow, response).emit(),
+                    _ => {}
+                }
+            }
         }
         Routed::Forward
     }
@@ -68,8 +116,8 @@ impl Routers {
     /// A packet begins to leave on `link`.
     #[inline]
     pub(crate) fn on_departure(&mut self, now: Timestamp, link: u32, size: u32, flow: u64) {
-        if let Some(Some(placed)) = self.at.get_mut(link as usize) {
-            placed.router.on_departure(now, Bytes::new(u64::from(size)), flow);
+        if let Some(Placed::Router { router, .. }) = self.at.get_mut(link as usize).and_then(Option::as_deref_mut) {
+            router.on_departure(now, Bytes::new(u64::from(size)), flow);
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::packet::{Acknowledgement, Body, Direction, NO_OPTION, Packet};
 use crate::record::{FlowRecord, ObjectTimes};
 use crate::trace::Event;
 use crate::traffic::arrivals::Arrivals;
+use crate::traffic::requests::{RequestSender, Requests};
 use crate::traffic::{Pattern, Source};
 use crate::transport::handshake::{Handshake, Progress};
 use crate::transport::profile::{Profile, Protocol};
@@ -124,6 +125,7 @@ pub struct World {
     pub network: Network,
     flows: Vec<Flow>,
     processes: Vec<ArrivalProcess>,
+    requests: Vec<RequestSender>,
     /// Places of complete flows that arrivals may use again.
     free: Vec<u32>,
     seed: u64,
@@ -138,6 +140,7 @@ impl World {
             network: Network::new(seed),
             flows: Vec::new(),
             processes: Vec::new(),
+            requests: Vec::new(),
             free: Vec::new(),
             seed,
             finished: Vec::new(),
@@ -178,6 +181,15 @@ impl World {
             self.network.engine.schedule(slot, time);
             self.processes.push(ArrivalProcess { arrivals, template, next_size: size, slot });
         }
+    }
+
+    /// Lets somebody send Quick-Start's requests over a route without connections, from `start` on; the number in records and traces.
+    pub fn add_requests(&mut self, requests: Requests, profile: Arc<Profile>, route: &Route, start: Timestamp) -> u32 {
+        let flow = self.add_placeholder(profile, route);
+        let slot = self.network.engine.slot(Owner::Requests(self.requests.len() as u32));
+        self.network.engine.schedule(slot, start);
+        self.requests.push(RequestSender::new(requests, flow, slot, start, self.seed));
+        flow
     }
 
     /// A place in the numbering of flows for one whose ends are outside.
@@ -334,6 +346,7 @@ impl World {
             Owner::Application(index) => self.flows[index as usize].on_application(&mut self.network),
             Owner::Arrivals(process) => self.create_flow(process as usize),
             Owner::External(index) => self.network.external_timer(index),
+            Owner::Requests(index) => self.requests[index as usize].on_timer(&mut self.network),
         }
     }
 
@@ -482,8 +495,10 @@ impl Flow {
             }
             self.started = true;
             self.handshake.open(network);
-        } else if self.handshake.next_timer() <= now {
-            self.handshake.on_timer(network);
+        } else if self.handshake.next_timer() <= now
+            && let Progress::Launch { rtt, unvalidated } = self.handshake.on_timer(network)
+        {
+            self.launch(network, rtt, unvalidated);
         }
         if self.handshake.is_launched() {
             self.source.write(now);

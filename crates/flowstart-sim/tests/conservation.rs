@@ -12,9 +12,10 @@ use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::event::Decision;
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
 use flowstart_core::quick_start::rate::RateEncoding;
-use flowstart_core::quick_start::router::{Algorithm, Behaviour, Config as Router, UtilizationConfig};
+use flowstart_core::quick_start::router::{Algorithm, Behaviour, Config as Router, UtilizationConfig, target};
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
+use flowstart_core::startup::quick_start::{self, Reports};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::capacity_trace::CapacityTrace;
@@ -118,12 +119,18 @@ impl Random {
 
     /// A Quick-Start router, most of which take part.
     fn router(&mut self) -> Router {
-        use Behaviour::{ApproveAll, Delete, Drop, Ignore, Participate, Zero};
+        use Behaviour::{ApproveAll, Delete, Drop, Hidden, Ignore, Participate, Zero};
         let behaviour = match self.below(4) {
-            0 => self.one_of(&[Ignore, Zero, Delete, Drop, ApproveAll]),
+            0 => self.one_of(&[Ignore, Zero, Delete, Drop, ApproveAll, Hidden]),
             _ => Participate,
         };
-        let algorithm = self.one_of(&[Algorithm::Target(Default::default()), Algorithm::Extreme(Default::default())]);
+        let two_pass =
+            target::Config { flows: 64, provisional: Some(Duration::from_millis(500)), ..target::Config::default() };
+        let algorithm = self.one_of(&[
+            Algorithm::Target(Default::default()),
+            Algorithm::Target(two_pass),
+            Algorithm::Extreme(Default::default()),
+        ]);
         let utilization = self.one_of(&[
             UtilizationConfig::PeakUtilization(Default::default()),
             UtilizationConfig::MovingAverage(Default::default()),
@@ -135,6 +142,14 @@ impl Random {
     fn one_of<T: Clone>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u64) as usize].clone()
     }
+}
+
+/// Every scheme, and Quick-Start with all that it has off.
+fn startups() -> Vec<StartupConfig> {
+    let two_passes = quick_start::Config { passes: 2, reports: Reports::Always, ..quick_start::Config::default() };
+    let mut startups = StartupConfig::defaults();
+    startups.push(StartupConfig::QuickStart(two_passes));
+    startups
 }
 
 /// A flow of a scenario.
@@ -182,7 +197,7 @@ fn scenario(seed: u64) -> Scenario {
             world.network.add_router(*last, routers.router(), access.rate);
         }
         let config = FlowConfig {
-            startup: random.one_of(&StartupConfig::defaults()),
+            startup: random.one_of(&startups()),
             avoidance: random.one_of(&AvoidanceConfig::defaults()),
             knowledge: PathKnowledge {
                 saved: random.chance(0.5).then(|| SavedPath {

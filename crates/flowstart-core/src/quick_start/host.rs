@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::quick_start::nonce::Nonce;
+use crate::quick_start::nonce::{BITS_PER_STEP, Nonce};
 use crate::quick_start::rate::{RateCode, RateEncoding, Rounding};
 use crate::quick_start::wire::{IpOption, Response};
 use crate::rng::Substream;
@@ -109,6 +109,8 @@ pub struct Request {
     /// IP TTL less QS TTL, modulo 256: what comes back when all routers took part.
     ttl_diff: u8,
     nonce: Nonce,
+    /// Bits of each step of the nonce that are compared.
+    nonce_bits: u32,
 }
 
 /// Why an answer gives no rate.
@@ -144,7 +146,22 @@ impl Request {
             RateEncoding::Linear => written,
         };
         let option = IpOption::RateRequest { rate: code, ttl, nonce };
-        Some(Self { encoding, rate, option, ttl_diff: ip_ttl.wrapping_sub(ttl), nonce })
+        let ttl_diff = ip_ttl.wrapping_sub(ttl);
+        Some(Self { encoding, rate, option, ttl_diff, nonce, nonce_bits: BITS_PER_STEP })
+    }
+
+    /// The same request of a sender that compares only so many bits of each step of the nonce, 0 to 2 (section 8.2; RFC 4782
+    /// has two).
+    #[must_use]
+    pub fn comparing(self, nonce_bits: u32) -> Self {
+        Self { nonce_bits, ..self }
+    }
+
+    /// The second pass for what the first has left (section 8.2): routers confirm this rate or refuse it.
+    pub fn second_pass(&self, approved: Rate, ip_ttl: u8, rng: &mut Substream) -> Option<Self> {
+        let request = Self::new(approved, Rounding::Down, self.encoding, ip_ttl, rng)?.comparing(self.nonce_bits);
+        let IpOption::RateRequest { rate, ttl, nonce } = request.option else { return None };
+        Some(Self { option: IpOption::RateConfirmation { rate, ttl, nonce }, ..request })
     }
 
     /// The option to send.
@@ -170,10 +187,15 @@ impl Request {
         if approved > self.rate {
             return Err(Refusal::TooHigh);
         }
+        // What the second pass asks for is approved as it is or not at all.
+        if approved < self.rate && matches!(self.option, IpOption::RateConfirmation { .. }) {
+            return Err(Refusal::Denied);
+        }
         if response.ttl_diff != self.ttl_diff {
             return Err(Refusal::TtlDiff);
         }
-        if self.encoding == RateEncoding::Exponential && !self.nonce.confirms(response.nonce, response.rate) {
+        let nonce_confirms = self.nonce.confirms_by(self.nonce_bits, response.nonce, response.rate);
+        if self.encoding == RateEncoding::Exponential && !nonce_confirms {
             return Err(Refusal::Nonce);
         }
         Ok(approved)
@@ -188,7 +210,7 @@ impl Request {
 /// A receiver's answer to the option of a packet that arrived with this IP TTL.
 pub fn respond(option: IpOption, ip_ttl: u8) -> Option<Response> {
     match option {
-        IpOption::RateRequest { rate, ttl, nonce } => {
+        IpOption::RateRequest { rate, ttl, nonce } | IpOption::RateConfirmation { rate, ttl, nonce } => {
             Some(Response { rate, ttl_diff: ip_ttl.wrapping_sub(ttl), nonce })
         }
         IpOption::ApprovedRate { .. } => None,
@@ -248,6 +270,17 @@ mod tests {
     }
 
     #[test]
+    fn the_second_pass_is_approved_as_it_is_or_not_at_all() {
+        let second = request(Rate::from_mbit(100)).second_pass(Rate::from_mbit(90), 64, &mut rng()).unwrap();
+        // 90 Mbit/s are 81.92 in the code: 11.
+        assert_eq!(second.rate(), RateCode::from_bits(11).rate());
+        let Some(Response { rate, ttl_diff, nonce }) = respond(second.option(), 64) else { panic!("an answer") };
+        assert_eq!(second.verify(&Response { rate, ttl_diff, nonce }), Ok(second.rate()));
+        assert_eq!(second.verify(&Response { rate: RateCode::from_bits(10), ttl_diff, nonce }), Err(Refusal::Denied));
+        assert_eq!(second.verify(&Response { rate: RateCode::from_bits(12), ttl_diff, nonce }), Err(Refusal::TooHigh));
+    }
+
+    #[test]
     fn a_receiver_that_raises_the_rate_is_found_out() {
         let request = request(Rate::from_mbit(100));
         let IpOption::RateRequest { ttl, nonce, .. } = request.option() else { panic!("a request") };
@@ -258,6 +291,8 @@ mod tests {
         assert_eq!(request.verify(&response(9)), Ok(RateCode::from_bits(9).rate()));
         assert_eq!(request.verify(&response(10)), Err(Refusal::Nonce));
         assert_eq!(request.verify(&response(13)), Err(Refusal::TooHigh));
+        // A sender that does not look at the nonce believes it.
+        assert_eq!(request.comparing(0).verify(&response(10)), Ok(RateCode::from_bits(10).rate()));
     }
 
     #[test]

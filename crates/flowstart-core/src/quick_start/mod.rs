@@ -9,8 +9,10 @@
 //! | Everybody | [`rate`]: rates as four bits; [`nonce`]; [`wire`]: the options as bytes |
 //! | Hosts | [`host`]: what is asked for and what the answer means |
 //! | Routers | [`router`]: who is granted how much |
+//! | Cheats | [`misbehaviour`]: receivers and middleboxes that change answers |
 
 pub mod host;
+pub mod misbehaviour;
 pub mod nonce;
 pub mod rate;
 pub mod router;

@@ -14,6 +14,8 @@ use crate::rng::Substream;
 /// Bits of a nonce.
 const BITS: u32 = 30;
 const MASK: u32 = (1 << BITS) - 1;
+/// One bit of each of the 15 steps.
+const FIRST_BIT_OF_EACH_STEP: u32 = 0x2aaa_aaaa;
 /// Bits of each step.
 pub const BITS_PER_STEP: u32 = 2;
 
@@ -51,7 +53,17 @@ impl Nonce {
 
     /// Whether an echo of `echoed` with the rate `code` may be true: all steps below that rate are untouched.
     pub fn confirms(self, echoed: Self, code: RateCode) -> bool {
-        (self.0 ^ echoed.0) & Self::steps_below(code) == 0
+        self.confirms_by(BITS_PER_STEP, echoed, code)
+    }
+
+    /// As [`Nonce::confirms`], by only so many bits of each step, 0 to 2: the X of section 8.
+    pub fn confirms_by(self, bits_per_step: u32, echoed: Self, code: RateCode) -> bool {
+        let compared = match bits_per_step {
+            0 => 0,
+            1 => FIRST_BIT_OF_EACH_STEP,
+            _ => MASK,
+        };
+        (self.0 ^ echoed.0) & Self::steps_below(code) & compared == 0
     }
 }
 
@@ -94,16 +106,21 @@ mod tests {
         let mut rng = rng();
         for steps in 1..=4u8 {
             let tries = 1 << 16;
-            let mut believed = 0u32;
+            let mut believed = [0u32; 3];
             for _ in 0..tries {
                 let sent = Nonce::random(&mut rng);
                 let arrived = sent.reduced(code(12), code(12 - steps), &mut rng);
                 // It claims that nothing was reduced.
-                believed += u32::from(sent.confirms(arrived, code(12)));
+                assert_eq!(sent.confirms(arrived, code(12)), sent.confirms_by(2, arrived, code(12)));
+                for (bits, believed) in (0..).zip(&mut believed) {
+                    *believed += u32::from(sent.confirms_by(bits, arrived, code(12)));
+                }
             }
-            // 2^(-2 S) of 65,536, within five standard deviations.
-            let expected = f64::from(tries) / f64::from(1u32 << (2 * u32::from(steps)));
-            assert!((f64::from(believed) - expected).abs() < 5.0 * libm::sqrt(expected), "{steps}: {believed}");
+            for (bits, believed) in (0u32..).zip(believed) {
+                // 2^(-X S) of 65,536, within five standard deviations.
+                let expected = f64::from(tries) / f64::from(1u32 << (bits * u32::from(steps)));
+                assert!((f64::from(believed) - expected).abs() <= 5.0 * libm::sqrt(expected), "{steps}: {believed}");
+            }
         }
     }
 }

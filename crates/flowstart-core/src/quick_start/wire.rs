@@ -4,6 +4,9 @@
 //! 27. All three are eight bytes: kind and length, four bits each of function and rate, a TTL, a nonce of 30 bits and two
 //! reserved bits. Reserved bits are sent as zero and ignored.
 //!
+//! Not in RFC 4782: function 1, a Rate Confirmation, is the second pass of two (Sarolahti, Allman and Floyd, section 8.2, which
+//! gives it no code). It looks like a Rate Request otherwise. Routers that do not know a function leave the option as it is.
+//!
 //! | Bytes | IPv4 | IPv6 hop-by-hop | TCP |
 //! |---|---|---|---|
 //! | 0 | 25 | 0x26 | 27 |
@@ -28,6 +31,8 @@ pub const LENGTH: usize = 8;
 
 /// Function of a Rate Request.
 const RATE_REQUEST: u8 = 0;
+/// Function of a Rate Confirmation: ours, unassigned.
+const RATE_CONFIRMATION: u8 = 1;
 /// Function of a Report of Approved Rate.
 const APPROVED_RATE: u8 = 8;
 
@@ -61,6 +66,15 @@ pub enum IpOption {
         /// Counted down by every router that takes part.
         ttl: u8,
         /// The sender's nonce, or what routers have left of it.
+        nonce: Nonce,
+    },
+    /// The second pass: a sender asks for the rate that the first pass left. Routers confirm or refuse it, and never reduce it.
+    RateConfirmation {
+        /// The rate, 0 once it is refused.
+        rate: RateCode,
+        /// Counted down by every router that confirms.
+        ttl: u8,
+        /// A nonce of its own.
         nonce: Nonce,
     },
     /// A sender says which rate was approved, so that routers see it.
@@ -100,7 +114,7 @@ pub enum WireError {
         /// What it has to say.
         allowed: u8,
     },
-    /// A function that RFC 4782 does not define.
+    /// A function that nobody defines.
     Function(u8),
 }
 
@@ -111,7 +125,11 @@ impl fmt::Display for WireError {
             Self::Kind(kind) => write!(f, "option {kind} is not Quick-Start"),
             Self::Length { said, allowed } => write!(f, "the option's length is {said}; allowed is {allowed}"),
             Self::Function(function) => {
-                write!(f, "function {function} is neither {RATE_REQUEST} (Rate Request) nor {APPROVED_RATE} (Report)")
+                write!(
+                    f,
+                    "function {function} is none of {RATE_REQUEST} (Rate Request), {RATE_CONFIRMATION} (Rate Confirmation) and \
+                     {APPROVED_RATE} (Report)"
+                )
             }
         }
     }
@@ -151,6 +169,7 @@ impl IpOption {
         let (rate, nonce) = (RateCode::from_bits(option[2]), nonce(option));
         match option[2] >> 4 {
             RATE_REQUEST => Ok(Self::RateRequest { rate, ttl: option[3], nonce }),
+            RATE_CONFIRMATION => Ok(Self::RateConfirmation { rate, ttl: option[3], nonce }),
             APPROVED_RATE => Ok(Self::ApprovedRate { rate, nonce }),
             function => Err(WireError::Function(function)),
         }
@@ -160,6 +179,7 @@ impl IpOption {
     pub fn emit(self, version: IpVersion) -> [u8; LENGTH] {
         match self {
             Self::RateRequest { rate, ttl, nonce } => emit(version.start(), RATE_REQUEST, rate, ttl, nonce),
+            Self::RateConfirmation { rate, ttl, nonce } => emit(version.start(), RATE_CONFIRMATION, rate, ttl, nonce),
             Self::ApprovedRate { rate, nonce } => emit(version.start(), APPROVED_RATE, rate, 0, nonce),
         }
     }
@@ -197,6 +217,8 @@ mod tests {
         assert_eq!(REQUEST.emit(IpVersion::V6), [0x26, 6, 0x0b, 0x5c, 0xaa, 0xef, 0x33, 0x74]);
         let report = IpOption::ApprovedRate { rate: RateCode::from_bits(9), nonce: Nonce::from_bits(1) };
         assert_eq!(report.emit(IpVersion::V4), [25, 8, 0x89, 0, 0, 0, 0, 4]);
+        let second = IpOption::RateConfirmation { rate: RateCode::from_bits(9), ttl: 3, nonce: Nonce::from_bits(1) };
+        assert_eq!(second.emit(IpVersion::V4), [25, 8, 0x19, 3, 0, 0, 0, 4]);
         let response = Response { rate: RateCode::from_bits(9), ttl_diff: 0xe4, nonce: Nonce::from_bits(1) };
         assert_eq!(response.emit(), [27, 8, 0x09, 0xe4, 0, 0, 0, 4]);
     }
@@ -236,12 +258,12 @@ mod tests {
         }
 
         #[test]
-        fn options_survive_a_round_trip(rate in 0..16u8, ttl: u8, nonce: u32, report: bool) {
+        fn options_survive_a_round_trip(rate in 0..16u8, ttl: u8, nonce: u32, function in 0..3) {
             let (rate, nonce) = (RateCode::from_bits(rate), Nonce::from_bits(nonce));
-            let option = if report {
-                IpOption::ApprovedRate { rate, nonce }
-            } else {
-                IpOption::RateRequest { rate, ttl, nonce }
+            let option = match function {
+                0 => IpOption::ApprovedRate { rate, nonce },
+                1 => IpOption::RateConfirmation { rate, ttl, nonce },
+                _ => IpOption::RateRequest { rate, ttl, nonce },
             };
             for version in [IpVersion::V4, IpVersion::V6] {
                 prop_assert_eq!(IpOption::parse(version, &option.emit(version)), Ok(option));

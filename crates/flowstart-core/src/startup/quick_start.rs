@@ -19,6 +19,7 @@ use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
 use crate::path::PathKnowledge;
 use crate::quick_start::host::{PacketSizes, RequestSize, window};
+use crate::quick_start::nonce::BITS_PER_STEP;
 use crate::quick_start::rate::{RateEncoding, Rounding};
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
@@ -32,6 +33,9 @@ pub const REFERENCE: &str = "RFC 4782; Sarolahti, Allman, Floyd, Computer Networ
 /// Sensing; Probing; Validation; Continuation.
 pub const PHASES: &str = "a rate asked of the routers with the handshake; its window over the first RTT; the first \
     acknowledgement, or a loss; slow start from what was sent, or from the initial window";
+
+/// The phase of a flow that lost a packet of its approved window.
+pub const FAILED: &str = "failed";
 
 /// How a request is sized (section 5.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +59,19 @@ pub enum SsthreshAfterFailure {
     Initial,
     /// What congestion avoidance makes of the window that failed.
     Reduced,
+}
+
+/// When the sender reports to the routers (function 8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reports {
+    /// What was approved.
+    #[default]
+    Approved,
+    /// That, and a rate of 0 when nothing was: the routers in front of the one that refused get back what they approved.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// What follows when the window has been acknowledged.
@@ -93,6 +110,14 @@ pub struct Config {
     pub ssthresh_after_failure: SsthreshAfterFailure,
     /// What follows when the window has been acknowledged; slow start.
     pub verified: Verified,
+    /// Passes through the network, 1 or 2; 1. The second asks for what the first has left, and costs an RTT in which nothing is
+    /// sent (section 8.2).
+    pub passes: u8,
+    /// When the sender reports; what was approved.
+    pub reports: Reports,
+    /// Bits of each step of the nonce that the sender compares, 0 to 2; 2, all that RFC 4782 has. For experiments: with 0 any
+    /// receiver is believed.
+    pub nonce_bits: u32,
 }
 
 impl Default for Config {
@@ -108,6 +133,9 @@ impl Default for Config {
             iw: None,
             ssthresh_after_failure: SsthreshAfterFailure::Initial,
             verified: Verified::SlowStart,
+            passes: 1,
+            reports: Reports::Approved,
+            nonce_bits: BITS_PER_STEP,
         }
     }
 }
@@ -122,6 +150,8 @@ impl Config {
         ConfigError::unless_in("rate", self.rate, Rate::from_bits_per_sec(1000)..=Rate::from_mbit(1_000_000))?;
         ConfigError::unless_in("rtt", self.rtt, Duration::from_micros(10)..=Duration::from_millis(60_000))?;
         ConfigError::unless_in("header", self.header, Bytes::ZERO..=Bytes::new(1000))?;
+        ConfigError::unless_in("passes", self.passes, 1..=2)?;
+        ConfigError::unless_in("nonce_bits", self.nonce_bits, 0..=BITS_PER_STEP)?;
         validate_initial_window(self.iw)
     }
 
@@ -244,7 +274,7 @@ impl Startup for QuickStart {
         }
         self.state = State::Failed;
         self.reduced = reduced;
-        self.phase = Some(("failed", "a packet of the approved window was lost"));
+        self.phase = Some((FAILED, "a packet of the approved window was lost"));
         Step::Continue { cwnd: self.context.initial_window }
     }
 
@@ -402,5 +432,7 @@ mod tests {
         assert!(Config { rate: Rate::from_bits_per_sec(0), ..Config::default() }.validate().is_err());
         assert!(Config { rtt: Duration::ZERO, ..Config::default() }.validate().is_err());
         assert!(Config { iw: Some(0), ..Config::default() }.validate().is_err());
+        assert!(Config { passes: 3, ..Config::default() }.validate().is_err());
+        assert!(Config { nonce_bits: 3, ..Config::default() }.validate().is_err());
     }
 }

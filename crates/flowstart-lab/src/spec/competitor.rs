@@ -2,11 +2,13 @@
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::ControllerConfig;
+use flowstart_core::quick_start::rate::RateCode;
 use flowstart_core::startup::{StartupConfig, slow_start};
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Sizes;
+use flowstart_sim::traffic::requests::Requests;
 use flowstart_sim::transport::profile::Profile;
 
 use super::arrival::LONGEST_GAP;
@@ -53,12 +55,22 @@ pub enum Competitor {
         load: Rate,
         /// Their sizes.
         sizes: Sizes,
+        /// Their startup scheme; `None`: the transport's.
+        startup: Option<StartupConfig>,
+        /// Rate of their receivers' own link; `None`: that of all hosts.
+        receiver_rate: Option<Rate>,
     },
+    /// Requests of Quick-Start without connections.
+    Requests(Requests),
 }
 
+/// Most requests of an attacker.
+const MOST_REQUESTS: u64 = 1_000_000_000;
+
 /// What users may write.
-const FORMS: &str = "none, bulk, bulk:AVOIDANCE,count=N,iw=N, cbr:rate=R, onoff:rate=R,on=T,off=T, web:load=R, \
-                     short:size=S,count=N,every=T,startup=SCHEME, or the name of a congestion avoidance";
+const FORMS: &str = "none, bulk, bulk:AVOIDANCE,count=N,iw=N, cbr:rate=R, onoff:rate=R,on=T,off=T, \
+                     web:load=R,startup=SCHEME,receiver_rate=R, short:size=S,count=N,every=T,startup=SCHEME, \
+                     request-flood:rate=N,count=N, bogus-requests:rate=N,ask=R,confirm=T, or the name of a congestion avoidance";
 
 impl Competitor {
     /// Reads a competitor. `profile` is the transport of all flows.
@@ -70,7 +82,9 @@ impl Competitor {
             name if AvoidanceConfig::NAMES.contains(&name) => bulk(field, text, Some(name), &parts.keys, profile)?,
             "cbr" => constant(field, text, &parts.keys)?,
             "onoff" => on_off(field, text, &parts.keys)?,
-            "web" => web(field, text, &parts.keys)?,
+            "web" => web(field, text, &parts.keys, profile)?,
+            "request-flood" => requests(field, text, &parts.keys, Rate::from_bits_per_sec(80_000))?,
+            "bogus-requests" => requests(field, text, &parts.keys, RateCode::MAX.rate())?,
             "short" => short(field, text, &parts.keys, profile)?,
             _ => {
                 let (name, names) = (parts.called(), AvoidanceConfig::NAMES.join(", "));
@@ -197,11 +211,20 @@ fn on_off(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, 
     Ok(Competitor::Pattern { count: flows, pattern: Pattern::OnOff { rate, mean_on, mean_off } })
 }
 
-fn web(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, InputError> {
-    let (of_load, of_sizes): (Vec<_>, Vec<_>) = keys.iter().copied().partition(|(key, _)| *key == "load");
-    let load = of_load.first().map(|(key, value)| rate(field, text, key, value)).transpose()?;
+fn web(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> Result<Competitor, InputError> {
+    const OWN: [&str; 3] = ["load", "startup", "receiver_rate"];
+    let (own, of_sizes): (Vec<_>, Vec<_>) = keys.iter().copied().partition(|(key, _)| OWN.contains(key));
+    let named = |name| own.iter().find(|(key, _)| *key == name).copied();
+    let load = named("load").map(|(key, value)| rate(field, text, key, value)).transpose()?;
+    let receiver_rate = named("receiver_rate").map(|(key, value)| rate(field, text, key, value)).transpose()?;
+    let startup = named("startup").map(|(_, spec)| scheme(field, spec, &profile.startup)).transpose()?;
+    let startup = startup.map(|written| written.value);
+    if let Some(startup) = &startup {
+        ControllerConfig::validate_pair(startup, &profile.avoidance)
+            .map_err(|error| InputError::new(field, text, error.to_string()))?;
+    }
     if let Some((key, _)) = of_sizes.iter().find(|(key, _)| !["smallest", "mean", "largest", "shape"].contains(key)) {
-        return Err(unknown(field, text, key, &format!("load, {DISTRIBUTION_KEYS}")));
+        return Err(unknown(field, text, key, &format!("load, startup, receiver_rate, {DISTRIBUTION_KEYS}")));
     }
     let sizes = distributed(field, text, &of_sizes)?;
     let load: Rate = load.ok_or_else(|| InputError::new(field, text, "load is missing, as in web:load=5mbit"))?;
@@ -209,7 +232,47 @@ fn web(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, Inp
     if load.bits_per_sec() as f64 > 8e6 * sizes.mean() {
         return Err(InputError::new(field, text, "more than a million transfers a second; choose a smaller load"));
     }
-    Ok(Competitor::Web { load, sizes })
+    Ok(Competitor::Web { load, sizes, startup, receiver_rate })
+}
+
+/// Requests without connections; `ask` is what each asks for unless the spec says otherwise.
+fn requests(field: &str, text: &str, keys: &[(&str, &str)], ask: Rate) -> Result<Competitor, InputError> {
+    let mut per_second = None;
+    let mut requests = Requests { interval: Duration::ZERO, count: None, ask, spoofed: true, confirm: None };
+    for &(key, value) in keys {
+        match key {
+            "rate" => {
+                let rate: f64 = read(field, text, key, value)?;
+                if !(0.001..=1e6).contains(&rate) {
+                    let problem = format!("rate: {value} requests per second; allowed is 0.001 to 1000000");
+                    return Err(InputError::new(field, text, problem));
+                }
+                per_second = Some(rate);
+            }
+            "count" => {
+                let count = read(field, text, key, value)?;
+                if !(1..=MOST_REQUESTS).contains(&count) {
+                    let problem = format!("count is {count}; allowed is 1 to {MOST_REQUESTS}");
+                    return Err(InputError::new(field, text, problem));
+                }
+                requests.count = Some(count);
+            }
+            "ask" => requests.ask = rate(field, text, key, value)?,
+            "spoofed" => requests.spoofed = read(field, text, key, value)?,
+            "confirm" => {
+                let after: Duration = read(field, text, key, value)?;
+                if !(Duration::from_millis(1)..=Duration::from_millis(60_000)).contains(&after) {
+                    return Err(InputError::new(field, text, format!("confirm is {after}; allowed is 1ms to 60s")));
+                }
+                requests.confirm = Some(after);
+            }
+            _ => return Err(unknown(field, text, key, "rate, count, ask, spoofed, confirm")),
+        }
+    }
+    let per_second =
+        per_second.ok_or_else(|| InputError::new(field, text, "rate is missing, as in request-flood:rate=1000"))?;
+    requests.interval = Duration::from_secs(1.0 / per_second);
+    Ok(Competitor::Requests(requests))
 }
 
 fn short(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> Result<Competitor, InputError> {
@@ -291,6 +354,22 @@ mod tests {
     }
 
     #[test]
+    fn attackers_ask_for_little_in_a_flood_and_for_much_in_bogus_requests() {
+        let requests = |text: &str| match parse(text) {
+            Ok(Competitor::Requests(requests)) => requests,
+            other => panic!("{other:?}"),
+        };
+        let flood = requests("request-flood:rate=1000,count=5");
+        assert_eq!((flood.interval, flood.count, flood.spoofed), (Duration::from_millis(1), Some(5), true));
+        assert_eq!(flood.ask, Rate::from_bits_per_sec(80_000));
+        let bogus = requests("bogus-requests:rate=10,spoofed=false,confirm=80ms");
+        assert_eq!((bogus.ask, bogus.count, bogus.spoofed), (RateCode::MAX.rate(), None, false));
+        assert_eq!(bogus.confirm, Some(Duration::from_millis(80)));
+        let error = parse("request-flood:rate=1e7").unwrap_err().to_string();
+        assert!(error.contains("rate: 1e7 requests per second; allowed is 0.001 to 1000000"), "{error}");
+    }
+
+    #[test]
     fn an_initial_window_belongs_to_the_startup_that_is_named_whatever_the_order() {
         assert_eq!(parse("bulk:iw=3,startup=slow-start"), parse("bulk:startup=slow-start,iw=3"));
         assert_eq!(parse("bulk:iw=3,startup=slow-start"), parse("bulk:startup=slow-start:iw=3"));
@@ -315,6 +394,16 @@ mod tests {
             "short:startup=hystart,avoidance=bbr",
             "short:load=1mbit",
             "short:every=1001s",
+            "web:load=1mbit,receiver_rate=1bit",
+            "web:load=1mbit,startup=quickstart",
+            "request-flood",
+            "request-flood:rate=0",
+            "request-flood:rate=1e7",
+            "request-flood:rate=1,count=0",
+            "bogus-requests:rate=1,ask=0mbit",
+            "bogus-requests:rate=1,spoofed=perhaps",
+            "bogus-requests:rate=1,confirm=0ms",
+            "bogus-requests:rate=1,load=1mbit",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

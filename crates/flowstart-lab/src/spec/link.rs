@@ -86,6 +86,13 @@ const KEYS: &[&str] = &[
     "qs_utilization",
     "qs_limit",
     "qs_routers",
+    "qs_flows",
+    "qs_provisional",
+    "qs_bandwidth",
+    "qs_upstream",
+    "qs_hidden",
+    "qs_receiver",
+    "qs_booster",
 ];
 
 /// Longest propagation delay of anything.

@@ -40,7 +40,7 @@ use flowstart_core::quick_start::wire;
 use flowstart_core::time::Timestamp;
 use flowstart_sim::packet::{Body, Direction};
 use flowstart_sim::trace::HostPacket;
-use flowstart_sim::transport::handshake::{ANSWER, COMPLETE, OPEN, REPORT};
+use flowstart_sim::transport::handshake::{ANSWER, COMPLETE, OPEN, REPORT, SECOND_ANSWER, SECOND_PASS};
 use flowstart_sim::transport::profile::{Opening, Profile, Protocol};
 use flowstart_sim::transport::quick_start::{INITIAL_TTL, ip_ttl};
 use pcap_file::DataLink;
@@ -315,9 +315,11 @@ impl<'a> Headers<'a> {
                 options.push(TcpOptionElement::MaximumSegmentSize(payload));
                 (header_bytes(segment), 0)
             }
-            Body::Handshake { flight: REPORT, .. } => {
+            Body::Handshake { flight: flight @ (REPORT | SECOND_PASS | SECOND_ANSWER), .. } => {
                 header.ack = true;
-                (header.sequence_number, header.acknowledgment_number) = (1, sequence(u64::from(self.request)));
+                let request = sequence(u64::from(self.request));
+                (header.sequence_number, header.acknowledgment_number) =
+                    if flight == SECOND_ANSWER { (request, 1) } else { (1, request) };
                 (header_bytes(segment), 0)
             }
             Body::Handshake { flight, .. } => {

@@ -12,7 +12,7 @@ use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::time::{Duration, Timestamp};
 
 use crate::network::Network;
-use crate::packet::{Body, Direction, NO_OPTION};
+use crate::packet::{Body, Direction, NO_OPTION, QuickStartOption};
 use crate::transport::profile::{Opening, Profile, Protocol};
 use crate::transport::quick_start::QuickStart;
 use crate::transport::sender::FlowId;
@@ -27,6 +27,10 @@ pub const COMPLETE: u8 = 2;
 pub const PARTIAL: u8 = 3;
 /// Flight of Quick-Start's report of the approved rate: the sender's part, when the handshake is over.
 pub const REPORT: u8 = 4;
+/// Flight of Quick-Start's second pass: the sender's part, and the launch waits for its answer.
+pub const SECOND_PASS: u8 = 5;
+/// Flight of the answer to the second pass.
+pub const SECOND_ANSWER: u8 = 6;
 
 /// Repetitions of the opening whose times are remembered.
 const ATTEMPTS: usize = 16;
@@ -69,6 +73,8 @@ pub struct Handshake {
     retry_at: Timestamp,
     /// When the opening left last.
     opened_at: Timestamp,
+    /// The launch that waits for the answer to the second pass, and how long it waits.
+    pending: Option<(Progress, Timestamp)>,
     /// Quick-Start, where the sender uses it.
     pub quick_start: Option<Box<QuickStart>>,
 }
@@ -89,18 +95,19 @@ impl Handshake {
             launched: false,
             retry_at: Timestamp::NEVER,
             opened_at: Timestamp::ZERO,
+            pending: None,
             quick_start: None,
         }
     }
 
-    /// When the opener repeats its part.
+    /// When the opener repeats its part, or the sender waits no longer for the answer to the second pass.
     pub fn next_timer(&self) -> Timestamp {
-        self.retry_at
+        self.retry_at.min(self.pending.map_or(Timestamp::NEVER, |(_, until)| until))
     }
 
     /// Whether data may flow.
     pub fn is_launched(&self) -> bool {
-        self.launched
+        self.launched && self.pending.is_none()
     }
 
     /// The opener begins.
@@ -114,18 +121,42 @@ impl Handshake {
         self.retry_at = Timestamp::NEVER;
     }
 
-    /// The opener's timer fired.
-    pub fn on_timer(&mut self, network: &mut Network) {
+    /// A timer fired.
+    pub fn on_timer(&mut self, network: &mut Network) -> Progress {
+        if let Some((launch, _)) = self.pending.take_if(|(_, until)| *until <= network.now()) {
+            return launch;
+        }
         self.tries += 1;
         if self.is_answered() && self.profile.opening == Opening::Request {
             self.send_request(network);
         } else {
             self.send_opening(network);
         }
+        Progress::Waiting
     }
 
     /// A packet of the handshake arrived.
     pub fn on_packet(&mut self, network: &mut Network, flight: u8, part: u8, attempt: u8) -> Progress {
+        match flight {
+            SECOND_PASS => {
+                self.send(network, Direction::Return, SECOND_ANSWER, 0, self.profile.ack_size);
+                return Progress::Waiting;
+            }
+            SECOND_ANSWER => return self.pending.take().map_or(Progress::Waiting, |(launch, _)| launch),
+            _ => {}
+        }
+        let progress = self.on_flight(network, flight, part, attempt);
+        if let (Progress::Launch { .. }, Some(quick_start)) = (progress, &mut self.quick_start)
+            && let Some(option) = quick_start.second_pass()
+        {
+            self.pending = Some((progress, network.now() + self.profile.handshake_timeout));
+            self.transmit(network, Direction::Forward, SECOND_PASS, 0, self.profile.ack_size, option);
+            return Progress::Waiting;
+        }
+        progress
+    }
+
+    fn on_flight(&mut self, network: &mut Network, flight: u8, part: u8, attempt: u8) -> Progress {
         self.attempt = attempt;
         match flight {
             OPEN => {
@@ -270,9 +301,9 @@ impl Handshake {
         }
     }
 
-    /// Sends Quick-Start's report of the approved rate, if any was approved.
+    /// Sends Quick-Start's report of the approved rate, if there is one.
     pub fn send_report(&mut self, network: &mut Network) {
-        if self.quick_start.as_ref().is_some_and(|quick_start| quick_start.approved().is_some()) {
+        if self.quick_start.as_ref().is_some_and(|quick_start| quick_start.has_report()) {
             self.send(network, Direction::Forward, REPORT, 0, self.profile.ack_size);
         }
     }
@@ -290,6 +321,18 @@ impl Handshake {
             },
             _ => NO_OPTION,
         };
+        self.transmit(network, direction, flight, part, size, quick_start);
+    }
+
+    fn transmit(
+        &self,
+        network: &mut Network,
+        direction: Direction,
+        flight: u8,
+        part: u8,
+        size: u32,
+        quick_start: QuickStartOption,
+    ) {
         let size = if quick_start == NO_OPTION { size } else { size + LENGTH as u32 };
         let body = Body::Handshake { flight, part, attempt: self.attempt, quick_start };
         network.transmit(self.flow.index, self.flow.generation, direction, size, EcnCodepoint::NotEct, body);

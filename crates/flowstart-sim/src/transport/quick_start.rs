@@ -3,13 +3,14 @@
 //! The request travels with the sender's part of the handshake and the answer with the receiver's next: SYN and SYN-ACK where
 //! the sender opens; the answer to a client's request for data, and the packet that completes the handshake, where it does
 //! not. A handshake packet that is repeated carries no request (RFC 4782, section 4.7): a router may have dropped the first
-//! for it. The report of the approved rate follows in a packet of its own, as small as an acknowledgement. With 0-RTT data leaves before anything could be
+//! for it. The report of the approved rate follows in a packet of its own, as small as an acknowledgement, or the second pass and
+//! its answer in such packets, which the launch waits for. With 0-RTT data leaves before anything could be
 //! approved, so nothing is asked for.
 
 use flowstart_core::quick_start::host::{Known, PacketSizes, Request, respond};
 use flowstart_core::quick_start::wire::{IpOption, IpVersion, Response};
 use flowstart_core::rng::Substream;
-use flowstart_core::startup::quick_start::Config;
+use flowstart_core::startup::quick_start::{Config, Reports};
 use flowstart_core::units::{Bytes, Rate};
 
 use crate::packet::{Direction, NO_OPTION, QuickStartOption};
@@ -30,6 +31,8 @@ pub struct QuickStart {
     config: Config,
     rng: Substream,
     request: Option<Request>,
+    /// What is asked for again, in the second pass.
+    second: Option<Request>,
     /// What the receiver will answer.
     answer: QuickStartOption,
     /// What the sender will report.
@@ -52,6 +55,7 @@ impl QuickStart {
             config: *config,
             rng,
             request: None,
+            second: None,
             answer: NO_OPTION,
             report: NO_OPTION,
             approved: None,
@@ -65,7 +69,10 @@ impl QuickStart {
             Direction::Forward if first && self.request.is_none() => {
                 let Some(rate) = self.rate else { return NO_OPTION };
                 let Config { rounding, encoding, .. } = self.config;
-                self.request = Request::new(rate, rounding, encoding, INITIAL_TTL, &mut self.rng);
+                let request = Request::new(rate, rounding, encoding, INITIAL_TTL, &mut self.rng);
+                self.request = request.map(|request| request.comparing(self.config.nonce_bits));
+                // Until an answer comes nothing is approved.
+                self.set_report();
                 self.request.map_or(NO_OPTION, |request| request.option().emit(IpVersion::V4))
             }
             Direction::Forward => NO_OPTION,
@@ -81,11 +88,38 @@ impl QuickStart {
                 self.answer = answer.map_or(NO_OPTION, Response::emit);
             }
             Direction::Return => {
-                let (Some(request), Ok(response)) = (&self.request, Response::parse(option)) else { return };
+                let request = self.second.as_ref().or(self.request.as_ref());
+                let (Some(request), Ok(response)) = (request, Response::parse(option)) else { return };
                 self.approved = request.verify(&response).ok();
-                self.report = self.approved.map_or(NO_OPTION, |rate| request.report(rate).emit(IpVersion::V4));
+                self.set_report();
             }
         }
+    }
+
+    fn set_report(&mut self) {
+        let Some(request) = &self.request else { return };
+        let nothing = Rate::from_bits_per_sec(0);
+        let reported = match self.config.reports {
+            Reports::Approved => self.approved,
+            Reports::Always => Some(self.approved.unwrap_or(nothing)),
+            Reports::Never => None,
+        };
+        self.report = reported.map_or(NO_OPTION, |rate| request.report(rate).emit(IpVersion::V4));
+    }
+
+    /// Begins the second pass, if there is one and something to confirm: its option. Until the answer comes nothing is
+    /// approved.
+    pub fn second_pass(&mut self) -> Option<QuickStartOption> {
+        let (request, approved) = (self.request?, self.approved.filter(|_| self.config.passes > 1)?);
+        let second = request.second_pass(approved, INITIAL_TTL, &mut self.rng)?;
+        (self.second, self.approved) = (Some(second), None);
+        self.set_report();
+        Some(second.option().emit(IpVersion::V4))
+    }
+
+    /// Whether a report waits to be sent.
+    pub fn has_report(&self) -> bool {
+        self.report != NO_OPTION
     }
 
     /// What all routers have approved.

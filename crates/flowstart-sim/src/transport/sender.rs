@@ -8,6 +8,7 @@ use flowstart_core::event::{Ack, Decision, Position, Sent};
 use flowstart_core::pacer::Pacer;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
+use flowstart_core::startup::quick_start::FAILED;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
@@ -330,6 +331,7 @@ impl SenderBase {
                 }
                 Decision::WindowReduced { .. } => record.window_cuts += 1,
                 Decision::Collapsed { .. } => record.timeouts += 1,
+                Decision::PhaseEntered { phase: FAILED, .. } => record.quick_start_failed = true,
                 Decision::Launched { .. }
                 | Decision::HintCapped { .. }
                 | Decision::PhaseEntered { .. }

@@ -9,7 +9,11 @@
 //! handshake's answer and then a paced RTT), so it lives for two RTTs. Of flows that want more than is left,
 //! each gets at most `largest_share` of what `qs_thresh` leaves (fairness between requests). A flow whose latest approval
 //! ended with less than half of it used gets half of what it asks for next time, a quarter after the second time, and so on;
-//! a used approval restores it.
+//! a used approval restores it. A flow here is a connection: a sender that opens a new one for each request has no past.
+//!
+//! Memory is bounded by `flows`. A flow without a running approval is forgotten for a new one. Where all places hold running
+//! approvals nothing more is approved: forgetting one would promise its rate twice. A second pass (section 8.2) is confirmed
+//! while an approval of at least that rate runs, which begins anew with it.
 //!
 //! Status: worked examples below; figures 10 and 11 are not compared yet.
 
@@ -19,6 +23,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::quick_start::router::FlowId;
+use crate::quick_start::router::request_limit::RequestLimit;
 use crate::registry::ConfigError;
 use crate::rng::mix;
 use crate::time::{Duration, Timestamp};
@@ -34,14 +39,21 @@ pub struct Config {
     pub rtt: Duration,
     /// Largest share of what is left that one request gets, above 0 and at most 1; 1, no limit.
     pub largest_share: f64,
-    /// Flows that are remembered, 1 to 65,536; 1024. One with an old approval is forgotten for a
-    /// new one.
+    /// Flows that are remembered, 1 to 65,536; 1024. One whose approval has ended is forgotten for a new one.
     pub flows: usize,
+    /// Requests that are looked at in each second, `None` for all of them (section 8); all of them.
+    pub requests_per_second: Option<u32>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { qs_thresh: 0.9, rtt: Duration::from_millis(100), largest_share: 1.0, flows: 1024 }
+        Self {
+            qs_thresh: 0.9,
+            rtt: Duration::from_millis(100),
+            largest_share: 1.0,
+            flows: 1024,
+            requests_per_second: None,
+        }
     }
 }
 
@@ -85,8 +97,10 @@ struct FlowState {
 #[derive(Clone, Debug)]
 pub struct Extreme {
     config: Config,
+    request_limit: RequestLimit,
     slots: Vec<Option<FlowState>>,
-    /// Flows with an approval, in the order in which approvals end, which is that in which they were given.
+    /// Flows with an approval, in the order in which approvals end, which is that in which they were given. Approvals that
+    /// were replaced stay in here until they would have ended.
     order: VecDeque<(FlowId, Timestamp)>,
     /// What is still to come of all approvals, in bits per second.
     outstanding: u64,
@@ -96,7 +110,8 @@ impl Extreme {
     /// Nothing was approved yet.
     pub fn new(config: Config) -> Self {
         let slots = alloc::vec![None; config.flows.max(1)];
-        Self { order: VecDeque::with_capacity(slots.len()), slots, config, outstanding: 0 }
+        let request_limit = RequestLimit::new(config.requests_per_second);
+        Self { order: VecDeque::with_capacity(2 * slots.len()), slots, request_limit, config, outstanding: 0 }
     }
 
     fn slots_of(&self, flow: FlowId) -> impl Iterator<Item = usize> + use<> {
@@ -109,17 +124,11 @@ impl Extreme {
         self.slots_of(flow).find(|slot| self.slots[*slot].is_some_and(|state| state.flow == flow))
     }
 
-    /// The slot of the flow, an empty one, or the one whose approval ends first.
-    fn slot_for(&mut self, flow: FlowId) -> usize {
-        if let Some(slot) = self.find(flow) {
-            return slot;
-        }
-        let age = |slot: &usize| self.slots[*slot].map(|state| state.ends);
-        let slot = self.slots_of(flow).min_by_key(age).unwrap_or(0);
-        if let Some(state) = self.slots[slot].take() {
-            self.outstanding -= state.outstanding;
-        }
-        slot
+    /// The slot of the flow, an empty one, or that of the flow whose approval ended first.
+    fn slot_for(&self, flow: FlowId) -> Option<usize> {
+        let own = self.find(flow);
+        let free = |slot: &usize| self.slots[*slot].is_none_or(|state| !state.runs);
+        own.or_else(|| self.slots_of(flow).filter(free).min_by_key(|slot| self.slots[*slot].map(|state| state.ends)))
     }
 
     /// Data of a flow begins to leave.
@@ -150,10 +159,14 @@ impl Extreme {
 
     /// How much of `requested` is approved, before it is rounded. `used` is the share of the bandwidth in use.
     pub fn approve(&mut self, now: Timestamp, bandwidth: Rate, used: f64, requested: Rate, flow: FlowId) -> Rate {
+        let nothing = Rate::from_bits_per_sec(0);
+        if !self.request_limit.looks_at(now) {
+            return nothing;
+        }
         self.end_approvals(now);
-        let slot = self.slot_for(flow);
+        let Some(slot) = self.slot_for(flow) else { return nothing };
         // A flow that asks again gives back what it has not used.
-        let unused = self.slots[slot].as_mut().map_or(0, |state| {
+        let unused = self.slots[slot].as_mut().filter(|state| state.flow == flow).map_or(0, |state| {
             self.outstanding -= state.outstanding;
             state.outstanding = 0;
             state.unused
@@ -163,8 +176,37 @@ impl Extreme {
         let most = (left * self.config.largest_share).max(0.0) as u64;
         let asked = requested.bits_per_sec().checked_shr(unused).unwrap_or(0);
         let approved = Rate::from_bits_per_sec(asked.min(most));
-        if approved == Rate::from_bits_per_sec(0) {
-            return approved;
+        if approved > nothing {
+            self.begin(now, slot, flow, approved, unused);
+        }
+        approved
+    }
+
+    /// Whether the second pass of a flow for `rate` is confirmed.
+    pub fn confirm(&mut self, now: Timestamp, flow: FlowId, rate: Rate) -> bool {
+        if !self.request_limit.looks_at(now) {
+            return false;
+        }
+        self.end_approvals(now);
+        let Some(slot) = self.find(flow) else { return false };
+        let Some(state) = self.slots[slot].as_mut().filter(|state| state.runs) else { return false };
+        let (confirmed, unused) = (rate <= state.rate, state.unused);
+        self.outstanding -= state.outstanding;
+        state.outstanding = 0;
+        if confirmed {
+            self.begin(now, slot, flow, rate, unused);
+        }
+        confirmed
+    }
+
+    /// An approval begins, in the place of what the slot held.
+    fn begin(&mut self, now: Timestamp, slot: usize, flow: FlowId, approved: Rate, unused: u32) {
+        // At most half of them run, so this happens once in as many.
+        if self.order.len() >= 2 * self.slots.len() {
+            self.order.clear();
+            let running = self.slots.iter().flatten().filter(|state| state.runs).map(|state| (state.flow, state.ends));
+            self.order.extend(running);
+            self.order.make_contiguous().sort_unstable_by_key(|(flow, ends)| (*ends, *flow));
         }
         let ends = now + self.config.rtt * 2;
         self.outstanding += approved.bits_per_sec();
@@ -178,14 +220,7 @@ impl Extreme {
             unused,
             runs: true,
         });
-        // More approvals than flows: the oldest is forgotten.
-        if self.order.len() == self.slots.len()
-            && let Some((flow, ends)) = self.order.pop_front()
-        {
-            self.end(flow, ends);
-        }
         self.order.push_back((flow, ends));
-        approved
     }
 
     fn end_approvals(&mut self, now: Timestamp) {
@@ -280,6 +315,44 @@ mod tests {
     }
 
     #[test]
+    fn approvals_that_run_are_not_forgotten_for_new_ones() {
+        // 16 places, and 80 kbit/s for each of a thousand flows on a link that has room for all.
+        let mut extreme = Extreme::new(Config { flows: 16, ..Config::default() });
+        let link = Rate::from_mbit(1000);
+        let mut approve = |flow| extreme.approve(at(0), link, 0.0, kbit(80), flow).bits_per_sec();
+        let approved: u64 = (0..1000).map(&mut approve).sum();
+        assert!(approved <= 16 * 80_000, "{approved}");
+        assert_eq!(extreme.outstanding, approved);
+        // A flow that asks again and again takes no place of others, and a request of which nothing is approved neither.
+        for _ in 0..1000 {
+            extreme.approve(at(1), link, 0.0, kbit(80), 0);
+            extreme.approve(at(1), link, 0.9, kbit(80), 7777);
+        }
+        assert_eq!(extreme.outstanding, approved);
+        assert!(extreme.order.len() <= 32, "{}", extreme.order.len());
+        assert_eq!(extreme.approve(at(300), link, 0.0, kbit(80), 7777), kbit(80), "until they have ended");
+    }
+
+    #[test]
+    fn a_second_pass_begins_the_approval_anew() {
+        let mut extreme = extreme();
+        extreme.approve(at(0), LINK, 0.0, kbit(8000), 1);
+        assert!(extreme.confirm(at(190), 1, kbit(4000)));
+        assert_eq!(extreme.approve(at(210), LINK, 0.0, kbit(9000), 2), kbit(5000), "it has not ended");
+        assert!(!extreme.confirm(at(220), 2, kbit(5001)), "more than was approved");
+        assert!(!extreme.confirm(at(220), 3, kbit(1)), "unknown");
+        assert_eq!(extreme.approve(at(230), LINK, 0.0, kbit(9000), 3), kbit(5000));
+    }
+
+    #[test]
+    fn requests_beyond_the_limit_are_not_looked_at() {
+        let mut extreme = Extreme::new(Config { requests_per_second: Some(1), ..Config::default() });
+        assert_eq!(extreme.approve(at(1), LINK, 0.0, kbit(1000), 1), kbit(1000));
+        assert_eq!(extreme.approve(at(2), LINK, 0.0, kbit(1000), 2), kbit(0));
+        assert_eq!(extreme.approve(at(1001), LINK, 0.0, kbit(1000), 3), kbit(1000));
+    }
+
+    #[test]
     fn a_flood_of_flows_needs_no_more_memory_and_leaves_nothing_behind() {
         let mut extreme = Extreme::new(Config { flows: 16, ..Config::default() });
         let (slots, order) = (extreme.slots.capacity(), extreme.order.capacity());
@@ -290,6 +363,7 @@ mod tests {
         assert_eq!((extreme.slots.capacity(), extreme.order.capacity()), (slots, order));
         let sum: u64 = extreme.slots.iter().flatten().map(|state| state.outstanding).sum();
         assert_eq!(extreme.outstanding, sum);
-        assert_eq!(extreme.approve(at(10_000), LINK, 0.0, kbit(9000), 1), kbit(9000));
+        // A flow without a past.
+        assert_eq!(extreme.approve(at(10_000), LINK, 0.0, kbit(9000), 1 << 40), kbit(9000));
     }
 }

@@ -21,9 +21,11 @@ use crate::rng::Substream;
 use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
 
+mod approved_flows;
 pub mod extreme;
 pub mod moving_average;
 pub mod peak_utilization;
+mod request_limit;
 pub mod target;
 
 /// The flow that a request belongs to, as far as a router tells flows apart.
@@ -118,6 +120,9 @@ pub enum Behaviour {
     Drop,
     /// Approves whatever is asked for: a broken router.
     ApproveAll,
+    /// Is not seen by requests: a hop inside a tunnel that does not count down the inner TTL, or a switch (section 7). The
+    /// sender cannot notice it. A simulator counts every hop into the IP TTL, so such a hop counts down the QS TTL, too.
+    Hidden,
 }
 
 /// A router's configuration.
@@ -205,11 +210,32 @@ impl Router {
             (Behaviour::Ignore, _) => Verdict::Forward(option),
             (Behaviour::Delete, _) => Verdict::Delete,
             (Behaviour::Drop, _) => Verdict::Drop,
+            (Behaviour::Hidden, IpOption::ApprovedRate { .. }) => Verdict::Forward(option),
+            (Behaviour::Hidden, IpOption::RateRequest { rate, ttl, nonce }) => {
+                Verdict::Forward(IpOption::RateRequest { rate, ttl: ttl.wrapping_sub(1), nonce })
+            }
+            (Behaviour::Hidden, IpOption::RateConfirmation { rate, ttl, nonce }) => {
+                Verdict::Forward(IpOption::RateConfirmation { rate, ttl: ttl.wrapping_sub(1), nonce })
+            }
             (_, IpOption::ApprovedRate { rate, .. }) => {
-                if let Approver::Extreme(extreme) = &mut self.approver {
-                    extreme.on_report(now, flow, rate.rate());
+                match &mut self.approver {
+                    Approver::Target(target) => target.on_report(now, flow, rate.rate()),
+                    Approver::Extreme(extreme) => extreme.on_report(now, flow, rate.rate()),
                 }
                 Verdict::Forward(option)
+            }
+            (behaviour, IpOption::RateConfirmation { rate, ttl, nonce }) => {
+                let confirmed = match behaviour {
+                    Behaviour::Zero => Some(false),
+                    Behaviour::ApproveAll => Some(true),
+                    _ => self.confirm(now, flow, self.config.encoding.requested(rate, nonce)),
+                };
+                Verdict::Forward(match confirmed {
+                    // A router without a second pass does not know the function.
+                    None => option,
+                    Some(true) => IpOption::RateConfirmation { rate, ttl: ttl.wrapping_sub(1), nonce },
+                    Some(false) => REFUSED,
+                })
             }
             (Behaviour::Zero, IpOption::RateRequest { .. }) => Verdict::Forward(DENIED),
             (behaviour, IpOption::RateRequest { rate, ttl, nonce }) => {
@@ -238,11 +264,21 @@ impl Router {
     fn approve(&mut self, now: Timestamp, flow: FlowId, requested: Rate) -> Rate {
         let used = self.utilization.share(now);
         match &mut self.approver {
-            Approver::Target(target) => target.approve(now, self.bandwidth, used, requested),
+            Approver::Target(target) => target.approve(now, self.bandwidth, used, requested, flow),
             Approver::Extreme(extreme) => extreme.approve(now, self.bandwidth, used, requested, flow),
+        }
+    }
+
+    /// Whether the second pass for `rate` is confirmed; `None`: this router has no second pass.
+    fn confirm(&mut self, now: Timestamp, flow: FlowId, rate: Rate) -> Option<bool> {
+        match &mut self.approver {
+            Approver::Target(target) => target.confirm(now, flow, rate),
+            Approver::Extreme(extreme) => Some(extreme.confirm(now, flow, rate)),
         }
     }
 }
 
+/// A second pass that is refused.
+const REFUSED: IpOption = IpOption::RateConfirmation { rate: RateCode::ZERO, ttl: 0, nonce: Nonce::from_bits(0) };
 /// A request of which nothing is left.
 const DENIED: IpOption = IpOption::RateRequest { rate: RateCode::ZERO, ttl: 0, nonce: Nonce::from_bits(0) };
