@@ -8,6 +8,7 @@ mod controller;
 mod files;
 mod quic;
 mod quick_start;
+mod scone;
 mod sensing;
 mod server;
 mod specs;
@@ -28,6 +29,7 @@ all! {
         netlink interface_speed;
     quic: bandwidth_hint client_hints hint_policy transport_parameters client_hello path_state;
     quick_start: quick_start_option quick_start_router;
+    scone: scone_packet scone_path;
     server: request_path;
     files: connection_log server_metrics flow_rows reference_table frames;
     controller: controller adapter;

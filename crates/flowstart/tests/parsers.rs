@@ -202,6 +202,8 @@ tests! {
     path_states_are_opened_or_refused: path_state,
     options_of_quick_start_are_read_or_refused: quick_start_option,
     routers_approve_no_more_than_there_is: quick_start_router,
+    scone_packets_are_read_or_refused: scone_packet,
+    advice_is_lowered_and_never_raised: scone_path,
     requests_stay_below_the_root: request_path,
     logs_of_connections_are_read_as_far_as_they_go: connection_log,
     rows_survive_being_written: flow_rows,

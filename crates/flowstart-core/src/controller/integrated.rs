@@ -64,6 +64,8 @@ impl Controller {
                 self.sensing = Some(Window { cwnd, ..window });
                 if let Some(rate) = startup.pacing_rate() {
                     self.sensing = None;
+                    let cwnd = self.advised_window(ack.now, cwnd);
+                    let rate = self.advice.map_or(rate, |advice| advice.cap_rate(rate));
                     let cwnd = self.avoidance.as_dyn().on_late_launch(self.window, cwnd, rate);
                     self.set_cwnd(cwnd);
                 }

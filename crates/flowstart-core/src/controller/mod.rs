@@ -14,6 +14,7 @@
 //! | Looking for | Where |
 //! |---|---|
 //! | policies in which stacks differ, and which pairs make sense | `config.rs` |
+//! | what throughput advice caps | `advice.rs` |
 //! | proportional rate reduction | `recovery.rs` |
 //! | what changes beside an integrated algorithm | `integrated.rs` |
 //! | what idle time does to the window | `window_validation.rs` |
@@ -22,6 +23,7 @@ pub use config::{ControllerConfig, GrowthRule, Pacing, ReductionBase};
 pub use recovery::Reduction;
 pub use window_validation::{Resume, WindowValidation};
 
+use self::advice::Advice;
 use self::recovery::Recovery;
 use self::window_validation::Validation;
 use alloc::boxed::Box;
@@ -34,6 +36,7 @@ use crate::startup::{Continuation, StartupState, Step};
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
+mod advice;
 mod config;
 mod integrated;
 mod recovery;
@@ -122,6 +125,8 @@ pub struct Controller {
     unused: Option<Box<(StartupState, AvoidanceState)>>,
     /// Positions up to here were sent over an earlier path.
     earlier_path: Option<Position>,
+    /// What elements of the path advise, where anybody does.
+    advice: Option<Advice>,
     /// The last reduction, where it can be taken back.
     undo: Option<Box<Undo>>,
     log: DecisionLog,
@@ -149,6 +154,7 @@ impl Controller {
             validation: (validation != WindowValidation::Keep).then(|| Box::new(Validation::new(validation))),
             unused: None,
             earlier_path: None,
+            advice: None,
             undo: None,
             config,
             startup,
@@ -174,6 +180,7 @@ impl Controller {
     /// The handshake is over and data may leave: Sensing turns what is known about the path into the launch.
     pub fn launch(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
         let launch = self.startup.as_dyn().launch(now, path, &mut self.log);
+        let launch = self.advised_launch(now, path, launch);
         self.set_cwnd(launch.cwnd);
         self.launch_rate = launch.pacing_rate;
         // A scheme that paces by itself starts with one segment unless it says more.
@@ -322,7 +329,7 @@ impl Controller {
         if self.phase == Phase::Startup {
             let startup = self.startup.as_dyn();
             startup.on_sent(sent);
-            self.scheme_rate = startup.pacing_rate();
+            self.scheme_rate = self.advised_scheme_rate();
             self.note_phase(sent.now);
         } else if let Phase::Integrated { .. } = self.phase {
             if self.sensing.is_some() {
@@ -692,7 +699,10 @@ impl Controller {
     fn take_step(&mut self, now: Timestamp, step: Step) {
         self.note_phase(now);
         match step {
-            Step::Continue { cwnd } => self.set_cwnd(cwnd),
+            Step::Continue { cwnd } => {
+                let cwnd = self.advised_window(now, cwnd);
+                self.set_cwnd(cwnd);
+            }
             Step::Exit(continuation) => {
                 self.set_cwnd(continuation.cwnd);
                 self.exit_startup(now, continuation);
@@ -723,7 +733,7 @@ impl Controller {
 
     fn update_pacing(&mut self, rtt: &RttEstimator) {
         self.scheme_rate = match self.phase {
-            Phase::Startup => self.startup.as_dyn().pacing_rate(),
+            Phase::Startup => self.advised_scheme_rate(),
             Phase::Restart | Phase::Avoidance | Phase::Integrated { .. } => None,
         };
         let Some(pacing) = self.config.pacing else {

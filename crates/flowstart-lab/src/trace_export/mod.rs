@@ -189,6 +189,10 @@ fn describe(decision: &Decision) -> (report::TraceEventKind, String) {
         Decision::HintCapped { hinted, used } => {
             (Kind::Capped, format!("the hint of {hinted} is outside the bounds; {used} is used"))
         }
+        Decision::AdviceCapped { advised, before, after } => {
+            let windows = format!("from {} to {} bytes", before.get(), after.get());
+            (Kind::Capped, format!("{advised} is advised: the window of the launch is capped {windows}"))
+        }
         Decision::PhaseEntered { phase, trigger } => (Kind::Other, format!("{phase} ({trigger})")),
         Decision::StartupExited { reason, cwnd, ssthresh } => {
             (Kind::Exit, format!("startup ends ({reason}): cwnd {} and ssthresh {} bytes", cwnd.get(), ssthresh.get()))

@@ -15,6 +15,7 @@
 //! | `flowstart:launched` | startup launched: `congestion_window` in bytes, `pacing_rate` in bit/s if it sets one |
 //! | `flowstart:hint_received` | a real client's hint: `hinted` and `used`, in bit/s, absent if unreadable and not used |
 //! | `flowstart:hint_capped` | the client's hint was out of bounds: `hinted` and `used`, in bit/s |
+//! | `flowstart:advice_capped` | throughput advice of the path capped a launch: `advised`, in bit/s, and `congestion_window`, what is left |
 //!
 //! What the simulation does not know is absent: packet numbers of handshake packets, frames other than the stream's and
 //! acknowledgements, why a packet counts as lost. TCP has no packet numbers and no packet types: its segments have the

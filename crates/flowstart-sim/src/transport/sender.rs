@@ -332,6 +332,7 @@ impl SenderBase {
                 Decision::Collapsed { .. } => record.timeouts += 1,
                 Decision::Launched { .. }
                 | Decision::HintCapped { .. }
+                | Decision::AdviceCapped { .. }
                 | Decision::PhaseEntered { .. }
                 | Decision::ReductionUndone { .. }
                 | Decision::WindowValidated { .. }
