@@ -197,6 +197,9 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
             world.network.add_router(chain.forward_link(hop as usize), routers.at(hop), link.rate);
         }
     }
+    if let Some(element) = link.advising {
+        world.network.add_advising_element(chain.forward_link(0), element);
+    }
     let mut rng = Substream::new(seed, "competitor start", 0);
     let origin = Timestamp::ZERO + place_in_recording(link, plan.phase(rep));
     world.run_until(origin);
@@ -416,6 +419,9 @@ fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp)
     let link = &mobility.link;
     let hops = vec![link.hop(&plan.aqms[cell.aqm].value); link.hops as usize];
     let chain = Chain::new(&mut finished.world, &hops);
+    if let Some(element) = link.advising {
+        finished.world.network.add_advising_element(chain.forward_link(0), element);
+    }
     let times: Vec<_> = finished.transfers.iter().map(|transfer| transfer.start + mobility.at).collect();
     for (flow, time) in finished.flows.clone().into_iter().zip(times) {
         let is_on_its_way = |world: &World| world.record(flow).completed.is_none();

@@ -54,6 +54,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("quick-start-deployment", include_str!("../../../scenarios/quick-start-deployment.toml")),
     ("quick-start-improvement", include_str!("../../../scenarios/quick-start-improvement.toml")),
     ("rising-load", include_str!("../../../scenarios/rising-load.toml")),
+    ("scone", include_str!("../../../scenarios/scone.toml")),
     ("search-buffers", include_str!("../../../scenarios/search-buffers.toml")),
     ("search-classes", include_str!("../../../scenarios/search-classes.toml")),
     ("search-flow-control", include_str!("../../../scenarios/search-flow-control.toml")),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use flowstart_core::aqm::{EcnCodepoint, QueueState};
 use flowstart_core::quick_start::router::Config as QuickStartConfig;
+use flowstart_core::scone::element::Config as AdvisingElement;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Rate;
 
@@ -12,6 +13,7 @@ use crate::external::ExternalEvent;
 use crate::link::{Departure, Link, LinkConfig, Loss, Wanted};
 use crate::monitor::{Departed, Monitor};
 use crate::packet::{Body, Direction, Packet, PacketId, PacketPool, RangePool};
+use crate::path_signals::{PathSignal, PathSignals};
 use crate::record::FlowRecord;
 use crate::routers::{Routed, Routers, flow_id};
 use crate::trace::{Entry, Event, Trace};
@@ -110,6 +112,7 @@ pub struct Network {
     queue_slots: Vec<Option<Slot>>,
     routes: Routes,
     routers: Routers,
+    pub(crate) signals: PathSignals,
     seed: u64,
 }
 
@@ -129,6 +132,7 @@ impl Network {
             queue_slots: Vec::new(),
             routes: Routes::default(),
             routers: Routers::default(),
+            signals: PathSignals::default(),
             seed,
         }
     }
@@ -155,6 +159,11 @@ impl Network {
     pub fn add_router(&mut self, link: u32, config: QuickStartConfig, bandwidth: Rate) {
         self.links[link as usize].keep_queue();
         self.routers.add(link, config, bandwidth, self.seed);
+    }
+
+    /// An element at a link that advises a rate to flows with SCONE.
+    pub fn add_advising_element(&mut self, link: u32, config: AdvisingElement) {
+        self.signals.add_element(link, config);
     }
 
     /// Watches a link from now on, which must not have carried anything yet.
@@ -223,7 +232,11 @@ impl Network {
         self.trace.is_some()
     }
 
-    /// Sends a packet into the first link of its flow's route.
+    /// Sends a packet into the first link of its flow's route, with what it carries for the path.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a packet's fields, of which none would be clearer for a name of their sum"
+    )]
     #[inline]
     pub fn transmit(
         &mut self,
@@ -233,10 +246,14 @@ impl Network {
         size: u32,
         ecn: EcnCodepoint,
         body: Body,
+        signal: Option<PathSignal>,
     ) {
         let packet = Packet { flow, generation, size, hop: 0, direction, ecn, body };
         self.note_packet(&packet, false);
         let id = self.packets.insert(packet);
+        if let Some(signal) = signal {
+            self.signals.set(id, signal);
+        }
         self.forward(id);
     }
 
@@ -246,10 +263,16 @@ impl Network {
         let packet = self.packets.get(id);
         let links = self.routes.links(packet.flow, packet.direction);
         let Some(&link) = links.get(usize::from(packet.hop)) else {
+            if self.signals.are_used() {
+                self.signals.arrive(id);
+            }
             return Some(self.packets.remove(id));
         };
         packet.hop += 1;
         let now = self.engine.now();
+        if self.signals.are_used() {
+            self.signals.pass(now, link, id, flow_id(packet.flow, packet.generation));
+        }
         if self.routers.is_at(link) && self.routers.route(now, link, packet) == Routed::Drop {
             self.links[link as usize].refuse();
             self.lose(id, link, Loss::Router);
@@ -325,6 +348,7 @@ impl Network {
 
     fn lose(&mut self, id: PacketId, link: u32, cause: Loss) {
         let packet = self.packets.remove(id);
+        self.signals.forget(id);
         let now = self.engine.now();
         let record = &mut self.records[packet.flow as usize];
         record.dropped += 1;

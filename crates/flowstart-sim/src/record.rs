@@ -49,6 +49,8 @@ pub struct FlowRecord {
     pub requested_rate: Option<Rate>,
     /// Rate that all routers approved.
     pub approved_rate: Option<Rate>,
+    /// The first throughput advice of the path that the sender heard, and when.
+    pub advised: Option<(Timestamp, Rate)>,
     /// Payload bytes that arrived, each once.
     pub delivered: u64,
     /// Data packets sent, retransmissions included.

@@ -218,7 +218,7 @@ impl QuicFlows {
                     transfer.on_timer(world, &mut self.under_way);
                 }
             }
-            ExternalEvent::Arrived { flow, direction, tag, ecn } => {
+            ExternalEvent::Arrived { flow, direction, tag, ecn, .. } => {
                 if let Some(transfer) = self.transfers.get_mut(place(flow)) {
                     transfer.deliver(world, &mut self.under_way, direction, tag, ecn);
                 }

@@ -17,6 +17,7 @@ pub mod competitor;
 pub mod link;
 pub mod mobility;
 pub mod routers;
+mod scone;
 pub mod size;
 #[cfg(feature = "quic")]
 mod stack;

@@ -87,6 +87,7 @@ impl TracedRun {
                 let (kind, detail) = match entry.event {
                     Event::Decided(decision) => describe(&decision),
                     Event::Hint { told, used } => (report::TraceEventKind::Other, describe_hint(told, used)),
+                    Event::Advised { rate } => (report::TraceEventKind::Other, format!("the path advises {rate}")),
                     Event::FlowControl { blocked, limit } => {
                         let text = if blocked { "stops the sender" } else { "lets it go on" };
                         (report::TraceEventKind::Other, format!("flow control {text} at byte {limit}"))

@@ -11,6 +11,7 @@ use crate::ranges::RangeSet;
 use crate::trace::Event;
 use crate::transport::profile::{Profile, Protocol};
 use crate::transport::receive_window::Autotuning;
+use crate::transport::scone::{REPORT_SIZE, SconeReceiver};
 use crate::transport::sender::FlowId;
 
 /// SACK blocks that a TCP receiver remembers the order of.
@@ -61,6 +62,8 @@ pub struct Receiver {
     ack_at: Timestamp,
     /// A receive window that grows.
     autotuning: Option<Box<Autotuning>>,
+    /// The advice of the path, where the ends support SCONE.
+    pub scone: Option<Box<SconeReceiver>>,
 }
 
 impl Receiver {
@@ -69,6 +72,7 @@ impl Receiver {
         Self {
             flow,
             autotuning: Autotuning::new(&profile).map(Box::new),
+            scone: (!profile.scone.is_none()).then(Box::default),
             profile,
             bytes: RangeSet::default(),
             contiguous: 0,
@@ -220,7 +224,9 @@ impl Receiver {
             Protocol::Quic => count.saturating_sub(1),
             Protocol::Tcp => count,
         };
-        let size = self.profile.ack_size + self.profile.ack_range_size * listed;
+        let signal = self.scone.as_mut().and_then(|scone| scone.report(now));
+        let reported = if signal.is_some() { REPORT_SIZE } else { 0 };
+        let size = self.profile.ack_size + self.profile.ack_range_size * listed + reported;
         let body = Body::Acknowledgement(Acknowledgement {
             position,
             ranges,
@@ -234,6 +240,6 @@ impl Receiver {
         self.last_ack_sent = self.contiguous;
         self.ack_at = Timestamp::NEVER;
         let FlowId { index, generation } = self.flow;
-        network.transmit(index, generation, Direction::Return, size, EcnCodepoint::NotEct, body);
+        network.transmit(index, generation, Direction::Return, size, EcnCodepoint::NotEct, body, signal);
     }
 }

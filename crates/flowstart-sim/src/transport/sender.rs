@@ -8,8 +8,9 @@ use flowstart_core::event::{Ack, Decision, Position, Sent};
 use flowstart_core::pacer::Pacer;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
+use flowstart_core::scone::wire::RateSignal;
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
 
 use crate::network::Network;
 use crate::packet::{Body, Direction};
@@ -18,6 +19,7 @@ use crate::trace::Event;
 use crate::traffic::Source;
 use crate::transport::profile::{IgnoreReceiveWindow, Profile, WindowTest};
 use crate::transport::sampling::Sampling;
+use crate::transport::scone::{BEFORE_SHORT_HEADER, SconeSender};
 
 /// Which flow a sender or receiver belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +97,8 @@ pub struct SenderBase {
     resumption: Option<Box<Resumption>>,
     /// RTT samples of packets that were sent before this time are ignored: they took another path.
     path_since: Timestamp,
+    /// SCONE, where the ends support it.
+    pub scone: Option<Box<SconeSender>>,
     /// Since when only flow control has stopped new data.
     blocked_since: Option<Timestamp>,
     pacer: Pacer,
@@ -117,6 +121,7 @@ impl SenderBase {
             newly_lost: Bytes::ZERO,
             unvalidated: None,
             resumption: (profile.idle != WindowValidation::Keep).then(Box::default),
+            scone: (!profile.scone.is_none()).then(Box::default),
             path_since: Timestamp::ZERO,
             pacer: Pacer::new(quantum),
             profile,
@@ -173,6 +178,7 @@ impl SenderBase {
         let obeys = self.profile.ignore_receive_window == IgnoreReceiveWindow::Never;
         resumption.knowledge.receive_window = obeys.then_some(receive_window);
         resumption.knowledge.bytes_waiting = bytes_waiting;
+        resumption.knowledge.advised_rate = self.scone.as_mut().and_then(|scone| scone.rate(now));
         let resume = Resume { now, idle: now.since(last_sent), timeout };
         self.controller.on_resume(&resume, &resumption.knowledge, &self.rtt);
         // The window that remains will be used, from its first packet on.
@@ -189,6 +195,8 @@ impl SenderBase {
         let now = network.now();
         let knowledge = knowledge.for_new_path();
         self.path_since = now;
+        // Advice is for a path.
+        self.scone = self.scone.take().map(|_| Box::default());
         self.rtt = RttEstimator::new(self.profile.initial_timeout);
         self.pacer = Pacer::new(self.profile.pacing.map_or(Duration::ZERO, |pacing| pacing.quantum));
         self.controller.on_path_change(now, &knowledge, &self.rtt);
@@ -197,6 +205,23 @@ impl SenderBase {
             resumption.knowledge = knowledge;
         }
         self.after_event(network);
+    }
+
+    /// The receiver tells which throughput the path advises.
+    pub fn on_report(&mut self, network: &mut Network, signal: RateSignal) -> Option<Rate> {
+        let now = network.now();
+        let rate = self.scone.as_mut()?.on_report(now, signal)?;
+        network.record(self.flow.index).advised.get_or_insert((now, rate));
+        network.note(self.flow.index, || Event::Advised { rate });
+        Some(rate)
+    }
+
+    /// As [`SenderBase::on_report`], after the launch.
+    pub fn on_late_report(&mut self, network: &mut Network, signal: RateSignal) {
+        if let Some(rate) = self.on_report(network, signal) {
+            self.controller.on_advice(network.now(), Some(rate), &self.rtt);
+            self.after_event(network);
+        }
     }
 
     /// Whether a packet that was sent at this time took the path of now.
@@ -271,10 +296,12 @@ impl SenderBase {
         let Chunk { offset, len } = chunk;
         network.note(self.flow.index, || Event::Sent { offset, len, retransmission });
         let ecn = if self.profile.ecn { EcnCodepoint::Ect0 } else { EcnCodepoint::NotEct };
-        let wire = self.profile.data_wire_size(chunk.len);
+        let signal = self.scone.as_mut().and_then(|scone| scone.offer(now));
+        let scone = if signal.is_some() { BEFORE_SHORT_HEADER } else { 0 };
+        let wire = self.profile.data_wire_size(chunk.len) + scone;
         let PacketNumber { number, least_unacknowledged } = number;
         let body = Body::Data { number, offset, len, least_unacknowledged, sent_at: now };
-        network.transmit(self.flow.index, self.flow.generation, Direction::Forward, wire, ecn, body);
+        network.transmit(self.flow.index, self.flow.generation, Direction::Forward, wire, ecn, body, signal);
     }
 
     /// The packet at `index` of the sender's list was delivered.

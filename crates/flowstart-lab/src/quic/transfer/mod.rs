@@ -305,7 +305,7 @@ impl Transfer {
             capture.datagrams.push(CapturedDatagram { time, flow, direction, ecn, addresses, payload });
         }
         let tag = under_way.insert(bytes, carried, from);
-        world.send_external(&Datagram { flow, direction, tag, size, ecn, body });
+        world.send_external(&Datagram { flow, direction, tag, size, ecn, body, signal: None });
     }
 
     /// What `steady` is after a packet of the server, before it counts as sent.
