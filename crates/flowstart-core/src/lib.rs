@@ -10,7 +10,7 @@
 //! | congestion avoidance: Reno, CUBIC, BBR | [`avoidance`] |
 //! | queue disciplines | [`aqm`] |
 //! | what Sensing may know | [`path`] |
-//! | what routers and other elements of the path say | [`quick_start`], [`scone`] |
+//! | what routers and other elements of the path say | [`quick_start`], [`scone`], [`xcp`] |
 //! | hints that do not give their sender away | [`quantize`] |
 //! | events in, trace out | [`event`] |
 //! | how algorithms are registered, and parameters that one refuses | [`registry`] |
@@ -38,3 +38,4 @@ pub mod scone;
 pub mod startup;
 pub mod time;
 pub mod units;
+pub mod xcp;

@@ -130,6 +130,22 @@ fn connect(world: &mut World, chain: &Chain, link: &Link) -> Route {
     route
 }
 
+/// Puts the link's routers and elements at the hops of the chain. The element that advises is at the first.
+fn equip(world: &mut World, chain: &Chain, link: &Link) {
+    for hop in 0..link.hops {
+        let forward = chain.forward_link(hop as usize);
+        if let Some(routers) = &link.routers {
+            world.network.add_router(forward, routers.at(hop), link.rate);
+        }
+        if link.xcp {
+            world.network.add_xcp_router(forward, Default::default(), link.rate);
+        }
+    }
+    if let Some(element) = link.advising {
+        world.network.add_advising_element(chain.forward_link(0), element);
+    }
+}
+
 /// Builds the world of a setting and lets its competitor establish itself.
 pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
     prepare(plan, setting, rep, false)
@@ -192,14 +208,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     let hops = vec![hop; link.hops as usize];
     let chain = Chain::new(&mut world, &hops);
     world.network.watch(chain.forward_link(0));
-    if let Some(routers) = &link.routers {
-        for hop in 0..link.hops {
-            world.network.add_router(chain.forward_link(hop as usize), routers.at(hop), link.rate);
-        }
-    }
-    if let Some(element) = link.advising {
-        world.network.add_advising_element(chain.forward_link(0), element);
-    }
+    equip(&mut world, &chain, link);
     let mut rng = Substream::new(seed, "competitor start", 0);
     let origin = Timestamp::ZERO + place_in_recording(link, plan.phase(rep));
     world.run_until(origin);
@@ -378,7 +387,7 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
             let pattern = application.map_or(Pattern::Transfer(transfer.size), |application| application.pattern());
             let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route);
             config.startup = plan.schemes[cell.scheme].value.clone();
-            config.avoidance = plan.avoidance.value.clone();
+            config.avoidance = plan.avoidance_of(cell).value.clone();
             config.knowledge = knowledge(plan, &transfer.link);
             config.start = transfer.start;
             match &mut quic {
@@ -419,9 +428,7 @@ fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp)
     let link = &mobility.link;
     let hops = vec![link.hop(&plan.aqms[cell.aqm].value); link.hops as usize];
     let chain = Chain::new(&mut finished.world, &hops);
-    if let Some(element) = link.advising {
-        finished.world.network.add_advising_element(chain.forward_link(0), element);
-    }
+    equip(&mut finished.world, &chain, link);
     let times: Vec<_> = finished.transfers.iter().map(|transfer| transfer.start + mobility.at).collect();
     for (flow, time) in finished.flows.clone().into_iter().zip(times) {
         let is_on_its_way = |world: &World| world.record(flow).completed.is_none();

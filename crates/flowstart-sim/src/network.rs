@@ -7,6 +7,7 @@ use flowstart_core::quick_start::router::Config as QuickStartConfig;
 use flowstart_core::scone::element::Config as AdvisingElement;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Rate;
+use flowstart_core::xcp::router::Config as XcpConfig;
 
 use crate::engine::{Engine, Slot};
 use crate::external::ExternalEvent;
@@ -161,6 +162,13 @@ impl Network {
         self.routers.add(link, config, bandwidth, self.seed);
     }
 
+    /// An XCP router at a link, which must not have carried anything yet. `bandwidth` is what the router believes the link to
+    /// have.
+    pub fn add_xcp_router(&mut self, link: u32, config: XcpConfig, bandwidth: Rate) {
+        self.links[link as usize].keep_queue();
+        self.signals.add_xcp_router(link, config, bandwidth);
+    }
+
     /// An element at a link that advises a rate to flows with SCONE.
     pub fn add_advising_element(&mut self, link: u32, config: AdvisingElement) {
         self.signals.add_element(link, config);
@@ -279,6 +287,10 @@ impl Network {
             return None;
         }
         let (size, flow, ecn) = (packet.size, packet.flow, packet.ecn);
+        if self.signals.has_xcp_router(link) {
+            let queue = self.links[link as usize].waiting_bytes();
+            self.signals.arrive_at_xcp(now, link, id, size, queue);
+        }
         let wanted = self.links[link as usize].enqueue(now, id, size, flow, ecn);
         self.schedule(link, wanted);
         self.after_queue_change(link, flow);
@@ -293,6 +305,9 @@ impl Network {
             if self.routers.is_at(link) {
                 self.tell_router(link);
             }
+            if self.signals.has_xcp_router(link) {
+                self.tell_xcp_router(link);
+            }
         }
         if let Some(time) = wanted.arrival {
             self.engine.schedule(arrival, time);
@@ -304,6 +319,14 @@ impl Network {
         let Some(handle) = self.links[link as usize].in_service() else { return };
         let Packet { flow, generation, size, .. } = *self.packets.get(handle);
         self.routers.on_departure(self.engine.now(), link, size, flow_id(flow, generation));
+    }
+
+    /// A packet begins to leave on a link with an XCP router.
+    fn tell_xcp_router(&mut self, link: u32) {
+        let queue = &mut self.links[link as usize];
+        let (Some(handle), waiting) = (queue.in_service(), queue.waiting_bytes()) else { return };
+        let size = self.packets.get(handle).size;
+        self.signals.leave_xcp(self.engine.now(), link, handle, size, waiting);
     }
 
     /// Arms the timer of a link's queue discipline.

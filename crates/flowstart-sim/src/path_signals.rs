@@ -4,8 +4,14 @@
 use flowstart_core::scone::element::{Config, Element};
 use flowstart_core::scone::wire::RateSignal;
 use flowstart_core::time::Timestamp;
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::xcp::router::{Config as XcpConfig, Router as XcpRouter};
+use flowstart_core::xcp::wire::{CongestionHeader, LENGTH};
 
 use crate::packet::PacketId;
+
+/// Bytes that XCP's congestion header adds to a packet.
+pub const CONGESTION_HEADER: u32 = LENGTH as u32;
 
 /// What a packet carries for the path, or of what the path said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +20,8 @@ pub enum PathSignal {
     Scone(RateSignal),
     /// The receiver tells the sender which advice it has: a frame or an application's message, which no element reads.
     SconeReport(RateSignal),
+    /// XCP's congestion header: of data the sender's, which routers fill; of an acknowledgement the receiver's, which they leave.
+    Xcp(CongestionHeader),
 }
 
 /// The signals of all packets under way, and the elements that stand at links.
@@ -24,16 +32,33 @@ pub(crate) struct PathSignals {
     /// What the packet that arrived last carried.
     arrived: Option<PathSignal>,
     elements: Vec<Option<Box<Element>>>,
+    xcp_routers: Vec<Option<Box<XcpRouter>>>,
+}
+
+/// Puts something at `link`.
+fn place<T: Clone>(at: &mut Vec<Option<T>>, link: u32, value: T) {
+    let index = link as usize;
+    if index >= at.len() {
+        at.resize(index + 1, None);
+    }
+    at[index] = Some(value);
 }
 
 impl PathSignals {
     /// An advising element at `link`.
     pub(crate) fn add_element(&mut self, link: u32, config: Config) {
-        let index = link as usize;
-        if index >= self.elements.len() {
-            self.elements.resize(index + 1, None);
-        }
-        self.elements[index] = Some(Box::new(Element::new(config)));
+        place(&mut self.elements, link, Box::new(Element::new(config)));
+    }
+
+    /// An XCP router at `link`, whose bandwidth it believes to be this.
+    pub(crate) fn add_xcp_router(&mut self, link: u32, config: XcpConfig, bandwidth: Rate) {
+        place(&mut self.xcp_routers, link, Box::new(XcpRouter::new(config, bandwidth)));
+    }
+
+    /// Whether an XCP router is at `link`.
+    #[inline]
+    pub(crate) fn has_xcp_router(&self, link: u32) -> bool {
+        self.xcp_routers.get(link as usize).is_some_and(Option::is_some)
     }
 
     /// Whether any packet has carried a signal: only then packets are looked at.
@@ -57,6 +82,26 @@ impl PathSignals {
         if let Some(Some(PathSignal::Scone(signal))) = self.carried.get_mut(packet as usize) {
             *signal = element.on_signal(now, flow, *signal);
         }
+    }
+
+    /// A packet of `size` bytes arrives at the XCP router of `link`, where `queue` bytes wait.
+    pub(crate) fn arrive_at_xcp(&mut self, now: Timestamp, link: u32, packet: PacketId, size: u32, queue: Bytes) {
+        let Some(Some(router)) = self.xcp_routers.get_mut(link as usize) else { return };
+        let header = match self.carried.get(packet as usize) {
+            Some(Some(PathSignal::Xcp(header))) => Some(header),
+            _ => None,
+        };
+        router.on_arrival(now, Bytes::new(u64::from(size)), header, queue);
+    }
+
+    /// A packet of `size` bytes begins to leave the XCP router of `link`, where `queue` bytes wait behind it.
+    pub(crate) fn leave_xcp(&mut self, now: Timestamp, link: u32, packet: PacketId, size: u32, queue: Bytes) {
+        let Some(Some(router)) = self.xcp_routers.get_mut(link as usize) else { return };
+        let header = match self.carried.get_mut(packet as usize) {
+            Some(Some(PathSignal::Xcp(header))) => Some(header),
+            _ => None,
+        };
+        router.on_departure(now, Bytes::new(u64::from(size)), header, queue);
     }
 
     /// A packet is gone; its number may be used again.

@@ -10,6 +10,7 @@ use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
+use flowstart_core::xcp::wire::Format;
 
 use crate::engine::Slot;
 use crate::link::LinkConfig;
@@ -407,6 +408,10 @@ impl Flow {
                     self.handshake.advised = scone.signal(network.now());
                 }
             }
+            PathSignal::Xcp(header) if header.format == Format::Standard => {
+                self.receiver.feedback.get_or_insert_default().on_header(&header);
+            }
+            PathSignal::Xcp(header) => base.on_feedback(network, header.reverse_feedback),
             PathSignal::SconeReport(signal) if launched => base.on_late_report(network, signal),
             PathSignal::SconeReport(signal) => self.knowledge.advised_rate = base.on_report(network, signal),
         }

@@ -117,6 +117,8 @@ pub struct Controller {
     proactive: Bytes,
     /// The congestion avoidance is integrated.
     integrated: bool,
+    /// The congestion avoidance is told by routers.
+    feedback: bool,
     /// Beside an integrated algorithm: the window of a scheme that has not sensed its launch yet.
     sensing: Option<Window>,
     /// Congestion window validation, where there is any.
@@ -147,7 +149,7 @@ impl Controller {
     }
 
     fn assemble(config: ControllerConfig, startup: StartupState, mut avoidance: AvoidanceState) -> Self {
-        let integrated = avoidance.as_dyn().integrated();
+        let (integrated, feedback) = (avoidance.as_dyn().integrated(), avoidance.as_dyn().wants_feedback());
         let window = Window { cwnd: config.segment * config.initial_window, ssthresh: Bytes::MAX };
         let validation = config.window_validation;
         Self {
@@ -172,6 +174,7 @@ impl Controller {
             host_rate: None,
             proactive: Bytes::ZERO,
             integrated,
+            feedback,
             sensing: None,
             log: DecisionLog::default(),
         }
@@ -343,7 +346,12 @@ impl Controller {
     /// Whether the host has to sample the delivery rate ([`Ack::sample`]) and to tell of each lost packet
     /// ([`Controller::on_packet_lost`]).
     pub fn wants_rate_samples(&self) -> bool {
-        self.integrated
+        self.integrated && !self.feedback
+    }
+
+    /// Whether packets have to carry a congestion header, whose feedback is told by [`Controller::on_feedback`].
+    pub fn wants_feedback(&self) -> bool {
+        self.feedback
     }
 
     /// A packet was declared lost. Only where rate samples are wanted, before the [`Controller::on_loss`] that sums up.

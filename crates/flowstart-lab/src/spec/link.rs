@@ -90,6 +90,7 @@ const KEYS: &[&str] = &[
     "qs_routers",
     "scone",
     "scone_refresh",
+    "xcp",
 ];
 
 /// Longest propagation delay of anything.
@@ -168,6 +169,8 @@ pub struct Link {
     pub routers: Option<Routers>,
     /// The element at the bottleneck that advises a rate (SCONE).
     pub advising: Option<AdvisingElement>,
+    /// Whether every hop is an XCP router.
+    pub xcp: bool,
 }
 
 /// The link with every default filled in, for results.
@@ -200,6 +203,8 @@ pub struct ResolvedLink {
     quick_start: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scone: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    xcp: Option<&'static str>,
 }
 
 impl Link {
@@ -330,6 +335,7 @@ impl Link {
             hint_steps: self.hint_grid.map(|grid| grid.steps_per_decade),
             trace_start: self.trace_start_varies.then_some("varied"),
             quick_start: self.routers.map(|routers| routers.to_string()),
+            xcp: self.xcp.then_some("on"),
             scone: self.advising.as_ref().map(scone::describe),
         }
     }
@@ -576,6 +582,11 @@ impl Reader<'_> {
             hint: self.rate("hint")?,
             hint_grid: self.hint_grid()?,
             routers: Routers::parse(|key| self.raw(key)).map_err(|(key, problem)| self.refused(key, problem))?,
+            xcp: match self.raw("xcp") {
+                None | Some("off") => false,
+                Some("on") => true,
+                Some(other) => return Err(self.refused("xcp", format!("`{other}`; allowed are on and off"))),
+            },
             advising: scone::parse(rate, |key| self.raw(key)).map_err(|(key, problem)| self.refused(key, problem))?,
             trace_start_varies: match self.raw("trace_start") {
                 None | Some("zero") => false,

@@ -71,7 +71,7 @@ impl TracedRun {
         let (scheme, size) = (&plan.schemes[cell.scheme].text, plan.carried(cell));
         let (link, aqm) = (&plan.links[cell.link].text, &plan.aqms[cell.aqm].text);
         let competitor = &plan.competitors[cell.competitor].text;
-        let avoidance = &plan.avoidance.text;
+        let avoidance = &plan.avoidance_of(cell).text;
         format!("{scheme} with {avoidance} on {transport}: {size} over {link}, queue {aqm}, competitor {competitor}")
     }
 
@@ -119,7 +119,7 @@ impl TracedRun {
             link: link_input(plan, &plan.links[cell.link]),
             size: plan.carried(cell),
             scheme: plan.schemes[cell.scheme].text.clone(),
-            avoidance: plan.avoidance.text.clone(),
+            avoidance: plan.avoidance_of(cell).text.clone(),
             transport: plan.transport.text.clone(),
             competitor: plan.competitors[cell.competitor].text.clone(),
             rep: Some(rep),

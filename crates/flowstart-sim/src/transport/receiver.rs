@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::xcp::host::Returned;
 
 use crate::network::Network;
 use crate::packet::{Acknowledgement, Body, Direction};
+use crate::path_signals::{CONGESTION_HEADER, PathSignal};
 use crate::ranges::RangeSet;
 use crate::trace::Event;
 use crate::transport::profile::{Profile, Protocol};
@@ -62,6 +64,8 @@ pub struct Receiver {
     ack_at: Timestamp,
     /// A receive window that grows.
     autotuning: Option<Box<Autotuning>>,
+    /// XCP's feedback that was not returned yet, once there was any.
+    pub feedback: Option<Returned>,
     /// The advice of the path, where the ends support SCONE.
     pub scone: Option<Box<SconeReceiver>>,
 }
@@ -72,6 +76,7 @@ impl Receiver {
         Self {
             flow,
             autotuning: Autotuning::new(&profile).map(Box::new),
+            feedback: None,
             scone: (!profile.scone.is_none()).then(Box::default),
             profile,
             bytes: RangeSet::default(),
@@ -224,8 +229,11 @@ impl Receiver {
             Protocol::Quic => count.saturating_sub(1),
             Protocol::Tcp => count,
         };
-        let signal = self.scone.as_mut().and_then(|scone| scone.report(now));
-        let reported = if signal.is_some() { REPORT_SIZE } else { 0 };
+        let (signal, reported) = match (&mut self.feedback, &mut self.scone) {
+            (Some(returned), _) => (Some(PathSignal::Xcp(returned.take())), CONGESTION_HEADER),
+            (None, Some(scone)) => scone.report(now).map_or((None, 0), |report| (Some(report), REPORT_SIZE)),
+            (None, None) => (None, 0),
+        };
         let size = self.profile.ack_size + self.profile.ack_range_size * listed + reported;
         let body = Body::Acknowledgement(Acknowledgement {
             position,

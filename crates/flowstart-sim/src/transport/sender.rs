@@ -11,9 +11,11 @@ use flowstart_core::rtt::RttEstimator;
 use flowstart_core::scone::wire::RateSignal;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::xcp::host::request;
 
 use crate::network::Network;
 use crate::packet::{Body, Direction};
+use crate::path_signals::{CONGESTION_HEADER, PathSignal};
 use crate::record::StartupExit;
 use crate::trace::Event;
 use crate::traffic::Source;
@@ -207,6 +209,24 @@ impl SenderBase {
         self.after_event(network);
     }
 
+    /// What a data packet of `size` carries for the path, and how many bytes that adds. A sender that XCP controls has no use for
+    /// advice.
+    #[inline]
+    fn path_signal(&mut self, now: Timestamp, size: Bytes) -> (Option<PathSignal>, u32) {
+        if self.controller.wants_feedback() {
+            let rtt = self.rtt.is_sampled().then(|| self.rtt.smoothed());
+            return (Some(PathSignal::Xcp(request(rtt, self.controller.cwnd(), size))), CONGESTION_HEADER);
+        }
+        let offer = self.scone.as_mut().and_then(|scone| scone.offer(now));
+        offer.map_or((None, 0), |offer| (Some(offer), BEFORE_SHORT_HEADER))
+    }
+
+    /// The routers' feedback is back.
+    pub fn on_feedback(&mut self, network: &mut Network, feedback: i32) {
+        self.controller.on_feedback(network.now(), feedback, &self.rtt);
+        self.after_event(network);
+    }
+
     /// The receiver tells which throughput the path advises.
     pub fn on_report(&mut self, network: &mut Network, signal: RateSignal) -> Option<Rate> {
         let now = network.now();
@@ -296,9 +316,8 @@ impl SenderBase {
         let Chunk { offset, len } = chunk;
         network.note(self.flow.index, || Event::Sent { offset, len, retransmission });
         let ecn = if self.profile.ecn { EcnCodepoint::Ect0 } else { EcnCodepoint::NotEct };
-        let signal = self.scone.as_mut().and_then(|scone| scone.offer(now));
-        let scone = if signal.is_some() { BEFORE_SHORT_HEADER } else { 0 };
-        let wire = self.profile.data_wire_size(chunk.len) + scone;
+        let (signal, added) = self.path_signal(now, size);
+        let wire = self.profile.data_wire_size(chunk.len) + added;
         let PacketNumber { number, least_unacknowledged } = number;
         let body = Body::Data { number, offset, len, least_unacknowledged, sent_at: now };
         network.transmit(self.flow.index, self.flow.generation, Direction::Forward, wire, ecn, body, signal);
