@@ -36,6 +36,7 @@ const PUBLISHED: &[&str] = &["blitzstart-table1"];
 pub const SHIPPED: &[(&str, &str)] = &[
     ("blitzstart-one-connection", include_str!("../../../scenarios/blitzstart-one-connection.toml")),
     ("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml")),
+    ("explicit-feedback", include_str!("../../../scenarios/explicit-feedback.toml")),
     ("false-hints", include_str!("../../../scenarios/false-hints.toml")),
     ("fast-startups-by-size", include_str!("../../../scenarios/fast-startups-by-size.toml")),
     ("flow-control-announced", include_str!("../../../scenarios/flow-control-announced.toml")),
