@@ -204,6 +204,8 @@ tests! {
     routers_approve_no_more_than_there_is: quick_start_router,
     scone_packets_are_read_or_refused: scone_packet,
     advice_is_lowered_and_never_raised: scone_path,
+    congestion_headers_are_read_or_refused: congestion_header,
+    routers_with_xcp_never_raise: xcp_router,
     requests_stay_below_the_root: request_path,
     logs_of_connections_are_read_as_far_as_they_go: connection_log,
     rows_survive_being_written: flow_rows,

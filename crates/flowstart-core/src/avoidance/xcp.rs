@@ -4,7 +4,8 @@
 //! acknowledgement `cwnd = max(cwnd + feedback * RTT, one segment)`. A loss is answered as by Reno, because the bottleneck may be
 //! one that gives no feedback. The header and the routers are in [`crate::xcp`].
 //!
-//! It is integrated: it has no startup of its own. It goes on from a scheme's launch; with slow start that is the initial window.
+//! It is integrated: it has no startup of its own. It goes on from a scheme's launch, which leaves at its rate if it has one; with
+//! slow start that is the initial window. Afterwards acknowledgements clock the packets, without pacing, as in ns-2.
 //! Startup counts as over when the first feedback arrives.
 //!
 //! Differences: a fraction of a byte of feedback is lost with each acknowledgement. The window does not grow without feedback: on a
@@ -20,7 +21,7 @@ use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::startup::Launch;
 use crate::time::Timestamp;
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 
 /// One line for listings.
 pub const SUMMARY: &str = "the window follows the feedback of XCP routers (links with xcp=on)";
@@ -54,13 +55,15 @@ pub struct Xcp {
     config: Config,
     segment: Bytes,
     starting: bool,
+    /// The launch's rate, until the first acknowledgement.
+    launch_rate: Option<Rate>,
     exit: Option<ExitReason>,
 }
 
 impl Xcp {
     /// XCP with segments of this size.
     pub fn new(config: Config, SegmentSize(segment): SegmentSize) -> Self {
-        Self { config, segment, starting: true, exit: None }
+        Self { config, segment, starting: true, launch_rate: None, exit: None }
     }
 }
 
@@ -79,9 +82,12 @@ impl Avoidance for Xcp {
 
     fn on_enter(&mut self, _now: Timestamp, _window: Window) {}
 
-    fn on_launch(&mut self, _now: Timestamp, _launch: &Launch, _rtt: &RttEstimator) {}
+    fn on_launch(&mut self, _now: Timestamp, launch: &Launch, _rtt: &RttEstimator) {
+        self.launch_rate = launch.pacing_rate;
+    }
 
     fn on_ack(&mut self, _ack: &Ack, window: Window, _rtt: &RttEstimator) -> Bytes {
+        self.launch_rate = None;
         window.cwnd
     }
 
@@ -102,6 +108,10 @@ impl Avoidance for Xcp {
             self.exit = Some(ExitReason::Loss);
         }
         window.cwnd.scale(self.config.beta).max(self.segment)
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.launch_rate
     }
 
     fn is_starting(&self) -> bool {
