@@ -69,9 +69,10 @@ impl Input<'_> {
             interface_rate: number(6)?.map(rate),
             oracle_rate: number(7)?.map(rate),
             approved_rate: None,
+            advised_rate: None,
         };
-        // What was asked for was approved.
-        Some(PathKnowledge { approved_rate: path.requested_rate, ..path })
+        // What was asked for was approved, and what the oracle says is advised.
+        Some(PathKnowledge { approved_rate: path.requested_rate, advised_rate: path.oracle_rate, ..path })
     }
 
     /// An operation, and how often it happens.
@@ -92,8 +93,11 @@ impl Input<'_> {
             12 => Operation::ChangeSegment(self.number()?),
             13 => Operation::Timer,
             14 => Operation::Idle { ms: u32::from(self.number()?) },
-            _ if self.byte()? % 2 == 0 => Operation::Limited,
-            _ => Operation::ChangePath,
+            _ => match self.byte()? % 4 {
+                0 | 2 => Operation::Limited,
+                1 => Operation::ChangePath,
+                _ => Operation::Advice(u32::try_from(self.wide()?).ok()),
+            },
         };
         Some((operation, 1))
     }

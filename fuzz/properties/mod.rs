@@ -8,9 +8,11 @@ mod controller;
 mod files;
 mod quic;
 mod quick_start;
+mod scone;
 mod sensing;
 mod server;
 mod specs;
+mod xcp;
 
 /// A property: whether the input was accepted.
 pub type Property = fn(&[u8]) -> bool;
@@ -28,6 +30,8 @@ all! {
         netlink interface_speed;
     quic: bandwidth_hint client_hints hint_policy transport_parameters client_hello path_state;
     quick_start: quick_start_option quick_start_router;
+    scone: scone_packet scone_path;
+    xcp: congestion_header xcp_router;
     server: request_path;
     files: connection_log server_metrics flow_rows reference_table frames;
     controller: controller adapter;

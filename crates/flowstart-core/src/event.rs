@@ -175,6 +175,15 @@ pub enum Decision {
         /// What was used.
         used: Rate,
     },
+    /// Throughput advice capped a window that the scheme wanted.
+    AdviceCapped {
+        /// The rate that elements of the path advise.
+        advised: Rate,
+        /// The window that the scheme wanted.
+        before: Bytes,
+        /// The most that the advice leaves of it.
+        after: Bytes,
+    },
     /// The scheme went on to another of its phases.
     PhaseEntered {
         /// The phase, named as in the scheme's reference.

@@ -10,6 +10,7 @@
 //! | congestion avoidance: Reno, CUBIC, BBR | [`avoidance`] |
 //! | queue disciplines | [`aqm`] |
 //! | what Sensing may know | [`path`] |
+//! | what routers and other elements of the path say | [`quick_start`], [`scone`], [`xcp`] |
 //! | hints that do not give their sender away | [`quantize`] |
 //! | events in, trace out | [`event`] |
 //! | how algorithms are registered, and parameters that one refuses | [`registry`] |
@@ -33,6 +34,8 @@ pub mod quantize;
 pub mod quick_start;
 pub mod rng;
 pub mod rtt;
+pub mod scone;
 pub mod startup;
 pub mod time;
 pub mod units;
+pub mod xcp;

@@ -104,6 +104,9 @@ pub struct PathKnowledge {
     pub interface_rate: Option<Rate>,
     /// The rate that all routers of the path approved (Quick-Start, RFC 4782).
     pub approved_rate: Option<Rate>,
+    /// The throughput that elements of the path advise (SCONE): a cap on what a scheme launches, never a reason to launch. No
+    /// scheme reads it; the controller caps the launch.
+    pub advised_rate: Option<Rate>,
     /// What a capacity oracle answered for the destination (in the manner of ALTO, RFC 7285).
     pub oracle_rate: Option<Rate>,
 }

@@ -33,6 +33,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         (0..400_000u32).prop_map(|ms| Operation::Idle { ms }),
         Just(Operation::Limited),
         Just(Operation::ChangePath),
+        prop::option::of(0..1_000_000u32).prop_map(Operation::Advice),
     ]
 }
 

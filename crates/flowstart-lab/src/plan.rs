@@ -28,8 +28,10 @@ pub struct Plan {
     pub sizes: Vec<Written<TransferSize>>,
     /// Startup schemes; the first is the baseline.
     pub schemes: Vec<Written<StartupConfig>>,
-    /// Congestion avoidance of the measured flows.
+    /// Congestion avoidance of the measured flows whose scheme names none.
     pub avoidance: Written<AvoidanceConfig>,
+    /// Congestion avoidance that each scheme names.
+    pub scheme_avoidances: Vec<Option<Written<AvoidanceConfig>>>,
     /// What else uses the link.
     pub competitors: Vec<Written<Competitor>>,
     /// Transport of all flows.
@@ -124,6 +126,11 @@ impl Plan {
     /// All cells, in the order of results.
     pub fn cells(&self) -> Vec<Cell> {
         self.settings().into_iter().flat_map(|setting| self.cells_of(setting)).collect()
+    }
+
+    /// Congestion avoidance of a cell's measured flows.
+    pub fn avoidance_of(&self, cell: &Cell) -> &Written<AvoidanceConfig> {
+        self.scheme_avoidances.get(cell.scheme).and_then(Option::as_ref).unwrap_or(&self.avoidance)
     }
 
     /// A cell's name: what the user wrote, from link to competitor, and arrival, idle policy and mobility unless they are the

@@ -117,6 +117,15 @@ pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
     if let Some(jitter) = link.access_jitter {
         extra.push(("scheduling noise of hosts".to_owned(), format!("up to {}", jitter.amplitude)));
     }
+    if let Some(routers) = &link.routers {
+        extra.push(("Quick-Start routers".to_owned(), routers.to_string()));
+    }
+    if let Some(element) = &link.advising {
+        extra.push(("advises".to_owned(), format!("{} (SCONE)", element.rate)));
+    }
+    if link.xcp {
+        extra.push(("routers with".to_owned(), "XCP".to_owned()));
+    }
     report::Link {
         name: link.text.clone(),
         rate_mbit: Some(link.rate.as_mbit()),

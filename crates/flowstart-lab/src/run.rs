@@ -147,6 +147,25 @@ fn place_cheats(world: &mut World, link: &Link, route: &Route) {
     }
 }
 
+/// Puts the link's routers and elements at the hops of the chain, of which the first may be an `upstream` one. The element
+/// that advises is at the bottleneck.
+fn equip(world: &mut World, chain: &Chain, link: &Link, upstream: Option<Rate>) {
+    let before = upstream.iter().len();
+    for place in 0..before + link.hops as usize {
+        let forward = chain.forward_link(place);
+        let rate = upstream.filter(|_| place == 0).unwrap_or(link.rate);
+        if let Some(routers) = &link.routers {
+            world.network.add_router(forward, routers.at(place as u32), routers.bandwidth.unwrap_or(rate));
+        }
+        if link.xcp {
+            world.network.add_xcp_router(forward, Default::default(), rate);
+        }
+    }
+    if let Some(element) = link.advising {
+        world.network.add_advising_element(chain.forward_link(before), element);
+    }
+}
+
 /// Builds the world of a setting and lets its competitor establish itself.
 pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
     prepare(plan, setting, rep, false)
@@ -211,13 +230,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     let hops: Vec<_> = upstream.map(plain).into_iter().chain(std::iter::repeat_n(hop, link.hops as usize)).collect();
     let chain = Chain::new(&mut world, &hops);
     world.network.watch(chain.forward_link(upstream.iter().len()));
-    if let Some(routers) = &link.routers {
-        for place in 0..hops.len() {
-            let rate = if place == 0 { upstream.unwrap_or(link.rate) } else { link.rate };
-            let believed = routers.bandwidth.unwrap_or(rate);
-            world.network.add_router(chain.forward_link(place), routers.at(place as u32), believed);
-        }
-    }
+    equip(&mut world, &chain, link, upstream);
     let mut rng = Substream::new(seed, "competitor start", 0);
     let origin = Timestamp::ZERO + place_in_recording(link, plan.phase(rep));
     world.run_until(origin);
@@ -409,7 +422,7 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
             let pattern = application.map_or(Pattern::Transfer(transfer.size), |application| application.pattern());
             let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route);
             config.startup = plan.schemes[cell.scheme].value.clone();
-            config.avoidance = plan.avoidance.value.clone();
+            config.avoidance = plan.avoidance_of(cell).value.clone();
             config.knowledge = knowledge(plan, &transfer.link);
             config.start = transfer.start;
             match &mut quic {
@@ -450,6 +463,7 @@ fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp)
     let link = &mobility.link;
     let hops = vec![link.hop(&plan.aqms[cell.aqm].value); link.hops as usize];
     let chain = Chain::new(&mut finished.world, &hops);
+    equip(&mut finished.world, &chain, link, None);
     let times: Vec<_> = finished.transfers.iter().map(|transfer| transfer.start + mobility.at).collect();
     for (flow, time) in finished.flows.clone().into_iter().zip(times) {
         let is_on_its_way = |world: &World| world.record(flow).completed.is_none();

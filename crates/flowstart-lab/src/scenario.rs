@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::{ControllerConfig, WindowValidation};
 use flowstart_core::startup::StartupConfig;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use crate::spec::link::Link;
 use crate::spec::mobility::{self, Move};
 use crate::spec::size::TransferSize;
 use crate::spec::transport::Transport;
-use crate::spec::{InputError, Written, aqm, avoidance, scheme};
+use crate::spec::{InputError, Written, aqm, avoidance, measured_scheme};
 
 /// Most repetitions of a cell.
 pub const MAX_REPS: u32 = 100_000;
@@ -35,6 +36,7 @@ const PUBLISHED: &[&str] = &["blitzstart-table1"];
 pub const SHIPPED: &[(&str, &str)] = &[
     ("blitzstart-one-connection", include_str!("../../../scenarios/blitzstart-one-connection.toml")),
     ("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml")),
+    ("explicit-feedback", include_str!("../../../scenarios/explicit-feedback.toml")),
     ("false-hints", include_str!("../../../scenarios/false-hints.toml")),
     ("fast-startups-by-size", include_str!("../../../scenarios/fast-startups-by-size.toml")),
     ("flow-control-announced", include_str!("../../../scenarios/flow-control-announced.toml")),
@@ -57,6 +59,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("quick-start-improvement", include_str!("../../../scenarios/quick-start-improvement.toml")),
     ("quick-start-upper-bound", include_str!("../../../scenarios/quick-start-upper-bound.toml")),
     ("rising-load", include_str!("../../../scenarios/rising-load.toml")),
+    ("scone", include_str!("../../../scenarios/scone.toml")),
     ("search-buffers", include_str!("../../../scenarios/search-buffers.toml")),
     ("search-classes", include_str!("../../../scenarios/search-classes.toml")),
     ("search-flow-control", include_str!("../../../scenarios/search-flow-control.toml")),
@@ -251,22 +254,35 @@ impl Scenario {
         let links =
             each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;
         let sizes = self.sizes()?;
-        let schemes = each("scheme", &self.scheme, |text| scheme("scheme", text, &profile.startup))?;
+        let named = each("scheme", &self.scheme, |text| measured_scheme("scheme", text, profile))?;
+        let (schemes, scheme_avoidances): (Vec<_>, Vec<_>) = named.into_iter().unzip();
         let avoidance_text = self.avoidance.clone().unwrap_or_else(|| profile.avoidance.name().to_owned());
         let avoidance = avoidance("avoidance", &avoidance_text, &profile.avoidance)?;
-        for scheme in &schemes {
-            ControllerConfig::validate_pair(&scheme.value, &avoidance.value)
+        let avoidance_of = |own: &Option<Written<AvoidanceConfig>>| own.as_ref().unwrap_or(&avoidance).value.clone();
+        let pairs: Vec<_> =
+            schemes.iter().zip(&scheme_avoidances).map(|(scheme, own)| (scheme, avoidance_of(own))).collect();
+        for (scheme, avoidance) in &pairs {
+            ControllerConfig::validate_pair(&scheme.value, avoidance)
                 .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
         }
+        let competitors = each("competitor", &self.competitor, |text| Competitor::parse("competitor", text, profile))?;
+        let theirs = competitors.iter().filter_map(|competitor| competitor.value.avoidance());
+        let by_routers = |avoidance: &AvoidanceConfig| matches!(avoidance, AvoidanceConfig::Xcp(_));
+        if pairs.iter().map(|(_, avoidance)| avoidance).chain(theirs).any(by_routers)
+            && let Some(link) = links.iter().find(|link| !link.xcp)
+        {
+            let problem = "avoidance xcp needs routers that give feedback; allowed are links with xcp=on";
+            return Err(InputError::new("link", &link.text, problem));
+        }
         if let Some(stack) = &transport.stack {
-            for scheme in &schemes {
+            for (scheme, avoidance) in &pairs {
                 if let StartupConfig::QuickStart(_) = scheme.value {
                     let problem = "with transport quic nothing is asked of routers: its datagrams have no options of IP; use \
                                    --transport model-quic:profile=noq";
                     return Err(InputError::new("scheme", &scheme.text, problem));
                 }
                 stack
-                    .check(profile, &scheme.value, &avoidance.value)
+                    .check(profile, &scheme.value, avoidance)
                     .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
             }
             if let Some(size) = sizes.iter().find(|size| size.value.application().is_some()) {
@@ -278,7 +294,8 @@ impl Scenario {
         let plan = Plan {
             aqms: each("aqm", &self.aqm, |text| aqm("aqm", text))?,
             avoidance,
-            competitors: each("competitor", &self.competitor, |text| Competitor::parse("competitor", text, profile))?,
+            scheme_avoidances,
+            competitors,
             links,
             sizes,
             schemes,

@@ -272,3 +272,28 @@ fn a_connection_that_moves_does_not_launch_again_with_what_it_knew() {
     assert_eq!(after.moves, 1);
     assert_eq!(after.launch.unwrap().1, Bytes::new(12_000));
 }
+
+#[test]
+fn advice_reaches_a_real_server_as_it_reaches_the_models() {
+    let link = |scone: &str| format!("rate=50mbit,rtt=50ms,buffer=1bdp{scone}");
+    let of = |link: &str, transport: &str| run(link, "2MB", "jump-start", transport);
+    let (advised, free) = (link(",scone=10mbit"), link(""));
+    let stack = of(&advised, "quic:scone=handshake");
+    let model = of(&advised, &format!("{MODEL},scone=handshake"));
+    // Without advice 2 MB in an RTT overflow the queue; at 10 Mbit/s all of it takes 1.6 s and nothing is lost.
+    assert!(of(&free, "quic:scone=handshake").dropped_packets > 100);
+    assert_eq!((stack.dropped_packets, model.dropped_packets), (0, 0));
+    let (stack, model) = (stack.fct_ms.expect("complete"), model.fct_ms.expect("complete"));
+    assert!(stack > 1500.0 && (stack / model - 1.0).abs() < 0.03, "{stack} ms, the model {model} ms");
+    // A client that does not say that it reads SCONE packets gets none.
+    assert!(of(&advised, "quic").dropped_packets > 100);
+}
+
+#[test]
+fn advice_with_the_first_data_comes_too_late_for_a_launch() {
+    let link = "rate=50mbit,rtt=50ms,buffer=1bdp,scone=10mbit";
+    let late = run(link, "2MB", "jump-start", "quic:scone=data");
+    assert!(late.dropped_packets > 100, "{late:?}");
+    let transport = "quic:scone=handshake,opening=zero-rtt";
+    assert_eq!(run(link, "20KB", "slow-start", transport).status, "ok");
+}

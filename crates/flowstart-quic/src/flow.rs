@@ -57,6 +57,8 @@ struct Shared {
     path: PathKnowledge,
     /// The launch waits until the application has said how much it will send.
     waits: bool,
+    /// Advice that the controller was not told yet.
+    news: Option<Option<Rate>>,
     decisions: DecisionLog,
     status: Status,
     /// Controllers built for it.
@@ -87,6 +89,14 @@ impl Flow {
     /// Changes what is known of the path. Only what is known before the launch counts.
     pub fn learn(&self, change: impl FnOnce(&mut PathKnowledge)) {
         change(&mut self.shared().path);
+    }
+
+    /// Elements of the path advise `rate` from now on (SCONE), or nothing any more: a cap on what the scheme launches. The
+    /// controller hears of it with the next acknowledgement; before the launch it counts for it.
+    pub fn advise(&self, rate: Option<Rate>) {
+        let mut shared = self.shared();
+        shared.path.advised_rate = rate;
+        shared.news = Some(rate);
     }
 
     /// The application is about to send `payload` bytes; `packet` is the size of its UDP payloads. Ends the waiting of
@@ -128,11 +138,16 @@ impl Flow {
         }
     }
 
-    /// The controller has news, and decided this.
-    pub(crate) fn publish(&self, status: &Status, decided: impl Iterator<Item = (Timestamp, Decision)>) {
+    /// The controller has news, and decided this. Advice that it has not heard yet.
+    pub(crate) fn publish(
+        &self,
+        status: &Status,
+        decided: impl Iterator<Item = (Timestamp, Decision)>,
+    ) -> Option<Option<Rate>> {
         let mut shared = self.shared();
         shared.status = *status;
         decided.for_each(|(time, decision)| shared.decisions.note(time, decision));
+        shared.news.take()
     }
 }
 

@@ -61,6 +61,12 @@ pub enum Unsupported {
         /// The scheme or the congestion avoidance.
         scheme: &'static str,
     },
+    /// The congestion avoidance is told by routers.
+    #[error("avoidance is xcp; {host} has no congestion header for routers, so use another")]
+    CongestionHeader {
+        /// The QUIC stack.
+        host: &'static str,
+    },
     /// The scheme sends data again before it is lost.
     #[error("scheme is halfback; {host} sends data again only when it is lost, so use jump-start")]
     ProactiveRetransmission {

@@ -22,6 +22,7 @@
 //! - **No options of IP**: nobody asks routers for a rate (Quick-Start). `quick-start` launches with
 //!   [`PathKnowledge::approved_rate`](flowstart_core::path::PathKnowledge::approved_rate) where the application has got one by
 //!   itself, and is slow start otherwise.
+//! - **No congestion header** for routers to write into: `xcp` is refused.
 //! - **No timer**: what a scheme wants to do at a time is done with the next packet or acknowledgement after it.
 //! - **No delay of the receiver**: how long the peer held an acknowledgement back is derived from the host's smoothed RTT, which
 //!   is told with the next acknowledgement. So RTT samples are one acknowledgement late. The host does not subtract a delay
@@ -44,6 +45,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
+use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::ControllerConfig;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::units::{Bytes, Rate};
@@ -64,6 +66,9 @@ pub struct Noq;
 
 impl Host for Noq {
     fn check(config: &ControllerConfig) -> Result<(), Unsupported> {
+        if let AvoidanceConfig::Xcp(_) = config.avoidance {
+            return Err(Unsupported::CongestionHeader { host: "noq" });
+        }
         match config.startup {
             StartupConfig::Halfback(_) => Err(Unsupported::ProactiveRetransmission { host: "noq" }),
             _ => Ok(()),

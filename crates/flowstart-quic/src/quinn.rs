@@ -52,6 +52,9 @@ impl Host for Quinn {
         if let AvoidanceConfig::Bbr(_) = config.avoidance {
             return needs_pacing(config.avoidance.name());
         }
+        if let AvoidanceConfig::Xcp(_) = config.avoidance {
+            return Err(Unsupported::CongestionHeader { host: "quinn" });
+        }
         match config.startup {
             StartupConfig::Halfback(_) => Err(Unsupported::ProactiveRetransmission { host: "quinn" }),
             StartupConfig::SwiftStart(_) | StartupConfig::Suss(_) | StartupConfig::MoreStart(_) => {

@@ -403,7 +403,10 @@ impl Sender {
             }
             decided.push((time, decision));
         }
-        self.flow.publish(&self.status, decided.into_iter());
+        // What this leads to is told with the next news.
+        if let Some(rate) = self.flow.publish(&self.status, decided.into_iter()) {
+            self.controller.on_advice(self.now, rate, &self.rtt);
+        }
     }
 }
 

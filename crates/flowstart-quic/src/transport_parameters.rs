@@ -9,6 +9,7 @@
 //! Status: worked examples; no bytes make it panic.
 
 use flowstart_core::path::PathKnowledge;
+pub use flowstart_core::scone::wire::SCONE_SUPPORTED;
 use flowstart_core::units::Bytes;
 
 use crate::hint::{BandwidthHint, HintError};
@@ -24,7 +25,7 @@ pub const MAX_PATH_STATE: usize = 256;
 /// `initial_max_data`, `initial_max_stream_data_bidi_local`, `..._bidi_remote` and `..._uni` (RFC 9000, section 18.2).
 const WINDOWS: [u64; 4] = [0x04, 0x05, 0x06, 0x07];
 /// Identifiers of everything that is looked for.
-const KNOWN: [u64; 6] = [HINT, PATH_STATE, WINDOWS[0], WINDOWS[1], WINDOWS[2], WINDOWS[3]];
+const KNOWN: [u64; 7] = [HINT, PATH_STATE, SCONE_SUPPORTED, WINDOWS[0], WINDOWS[1], WINDOWS[2], WINDOWS[3]];
 
 /// Largest `ClientHello` that TLS stacks accept, rustls among them.
 const MAX_CLIENT_HELLO: usize = 0xffff;
@@ -44,6 +45,9 @@ pub enum ParameterError {
     /// A window is not one number.
     #[error("transport parameter {0:#x} is not a number")]
     NotANumber(u64),
+    /// `scone_supported` is not empty.
+    #[error("transport parameter {SCONE_SUPPORTED:#x} has {0} bytes; allowed is none")]
+    SconeLength(usize),
     /// A path state of another make.
     #[error("transport parameter {PATH_STATE:#x} has {0} bytes; allowed is 1 to {MAX_PATH_STATE}")]
     PathStateLength(usize),
@@ -83,6 +87,9 @@ pub struct PeerParameters {
     pub hint: Result<Option<BandwidthHint>, ParameterError>,
     /// The sealed path state that the client echoes; `None` when it sent none.
     pub path_state: Result<Option<Vec<u8>>, ParameterError>,
+    /// Whether it reads SCONE packets (draft-ietf-scone-protocol-08). The draft makes a connection error of a value that is not
+    /// empty; here the connection goes on without SCONE.
+    pub scone: Result<bool, ParameterError>,
     /// Its receive windows.
     pub windows: Result<ReceiveWindows, ParameterError>,
 }
@@ -91,9 +98,10 @@ impl PeerParameters {
     /// Reads encoded transport parameters. An error in one leaves the others.
     pub fn read(bytes: &[u8]) -> Self {
         match find(bytes) {
-            Ok([hint, state, windows @ ..]) => Self {
+            Ok([hint, state, scone, windows @ ..]) => Self {
                 hint: hint.and_then(read_hint),
                 path_state: state.and_then(read_path_state),
+                scone: scone.and_then(read_scone),
                 windows: read_windows(windows),
             },
             Err(error) => Self::unreadable(error),
@@ -102,16 +110,17 @@ impl PeerParameters {
 
     /// None of them can be known.
     fn unreadable(error: ParameterError) -> Self {
-        Self { hint: Err(error), path_state: Err(error), windows: Err(error) }
+        Self { hint: Err(error), path_state: Err(error), scone: Err(error), windows: Err(error) }
     }
 
     /// What was wrong, for a log.
     pub fn errors(&self) -> impl Iterator<Item = ParameterError> {
         let (hint, state, windows) = (self.hint.err(), self.path_state.as_ref().err().copied(), self.windows.err());
+        let scone = self.scone.err().filter(|error| hint != Some(*error));
         // What concerns all of them is said once.
         let state = state.filter(|error| hint != Some(*error));
         let windows = windows.filter(|error| hint != Some(*error));
-        [hint, state, windows].into_iter().flatten()
+        [hint, state, scone, windows].into_iter().flatten()
     }
 
     /// Tells Sensing of the receive window: [`ReceiveWindows::largest`]. The hint and the path state are left to the
@@ -148,6 +157,14 @@ fn read_hint(value: Option<&[u8]>) -> Result<Option<BandwidthHint>, ParameterErr
 
 fn read_path_state(value: Option<&[u8]>) -> Result<Option<Vec<u8>>, ParameterError> {
     value.map(|value| check_path_state(value).map(<[u8]>::to_vec)).transpose()
+}
+
+fn read_scone(value: Option<&[u8]>) -> Result<bool, ParameterError> {
+    match value {
+        None => Ok(false),
+        Some([]) => Ok(true),
+        Some(value) => Err(ParameterError::SconeLength(value.len())),
+    }
 }
 
 /// Refuses a path state that no server sealed.
@@ -285,6 +302,8 @@ mod tests {
         assert_eq!(read(&[0x04, 2, 1, 1]).windows, Err(ParameterError::NotANumber(0x04)));
         let later = read(&[0x80, 0x00, 0x4b, 0x17, 1, 9]);
         assert_eq!(later.hint, Err(ParameterError::Hint(HintError::Version(9))));
+        assert_eq!((read(&[0x61, 0x9e, 0]).scone, read(&HINTED).scone), (Ok(true), Ok(false)));
+        assert_eq!(read(&[0x61, 0x9e, 1, 7]).scone, Err(ParameterError::SconeLength(1)));
         let mut long = Vec::new();
         write(PATH_STATE, &[0; 257], &mut long);
         assert_eq!(read(&long).path_state, Err(ParameterError::PathStateLength(257)));
@@ -318,7 +337,7 @@ mod tests {
         fn no_parameters_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..80), hinted in any::<bool>()) {
             let bytes = if hinted { [&HINTED, &bytes[..]].concat() } else { bytes };
             let read = PeerParameters::read(&bytes);
-            prop_assert!(read.path_state.is_err() || read.errors().count() < 3);
+            prop_assert!(read.path_state.is_err() || read.errors().count() < 4);
         }
 
         #[test]

@@ -9,6 +9,7 @@ use flowstart_core::time::Timestamp;
 
 use crate::network::{Network, Route};
 use crate::packet::{Acknowledgement, Body, Direction, Packet};
+use crate::path_signals::PathSignal;
 use crate::transport::profile::Profile;
 use crate::world::{Stopped, World};
 
@@ -30,6 +31,8 @@ pub struct Datagram {
     pub ecn: EcnCodepoint,
     /// What it carries, for traces and captures.
     pub body: Body,
+    /// What it carries for the path.
+    pub signal: Option<PathSignal>,
 }
 
 /// What happened to a flow that ends outside.
@@ -50,6 +53,8 @@ pub enum ExternalEvent {
         tag: u32,
         /// ECN field as it arrived.
         ecn: EcnCodepoint,
+        /// What it carries for the path, as it arrived.
+        signal: Option<PathSignal>,
     },
     /// A queue, a policer or a wire has lost a datagram.
     Lost {
@@ -85,9 +90,9 @@ impl World {
 
     /// Sends a datagram into the first link of its flow's route.
     pub fn send_external(&mut self, datagram: &Datagram) {
-        let Datagram { flow, direction, tag, size, ecn, body } = *datagram;
+        let Datagram { flow, direction, tag, size, ecn, body, signal } = *datagram;
         debug_assert!(tag < EXTERNAL, "a tag takes 31 bits");
-        self.network.transmit(flow, tag | EXTERNAL, direction, size, ecn, body);
+        self.network.transmit(flow, tag | EXTERNAL, direction, size, ecn, body, signal);
     }
 
     /// Runs until something happens to an external flow; an error when `limit` passes first. The clock then stands where
@@ -119,13 +124,13 @@ impl Network {
     }
 
     /// A datagram has crossed the links.
-    pub(crate) fn external_arrived(&mut self, packet: &Packet) {
+    pub(crate) fn external_arrived(&mut self, packet: &Packet, signal: Option<PathSignal>) {
         if let Body::Acknowledgement(Acknowledgement { ranges: Some(ranges), .. }) = packet.body {
             self.ranges.release(ranges);
         }
         let Packet { flow, direction, ecn, .. } = *packet;
         let tag = packet.generation & !EXTERNAL;
-        self.external.push_back(ExternalEvent::Arrived { flow, direction, tag, ecn });
+        self.external.push_back(ExternalEvent::Arrived { flow, direction, tag, ecn, signal });
     }
 
     /// A datagram is lost.
@@ -170,12 +175,13 @@ mod tests {
         let body = Body::Handshake { flight: 0, part: 0, attempt: 0, quick_start: NO_OPTION };
         for (tag, direction) in [(7, Direction::Forward), (8, Direction::Return)] {
             let ecn = EcnCodepoint::Ect0;
-            world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body });
+            world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body, signal: None });
         }
         world.set_external_timer(flow, Timestamp::ZERO + Duration::from_millis(12));
         // 1000 bytes take 1 ms at 8 Mbit/s, and 10 ms to the other end: there at 16 ms.
         assert_eq!(world.run_external(limit), Ok(ExternalEvent::Timer { flow }));
-        let arrived = |tag, direction| ExternalEvent::Arrived { flow, direction, tag, ecn: EcnCodepoint::Ect0 };
+        let arrived =
+            |tag, direction| ExternalEvent::Arrived { flow, direction, tag, ecn: EcnCodepoint::Ect0, signal: None };
         assert_eq!(world.run_external(limit), Ok(arrived(7, Direction::Forward)));
         assert_eq!(world.now().as_secs(), 0.016);
         assert_eq!(world.run_external(limit), Ok(arrived(8, Direction::Return)));
@@ -192,7 +198,10 @@ mod tests {
         let body = Body::Handshake { flight: 0, part: 0, attempt: 0, quick_start: NO_OPTION };
         let (direction, ecn) = (Direction::Forward, EcnCodepoint::NotEct);
         // One is in transmission, two wait, the fourth finds no room.
-        (0..4).for_each(|tag| world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body }));
+        let send = |world: &mut World, tag| {
+            world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body, signal: None });
+        };
+        (0..4).for_each(|tag| send(&mut world, tag));
         let limit = Timestamp::ZERO + Duration::from_millis(100);
         let events: Vec<_> = std::iter::from_fn(|| world.run_external(limit).ok()).collect();
         assert_eq!(events[0], ExternalEvent::Lost { tag: 3 });

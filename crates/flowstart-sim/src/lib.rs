@@ -8,6 +8,7 @@
 //! | the clock and the event queue | [`engine`] |
 //! | links: rates, traces, token buckets, loss, jitter | [`link`], [`capacity_trace`] |
 //! | packets and their pools | [`packet`] |
+//! | what elements of the path read and write in packets | [`path_signals`] |
 //! | dumbbells and chains | [`topology`] |
 //! | model TCP and model QUIC, and their profiles | [`transport`] |
 //! | what applications send | [`traffic`] |
@@ -22,6 +23,7 @@ pub mod link;
 pub mod monitor;
 pub mod network;
 pub mod packet;
+pub mod path_signals;
 pub mod ranges;
 pub mod record;
 mod routers;

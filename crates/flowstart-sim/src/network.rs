@@ -5,14 +5,17 @@ use std::collections::VecDeque;
 use flowstart_core::aqm::{EcnCodepoint, QueueState};
 use flowstart_core::quick_start::misbehaviour::BoosterConfig;
 use flowstart_core::quick_start::router::Config as QuickStartConfig;
+use flowstart_core::scone::element::Config as AdvisingElement;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Rate;
+use flowstart_core::xcp::router::Config as XcpConfig;
 
 use crate::engine::{Engine, Slot};
 use crate::external::ExternalEvent;
 use crate::link::{Departure, Link, LinkConfig, Loss, Wanted};
 use crate::monitor::{Departed, Monitor};
 use crate::packet::{Body, Direction, Packet, PacketId, PacketPool, RangePool};
+use crate::path_signals::{PathSignal, PathSignals};
 use crate::record::FlowRecord;
 use crate::routers::{Routed, Routers, flow_id};
 use crate::trace::{Entry, Event, Trace};
@@ -113,6 +116,7 @@ pub struct Network {
     queue_slots: Vec<Option<Slot>>,
     routes: Routes,
     routers: Routers,
+    pub(crate) signals: PathSignals,
     seed: u64,
 }
 
@@ -132,6 +136,7 @@ impl Network {
             queue_slots: Vec::new(),
             routes: Routes::default(),
             routers: Routers::default(),
+            signals: PathSignals::default(),
             seed,
         }
     }
@@ -171,6 +176,18 @@ impl Network {
     pub fn add_booster(&mut self, links: [u32; 2], config: BoosterConfig) {
         links.iter().for_each(|link| self.links[*link as usize].keep_queue());
         self.routers.add_booster(links, config);
+    }
+
+    /// An XCP router at a link, which must not have carried anything yet. `bandwidth` is what the router believes the link to
+    /// have.
+    pub fn add_xcp_router(&mut self, link: u32, config: XcpConfig, bandwidth: Rate) {
+        self.links[link as usize].keep_queue();
+        self.signals.add_xcp_router(link, config, bandwidth);
+    }
+
+    /// An element at a link that advises a rate to flows with SCONE.
+    pub fn add_advising_element(&mut self, link: u32, config: AdvisingElement) {
+        self.signals.add_element(link, config);
     }
 
     /// Watches a link from now on, which must not have carried anything yet.
@@ -239,7 +256,11 @@ impl Network {
         self.trace.is_some()
     }
 
-    /// Sends a packet into the first link of its flow's route.
+    /// Sends a packet into the first link of its flow's route, with what it carries for the path.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a packet's fields, of which none would be clearer for a name of their sum"
+    )]
     #[inline]
     pub fn transmit(
         &mut self,
@@ -249,10 +270,14 @@ impl Network {
         size: u32,
         ecn: EcnCodepoint,
         body: Body,
+        signal: Option<PathSignal>,
     ) {
         let packet = Packet { flow, generation, size, hop: 0, direction, ecn, body };
         self.note_packet(&packet, false);
         let id = self.packets.insert(packet);
+        if let Some(signal) = signal {
+            self.signals.set(id, signal);
+        }
         self.forward(id);
     }
 
@@ -262,16 +287,26 @@ impl Network {
         let packet = self.packets.get(id);
         let links = self.routes.links(packet.flow, packet.direction);
         let Some(&link) = links.get(usize::from(packet.hop)) else {
+            if self.signals.are_used() {
+                self.signals.arrive(id);
+            }
             return Some(self.packets.remove(id));
         };
         packet.hop += 1;
         let now = self.engine.now();
+        if self.signals.are_used() {
+            self.signals.pass(now, link, id, flow_id(packet.flow, packet.generation));
+        }
         if self.routers.is_at(link) && self.routers.route(now, link, packet) == Routed::Drop {
             self.links[link as usize].refuse();
             self.lose(id, link, Loss::Router);
             return None;
         }
         let (size, flow, ecn) = (packet.size, packet.flow, packet.ecn);
+        if self.signals.has_xcp_router(link) {
+            let queue = self.links[link as usize].waiting_bytes();
+            self.signals.arrive_at_xcp(now, link, id, size, queue);
+        }
         let wanted = self.links[link as usize].enqueue(now, id, size, flow, ecn);
         self.schedule(link, wanted);
         self.after_queue_change(link, flow);
@@ -286,6 +321,9 @@ impl Network {
             if self.routers.is_at(link) {
                 self.tell_router(link);
             }
+            if self.signals.has_xcp_router(link) {
+                self.tell_xcp_router(link);
+            }
         }
         if let Some(time) = wanted.arrival {
             self.engine.schedule(arrival, time);
@@ -297,6 +335,14 @@ impl Network {
         let Some(handle) = self.links[link as usize].in_service() else { return };
         let Packet { flow, generation, size, .. } = *self.packets.get(handle);
         self.routers.on_departure(self.engine.now(), link, size, flow_id(flow, generation));
+    }
+
+    /// A packet begins to leave on a link with an XCP router.
+    fn tell_xcp_router(&mut self, link: u32) {
+        let queue = &mut self.links[link as usize];
+        let (Some(handle), waiting) = (queue.in_service(), queue.waiting_bytes()) else { return };
+        let size = self.packets.get(handle).size;
+        self.signals.leave_xcp(self.engine.now(), link, handle, size, waiting);
     }
 
     /// Arms the timer of a link's queue discipline.
@@ -341,6 +387,7 @@ impl Network {
 
     fn lose(&mut self, id: PacketId, link: u32, cause: Loss) {
         let packet = self.packets.remove(id);
+        self.signals.forget(id);
         let now = self.engine.now();
         let record = &mut self.records[packet.flow as usize];
         record.dropped += 1;

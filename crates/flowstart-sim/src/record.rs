@@ -51,6 +51,8 @@ pub struct FlowRecord {
     pub approved_rate: Option<Rate>,
     /// Whether a packet of the window that Quick-Start approved was lost.
     pub quick_start_failed: bool,
+    /// The first throughput advice of the path that the sender heard, and when.
+    pub advised: Option<(Timestamp, Rate)>,
     /// Payload bytes that arrived, each once.
     pub delivered: u64,
     /// Data packets sent, retransmissions included.

@@ -84,6 +84,11 @@ pub enum Event {
         /// The rate that the sender's policy lets the scheme use; `None`: the hint is not used.
         used: Option<Rate>,
     },
+    /// Throughput advice of the path has reached the sender.
+    Advised {
+        /// The rate that counts now.
+        rate: Rate,
+    },
     /// The controller decided something.
     Decided(Decision),
     /// A retransmission or probe timer fired.

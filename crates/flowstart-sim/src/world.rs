@@ -10,11 +10,13 @@ use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
+use flowstart_core::xcp::wire::Format;
 
 use crate::engine::Slot;
 use crate::link::LinkConfig;
 use crate::network::{Network, Owner, Route};
 use crate::packet::{Acknowledgement, Body, Direction, NO_OPTION, Packet};
+use crate::path_signals::PathSignal;
 use crate::record::{FlowRecord, ObjectTimes};
 use crate::trace::Event;
 use crate::traffic::arrivals::Arrivals;
@@ -298,6 +300,8 @@ impl World {
     pub fn change_path(&mut self, flow: u32, route: &Route) {
         self.network.change_route(flow, route);
         let Some(flow) = self.flows.get_mut(flow as usize) else { return };
+        // Advice is for a path.
+        flow.receiver.scone = flow.receiver.scone.take().map(|_| Box::default());
         match &mut flow.sender {
             Sender::Tcp(sender) => sender.base.change_path(&mut self.network, &flow.knowledge),
             Sender::Quic(sender) => sender.base.change_path(&mut self.network, &flow.knowledge),
@@ -354,15 +358,19 @@ impl World {
     #[inline]
     fn deliver(&mut self, packet: &Packet) {
         self.network.note_packet(packet, true);
+        let signal = self.network.signals.take_arrived();
         let flow = &mut self.flows[packet.flow as usize];
         if flow.id.generation != packet.generation {
             if Network::is_external(packet) {
-                return self.network.external_arrived(packet);
+                return self.network.external_arrived(packet, signal);
             }
             if let Body::Acknowledgement(Acknowledgement { ranges: Some(ranges), .. }) = packet.body {
                 self.network.ranges.release(ranges);
             }
             return;
+        }
+        if let Some(signal) = signal {
+            flow.on_path_signal(&mut self.network, signal);
         }
         flow.on_packet(&mut self.network, packet);
         if flow.recyclable && self.network.records[packet.flow as usize].completed.is_some() {
@@ -398,6 +406,30 @@ impl World {
 }
 
 impl Flow {
+    /// What a packet carries of the path, before the packet itself is looked at.
+    fn on_path_signal(&mut self, network: &mut Network, signal: PathSignal) {
+        let launched = self.handshake.is_launched();
+        let base = match &mut self.sender {
+            Sender::Tcp(sender) => &mut sender.base,
+            Sender::Quic(sender) => &mut sender.base,
+            Sender::Constant { .. } | Sender::External => return,
+        };
+        match signal {
+            PathSignal::Scone(signal) => {
+                if let Some(scone) = &mut self.receiver.scone {
+                    scone.on_signal(network.now(), signal);
+                    self.handshake.advised = scone.signal(network.now());
+                }
+            }
+            PathSignal::Xcp(header) if header.format == Format::Standard => {
+                self.receiver.feedback.get_or_insert_default().on_header(&header);
+            }
+            PathSignal::Xcp(header) => base.on_feedback(network, header.reverse_feedback),
+            PathSignal::SconeReport(signal) if launched => base.on_late_report(network, signal),
+            PathSignal::SconeReport(signal) => self.knowledge.advised_rate = base.on_report(network, signal),
+        }
+    }
+
     fn on_packet(&mut self, network: &mut Network, packet: &Packet) {
         match packet.body {
             Body::Handshake { flight, part, attempt, quick_start } => {
@@ -599,7 +631,7 @@ impl Flow {
                     let record = network.record(self.id.index);
                     record.data_packets += 1;
                     let FlowId { index, generation } = self.id;
-                    network.transmit(index, generation, Direction::Forward, size, Default::default(), body);
+                    network.transmit(index, generation, Direction::Forward, size, Default::default(), body, None);
                 }
                 *next
             }

@@ -5,6 +5,7 @@
 //! | `reno` | [`reno`] |
 //! | `cubic` | [`cubic`] |
 //! | `bbr` | [`bbr`] |
+//! | `xcp` | [`xcp`] |
 //!
 //! An integrated algorithm ([`Avoidance::integrated`]) probes and continues by itself. It is in charge from the first
 //! packet, and of the startup scheme only the launch counts.
@@ -21,6 +22,7 @@ use crate::units::{Bytes, Rate};
 pub mod bbr;
 pub mod cubic;
 pub mod reno;
+pub mod xcp;
 
 /// Congestion window and slow-start threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +83,16 @@ pub trait Avoidance: fmt::Debug + Send + CloneAvoidance {
     /// New CE marks were echoed, at most once per window.
     fn on_mark(&mut self, _ecn: &Ecn) {}
 
+    /// Whether packets carry a congestion header, which routers fill with feedback (XCP).
+    fn wants_feedback(&self) -> bool {
+        false
+    }
+
+    /// An acknowledgement brought the routers' feedback: the change of throughput in bytes per second. Returns the new cwnd.
+    fn on_feedback(&mut self, _now: Timestamp, _feedback: i32, window: Window, _rtt: &RttEstimator) -> Bytes {
+        window.cwnd
+    }
+
     /// A retransmission timeout or persistent congestion; `least` is the host's window after it. Returns the new cwnd.
     fn on_timeout(&mut self, _now: Timestamp, _window: Window, least: Bytes) -> Bytes {
         least
@@ -140,13 +152,14 @@ algorithms! {
     Reno = "reno" in reno,
     Cubic = "cubic" in cubic,
     Bbr = "bbr" in bbr,
+    Xcp = "xcp" in xcp,
 }
 
 impl AvoidanceConfig {
     /// Whether the algorithm is integrated ([`Avoidance::integrated`]).
     pub fn integrated(&self) -> bool {
         match self {
-            Self::Bbr(_) => true,
+            Self::Bbr(_) | Self::Xcp(_) => true,
             Self::Reno(_) | Self::Cubic(_) => false,
         }
     }

@@ -54,6 +54,16 @@ impl Controller {
         self.follow_integrated(ack.now);
     }
 
+    /// An acknowledgement brought the feedback of the path's routers: the change of throughput in bytes per second. Comes with
+    /// the [`Controller::on_ack`] of the same acknowledgement, before or after it.
+    pub fn on_feedback(&mut self, now: Timestamp, feedback: i32, rtt: &RttEstimator) {
+        if let Phase::Integrated { .. } = self.phase {
+            let cwnd = self.avoidance.as_dyn().on_feedback(now, feedback, self.window, rtt);
+            self.set_cwnd(cwnd);
+            self.follow_integrated(now);
+        }
+    }
+
     /// A scheme whose launch comes with the first acknowledgements is asked until it sets a rate, ends, or loses.
     fn sense_late_launch(&mut self, ack: &Ack, rtt: &RttEstimator) {
         let Some(window) = self.sensing else { return };
@@ -64,6 +74,8 @@ impl Controller {
                 self.sensing = Some(Window { cwnd, ..window });
                 if let Some(rate) = startup.pacing_rate() {
                     self.sensing = None;
+                    let cwnd = self.advised_window(ack.now, cwnd);
+                    let rate = self.advice.map_or(rate, |advice| advice.cap_rate(rate));
                     let cwnd = self.avoidance.as_dyn().on_late_launch(self.window, cwnd, rate);
                     self.set_cwnd(cwnd);
                 }

@@ -14,6 +14,7 @@
 //! | Looking for | Where |
 //! |---|---|
 //! | policies in which stacks differ, and which pairs make sense | `config.rs` |
+//! | what throughput advice caps | `advice.rs` |
 //! | proportional rate reduction | `recovery.rs` |
 //! | what changes beside an integrated algorithm | `integrated.rs` |
 //! | what idle time does to the window | `window_validation.rs` |
@@ -22,6 +23,7 @@ pub use config::{ControllerConfig, GrowthRule, Pacing, ReductionBase};
 pub use recovery::Reduction;
 pub use window_validation::{Resume, WindowValidation};
 
+use self::advice::Advice;
 use self::recovery::Recovery;
 use self::window_validation::Validation;
 use alloc::boxed::Box;
@@ -34,6 +36,7 @@ use crate::startup::{Continuation, StartupState, Step};
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
+mod advice;
 mod config;
 mod integrated;
 mod recovery;
@@ -114,6 +117,8 @@ pub struct Controller {
     proactive: Bytes,
     /// The congestion avoidance is integrated.
     integrated: bool,
+    /// The congestion avoidance is told by routers.
+    feedback: bool,
     /// Beside an integrated algorithm: the window of a scheme that has not sensed its launch yet.
     sensing: Option<Window>,
     /// Congestion window validation, where there is any.
@@ -122,6 +127,8 @@ pub struct Controller {
     unused: Option<Box<(StartupState, AvoidanceState)>>,
     /// Positions up to here were sent over an earlier path.
     earlier_path: Option<Position>,
+    /// What elements of the path advise, where anybody does.
+    advice: Option<Advice>,
     /// The last reduction, where it can be taken back.
     undo: Option<Box<Undo>>,
     log: DecisionLog,
@@ -142,13 +149,14 @@ impl Controller {
     }
 
     fn assemble(config: ControllerConfig, startup: StartupState, mut avoidance: AvoidanceState) -> Self {
-        let integrated = avoidance.as_dyn().integrated();
+        let (integrated, feedback) = (avoidance.as_dyn().integrated(), avoidance.as_dyn().wants_feedback());
         let window = Window { cwnd: config.segment * config.initial_window, ssthresh: Bytes::MAX };
         let validation = config.window_validation;
         Self {
             validation: (validation != WindowValidation::Keep).then(|| Box::new(Validation::new(validation))),
             unused: None,
             earlier_path: None,
+            advice: None,
             undo: None,
             config,
             startup,
@@ -166,6 +174,7 @@ impl Controller {
             host_rate: None,
             proactive: Bytes::ZERO,
             integrated,
+            feedback,
             sensing: None,
             log: DecisionLog::default(),
         }
@@ -174,6 +183,7 @@ impl Controller {
     /// The handshake is over and data may leave: Sensing turns what is known about the path into the launch.
     pub fn launch(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
         let launch = self.startup.as_dyn().launch(now, path, &mut self.log);
+        let launch = self.advised_launch(now, path, launch);
         self.set_cwnd(launch.cwnd);
         self.launch_rate = launch.pacing_rate;
         // A scheme that paces by itself starts with one segment unless it says more.
@@ -322,7 +332,7 @@ impl Controller {
         if self.phase == Phase::Startup {
             let startup = self.startup.as_dyn();
             startup.on_sent(sent);
-            self.scheme_rate = startup.pacing_rate();
+            self.scheme_rate = self.advised_scheme_rate();
             self.note_phase(sent.now);
         } else if let Phase::Integrated { .. } = self.phase {
             if self.sensing.is_some() {
@@ -336,7 +346,12 @@ impl Controller {
     /// Whether the host has to sample the delivery rate ([`Ack::sample`]) and to tell of each lost packet
     /// ([`Controller::on_packet_lost`]).
     pub fn wants_rate_samples(&self) -> bool {
-        self.integrated
+        self.integrated && !self.feedback
+    }
+
+    /// Whether packets have to carry a congestion header, whose feedback is told by [`Controller::on_feedback`].
+    pub fn wants_feedback(&self) -> bool {
+        self.feedback
     }
 
     /// A packet was declared lost. Only where rate samples are wanted, before the [`Controller::on_loss`] that sums up.
@@ -692,7 +707,10 @@ impl Controller {
     fn take_step(&mut self, now: Timestamp, step: Step) {
         self.note_phase(now);
         match step {
-            Step::Continue { cwnd } => self.set_cwnd(cwnd),
+            Step::Continue { cwnd } => {
+                let cwnd = self.advised_window(now, cwnd);
+                self.set_cwnd(cwnd);
+            }
             Step::Exit(continuation) => {
                 self.set_cwnd(continuation.cwnd);
                 self.exit_startup(now, continuation);
@@ -723,7 +741,7 @@ impl Controller {
 
     fn update_pacing(&mut self, rtt: &RttEstimator) {
         self.scheme_rate = match self.phase {
-            Phase::Startup => self.startup.as_dyn().pacing_rate(),
+            Phase::Startup => self.advised_scheme_rate(),
             Phase::Restart | Phase::Avoidance | Phase::Integrated { .. } => None,
         };
         let Some(pacing) = self.config.pacing else {

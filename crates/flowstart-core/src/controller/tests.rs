@@ -395,3 +395,102 @@ fn only_schemes_with_a_launch_go_with_an_integrated_algorithm() {
     let cubic = AvoidanceConfig::Cubic(cubic::Config::default());
     assert_eq!(ControllerConfig::validate_pair(&hystart, &cubic), Ok(()));
 }
+
+/// Everything that a scheme could launch from, over a path of 100 ms that is believed to carry 1 Gbit/s.
+fn generous(advised: Option<Rate>) -> PathKnowledge {
+    let rate = Rate::from_mbit(1000);
+    PathKnowledge {
+        handshake_rtt: Some(Duration::from_millis(100)),
+        saved: Some(crate::path::SavedPath {
+            rtt: Duration::from_millis(100),
+            cwnd: rate.amount_in(Duration::from_millis(100)),
+            age: Duration::from_millis(1000),
+        }),
+        receive_window: Some(Bytes::new(100_000_000)),
+        bytes_waiting: Some(Bytes::new(50_000_000)),
+        hint: Some(crate::path::Hint { bandwidth: rate, technology: Default::default() }),
+        requested_rate: Some(rate),
+        interface_rate: Some(rate),
+        approved_rate: Some(rate),
+        oracle_rate: Some(rate),
+        advised_rate: advised,
+    }
+}
+
+/// The largest window and pacing rate of a flow that uses its window and delivers `acks` windows.
+fn most(startup: StartupConfig, avoidance: AvoidanceConfig, advised: Option<Rate>, acks: u64) -> (Bytes, Option<Rate>) {
+    let mut rtt = RttEstimator::new(Duration::from_millis(100));
+    rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
+    let mut controller = Controller::new(ControllerConfig::new(startup, avoidance));
+    controller.launch(Timestamp::ZERO, &generous(advised), &rtt);
+    let mut most = (controller.cwnd(), controller.launch_rate.or(controller.scheme_rate));
+    let mut position = 0;
+    for round in 0..acks {
+        let (now, segment) = (Timestamp::ZERO + Duration::from_millis(100 * (round + 1)), Bytes::new(1200));
+        for place in 1..=10 {
+            position += 1;
+            let sent = Sent { now, bytes: segment, in_flight: segment * place, position, app_limited: false };
+            controller.on_sent(&sent);
+        }
+        let mut ack = acked(now, 1200);
+        (ack.position, ack.in_flight_before) = (position, controller.cwnd());
+        controller.on_ack(&ack, &rtt);
+        most = (most.0.max(controller.cwnd()), most.1.max(controller.scheme_rate));
+    }
+    most
+}
+
+#[test]
+fn advice_caps_the_jump_of_every_scheme_and_never_enlarges_one() {
+    // 8 Mbit/s * 100 ms = 100 kB, more than an initial window of 12 kB.
+    let advised = Rate::from_mbit(8);
+    let cap = Bytes::new(100_000);
+    let mut capped = 0;
+    for startup in StartupConfig::defaults() {
+        for avoidance in [AvoidanceConfig::Reno(Default::default()), AvoidanceConfig::Bbr(Default::default())] {
+            if ControllerConfig::validate_pair(&startup, &avoidance).is_err() {
+                continue;
+            }
+            let (free, _) = most(startup.clone(), avoidance.clone(), None, 0);
+            let (window, rate) = most(startup.clone(), avoidance.clone(), Some(advised), 0);
+            assert!(window <= cap && window <= free, "{}: {window} of {free}", startup.name());
+            // BBR's own pacing begins with its gain of 2.77 and is no launch, nor is leaving as acknowledgements come.
+            let own = avoidance.integrated() || rate == Some(crate::startup::UNPACED);
+            assert!(own || rate.is_none_or(|rate| rate <= advised), "{}: {rate:?}", startup.name());
+            capped += u32::from(free > cap);
+            let higher = most(startup.clone(), avoidance.clone(), Some(Rate::from_mbit(100_000)), 3);
+            assert_eq!(higher, most(startup.clone(), avoidance, None, 3), "{}", startup.name());
+        }
+    }
+    assert!(capped > 8, "{capped} launches were beyond the advice");
+}
+
+#[test]
+fn a_jump_after_the_first_acknowledgements_is_capped_too() {
+    // Careful Resume jumps to half of the saved 12.5 MB when the first acknowledgements confirm the path.
+    let startup = StartupConfig::CarefulResume(Default::default());
+    let avoidance = AvoidanceConfig::Reno(Default::default());
+    let (free, _) = most(startup.clone(), avoidance.clone(), None, 2);
+    let (window, rate) = most(startup, avoidance, Some(Rate::from_mbit(8)), 2);
+    assert!(free > Bytes::new(1_000_000), "{free}");
+    assert!(window <= Bytes::new(100_000) && rate <= Some(Rate::from_mbit(8)), "{window} at {rate:?}");
+}
+
+#[test]
+fn late_advice_caps_what_has_not_left_of_a_jump_but_not_slow_start() {
+    let mut rtt = RttEstimator::new(Duration::from_millis(100));
+    rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
+    let launched = |startup| {
+        let mut controller = Controller::new(ControllerConfig::new(startup, AvoidanceConfig::Reno(Default::default())));
+        controller.launch(Timestamp::ZERO, &generous(None), &rtt);
+        controller
+    };
+    let mut jump = launched(StartupConfig::JumpStart(Default::default()));
+    assert_eq!(jump.cwnd(), Bytes::new(50_000_000));
+    jump.on_advice(Timestamp::ZERO, Some(Rate::from_mbit(8)), &rtt);
+    assert_eq!((jump.cwnd(), jump.pacing_rate()), (Bytes::new(100_000), Some(Rate::from_mbit(8))));
+    let mut slow = launched(StartupConfig::SlowStart(Default::default()));
+    let before = slow.output();
+    slow.on_advice(Timestamp::ZERO, Some(Rate::from_bits_per_sec(100_000)), &rtt);
+    assert_eq!(slow.output(), before);
+}

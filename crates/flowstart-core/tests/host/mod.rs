@@ -56,6 +56,8 @@ pub(crate) enum Operation {
     /// Nothing waits to be sent.
     Limited,
     ChangePath,
+    /// Elements of the path advise this many kbit/s, or nothing more.
+    Advice(Option<u32>),
 }
 
 /// A path of which everything is known.
@@ -73,6 +75,7 @@ pub(crate) fn known() -> PathKnowledge {
         requested_rate: Some(Rate::from_mbit(10)),
         interface_rate: Some(Rate::from_mbit(1000)),
         approved_rate: Some(Rate::from_mbit(12)),
+        advised_rate: None,
         oracle_rate: Some(Rate::from_mbit(15)),
     }
 }
@@ -247,6 +250,10 @@ impl Host {
             Operation::Limited => {
                 let (in_flight, timeout) = (Bytes::new(self.in_flight), Duration::from_millis(200));
                 self.controller.on_limited(now, in_flight, timeout, Bytes::new(1_000_000), &self.rtt);
+            }
+            Operation::Advice(kbit) => {
+                let rate = kbit.map(|kbit| Rate::from_bits_per_sec(u64::from(kbit) * 1000));
+                self.controller.on_advice(now, rate, &self.rtt);
             }
             Operation::ChangePath => {
                 self.rtt = RttEstimator::new(Duration::from_millis(333));

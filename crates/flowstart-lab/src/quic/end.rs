@@ -13,7 +13,7 @@ use flowstart_core::units::Rate;
 use flowstart_quic::hint::HintPolicy;
 use flowstart_quic::hint::policy::Evidence;
 use flowstart_quic::session::observer::ObservedConfig;
-use flowstart_quic::transport_parameters::HINT;
+use flowstart_quic::transport_parameters::{HINT, SCONE_SUPPORTED};
 use flowstart_quic::{ControllerFactory, Flow, session};
 use flowstart_sim::transport::profile::{Opening, Profile};
 use noq_proto::crypto::rustls::QuicServerConfig;
@@ -42,7 +42,7 @@ const EARLIER: Duration = Duration::from_secs(60);
 /// Port of the first flow's client.
 const CLIENT_PORT: u16 = 40_000;
 /// Length of connection IDs, as the model's packets have them.
-const ID_LENGTH: usize = 8;
+pub(super) const ID_LENGTH: usize = 8;
 
 /// Where simulated time begins on the clock that noq wants.
 fn origin() -> Instant {
@@ -214,7 +214,10 @@ impl Ends {
             client_tls.key_log = Arc::new(secrets.clone());
         }
         let watches = [Watch::default(), Watch::default()];
-        let parameters = setup.hint.as_ref().map_or(Vec::new(), |hint| parameter(HINT, hint));
+        let mut parameters = setup.hint.as_ref().map_or(Vec::new(), |hint| parameter(HINT, hint));
+        if !profile.scone.is_none() {
+            parameters.extend(parameter(SCONE_SUPPORTED, &[]));
+        }
         let client_crypto = session::ClientConfig::new(client_tls)?.with_encoded_parameters(parameters);
         let mut server = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(server_tls)?));
         let mut tokens = ValidationTokenConfig::default();
@@ -269,6 +272,7 @@ fn hear_hint(
 ) -> ServerConfig {
     let noted = watch.clone();
     let heard = session::accept_config(server, factory, flow, move |flow, client| {
+        noted.seen().scone = client.scone == Ok(true);
         let hint = match client.hint {
             Ok(None) => return,
             Ok(Some(hint)) => hint,

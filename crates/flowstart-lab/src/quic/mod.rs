@@ -165,6 +165,7 @@ impl QuicFlows {
         let Some(transfer) = self.transfers.get_mut(flow.saturating_sub(self.first) as usize) else { return };
         world.change_external_route(flow, route);
         transfer.at_once = 1;
+        transfer.forget_advice();
         let IpAddr::V4(host) = transfer.ends[CLIENT].address.ip() else { return };
         let [a, b, c, d] = host.octets();
         transfer.ends[CLIENT].address.set_ip(IpAddr::V4(Ipv4Addr::new(a, b, c + 1, d)));
@@ -218,9 +219,9 @@ impl QuicFlows {
                     transfer.on_timer(world, &mut self.under_way);
                 }
             }
-            ExternalEvent::Arrived { flow, direction, tag, ecn } => {
+            ExternalEvent::Arrived { flow, direction, tag, ecn, signal } => {
                 if let Some(transfer) = self.transfers.get_mut(place(flow)) {
-                    transfer.deliver(world, &mut self.under_way, direction, tag, ecn);
+                    transfer.deliver(world, &mut self.under_way, direction, tag, ecn, signal);
                 }
             }
         }

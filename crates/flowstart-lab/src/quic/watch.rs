@@ -29,6 +29,8 @@ pub(super) struct Seen {
     pub(super) lost: Vec<u64>,
     /// Packets that were acknowledged, where somebody traces.
     pub(super) acknowledged: Vec<u64>,
+    /// The client reads SCONE packets.
+    pub(super) scone: bool,
     /// What the client's hint said, and what of it is used; `None` of the first: it could not be read.
     pub(super) hint: Option<(Option<Rate>, Option<Rate>)>,
 }

@@ -94,6 +94,14 @@ impl Competitor {
         Ok(Written { text: text.to_owned(), value })
     }
 
+    /// Congestion avoidance of its flows, where the user chose one.
+    pub fn avoidance(&self) -> Option<&AvoidanceConfig> {
+        match self {
+            Self::Bulk { avoidance, .. } | Self::Short { avoidance, .. } => Some(avoidance),
+            Self::None | Self::Pattern { .. } | Self::Web { .. } | Self::Requests(_) => None,
+        }
+    }
+
     /// Whether its flows are transfers whose completion times can be compared.
     pub fn has_transfers(&self) -> bool {
         matches!(self, Self::Short { .. })

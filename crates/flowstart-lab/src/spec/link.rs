@@ -6,6 +6,7 @@ use std::sync::Arc;
 use flowstart_core::aqm::{QueueConfig, QueueLimit};
 use flowstart_core::path::AccessTechnology;
 use flowstart_core::quantize::Grid;
+use flowstart_core::scone::element::Config as AdvisingElement;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::capacity_trace::CapacityTrace;
@@ -13,6 +14,7 @@ use flowstart_sim::link::{Capacity, Jitter, LinkConfig, LossModel, Reordering};
 use serde::Serialize;
 
 use super::routers::Routers;
+use super::scone;
 use super::{InputError, Parts};
 
 /// A preset: name, spec, source.
@@ -93,6 +95,9 @@ const KEYS: &[&str] = &[
     "qs_hidden",
     "qs_receiver",
     "qs_booster",
+    "scone",
+    "scone_refresh",
+    "xcp",
 ];
 
 /// Longest propagation delay of anything.
@@ -169,6 +174,10 @@ pub struct Link {
     pub trace_start_varies: bool,
     /// Quick-Start routers.
     pub routers: Option<Routers>,
+    /// The element at the bottleneck that advises a rate (SCONE).
+    pub advising: Option<AdvisingElement>,
+    /// Whether every hop is an XCP router.
+    pub xcp: bool,
 }
 
 /// The link with every default filled in, for results.
@@ -199,6 +208,10 @@ pub struct ResolvedLink {
     trace_start: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     quick_start: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scone: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    xcp: Option<&'static str>,
 }
 
 impl Link {
@@ -329,6 +342,8 @@ impl Link {
             hint_steps: self.hint_grid.map(|grid| grid.steps_per_decade),
             trace_start: self.trace_start_varies.then_some("varied"),
             quick_start: self.routers.map(|routers| routers.to_string()),
+            xcp: self.xcp.then_some("on"),
+            scone: self.advising.as_ref().map(scone::describe),
         }
     }
 }
@@ -574,6 +589,12 @@ impl Reader<'_> {
             hint: self.rate("hint")?,
             hint_grid: self.hint_grid()?,
             routers: Routers::parse(|key| self.raw(key)).map_err(|(key, problem)| self.refused(key, problem))?,
+            xcp: match self.raw("xcp") {
+                None | Some("off") => false,
+                Some("on") => true,
+                Some(other) => return Err(self.refused("xcp", format!("`{other}`; allowed are on and off"))),
+            },
+            advising: scone::parse(rate, |key| self.raw(key)).map_err(|(key, problem)| self.refused(key, problem))?,
             trace_start_varies: match self.raw("trace_start") {
                 None | Some("zero") => false,
                 Some("varied") if trace.is_some() => true,

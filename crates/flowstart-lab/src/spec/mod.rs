@@ -8,6 +8,7 @@ use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::registry::ConfigError;
 use flowstart_core::startup::StartupConfig;
+use flowstart_sim::transport::profile::Profile;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -17,6 +18,7 @@ pub mod competitor;
 pub mod link;
 pub mod mobility;
 pub mod routers;
+mod scone;
 pub mod size;
 #[cfg(feature = "quic")]
 mod stack;
@@ -171,6 +173,28 @@ fn keys<C: Serialize + DeserializeOwned>(name: &str) -> Option<Vec<String>> {
 pub fn scheme(field: &str, text: &str, base: &StartupConfig) -> Result<Written<StartupConfig>, InputError> {
     let (names, name) = (StartupConfig::NAMES, StartupConfig::name);
     algorithm(field, text, names, name, StartupConfig::validate, Some(base))
+}
+
+/// Reads the scheme of measured flows, which may name a congestion avoidance of its own: `slow-start:avoidance=xcp`.
+///
+/// # Errors
+///
+/// What cannot be read of either.
+pub fn measured_scheme(
+    field: &str,
+    text: &str,
+    profile: &Profile,
+) -> Result<(Written<StartupConfig>, Option<Written<AvoidanceConfig>>), InputError> {
+    let parts = Parts::parse(field, text)?;
+    let Some((_, named)) = parts.keys.iter().find(|(key, _)| *key == "avoidance") else {
+        return Ok((scheme(field, text, &profile.startup)?, None));
+    };
+    let rest: Vec<String> =
+        parts.keys.iter().filter(|(key, _)| *key != "avoidance").map(|(key, value)| format!("{key}={value}")).collect();
+    let spec = if rest.is_empty() { parts.name.to_owned() } else { format!("{}:{}", parts.name, rest.join(",")) };
+    let startup = scheme(field, &spec, &profile.startup)?.value;
+    let own = avoidance(field, named, &profile.avoidance)?;
+    Ok((Written { text: text.to_owned(), value: startup }, Some(own)))
 }
 
 /// Reads a congestion avoidance.

@@ -11,7 +11,7 @@ use super::{InputError, Parts};
 use crate::quic::StackOptions;
 
 /// What the real stack can be told: policies of its profile, and groups of them. All others are the stack's own.
-const STACK_KEYS: [&str; 21] = [
+const STACK_KEYS: [&str; 22] = [
     "opening",
     "token",
     "payload",
@@ -31,6 +31,7 @@ const STACK_KEYS: [&str; 21] = [
     "initial_timeout",
     "idle",
     "ecn",
+    "scone",
     "startup",
     "avoidance",
 ];

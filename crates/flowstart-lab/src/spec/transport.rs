@@ -96,6 +96,9 @@ fn check(profile: &Profile) -> Result<(), String> {
             return Err(format!("{key} is {size}; allowed is {least} to 65000 bytes"));
         }
     }
+    if profile.protocol == Protocol::Tcp && !profile.scone.is_none() {
+        return Err("scone is for QUIC; of TCP allowed is none".into());
+    }
     for (key, number) in [("ack.every", profile.ack.every), ("packet_threshold", profile.packet_threshold)] {
         if number == 0 {
             return Err(format!("{key} must be at least 1"));

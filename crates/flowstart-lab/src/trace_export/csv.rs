@@ -60,6 +60,7 @@ impl TracedRun {
                 Event::Hint { told, used } => {
                     writeln!(out, "{time:.6},{flow},hint,,,,,,,,,,,,{}", describe_hint(told, used))
                 }
+                Event::Advised { rate } => writeln!(out, "{time:.6},{flow},advised,,,,,,,,,,,,{rate}"),
                 Event::Decided(decision) => {
                     writeln!(out, "{time:.6},{flow},decided,,,,,,,,,,,,{}", describe(&decision).1)
                 }

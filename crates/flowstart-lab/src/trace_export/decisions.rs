@@ -32,6 +32,10 @@ pub fn decision_events(
             let data = json!({ "hinted": hinted.bits_per_sec(), "used": used.bits_per_sec() });
             vec![("flowstart:hint_capped", data)]
         }
+        Decision::AdviceCapped { advised, after, .. } => {
+            let data = json!({ "advised": advised.bits_per_sec(), "congestion_window": after.get() });
+            vec![("flowstart:advice_capped", data)]
+        }
         Decision::PhaseEntered { phase, trigger } => {
             vec![("flowstart:phase_entered", json!({ "phase": phase, "trigger": trigger }))]
         }

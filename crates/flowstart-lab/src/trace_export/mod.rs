@@ -71,7 +71,7 @@ impl TracedRun {
         let (scheme, size) = (&plan.schemes[cell.scheme].text, plan.carried(cell));
         let (link, aqm) = (&plan.links[cell.link].text, &plan.aqms[cell.aqm].text);
         let competitor = &plan.competitors[cell.competitor].text;
-        let avoidance = &plan.avoidance.text;
+        let avoidance = &plan.avoidance_of(cell).text;
         format!("{scheme} with {avoidance} on {transport}: {size} over {link}, queue {aqm}, competitor {competitor}")
     }
 
@@ -87,6 +87,7 @@ impl TracedRun {
                 let (kind, detail) = match entry.event {
                     Event::Decided(decision) => describe(&decision),
                     Event::Hint { told, used } => (report::TraceEventKind::Other, describe_hint(told, used)),
+                    Event::Advised { rate } => (report::TraceEventKind::Other, format!("the path advises {rate}")),
                     Event::FlowControl { blocked, limit } => {
                         let text = if blocked { "stops the sender" } else { "lets it go on" };
                         (report::TraceEventKind::Other, format!("flow control {text} at byte {limit}"))
@@ -118,7 +119,7 @@ impl TracedRun {
             link: link_input(plan, &plan.links[cell.link]),
             size: plan.carried(cell),
             scheme: plan.schemes[cell.scheme].text.clone(),
-            avoidance: plan.avoidance.text.clone(),
+            avoidance: plan.avoidance_of(cell).text.clone(),
             transport: plan.transport.text.clone(),
             competitor: plan.competitors[cell.competitor].text.clone(),
             rep: Some(rep),
@@ -188,6 +189,10 @@ fn describe(decision: &Decision) -> (report::TraceEventKind, String) {
         }
         Decision::HintCapped { hinted, used } => {
             (Kind::Capped, format!("the hint of {hinted} is outside the bounds; {used} is used"))
+        }
+        Decision::AdviceCapped { advised, before, after } => {
+            let windows = format!("from {} to {} bytes", before.get(), after.get());
+            (Kind::Capped, format!("{advised} is advised: the window of the launch is capped {windows}"))
         }
         Decision::PhaseEntered { phase, trigger } => (Kind::Other, format!("{phase} ({trigger})")),
         Decision::StartupExited { reason, cwnd, ssthresh } => {

@@ -15,6 +15,8 @@
 //! | `flowstart:launched` | startup launched: `congestion_window` in bytes, `pacing_rate` in bit/s if it sets one |
 //! | `flowstart:hint_received` | a real client's hint: `hinted` and `used`, in bit/s, absent if unreadable and not used |
 //! | `flowstart:hint_capped` | the client's hint was out of bounds: `hinted` and `used`, in bit/s |
+//! | `flowstart:advised` | throughput advice of the path (SCONE) reached the sender: `rate`, in bit/s |
+//! | `flowstart:advice_capped` | throughput advice of the path capped a launch: `advised`, in bit/s, and `congestion_window`, what is left |
 //!
 //! What the simulation does not know is absent: packet numbers of handshake packets, frames other than the stream's and
 //! acknowledgements, why a packet counts as lost. TCP has no packet numbers and no packet types: its segments have the
@@ -283,6 +285,10 @@ impl Flow<'_> {
                     data.extend(rate.map(|rate| (field.to_owned(), json!(rate))));
                 }
                 self.write(time, Extended { name: "flowstart:hint_received", data: Value::Object(data) }, out)
+            }
+            Event::Advised { rate } => {
+                let data = json!({ "rate": rate.bits_per_sec() });
+                self.write(time, Extended { name: "flowstart:advised", data }, out)
             }
             Event::TimerFired => {
                 let timer_type = match self.profile.protocol {

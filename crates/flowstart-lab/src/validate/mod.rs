@@ -15,6 +15,7 @@
 //! | `slides-mixed-rtts` | fast startups where RTTs and sizes are mixed | [`mixed_rtts`] |
 //! | `slides-flow-control` | what receive windows do to a fast startup | [`slides`] |
 //! | `search-geo` | SEARCH on a satellite link | [`search`] |
+//! | `xcp-fairness` | what XCP's paper states of utilization, drops, queues and shares | [`xcp`] |
 //! | `quic-table1` | the model beside the real QUIC stack, on the links of the Blitzstart paper | [`quic`] |
 //! | `quic-search-geo` | the same on the satellite link | [`quic`] |
 //! | `blitzstart-table1` | the 60 cells of the Blitzstart paper, and its statements | [`table1`] |
@@ -36,9 +37,10 @@ pub mod search;
 pub mod shared_bottleneck;
 pub mod slides;
 pub mod table1;
+pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 17] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
@@ -51,6 +53,7 @@ pub const NAMES: [&str; 16] = [
     "slides-flow-control",
     "slides-shared-bottleneck",
     "slides-mixed-rtts",
+    "xcp-fairness",
     "search-geo",
     "quic-search-geo",
     "quic-table1",
@@ -167,6 +170,7 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "slides-shared-bottleneck" => shared_bottleneck::shared_bottleneck(reference, jobs),
         "slides-mixed-rtts" => mixed_rtts::mixed_rtts(reference, jobs),
         "slides-flow-control" => slides::flow_control(reference, jobs),
+        "xcp-fairness" => xcp::fairness(reference),
         "search-geo" => search::geo(reference, jobs),
         "quic-search-geo" => quic::search_geo(reference, jobs),
         "quic-table1" => quic::table1(reference, jobs),

@@ -85,6 +85,6 @@ impl RequestSender {
         };
         let quick_start = option.emit(IpVersion::V4);
         let body = Body::Handshake { flight: OPEN, part: 0, attempt: 0, quick_start };
-        network.transmit(self.flow, generation, Direction::Forward, SIZE, EcnCodepoint::NotEct, body);
+        network.transmit(self.flow, generation, Direction::Forward, SIZE, EcnCodepoint::NotEct, body, None);
     }
 }

@@ -9,12 +9,15 @@ use std::sync::Arc;
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::quick_start::wire::LENGTH;
+use flowstart_core::scone::wire::RateSignal;
 use flowstart_core::time::{Duration, Timestamp};
 
 use crate::network::Network;
 use crate::packet::{Body, Direction, NO_OPTION, QuickStartOption};
+use crate::path_signals::PathSignal;
 use crate::transport::profile::{Opening, Profile, Protocol};
 use crate::transport::quick_start::QuickStart;
+use crate::transport::scone::{BEFORE_LONG_HEADER, REPORT_SIZE, SconePolicy};
 use crate::transport::sender::FlowId;
 
 /// Flight of the opening packet.
@@ -77,6 +80,8 @@ pub struct Handshake {
     pending: Option<(Progress, Timestamp)>,
     /// Quick-Start, where the sender uses it.
     pub quick_start: Option<Box<QuickStart>>,
+    /// What the opener has read of SCONE and tells with its request.
+    pub advised: RateSignal,
 }
 
 impl Handshake {
@@ -97,6 +102,7 @@ impl Handshake {
             opened_at: Timestamp::ZERO,
             pending: None,
             quick_start: None,
+            advised: RateSignal::UNKNOWN,
         }
     }
 
@@ -334,7 +340,23 @@ impl Handshake {
         quick_start: QuickStartOption,
     ) {
         let size = if quick_start == NO_OPTION { size } else { size + LENGTH as u32 };
+        let (signal, added) = self.scone(direction, flight);
         let body = Body::Handshake { flight, part, attempt: self.attempt, quick_start };
-        network.transmit(self.flow.index, self.flow.generation, direction, size, EcnCodepoint::NotEct, body);
+        let FlowId { index, generation } = self.flow;
+        network.transmit(index, generation, direction, size + added, EcnCodepoint::NotEct, body, signal);
+    }
+
+    /// What a packet carries of SCONE, and how many bytes that adds: the data sender's answer a SCONE packet, the receiver's
+    /// request what it has read of it.
+    fn scone(&self, direction: Direction, flight: u8) -> (Option<PathSignal>, u32) {
+        match (direction, flight) {
+            (Direction::Forward, ANSWER) if self.profile.scone == SconePolicy::Handshake => {
+                (Some(PathSignal::Scone(RateSignal::UNKNOWN)), BEFORE_LONG_HEADER)
+            }
+            (Direction::Return, COMPLETE) if self.advised != RateSignal::UNKNOWN => {
+                (Some(PathSignal::SconeReport(self.advised)), REPORT_SIZE)
+            }
+            _ => (None, 0),
+        }
     }
 }

@@ -20,6 +20,7 @@ pub mod quick_start;
 pub mod receive_window;
 pub mod receiver;
 pub mod sampling;
+pub mod scone;
 mod scoreboard;
 pub mod sender;
 pub mod tcp;

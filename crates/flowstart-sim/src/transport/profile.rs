@@ -10,6 +10,8 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::scone::SconePolicy;
+
 /// Which transport protocol is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -233,6 +235,9 @@ pub struct Profile {
     pub idle: WindowValidation,
     /// Whether the sender is ECN-capable.
     pub ecn: bool,
+    /// From when on the data sender offers SCONE packets to the path (QUIC).
+    #[serde(default, skip_serializing_if = "SconePolicy::is_none")]
+    pub scone: SconePolicy,
     /// Pacing; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<Pacing>,
@@ -317,6 +322,7 @@ impl Profile {
             after_timeout: AfterTimeout::Outstanding,
             idle: WindowValidation::Keep,
             ecn: false,
+            scone: SconePolicy::None,
             pacing: Some(Pacing { startup_gain: 1.25, ..Pacing::default() }),
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
             avoidance: AvoidanceConfig::Reno(reno::Config::default()),

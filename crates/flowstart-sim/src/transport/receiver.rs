@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::xcp::host::Returned;
 
 use crate::network::Network;
 use crate::packet::{Acknowledgement, Body, Direction};
+use crate::path_signals::{CONGESTION_HEADER, PathSignal};
 use crate::ranges::RangeSet;
 use crate::trace::Event;
 use crate::transport::profile::{Profile, Protocol};
 use crate::transport::receive_window::Autotuning;
+use crate::transport::scone::{REPORT_SIZE, SconeReceiver};
 use crate::transport::sender::FlowId;
 
 /// SACK blocks that a TCP receiver remembers the order of.
@@ -61,6 +64,10 @@ pub struct Receiver {
     ack_at: Timestamp,
     /// A receive window that grows.
     autotuning: Option<Box<Autotuning>>,
+    /// XCP's feedback that was not returned yet, once there was any.
+    pub feedback: Option<Returned>,
+    /// The advice of the path, where the ends support SCONE.
+    pub scone: Option<Box<SconeReceiver>>,
 }
 
 impl Receiver {
@@ -69,6 +76,8 @@ impl Receiver {
         Self {
             flow,
             autotuning: Autotuning::new(&profile).map(Box::new),
+            feedback: None,
+            scone: (!profile.scone.is_none()).then(Box::default),
             profile,
             bytes: RangeSet::default(),
             contiguous: 0,
@@ -220,7 +229,12 @@ impl Receiver {
             Protocol::Quic => count.saturating_sub(1),
             Protocol::Tcp => count,
         };
-        let size = self.profile.ack_size + self.profile.ack_range_size * listed;
+        let (signal, reported) = match (&mut self.feedback, &mut self.scone) {
+            (Some(returned), _) => (Some(PathSignal::Xcp(returned.take())), CONGESTION_HEADER),
+            (None, Some(scone)) => scone.report(now).map_or((None, 0), |report| (Some(report), REPORT_SIZE)),
+            (None, None) => (None, 0),
+        };
+        let size = self.profile.ack_size + self.profile.ack_range_size * listed + reported;
         let body = Body::Acknowledgement(Acknowledgement {
             position,
             ranges,
@@ -234,6 +248,6 @@ impl Receiver {
         self.last_ack_sent = self.contiguous;
         self.ack_at = Timestamp::NEVER;
         let FlowId { index, generation } = self.flow;
-        network.transmit(index, generation, Direction::Return, size, EcnCodepoint::NotEct, body);
+        network.transmit(index, generation, Direction::Return, size, EcnCodepoint::NotEct, body, signal);
     }
 }

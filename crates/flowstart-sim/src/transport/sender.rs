@@ -8,17 +8,21 @@ use flowstart_core::event::{Ack, Decision, Position, Sent};
 use flowstart_core::pacer::Pacer;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
+use flowstart_core::scone::wire::RateSignal;
 use flowstart_core::startup::quick_start::FAILED;
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::xcp::host::request;
 
 use crate::network::Network;
 use crate::packet::{Body, Direction};
+use crate::path_signals::{CONGESTION_HEADER, PathSignal};
 use crate::record::StartupExit;
 use crate::trace::Event;
 use crate::traffic::Source;
 use crate::transport::profile::{IgnoreReceiveWindow, Profile, WindowTest};
 use crate::transport::sampling::Sampling;
+use crate::transport::scone::{BEFORE_SHORT_HEADER, SconeSender};
 
 /// Which flow a sender or receiver belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +100,8 @@ pub struct SenderBase {
     resumption: Option<Box<Resumption>>,
     /// RTT samples of packets that were sent before this time are ignored: they took another path.
     path_since: Timestamp,
+    /// SCONE, where the ends support it.
+    pub scone: Option<Box<SconeSender>>,
     /// Since when only flow control has stopped new data.
     blocked_since: Option<Timestamp>,
     pacer: Pacer,
@@ -118,6 +124,7 @@ impl SenderBase {
             newly_lost: Bytes::ZERO,
             unvalidated: None,
             resumption: (profile.idle != WindowValidation::Keep).then(Box::default),
+            scone: (!profile.scone.is_none()).then(Box::default),
             path_since: Timestamp::ZERO,
             pacer: Pacer::new(quantum),
             profile,
@@ -174,6 +181,7 @@ impl SenderBase {
         let obeys = self.profile.ignore_receive_window == IgnoreReceiveWindow::Never;
         resumption.knowledge.receive_window = obeys.then_some(receive_window);
         resumption.knowledge.bytes_waiting = bytes_waiting;
+        resumption.knowledge.advised_rate = self.scone.as_mut().and_then(|scone| scone.rate(now));
         let resume = Resume { now, idle: now.since(last_sent), timeout };
         self.controller.on_resume(&resume, &resumption.knowledge, &self.rtt);
         // The window that remains will be used, from its first packet on.
@@ -190,6 +198,8 @@ impl SenderBase {
         let now = network.now();
         let knowledge = knowledge.for_new_path();
         self.path_since = now;
+        // Advice is for a path.
+        self.scone = self.scone.take().map(|_| Box::default());
         self.rtt = RttEstimator::new(self.profile.initial_timeout);
         self.pacer = Pacer::new(self.profile.pacing.map_or(Duration::ZERO, |pacing| pacing.quantum));
         self.controller.on_path_change(now, &knowledge, &self.rtt);
@@ -198,6 +208,41 @@ impl SenderBase {
             resumption.knowledge = knowledge;
         }
         self.after_event(network);
+    }
+
+    /// What a data packet of `size` carries for the path, and how many bytes that adds. A sender that XCP controls has no use for
+    /// advice.
+    #[inline]
+    fn path_signal(&mut self, now: Timestamp, size: Bytes) -> (Option<PathSignal>, u32) {
+        if self.controller.wants_feedback() {
+            let rtt = self.rtt.is_sampled().then(|| self.rtt.smoothed());
+            return (Some(PathSignal::Xcp(request(rtt, self.controller.cwnd(), size))), CONGESTION_HEADER);
+        }
+        let offer = self.scone.as_mut().and_then(|scone| scone.offer(now));
+        offer.map_or((None, 0), |offer| (Some(offer), BEFORE_SHORT_HEADER))
+    }
+
+    /// The routers' feedback is back.
+    pub fn on_feedback(&mut self, network: &mut Network, feedback: i32) {
+        self.controller.on_feedback(network.now(), feedback, &self.rtt);
+        self.after_event(network);
+    }
+
+    /// The receiver tells which throughput the path advises.
+    pub fn on_report(&mut self, network: &mut Network, signal: RateSignal) -> Option<Rate> {
+        let now = network.now();
+        let rate = self.scone.as_mut()?.on_report(now, signal)?;
+        network.record(self.flow.index).advised.get_or_insert((now, rate));
+        network.note(self.flow.index, || Event::Advised { rate });
+        Some(rate)
+    }
+
+    /// As [`SenderBase::on_report`], after the launch.
+    pub fn on_late_report(&mut self, network: &mut Network, signal: RateSignal) {
+        if let Some(rate) = self.on_report(network, signal) {
+            self.controller.on_advice(network.now(), Some(rate), &self.rtt);
+            self.after_event(network);
+        }
     }
 
     /// Whether a packet that was sent at this time took the path of now.
@@ -272,10 +317,11 @@ impl SenderBase {
         let Chunk { offset, len } = chunk;
         network.note(self.flow.index, || Event::Sent { offset, len, retransmission });
         let ecn = if self.profile.ecn { EcnCodepoint::Ect0 } else { EcnCodepoint::NotEct };
-        let wire = self.profile.data_wire_size(chunk.len);
+        let (signal, added) = self.path_signal(now, size);
+        let wire = self.profile.data_wire_size(chunk.len) + added;
         let PacketNumber { number, least_unacknowledged } = number;
         let body = Body::Data { number, offset, len, least_unacknowledged, sent_at: now };
-        network.transmit(self.flow.index, self.flow.generation, Direction::Forward, wire, ecn, body);
+        network.transmit(self.flow.index, self.flow.generation, Direction::Forward, wire, ecn, body, signal);
     }
 
     /// The packet at `index` of the sender's list was delivered.
@@ -334,6 +380,7 @@ impl SenderBase {
                 Decision::PhaseEntered { phase: FAILED, .. } => record.quick_start_failed = true,
                 Decision::Launched { .. }
                 | Decision::HintCapped { .. }
+                | Decision::AdviceCapped { .. }
                 | Decision::PhaseEntered { .. }
                 | Decision::ReductionUndone { .. }
                 | Decision::WindowValidated { .. }

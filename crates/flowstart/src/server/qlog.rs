@@ -1,7 +1,7 @@
 //! A qlog file for every connection.
 //!
 //! noq writes the standard events (`quic:packet_sent` and the like); this adds what the startup scheme decided, at its place
-//! among them: `flowstart:launched`, `flowstart:hint_capped`, `flowstart:phase_entered`, `flowstart:reduction_undone`,
+//! among them: `flowstart:launched`, `flowstart:hint_capped`, `flowstart:advice_capped`, `flowstart:phase_entered`, `flowstart:reduction_undone`,
 //! `flowstart:window_validated`, and `quic:congestion_state_updated` with the reason for which startup ended as its trigger.
 //! `flowstart:connection` says which scheme the connection has, and `flowstart:answered` what was acknowledged completely:
 //! its `payload` in bytes and `fct_ms` since the request. `flowstart analyze` reads these.
@@ -13,6 +13,7 @@
 //! | `flowstart:connection` | `scheme` |
 //! | `flowstart:launched` | `congestion_window` in bytes; optional: `pacing_rate` in bit/s |
 //! | `flowstart:hint_capped` | `hinted` and `used`, in bit/s |
+//! | `flowstart:advice_capped` | `advised`, in bit/s, and `congestion_window`, what is left |
 //! | `flowstart:phase_entered` | `phase`, `trigger` |
 //! | `flowstart:reduction_undone` | `congestion_window` in bytes |
 //! | `flowstart:window_validated` | `congestion_window` and `ssthresh`, in bytes |

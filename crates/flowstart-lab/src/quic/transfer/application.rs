@@ -2,6 +2,7 @@
 //! answers.
 
 use bytes::Bytes as Buffer;
+use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 use flowstart_sim::world::World;
 use noq_proto::{Dir, StreamEvent};
@@ -22,16 +23,19 @@ impl Transfer {
             let Some((_, connection)) = &mut self.ends[side].connection else { return };
             let Some(event) = connection.poll() else { break };
             match event {
-                noq_proto::Event::Connected if side == CLIENT => self.send_request(),
+                noq_proto::Event::Connected if side == CLIENT => self.send_request(world.now()),
                 noq_proto::Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) if side == SERVER => {
                     self.streams[SERVER] = connection.streams().accept(Dir::Bi);
-                    self.read_request();
+                    self.read_request(world);
+                }
+                noq_proto::Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) if side == SERVER => {
+                    self.read_advice(world);
                 }
                 noq_proto::Event::Stream(StreamEvent::Readable { .. }) => {
                     if side == CLIENT {
                         self.read_response(world);
                     } else {
-                        self.read_request();
+                        self.read_request(world);
                     }
                 }
                 noq_proto::Event::Stream(StreamEvent::Writable { .. }) if side == SERVER => self.write_response(),
@@ -42,7 +46,7 @@ impl Transfer {
     }
 
     /// The client asks, as soon as it may.
-    pub(super) fn send_request(&mut self) {
+    pub(super) fn send_request(&mut self, now: Timestamp) {
         let Some((_, connection)) = &mut self.ends[CLIENT].connection else { return };
         let allowed = !connection.is_handshaking() || connection.has_0rtt();
         if self.streams[CLIENT].is_some() || !allowed {
@@ -52,6 +56,7 @@ impl Transfer {
         let Some(stream) = self.streams[CLIENT] else { return };
         let mut request = [0; REQUEST];
         request[..8].copy_from_slice(&self.size.to_be_bytes());
+        request[8] = self.scone.message(now);
         let mut stream = connection.send_stream(stream);
         let written = stream.write(&request);
         if written != Ok(REQUEST) || stream.finish().is_err() {
@@ -59,7 +64,7 @@ impl Transfer {
         }
     }
 
-    fn read_request(&mut self) {
+    fn read_request(&mut self, world: &mut World) {
         let (Some((_, connection)), Some(stream)) = (&mut self.ends[SERVER].connection, self.streams[SERVER]) else {
             return;
         };
@@ -78,8 +83,11 @@ impl Transfer {
         }
         // Whether that has to be told to the peer is asked when packets are polled for.
         let _ = chunks.finalize();
-        if let (true, Some(size)) = (complete, self.request.first_chunk::<8>()) {
-            self.unwritten = u64::from_be_bytes(*size);
+        if let (true, Some(&[a, b, c, d, e, f, g, h, advice])) = (complete, self.request.first_chunk()) {
+            self.unwritten = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+            if let Some(rate) = self.hear(world, advice) {
+                self.flow.advise(Some(rate));
+            }
             self.flow.expect(Bytes::new(self.unwritten), Bytes::new(self.packet()));
             self.write_response();
         }

@@ -5,12 +5,15 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use bytes::Buf;
 use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::scone::wire::{RateSignal, lower};
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 use flowstart_quic::{ControllerFactory, Flow};
 use flowstart_sim::external::Datagram;
 use flowstart_sim::packet::Direction;
+use flowstart_sim::path_signals::PathSignal;
 use flowstart_sim::ranges::RangeSet;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::transport::sender::Chunk;
@@ -24,6 +27,7 @@ use crate::capture::CapturedDatagram;
 
 mod application;
 mod records;
+mod scone;
 
 /// Headers below QUIC on the wire: IPv4 20, UDP 8, Ethernet 14.
 const BELOW: u32 = 42;
@@ -85,6 +89,8 @@ pub(super) struct Transfer {
     /// End of the new data in the server's last packet if that was full, carried nothing else of the stream, and nothing has
     /// happened since that could make the next one different. A packet brings lost data before new data.
     steady: Option<u64>,
+    /// SCONE, which noq does not know.
+    scone: scone::Scone,
     /// Datagrams that noq may be asked for at once.
     pub(super) at_once: u64,
 }
@@ -120,6 +126,7 @@ impl Transfer {
             blocked_since: None,
             timeouts: [Timestamp::NEVER; 2],
             steady: None,
+            scone: scone::Scone::new(profile.scone),
             // Between full packets there may be probes.
             at_once: if setup.options.mtu_discovery { 1 } else { AT_ONCE },
             profile,
@@ -135,7 +142,7 @@ impl Transfer {
                 return;
             }
             // 0-RTT: the request need not wait.
-            self.send_request();
+            self.send_request(now);
             self.pump(world, under_way, CLIENT);
         }
         for side in [CLIENT, SERVER] {
@@ -157,6 +164,7 @@ impl Transfer {
         direction: Direction,
         tag: u32,
         ecn: EcnCodepoint,
+        signal: Option<PathSignal>,
     ) {
         let Some(Stored { carried, from, .. }) = under_way.datagrams.get(tag as usize) else { return };
         let from = *from;
@@ -170,7 +178,16 @@ impl Transfer {
                 SERVER
             }
         };
-        let bytes = under_way.release(tag);
+        let mut bytes = under_way.release(tag);
+        let mut advised = None;
+        if let Some(PathSignal::Scone(signal)) = signal {
+            // The simulator's elements have changed the number; the bytes follow.
+            lower(&mut bytes, signal);
+            if let Some((signal, length)) = scone::read(&bytes) {
+                bytes.advance(length);
+                advised = Some(signal);
+            }
+        }
         if let Some(capture) = under_way.capture.as_mut().filter(|_| side == SERVER) {
             let (flow, time, payload) = (self.number, world.now(), bytes.to_vec());
             let addresses = (from, self.ends[SERVER].address);
@@ -190,6 +207,9 @@ impl Transfer {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut end.connection {
                     connection.handle_event(event);
+                }
+                if let Some(signal) = advised {
+                    self.read_signal(world.now(), signal);
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => self.admit(world, under_way, incoming, &mut response),
@@ -297,6 +317,10 @@ impl Transfer {
                 (Direction::Forward, self.note_server_sends(world, &carried))
             }
         };
+        let reads = side == SERVER && self.ends[SERVER].watch.seen().scone;
+        let whole = if reads { self.scone.offer(world.now(), bytes) } else { None };
+        let signal = whole.is_some().then_some(PathSignal::Scone(RateSignal::UNKNOWN));
+        let bytes = whole.as_deref().unwrap_or(bytes);
         let size = bytes.len() as u32 + BELOW;
         let (flow, from) = (self.number, self.ends[side].address);
         if let Some(capture) = under_way.capture.as_mut().filter(|_| side == SERVER) {
@@ -305,7 +329,7 @@ impl Transfer {
             capture.datagrams.push(CapturedDatagram { time, flow, direction, ecn, addresses, payload });
         }
         let tag = under_way.insert(bytes, carried, from);
-        world.send_external(&Datagram { flow, direction, tag, size, ecn, body });
+        world.send_external(&Datagram { flow, direction, tag, size, ecn, body, signal });
     }
 
     /// What `steady` is after a packet of the server, before it counts as sent.

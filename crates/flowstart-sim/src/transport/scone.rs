@@ -1,0 +1,104 @@
+//! SCONE at both ends of a flow: when the data sender offers a SCONE packet, and how it hears of the advice.
+//!
+//! Reference: draft-ietf-scone-protocol-08. The signal travels with the data, so the data receiver reads it and has to tell. With
+//! `handshake` a server that sends the data puts a SCONE packet into each datagram of its part of the handshake, as the client's
+//! transport parameter allows, and the client tells with its request: the launch knows the advice, and no time passes for it.
+//! With `data`, as mvfst does it, the first data carries SCONE packets, the client tells with the next acknowledgement, and the
+//! sender knows one RTT after its first data. That is also what is left to `handshake` where the data sender opens the connection
+//! or sends with 0-RTT: the first packets leave before the advice can be known.
+//!
+//! How the receiver tells is left to the application by the draft; draft-duke-scone-scone-echo proposes a frame. Here it is
+//! [`REPORT_SIZE`] bytes, repeated with a few acknowledgements in place of a retransmission.
+
+use flowstart_core::scone::endpoint::{Advice, Offers};
+use flowstart_core::scone::wire::RateSignal;
+use flowstart_core::time::Timestamp;
+use flowstart_core::units::Rate;
+use serde::{Deserialize, Serialize};
+
+use crate::path_signals::PathSignal;
+
+/// Bytes of a SCONE packet before a short header: 7 and a connection ID of 8.
+pub const BEFORE_SHORT_HEADER: u32 = 15;
+/// Bytes of a SCONE packet before a long header: two connection IDs of 8.
+pub const BEFORE_LONG_HEADER: u32 = 23;
+/// Bytes by which the receiver tells the sender: a frame with its type and the signal. Assumed.
+pub const REPORT_SIZE: u32 = 4;
+/// Acknowledgements that carry the same report.
+const REPORTS: u8 = 3;
+
+/// From when on the data sender offers SCONE packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SconePolicy {
+    /// Never: one of the ends does not support SCONE.
+    #[default]
+    None,
+    /// In the server's part of the handshake, and with data.
+    Handshake,
+    /// With data only.
+    Data,
+}
+
+impl SconePolicy {
+    /// Whether there is no SCONE.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
+/// The data sender's side.
+#[derive(Clone, Debug, Default)]
+pub struct SconeSender {
+    offers: Offers,
+    advice: Advice,
+}
+
+impl SconeSender {
+    /// What the data packet that leaves now carries.
+    pub fn offer(&mut self, now: Timestamp) -> Option<PathSignal> {
+        self.offers.take(now).then_some(PathSignal::Scone(RateSignal::UNKNOWN))
+    }
+
+    /// The receiver tells what it was advised; the rate that counts now.
+    pub fn on_report(&mut self, now: Timestamp, signal: RateSignal) -> Option<Rate> {
+        self.advice.on_signal(now, signal);
+        self.advice.rate(now)
+    }
+
+    /// The rate that counts now; `None` when nothing was advised or the advice has expired.
+    pub fn rate(&mut self, now: Timestamp) -> Option<Rate> {
+        self.advice.rate(now)
+    }
+}
+
+/// The data receiver's side.
+#[derive(Clone, Debug, Default)]
+pub struct SconeReceiver {
+    advice: Advice,
+    /// Acknowledgements that will carry a report.
+    reports: u8,
+}
+
+impl SconeReceiver {
+    /// A SCONE packet has arrived.
+    pub fn on_signal(&mut self, now: Timestamp, signal: RateSignal) {
+        let before = self.advice.signal(now);
+        // What is known need not be told again, but has to be in time before the sender forgets it.
+        if self.advice.on_signal(now, signal) && (before != self.advice.signal(now) || self.reports == 0) {
+            self.reports = REPORTS;
+        }
+    }
+
+    /// What it would tell now.
+    pub fn signal(&mut self, now: Timestamp) -> RateSignal {
+        self.advice.signal(now)
+    }
+
+    /// What the packet that the receiver sends now tells.
+    pub fn report(&mut self, now: Timestamp) -> Option<PathSignal> {
+        self.reports = self.reports.checked_sub(1)?;
+        let signal = self.advice.signal(now);
+        (signal != RateSignal::UNKNOWN).then_some(PathSignal::SconeReport(signal))
+    }
+}
