@@ -7,7 +7,7 @@ use flowstart_core::time::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::flows::{OBJECT_COLUMNS, Row};
+use crate::flows::{OBJECT_COLUMNS, Row, WEB_COLUMNS};
 use crate::plan::{Cell, Plan};
 use crate::run::limit_of;
 use crate::spec::competitor::Competitor;
@@ -270,9 +270,12 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     let size = plan.sizes[cell.size].value.mean_bytes();
     let application = plan.sizes[cell.size].value.application();
     let of_objects = OBJECT_COLUMNS.iter().filter(|_| application.is_some());
+    let web = plan.sizes[cell.size].value.web();
+    let of_web = WEB_COLUMNS.iter().filter(|_| web.is_some());
     let metrics = METRICS
         .iter()
         .chain(of_objects)
+        .chain(of_web)
         .map(|(name, field)| (*name, metric(rows, field, seed ^ name_hash(name))))
         .collect();
     let mut exit_reasons = BTreeMap::new();
@@ -303,7 +306,7 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         avoidance: plan.avoidance.text.clone(),
         competitor: plan.competitors[cell.competitor].text.clone(),
         transport: plan.transport.text.clone(),
-        application: application.map(|_| plan.sizes[cell.size].text.clone()),
+        application: (application.is_some() || web.is_some()).then(|| plan.sizes[cell.size].text.clone()),
         idle: plan.idle_name(cell).map(str::to_owned),
         arrival: plan.arrival_text(cell).map(str::to_owned),
         mobility: plan.move_text(cell).map(str::to_owned),

@@ -5,6 +5,7 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
 pub mod arrivals;
+pub mod web;
 
 /// What an application writes into its flow.
 #[derive(Clone, Debug, PartialEq)]

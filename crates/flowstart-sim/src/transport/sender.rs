@@ -95,6 +95,8 @@ pub struct SenderBase {
     resumption: Option<Box<Resumption>>,
     /// RTT samples of packets that were sent before this time are ignored: they took another path.
     path_since: Timestamp,
+    /// The window of an approved rate leaves, and nothing of it was acknowledged or lost.
+    quick_start: bool,
     /// Since when only flow control has stopped new data.
     blocked_since: Option<Timestamp>,
     pacer: Pacer,
@@ -118,6 +120,7 @@ impl SenderBase {
             unvalidated: None,
             resumption: (profile.idle != WindowValidation::Keep).then(Box::default),
             path_since: Timestamp::ZERO,
+            quick_start: false,
             pacer: Pacer::new(quantum),
             profile,
         }
@@ -264,6 +267,8 @@ impl SenderBase {
         if retransmission {
             record.retransmitted += u64::from(chunk.len);
             record.retransmissions += 1;
+        } else if self.quick_start {
+            record.quick_start_bytes += u64::from(chunk.len);
         }
         if in_startup || record.exit.is_none() {
             record.startup_in_flight = record.startup_in_flight.max(self.in_flight);
@@ -329,10 +334,16 @@ impl SenderBase {
                     record.exit.get_or_insert(StartupExit { time, reason, cwnd });
                 }
                 Decision::WindowReduced { .. } => record.window_cuts += 1,
-                Decision::Collapsed { .. } => record.timeouts += 1,
-                Decision::Launched { .. }
-                | Decision::HintCapped { .. }
-                | Decision::PhaseEntered { .. }
+                Decision::Collapsed { .. } => {
+                    record.timeouts += 1;
+                    self.quick_start = false;
+                }
+                // A rate that was approved is paced, unless its window is not larger than the initial one and is ignored.
+                Decision::Launched { pacing_rate, .. } => {
+                    self.quick_start = record.approved_rate.is_some() && pacing_rate.is_some();
+                }
+                Decision::PhaseEntered { .. } => self.quick_start = false,
+                Decision::HintCapped { .. }
                 | Decision::ReductionUndone { .. }
                 | Decision::WindowValidated { .. }
                 | Decision::Recovered { .. } => {}
