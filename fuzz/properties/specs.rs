@@ -221,7 +221,7 @@ pub fn size(data: &[u8]) -> bool {
     let (least, most) = match value {
         TransferSize::Fixed(size) => (size, size),
         TransferSize::Pareto(sizes) => (sizes.smallest, sizes.largest),
-        TransferSize::Application(_) => panic!("no size is an application"),
+        TransferSize::Application(_) | TransferSize::Web(_) => panic!("no size is an application"),
     };
     assert!(Bytes::ZERO < least && least <= most && most <= Bytes::new(1_000_000_000_000));
     assert!(value.draw(20, 1).iter().all(|size| (least..=most).contains(size)));

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::flows::{self, Row};
 use crate::plan::{Plan, Setting};
 use crate::run;
+use crate::spec::web::Rows;
 use crate::summary::Summary;
 
 /// Runs every cell and repetition that is not among the `known` rows, on `jobs` threads (0: one per core). `done` is
@@ -66,7 +67,10 @@ fn rows_of(plan: &Plan, setting: Setting, rep: u32) -> Vec<(usize, Row)> {
     run::repetition(plan, setting, rep)
         .into_iter()
         .flat_map(|(cell, outcomes)| {
-            outcomes.into_iter().map(move |outcome| (cell.index, Row::new(plan, &cell, rep, &outcome)))
+            let rows: Vec<Row> = outcomes.iter().map(|outcome| Row::new(plan, &cell, rep, outcome)).collect();
+            let together = plan.sizes[cell.size].value.web().is_some_and(|web| web.rows == Rows::Repetition);
+            let rows = if together { Row::of_repetition(&rows).into_iter().collect() } else { rows };
+            rows.into_iter().map(move |row| (cell.index, row))
         })
         .collect()
 }

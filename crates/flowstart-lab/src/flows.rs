@@ -109,13 +109,46 @@ pub struct Row {
     /// Round-trip propagation delay between the flow's hosts. A column only where flows differ in it.
     #[serde(default, skip_serializing)]
     pub rtt_ms: Option<f64>,
-    /// Whether Quick-Start's request was approved, 1 or 0; absent where nothing was asked for. These columns exist only where a
-    /// scheme is `quick-start`.
+    /// Whether Quick-Start's request was approved, 1 or 0; of web sessions, the share that was; absent where nothing was asked
+    /// for. These columns exist only where a scheme is `quick-start`.
     #[serde(default, skip_serializing)]
     pub quick_start_approved: Option<f64>,
-    /// Whether a packet of the approved window was lost, 1 or 0; absent where nothing was approved.
+    /// Whether a packet of the approved window was lost, 1 or 0; of web sessions, the share of the approved requests.
     #[serde(default, skip_serializing)]
     pub quick_start_failures: Option<f64>,
+    /// Of web sessions, the same in all rows of a repetition: connections that were completed. These columns exist only where
+    /// there are sessions; [`crate::web::WebOutcome`] says what they mean.
+    #[serde(default, skip_serializing)]
+    pub connections: Option<f64>,
+    /// Connections that the end cut off.
+    #[serde(default, skip_serializing)]
+    pub unfinished: Option<f64>,
+    /// Offered load.
+    #[serde(default, skip_serializing)]
+    pub offered_mbps: Option<f64>,
+    /// Share of the data packets that were dropped.
+    #[serde(default, skip_serializing)]
+    pub drop_rate: Option<f64>,
+    /// The same of connections that use the scheme.
+    #[serde(default, skip_serializing)]
+    pub drop_rate_with_scheme: Option<f64>,
+    /// The same of the other connections.
+    #[serde(default, skip_serializing)]
+    pub drop_rate_without: Option<f64>,
+    /// Rate requests.
+    #[serde(default, skip_serializing)]
+    pub quick_start_requests: Option<f64>,
+    /// Share of the data sent that left at an approved rate.
+    #[serde(default, skip_serializing)]
+    pub quick_start_bytes: Option<f64>,
+    /// The same as a rate.
+    #[serde(default, skip_serializing)]
+    pub quick_start_kbytes_per_s: Option<f64>,
+}
+
+/// Whether a cell's flows differ in their RTT.
+fn has_rtts(plan: &Plan, cell: &Cell) -> bool {
+    !plan.arrivals[cell.arrival].value.rtts.is_empty() || plan.sizes[cell.size].value.web().is_some()
 }
 
 fn millis(span: Duration) -> f64 {
@@ -133,6 +166,7 @@ impl Row {
         let fct = between(record.started);
         let bdp = link.bdp().get();
         let exit = record.exit;
+        let web = outcome.web;
         // Undefined unless all have arrived.
         let objects: Option<Vec<f64>> = record.objects.iter().map(|object| object.fct().map(millis)).collect();
         let objects = objects.filter(|_| outcome.failure.is_none()).unwrap_or_default();
@@ -144,7 +178,7 @@ impl Row {
             scheme: plan.schemes[cell.scheme].text.clone(),
             competitor: plan.competitors[cell.competitor].text.clone(),
             rep: u64::from(rep),
-            flow: u64::from(outcome.flow),
+            flow: outcome.flow,
             seed: plan.run_seed(rep),
             start_s: outcome.start.as_secs(),
             status: match outcome.failure {
@@ -182,10 +216,58 @@ impl Row {
             later_objects_fct_ms: mean(objects.get(1..).filter(|later| !later.is_empty()).unwrap_or(&objects)),
             mean_object_fct_ms: mean(&objects),
             worst_object_fct_ms: objects.iter().copied().reduce(f64::max),
-            rtt_ms: (!plan.arrivals[cell.arrival].value.rtts.is_empty()).then(|| millis(outcome.rtt)),
-            quick_start_approved: record.requested_rate.map(|_| f64::from(record.approved_rate.is_some())),
-            quick_start_failures: record.approved_rate.map(|_| f64::from(record.quick_start_failed)),
+            rtt_ms: has_rtts(plan, cell).then(|| millis(outcome.rtt)),
+            connections: web.map(|web| web.connections),
+            unfinished: web.map(|web| web.unfinished),
+            offered_mbps: web.map(|web| web.offered_mbps),
+            drop_rate: web.and_then(|web| web.drop_rate),
+            drop_rate_with_scheme: web.and_then(|web| web.drop_rate_with_scheme),
+            drop_rate_without: web.and_then(|web| web.drop_rate_without),
+            quick_start_requests: web.map(|web| web.quick_start_requests),
+            quick_start_bytes: web.and_then(|web| web.quick_start_bytes),
+            quick_start_kbytes_per_s: web.map(|web| web.quick_start_kbytes_per_s),
+            quick_start_approved: match web {
+                Some(web) => web.quick_start_approved,
+                None => record.requested_rate.map(|_| f64::from(record.approved_rate.is_some())),
+            },
+            quick_start_failures: match web {
+                Some(web) => web.quick_start_failures,
+                None => record.approved_rate.map(|_| f64::from(record.quick_start_failed)),
+            },
         }
+    }
+
+    /// One row for all flows of a repetition: means of what each of them has, sums of what is counted. `None` without flows.
+    pub fn of_repetition(rows: &[Self]) -> Option<Self> {
+        let first = rows.first()?.clone();
+        let sum = |count: fn(&Self) -> u64| rows.iter().map(count).sum::<u64>();
+        let average = |value: fn(&Self) -> Option<f64>| mean(&rows.iter().filter_map(value).collect::<Vec<_>>());
+        let bytes = sum(|row| row.size_bytes);
+        let retransmitted = sum(|row| row.retransmitted_bytes);
+        Some(Self {
+            flow: 0,
+            size_bytes: bytes / rows.len() as u64,
+            start_s: rows.iter().map(|row| row.start_s).fold(f64::INFINITY, f64::min),
+            fct_ms: average(|row| row.fct_ms),
+            fct_request_ms: average(|row| row.fct_request_ms),
+            ideal_fct_ms: average(|row| Some(row.ideal_fct_ms))?,
+            handshake_rtt_ms: average(|row| row.handshake_rtt_ms),
+            dropped_packets: sum(|row| row.dropped_packets),
+            declared_lost_packets: sum(|row| row.declared_lost_packets),
+            spurious_packets: sum(|row| row.spurious_packets),
+            retransmitted_bytes: retransmitted,
+            inflation: retransmitted as f64 / bytes as f64,
+            goodput_mbps: average(|row| row.goodput_mbps),
+            exit_ms: average(|row| row.exit_ms),
+            exit_reason: None,
+            exit_cwnd_over_bdp: average(|row| row.exit_cwnd_over_bdp),
+            overshoot_bytes: sum(|row| row.overshoot_bytes),
+            window_cuts: sum(|row| row.window_cuts),
+            timeouts: sum(|row| row.timeouts),
+            first_drop_ms: None,
+            rtt_ms: average(|row| row.rtt_ms),
+            ..first
+        })
     }
 
     /// Whether the run failed.
@@ -217,6 +299,19 @@ pub const QUICK_START_COLUMNS: [ExtraColumn; 2] = [
     ("quick_start_failures", |row| row.quick_start_failures),
 ];
 
+/// Of experiments with web sessions.
+pub const WEB_COLUMNS: [ExtraColumn; 9] = [
+    ("connections", |row| row.connections),
+    ("unfinished", |row| row.unfinished),
+    ("offered_mbps", |row| row.offered_mbps),
+    ("drop_rate", |row| row.drop_rate),
+    ("drop_rate_with_scheme", |row| row.drop_rate_with_scheme),
+    ("drop_rate_without", |row| row.drop_rate_without),
+    ("quick_start_requests", |row| row.quick_start_requests),
+    ("quick_start_bytes", |row| row.quick_start_bytes),
+    ("quick_start_kbytes_per_s", |row| row.quick_start_kbytes_per_s),
+];
+
 /// The columns that an experiment has beyond those of all experiments.
 #[derive(Clone, Debug, Default)]
 pub struct ExtraColumns(Vec<ExtraColumn>);
@@ -226,22 +321,22 @@ impl ExtraColumns {
     pub fn of(plan: &Plan) -> Self {
         let others_end = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
         let objects = plan.sizes.iter().any(|size| size.value.application().is_some());
-        let rtts = plan.arrivals.iter().any(|arrival| !arrival.value.rtts.is_empty());
+        let web = plan.sizes.iter().any(|size| size.value.web().is_some());
+        let rtts = web || plan.arrivals.iter().any(|arrival| !arrival.value.rtts.is_empty());
         let asks = plan.schemes.iter().any(|scheme| matches!(scheme.value, StartupConfig::QuickStart(_)));
-        Self::with(others_end, objects, rtts, asks)
+        Self::with([others_end, objects, rtts, web, asks])
     }
 
     /// Those that have a value in any of these rows.
     fn in_rows(rows: &[Row]) -> Self {
         let any = |columns: &[ExtraColumn]| rows.iter().any(|row| columns.iter().any(|column| column.1(row).is_some()));
-        Self::with(any(&EXTRA_FCT), any(&OBJECT_COLUMNS), any(&RTT), any(&QUICK_START_COLUMNS))
+        Self::with([any(&EXTRA_FCT), any(&OBJECT_COLUMNS), any(&RTT), any(&WEB_COLUMNS), any(&QUICK_START_COLUMNS)])
     }
 
-    fn with(others_end: bool, objects: bool, rtts: bool, asks: bool) -> Self {
-        let others = EXTRA_FCT.into_iter().filter(|_| others_end);
-        let objects = OBJECT_COLUMNS.into_iter().filter(|_| objects);
-        let asked = QUICK_START_COLUMNS.into_iter().filter(|_| asks);
-        Self(others.chain(objects).chain(RTT.into_iter().filter(|_| rtts)).chain(asked).collect())
+    /// Those of these kinds: others' completion times, objects, RTTs, web sessions, Quick-Start.
+    fn with(wanted: [bool; 5]) -> Self {
+        let kinds: [&[ExtraColumn]; 5] = [&EXTRA_FCT, &OBJECT_COLUMNS, &RTT, &WEB_COLUMNS, &QUICK_START_COLUMNS];
+        Self(kinds.into_iter().zip(wanted).filter(|(_, wanted)| *wanted).flat_map(|(kind, _)| kind).copied().collect())
     }
 }
 

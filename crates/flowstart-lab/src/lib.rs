@@ -8,6 +8,7 @@
 //! | flows with real QUIC ends, if the feature `quic` is on | [`quic`] |
 //! | what a capture at their senders has | [`capture`] |
 //! | one repetition: warm-up, fork, newcomer, counterfactual | [`run`] |
+//! | the same for web sessions | [`web`] |
 //! | the physical limit of a transfer | [`ideal`] |
 //! | where the time of a transfer went | [`explain`] |
 //! | a row per flow and repetition, CSV and Parquet | [`flows`] |
@@ -39,3 +40,4 @@ pub mod statistics;
 pub mod summary;
 pub mod trace_export;
 pub mod validate;
+pub mod web;

@@ -19,6 +19,8 @@ use crate::statistics::{anova_one_way, bca_mean_difference_paired, difference_in
 use crate::summary::{CellSummary, Comparison, Summary, felt, rows_by_cell, values};
 use crate::trace_export;
 
+mod web;
+
 /// Most example runs in a report: each brings its time series.
 const MAX_EXAMPLES: usize = 6;
 /// Most cells whose median runs are explained: each is simulated again, with its own warm-up.
@@ -71,7 +73,7 @@ pub fn build(
         links: plan.links.iter().map(|link| link_input(plan, link)).collect(),
         schemes: schemes(plan),
         cells: entries.collect(),
-        unexplained: (!explained).then(|| {
+        unexplained: (!explained && !has_web(plan)).then(|| {
             format!(
                 "Finding the causes needs every run again, so it is left out of reports with more than {MAX_EXPLAINED} \
                  cells; this one has {}. For any of them, write explain instead of trace in its replay command.",
@@ -86,6 +88,9 @@ pub fn build(
 
 /// Where the time of the median run went.
 fn causes(plan: &Plan, cell: &Cell, rows: &[&Row]) -> Option<report::Causes> {
+    if plan.sizes[cell.size].value.web().is_some() {
+        return None;
+    }
     let run = trace_export::trace(plan, cell, median_rep(rows)?);
     explain(plan, cell, &run).as_ref().map(report::Causes::from)
 }
@@ -137,9 +142,19 @@ pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
         },
         aqms: plan.aqms.iter().map(|aqm| aqm.text.clone()).collect(),
         competitors: plan.competitors.iter().map(|competitor| competitor.text.clone()).collect(),
-        measured_flows: plan.cells().iter().map(|cell| plan.flow_count(cell)).max().unwrap_or(1),
+        measured_flows: plan.cells().iter().map(|cell| measured_flows(plan, cell)).max().unwrap_or(1),
         extra,
     }
+}
+
+/// Whether measured flows belong to web sessions.
+fn has_web(plan: &Plan) -> bool {
+    plan.sizes.iter().any(|size| size.value.web().is_some())
+}
+
+/// Measured flows of a cell; of web sessions how many there are, each with one connection or more at a time.
+fn measured_flows(plan: &Plan, cell: &Cell) -> u32 {
+    plan.sizes[cell.size].value.web().map_or(plan.flow_count(cell), |web| web.sessions)
 }
 
 /// The number of other flows that an equal split would count.
@@ -207,7 +222,9 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             fct_ms: values(rows, felt),
             share: if summary.others.is_some() { values(rows, |row| row.share) } else { Vec::new() },
             dropped_packets: values(rows, |row| Some(row.dropped_packets as f64)),
+            size_fct: web::connections(plan, cell, rows),
         },
+        curves: web::curves(plan, cell, summary),
     }
 }
 
@@ -215,8 +232,9 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
 fn alone(plan: &Plan, cell: &Cell) -> Option<Bytes> {
     let size = &plan.sizes[cell.size].value;
     let alone = plan.competitors[cell.competitor].value == Competitor::None && plan.flow_count(cell) == 1;
-    let fixed = plan.links[cell.link].trace.is_none() && size.application().is_none() && plan.mobility(cell).is_none();
-    (alone && fixed).then(|| size.mean_bytes())
+    let fixed = plan.links[cell.link].trace.is_none() && plan.mobility(cell).is_none();
+    let once = size.application().is_none() && size.web().is_none();
+    (alone && fixed && once).then(|| size.mean_bytes())
 }
 
 /// Initial window of the baseline in packets, where it is slow start.
@@ -459,6 +477,7 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
     let schemes = plan.schemes.len().min(MAX_EXAMPLES / shown.len());
     plan.cells()
         .into_iter()
+        .filter(|cell| plan.sizes[cell.size].value.web().is_none())
         .filter(|cell| cell.size == size && cell.aqm == 0 && cell.competitor == plan.competitors.len() - 1)
         .filter(|cell| cell.arrival == plan.arrivals.len() / 2 && cell.idle == plan.idle.len() / 2)
         .filter(|cell| cell.mobility == plan.moves.len() / 2)

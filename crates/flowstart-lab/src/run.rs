@@ -20,6 +20,7 @@ use crate::plan::{Cell, Plan, Setting};
 use crate::quic::QuicFlows;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
+use crate::web::{self, WebOutcome};
 
 /// Epochs of the competitor (from one reduction of its window to the next) that pass before a newcomer may start.
 const WARM_UP_EPOCHS: u64 = 3;
@@ -43,8 +44,8 @@ const LEAST_LIMIT: Duration = Duration::from_millis(300_000);
 /// What one measured flow did in one repetition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowOutcome {
-    /// Place in the order of measured flows.
-    pub flow: u32,
+    /// Place in the order of measured flows; of web sessions the number of the object.
+    pub flow: u64,
     /// When it started, from the start of the run.
     pub start: Timestamp,
     /// Its payload.
@@ -67,6 +68,8 @@ pub struct FlowOutcome {
     pub others: Option<Harm>,
     /// Why the run did not finish.
     pub failure: Option<Failure>,
+    /// What all connections of the run did, of web sessions.
+    pub web: Option<WebOutcome>,
 }
 
 /// Why a run failed.
@@ -512,6 +515,12 @@ pub fn repetition(plan: &Plan, setting: Setting, rep: u32) -> Vec<(Cell, Vec<Flo
     let warm = warm_up(plan, setting, rep);
     let mut results = Vec::new();
     for cell in plan.cells_of(setting) {
+        if let Some(sessions) = plan.sizes[cell.size].value.web() {
+            let (world, known) = (warm.world.clone(), |link: &Link| knowledge(plan, link));
+            let outcomes = web::outcomes(plan, &cell, sessions, world, &warm.chain, warm.seed, known);
+            results.push((cell, outcomes, Timestamp::ZERO, None));
+            continue;
+        }
         let mut finished = newcomers(plan, &warm, &cell, Until::Complete);
         let outcomes = outcomes(plan, &cell, &mut finished);
         let end = finished.world.now() + AFTERMATH;
@@ -604,7 +613,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             utilization = (capacity > 0 && stays).then(|| (monitor.total - departed_before) as f64 / capacity as f64);
         }
         outcomes.push(FlowOutcome {
-            flow: place as u32,
+            flow: place as u64,
             start: transfer.start,
             size: transfer.size,
             rtt: transfer.link.host_rtt(),
@@ -615,6 +624,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             ideal_fct: transfer.limit(plan, cell),
             others: None,
             failure: failure.filter(|_| record.completed.is_none()),
+            web: None,
             record,
         });
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::{ControllerConfig, WindowValidation};
 use flowstart_core::startup::StartupConfig;
+use flowstart_core::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
@@ -15,6 +16,7 @@ use crate::spec::link::Link;
 use crate::spec::mobility::{self, Move};
 use crate::spec::size::TransferSize;
 use crate::spec::transport::Transport;
+use crate::spec::web::Web;
 use crate::spec::{InputError, Written, aqm, avoidance, measured_scheme};
 
 /// Most repetitions of a cell.
@@ -253,7 +255,7 @@ impl Scenario {
         }
         let links =
             each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;
-        let sizes = self.sizes()?;
+        let sizes = self.sizes(Bytes::new(u64::from(profile.payload)))?;
         let named = each("scheme", &self.scheme, |text| measured_scheme("scheme", text, profile))?;
         let (schemes, scheme_avoidances): (Vec<_>, Vec<_>) = named.into_iter().unzip();
         let avoidance_text = self.avoidance.clone().unwrap_or_else(|| profile.avoidance.name().to_owned());
@@ -308,6 +310,7 @@ impl Scenario {
             seed: self.seed,
             hint: self.hint,
         };
+        self.check_web(&plan)?;
         for arrival in &plan.arrivals {
             let nearest = arrival.value.rtts.iter().min();
             if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {
@@ -336,6 +339,33 @@ impl Scenario {
         Ok(plan)
     }
 
+    /// Web sessions say by themselves when connections begin, and have the link for themselves.
+    fn check_web(&self, plan: &Plan) -> Result<(), InputError> {
+        let Some(size) = plan.sizes.iter().find(|size| size.value.web().is_some()) else { return Ok(()) };
+        let beside = |field: &str, text: &str, allowed: &str| {
+            Err(InputError::new(field, text, format!("with {} allowed is {allowed}", size.text)))
+        };
+        if plan.transport.stack.is_some() {
+            return beside("transport", &self.transport, "model-tcp or model-quic");
+        }
+        if let Some(other) = plan.sizes.iter().find(|size| size.value.web().is_none()) {
+            return beside("application", &other.text, "web alone");
+        }
+        if let Some(other) = plan.competitors.iter().find(|one| one.value != Competitor::None) {
+            return beside("competitor", &other.text, "none");
+        }
+        if let Some(arrival) = plan.arrivals.iter().find(|arrival| arrival.text != TOGETHER) {
+            return beside("arrival", &arrival.text, TOGETHER);
+        }
+        if self.flows != 1 {
+            return beside("flows", &self.flows.to_string(), "1");
+        }
+        if let Some(link) = plan.links.iter().find(|link| link.trace.is_some() || link.up_trace.is_some()) {
+            return beside("link", &link.text, "a link with a rate");
+        }
+        Ok(())
+    }
+
     fn idle_policies(&self) -> Result<Vec<WindowValidation>, InputError> {
         if self.idle.is_empty() {
             return Ok(Vec::new());
@@ -362,11 +392,14 @@ impl Scenario {
     }
 
     /// The sizes of transfers, or the applications in their place.
-    fn sizes(&self) -> Result<Vec<Written<TransferSize>>, InputError> {
+    fn sizes(&self, payload: Bytes) -> Result<Vec<Written<TransferSize>>, InputError> {
         if is_default_application(&self.application) {
             return each("size", &self.size, |text| TransferSize::parse("size", text));
         }
         let sizes = each("application", &self.application, |text| {
+            if let Some(web) = Web::parse("application", text, payload)? {
+                return Ok(Written { text: text.to_owned(), value: TransferSize::Web(web) });
+            }
             let Written { text, value } = Application::parse("application", text)?;
             match value {
                 Some(application) => Ok(Written { text, value: TransferSize::Application(application) }),

@@ -9,7 +9,7 @@ use flowstart_sim::traffic::requests::Requests;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::flows::{OBJECT_COLUMNS, QUICK_START_COLUMNS, Row};
+use crate::flows::{OBJECT_COLUMNS, QUICK_START_COLUMNS, Row, WEB_COLUMNS};
 use crate::plan::{Cell, Plan};
 use crate::run::limit_of;
 use crate::spec::competitor::Competitor;
@@ -273,9 +273,12 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     let application = plan.sizes[cell.size].value.application();
     let of_objects = OBJECT_COLUMNS.iter().filter(|_| application.is_some());
     let asks = matches!(plan.schemes[cell.scheme].value, StartupConfig::QuickStart(_));
+    let web = plan.sizes[cell.size].value.web();
+    let of_web = WEB_COLUMNS.iter().filter(|_| web.is_some());
     let metrics = METRICS
         .iter()
         .chain(of_objects)
+        .chain(of_web)
         .chain(QUICK_START_COLUMNS.iter().filter(|_| asks))
         .map(|(name, field)| (*name, metric(rows, field, seed ^ name_hash(name))))
         .collect();
@@ -307,7 +310,7 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         avoidance: plan.avoidance_of(cell).text.clone(),
         competitor: plan.competitors[cell.competitor].text.clone(),
         transport: plan.transport.text.clone(),
-        application: application.map(|_| plan.sizes[cell.size].text.clone()),
+        application: (application.is_some() || web.is_some()).then(|| plan.sizes[cell.size].text.clone()),
         idle: plan.idle_name(cell).map(str::to_owned),
         arrival: plan.arrival_text(cell).map(str::to_owned),
         mobility: plan.move_text(cell).map(str::to_owned),

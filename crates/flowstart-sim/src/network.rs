@@ -37,6 +37,8 @@ pub enum Owner {
     Application(u32),
     /// A process creates flows.
     Arrivals(u32),
+    /// Something is due in a web session.
+    Session(u32),
     /// A flow whose ends are outside of the simulator has a timer.
     External(u32),
     /// Somebody sends requests without connections.
@@ -392,6 +394,11 @@ impl Network {
         let record = &mut self.records[packet.flow as usize];
         record.dropped += 1;
         record.first_drop.get_or_insert(now);
+        if let Some(offset) = packet.body.offset() {
+            record.dropped_data += 1;
+            // They are the first of the stream. A repetition that is dropped follows a loss of its own.
+            record.quick_start_dropped += u64::from(offset < record.quick_start_bytes);
+        }
         if let Some(monitor) = &mut self.monitor
             && monitor.link == link
         {

@@ -53,6 +53,10 @@ pub struct FlowRecord {
     pub quick_start_failed: bool,
     /// The first throughput advice of the path that the sender heard, and when.
     pub advised: Option<(Timestamp, Rate)>,
+    /// Payload bytes that left at the approved rate, before the first acknowledgement.
+    pub quick_start_bytes: u64,
+    /// Packets of these that were dropped.
+    pub quick_start_dropped: u64,
     /// Payload bytes that arrived, each once.
     pub delivered: u64,
     /// Data packets sent, retransmissions included.
@@ -67,6 +71,8 @@ pub struct FlowRecord {
     pub spurious: u64,
     /// Packets dropped by queues and policers or lost on wires, in both directions.
     pub dropped: u64,
+    /// Of these, data packets.
+    pub dropped_data: u64,
     /// When the first of them was dropped.
     pub first_drop: Option<Timestamp>,
     /// Reductions of the window, timeouts not counted.

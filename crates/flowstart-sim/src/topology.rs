@@ -19,6 +19,17 @@ pub struct Access {
     pub jitter: Option<Jitter>,
 }
 
+/// A host at an end of a chain: its link to the router, and the one from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Host {
+    /// The link that it sends into.
+    pub out: u32,
+    /// The link that ends at it.
+    pub into: u32,
+    /// Propagation delay of each.
+    pub delay: Duration,
+}
+
 /// Routers in a row. Link `i` leads from router `i` to router `i + 1`, and has a partner that leads back.
 #[derive(Clone, Debug)]
 pub struct Chain {
@@ -51,7 +62,7 @@ impl Chain {
 
     /// A new pair of hosts at the two ends of the chain.
     pub fn connect(&self, world: &mut World, sender: Access, receiver: Access) -> Route {
-        self.connect_between(world, sender, receiver, 0, self.forward.len())
+        self.connect_between(world, sender, receiver, 0, self.last_router())
     }
 
     /// A new pair of hosts whose packets cross the links from router `from` up to router `to`: cross traffic. With
@@ -64,20 +75,31 @@ impl Chain {
         from: usize,
         to: usize,
     ) -> Route {
-        let mut host = |access: Access| {
-            let plain = LinkConfig::new(access.rate, access.delay);
-            let out = LinkConfig { jitter: access.jitter, ..plain.clone() };
-            (world.add_link(&out), world.add_link(&plain))
-        };
-        let (sender_out, sender_in) = host(sender);
-        let (receiver_out, receiver_in) = host(receiver);
+        let (sender, receiver) = (Self::attach(world, sender), Self::attach(world, receiver));
+        self.route(sender, receiver, from, to)
+    }
+
+    /// A new host. Which router it stands at is said by its routes.
+    pub fn attach(world: &mut World, access: Access) -> Host {
+        let plain = LinkConfig::new(access.rate, access.delay);
+        let out = world.add_link(&LinkConfig { jitter: access.jitter, ..plain.clone() });
+        Host { out, into: world.add_link(&plain), delay: access.delay }
+    }
+
+    /// The number of the last router.
+    pub fn last_router(&self) -> usize {
+        self.forward.len()
+    }
+
+    /// From a sender at router `from` to a receiver at router `to`.
+    pub fn route(&self, sender: Host, receiver: Host, from: usize, to: usize) -> Route {
         let (low, high) = (from.min(to), from.max(to));
         let up: Vec<u32> = self.forward[low..high].to_vec();
         let down: Vec<u32> = self.back[low..high].iter().rev().copied().collect();
         let (there, home) = if from <= to { (up, down) } else { (down, up) };
         Route {
-            forward: [vec![sender_out], there, vec![receiver_in]].concat(),
-            back: [vec![receiver_out], home, vec![sender_in]].concat(),
+            forward: [vec![sender.out], there, vec![receiver.into]].concat(),
+            back: [vec![receiver.out], home, vec![sender.into]].concat(),
         }
     }
 }

@@ -30,6 +30,11 @@ use crate::transport::receiver::{Arrival, Receiver};
 use crate::transport::sender::{FlowId, SenderBase};
 use crate::transport::tcp::TcpSender;
 
+mod web;
+
+pub use web::{Connection, Side, WebTraffic};
+use web::{Role, RunningWeb};
+
 /// Objects of a stream that a record has room for from the start.
 const OBJECTS_EXPECTED: u32 = 4096;
 
@@ -100,6 +105,8 @@ struct Flow {
     application_slot: Slot,
     /// The flow may be replaced by a new one when it is complete.
     recyclable: bool,
+    /// What it is to a web session.
+    role: Option<Role>,
 }
 
 /// A process that creates flows from a template.
@@ -133,6 +140,8 @@ pub struct World {
     seed: u64,
     /// Records of flows whose places were used again.
     finished: Vec<FlowRecord>,
+    /// Web sessions, where there are any.
+    web: Option<Box<RunningWeb>>,
 }
 
 impl World {
@@ -146,6 +155,7 @@ impl World {
             free: Vec::new(),
             seed,
             finished: Vec::new(),
+            web: None,
         }
     }
 
@@ -214,6 +224,7 @@ impl World {
             receiver_slot: slot,
             application_slot: slot,
             recyclable: false,
+            role: None,
         });
         index
     }
@@ -263,6 +274,7 @@ impl World {
             receiver_slot,
             application_slot,
             recyclable: false,
+            role: None,
         }
     }
 
@@ -348,7 +360,8 @@ impl World {
             Owner::Sender(index) => self.flows[index as usize].on_sender_timer(&mut self.network),
             Owner::Receiver(index) => self.flows[index as usize].on_receiver_timer(&mut self.network),
             Owner::Application(index) => self.flows[index as usize].on_application(&mut self.network),
-            Owner::Arrivals(process) => self.create_flow(process as usize),
+            Owner::Arrivals(process) => self.next_arrival(process as usize),
+            Owner::Session(session) => self.on_session(session),
             Owner::External(index) => self.network.external_timer(index),
             Owner::Requests(index) => self.requests[index as usize].on_timer(&mut self.network),
         }
@@ -375,12 +388,16 @@ impl World {
         flow.on_packet(&mut self.network, packet);
         if flow.recyclable && self.network.records[packet.flow as usize].completed.is_some() {
             flow.recyclable = false;
+            let role = flow.role;
             self.free.push(packet.flow);
+            if let Some(role) = role {
+                self.on_web_completion(role);
+            }
         }
     }
 
-    /// An arrival process creates its next flow, in the place of a complete one if there is any.
-    fn create_flow(&mut self, process: usize) {
+    /// An arrival process creates its next flow.
+    fn next_arrival(&mut self, process: usize) {
         let now = self.now();
         let ArrivalProcess { arrivals, template, next_size, slot } = &mut self.processes[process];
         let config = FlowConfig { pattern: Pattern::Transfer(*next_size), start: now, ..template.clone() };
@@ -388,10 +405,16 @@ impl World {
             *next_size = size;
             self.network.engine.schedule(*slot, time);
         }
+        self.create_flow(config, None);
+    }
+
+    /// A new flow in the place of a complete one, if there is any.
+    fn create_flow(&mut self, config: FlowConfig, role: Option<Role>) {
         let controller = Controller::new(config.profile.controller(config.startup.clone(), config.avoidance.clone()));
         let index = match self.free.pop() {
             Some(index) => {
-                self.finished.push(std::mem::take(&mut self.network.records[index as usize]));
+                let record = std::mem::take(&mut self.network.records[index as usize]);
+                self.keep_record(index, record);
                 let old = &self.flows[index as usize];
                 let slots = [old.sender_slot, old.receiver_slot, old.application_slot];
                 slots.iter().for_each(|slot| self.network.engine.cancel(*slot));
@@ -401,7 +424,16 @@ impl World {
             }
             None => self.add_flow_with(config, controller),
         };
-        self.flows[index as usize].recyclable = true;
+        let flow = &mut self.flows[index as usize];
+        (flow.recyclable, flow.role) = (true, role);
+    }
+
+    /// Keeps what the flow in a place did before another takes it.
+    fn keep_record(&mut self, index: u32, record: FlowRecord) {
+        match (self.flows[index as usize].role, &mut self.web) {
+            (Some(role), Some(web)) => web.keep(role, record),
+            _ => self.finished.push(record),
+        }
     }
 }
 

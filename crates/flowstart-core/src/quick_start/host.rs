@@ -22,7 +22,7 @@ use crate::units::{Bytes, Rate};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum RequestSize {
-    /// The same always: the paper's Greedy senders.
+    /// The same always.
     Fixed {
         /// The rate.
         rate: Rate,

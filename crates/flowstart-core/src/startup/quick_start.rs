@@ -41,8 +41,10 @@ pub const FAILED: &str = "failed";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestKind {
-    /// `rate`, always: the paper's Greedy senders.
+    /// `rate`, unless the data fits the initial window.
     Fixed,
+    /// `rate`, always, also for data that needs none: the paper's Greedy senders.
+    Greedy,
     /// min(socket buffer, receive window) / RTT.
     Buffers,
     /// What sends the object in one RTT: the paper's Ideal senders; `rate` where the size is not known.
@@ -91,7 +93,7 @@ pub enum Verified {
 pub struct Config {
     /// How the request is sized; object.
     pub request: RequestKind,
-    /// What is asked for with `fixed`, and at most otherwise; 1.31072 Gbit/s, the highest rate of the encoding. The capacity
+    /// What is asked for with `fixed` and `greedy`, and at most otherwise; 1.31072 Gbit/s, the highest rate of the encoding. The capacity
     /// of the last hop or a share of an access link go here (section 5.2).
     pub rate: Rate,
     /// RTT by which an object or a buffer becomes a rate, when none is known yet, as in a first packet; 100 ms (assumed).
@@ -158,7 +160,7 @@ impl Config {
     /// How the request is sized.
     pub fn request_size(&self) -> RequestSize {
         match self.request {
-            RequestKind::Fixed => RequestSize::Fixed { rate: self.rate },
+            RequestKind::Fixed | RequestKind::Greedy => RequestSize::Fixed { rate: self.rate },
             RequestKind::Buffers => RequestSize::Buffers,
             RequestKind::Object => RequestSize::Object,
         }

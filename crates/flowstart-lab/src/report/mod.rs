@@ -152,6 +152,24 @@ pub struct Cell {
     pub replay_rep: u32,
     /// Values of the individual repetitions, for the distributions.
     pub samples: Samples,
+    /// Points of curves against something that the experiment varies. Cells that have any are not shown as distributions.
+    pub curves: Vec<CurvePoint>,
+}
+
+/// A point of a curve.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CurvePoint {
+    /// What the panel shows, with its unit.
+    pub metric: String,
+    /// What the line is called.
+    pub variant: String,
+    /// What varies along the axis.
+    pub x_title: String,
+    /// Its value.
+    pub x: f64,
+    /// The metric's.
+    pub y: Estimate,
 }
 
 /// Where the time of one run went: its FCT is the physical limit and the causes.
@@ -186,6 +204,8 @@ pub struct Samples {
     pub share: Vec<f64>,
     /// Dropped packets.
     pub dropped_packets: Vec<f64>,
+    /// Size in bytes and FCT of each connection of one repetition, where each has a size of its own.
+    pub size_fct: Vec<[f64; 2]>,
 }
 
 /// Our results beside those of a publication that varied a bandwidth estimate over links and sizes.

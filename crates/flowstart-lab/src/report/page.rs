@@ -37,7 +37,10 @@ const TEMPLATES: [(&str, &str); 6] = [
 
 pub(super) fn render(report: &Report) -> Result<String, RenderError> {
     let schemes = distinct(report.cells.iter().map(|c| &c.scheme));
-    let groups = groups(&report.cells);
+    let curves = chart::curves(&report.cells);
+    let many = curves.is_some() || report.cells.iter().any(|cell| !cell.samples.size_fct.is_empty());
+    // Nor are connections of many sizes a distribution of anything, or means over them.
+    let groups = if many { Vec::new() } else { groups(&report.cells) };
     let distributions = groups
         .iter()
         .enumerate()
@@ -55,6 +58,8 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
             table => table(report),
             published => report.published.as_ref().map(published).transpose()?,
             distributions => finished(distributions)?,
+            curves => finished(curves.into_iter().collect())?.pop(),
+            scatter => finished(chart::scatter(&report.cells, &schemes).into_iter().collect())?.pop(),
             loads => finished(chart::loads(&report.cells, &schemes).into_iter().collect())?.pop(),
             sizes => finished(chart::sizes(&report.cells, &schemes).into_iter().collect())?.pop(),
             pareto => finished(chart::pareto(&groups, &schemes).into_iter().collect())?.pop(),
@@ -383,7 +388,11 @@ fn table_row(cell: &Cell, directory: &str) -> TableRow {
         share: Number::new(Format::Fraction, cell.share),
         harm: Number::new(Format::Plain, cell.goodput_lost_mbit),
         late: Number::new(Format::Plain, cell.extra_fct_ms),
-        replay: replay(&cell.id, cell.replay_rep, directory),
+        // Nobody looks at the packets of thousands of connections.
+        replay: match cell.curves.is_empty() && cell.samples.size_fct.is_empty() {
+            true => replay(&cell.id, cell.replay_rep, directory),
+            false => String::new(),
+        },
     }
 }
 

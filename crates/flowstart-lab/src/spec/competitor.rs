@@ -291,7 +291,7 @@ fn short(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> R
         match key {
             "size" => match TransferSize::parse(field, value)?.value {
                 TransferSize::Fixed(fixed) => size = fixed,
-                TransferSize::Pareto(_) | TransferSize::Application(_) => {
+                TransferSize::Pareto(_) | TransferSize::Application(_) | TransferSize::Web(_) => {
                     return Err(InputError::new(field, text, "size: one size, such as 70KB"));
                 }
             },

@@ -23,6 +23,7 @@ pub mod size;
 #[cfg(feature = "quic")]
 mod stack;
 pub mod transport;
+pub mod web;
 
 /// Bad input: where it stands, what is wrong and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]

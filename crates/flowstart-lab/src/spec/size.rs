@@ -6,6 +6,7 @@ use flowstart_sim::traffic::arrivals::Sizes;
 use serde::Serialize;
 
 use super::application::Application;
+use super::web::Web;
 use super::{InputError, Parts, Written};
 
 /// Largest transfer.
@@ -22,6 +23,8 @@ pub enum TransferSize {
     Pareto(Sizes),
     /// An application that is no single transfer says it.
     Application(Application),
+    /// Objects of web sessions, each over a connection of its own.
+    Web(Web),
 }
 
 impl TransferSize {
@@ -48,6 +51,7 @@ impl TransferSize {
             Self::Fixed(size) => size.get() as f64,
             Self::Pareto(sizes) => sizes.mean(),
             Self::Application(application) => application.total().get() as f64,
+            Self::Web(web) => web.sizes.mean * web.payload.get() as f64,
         }
     }
 
@@ -64,6 +68,7 @@ impl TransferSize {
                 Self::Fixed(size) => *size,
                 Self::Pareto(sizes) => sizes.draw(&mut rng),
                 Self::Application(application) => application.total(),
+                Self::Web(web) => web.payload * web.sizes.draw(&mut rng),
             })
             .collect()
     }
@@ -71,8 +76,16 @@ impl TransferSize {
     /// The application, where it is no single transfer.
     pub fn application(&self) -> Option<Application> {
         match self {
-            Self::Fixed(_) | Self::Pareto(_) => None,
+            Self::Fixed(_) | Self::Pareto(_) | Self::Web(_) => None,
             Self::Application(application) => Some(*application),
+        }
+    }
+
+    /// The web sessions, where flows belong to some.
+    pub fn web(&self) -> Option<&Web> {
+        match self {
+            Self::Web(web) => Some(web),
+            Self::Fixed(_) | Self::Pareto(_) | Self::Application(_) => None,
         }
     }
 }
@@ -86,6 +99,7 @@ impl Serialize for TransferSize {
                 serializer.serialize_str(&text)
             }
             Self::Application(application) => serializer.serialize_u64(application.total().get()),
+            Self::Web(web) => serializer.serialize_str(&web.to_string()),
         }
     }
 }

@@ -6,6 +6,7 @@ use flowstart_core::units::{Bytes, Rate};
 
 pub mod arrivals;
 pub mod requests;
+pub mod web;
 
 /// What an application writes into its flow.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,7 @@
 use flowstart_core::quick_start::host::{Known, PacketSizes, Request, respond};
 use flowstart_core::quick_start::wire::{IpOption, IpVersion, Response};
 use flowstart_core::rng::Substream;
-use flowstart_core::startup::quick_start::{Config, Reports};
+use flowstart_core::startup::quick_start::{Config, Reports, RequestKind};
 use flowstart_core::units::{Bytes, Rate};
 
 use crate::packet::{Direction, NO_OPTION, QuickStartOption};
@@ -47,6 +47,7 @@ impl QuickStart {
         let known = Known {
             rtt: known.rtt.or(Some(config.rtt)),
             send_buffer: known.send_buffer.or(config.send_buffer),
+            object: known.object.filter(|_| config.request != RequestKind::Greedy),
             ..known
         };
         let rate = config.request_size().rate(&known, sizes, initial_window);

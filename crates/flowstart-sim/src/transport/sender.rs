@@ -102,6 +102,8 @@ pub struct SenderBase {
     path_since: Timestamp,
     /// SCONE, where the ends support it.
     pub scone: Option<Box<SconeSender>>,
+    /// The window of an approved rate leaves, and nothing of it was acknowledged or lost.
+    quick_start: bool,
     /// Since when only flow control has stopped new data.
     blocked_since: Option<Timestamp>,
     pacer: Pacer,
@@ -126,6 +128,7 @@ impl SenderBase {
             resumption: (profile.idle != WindowValidation::Keep).then(Box::default),
             scone: (!profile.scone.is_none()).then(Box::default),
             path_since: Timestamp::ZERO,
+            quick_start: false,
             pacer: Pacer::new(quantum),
             profile,
         }
@@ -310,6 +313,8 @@ impl SenderBase {
         if retransmission {
             record.retransmitted += u64::from(chunk.len);
             record.retransmissions += 1;
+        } else if self.quick_start {
+            record.quick_start_bytes += u64::from(chunk.len);
         }
         if in_startup || record.exit.is_none() {
             record.startup_in_flight = record.startup_in_flight.max(self.in_flight);
@@ -376,12 +381,20 @@ impl SenderBase {
                     record.exit.get_or_insert(StartupExit { time, reason, cwnd });
                 }
                 Decision::WindowReduced { .. } => record.window_cuts += 1,
-                Decision::Collapsed { .. } => record.timeouts += 1,
-                Decision::PhaseEntered { phase: FAILED, .. } => record.quick_start_failed = true,
-                Decision::Launched { .. }
-                | Decision::HintCapped { .. }
+                Decision::Collapsed { .. } => {
+                    record.timeouts += 1;
+                    self.quick_start = false;
+                }
+                // A rate that was approved is paced, unless its window is not larger than the initial one and is ignored.
+                Decision::Launched { pacing_rate, .. } => {
+                    self.quick_start = record.approved_rate.is_some() && pacing_rate.is_some();
+                }
+                Decision::PhaseEntered { phase, .. } => {
+                    self.quick_start = false;
+                    record.quick_start_failed |= phase == FAILED;
+                }
+                Decision::HintCapped { .. }
                 | Decision::AdviceCapped { .. }
-                | Decision::PhaseEntered { .. }
                 | Decision::ReductionUndone { .. }
                 | Decision::WindowValidated { .. }
                 | Decision::Recovered { .. } => {}

@@ -118,6 +118,10 @@ impl Selection {
             }
             _ => self.described(schemes)?,
         };
+        if let Some(size) = plan.sizes.iter().find(|size| size.value.web().is_some()) {
+            let problem = "has thousands of connections; trace and explain show one, give --size instead";
+            return Err(Failure::Input(format!("--application `{}`: {problem}", size.text)));
+        }
         if self.rep >= plan.reps.max(1) {
             return Err(Failure::Input(format!("--rep {}: allowed is 0 to {}", self.rep, plan.reps - 1)));
         }

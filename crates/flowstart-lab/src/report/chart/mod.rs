@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `distribution.rs` | CDFs of a group of cells |
 //! | `load.rs` | mean FCT against the offered load |
+//! | `curves.rs` | metrics against what the experiment varies |
+//! | `scatter.rs` | each connection's FCT against its size |
 //! | `cost.rs` | FCT over the limit against inflation and harm |
 //! | `waterfall.rs` | where the time went |
 //! | `published.rs` | our speed-up against the published one |
@@ -18,10 +20,12 @@
 //! `panel.rs` has the panels over time that the last two share, `table.rs` writes the data of all of them.
 
 mod cost;
+mod curves;
 mod distribution;
 mod load;
 mod panel;
 mod published;
+mod scatter;
 mod sequence;
 mod series;
 mod sizes;
@@ -30,9 +34,11 @@ mod table;
 mod waterfall;
 
 pub(super) use cost::pareto;
+pub(super) use curves::curves;
 pub(super) use distribution::distributions;
 pub(super) use load::loads;
 pub(super) use published::published;
+pub(super) use scatter::scatter;
 pub(super) use sequence::{numbered_events, trace};
 pub(super) use series::{Extent, run, run_legend};
 pub(super) use sizes::sizes;

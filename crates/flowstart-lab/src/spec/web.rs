@@ -1,0 +1,308 @@
+//! Web sessions as the measured traffic: `web:sessions=20`, an application whose connections come and go.
+//!
+//! | Key | Meaning | Default |
+//! |---|---|---|
+//! | `sessions` | sessions whose servers send towards the receivers: the load | needed |
+//! | `reverse` | sessions whose servers send the other way | half of `sessions` |
+//! | `pages` | pages of a session | 30 |
+//! | `time` | time of a session, in place of `pages` | |
+//! | `inter_page` | mean gap between pages, exponential | 800ms |
+//! | `objects` | objects of a page | 10 |
+//! | `inter_object` | mean gap between the requests of a page, exponential | 10ms |
+//! | `mean`, `shape` | sizes of objects in packets, Pareto II | 400, 1.002 |
+//! | `transfers`, `transfer` | transfers of a session beside its pages, and their size | 0, 146KB |
+//! | `mean_delay`, `longest_delay` | one way between a host and its router | 12ms, 110ms |
+//! | `run` | how long it lasts | 150s |
+//! | `share` | share of the connections that use the scheme; the others use the first scheme | 1 |
+//! | `rows` | a row for each `repetition`, or for each of its `connections` | repetition |
+//!
+//! The defaults are those of Sarolahti, Allman and Floyd, section 4. What the paper does not say is as in ns-2's generator
+//! and in the scripts that its authors published for it: pages and objects are fixed numbers, gaps are exponential and in
+//! seconds, 10 ms between requests, sessions start at any time of the run. Those scripts give host number i of ten the delay
+//! longest (i / 9)^4. Here a host draws longest u^(longest / mean - 1), the same law with the paper's mean and maximum; with a
+//! longest delay of twice the mean it is uniform.
+
+use flowstart_core::rng::Substream;
+use flowstart_core::time::Duration;
+use flowstart_core::units::Bytes;
+use flowstart_sim::traffic::web::{ObjectSizes, SessionLength, WebConfig};
+
+use super::size::LARGEST;
+use super::{InputError, Parts};
+
+/// The name of this application.
+pub const WEB: &str = "web";
+/// Most sessions of a direction.
+const MAX_SESSIONS: u32 = 2000;
+/// Numbers that each session has for its objects, more than it can ask for.
+const OBJECTS_OF_A_SESSION: u64 = 100_000_000;
+/// Most rows that a repetition of a cell may have.
+const MAX_ROWS: u64 = 100_000;
+
+/// What results have a row for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// Each repetition: means and sums over its connections.
+    Repetition,
+    /// Each connection that was completed.
+    Connections,
+}
+
+/// Web sessions, validated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Web {
+    /// Sessions of the measured direction.
+    pub sessions: u32,
+    /// Sessions of the other direction.
+    pub reverse: u32,
+    /// How long each lasts.
+    pub length: SessionLength,
+    /// Mean gap between pages.
+    pub inter_page: Duration,
+    /// Objects of a page.
+    pub objects: u32,
+    /// Mean gap between the requests of a page.
+    pub inter_object: Duration,
+    /// Sizes of objects, in packets.
+    pub sizes: ObjectSizes,
+    /// Payload of a packet.
+    pub payload: Bytes,
+    /// Transfers of a session.
+    pub transfers: u32,
+    /// Their size.
+    pub transfer: Bytes,
+    /// Mean one-way delay of a host.
+    pub mean_delay: Duration,
+    /// Longest one-way delay of a host.
+    pub longest_delay: Duration,
+    /// How long it lasts.
+    pub run: Duration,
+    /// Share of the connections that use the cell's scheme.
+    pub share: f64,
+    /// What results have a row for.
+    pub rows: Rows,
+}
+
+const KEYS: &str = "sessions, reverse, pages, time, inter_page, objects, inter_object, mean, shape, transfers, transfer, \
+                    mean_delay, longest_delay, run, share and rows";
+
+impl Web {
+    /// Reads `web:sessions=N,...`; `None` for another application. `payload` is a packet's.
+    pub fn parse(field: &str, text: &str, payload: Bytes) -> Result<Option<Self>, InputError> {
+        let parts = Parts::parse(field, text)?;
+        if parts.name != WEB {
+            return Ok(None);
+        }
+        let refused = |problem: String| InputError::new(field, text, problem);
+        let reader = Reader { parts: &parts, refused: &refused };
+        let known: Vec<&str> = KEYS.split([',', ' ']).filter(|word| !word.is_empty() && *word != "and").collect();
+        if let Some((key, _)) = parts.keys.iter().find(|(key, _)| !known.contains(key)) {
+            return Err(refused(format!("`{key}` is not known here; allowed are {KEYS}")));
+        }
+        let sessions = reader
+            .within("sessions", 1, MAX_SESSIONS)?
+            .ok_or_else(|| refused("sessions is missing, as in web:sessions=20".into()))?;
+        let length = match (reader.within("pages", 1, 10_000)?, reader.time("time", 1000, 1_000_000)?) {
+            (Some(_), Some(_)) => return Err(refused("a session has pages or time; give one of them".into())),
+            (_, Some(time)) => SessionLength::Time(time),
+            (pages, None) => SessionLength::Pages(pages.unwrap_or(30)),
+        };
+        let mean_delay = reader.time("mean_delay", 0, 10_000)?.unwrap_or(Duration::from_millis(12));
+        let longest_delay = reader.time("longest_delay", 0, 10_000)?.unwrap_or(Duration::from_millis(110));
+        if longest_delay < mean_delay {
+            return Err(refused(format!(
+                "longest_delay is {longest_delay}; allowed is {mean_delay}, the mean, or more"
+            )));
+        }
+        let transfer: Option<Bytes> = reader.read("transfer")?;
+        if let Some(size) = transfer.filter(|size| !(1..=LARGEST.get()).contains(&size.get())) {
+            return Err(refused(format!("transfer is {size}; allowed is 1B to 1000GB")));
+        }
+        let web = Self {
+            sessions,
+            reverse: reader.within("reverse", 0, MAX_SESSIONS)?.unwrap_or(sessions / 2),
+            length,
+            inter_page: reader.time("inter_page", 1, 1_000_000)?.unwrap_or(Duration::from_millis(800)),
+            objects: reader.within("objects", 1, 1000)?.unwrap_or(10),
+            inter_object: reader.time("inter_object", 0, 1_000_000)?.unwrap_or(Duration::from_millis(10)),
+            sizes: ObjectSizes {
+                mean: reader.within("mean", 0.001, 1e9)?.unwrap_or(400.0),
+                shape: reader.within("shape", 1.0001, 10.0)?.unwrap_or(1.002),
+            },
+            payload,
+            transfers: reader.within("transfers", 0, 1000)?.unwrap_or(0),
+            transfer: transfer.unwrap_or(Bytes::new(146_000)),
+            mean_delay,
+            longest_delay,
+            run: reader.time("run", 1000, 10_000_000)?.unwrap_or(Duration::from_millis(150_000)),
+            share: reader.within("share", 0.0, 1.0)?.unwrap_or(1.0),
+            rows: match reader.raw("rows") {
+                None | Some("repetition") => Rows::Repetition,
+                Some("connections") => Rows::Connections,
+                Some(rows) => {
+                    return Err(refused(format!("rows is `{rows}`; allowed are repetition and connections")));
+                }
+            },
+        };
+        match web.most_rows() {
+            Some(rows) if rows <= MAX_ROWS => Ok(Some(web)),
+            _ => {
+                Err(refused(format!("rows=connections is for up to {MAX_ROWS} connections of a known number of pages")))
+            }
+        }
+    }
+
+    /// Most rows of a repetition; `None`: not known.
+    fn most_rows(&self) -> Option<u64> {
+        match (self.rows, self.length) {
+            (Rows::Repetition, _) => Some(1),
+            (Rows::Connections, SessionLength::Time(_)) => None,
+            (Rows::Connections, SessionLength::Pages(pages)) => Some(
+                u64::from(self.sessions) * (u64::from(pages) * u64::from(self.objects) + u64::from(self.transfers)),
+            ),
+        }
+    }
+
+    /// The number by which results name an object of a session.
+    pub fn flow_number(&self, session: u32, object: u32) -> u64 {
+        u64::from(session) * OBJECTS_OF_A_SESSION + u64::from(object)
+    }
+
+    /// The sessions as the simulator knows them.
+    pub fn config(&self) -> WebConfig {
+        WebConfig {
+            length: self.length,
+            inter_page: self.inter_page,
+            objects: self.objects,
+            inter_object: self.inter_object,
+            sizes: self.sizes,
+            payload: self.payload,
+            transfers: self.transfers,
+            transfer_size: self.transfer,
+            share: self.share,
+            run: self.run,
+        }
+    }
+
+    /// The delay of host number `index` of a repetition with this seed.
+    pub fn delay(&self, seed: u64, index: u64) -> Duration {
+        if self.mean_delay == Duration::ZERO {
+            return Duration::ZERO;
+        }
+        let exponent = self.longest_delay.as_secs() / self.mean_delay.as_secs() - 1.0;
+        let uniform = Substream::new(seed, "web host delay", index).uniform();
+        self.longest_delay.scale(libm::pow(uniform, exponent))
+    }
+}
+
+impl std::fmt::Display for Web {
+    /// Canonical, with every default filled in.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{WEB}:sessions={},reverse={},", self.sessions, self.reverse)?;
+        match self.length {
+            SessionLength::Pages(pages) => write!(f, "pages={pages}")?,
+            SessionLength::Time(time) => write!(f, "time={time}")?,
+        }
+        let Self { inter_page, objects, inter_object, sizes, transfers, transfer, .. } = self;
+        write!(f, ",inter_page={inter_page},objects={objects},inter_object={inter_object}")?;
+        write!(f, ",mean={},shape={},transfers={transfers},transfer={transfer}", sizes.mean, sizes.shape)?;
+        write!(f, ",mean_delay={},longest_delay={}", self.mean_delay, self.longest_delay)?;
+        let rows = if self.rows == Rows::Repetition { "repetition" } else { "connections" };
+        write!(f, ",run={},share={},rows={rows}", self.run, self.share)
+    }
+}
+
+/// Reads keys.
+struct Reader<'a> {
+    parts: &'a Parts<'a>,
+    refused: &'a dyn Fn(String) -> InputError,
+}
+
+impl<'a> Reader<'a> {
+    fn raw(&self, key: &str) -> Option<&'a str> {
+        self.parts.keys.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
+    }
+
+    fn read<T>(&self, key: &str) -> Result<Option<T>, InputError>
+    where
+        T: std::str::FromStr,
+        T::Err: std::fmt::Display,
+    {
+        self.raw(key)
+            .map(|text| text.parse().map_err(|error| (self.refused)(format!("{key} `{text}`: {error}"))))
+            .transpose()
+    }
+
+    fn within<T>(&self, key: &str, least: T, most: T) -> Result<Option<T>, InputError>
+    where
+        T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy,
+        T::Err: std::fmt::Display,
+    {
+        match self.read::<T>(key)? {
+            Some(value) if !(least..=most).contains(&value) => {
+                Err((self.refused)(format!("{key} is {value}; allowed is {least} to {most}")))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// A time between so many milliseconds.
+    fn time(&self, key: &str, least: u64, most: u64) -> Result<Option<Duration>, InputError> {
+        self.within(key, Duration::from_millis(least), Duration::from_millis(most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn web(text: &str) -> Web {
+        Web::parse("application", text, Bytes::new(1460)).unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_defaults_are_the_papers() {
+        let plain = web("web:sessions=21");
+        assert_eq!((plain.sessions, plain.reverse, plain.length), (21, 10, SessionLength::Pages(30)));
+        assert_eq!(web(&plain.to_string()), plain);
+        let other = web("web:sessions=5,reverse=0,time=45s,share=0.5,transfers=10,mean=60");
+        assert_eq!((other.length, other.reverse), (SessionLength::Time(Duration::from_millis(45_000)), 0));
+        assert_eq!(web(&other.to_string()), other);
+        assert_eq!(Web::parse("application", "page:objects=3", Bytes::new(1460)).unwrap(), None);
+    }
+
+    #[test]
+    fn hosts_have_the_mean_and_the_longest_delay() {
+        let delays = |text: &str| -> Vec<f64> {
+            let web = web(text);
+            (0..40_000).map(|host| web.delay(1, host).as_millis()).collect()
+        };
+        let mean = |delays: &[f64]| delays.iter().sum::<f64>() / delays.len() as f64;
+        let paper = delays("web:sessions=1");
+        // The standard deviation of u^8.17 is 0.214: of the mean of 40,000 times 110 ms, 0.12 ms.
+        assert!((mean(&paper) - 12.0).abs() < 0.5, "{}", mean(&paper));
+        let longest = paper.iter().copied().fold(0.0, f64::max);
+        assert!((109.0..=110.0).contains(&longest), "{longest}");
+        // Twice the mean: uniform, a quarter in each quarter.
+        let uniform = delays("web:sessions=1,mean_delay=5ms,longest_delay=10ms");
+        let quarter = uniform.iter().filter(|delay| **delay < 2.5).count() as f64 / 40_000.0;
+        assert!((quarter - 0.25).abs() < 0.01 && (mean(&uniform) - 5.0).abs() < 0.1, "{quarter}");
+        assert!(delays("web:sessions=1,mean_delay=0s,longest_delay=0s").iter().all(|delay| *delay == 0.0));
+    }
+
+    #[test]
+    fn wrong_sessions_say_what_is_allowed() {
+        let error = |text: &str| Web::parse("--application", text, Bytes::new(1460)).unwrap_err().to_string();
+        assert!(error("web").contains("sessions is missing"));
+        assert!(error("web:sessions=0").contains("sessions is 0; allowed is 1 to 2000"));
+        assert!(error("web:sessions=x").contains("sessions `x`"));
+        assert!(error("web:sessions=3,load=5mbit").contains("`load` is not known here; allowed are sessions, reverse"));
+        assert!(error("web:sessions=3,pages=3,time=45s").contains("give one of them"));
+        assert!(error("web:sessions=3,share=1.5").contains("share is 1.5; allowed is 0 to 1"));
+        assert!(error("web:sessions=3,shape=1").contains("shape is 1; allowed is 1.0001 to 10"));
+        assert!(error("web:sessions=3,longest_delay=1ms").contains("12ms, the mean, or more"));
+        assert!(error("web:sessions=3,rows=all").contains("repetition and connections"));
+        assert!(error("web:sessions=1000,rows=connections").contains("up to 100000 connections"));
+        assert!(error("web:sessions=3,transfer=0B").contains("1B to 1000GB"));
+    }
+}
