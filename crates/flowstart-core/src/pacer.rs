@@ -7,10 +7,12 @@ use crate::units::{Bytes, Rate};
 ///
 /// A burst allowance lets the first packets after quiescence leave at once; after it each packet is followed by a gap
 /// of its size over the rate. A host with coarse timers may release packets up to `quantum` early, so that they leave
-/// in small groups; the gaps are counted from the planned times, so the rate is kept.
+/// in small groups; the gaps are counted from the planned times, so the rate is kept. With a timer that ticks at fixed
+/// times, what falls due between two ticks leaves with the second.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     quantum: Duration,
+    tick: Duration,
     burst: Bytes,
     next_release: Timestamp,
 }
@@ -18,7 +20,12 @@ pub struct Pacer {
 impl Pacer {
     /// A pacer that may release up to `quantum` early.
     pub fn new(quantum: Duration) -> Self {
-        Self { quantum, burst: Bytes::ZERO, next_release: Timestamp::ZERO }
+        Self { quantum, tick: Duration::ZERO, burst: Bytes::ZERO, next_release: Timestamp::ZERO }
+    }
+
+    /// From now on packets leave with the ticks of a timer of this granularity; zero: exactly.
+    pub fn set_tick(&mut self, tick: Duration) {
+        self.tick = tick;
     }
 
     /// Allows `burst` bytes to leave without gaps: at the launch, and when sending resumes with nothing in flight.
@@ -29,7 +36,13 @@ impl Pacer {
     /// When the next packet may leave; a time not after `now` means at once.
     #[inline]
     pub fn release_time(&self, now: Timestamp) -> Timestamp {
-        if self.burst > Bytes::ZERO || self.next_release <= now + self.quantum { now } else { self.next_release }
+        if self.burst > Bytes::ZERO || self.next_release <= now + self.quantum {
+            return now;
+        }
+        match self.tick.as_nanos() {
+            0 => self.next_release,
+            tick => Timestamp::from_nanos(self.next_release.as_nanos().next_multiple_of(tick)),
+        }
     }
 
     /// A packet of `bytes` left at `now` while the pacing rate was `rate`.
@@ -41,8 +54,10 @@ impl Pacer {
                 return;
             }
         }
-        // A sender that was held up by the window or the application does not save its unused release times.
-        self.next_release = self.next_release.max(now) + rate.time_for(bytes);
+        // A sender that was held up by the window or the application does not save its unused release times, but for those
+        // that its timer has passed over.
+        let earliest = Timestamp::from_nanos(now.as_nanos().saturating_sub(self.tick.as_nanos()));
+        self.next_release = self.next_release.max(earliest) + rate.time_for(bytes);
     }
 }
 
@@ -73,6 +88,14 @@ mod tests {
         let mut pacer = Pacer::new(Duration::ZERO);
         pacer.allow_burst(Bytes::new(3750));
         assert_eq!(releases(&mut pacer, 5), [0, 0, 0, 1000, 2000]);
+    }
+
+    #[test]
+    fn what_falls_due_between_two_ticks_leaves_with_the_second() {
+        let mut pacer = Pacer::new(Duration::ZERO);
+        pacer.set_tick(Duration::from_millis(3));
+        // Planned for 0, 1, 2, 3, ... ms: those of 1 to 3 leave at 3 ms, those of 4 to 6 at 6 ms.
+        assert_eq!(releases(&mut pacer, 8), [0, 3000, 3000, 3000, 6000, 6000, 6000, 9000]);
     }
 
     #[test]

@@ -119,6 +119,14 @@ impl ControllerConfig {
 
     /// Refuses a scheme of which nothing would be left because the congestion avoidance starts by itself.
     pub fn validate_pair(startup: &StartupConfig, avoidance: &AvoidanceConfig) -> Result<(), ConfigError> {
+        if let StartupConfig::QuickStart(config) = startup
+            && config.asks_in_connection()
+            && avoidance.integrated()
+        {
+            let allowed =
+                format!("one request, without after_idle and after_move: {} has its own rules", avoidance.name());
+            return Err(ConfigError::new("scheme", "quick-start in mid-connection", allowed));
+        }
         if !avoidance.integrated() || startup.has_launch() {
             return Ok(());
         }

@@ -32,7 +32,8 @@ use crate::avoidance::{AvoidanceState, SegmentSize, Window};
 use crate::event::{Ack, Decision, DecisionLog, Ecn, ExitReason, Loss, LostPacket, Position, Sent, Timeout};
 use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
-use crate::startup::{Continuation, StartupState, Step};
+use crate::startup::quick_start::QuickStart;
+use crate::startup::{Continuation, Launch, Startup, StartupConfig, StartupState, Step};
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
@@ -184,13 +185,38 @@ impl Controller {
     pub fn launch(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
         let launch = self.startup.as_dyn().launch(now, path, &mut self.log);
         let launch = self.advised_launch(now, path, launch);
+        self.take_launch(now, &launch, rtt);
+    }
+
+    /// All routers of the path have approved a rate that was asked for in mid-connection (RFC 4782, section 4.8): `path` holds
+    /// it and the RTT of now. It is used if its window is larger than the present one, and returns whether it is. Nothing
+    /// happens in recovery, beside an integrated algorithm, and where the scheme is not `quick-start`.
+    pub fn on_approval(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) -> bool {
+        let StartupConfig::QuickStart(config) = &self.config.startup else { return false };
+        if self.integrated || self.recovery.is_some() {
+            return false;
+        }
+        let mut scheme = QuickStart::in_connection(*config, self.config.startup_context(), self.window);
+        let launch = scheme.launch(now, path, &mut self.log);
+        let launch = self.advised_launch(now, path, launch);
+        if launch.cwnd <= self.window.cwnd {
+            return false;
+        }
+        self.startup = StartupState::QuickStart(scheme);
+        self.phase = Phase::Startup;
+        self.undo = None;
+        self.take_launch(now, &launch, rtt);
+        true
+    }
+
+    fn take_launch(&mut self, now: Timestamp, launch: &Launch, rtt: &RttEstimator) {
         self.set_cwnd(launch.cwnd);
         self.launch_rate = launch.pacing_rate;
         // A scheme that paces by itself starts with one segment unless it says more.
         self.launch_burst = launch.burst.or(launch.pacing_rate.map(|_| self.config.segment));
         self.log.note(now, Decision::Launched { cwnd: self.window.cwnd, pacing_rate: self.launch_rate });
         if self.integrated {
-            self.hand_over(now, &launch, rtt);
+            self.hand_over(now, launch, rtt);
             return;
         }
         self.note_phase(now);

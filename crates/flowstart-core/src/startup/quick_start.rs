@@ -6,9 +6,16 @@
 //! the first acknowledgement of such a packet the window becomes what has left, and slow start goes on; when one of them is
 //! lost (a Quick-Start failure), the flow starts as if nothing had been approved.
 //!
+//! In mid-connection (section 4.8), after idle time or on another path, the request travels with data, and what was approved is
+//! used when the answer comes, if it is more than the window of then ([`QuickStart::in_connection`]). When the window has been
+//! acknowledged congestion avoidance follows, or slow start up to an ssthresh above it. After a failure the window is the one
+//! without Quick-Start or half of the approved one, whichever is smaller, and ssthresh at most half of what was delivered
+//! (section 4.6).
+//!
 //! Differences: whole segments only, and an approved window that is not larger than the initial one is ignored, both as ns-2
 //! does. After a failure recovery leads to the initial window, and slow start goes on from there; the references leave
-//! ssthresh to the host, here [`Config::ssthresh_after_failure`].
+//! ssthresh to the host, here [`Config::ssthresh_after_failure`]. In mid-connection the loss of what was sent before the answer
+//! counts as a failure too, and an approval that finds nothing to send for an RTT is given up.
 //!
 //! Status: `flowstart validate ns2-quick-start` compares single flows with ns-2's.
 
@@ -28,14 +35,13 @@ use crate::units::{Bytes, Rate};
 
 /// One line for listings.
 pub const SUMMARY: &str = "the rate that all routers approved, paced over the first RTT; slow start after it";
+/// The phase that a failure leads to, in traces.
+pub const FAILED: &str = "failed";
 /// The document that defines it.
 pub const REFERENCE: &str = "RFC 4782; Sarolahti, Allman, Floyd, Computer Networks 2007";
 /// Sensing; Probing; Validation; Continuation.
 pub const PHASES: &str = "a rate asked of the routers with the handshake; its window over the first RTT; the first \
     acknowledgement, or a loss; slow start from what was sent, or from the initial window";
-
-/// The phase of a flow that lost a packet of its approved window.
-pub const FAILED: &str = "failed";
 
 /// How a request is sized (section 5.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +93,17 @@ pub enum Verified {
     CongestionAvoidance,
 }
 
+/// Where the bytes of an option come from in a packet with data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OptionRoom {
+    /// That packet has so much less payload.
+    #[default]
+    Packet,
+    /// All packets of the connection have, so that segments keep one size.
+    Connection,
+}
+
 /// Parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -110,7 +127,7 @@ pub struct Config {
     pub iw: Option<u32>,
     /// ssthresh after a failure; as at the start.
     pub ssthresh_after_failure: SsthreshAfterFailure,
-    /// What follows when the window has been acknowledged; slow start.
+    /// What follows when the window has been acknowledged; slow start. In mid-connection ssthresh says it.
     pub verified: Verified,
     /// Passes through the network, 1 or 2; 1. The second asks for what the first has left, and costs an RTT in which nothing is
     /// sent (section 8.2).
@@ -120,6 +137,18 @@ pub struct Config {
     /// Bits of each step of the nonce that the sender compares, 0 to 2; 2, all that RFC 4782 has. For experiments: with 0 any
     /// receiver is believed.
     pub nonce_bits: u32,
+    /// Data that comes after so much idle time asks again (RFC 4782, section 4.8: at least a retransmission timeout); never.
+    pub after_idle: Option<Duration>,
+    /// Whether the first data on another path asks again; no.
+    pub after_move: bool,
+    /// Connections that the host opens to the same peer together: each asks for this part of the rate, so that what they ask
+    /// for is no more than what one would; 1.
+    pub parallel: u32,
+    /// Granularity of the timer that paces: what falls due between two ticks leaves with the second (footnote 1 of section
+    /// 3.1); exact.
+    pub granularity: Duration,
+    /// Where the bytes of an option come from; the packet that carries it.
+    pub room: OptionRoom,
 }
 
 impl Default for Config {
@@ -138,6 +167,11 @@ impl Default for Config {
             passes: 1,
             reports: Reports::Approved,
             nonce_bits: BITS_PER_STEP,
+            after_idle: None,
+            after_move: false,
+            parallel: 1,
+            granularity: Duration::ZERO,
+            room: OptionRoom::Packet,
         }
     }
 }
@@ -154,7 +188,17 @@ impl Config {
         ConfigError::unless_in("header", self.header, Bytes::ZERO..=Bytes::new(1000))?;
         ConfigError::unless_in("passes", self.passes, 1..=2)?;
         ConfigError::unless_in("nonce_bits", self.nonce_bits, 0..=BITS_PER_STEP)?;
+        if let Some(idle) = self.after_idle {
+            ConfigError::unless_in("after_idle", idle, Duration::from_millis(1)..=Duration::from_millis(1_000_000))?;
+        }
+        ConfigError::unless_in("parallel", self.parallel, 1..=10_000)?;
+        ConfigError::unless_in("granularity", self.granularity, Duration::ZERO..=Duration::from_millis(1000))?;
         validate_initial_window(self.iw)
+    }
+
+    /// Whether anything is asked for after the first request.
+    pub fn asks_in_connection(&self) -> bool {
+        self.after_idle.is_some() || self.after_move
     }
 
     /// How the request is sized.
@@ -179,6 +223,19 @@ enum State {
     Failed,
 }
 
+/// An approval in mid-connection.
+#[derive(Clone, Copy, Debug)]
+struct InConnection {
+    /// What the window was without it.
+    without: Window,
+    /// First packet that left because of it.
+    first: Option<Position>,
+    /// Bytes that were delivered from that packet on.
+    delivered: Bytes,
+    /// When an approval that was not used is given up.
+    expires: Timestamp,
+}
+
 /// State.
 #[derive(Clone, Debug)]
 pub struct QuickStart {
@@ -197,6 +254,8 @@ pub struct QuickStart {
     lost: bool,
     /// ssthresh after a failure.
     reduced: Bytes,
+    /// Set for an approval in mid-connection.
+    connection: Option<InConnection>,
     phase: Option<(&'static str, &'static str)>,
 }
 
@@ -213,14 +272,28 @@ impl QuickStart {
             end: None,
             lost: false,
             reduced: Bytes::MAX,
+            connection: None,
             phase: None,
         }
+    }
+
+    /// The scheme for a rate that is approved in mid-connection, when the window is `without`. It launches only with a larger
+    /// one.
+    pub fn in_connection(config: Config, context: StartupContext, without: Window) -> Self {
+        let context = StartupContext { initial_window: without.cwnd, ..context };
+        let connection = InConnection { without, first: None, delivered: Bytes::ZERO, expires: Timestamp::NEVER };
+        Self { connection: Some(connection), ..Self::new(Config { iw: None, ..config }, context) }
+    }
+
+    /// Whether `position` lies in the window that was approved or before it.
+    fn is_window(&self, position: Position) -> bool {
+        self.state != State::SlowStart && self.end.is_none_or(|end| position <= end)
     }
 }
 
 impl Startup for QuickStart {
     // Sensing: equation (1) for what was approved.
-    fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
+    fn launch(&mut self, now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         let initial = Launch::window(self.context.initial_window);
         let (Some(approved), Some(rtt)) = (path.approved_rate, path.handshake_rtt) else { return initial };
         let segment = self.context.segment;
@@ -231,6 +304,10 @@ impl Startup for QuickStart {
         }
         self.state = State::Sending;
         self.rate = Some(Rate::from_transfer(whole, rtt));
+        if let Some(connection) = &mut self.connection {
+            connection.expires = now + rtt;
+            self.context.initial_window = connection.without.cwnd.min(Bytes::new(whole.get() / 2)).max(segment);
+        }
         Launch { pacing_rate: self.rate, ..Launch::window(whole) }
     }
 
@@ -238,6 +315,10 @@ impl Startup for QuickStart {
         self.last = sent.position;
         if self.state == State::Sending {
             self.sent += sent.bytes;
+            if let Some(connection) = &mut self.connection {
+                connection.first.get_or_insert(sent.position);
+                connection.expires = Timestamp::NEVER;
+            }
         }
     }
 
@@ -249,24 +330,37 @@ impl Startup for QuickStart {
     // Validation.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, _rtt: &RttEstimator) -> Step {
         let mut cwnd = window.cwnd;
+        let mut limit = Bytes::MAX;
+        let mut floor = self.context.initial_window;
+        if let Some(connection) = &mut self.connection {
+            if connection.first.is_none_or(|first| ack.position < first) {
+                return Step::Continue { cwnd };
+            }
+            connection.delivered += ack.bytes;
+            (limit, floor) = (connection.without.ssthresh, connection.without.cwnd);
+        }
         if self.state == State::Sending {
             self.state = State::Validating;
             self.end = Some(self.last);
             self.phase = Some(("slow-start", "the first packet of the window was acknowledged"));
-            cwnd = self.sent.max(self.context.initial_window);
+            cwnd = self.sent.max(floor);
         }
         if self.state == State::Validating && self.end.is_some_and(|end| ack.position >= end) {
             (self.state, self.lost) = (State::SlowStart, false);
+            if self.connection.is_some() {
+                return Step::Exit(Continuation { cwnd, ssthresh: limit.max(cwnd), reason: ExitReason::Validated });
+            }
             if self.config.verified == Verified::CongestionAvoidance {
                 return Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Validated });
             }
         }
-        Step::Continue { cwnd: if in_use { self.context.slow_start_growth(cwnd, ack) } else { cwnd } }
+        let grows = in_use && cwnd < limit;
+        Step::Continue { cwnd: if grows { self.context.slow_start_growth(cwnd, ack) } else { cwnd } }
     }
 
     // What was sent after the window says nothing about it.
     fn on_retransmission(&mut self, position: Position, _bytes: Bytes) {
-        self.lost |= self.state != State::SlowStart && self.end.is_none_or(|end| position <= end);
+        self.lost |= self.is_window(position);
     }
 
     fn on_congestion(&mut self, _loss: &Loss, _window: Window, reduced: Bytes) -> Step {
@@ -280,10 +374,41 @@ impl Startup for QuickStart {
         Step::Continue { cwnd: self.context.initial_window }
     }
 
+    fn on_ack_in_recovery(&mut self, ack: &Ack, _window: Window, _rtt: &RttEstimator) -> Option<Step> {
+        if let Some(connection) = &mut self.connection
+            && connection.first.is_some_and(|first| ack.position >= first)
+        {
+            connection.delivered += ack.bytes;
+        }
+        None
+    }
+
+    fn next_wakeup(&self) -> Timestamp {
+        self.connection.map_or(Timestamp::NEVER, |connection| connection.expires)
+    }
+
+    // Nothing of the window has left: it is as if nothing had been approved.
+    fn on_timer(&mut self, now: Timestamp, window: Window) -> Step {
+        match &mut self.connection {
+            Some(connection) if connection.expires <= now => {
+                connection.expires = Timestamp::NEVER;
+                self.state = State::SlowStart;
+                let Window { cwnd, ssthresh } = connection.without;
+                Step::Exit(Continuation { cwnd, ssthresh, reason: ExitReason::Other("unused") })
+            }
+            _ => Step::Continue { cwnd: window.cwnd },
+        }
+    }
+
     // Continuation: as if nothing had been approved.
     fn on_recovered(&mut self, _now: Timestamp, window: Window) -> Step {
         (self.state, self.lost) = (State::SlowStart, false);
         let cwnd = window.cwnd.min(self.context.initial_window);
+        if let Some(InConnection { without, delivered, .. }) = self.connection {
+            let half = Bytes::new(delivered.get() / 2).max(self.context.segment * 2);
+            let ssthresh = without.ssthresh.min(half);
+            return Step::Exit(Continuation { cwnd, ssthresh, reason: ExitReason::Loss });
+        }
         match self.config.ssthresh_after_failure {
             SsthreshAfterFailure::Initial => Step::Continue { cwnd },
             SsthreshAfterFailure::Reduced => {
@@ -428,6 +553,80 @@ mod tests {
         assert_eq!(ack(&mut scheme, 100, 101_000), Step::Exit(exit));
     }
 
+    /// In mid-connection, with ten segments of window and this ssthresh, packets 1 to 10 sent and 8 Mbit/s approved.
+    fn in_connection(ssthresh: u64) -> (QuickStart, Launch) {
+        let without = Window { cwnd: Bytes::new(10_000), ssthresh: Bytes::new(ssthresh) };
+        let config = Config { header: Bytes::ZERO, iw: Some(3), ..Config::default() };
+        let mut scheme = QuickStart::in_connection(config, context(Increase::Bytes), without);
+        let launch = scheme.launch(Timestamp::ZERO, &path(8), &mut DecisionLog::default());
+        (scheme, launch)
+    }
+
+    #[test]
+    fn in_mid_connection_what_was_sent_before_the_answer_says_nothing() {
+        // 8 Mbit/s * 100 ms = 100 segments, more than the ten of now.
+        let (mut scheme, launch) = in_connection(20_000);
+        assert_eq!((launch.cwnd, launch.pacing_rate), (Bytes::new(100_000), Some(Rate::from_mbit(8))));
+        send(&mut scheme, 11, 60);
+        assert_eq!(ack(&mut scheme, 10, 100_000), Step::Continue { cwnd: Bytes::new(100_000) });
+        assert_eq!(scheme.pacing_rate(), Some(Rate::from_mbit(8)));
+        // The first of the window: 60 segments have left, and beyond ssthresh slow start does not go on.
+        assert_eq!(ack(&mut scheme, 11, 100_000), Step::Continue { cwnd: Bytes::new(60_000) });
+        let window = Bytes::new(60_000);
+        let exit = Continuation { cwnd: window, ssthresh: window, reason: ExitReason::Validated };
+        assert_eq!(ack(&mut scheme, 70, 60_000), Step::Exit(exit));
+    }
+
+    #[test]
+    fn in_mid_connection_slow_start_goes_on_up_to_an_ssthresh_above() {
+        let (mut scheme, _) = in_connection(500_000);
+        send(&mut scheme, 11, 60);
+        assert_eq!(ack(&mut scheme, 11, 100_000), Step::Continue { cwnd: Bytes::new(61_000) });
+        let exit =
+            Continuation { cwnd: Bytes::new(61_000), ssthresh: Bytes::new(500_000), reason: ExitReason::Validated };
+        assert_eq!(ack(&mut scheme, 70, 61_000), Step::Exit(exit));
+    }
+
+    #[test]
+    fn a_failure_in_mid_connection_leads_to_the_window_without_and_half_of_what_arrived() {
+        let (mut scheme, _) = in_connection(80_000);
+        send(&mut scheme, 11, 100);
+        (11..41).for_each(|position| {
+            ack(&mut scheme, position, 100_000);
+        });
+        // Without it the window were 10 segments, less than half of 100.
+        assert_eq!(lose(&mut scheme, 50, 50_000), Step::Continue { cwnd: Bytes::new(10_000) });
+        // 30 of the window were delivered before, none in recovery: ssthresh is 15.
+        let window = Window { cwnd: Bytes::new(10_000), ssthresh: Bytes::new(10_000) };
+        let exit = Continuation { cwnd: Bytes::new(10_000), ssthresh: Bytes::new(15_000), reason: ExitReason::Loss };
+        assert_eq!(scheme.on_recovered(Timestamp::ZERO, window), Step::Exit(exit));
+    }
+
+    #[test]
+    fn a_failed_window_that_was_not_much_larger_is_halved() {
+        let without = Window { cwnd: Bytes::new(80_000), ssthresh: Bytes::MAX };
+        let config = Config { header: Bytes::ZERO, ..Config::default() };
+        let mut scheme = QuickStart::in_connection(config, context(Increase::Bytes), without);
+        scheme.launch(Timestamp::ZERO, &path(8), &mut DecisionLog::default());
+        send(&mut scheme, 1, 100);
+        assert_eq!(lose(&mut scheme, 7, 90_000), Step::Continue { cwnd: Bytes::new(50_000) });
+    }
+
+    #[test]
+    fn an_approval_that_finds_nothing_to_send_for_an_rtt_is_given_up() {
+        let (mut scheme, _) = in_connection(20_000);
+        let after = Timestamp::ZERO + Duration::from_millis(100);
+        assert_eq!(scheme.next_wakeup(), after);
+        let window = Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::new(20_000) };
+        let Step::Exit(exit) = scheme.on_timer(after, window) else { panic!("it is given up") };
+        assert_eq!((exit.cwnd, exit.ssthresh), (Bytes::new(10_000), Bytes::new(20_000)));
+        assert_eq!(scheme.next_wakeup(), Timestamp::NEVER);
+        // Once something has left it is not.
+        let (mut scheme, _) = in_connection(20_000);
+        send(&mut scheme, 11, 1);
+        assert_eq!(scheme.next_wakeup(), Timestamp::NEVER);
+    }
+
     #[test]
     fn parameters_have_ranges() {
         assert_eq!(Config::default().validate(), Ok(()));
@@ -436,5 +635,8 @@ mod tests {
         assert!(Config { iw: Some(0), ..Config::default() }.validate().is_err());
         assert!(Config { passes: 3, ..Config::default() }.validate().is_err());
         assert!(Config { nonce_bits: 3, ..Config::default() }.validate().is_err());
+        assert!(Config { parallel: 0, ..Config::default() }.validate().is_err());
+        assert!(Config { after_idle: Some(Duration::ZERO), ..Config::default() }.validate().is_err());
+        assert!(Config { granularity: Duration::from_millis(2000), ..Config::default() }.validate().is_err());
     }
 }
