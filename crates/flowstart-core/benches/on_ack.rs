@@ -74,6 +74,7 @@ impl Host {
             hint: Some(Hint { bandwidth: Rate::from_mbit(20), technology: AccessTechnology::Dsl }),
             requested_rate: Some(Rate::from_mbit(20)),
             interface_rate: Some(Rate::from_mbit(1000)),
+            advised_rate: None,
             approved_rate: Some(Rate::from_mbit(20)),
             oracle_rate: Some(Rate::from_mbit(20)),
         };

@@ -49,6 +49,12 @@ fn flow_control_makes_slow_start_of_a_fast_startup_unless_the_window_is_large_or
 }
 
 #[test]
+fn xcp_does_what_its_paper_states() {
+    let verdict = validate("xcp-fairness", None, 1).expect("built-in cases");
+    assert_eq!((verdict.status, verdict.cells), (Status::Pass, 52), "{:#?}", verdict.misses);
+}
+
+#[test]
 fn a_reference_that_differs_is_a_miss_with_both_numbers() {
     let folder = std::env::temp_dir().join(format!("flowstart-reference-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");

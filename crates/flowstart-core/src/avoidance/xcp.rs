@@ -5,7 +5,7 @@
 //! one that gives no feedback. The header and the routers are in [`crate::xcp`].
 //!
 //! It is integrated: it has no startup of its own. It goes on from a scheme's launch, which leaves at its rate if it has one; with
-//! slow start that is the initial window. Afterwards acknowledgements clock the packets, without pacing, as in ns-2.
+//! slow start that is the initial window. Afterwards acknowledgements clock the packets, as in ns-2, and a host that paces does so by its own rule.
 //! Startup counts as over when the first feedback arrives.
 //!
 //! Differences: a fraction of a byte of feedback is lost with each acknowledgement. The window does not grow without feedback: on a

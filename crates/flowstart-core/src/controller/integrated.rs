@@ -7,7 +7,7 @@ use crate::event::{Ack, Decision, Loss, Timeout};
 use crate::rtt::RttEstimator;
 use crate::startup::{Launch, Step};
 use crate::time::Timestamp;
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 
 impl Controller {
     /// The integrated algorithm takes over with the scheme's launch.
@@ -21,6 +21,7 @@ impl Controller {
         }
         self.avoidance.as_dyn().on_launch(now, launch, rtt);
         self.follow_integrated(now);
+        self.pace_by_host(rtt);
     }
 
     /// What the integrated algorithm did with the last event.
@@ -52,6 +53,7 @@ impl Controller {
             self.log.note(ack.now, Decision::Recovered { cwnd: self.window.cwnd });
         }
         self.follow_integrated(ack.now);
+        self.pace_by_host(rtt);
     }
 
     /// An acknowledgement brought the feedback of the path's routers: the change of throughput in bytes per second. Comes with
@@ -61,6 +63,15 @@ impl Controller {
             let cwnd = self.avoidance.as_dyn().on_feedback(now, feedback, self.window, rtt);
             self.set_cwnd(cwnd);
             self.follow_integrated(now);
+            self.pace_by_host(rtt);
+        }
+    }
+
+    /// An algorithm that is told by routers has no rate of its own after its launch: a host that paces does so by its own rule.
+    fn pace_by_host(&mut self, rtt: &RttEstimator) {
+        if let (true, Some(pacing)) = (self.feedback, self.config.pacing) {
+            let window = self.window.cwnd.scale(pacing.avoidance_gain);
+            self.host_rate = Some(Rate::from_transfer(window, rtt.smoothed()));
         }
     }
 

@@ -89,7 +89,7 @@ pub struct Router {
     input_traffic: f64,
     sum_x: f64,
     sum_rtt_x: f64,
-    /// C_p and C_n, and what is left to share out.
+    /// `C_p` and `C_n`, and what is left to share out.
     positive: f64,
     negative: f64,
     residue_positive: f64,
