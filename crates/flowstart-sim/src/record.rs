@@ -49,7 +49,7 @@ pub struct FlowRecord {
     pub requested_rate: Option<Rate>,
     /// Rate that all routers approved.
     pub approved_rate: Option<Rate>,
-    /// Whether a packet of the window that Quick-Start approved was lost.
+    /// Whether a packet of the window that Quick-Start approved was lost, or a timeout ended the startup that it began.
     pub quick_start_failed: bool,
     /// Payload bytes that arrived, each once.
     pub delivered: u64,

@@ -6,6 +6,7 @@
 //! | `ns2-chain` | a drop-tail chain in ns-2 | [`ns2`] |
 //! | `ns2-quick-start` | Quick-Start alone in ns-2 | [`quick_start`] |
 //! | `ns2-router-checks` | what Quick-Start routers granted in ns-2 | [`quick_start`] |
+//! | `quick-start-attacks` | statements about attacks on Quick-Start | [`quick_start_attacks`] |
 //! | `ns3-startup` | TCP alone and beside a long flow in ns-3 | [`ns3`] |
 //! | `slides-speedup` | benefit of fast startups by transfer size | [`slides`] |
 //! | `slides-shared-bottleneck` | fast startups under rising load | [`shared_bottleneck`] |
@@ -27,6 +28,7 @@ pub mod ns2;
 pub mod ns3;
 pub mod quic;
 pub mod quick_start;
+pub mod quick_start_attacks;
 mod reference;
 pub mod search;
 pub mod shared_bottleneck;
@@ -34,11 +36,12 @@ pub mod slides;
 pub mod table1;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 14] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
     "ns2-router-checks",
+    "quick-start-attacks",
     "ns3-startup",
     "slides-speedup",
     "slides-flow-control",
@@ -152,6 +155,7 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "ns2-chain" => ns2::chain(reference),
         "ns2-quick-start" => quick_start::single_flow(reference),
         "ns2-router-checks" => quick_start::router_checks(reference),
+        "quick-start-attacks" => quick_start_attacks::attacks(reference, jobs),
         "ns3-startup" => ns3::startup(reference),
         "slides-speedup" => slides::speedup(reference, jobs),
         "slides-shared-bottleneck" => shared_bottleneck::shared_bottleneck(reference, jobs),

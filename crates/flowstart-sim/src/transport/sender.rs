@@ -330,7 +330,12 @@ impl SenderBase {
                     record.exit.get_or_insert(StartupExit { time, reason, cwnd });
                 }
                 Decision::WindowReduced { .. } => record.window_cuts += 1,
-                Decision::Collapsed { .. } => record.timeouts += 1,
+                Decision::Collapsed { .. } => {
+                    record.timeouts += 1;
+                    // A window of which too little arrives to tell its loss otherwise.
+                    let in_startup = record.exit.is_none_or(|exit| exit.time == time);
+                    record.quick_start_failed |= record.approved_rate.is_some() && in_startup;
+                }
                 Decision::PhaseEntered { phase: FAILED, .. } => record.quick_start_failed = true,
                 Decision::Launched { .. }
                 | Decision::HintCapped { .. }
