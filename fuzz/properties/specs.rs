@@ -160,8 +160,9 @@ pub fn competitor(data: &[u8]) -> bool {
                 };
                 assert!(RATES.contains(&rate.bits_per_sec()));
             }
-            Competitor::Short { count, size, startup, avoidance } => {
+            Competitor::Short { count, size, every, startup, avoidance } => {
                 assert!((1..=10_000).contains(&count) && size > Bytes::ZERO);
+                assert!(every.is_none_or(|gap| gap <= Duration::from_millis(1_000_000)));
                 assert_eq!(startup.validate(), Ok(()));
                 assert_eq!(avoidance.validate(), Ok(()));
             }

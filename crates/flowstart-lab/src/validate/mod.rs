@@ -9,6 +9,7 @@
 //! | `quick-start-figure-1` | the paper's time-sequence plots, and transfers beside a burst | [`quick_start_figures`] |
 //! | `quick-start-figure-2` | the paper's improvement by size and RTT | [`quick_start_figures`] |
 //! | `quick-start-figure-3` | the paper's count of round trips | [`quick_start_figures`] |
+//! | `quick-start-attacks` | statements about attacks on Quick-Start | [`quick_start_attacks`] |
 //! | `ns3-startup` | TCP alone and beside a long flow in ns-3 | [`ns3`] |
 //! | `slides-speedup` | benefit of fast startups by transfer size | [`slides`] |
 //! | `slides-shared-bottleneck` | fast startups under rising load | [`shared_bottleneck`] |
@@ -31,6 +32,7 @@ pub mod ns2;
 pub mod ns3;
 pub mod quic;
 pub mod quick_start;
+pub mod quick_start_attacks;
 pub mod quick_start_figures;
 mod reference;
 pub mod search;
@@ -40,7 +42,7 @@ pub mod table1;
 pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 17] = [
+pub const NAMES: [&str; 18] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
@@ -48,6 +50,7 @@ pub const NAMES: [&str; 17] = [
     "quick-start-figure-1",
     "quick-start-figure-2",
     "quick-start-figure-3",
+    "quick-start-attacks",
     "ns3-startup",
     "slides-speedup",
     "slides-flow-control",
@@ -165,6 +168,7 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "quick-start-figure-1" => quick_start_figures::figure_1(reference, jobs),
         "quick-start-figure-2" => quick_start_figures::figure_2(reference, jobs),
         "quick-start-figure-3" => quick_start_figures::figure_3(reference, jobs),
+        "quick-start-attacks" => quick_start_attacks::attacks(reference, jobs),
         "ns3-startup" => ns3::startup(reference),
         "slides-speedup" => slides::speedup(reference, jobs),
         "slides-shared-bottleneck" => shared_bottleneck::shared_bottleneck(reference, jobs),

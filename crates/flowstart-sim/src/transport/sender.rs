@@ -384,6 +384,9 @@ impl SenderBase {
                 Decision::Collapsed { .. } => {
                     record.timeouts += 1;
                     self.quick_start = false;
+                    // A window of which too little arrives to tell its loss otherwise.
+                    let in_startup = record.exit.is_none_or(|exit| exit.time == time);
+                    record.quick_start_failed |= record.approved_rate.is_some() && in_startup;
                 }
                 // A rate that was approved is paced, unless its window is not larger than the initial one and is ignored.
                 Decision::Launched { pacing_rate, .. } => {

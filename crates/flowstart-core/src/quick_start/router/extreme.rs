@@ -22,6 +22,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::quick_start::rate::RateCode;
 use crate::quick_start::router::FlowId;
 use crate::quick_start::router::request_limit::RequestLimit;
 use crate::registry::ConfigError;
@@ -71,6 +72,8 @@ impl Config {
     }
 }
 
+/// The lowest rate that a packet can name.
+const LOWEST: Rate = RateCode::from_bits(1).rate();
 /// Slots that are looked at for a flow.
 const PROBES: usize = 4;
 
@@ -165,20 +168,24 @@ impl Extreme {
         }
         self.end_approvals(now);
         let Some(slot) = self.slot_for(flow) else { return nothing };
-        // A flow that asks again gives back what it has not used.
-        let unused = self.slots[slot].as_mut().filter(|state| state.flow == flow).map_or(0, |state| {
-            self.outstanding -= state.outstanding;
-            state.outstanding = 0;
-            state.unused
-        });
+        // A flow that asks again ends its approval: asking before that is used shall not hide that it never is.
+        let unused = match self.slots[slot] {
+            Some(state) if state.flow == flow => {
+                self.end(flow, state.ends);
+                self.slots[slot].map_or(0, |state| state.unused)
+            }
+            _ => 0,
+        };
         let bandwidth = bandwidth.bits_per_sec() as f64;
         let left = (self.config.qs_thresh - used) * bandwidth - self.outstanding as f64;
         let most = (left * self.config.largest_share).max(0.0) as u64;
         let asked = requested.bits_per_sec().checked_shr(unused).unwrap_or(0);
         let approved = Rate::from_bits_per_sec(asked.min(most));
-        if approved > nothing {
-            self.begin(now, slot, flow, approved, unused);
+        // What rounds to nothing cannot be used: the packet that asks for it would be all that was expected.
+        if approved < LOWEST {
+            return nothing;
         }
+        self.begin(now, slot, flow, approved, unused);
         approved
     }
 
@@ -301,9 +308,24 @@ mod tests {
         extreme.approve(at(0), LINK, 0.0, kbit(4000), 1);
         assert_eq!(extreme.approve(at(1000), LINK, 0.0, kbit(4000), 1), kbit(2000));
         assert_eq!(extreme.approve(at(2000), LINK, 0.0, kbit(4000), 1), kbit(1000));
+        // Asking before the approval has ended changes nothing.
+        assert_eq!(extreme.approve(at(2050), LINK, 0.0, kbit(8000), 1), kbit(1000));
         // 1 Mbit/s for 100 ms are 12,500 bytes; more than half of them come.
         extreme.on_departure(at(2100), Bytes::new(10_000), 1);
         assert_eq!(extreme.approve(at(3000), LINK, 0.0, kbit(4000), 1), kbit(4000));
+    }
+
+    #[test]
+    fn a_flow_that_only_asks_ends_with_nothing() {
+        let mut extreme = extreme();
+        for request in 0..1000 {
+            let approved = extreme.approve(at(100 * request), LINK, 0.0, kbit(9000), 1);
+            assert!(
+                approved == kbit(0) || request < 8,
+                "9 Mbit/s halved seven times are the last 70 kbit/s: {approved}"
+            );
+            extreme.on_departure(at(100 * request), Bytes::new(48), 1);
+        }
     }
 
     #[test]
@@ -323,12 +345,13 @@ mod tests {
         let approved: u64 = (0..1000).map(&mut approve).sum();
         assert!(approved <= 16 * 80_000, "{approved}");
         assert_eq!(extreme.outstanding, approved);
-        // A flow that asks again and again takes no place of others, and a request of which nothing is approved neither.
+        // A flow that asks again and again takes no place of others and is left with nothing, and a request of which nothing is
+        // approved takes no place either.
         for _ in 0..1000 {
             extreme.approve(at(1), link, 0.0, kbit(80), 0);
             extreme.approve(at(1), link, 0.9, kbit(80), 7777);
         }
-        assert_eq!(extreme.outstanding, approved);
+        assert_eq!(extreme.outstanding, approved - 80_000);
         assert!(extreme.order.len() <= 32, "{}", extreme.order.len());
         assert_eq!(extreme.approve(at(300), link, 0.0, kbit(80), 7777), kbit(80), "until they have ended");
     }
