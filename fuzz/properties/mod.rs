@@ -25,7 +25,7 @@ macro_rules! all {
 }
 
 all! {
-    specs: capacity_trace quantity scheme avoidance aqm competitor arrival mobility application size transport link scenario;
+    specs: capacity_trace quantity scheme avoidance aqm competitor arrival mobility application web size transport link scenario;
     sensing: path_record oracle_query oracle_question oracle_answer gateway_search gateway_description gateway_answer
         netlink interface_speed;
     quic: bandwidth_hint client_hints hint_policy transport_parameters client_hello path_state;

@@ -17,6 +17,7 @@ use flowstart_lab::spec::link::Link;
 use flowstart_lab::spec::mobility::Move;
 use flowstart_lab::spec::size::TransferSize;
 use flowstart_lab::spec::transport::Transport;
+use flowstart_lab::spec::web::Web;
 use flowstart_lab::spec::{self, InputError, Written};
 use flowstart_sim::capacity_trace::CapacityTrace;
 use flowstart_sim::link::LossModel;
@@ -212,6 +213,18 @@ pub fn application(data: &[u8]) -> bool {
     let Some(application) = value else { return true };
     assert!((1..=u64::from(MAX_OBJECTS)).contains(&application.objects()));
     assert!((1..=1_000_000_000_000).contains(&application.total().get()));
+    true
+}
+
+/// Web sessions: what is accepted can be drawn from, and its canonical text means the same.
+pub fn web(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let read = |text: &str| Web::parse("--application", text, Bytes::new(1460));
+    let Some(Some(web)) = explained(read(text)) else { return false };
+    assert!((0..20).all(|host| web.delay(1, host) <= web.longest_delay));
+    let size = TransferSize::Web(web);
+    assert!(size.draw(20, 1).iter().all(|size| *size >= web.payload) && size.mean() > 0.0);
+    assert_eq!(read(&web.to_string()), Ok(Some(web)));
     true
 }
 

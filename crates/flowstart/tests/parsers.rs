@@ -175,6 +175,7 @@ tests! {
     avoidances_are_in_range_and_survive_being_written: avoidance,
     aqms_are_in_range_and_survive_being_written: aqm,
     applications_are_in_range: application,
+    web_sessions_can_be_drawn_from: web,
     arrivals_are_in_range_and_in_order: arrival,
     moves_are_in_range: mobility,
     sizes_are_in_range: size,

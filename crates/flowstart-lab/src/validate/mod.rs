@@ -10,6 +10,14 @@
 //! | `quick-start-figure-2` | the paper's improvement by size and RTT | [`quick_start_figures`] |
 //! | `quick-start-figure-3` | the paper's count of round trips | [`quick_start_figures`] |
 //! | `quick-start-attacks` | statements about attacks on Quick-Start | [`quick_start_attacks`] |
+//! | `quick-start-load` | Quick-Start paper, figure 4: load with and without Quick-Start | [`quick_start_web`] |
+//! | `quick-start-drop-rates` | Quick-Start paper, figure 5: drop rates where some use Quick-Start | [`quick_start_web`] |
+//! | `quick-start-durations` | Quick-Start paper, figure 6: each connection | [`quick_start_web`] |
+//! | `quick-start-threshold` | Quick-Start paper, figure 8: the Target algorithm | [`quick_start_web`] |
+//! | `quick-start-utilization` | Quick-Start paper, figure 9: two estimates of utilization, more than a minute | [`quick_start_web`] |
+//! | `quick-start-extreme` | Quick-Start paper, figure 10: Extreme Quick-Start | [`quick_start_web`] |
+//! | `quick-start-extreme-conservative` | Quick-Start paper, figure 11: Extreme against a conservative router | [`quick_start_web`] |
+//! | `quick-start-request-size` | Quick-Start paper, section 5.2: Greedy and Ideal requests | [`quick_start_web`] |
 //! | `ns3-startup` | TCP alone and beside a long flow in ns-3 | [`ns3`] |
 //! | `slides-speedup` | benefit of fast startups by transfer size | [`slides`] |
 //! | `slides-shared-bottleneck` | fast startups under rising load | [`shared_bottleneck`] |
@@ -34,6 +42,7 @@ pub mod quic;
 pub mod quick_start;
 pub mod quick_start_attacks;
 pub mod quick_start_figures;
+pub mod quick_start_web;
 mod reference;
 pub mod search;
 pub mod shared_bottleneck;
@@ -42,7 +51,7 @@ pub mod table1;
 pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 26] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
@@ -52,6 +61,14 @@ pub const NAMES: [&str; 18] = [
     "quick-start-figure-3",
     "quick-start-attacks",
     "ns3-startup",
+    "quick-start-load",
+    "quick-start-drop-rates",
+    "quick-start-durations",
+    "quick-start-threshold",
+    "quick-start-utilization",
+    "quick-start-extreme",
+    "quick-start-extreme-conservative",
+    "quick-start-request-size",
     "slides-speedup",
     "slides-flow-control",
     "slides-shared-bottleneck",
@@ -179,6 +196,9 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "quic-search-geo" => quic::search_geo(reference, jobs),
         "quic-table1" => quic::table1(reference, jobs),
         "blitzstart-table1" => table1::validate(reference, jobs),
+        _ if let Some(entry) = quick_start_web::ENTRIES.iter().find(|entry| entry.name == name) => {
+            entry.validate(reference, jobs)
+        }
         _ => Err(format!("no entry `{name}`; use one of {}", NAMES.join(", "))),
     }
 }

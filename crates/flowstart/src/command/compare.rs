@@ -67,8 +67,9 @@ pub(crate) struct Arguments {
     /// Transfer sizes, such as 70KB or 2MB (KB = 1000 bytes), or a distribution, pareto:mean=100KB,shape=1.2.
     #[arg(long, required_unless_present = "application", num_args = 1.., value_name = "SIZE")]
     size: Vec<String>,
-    /// What the measured flows carry: transfer, chunks:size=1MB,interval=2s,count=30 (a video) or
-    /// page:objects=6,size=50KB,waves=3. The last two say their size and take no --size.
+    /// What the measured flows carry: transfer, chunks:size=1MB,interval=2s,count=30 (a video),
+    /// page:objects=6,size=50KB,waves=3, or web:sessions=20 (sessions with a connection for each object, for 150 s). All but the
+    /// first say their size and take no --size.
     #[arg(long, num_args = 1.., value_name = "APPLICATION", default_values_t = default_application())]
     application: Vec<String>,
     /// Startup schemes, `name:key=value,...`; the first is the baseline.
