@@ -121,6 +121,14 @@ fn access(link: &Link) -> Access {
     Access { rate: link.access_rate, delay: link.access_delay, jitter: link.access_jitter }
 }
 
+/// The Quick-Start routers of the hops of `link`, where it has any.
+fn add_routers(world: &mut World, chain: &Chain, link: &Link) {
+    let Some(routers) = &link.routers else { return };
+    for hop in 0..link.hops {
+        world.network.add_router(chain.forward_link(hop as usize), routers.at(hop), link.rate);
+    }
+}
+
 /// A new pair of hosts at the two ends of the chain. The receiver's link belongs to the last router.
 fn connect(world: &mut World, chain: &Chain, link: &Link) -> Route {
     let route = chain.connect(world, access(link), access(link));
@@ -192,11 +200,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     let hops = vec![hop; link.hops as usize];
     let chain = Chain::new(&mut world, &hops);
     world.network.watch(chain.forward_link(0));
-    if let Some(routers) = &link.routers {
-        for hop in 0..link.hops {
-            world.network.add_router(chain.forward_link(hop as usize), routers.at(hop), link.rate);
-        }
-    }
+    add_routers(&mut world, &chain, link);
     let mut rng = Substream::new(seed, "competitor start", 0);
     let origin = Timestamp::ZERO + place_in_recording(link, plan.phase(rep));
     world.run_until(origin);
@@ -416,6 +420,7 @@ fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp)
     let link = &mobility.link;
     let hops = vec![link.hop(&plan.aqms[cell.aqm].value); link.hops as usize];
     let chain = Chain::new(&mut finished.world, &hops);
+    add_routers(&mut finished.world, &chain, link);
     let times: Vec<_> = finished.transfers.iter().map(|transfer| transfer.start + mobility.at).collect();
     for (flow, time) in finished.flows.clone().into_iter().zip(times) {
         let is_on_its_way = |world: &World| world.record(flow).completed.is_none();

@@ -13,7 +13,7 @@ use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
 use crate::spec::mobility::{self, Move};
 use crate::spec::size::TransferSize;
-use crate::spec::transport::Transport;
+use crate::spec::transport::{Transport, check_quick_start};
 use crate::spec::{InputError, Written, aqm, avoidance, scheme};
 
 /// Most repetitions of a cell.
@@ -51,8 +51,12 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("quantized-hints", include_str!("../../../scenarios/quantized-hints.toml")),
     ("quic-search-geo", include_str!("../../../scenarios/quic-search-geo.toml")),
     ("quic-table1", include_str!("../../../scenarios/quic-table1.toml")),
+    ("quick-start-after-idle", include_str!("../../../scenarios/quick-start-after-idle.toml")),
     ("quick-start-deployment", include_str!("../../../scenarios/quick-start-deployment.toml")),
     ("quick-start-improvement", include_str!("../../../scenarios/quick-start-improvement.toml")),
+    ("quick-start-mobility", include_str!("../../../scenarios/quick-start-mobility.toml")),
+    ("quick-start-parallel", include_str!("../../../scenarios/quick-start-parallel.toml")),
+    ("quick-start-quic", include_str!("../../../scenarios/quick-start-quic.toml")),
     ("rising-load", include_str!("../../../scenarios/rising-load.toml")),
     ("search-buffers", include_str!("../../../scenarios/search-buffers.toml")),
     ("search-classes", include_str!("../../../scenarios/search-classes.toml")),
@@ -257,10 +261,8 @@ impl Scenario {
         }
         if let Some(stack) = &transport.stack {
             for scheme in &schemes {
-                if let StartupConfig::QuickStart(_) = scheme.value {
-                    let problem = "with transport quic nothing is asked of routers: its datagrams have no options of IP; use \
-                                   --transport model-quic:profile=noq";
-                    return Err(InputError::new("scheme", &scheme.text, problem));
+                if let StartupConfig::QuickStart(config) = &scheme.value {
+                    check_quick_start(config).map_err(|problem| InputError::new("scheme", &scheme.text, problem))?;
                 }
                 stack
                     .check(profile, &scheme.value, &avoidance.value)

@@ -5,10 +5,11 @@
 //! such flows is still `Clone`, but the ends are not in it: fork it before they begin.
 
 use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::time::Timestamp;
 
 use crate::network::{Network, Route};
-use crate::packet::{Acknowledgement, Body, Direction, Packet};
+use crate::packet::{Body, Direction, NO_OPTION, Packet, QuickStartOption};
 use crate::transport::profile::Profile;
 use crate::world::{Stopped, World};
 
@@ -30,6 +31,9 @@ pub struct Datagram {
     pub ecn: EcnCodepoint,
     /// What it carries, for traces and captures.
     pub body: Body,
+    /// An option of Quick-Start in the IP header, which adds its bytes to `size`; [`NO_OPTION`]: none. Acknowledgements have
+    /// no room for one.
+    pub quick_start: QuickStartOption,
 }
 
 /// What happened to a flow that ends outside.
@@ -50,6 +54,10 @@ pub enum ExternalEvent {
         tag: u32,
         /// ECN field as it arrived.
         ecn: EcnCodepoint,
+        /// Its option of Quick-Start as it arrived.
+        quick_start: QuickStartOption,
+        /// Links that it has crossed.
+        links: u16,
     },
     /// A queue, a policer or a wire has lost a datagram.
     Lost {
@@ -85,8 +93,16 @@ impl World {
 
     /// Sends a datagram into the first link of its flow's route.
     pub fn send_external(&mut self, datagram: &Datagram) {
-        let Datagram { flow, direction, tag, size, ecn, body } = *datagram;
+        let Datagram { flow, direction, tag, mut size, ecn, mut body, quick_start: option } = *datagram;
         debug_assert!(tag < EXTERNAL, "a tag takes 31 bits");
+        if option != NO_OPTION {
+            size += LENGTH as u32;
+            match &mut body {
+                Body::Handshake { quick_start, .. } => *quick_start = option,
+                Body::Data { quick_start, .. } => *quick_start = self.network.ranges.insert_option(option),
+                Body::Acknowledgement(_) => size -= LENGTH as u32,
+            }
+        }
         self.network.transmit(flow, tag | EXTERNAL, direction, size, ecn, body);
     }
 
@@ -120,12 +136,11 @@ impl Network {
 
     /// A datagram has crossed the links.
     pub(crate) fn external_arrived(&mut self, packet: &Packet) {
-        if let Body::Acknowledgement(Acknowledgement { ranges: Some(ranges), .. }) = packet.body {
-            self.ranges.release(ranges);
-        }
-        let Packet { flow, direction, ecn, .. } = *packet;
+        let Packet { flow, direction, ecn, hop: links, mut body, .. } = *packet;
+        let quick_start = body.quick_start(&mut self.ranges).copied().unwrap_or(NO_OPTION);
+        body.release(&mut self.ranges);
         let tag = packet.generation & !EXTERNAL;
-        self.external.push_back(ExternalEvent::Arrived { flow, direction, tag, ecn });
+        self.external.push_back(ExternalEvent::Arrived { flow, direction, tag, ecn, quick_start, links });
     }
 
     /// A datagram is lost.
@@ -149,7 +164,6 @@ mod tests {
 
     use super::*;
     use crate::link::LinkConfig;
-    use crate::packet::NO_OPTION;
 
     fn world() -> (World, u32) {
         let mut world = World::new(1);
@@ -170,12 +184,13 @@ mod tests {
         let body = Body::Handshake { flight: 0, part: 0, attempt: 0, quick_start: NO_OPTION };
         for (tag, direction) in [(7, Direction::Forward), (8, Direction::Return)] {
             let ecn = EcnCodepoint::Ect0;
-            world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body });
+            world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body, quick_start: NO_OPTION });
         }
         world.set_external_timer(flow, Timestamp::ZERO + Duration::from_millis(12));
         // 1000 bytes take 1 ms at 8 Mbit/s, and 10 ms to the other end: there at 16 ms.
         assert_eq!(world.run_external(limit), Ok(ExternalEvent::Timer { flow }));
-        let arrived = |tag, direction| ExternalEvent::Arrived { flow, direction, tag, ecn: EcnCodepoint::Ect0 };
+        let (ecn, quick_start, links) = (EcnCodepoint::Ect0, NO_OPTION, 1);
+        let arrived = |tag, direction| ExternalEvent::Arrived { flow, direction, tag, ecn, quick_start, links };
         assert_eq!(world.run_external(limit), Ok(arrived(7, Direction::Forward)));
         assert_eq!(world.now().as_secs(), 0.016);
         assert_eq!(world.run_external(limit), Ok(arrived(8, Direction::Return)));
@@ -192,7 +207,10 @@ mod tests {
         let body = Body::Handshake { flight: 0, part: 0, attempt: 0, quick_start: NO_OPTION };
         let (direction, ecn) = (Direction::Forward, EcnCodepoint::NotEct);
         // One is in transmission, two wait, the fourth finds no room.
-        (0..4).for_each(|tag| world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body }));
+        let quick_start = NO_OPTION;
+        (0..4).for_each(|tag| {
+            world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body, quick_start });
+        });
         let limit = Timestamp::ZERO + Duration::from_millis(100);
         let events: Vec<_> = std::iter::from_fn(|| world.run_external(limit).ok()).collect();
         assert_eq!(events[0], ExternalEvent::Lost { tag: 3 });

@@ -49,6 +49,8 @@ pub struct FlowRecord {
     pub requested_rate: Option<Rate>,
     /// Rate that all routers approved.
     pub approved_rate: Option<Rate>,
+    /// Requests in mid-connection that all routers approved.
+    pub later_approvals: u32,
     /// Payload bytes that arrived, each once.
     pub delivered: u64,
     /// Data packets sent, retransmissions included.

@@ -6,7 +6,7 @@ use flowstart_core::rng::Substream;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
 
-use crate::packet::{NO_OPTION, Packet};
+use crate::packet::{Packet, RangePool};
 
 /// A router and its own random numbers.
 #[derive(Clone, Debug)]
@@ -48,16 +48,16 @@ impl Routers {
     }
 
     /// A packet is about to enter the queue of `link`.
-    pub(crate) fn route(&mut self, now: Timestamp, link: u32, packet: &mut Packet) -> Routed {
+    pub(crate) fn route(&mut self, now: Timestamp, link: u32, packet: &mut Packet, pool: &mut RangePool) -> Routed {
         let flow = flow_id(packet.flow, packet.generation);
         let Some(placed) = self.at.get_mut(link as usize).and_then(Option::as_mut) else { return Routed::Forward };
-        let Some(bytes) = packet.body.quick_start() else { return Routed::Forward };
+        let Some(bytes) = packet.body.quick_start(pool) else { return Routed::Forward };
         // Answers travel above IP: no router sees them.
         let Ok(option) = IpOption::parse(IpVersion::V4, bytes) else { return Routed::Forward };
         match placed.router.on_option(now, flow, option, &mut placed.rng) {
             Verdict::Forward(option) => *bytes = option.emit(IpVersion::V4),
             Verdict::Delete => {
-                *bytes = NO_OPTION;
+                packet.body.delete_quick_start(pool);
                 packet.size = packet.size.saturating_sub(LENGTH as u32);
             }
             Verdict::Drop => return Routed::Drop,
