@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::time::Timestamp;
-use flowstart_sim::packet::Direction;
+use flowstart_sim::packet::{Direction, QuickStartOption};
 
 /// A datagram as the data sender sees it on its own interface.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct CapturedDatagram {
     pub direction: Direction,
     /// ECN field as it left or arrived.
     pub ecn: EcnCodepoint,
+    /// Quick-Start's option in its IP header, if it has one.
+    pub quick_start: QuickStartOption,
     /// Its addresses: where it comes from, and where to.
     pub addresses: (SocketAddr, SocketAddr),
     /// The UDP payload, encrypted.

@@ -15,7 +15,7 @@ use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
 use crate::spec::mobility::{self, Move};
 use crate::spec::size::TransferSize;
-use crate::spec::transport::Transport;
+use crate::spec::transport::{Transport, check_quick_start};
 use crate::spec::web::Web;
 use crate::spec::{InputError, Written, aqm, avoidance, measured_scheme};
 
@@ -56,6 +56,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("quic-search-geo", include_str!("../../../scenarios/quic-search-geo.toml")),
     ("quic-table1", include_str!("../../../scenarios/quic-table1.toml")),
     ("quick-start-10g", include_str!("../../../scenarios/quick-start-10g.toml")),
+    ("quick-start-after-idle", include_str!("../../../scenarios/quick-start-after-idle.toml")),
     ("quick-start-bogus-requests", include_str!("../../../scenarios/quick-start-bogus-requests.toml")),
     ("quick-start-deployment", include_str!("../../../scenarios/quick-start-deployment.toml")),
     ("quick-start-drop-rates", include_str!("../../../scenarios/quick-start-drop-rates.toml")),
@@ -68,6 +69,9 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("quick-start-load", include_str!("../../../scenarios/quick-start-load.toml")),
     ("quick-start-lying-receiver", include_str!("../../../scenarios/quick-start-lying-receiver.toml")),
     ("quick-start-middlebox", include_str!("../../../scenarios/quick-start-middlebox.toml")),
+    ("quick-start-mobility", include_str!("../../../scenarios/quick-start-mobility.toml")),
+    ("quick-start-parallel", include_str!("../../../scenarios/quick-start-parallel.toml")),
+    ("quick-start-quic", include_str!("../../../scenarios/quick-start-quic.toml")),
     ("quick-start-request-flood", include_str!("../../../scenarios/quick-start-request-flood.toml")),
     ("quick-start-request-size", include_str!("../../../scenarios/quick-start-request-size.toml")),
     ("quick-start-threshold", include_str!("../../../scenarios/quick-start-threshold.toml")),
@@ -292,10 +296,8 @@ impl Scenario {
         }
         if let Some(stack) = &transport.stack {
             for (scheme, avoidance) in &pairs {
-                if let StartupConfig::QuickStart(_) = scheme.value {
-                    let problem = "with transport quic nothing is asked of routers: its datagrams have no options of IP; use \
-                                   --transport model-quic:profile=noq";
-                    return Err(InputError::new("scheme", &scheme.text, problem));
+                if let StartupConfig::QuickStart(config) = &scheme.value {
+                    check_quick_start(config).map_err(|problem| InputError::new("scheme", &scheme.text, problem))?;
                 }
                 stack
                     .check(profile, &scheme.value, avoidance)

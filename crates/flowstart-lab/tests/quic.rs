@@ -165,14 +165,61 @@ fn larger_packets_are_found_and_used() {
     assert_eq!(found.outcomes[0].record.declared_lost, 0);
 }
 
+/// Three routers of 10 Mbit/s that approve at most 9, or do something else.
+fn routers(behaviour: &str) -> String {
+    format!("rate=10mbit,rtt=80ms,buffer=150pkt,hops=2,quick_start={behaviour}")
+}
+
+#[test]
+fn what_routers_approve_is_worth_as_much_to_the_stack_as_to_the_model() {
+    for size in ["20KB", "100KB", "300KB", "1MB"] {
+        let of = |transport: &str| run(&routers("target"), size, "quick-start", transport).fct_ms.unwrap_or(f64::NAN);
+        let (stack, model) = (of("quic"), of("model-quic:profile=noq"));
+        assert!((stack / model - 1.0).abs() <= 0.03, "{size}: stack {stack:.1} ms, model {model:.1} ms");
+        // A window that brings the first 20 kB, or 51, in the round trip that slow start needs for ten packets.
+        let slow_start = run(&routers("target"), size, "slow-start", "quic").fct_ms.unwrap_or(f64::NAN);
+        assert!(stack < slow_start - 50.0, "{size}: {stack:.1} ms, slow start {slow_start:.1} ms");
+    }
+}
+
+#[test]
+fn a_request_of_the_stack_that_comes_to_nothing_leaves_slow_start() {
+    let fct = |behaviour: &str, scheme: &str, transport: &str| {
+        run(&routers(behaviour), "100KB", scheme, transport).fct_ms.unwrap_or(f64::NAN)
+    };
+    for transport in ["quic", "quic:retry=true"] {
+        let slow_start = fct("target", "slow-start", transport);
+        for behaviour in ["ignore", "delete", "zero"] {
+            // The option takes 6 microseconds of a link, three times.
+            let refused = fct(behaviour, "quick-start", transport);
+            assert!((refused - slow_start).abs() < 0.1, "{transport}, {behaviour}: {refused} ms, {slow_start} ms");
+        }
+        assert!(fct("target", "quick-start", transport) < slow_start - 100.0, "{transport}");
+        // The server's first flight is repeated after a timeout, without the option.
+        let dropped = fct("drop", "quick-start", transport);
+        assert!((slow_start + 100.0..slow_start + 2000.0).contains(&dropped), "{transport}: {dropped}");
+    }
+    // With 0-RTT nothing is asked for.
+    let early = "quic:opening=zero-rtt";
+    assert_eq!(fct("target", "quick-start", early), fct("target", "slow-start", early));
+}
+
 #[test]
 fn what_the_stack_cannot_do_is_refused() {
     let refused = |scenario: Scenario| scenario.plan(Path::new(".")).unwrap_err().to_string();
     let link = "rate=20mbit,rtt=40ms";
     let halfback = refused(scenario(link, "1MB", &["slow-start", "halfback"], "quic"));
     assert!(halfback.contains("halfback") && halfback.contains("noq"), "{halfback}");
-    let quick_start = refused(scenario(link, "1MB", &["slow-start", "quick-start"], "quic"));
-    assert!(quick_start.contains("quick-start") && quick_start.contains("model-quic"), "{quick_start}");
+    for (key, problem) in [
+        ("after_idle=1s", "its connections ask once"),
+        ("after_move=true", "its connections ask once"),
+        ("granularity=1ms", "paces by its own token bucket"),
+        ("room=connection", "payload=1192"),
+    ] {
+        let scheme = format!("quick-start:{key}");
+        let error = refused(scenario(link, "1MB", &["slow-start", &scheme], "quic"));
+        assert!(error.contains(problem) && error.contains("model-quic"), "{error}");
+    }
     let pages = Scenario {
         size: Vec::new(),
         application: vec!["page:objects=6,size=50KB,waves=3".into()],

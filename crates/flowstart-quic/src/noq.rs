@@ -19,9 +19,9 @@
 //!   with what the bucket holds in one go, and continues evenly. On sockets timers are late, and what does not fit into the
 //!   bucket meanwhile is lost: a launch may take almost twice as long as its rate says, never less.
 //! - **No proactive retransmission**: `halfback` would be `jump-start`, and is refused.
-//! - **No options of IP**: nobody asks routers for a rate (Quick-Start). `quick-start` launches with
-//!   [`PathKnowledge::approved_rate`](flowstart_core::path::PathKnowledge::approved_rate) where the application has got one by
-//!   itself, and is slow start otherwise.
+//! - **No options of IP**: the host asks no routers for a rate (Quick-Start). `quick-start` launches with
+//!   [`PathKnowledge::approved_rate`](flowstart_core::path::PathKnowledge::approved_rate) where whoever owns the IP layer has
+//!   got one, and [`Flow::learn`](crate::Flow::learn) tells it before the launch; it is slow start otherwise.
 //! - **No congestion header** for routers to write into: `xcp` is refused.
 //! - **No timer**: what a scheme wants to do at a time is done with the next packet or acknowledgement after it.
 //! - **No delay of the receiver**: how long the peer held an acknowledgement back is derived from the host's smoothed RTT, which

@@ -5,10 +5,11 @@
 //! such flows is still `Clone`, but the ends are not in it: fork it before they begin.
 
 use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::time::Timestamp;
 
 use crate::network::{Network, Route};
-use crate::packet::{Acknowledgement, Body, Direction, Packet};
+use crate::packet::{Body, Direction, NO_OPTION, Packet, QuickStartOption};
 use crate::path_signals::PathSignal;
 use crate::transport::profile::Profile;
 use crate::world::{Stopped, World};
@@ -33,6 +34,9 @@ pub struct Datagram {
     pub body: Body,
     /// What it carries for the path.
     pub signal: Option<PathSignal>,
+    /// An option of Quick-Start in the IP header, which adds its bytes to `size`; [`NO_OPTION`]: none. Acknowledgements have
+    /// no room for one.
+    pub quick_start: QuickStartOption,
 }
 
 /// What happened to a flow that ends outside.
@@ -55,6 +59,10 @@ pub enum ExternalEvent {
         ecn: EcnCodepoint,
         /// What it carries for the path, as it arrived.
         signal: Option<PathSignal>,
+        /// Its option of Quick-Start as it arrived.
+        quick_start: QuickStartOption,
+        /// Links that it has crossed.
+        links: u16,
     },
     /// A queue, a policer or a wire has lost a datagram.
     Lost {
@@ -90,8 +98,16 @@ impl World {
 
     /// Sends a datagram into the first link of its flow's route.
     pub fn send_external(&mut self, datagram: &Datagram) {
-        let Datagram { flow, direction, tag, size, ecn, body, signal } = *datagram;
+        let Datagram { flow, direction, tag, mut size, ecn, mut body, signal, quick_start: option } = *datagram;
         debug_assert!(tag < EXTERNAL, "a tag takes 31 bits");
+        if option != NO_OPTION {
+            size += LENGTH as u32;
+            match &mut body {
+                Body::Handshake { quick_start, .. } => *quick_start = option,
+                Body::Data { quick_start, .. } => *quick_start = self.network.ranges.insert_option(option),
+                Body::Acknowledgement(_) => size -= LENGTH as u32,
+            }
+        }
         self.network.transmit(flow, tag | EXTERNAL, direction, size, ecn, body, signal);
     }
 
@@ -125,12 +141,11 @@ impl Network {
 
     /// A datagram has crossed the links.
     pub(crate) fn external_arrived(&mut self, packet: &Packet, signal: Option<PathSignal>) {
-        if let Body::Acknowledgement(Acknowledgement { ranges: Some(ranges), .. }) = packet.body {
-            self.ranges.release(ranges);
-        }
-        let Packet { flow, direction, ecn, .. } = *packet;
+        let Packet { flow, direction, ecn, hop: links, mut body, .. } = *packet;
+        let quick_start = body.quick_start(&mut self.ranges).copied().unwrap_or(NO_OPTION);
+        body.release(&mut self.ranges);
         let tag = packet.generation & !EXTERNAL;
-        self.external.push_back(ExternalEvent::Arrived { flow, direction, tag, ecn, signal });
+        self.external.push_back(ExternalEvent::Arrived { flow, direction, tag, ecn, signal, quick_start, links });
     }
 
     /// A datagram is lost.
@@ -154,7 +169,6 @@ mod tests {
 
     use super::*;
     use crate::link::LinkConfig;
-    use crate::packet::NO_OPTION;
 
     fn world() -> (World, u32) {
         let mut world = World::new(1);
@@ -175,13 +189,14 @@ mod tests {
         let body = Body::Handshake { flight: 0, part: 0, attempt: 0, quick_start: NO_OPTION };
         for (tag, direction) in [(7, Direction::Forward), (8, Direction::Return)] {
             let ecn = EcnCodepoint::Ect0;
-            world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body, signal: None });
+            let (signal, quick_start) = (None, NO_OPTION);
+            world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body, signal, quick_start });
         }
         world.set_external_timer(flow, Timestamp::ZERO + Duration::from_millis(12));
         // 1000 bytes take 1 ms at 8 Mbit/s, and 10 ms to the other end: there at 16 ms.
         assert_eq!(world.run_external(limit), Ok(ExternalEvent::Timer { flow }));
-        let arrived =
-            |tag, direction| ExternalEvent::Arrived { flow, direction, tag, ecn: EcnCodepoint::Ect0, signal: None };
+        let (ecn, signal, quick_start, links) = (EcnCodepoint::Ect0, None, NO_OPTION, 1);
+        let arrived = |tag, direction| ExternalEvent::Arrived { flow, direction, tag, ecn, signal, quick_start, links };
         assert_eq!(world.run_external(limit), Ok(arrived(7, Direction::Forward)));
         assert_eq!(world.now().as_secs(), 0.016);
         assert_eq!(world.run_external(limit), Ok(arrived(8, Direction::Return)));
@@ -198,10 +213,10 @@ mod tests {
         let body = Body::Handshake { flight: 0, part: 0, attempt: 0, quick_start: NO_OPTION };
         let (direction, ecn) = (Direction::Forward, EcnCodepoint::NotEct);
         // One is in transmission, two wait, the fourth finds no room.
-        let send = |world: &mut World, tag| {
-            world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body, signal: None });
-        };
-        (0..4).for_each(|tag| send(&mut world, tag));
+        let (signal, quick_start) = (None, NO_OPTION);
+        (0..4).for_each(|tag| {
+            world.send_external(&Datagram { flow, direction, tag, size: 1000, ecn, body, signal, quick_start });
+        });
         let limit = Timestamp::ZERO + Duration::from_millis(100);
         let events: Vec<_> = std::iter::from_fn(|| world.run_external(limit).ok()).collect();
         assert_eq!(events[0], ExternalEvent::Lost { tag: 3 });

@@ -248,7 +248,7 @@ impl Network {
     #[inline]
     pub(crate) fn note_packet(&mut self, packet: &Packet, reached: bool) {
         if let Some(trace) = &mut self.trace {
-            trace.note_packet(self.engine.now(), packet, reached, &self.ranges);
+            trace.note_packet(self.engine.now(), packet, reached, &mut self.ranges);
         }
     }
 
@@ -299,7 +299,7 @@ impl Network {
         if self.signals.are_used() {
             self.signals.pass(now, link, id, flow_id(packet.flow, packet.generation));
         }
-        if self.routers.is_at(link) && self.routers.route(now, link, packet) == Routed::Drop {
+        if self.routers.is_at(link) && self.routers.route(now, link, packet, &mut self.ranges) == Routed::Drop {
             self.links[link as usize].refuse();
             self.lose(id, link, Loss::Router);
             return None;
@@ -404,11 +404,7 @@ impl Network {
         {
             monitor.dropped(now, packet.flow);
         }
-        if let Body::Acknowledgement(ack) = packet.body
-            && let Some(ranges) = ack.ranges
-        {
-            self.ranges.release(ranges);
-        }
+        packet.body.release(&mut self.ranges);
         if Self::is_external(&packet) {
             self.external_lost(&packet);
         }

@@ -1,5 +1,7 @@
 //! Packets in flight, and the pools that hold them.
 
+use std::num::NonZeroU32;
+
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::time::{Duration, Timestamp};
 
@@ -69,6 +71,8 @@ pub enum Body {
         least_unacknowledged: u64,
         /// Sender's clock, echoed by TCP timestamps (RFC 7323).
         sent_at: Timestamp,
+        /// Quick-Start: a request in mid-connection, or the report of what it got.
+        quick_start: Option<OptionId>,
     },
     /// An acknowledgement.
     Acknowledgement(Acknowledgement),
@@ -77,10 +81,34 @@ pub enum Body {
 impl Body {
     /// Its option of Quick-Start.
     #[inline]
-    pub fn quick_start(&mut self) -> Option<&mut QuickStartOption> {
+    pub fn quick_start<'a>(&'a mut self, pool: &'a mut RangePool) -> Option<&'a mut QuickStartOption> {
         match self {
             Self::Handshake { quick_start, .. } if *quick_start != NO_OPTION => Some(quick_start),
+            Self::Data { quick_start: Some(id), .. } => Some(pool.option(*id)),
             _ => None,
+        }
+    }
+
+    /// Takes the option out.
+    pub fn delete_quick_start(&mut self, pool: &mut RangePool) {
+        match self {
+            Self::Handshake { quick_start, .. } => *quick_start = NO_OPTION,
+            Self::Data { quick_start, .. } => {
+                if let Some(id) = quick_start.take() {
+                    pool.release_option(id);
+                }
+            }
+            Self::Acknowledgement(_) => {}
+        }
+    }
+
+    /// The packet is gone: gives back what it has in the pool.
+    #[inline]
+    pub fn release(&self, pool: &mut RangePool) {
+        match self {
+            Self::Acknowledgement(Acknowledgement { ranges: Some(id), .. }) => pool.release(*id),
+            Self::Data { quick_start: Some(id), .. } => pool.release_option(*id),
+            _ => {}
         }
     }
 
@@ -99,7 +127,7 @@ pub struct Acknowledgement {
     /// QUIC: largest packet number received. TCP: next byte expected.
     pub position: u64,
     /// QUIC: received packet numbers from the sender's oldest in flight on, newest first. TCP: SACK blocks, most recent
-    /// first. `None`: no gaps.
+    /// first. `None`: no gaps. An answer of Quick-Start is with them ([`RangePool::answer`]).
     pub ranges: Option<RangesId>,
     /// How long the receiver held it back (QUIC).
     pub delay: Duration,
@@ -180,10 +208,22 @@ impl PacketPool {
     }
 }
 
-/// Lists of ranges that acknowledgements carry, reusing their memory.
+/// An option of Quick-Start in a [`RangePool`], for packets that have no room for one: the place behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionId(NonZeroU32);
+
+/// What few packets carry.
+#[derive(Clone, Debug)]
+struct Ranges {
+    list: Vec<(u64, u64)>,
+    /// Quick-Start in mid-connection: an option of IP, or a receiver's answer.
+    option: QuickStartOption,
+}
+
+/// Lists of ranges that acknowledgements carry, and options of Quick-Start in mid-connection, reusing their memory.
 #[derive(Clone, Debug, Default)]
 pub struct RangePool {
-    lists: Vec<Vec<(u64, u64)>>,
+    lists: Vec<Ranges>,
     free: Vec<RangesId>,
 }
 
@@ -191,10 +231,11 @@ impl RangePool {
     /// Stores a list.
     pub fn insert(&mut self, ranges: impl Iterator<Item = (u64, u64)>) -> RangesId {
         let id = self.free.pop().unwrap_or_else(|| {
-            self.lists.push(Vec::new());
+            self.lists.push(Ranges { list: Vec::new(), option: NO_OPTION });
             RangesId((self.lists.len() - 1) as u32)
         });
-        let list = &mut self.lists[id.0 as usize];
+        let Ranges { list, option } = &mut self.lists[id.0 as usize];
+        *option = NO_OPTION;
         list.clear();
         for range in ranges {
             make_room(list);
@@ -203,9 +244,44 @@ impl RangePool {
         id
     }
 
+    /// Lists and options that packets have now.
+    pub fn in_use(&self) -> usize {
+        self.lists.len() - self.free.len()
+    }
+
     /// The list.
     pub fn get(&self, id: RangesId) -> &[(u64, u64)] {
-        &self.lists[id.0 as usize]
+        &self.lists[id.0 as usize].list
+    }
+
+    /// Puts a receiver's answer of Quick-Start beside the list.
+    pub fn set_answer(&mut self, id: RangesId, answer: QuickStartOption) {
+        self.lists[id.0 as usize].option = answer;
+    }
+
+    /// The receiver's answer of Quick-Start beside the list.
+    pub fn answer(&self, id: RangesId) -> Option<QuickStartOption> {
+        Some(self.lists[id.0 as usize].option).filter(|answer| *answer != NO_OPTION)
+    }
+
+    /// Stores an option for a packet with data; `None`: [`NO_OPTION`].
+    pub fn insert_option(&mut self, option: QuickStartOption) -> Option<OptionId> {
+        if option == NO_OPTION {
+            return None;
+        }
+        let id = self.insert(std::iter::empty());
+        self.set_answer(id, option);
+        NonZeroU32::new(id.0 + 1).map(OptionId)
+    }
+
+    /// The option.
+    pub fn option(&mut self, OptionId(place): OptionId) -> &mut QuickStartOption {
+        &mut self.lists[place.get() as usize - 1].option
+    }
+
+    /// Gives the option's memory back.
+    pub fn release_option(&mut self, OptionId(place): OptionId) {
+        self.release(RangesId(place.get() - 1));
     }
 
     /// Gives the list's memory back.

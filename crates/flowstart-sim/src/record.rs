@@ -57,6 +57,8 @@ pub struct FlowRecord {
     pub quick_start_bytes: u64,
     /// Packets of these that were dropped.
     pub quick_start_dropped: u64,
+    /// Requests in mid-connection that all routers approved.
+    pub later_approvals: u32,
     /// Payload bytes that arrived, each once.
     pub delivered: u64,
     /// Data packets sent, retransmissions included.

@@ -7,7 +7,7 @@ use flowstart_core::rng::Substream;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
 
-use crate::packet::{Direction, NO_OPTION, Packet};
+use crate::packet::{Direction, Packet, RangePool};
 use crate::transport::quick_start::ip_ttl;
 
 /// Who stands at a link, and its own random numbers.
@@ -76,13 +76,13 @@ impl Routers {
     }
 
     /// A packet is about to enter the queue of `link`.
-    pub(crate) fn route(&mut self, now: Timestamp, link: u32, packet: &mut Packet) -> Routed {
+    pub(crate) fn route(&mut self, now: Timestamp, link: u32, packet: &mut Packet, pool: &mut RangePool) -> Routed {
         let flow = flow_id(packet.flow, packet.generation);
         let (direction, ttl) = (packet.direction, ip_ttl(packet.hop));
         let Some(placed) = self.at.get_mut(link as usize).and_then(Option::as_deref_mut) else {
             return Routed::Forward;
         };
-        let Some(bytes) = packet.body.quick_start() else { return Routed::Forward };
+        let Some(bytes) = packet.body.quick_start(pool) else { return Routed::Forward };
         match placed {
             Placed::Router { router, rng } => {
                 // Answers travel above IP: no router sees them.
@@ -90,7 +90,7 @@ impl Routers {
                 match router.on_option(now, flow, option, rng) {
                     Verdict::Forward(option) => *bytes = option.emit(IpVersion::V4),
                     Verdict::Delete => {
-                        *bytes = NO_OPTION;
+                        packet.body.delete_quick_start(pool);
                         packet.size = packet.size.saturating_sub(LENGTH as u32);
                     }
                     Verdict::Drop => return Routed::Drop,

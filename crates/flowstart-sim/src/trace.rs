@@ -8,7 +8,7 @@ use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
 
 use crate::link::Loss;
-use crate::packet::{Acknowledgement, Body, Direction, Packet, RangePool};
+use crate::packet::{Acknowledgement, Body, Direction, NO_OPTION, Packet, QuickStartOption, RangePool};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,6 +147,8 @@ pub struct HostPacket {
     pub ecn: EcnCodepoint,
     /// What it carries. The ranges of an acknowledgement are in [`Trace::ranges_of`].
     pub body: Body,
+    /// Quick-Start's option of IP, or a receiver's answer; [`NO_OPTION`] otherwise.
+    pub quick_start: QuickStartOption,
     /// Place of its ranges in the trace's list: first and count.
     ranges: (u32, u32),
 }
@@ -171,12 +173,17 @@ pub struct Trace {
 
 impl Trace {
     /// Notes a packet that leaves or reaches a host.
-    pub(crate) fn note_packet(&mut self, time: Timestamp, packet: &Packet, reached: bool, pool: &RangePool) {
+    pub(crate) fn note_packet(&mut self, time: Timestamp, packet: &Packet, reached: bool, pool: &mut RangePool) {
         let first = self.ranges.len() as u32;
+        let mut quick_start = NO_OPTION;
         if let Body::Acknowledgement(Acknowledgement { ranges: Some(id), .. }) = packet.body {
             self.ranges.extend_from_slice(pool.get(id));
+            quick_start = pool.answer(id).unwrap_or(NO_OPTION);
         }
-        let Packet { flow, size, direction, hop: links, ecn, body, .. } = *packet;
+        let Packet { flow, size, direction, hop: links, ecn, mut body, .. } = *packet;
+        if let Some(option) = body.quick_start(pool) {
+            quick_start = *option;
+        }
         let ranges = (first, self.ranges.len() as u32 - first);
         let entries_before = self.entries.len();
         self.packets.push(HostPacket {
@@ -189,6 +196,7 @@ impl Trace {
             links,
             ecn,
             body,
+            quick_start,
             ranges,
         });
     }

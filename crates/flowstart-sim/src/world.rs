@@ -6,8 +6,10 @@ use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::Controller;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::quick_start::host::Known;
+use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
+use flowstart_core::startup::quick_start::{Config, OptionRoom};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_core::xcp::wire::Format;
@@ -15,7 +17,7 @@ use flowstart_core::xcp::wire::Format;
 use crate::engine::Slot;
 use crate::link::LinkConfig;
 use crate::network::{Network, Owner, Route};
-use crate::packet::{Acknowledgement, Body, Direction, NO_OPTION, Packet};
+use crate::packet::{Body, Direction, NO_OPTION, Packet};
 use crate::path_signals::PathSignal;
 use crate::record::{FlowRecord, ObjectTimes};
 use crate::trace::Event;
@@ -25,9 +27,9 @@ use crate::traffic::{Pattern, Source};
 use crate::transport::handshake::{Handshake, Progress};
 use crate::transport::profile::{Profile, Protocol};
 use crate::transport::quic::QuicSender;
-use crate::transport::quick_start::QuickStart;
+use crate::transport::quick_start::{QuickStart, answer_to};
 use crate::transport::receiver::{Arrival, Receiver};
-use crate::transport::sender::{FlowId, SenderBase};
+use crate::transport::sender::{FlowId, SenderBase, Transmission};
 use crate::transport::tcp::TcpSender;
 
 mod web;
@@ -235,10 +237,15 @@ impl World {
     }
 
     fn new_flow(&mut self, id: FlowId, slots: [Slot; 3], config: FlowConfig, controller: Controller) -> Flow {
-        let FlowConfig { profile, startup, pattern, route, knowledge, start, .. } = config;
+        let FlowConfig { mut profile, startup, pattern, route, knowledge, start, .. } = config;
         self.network.set_route(id.index, &route);
         let stream = (u64::from(id.generation) << 32) | u64::from(id.index);
         let source = Source::new(pattern, self.seed, stream);
+        if let StartupConfig::QuickStart(Config { room: OptionRoom::Connection, .. }) = &startup {
+            let mut smaller = Profile::clone(&profile);
+            smaller.payload = smaller.payload.saturating_sub(LENGTH as u32).max(1);
+            profile = Arc::new(smaller);
+        }
         let mut handshake = Handshake::new(id, profile.clone());
         if let StartupConfig::QuickStart(config) = &startup {
             let known = Known { rtt: knowledge.min_rtt(), object: source.total().map(Bytes::new), ..Known::default() };
@@ -314,9 +321,17 @@ impl World {
         let Some(flow) = self.flows.get_mut(flow as usize) else { return };
         // Advice is for a path.
         flow.receiver.scone = flow.receiver.scone.take().map(|_| Box::default());
+        let written = flow.source.total().map(|_| flow.source.written());
+        let waiting = |sent: u64| written.map(|written| Bytes::new(written.saturating_sub(sent)));
         match &mut flow.sender {
-            Sender::Tcp(sender) => sender.base.change_path(&mut self.network, &flow.knowledge),
-            Sender::Quic(sender) => sender.base.change_path(&mut self.network, &flow.knowledge),
+            Sender::Tcp(sender) => {
+                let waiting = waiting(sender.next_offset());
+                sender.base.change_path(&mut self.network, &flow.knowledge, waiting);
+            }
+            Sender::Quic(sender) => {
+                let waiting = waiting(sender.next_offset());
+                sender.base.change_path(&mut self.network, &flow.knowledge, waiting);
+            }
             Sender::Constant { .. } | Sender::External => {}
         }
         flow.pump(&mut self.network);
@@ -377,9 +392,7 @@ impl World {
             if Network::is_external(packet) {
                 return self.network.external_arrived(packet, signal);
             }
-            if let Body::Acknowledgement(Acknowledgement { ranges: Some(ranges), .. }) = packet.body {
-                self.network.ranges.release(ranges);
-            }
+            packet.body.release(&mut self.network.ranges);
             return;
         }
         if let Some(signal) = signal {
@@ -477,9 +490,14 @@ impl Flow {
                 }
                 self.schedule_application(network);
             }
-            Body::Data { number, offset, len, least_unacknowledged, sent_at } => {
+            Body::Data { number, offset, len, least_unacknowledged, sent_at, quick_start } => {
                 let had = network.record(self.id.index).delivered;
-                let arrival = Arrival { number, least_unacknowledged, offset, len, sent_at, ecn: packet.ecn };
+                let answer = quick_start.map_or(NO_OPTION, |id| {
+                    let answer = answer_to(network.ranges.option(id), packet.hop);
+                    network.ranges.release_option(id);
+                    answer
+                });
+                let arrival = Arrival { number, least_unacknowledged, offset, len, sent_at, ecn: packet.ecn, answer };
                 if had == 0 {
                     self.handshake.on_data();
                     self.schedule_application(network);
@@ -523,6 +541,7 @@ impl Flow {
             let record = network.record(self.id.index);
             (record.requested_rate, record.approved_rate) = (quick_start.requested(), quick_start.approved());
             self.handshake.send_report(network);
+            self.keep_quick_start();
         }
         self.knowledge.receive_window = self.profile.announced_receive_window();
         let now = network.now();
@@ -549,6 +568,23 @@ impl Flow {
             Sender::External => {}
         }
         self.pump(network);
+    }
+
+    /// What the scheme wants of Quick-Start beyond the opening.
+    fn keep_quick_start(&mut self) {
+        let base = match &mut self.sender {
+            Sender::Tcp(sender) => &mut sender.base,
+            Sender::Quic(sender) => &mut sender.base,
+            Sender::Constant { .. } | Sender::External => return,
+        };
+        let Some(quick_start) = &self.handshake.quick_start else { return };
+        let config = *quick_start.config();
+        base.set_tick(config.granularity);
+        if config.asks_in_connection()
+            && let Some(quick_start) = self.handshake.quick_start.take()
+        {
+            base.keep_quick_start(quick_start);
+        }
     }
 
     fn on_application(&mut self, network: &mut Network) {
@@ -655,8 +691,14 @@ impl Flow {
             Sender::Constant { interval, payload, next, offset } => {
                 let now = network.now();
                 while *next <= now {
-                    let body =
-                        Body::Data { number: 0, offset: *offset, len: *payload, least_unacknowledged: 0, sent_at: now };
+                    let body = Body::Data {
+                        number: 0,
+                        offset: *offset,
+                        len: *payload,
+                        least_unacknowledged: 0,
+                        sent_at: now,
+                        quick_start: None,
+                    };
                     *offset += u64::from(*payload);
                     *next += *interval;
                     let size = self.profile.data_wire_size(*payload);

@@ -189,14 +189,14 @@ fn scenario(seed: u64) -> Scenario {
             profile.receive_window = Bytes::new(u64::from(profile.payload) * (1 + random.below(40)));
         }
         let profile = Arc::new(profile);
-        let size = random.scaled(1.0, 600_000.0) as u64;
+        let mut size = random.scaled(1.0, 600_000.0) as u64;
         let access = Access { rate: Rate::from_mbit(1000), delay: random.millis(0.001, 20.0), jitter: None };
         let route = chain.connect(&mut world, access, access);
         links += 4;
         if let Some(last) = route.forward.last() {
             world.network.add_router(*last, routers.router(), access.rate);
         }
-        let config = FlowConfig {
+        let mut config = FlowConfig {
             startup: random.one_of(&startups()),
             avoidance: random.one_of(&AvoidanceConfig::defaults()),
             knowledge: PathKnowledge {
@@ -216,6 +216,16 @@ fn scenario(seed: u64) -> Scenario {
             start: Timestamp::ZERO + random.millis(0.1, 3000.0),
             ..FlowConfig::new(profile.clone(), Pattern::Transfer(Bytes::new(size)), route)
         };
+        if let StartupConfig::QuickStart(startup) = &mut config.startup
+            && routers.chance(0.7)
+        {
+            // Most packets with options are those of data in mid-connection.
+            startup.after_idle = Some(Duration::from_millis(1));
+            startup.granularity = routers.one_of(&[Duration::ZERO, Duration::from_millis(10)]);
+            let (chunk, interval) = (Bytes::new(size.div_ceil(4)), routers.millis(1.0, 3000.0));
+            config.pattern = Pattern::Chunks { size: chunk, interval, count: 4 };
+            size = chunk.get() * 4;
+        }
         write!(
             text,
             "\n{name}, {size} bytes, {:?}, {:?}, start {:?}, ecn {}, receive window {:?}",
@@ -361,6 +371,7 @@ fn every_packet_and_byte_is_accounted_for() {
             scenario.world.run_until(rest);
             scenario.check_books();
             assert_eq!(scenario.world.network.packets_in_flight(), 0, "{}", scenario.text);
+            assert_eq!(scenario.world.network.ranges.in_use(), 0, "{}", scenario.text);
             for measured in &scenario.flows {
                 let window = scenario.world.window(measured.flow);
                 assert_eq!(window.map(|window| window.0), Some(Bytes::ZERO), "{}", scenario.text);

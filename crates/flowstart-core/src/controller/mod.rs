@@ -189,8 +189,8 @@ impl Controller {
     }
 
     /// All routers of the path have approved a rate that was asked for in mid-connection (RFC 4782, section 4.8): `path` holds
-    /// it and the RTT of now. It is used if its window is larger than the present one, and returns whether it is. Nothing
-    /// happens in recovery, beside an integrated algorithm, and where the scheme is not `quick-start`.
+    /// it and the RTT of now. It is used if its window is larger than the one that the connection would have a round trip later
+    /// anyway: the present one, or what slow start makes of it. Returns whether it is used. Nothing happens in recovery, beside an integrated algorithm, and where the scheme is not `quick-start`.
     pub fn on_approval(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) -> bool {
         let StartupConfig::QuickStart(config) = &self.config.startup else { return false };
         if self.integrated || self.recovery.is_some() {
@@ -199,7 +199,8 @@ impl Controller {
         let mut scheme = QuickStart::in_connection(*config, self.config.startup_context(), self.window);
         let launch = scheme.launch(now, path, &mut self.log);
         let launch = self.advised_launch(now, path, launch);
-        if launch.cwnd <= self.window.cwnd {
+        let Window { cwnd, ssthresh } = self.window;
+        if launch.cwnd <= cwnd.max(ssthresh.min(cwnd * 2)) {
             return false;
         }
         self.startup = StartupState::QuickStart(scheme);

@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 use super::*;
 use crate::avoidance::cubic::tests::acked;
 use crate::avoidance::{AvoidanceConfig, bbr, cubic, reno};
-use crate::startup::{Launch, Startup, StartupConfig, blitzstart, hystart, slow_start};
+use crate::startup::{Launch, Startup, StartupConfig, blitzstart, hystart, quick_start, slow_start};
 
 const SEGMENT: u64 = 1000;
 
@@ -493,4 +493,44 @@ fn late_advice_caps_what_has_not_left_of_a_jump_but_not_slow_start() {
     let before = slow.output();
     slow.on_advice(Timestamp::ZERO, Some(Rate::from_bits_per_sec(100_000)), &rtt);
     assert_eq!(slow.output(), before);
+}
+
+#[test]
+fn an_approval_is_used_where_slow_start_would_not_be_as_far_a_round_trip_later() {
+    let startup = StartupConfig::QuickStart(quick_start::Config { header: Bytes::ZERO, ..Default::default() });
+    let begin = || {
+        let (_, rtt) = controller(Reduction::Immediate);
+        let mut config = ControllerConfig::new(startup.clone(), AvoidanceConfig::Reno(reno::Config::default()));
+        config.segment = Bytes::new(SEGMENT);
+        let mut controller = Controller::new(config);
+        controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+        (1..=10).for_each(|position| send(&mut controller, position, position * SEGMENT));
+        (controller, rtt)
+    };
+    let path = |kbit: u64| PathKnowledge {
+        approved_rate: Some(Rate::from_bits_per_sec(kbit * 1000)),
+        handshake_rtt: Some(Duration::from_millis(100)),
+        ..PathKnowledge::default()
+    };
+    // 1.6 Mbit/s * 100 ms = 20 segments, as many as slow start makes of ten; 2.4 Mbit/s are 30.
+    let (mut controller, rtt) = begin();
+    let before = (controller.cwnd(), controller.pacing_rate());
+    assert!(!controller.on_approval(Timestamp::ZERO, &path(1600), &rtt));
+    assert_eq!((controller.cwnd(), controller.pacing_rate()), before);
+    assert!(controller.on_approval(Timestamp::ZERO, &path(2400), &rtt));
+    assert_eq!(
+        (controller.cwnd(), controller.pacing_rate()),
+        (Bytes::new(30 * SEGMENT), Some(Rate::from_bits_per_sec(2_400_000)))
+    );
+    // In congestion avoidance the window of now counts: five segments, and 0.48 Mbit/s are six.
+    let (mut controller, rtt) = begin();
+    controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
+    assert!(!controller.on_approval(Timestamp::ZERO, &path(2400), &rtt), "not in recovery");
+    let mut ack = acked(Timestamp::ZERO, SEGMENT);
+    ack.position = 11;
+    controller.on_ack(&ack, &rtt);
+    assert!(controller.on_approval(Timestamp::ZERO, &path(480), &rtt));
+    // A scheme that does not ask has no use for it.
+    let (mut other, rtt) = self::controller(Reduction::Immediate);
+    assert!(!other.on_approval(Timestamp::ZERO, &path(2400), &rtt));
 }

@@ -74,6 +74,8 @@ impl Carried {
                 let length = varint(frames)?;
                 skip(frames, length)?;
             }
+            // DATAGRAM without a length: the rest of the packet
+            0x30 => *frames = &[],
             // NEW_TOKEN, DATAGRAM with a length
             0x07 | 0x31 => {
                 let length = varint(frames)?;

@@ -5,6 +5,9 @@
 //! control are noq's; links, queues and competitors are the simulator's. What packets carry is read before they are
 //! encrypted, so records and traces say the same as those of model flows.
 //!
+//! Quick-Start's options are added to datagrams and read from them by the node, as a host's IP layer does, without the stack
+//! (`transfer/quick_start.rs`).
+//!
 //! Differences from the model flow that follow from the stack: pacing is noq's token bucket and
 //! RTT samples are an acknowledgement late (see `flowstart_quic::noq`), and the receive window is renewed as noq does it: by what
 //! the client has read, and it reads what has arrived, in any order.
@@ -219,8 +222,9 @@ impl QuicFlows {
                     transfer.on_timer(world, &mut self.under_way);
                 }
             }
-            ExternalEvent::Arrived { flow, direction, tag, ecn, signal } => {
+            ExternalEvent::Arrived { flow, direction, tag, ecn, signal, quick_start, links } => {
                 if let Some(transfer) = self.transfers.get_mut(place(flow)) {
+                    transfer.hear_option(direction, &quick_start, links);
                     transfer.deliver(world, &mut self.under_way, direction, tag, ecn, signal);
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use flowstart_core::startup::quick_start::{self, OptionRoom};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_sim::transport::profile::{PROFILES, Profile, Protocol};
@@ -165,6 +166,20 @@ fn check(profile: &Profile) -> Result<(), String> {
     }
     profile.startup.validate().map_err(|error| format!("startup.{error}"))?;
     profile.avoidance.validate().map_err(|error| format!("avoidance.{error}"))
+}
+
+/// Refuses what only the model's hosts can do about Quick-Start.
+pub(crate) fn check_quick_start(config: &quick_start::Config) -> Result<(), String> {
+    let why = if config.after_idle.is_some() || config.after_move {
+        "after_idle and after_move are not for the real stack: its connections ask once, with the handshake"
+    } else if config.granularity > Duration::ZERO {
+        "granularity is not for the real stack, which paces by its own token bucket"
+    } else if config.room == OptionRoom::Connection {
+        "room=connection is not for the real stack: payload=1192 makes all its packets smaller by the option"
+    } else {
+        return Ok(());
+    };
+    Err(format!("{why}; allowed are the other keys, or --transport model-quic:profile=noq"))
 }
 
 #[cfg(test)]

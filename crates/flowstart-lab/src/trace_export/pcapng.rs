@@ -38,7 +38,7 @@ use etherparse::{
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::quick_start::wire;
 use flowstart_core::time::Timestamp;
-use flowstart_sim::packet::{Body, Direction};
+use flowstart_sim::packet::{Body, Direction, NO_OPTION};
 use flowstart_sim::trace::HostPacket;
 use flowstart_sim::transport::handshake::{ANSWER, COMPLETE, OPEN, REPORT, SECOND_ANSWER, SECOND_PASS};
 use flowstart_sim::transport::profile::{Opening, Profile, Protocol};
@@ -190,9 +190,10 @@ fn whole(datagram: &CapturedDatagram) -> io::Result<Vec<u8>> {
         Direction::Return => (Host::receiver(source.0, source.1), Host::sender(destination.0, destination.1)),
     };
     let payload = &datagram.payload;
+    let option: &[u8] = if datagram.quick_start == NO_OPTION { &[] } else { &datagram.quick_start };
     let mut udp = UdpHeader::without_ipv4_checksum(from.port, to.port, payload.len()).map_err(io::Error::other)?;
     udp.checksum = udp.calc_checksum_ipv4_raw(from.address, to.address, payload).map_err(io::Error::other)?;
-    let mut bytes = below(from, to, IpNumber::UDP, datagram.ecn, INITIAL_TTL, UDP + payload.len() as u32, &[])?;
+    let mut bytes = below(from, to, IpNumber::UDP, datagram.ecn, INITIAL_TTL, UDP + payload.len() as u32, option)?;
     bytes.extend(udp.to_bytes());
     bytes.extend_from_slice(payload);
     Ok(bytes)
@@ -224,19 +225,13 @@ fn below(
 }
 
 /// Quick-Start's option in the IPv4 header.
-fn ip_option(body: &Body) -> &[u8] {
-    match body {
-        Body::Handshake { quick_start, .. } if quick_start[0] == wire::IPV4_OPTION => quick_start,
-        _ => &[],
-    }
+fn ip_option(packet: &HostPacket) -> &[u8] {
+    if packet.quick_start[0] == wire::IPV4_OPTION { &packet.quick_start } else { &[] }
 }
 
 /// Quick-Start's option in the TCP header.
-fn tcp_option(body: &Body) -> &[u8] {
-    match body {
-        Body::Handshake { quick_start, .. } if quick_start[0] == wire::TCP_OPTION => quick_start,
-        _ => &[],
-    }
+fn tcp_option(packet: &HostPacket) -> &[u8] {
+    if packet.quick_start[0] == wire::TCP_OPTION { &packet.quick_start } else { &[] }
 }
 
 /// The headers of a profile's packets.
@@ -283,7 +278,7 @@ impl<'a> Headers<'a> {
                 (IpNumber::TCP, header.to_bytes().to_vec(), payload)
             }
             Protocol::Quic => {
-                let lower = lower_headers(self.profile) + ip_option(&packet.body).len() as u32;
+                let lower = lower_headers(self.profile) + ip_option(packet).len() as u32;
                 let payload = packet.size.saturating_sub(lower);
                 let header =
                     UdpHeader::without_ipv4_checksum(from.port, to.port, payload as usize).map_err(io::Error::other)?;
@@ -291,7 +286,7 @@ impl<'a> Headers<'a> {
             }
         };
         let length = transport.len() as u32 + payload;
-        let mut bytes = below(from, to, protocol, packet.ecn, ip_ttl(packet.links), length, ip_option(&packet.body))?;
+        let mut bytes = below(from, to, protocol, packet.ecn, ip_ttl(packet.links), length, ip_option(packet))?;
         let below = bytes.len() as u32;
         bytes.extend(transport);
         Ok((bytes, below + length))
@@ -299,7 +294,7 @@ impl<'a> Headers<'a> {
 
     /// The TCP header of a packet without its checksum, and its payload bytes.
     fn tcp(&self, packet: &HostPacket, ranges: &[(u64, u64)], from: u16, to: u16) -> io::Result<(TcpHeader, u32)> {
-        let lower = lower_headers(self.profile) + ip_option(&packet.body).len() as u32;
+        let lower = lower_headers(self.profile) + ip_option(packet).len() as u32;
         let segment = packet.size.saturating_sub(lower);
         let mut header = TcpHeader::new(from, to, 0, u16::MAX);
         let mut options = Vec::new();
@@ -325,7 +320,7 @@ impl<'a> Headers<'a> {
             Body::Handshake { flight, .. } => {
                 (header.ack, header.sequence_number, header.acknowledgment_number) = (true, 1, 1);
                 header.psh = self.request > 0 && flight == COMPLETE;
-                let option = tcp_option(&packet.body).len() as u32;
+                let option = tcp_option(packet).len() as u32;
                 (self.data_header + option, if flight == COMPLETE { self.request } else { 0 })
             }
             Body::Data { offset, len, .. } => {
@@ -354,7 +349,7 @@ impl<'a> Headers<'a> {
                 (length, 0)
             }
         };
-        header.options = fit(&options, tcp_option(&packet.body), (length - TCP) as usize)?;
+        header.options = fit(&options, tcp_option(packet), (length - TCP) as usize)?;
         Ok((header, payload))
     }
 }

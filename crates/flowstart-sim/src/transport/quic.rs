@@ -143,6 +143,7 @@ impl QuicSender {
         let in_flight_before = self.base.in_flight;
         self.base.limit = self.base.limit.max(ack.limit);
         self.base.unvalidated = None;
+        let answer = self.base.answer_in(network, ack);
         let outcome = self.take_ranges(network, ack);
         let largest = self.largest_acknowledged.map_or(ack.position, |known| known.max(ack.position));
         self.largest_acknowledged = Some(largest);
@@ -177,6 +178,9 @@ impl QuicSender {
             self.base.ce_count = ack.ce_count;
             let event = Ecn { now, position: largest, in_flight: self.base.in_flight };
             self.base.controller.on_ecn(&event, &self.base.rtt);
+        }
+        if let Some(answer) = answer {
+            self.base.on_answer(network, &answer);
         }
         self.base.after_event(network);
     }
@@ -494,7 +498,7 @@ impl Transmission for QuicSender {
             return Some(Next { chunk, kind: Kind::Again { first } });
         }
         let end = source.written().min(self.base.limit);
-        let len = end.saturating_sub(self.next_offset).min(u64::from(self.base.profile.payload)) as u32;
+        let len = end.saturating_sub(self.next_offset).min(u64::from(self.base.payload_of_next())) as u32;
         let chunk = Chunk { offset: self.next_offset, len };
         (len > 0).then_some(Next { chunk, kind: Kind::New })
     }

@@ -6,11 +6,17 @@
 //! for it. The report of the approved rate follows in a packet of its own, as small as an acknowledgement, or the second pass and
 //! its answer in such packets, which the launch waits for. With 0-RTT data leaves before anything could be
 //! approved, so nothing is asked for.
+//!
+//! In mid-connection ([`QuickStart::ask`]) the request travels with the next new data, the answer with the acknowledgement that
+//! it brings about at once, and the report with the next new data after it. Until the answer the sender goes on with the window
+//! that it has. Data that is sent again carries no option, so a request that is lost is not repeated; without an answer nothing
+//! changes. After a failure nothing more is asked for on that path (RFC 4782, section 4.6).
 
 use flowstart_core::quick_start::host::{Known, PacketSizes, Request, respond};
 use flowstart_core::quick_start::wire::{IpOption, IpVersion, Response};
 use flowstart_core::rng::Substream;
-use flowstart_core::startup::quick_start::{Config, Reports, RequestKind};
+use flowstart_core::startup::quick_start::{Config, OptionRoom, Reports, RequestKind};
+use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 
 use crate::packet::{Direction, NO_OPTION, QuickStartOption};
@@ -21,6 +27,24 @@ pub const INITIAL_TTL: u8 = 64;
 /// The IP TTL of a packet that has crossed this many links: the first is the host's own, and every router counts down.
 pub fn ip_ttl(links: u16) -> u8 {
     INITIAL_TTL.wrapping_sub(links.saturating_sub(1) as u8)
+}
+
+/// What a request asks for: the host's part of what `config` sizes.
+fn rate_to_ask(config: &Config, known: Known, sizes: PacketSizes, window: Bytes) -> Option<Rate> {
+    let known = Known {
+        rtt: known.rtt.or(Some(config.rtt)),
+        send_buffer: known.send_buffer.or(config.send_buffer),
+        object: known.object.filter(|_| config.request != RequestKind::Greedy),
+        ..known
+    };
+    let rate = config.request_size().rate(&known, sizes, window)?.min(config.rate);
+    Some(Rate::from_bits_per_sec(rate.bits_per_sec() / u64::from(config.parallel)))
+}
+
+/// A receiver's answer to the option of a packet that arrived after this many links; [`NO_OPTION`]: it is no request.
+pub fn answer_to(option: &QuickStartOption, links: u16) -> QuickStartOption {
+    let answer = IpOption::parse(IpVersion::V4, option).ok().and_then(|option| respond(option, ip_ttl(links)));
+    answer.map_or(NO_OPTION, Response::emit)
 }
 
 /// Both ends' state.
@@ -38,21 +62,19 @@ pub struct QuickStart {
     /// What the sender will report.
     report: QuickStartOption,
     approved: Option<Rate>,
+    sizes: PacketSizes,
+    /// The next new data carries this.
+    pending: QuickStartOption,
+    /// Some of an approved window was lost.
+    failed: bool,
 }
 
 impl QuickStart {
     /// A sender that asks as `config` says when it knows this of what it will send.
     pub fn new(config: &Config, known: Known, segment: Bytes, initial_window: Bytes, rng: Substream) -> Self {
         let sizes = PacketSizes { mss: segment, header: config.header };
-        let known = Known {
-            rtt: known.rtt.or(Some(config.rtt)),
-            send_buffer: known.send_buffer.or(config.send_buffer),
-            object: known.object.filter(|_| config.request != RequestKind::Greedy),
-            ..known
-        };
-        let rate = config.request_size().rate(&known, sizes, initial_window);
         Self {
-            rate: rate.map(|rate| rate.min(config.rate)),
+            rate: rate_to_ask(config, known, sizes, initial_window),
             config: *config,
             rng,
             request: None,
@@ -60,7 +82,62 @@ impl QuickStart {
             answer: NO_OPTION,
             report: NO_OPTION,
             approved: None,
+            sizes,
+            pending: NO_OPTION,
+            failed: false,
         }
+    }
+
+    /// The sender wants to ask again, knowing this, when its window is `window`: the next new data carries the request, if
+    /// there is anything to ask for.
+    pub fn ask(&mut self, known: Known, window: Bytes) {
+        // An answer to an earlier request comes too late now.
+        (self.request, self.approved) = (None, None);
+        (self.pending, self.report) = (NO_OPTION, NO_OPTION);
+        if self.failed {
+            return;
+        }
+        self.rate = rate_to_ask(&self.config, known, self.sizes, window);
+        let Some(rate) = self.rate else { return };
+        let Config { rounding, encoding, .. } = self.config;
+        self.request = Request::new(rate, rounding, encoding, INITIAL_TTL, &mut self.rng);
+        self.pending = self.request.map_or(NO_OPTION, |request| request.option().emit(IpVersion::V4));
+    }
+
+    /// Whether new data that comes after so much idle time asks again.
+    pub fn asks_after(&self, idle: Duration) -> bool {
+        self.config.after_idle.is_some_and(|least| idle >= least)
+    }
+
+    /// Packets take another path: what failed on the old one says nothing about it. Whether its first data asks.
+    pub fn change_path(&mut self) -> bool {
+        self.failed = false;
+        (self.request, self.pending, self.report) = (None, NO_OPTION, NO_OPTION);
+        self.config.after_move
+    }
+
+    /// Some of an approved window was lost.
+    pub fn fail(&mut self) {
+        self.failed = true;
+    }
+
+    /// Whether the next new data carries an option that takes its bytes from the payload.
+    #[inline]
+    pub fn takes_payload(&self) -> bool {
+        self.pending != NO_OPTION && self.config.room == OptionRoom::Packet
+    }
+
+    /// The option of new data.
+    pub fn take_pending(&mut self) -> QuickStartOption {
+        std::mem::replace(&mut self.pending, NO_OPTION)
+    }
+
+    /// A receiver's answer came with an acknowledgement: the rate that is approved by all. The next new data reports it.
+    pub fn on_answer(&mut self, answer: &QuickStartOption) -> Option<Rate> {
+        self.on_option(Direction::Return, answer, 0);
+        self.request = None;
+        self.pending = self.take_report();
+        self.approved
     }
 
     /// The option of a packet of the handshake; `first`: it is not repeated.
@@ -84,9 +161,7 @@ impl QuickStart {
     pub fn on_option(&mut self, direction: Direction, option: &QuickStartOption, links: u16) {
         match direction {
             Direction::Forward => {
-                let answer =
-                    IpOption::parse(IpVersion::V4, option).ok().and_then(|option| respond(option, ip_ttl(links)));
-                self.answer = answer.map_or(NO_OPTION, Response::emit);
+                self.answer = answer_to(option, links);
             }
             Direction::Return => {
                 let request = self.second.as_ref().or(self.request.as_ref());
@@ -121,6 +196,11 @@ impl QuickStart {
     /// Whether a report waits to be sent.
     pub fn has_report(&self) -> bool {
         self.report != NO_OPTION
+    }
+
+    /// What the sender's host was told.
+    pub fn config(&self) -> &Config {
+        &self.config
     }
 
     /// What all routers have approved.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::xcp::host::Returned;
 
 use crate::network::Network;
-use crate::packet::{Acknowledgement, Body, Direction};
+use crate::packet::{Acknowledgement, Body, Direction, NO_OPTION, QuickStartOption};
 use crate::path_signals::{CONGESTION_HEADER, PathSignal};
 use crate::ranges::RangeSet;
 use crate::trace::Event;
@@ -18,6 +19,8 @@ use crate::transport::sender::FlowId;
 
 /// SACK blocks that a TCP receiver remembers the order of.
 const BLOCKS_REMEMBERED: usize = 4;
+/// SACK blocks beside timestamps and an answer of Quick-Start in the 40 bytes of options: 12 + 8 + 2 + 2 * 8 = 38.
+const BLOCKS_WITH_ANSWER: usize = 2;
 
 /// A data packet as it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +37,8 @@ pub struct Arrival {
     pub sent_at: Timestamp,
     /// ECN field.
     pub ecn: EcnCodepoint,
+    /// Quick-Start: the answer that the packet's request asks for.
+    pub answer: QuickStartOption,
 }
 
 /// The receiver of a flow.
@@ -62,6 +67,8 @@ pub struct Receiver {
     ce_count: u32,
     requests: u32,
     ack_at: Timestamp,
+    /// Quick-Start: the next acknowledgement carries this.
+    answer: QuickStartOption,
     /// A receive window that grows.
     autotuning: Option<Box<Autotuning>>,
     /// XCP's feedback that was not returned yet, once there was any.
@@ -93,6 +100,7 @@ impl Receiver {
             ce_count: 0,
             requests: 0,
             ack_at: Timestamp::NEVER,
+            answer: NO_OPTION,
         }
     }
 
@@ -157,6 +165,8 @@ impl Receiver {
                 gap || had_gap || fresh == 0
             }
         };
+        self.answer = arrival.answer;
+        let at_once = at_once || self.answer != NO_OPTION;
         let raised = self.autotuning.as_mut().is_some_and(|window| window.on_data(now, self.contiguous));
         let quick = self.packets <= u64::from(self.profile.ack.quick);
         if at_once || raised || marked || quick || self.unacknowledged >= self.profile.ack.every {
@@ -203,11 +213,13 @@ impl Receiver {
 
     fn acknowledge(&mut self, network: &mut Network) {
         let now = network.now();
-        let most = self.profile.ack_ranges as usize;
+        let answer = std::mem::replace(&mut self.answer, NO_OPTION);
+        let answers = answer != NO_OPTION;
+        let mut most = self.profile.ack_ranges as usize;
         let (position, ranges, delay) = match self.profile.protocol {
             Protocol::Quic => {
                 let known = self.numbers.ranges();
-                let gaps = known.len() > 1 || known.first().is_some_and(|range| range.0 > self.least);
+                let gaps = answers || known.len() > 1 || known.first().is_some_and(|range| range.0 > self.least);
                 let ranges = gaps.then(|| network.ranges.insert(known.iter().rev().take(most).copied()));
                 (self.largest, ranges, now.since(self.largest_at))
             }
@@ -215,8 +227,11 @@ impl Receiver {
                 let contiguous = self.contiguous;
                 self.recent_blocks.retain(|start| *start >= contiguous);
                 let (bytes, recent) = (&self.bytes, &self.recent_blocks);
+                if answers {
+                    most = most.min(BLOCKS_WITH_ANSWER);
+                }
                 let blocks = recent.iter().take(most).filter_map(|start| bytes.containing(*start));
-                let ranges = (!recent.is_empty()).then(|| network.ranges.insert(blocks));
+                let ranges = (answers || !recent.is_empty()).then(|| network.ranges.insert(blocks));
                 (contiguous, ranges, Duration::ZERO)
             }
         };
@@ -224,6 +239,9 @@ impl Receiver {
             Some(autotuning) => autotuning.limit(self.contiguous),
             None => self.contiguous + self.profile.receive_window.get(),
         };
+        if let Some(ranges) = ranges.filter(|_| answers) {
+            network.ranges.set_answer(ranges, answer);
+        }
         let count = ranges.map_or(0, |id| network.ranges.get(id).len()) as u32;
         let listed = match self.profile.protocol {
             Protocol::Quic => count.saturating_sub(1),
@@ -234,7 +252,8 @@ impl Receiver {
             (None, Some(scone)) => scone.report(now).map_or((None, 0), |report| (Some(report), REPORT_SIZE)),
             (None, None) => (None, 0),
         };
-        let size = self.profile.ack_size + self.profile.ack_range_size * listed + reported;
+        let option = if answers { LENGTH as u32 } else { 0 };
+        let size = self.profile.ack_size + self.profile.ack_range_size * listed + reported + option;
         let body = Body::Acknowledgement(Acknowledgement {
             position,
             ranges,

@@ -7,20 +7,23 @@ use flowstart_core::controller::{Controller, Resume, WindowValidation};
 use flowstart_core::event::{Ack, Decision, Position, Sent};
 use flowstart_core::pacer::Pacer;
 use flowstart_core::path::PathKnowledge;
+use flowstart_core::quick_start::host::Known;
+use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::rtt::RttEstimator;
 use flowstart_core::scone::wire::RateSignal;
-use flowstart_core::startup::quick_start::FAILED;
+use flowstart_core::startup::quick_start;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::xcp::host::request;
 
 use crate::network::Network;
-use crate::packet::{Body, Direction};
+use crate::packet::{Acknowledgement, Body, Direction, QuickStartOption};
 use crate::path_signals::{CONGESTION_HEADER, PathSignal};
 use crate::record::StartupExit;
 use crate::trace::Event;
 use crate::traffic::Source;
 use crate::transport::profile::{IgnoreReceiveWindow, Profile, WindowTest};
+use crate::transport::quick_start::QuickStart;
 use crate::transport::sampling::Sampling;
 use crate::transport::scone::{BEFORE_SHORT_HEADER, SconeSender};
 
@@ -90,6 +93,8 @@ pub struct SenderBase {
     pub app_limited: bool,
     /// CE marks echoed so far.
     pub ce_count: u32,
+    /// Quick-Start in mid-connection, where the scheme asks then.
+    quick_start: Option<Box<QuickStart>>,
     /// Bytes declared lost and not yet told to the controller.
     newly_lost: Bytes,
     /// Bytes that may still be sent to an address that is not validated; `None`: it is.
@@ -103,10 +108,12 @@ pub struct SenderBase {
     /// SCONE, where the ends support it.
     pub scone: Option<Box<SconeSender>>,
     /// The window of an approved rate leaves, and nothing of it was acknowledged or lost.
-    quick_start: bool,
+    approved_window: bool,
     /// Since when only flow control has stopped new data.
     blocked_since: Option<Timestamp>,
     pacer: Pacer,
+    /// Granularity of the timer that paces; zero: exact.
+    tick: Duration,
 }
 
 impl SenderBase {
@@ -123,13 +130,15 @@ impl SenderBase {
             blocked_since: None,
             app_limited: false,
             ce_count: 0,
+            quick_start: None,
             newly_lost: Bytes::ZERO,
             unvalidated: None,
             resumption: (profile.idle != WindowValidation::Keep).then(Box::default),
             scone: (!profile.scone.is_none()).then(Box::default),
             path_since: Timestamp::ZERO,
-            quick_start: false,
+            approved_window: false,
             pacer: Pacer::new(quantum),
+            tick: Duration::ZERO,
             profile,
         }
     }
@@ -142,11 +151,60 @@ impl SenderBase {
         }
         network.record(self.flow.index).handshake_rtt = knowledge.handshake_rtt;
         if let Some(resumption) = &mut self.resumption {
-            resumption.knowledge = knowledge.clone();
+            // An approval is good for one launch.
+            resumption.knowledge = PathKnowledge { approved_rate: None, ..knowledge.clone() };
         }
         self.controller.launch(now, knowledge, &self.rtt);
         self.ignore_limit(0);
         self.pacer.allow_burst(self.controller.output().burst);
+        self.after_event(network);
+    }
+
+    /// The opening is over, and the scheme may ask again in mid-connection. Comes before [`SenderBase::launch`].
+    pub fn keep_quick_start(&mut self, quick_start: Box<QuickStart>) {
+        self.resumption.get_or_insert_default();
+        self.quick_start = Some(quick_start);
+    }
+
+    /// The timer that paces ticks with this granularity.
+    pub fn set_tick(&mut self, tick: Duration) {
+        self.pacer.set_tick(tick);
+        self.tick = tick;
+    }
+
+    /// Payload of a full packet that carries new data next: an option takes its bytes from it.
+    #[inline]
+    pub fn payload_of_next(&self) -> u32 {
+        match &self.quick_start {
+            Some(quick_start) if quick_start.takes_payload() => {
+                self.profile.payload.saturating_sub(LENGTH as u32).max(1)
+            }
+            _ => self.profile.payload,
+        }
+    }
+
+    /// The receiver's answer to a request in mid-connection, if an acknowledgement has brought one.
+    #[inline]
+    pub fn answer_in(&self, network: &Network, ack: &Acknowledgement) -> Option<QuickStartOption> {
+        self.quick_start.as_ref()?;
+        network.ranges.answer(ack.ranges?)
+    }
+
+    /// What all routers have approved in mid-connection becomes the window. Comes when everything else that the
+    /// acknowledgement said is known.
+    #[inline(never)]
+    pub fn on_answer(&mut self, network: &mut Network, answer: &QuickStartOption) {
+        let Some(quick_start) = &mut self.quick_start else { return };
+        let Some(approved) = quick_start.on_answer(answer) else { return };
+        network.record(self.flow.index).later_approvals += 1;
+        // That of the request and its answer: the smoothed one may remember a queue of before the idle time.
+        let rtt = self.rtt.latest();
+        let path = PathKnowledge { approved_rate: Some(approved), handshake_rtt: rtt, ..PathKnowledge::default() };
+        if self.controller.on_approval(network.now(), &path, &self.rtt) {
+            // The window is there to be filled.
+            self.app_limited = false;
+            self.pacer.allow_burst(self.controller.output().burst);
+        }
         self.after_event(network);
     }
 
@@ -187,6 +245,12 @@ impl SenderBase {
         resumption.knowledge.advised_rate = self.scone.as_mut().and_then(|scone| scone.rate(now));
         let resume = Resume { now, idle: now.since(last_sent), timeout };
         self.controller.on_resume(&resume, &resumption.knowledge, &self.rtt);
+        if let Some(quick_start) = self.quick_start.as_mut().filter(|quick_start| quick_start.asks_after(resume.idle)) {
+            let object = (written != u64::MAX).then(|| Bytes::new(written - next_offset));
+            let rtt = Some(self.rtt.smoothed());
+            let known = Known { rtt, object, receive_window: Some(receive_window), send_buffer: None };
+            quick_start.ask(known, self.controller.cwnd());
+        }
         // The window that remains will be used, from its first packet on.
         self.app_limited &= bytes_waiting.is_some_and(|waiting| waiting < self.controller.cwnd());
         if self.controller.in_startup() {
@@ -196,8 +260,9 @@ impl SenderBase {
         self.after_event(network);
     }
 
-    /// Packets take another path from now on, of which nothing is known but what `knowledge` keeps.
-    pub fn change_path(&mut self, network: &mut Network, knowledge: &PathKnowledge) {
+    /// Packets take another path from now on, of which nothing is known but what `knowledge` keeps. `waiting` is what the
+    /// application has written and was never sent.
+    pub fn change_path(&mut self, network: &mut Network, knowledge: &PathKnowledge, waiting: Option<Bytes>) {
         let now = network.now();
         let knowledge = knowledge.for_new_path();
         self.path_since = now;
@@ -205,7 +270,14 @@ impl SenderBase {
         self.scone = self.scone.take().map(|_| Box::default());
         self.rtt = RttEstimator::new(self.profile.initial_timeout);
         self.pacer = Pacer::new(self.profile.pacing.map_or(Duration::ZERO, |pacing| pacing.quantum));
+        self.pacer.set_tick(self.tick);
         self.controller.on_path_change(now, &knowledge, &self.rtt);
+        if let Some(quick_start) = &mut self.quick_start
+            && quick_start.change_path()
+        {
+            let known = Known { object: waiting, receive_window: knowledge.receive_window, ..Known::default() };
+            quick_start.ask(known, self.controller.cwnd());
+        }
         self.pacer.allow_burst(self.controller.output().burst);
         if let Some(resumption) = &mut self.resumption {
             resumption.knowledge = knowledge;
@@ -313,19 +385,23 @@ impl SenderBase {
         if retransmission {
             record.retransmitted += u64::from(chunk.len);
             record.retransmissions += 1;
-        } else if self.quick_start {
+        } else if self.approved_window {
             record.quick_start_bytes += u64::from(chunk.len);
         }
         if in_startup || record.exit.is_none() {
             record.startup_in_flight = record.startup_in_flight.max(self.in_flight);
         }
         let Chunk { offset, len } = chunk;
+        let mut option = None;
+        if let Some(exchange) = self.quick_start.as_mut().filter(|_| !retransmission) {
+            option = network.ranges.insert_option(exchange.take_pending());
+        }
         network.note(self.flow.index, || Event::Sent { offset, len, retransmission });
         let ecn = if self.profile.ecn { EcnCodepoint::Ect0 } else { EcnCodepoint::NotEct };
         let (signal, added) = self.path_signal(now, size);
-        let wire = self.profile.data_wire_size(chunk.len) + added;
+        let wire = self.profile.data_wire_size(chunk.len) + added + if option.is_some() { LENGTH as u32 } else { 0 };
         let PacketNumber { number, least_unacknowledged } = number;
-        let body = Body::Data { number, offset, len, least_unacknowledged, sent_at: now };
+        let body = Body::Data { number, offset, len, least_unacknowledged, sent_at: now, quick_start: option };
         network.transmit(self.flow.index, self.flow.generation, Direction::Forward, wire, ecn, body, signal);
     }
 
@@ -383,18 +459,21 @@ impl SenderBase {
                 Decision::WindowReduced { .. } => record.window_cuts += 1,
                 Decision::Collapsed { .. } => {
                     record.timeouts += 1;
-                    self.quick_start = false;
+                    self.approved_window = false;
                     // A window of which too little arrives to tell its loss otherwise.
                     let in_startup = record.exit.is_none_or(|exit| exit.time == time);
                     record.quick_start_failed |= record.approved_rate.is_some() && in_startup;
                 }
                 // A rate that was approved is paced, unless its window is not larger than the initial one and is ignored.
                 Decision::Launched { pacing_rate, .. } => {
-                    self.quick_start = record.approved_rate.is_some() && pacing_rate.is_some();
+                    self.approved_window = record.approved_rate.is_some() && pacing_rate.is_some();
                 }
                 Decision::PhaseEntered { phase, .. } => {
-                    self.quick_start = false;
-                    record.quick_start_failed |= phase == FAILED;
+                    self.approved_window = false;
+                    if phase == quick_start::FAILED {
+                        record.quick_start_failed = true;
+                        self.quick_start.iter_mut().for_each(|exchange| exchange.fail());
+                    }
                 }
                 Decision::HintCapped { .. }
                 | Decision::AdviceCapped { .. }

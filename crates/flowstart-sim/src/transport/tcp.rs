@@ -104,6 +104,7 @@ impl TcpSender {
             return;
         }
         let advanced = ack.position > una_before;
+        let answer = self.base.answer_in(network, ack);
         let mut outcome = self.board.take_cumulative(&mut self.base, now, ack.position);
         let in_recovery = self.recovery != Recovery::None;
         let newly_sacked = self.board.take_blocks(&mut self.base, network, ack, in_recovery, &mut outcome);
@@ -152,6 +153,9 @@ impl TcpSender {
             self.base.ce_count = ack.ce_count;
             let event = Ecn { now, position: self.board.una(), in_flight: self.base.in_flight };
             self.base.controller.on_ecn(&event, &self.base.rtt);
+        }
+        if let Some(answer) = answer {
+            self.base.on_answer(network, &answer);
         }
         self.base.after_event(network);
     }
@@ -323,7 +327,7 @@ impl TcpSender {
     fn new_data(&self, source: &Source) -> Option<Chunk> {
         let high = self.board.high();
         let end = source.written().min(self.base.limit);
-        let len = end.saturating_sub(high).min(u64::from(self.base.profile.payload)) as u32;
+        let len = end.saturating_sub(high).min(u64::from(self.base.payload_of_next())) as u32;
         (len > 0).then_some(Chunk { offset: high, len })
     }
 }

@@ -19,13 +19,20 @@ static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 impl Transfer {
     /// What the applications do: the client requests and reads, the server reads the request and answers.
     pub(super) fn run_application(&mut self, world: &mut World, side: usize) {
+        if side == SERVER {
+            self.hear_answer();
+        }
         loop {
             let Some((_, connection)) = &mut self.ends[side].connection else { return };
             let Some(event) = connection.poll() else { break };
             match event {
-                noq_proto::Event::Connected if side == CLIENT => self.send_request(world.now()),
+                noq_proto::Event::Connected if side == CLIENT => {
+                    self.send_answer();
+                    self.send_request(world.now());
+                }
                 noq_proto::Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) if side == SERVER => {
                     self.streams[SERVER] = connection.streams().accept(Dir::Bi);
+                    self.note_quick_start(world);
                     self.read_request(world);
                 }
                 noq_proto::Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) if side == SERVER => {

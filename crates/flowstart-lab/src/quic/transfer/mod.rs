@@ -12,10 +12,11 @@ use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 use flowstart_quic::{ControllerFactory, Flow};
 use flowstart_sim::external::Datagram;
-use flowstart_sim::packet::Direction;
+use flowstart_sim::packet::{Direction, NO_OPTION, QuickStartOption};
 use flowstart_sim::path_signals::PathSignal;
 use flowstart_sim::ranges::RangeSet;
 use flowstart_sim::transport::profile::Profile;
+use flowstart_sim::transport::quick_start::QuickStart;
 use flowstart_sim::transport::sender::Chunk;
 use flowstart_sim::world::{FlowConfig, World};
 use noq_proto::{ClientConfig, DatagramEvent, FourTuple, Incoming, StreamId, Transmit};
@@ -26,6 +27,7 @@ use super::under_way::{Stored, UnderWay};
 use crate::capture::CapturedDatagram;
 
 mod application;
+mod quick_start;
 mod records;
 mod scone;
 
@@ -40,13 +42,14 @@ struct Outgoing<'a> {
     carried: Carried,
     ecn: EcnCodepoint,
     to: SocketAddr,
+    quick_start: QuickStartOption,
 }
 
 impl<'a> Outgoing<'a> {
     /// One of an endpoint that has no connection yet.
     fn reply(buffer: &'a [u8], transmit: &Transmit) -> Self {
         let (bytes, to) = (&buffer[..transmit.size], transmit.destination);
-        Self { bytes, carried: Carried::default(), ecn: EcnCodepoint::NotEct, to }
+        Self { bytes, carried: Carried::default(), ecn: EcnCodepoint::NotEct, to, quick_start: NO_OPTION }
     }
 }
 
@@ -93,6 +96,8 @@ pub(super) struct Transfer {
     scone: scone::Scone,
     /// Datagrams that noq may be asked for at once.
     pub(super) at_once: u64,
+    /// Quick-Start at both ends, where the scheme uses it.
+    quick_start: Option<Box<QuickStart>>,
 }
 
 impl Transfer {
@@ -100,6 +105,7 @@ impl Transfer {
     pub(super) fn new(number: u32, config: FlowConfig, size: Bytes, setup: &Setup<'_>) -> Result<Self, SetupError> {
         let FlowConfig { profile, startup, avoidance, mut knowledge, start, .. } = config;
         knowledge.receive_window = profile.announced_receive_window();
+        let quick_start = quick_start::both_ends(&profile, &startup, &knowledge, size, setup.seed);
         let factory = ControllerFactory::with_config(profile.controller(startup, avoidance))?;
         let flow = Flow::waiting(knowledge);
         let Ends { client, server, client_config } = Ends::new(&profile, &factory, &flow, setup)?;
@@ -130,6 +136,7 @@ impl Transfer {
             // Between full packets there may be probes.
             at_once: if setup.options.mtu_discovery { 1 } else { AT_ONCE },
             profile,
+            quick_start,
         })
     }
 
@@ -191,7 +198,8 @@ impl Transfer {
         if let Some(capture) = under_way.capture.as_mut().filter(|_| side == SERVER) {
             let (flow, time, payload) = (self.number, world.now(), bytes.to_vec());
             let addresses = (from, self.ends[SERVER].address);
-            capture.datagrams.push(CapturedDatagram { time, flow, direction, ecn, addresses, payload });
+            let quick_start = NO_OPTION;
+            capture.datagrams.push(CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload });
         }
         let now = instant(world.now());
         let ecn = match ecn {
@@ -295,7 +303,8 @@ impl Transfer {
             let count = datagrams.len();
             for bytes in datagrams {
                 let (carried, to) = (carried.next().unwrap_or_default(), transmit.destination);
-                self.send(world, under_way, side, Outgoing { bytes, carried, ecn, to });
+                let quick_start = self.option_of_next(side);
+                self.send(world, under_way, side, Outgoing { bytes, carried, ecn, to, quick_start });
             }
             // There is more data, so the window or the pacer stops it. Another call would find out the same.
             if count < at_once.get() && self.steady.is_some() {
@@ -309,7 +318,7 @@ impl Transfer {
 
     /// Puts a datagram into the network.
     fn send(&mut self, world: &mut World, under_way: &mut UnderWay, side: usize, outgoing: Outgoing<'_>) {
-        let Outgoing { bytes, carried, ecn, to } = outgoing;
+        let Outgoing { bytes, carried, ecn, to, quick_start } = outgoing;
         let (direction, body) = match side {
             CLIENT => (Direction::Return, self.note_client_sends(world, &carried)),
             _ => {
@@ -326,10 +335,10 @@ impl Transfer {
         if let Some(capture) = under_way.capture.as_mut().filter(|_| side == SERVER) {
             let payload = bytes.to_vec();
             let (time, addresses) = (world.now(), (from, to));
-            capture.datagrams.push(CapturedDatagram { time, flow, direction, ecn, addresses, payload });
+            capture.datagrams.push(CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload });
         }
         let tag = under_way.insert(bytes, carried, from);
-        world.send_external(&Datagram { flow, direction, tag, size, ecn, body, signal });
+        world.send_external(&Datagram { flow, direction, tag, size, ecn, body, signal, quick_start });
     }
 
     /// What `steady` is after a packet of the server, before it counts as sent.

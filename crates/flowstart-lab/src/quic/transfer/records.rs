@@ -77,7 +77,7 @@ impl Transfer {
             self.pieces.insert(number, carried.chunks().collect());
         }
         let len = carried.chunks().map(|chunk| chunk.len).sum();
-        Body::Data { number, offset: first.offset, len, least_unacknowledged: 0, sent_at: now }
+        Body::Data { number, offset: first.offset, len, least_unacknowledged: 0, sent_at: now, quick_start: None }
     }
 
     /// Turns what the controller was told and what it decided into records and traces.
