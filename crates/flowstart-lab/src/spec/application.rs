@@ -43,7 +43,8 @@ pub enum Application {
 }
 
 /// What users may write.
-const FORMS: &str = "transfer, chunks:size=1MB,interval=2s,count=30, page:objects=6,size=50KB,waves=3 or web:sessions=20";
+const FORMS: &str =
+    "transfer, chunks:size=1MB,interval=2s,count=30, page:objects=6,size=50KB,waves=3 or web:sessions=20";
 
 impl Application {
     /// Reads an application; `None` is a transfer.
