@@ -56,6 +56,7 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
     // A column only where there is a choice.
     let arrivals = plan.arrivals.len() > 1;
     let objects = plan.sizes.iter().any(|size| size.value.application().is_some());
+    let web = plan.sizes.iter().any(|size| size.value.web().is_some());
     let extra_fct = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
     let mut header = vec![
         "link",
@@ -83,6 +84,9 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
         header[1] = "application";
         header[FCT_COLUMN + usize::from(arrivals)] = "page or mean chunk ms";
         header.extend(["first object ms", "later", "worst"]);
+    }
+    if web {
+        header.extend(["offered Mbit/s", "used %", "dropped %", "approved %", "failed requests %", "in Quick-Start %"]);
     }
     table.set_header(header);
     for (cell, row) in plan.cells().iter().zip(&summary.cells) {
@@ -124,6 +128,12 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
         if objects {
             let names = ["first_object_fct_ms", "later_objects_fct_ms", "worst_object_fct_ms"];
             entries.extend(names.map(|name| number(metric(name), 1)));
+        }
+        if web {
+            let names =
+                ["utilization", "drop_rate", "quick_start_approved", "quick_start_failures", "quick_start_bytes"];
+            entries.push(number(metric("offered_mbps"), 2));
+            entries.extend(names.map(|name| number(metric(name).map(|share| share * 100.0), 1)));
         }
         table.add_row(entries);
     }

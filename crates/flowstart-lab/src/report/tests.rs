@@ -487,3 +487,33 @@ fn two_offered_loads_make_a_chart_and_one_does_not() -> Result<(), RenderError> 
     assert!(!one.contains(title));
     Ok(())
 }
+
+#[test]
+fn points_make_curves_in_place_of_distributions() -> Result<(), RenderError> {
+    let at = |x: f64, approved: f64| Cell {
+        curves: vec![CurvePoint {
+            metric: "requests approved (%)".to_owned(),
+            variant: "qs_thresh=0.9".to_owned(),
+            x_title: "web sessions".to_owned(),
+            x,
+            y: estimate(approved),
+        }],
+        ..cell("quick-start", [1.0, 0.9, 1.1], [0.0; 3])
+    };
+    let page = render(&Report { cells: vec![at(5.0, 70.0), at(10.0, 60.0)], ..Report::default() })?;
+    assert!(page.contains("Metrics against web sessions") && page.contains("requests approved (%)"));
+    assert!(!own_part(&page).contains("id=\"distributions\"") && !own_part(&page).contains("flowstart trace"));
+    // Without a value there is nothing to draw.
+    let page = render(&Report { cells: vec![at(5.0, 0.0)], ..Report::default() })?;
+    assert!(!page.contains("Metrics against web sessions"));
+    Ok(())
+}
+
+#[test]
+fn connections_are_points() -> Result<(), RenderError> {
+    let mut with = cell("quick-start", [1.0, 0.9, 1.1], [0.0; 3]);
+    with.samples.size_fct = vec![[1460.0, 120.0], [146_000.0, 400.0]];
+    let page = render(&Report { cells: vec![with], ..Report::default() })?;
+    assert!(page.contains("One point is one connection") && page.contains("FCT (s)"));
+    Ok(())
+}

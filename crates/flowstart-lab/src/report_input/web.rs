@@ -4,7 +4,7 @@ use crate::flows::Row;
 use crate::plan::{Cell, Plan};
 use crate::report;
 use crate::spec::web::{Rows, WEB, Web};
-use crate::summary::CellSummary;
+use crate::summary::{CellSummary, Metric, Summary};
 
 /// What is shown: the metric, its unit and what to multiply it by.
 const SHOWN: [(&str, &str, f64); 9] = [
@@ -58,6 +58,28 @@ pub(super) fn curves(plan: &Plan, cell: &Cell, summary: &CellSummary) -> Vec<rep
         }
     }
     points
+}
+
+/// What became of rate requests, in a sentence; `None` where nobody asked.
+pub(super) fn answer(summary: &Summary) -> Option<String> {
+    let range = |name: &str| -> Option<[f64; 2]> {
+        let means = summary.cells.iter().filter(|cell| cell.metrics.get("quick_start_approved").is_some_and(has_mean));
+        let means: Vec<f64> = means.filter_map(|cell| Some(cell.metrics.get(name)?.mean? * 100.0)).collect();
+        Some([means.iter().copied().reduce(f64::min)?, means.iter().copied().reduce(f64::max)?])
+    };
+    let [fewest, most] = range("quick_start_approved")?;
+    let [least_used, most_used] = range("utilization")?;
+    let [least, largest] = range("quick_start_bytes")?;
+    let failures =
+        range("quick_start_failures").map_or(String::new(), |[_, most]| format!(", at most {most:.1} % of these fail"));
+    Some(format!(
+        "Where the link is used to between {least_used:.0} and {most_used:.0} %, routers approve between {fewest:.0} and \
+         {most:.0} % of the requests{failures}, and {least:.1} to {largest:.1} % of the data leave in Quick-Start."
+    ))
+}
+
+fn has_mean(metric: &Metric) -> bool {
+    metric.mean.is_some()
 }
 
 /// What distinguishes a cell from those that differ from it in more than the number of sessions.

@@ -404,9 +404,8 @@ fn conservative(results: &Results, checker: &mut Checker) -> String {
     )
 }
 
-/// Section 5.2: "In this scenario, 9% of Quick-Start requests are approved and 220 KBps of data is transmitted during
-/// Quick-Start" (Greedy); "For the Ideal scenario, 40% of Quick-Start requests are approved and 769 KBps are transmitted". The
-/// load is not published, so only the order is checked.
+/// Section 5.2, Greedy: "9% of Quick-Start requests are approved", and 220 KB/s are sent in Quick-Start; Ideal: "40% of
+/// Quick-Start requests are approved", and 769 KB/s. The load is not published, so only the order is checked.
 fn request_size(results: &Results, checker: &mut Checker) -> String {
     let greedy = results.cells("", "quick-start:iw=3,request=greedy,rate=2mbit", 1.0);
     let ideal = results.cells("", QUICK_START, 1.0);

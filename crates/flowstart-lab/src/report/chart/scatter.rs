@@ -31,7 +31,7 @@ pub(in crate::report) fn scatter(cells: &[Cell], schemes: &[String]) -> Option<C
         let aria = format!("{title}: completion time of each connection against its size");
         let by = |scale| json!({"field": "scheme", "type": "nominal", "title": "scheme", "scale": scale});
         panels.push(json!({
-            "title": {"text": title, "limit": 480}, "description": aria, "width": 480, "height": 360,
+            "title": title, "description": aria, "width": 480, "height": 360,
             "data": table.data(),
             "transform": [named(schemes, "i", "scheme")],
             "mark": {"type": "point", "filled": false, "size": 26, "strokeWidth": 1.1, "opacity": 0.75},
