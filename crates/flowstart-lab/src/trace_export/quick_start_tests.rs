@@ -10,10 +10,15 @@ use crate::scenario::Scenario;
 
 /// A flow that asks for 10 Mbit/s on a path of three routers that approve at most 9.
 fn run(transport: &str) -> (Plan, Cell, TracedRun) {
+    run_with(transport, "", "")
+}
+
+/// As [`run`], with these keys of the routers and of the scheme in addition.
+fn run_with(transport: &str, routers: &str, scheme: &str) -> (Plan, Cell, TracedRun) {
     let scenario = Scenario {
-        link: vec!["rate=10mbit,rtt=80ms,buffer=150pkt,hops=2,quick_start=target".into()],
+        link: vec![format!("rate=10mbit,rtt=80ms,buffer=150pkt,hops=2,quick_start=target{routers}")],
         size: vec!["300KB".into()],
-        scheme: vec!["quick-start:request=fixed,rate=10mbit".into()],
+        scheme: vec![format!("quick-start:request=fixed,rate=10mbit{scheme}")],
         aqm: vec!["taildrop".into()],
         competitor: vec!["none".into()],
         transport: transport.into(),
@@ -72,6 +77,31 @@ fn tshark_reads_every_field_of_quick_starts_options() {
             assert_eq!(tcp.len(), 2, "{transport}: as it leaves and as it arrives");
             assert_eq!(tcp[0], ["7".to_owned(), 64u8.wrapping_sub(ttl(0)).to_string()], "{transport}");
         }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn tshark_does_not_know_the_second_pass_and_finds_nothing_malformed() {
+    if !has_tshark() {
+        eprintln!("skipped: there is no tshark");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("flowstart-second-pass-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("run.pcapng").to_str().unwrap().to_owned();
+    for transport in ["model-tcp", "model-tcp:profile=tcp-rfc,opening=sender", "model-quic"] {
+        let (plan, cell, traced) = run_with(transport, ",qs_flows=64,qs_provisional=500ms", ",passes=2");
+        assert_eq!(traced.outcomes[0].record.approved_rate, Some(Rate::from_bits_per_sec(5_120_000)), "{transport}");
+        let mut bytes = Vec::new();
+        traced.write_pcapng(&plan, &cell, &mut bytes).unwrap();
+        std::fs::write(&file, bytes).unwrap();
+        let malformed = fields(&file, "_ws.malformed || ip.checksum.status == \"Bad\"", &["frame.number"]);
+        assert_eq!(malformed, Vec::<Vec<String>>::new(), "{transport}");
+        // First pass, second pass and report, each as it leaves and as it arrives.
+        let functions = fields(&file, "ip.opt.qs_func", &["ip.opt.qs_func", "ip.opt.qs_rate"]);
+        let expected = [["0", "8"], ["0", "7"], ["1", ""], ["1", ""], ["8", "7"], ["8", "7"]];
+        assert_eq!(functions, expected.map(|row| row.map(str::to_owned).to_vec()), "{transport}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
