@@ -32,8 +32,8 @@ impl Experiment<'_> {
             "link = [\"{link}\"]\nsize = [\"{size}\"]\nscheme = [\"{scheme}\"]\ncompetitor = [\"{competitor}\"]\n\
              transport = \"model-tcp:profile=tcp-rfc,opening=sender\"\narrival = [\"{arrival},flows=10\"]\nreps = {reps}"
         );
-        let plan = Scenario::from_text(&text).unwrap().plan(std::path::Path::new(".")).unwrap();
-        execute(&plan, 1, &[], |_| {}).unwrap()
+        let plan = Scenario::from_text(&text).expect("a scenario").plan(std::path::Path::new(".")).expect("a plan");
+        execute(&plan, 1, &[], |_| {}).expect("it runs")
     }
 }
 
