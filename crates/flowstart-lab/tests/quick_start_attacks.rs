@@ -32,8 +32,8 @@ impl Experiment<'_> {
             "link = [\"{link}\"]\nsize = [\"{size}\"]\nscheme = [\"{scheme}\"]\ncompetitor = [\"{competitor}\"]\n\
              transport = \"model-tcp:profile=tcp-rfc,opening=sender\"\narrival = [\"{arrival},flows=10\"]\nreps = {reps}"
         );
-        let plan = Scenario::from_text(&text).unwrap().plan(std::path::Path::new(".")).unwrap();
-        execute(&plan, 1, &[], |_| {}).unwrap()
+        let plan = Scenario::from_text(&text).expect("a scenario").plan(std::path::Path::new(".")).expect("a plan");
+        execute(&plan, 1, &[], |_| {}).expect("it runs")
     }
 }
 
@@ -56,6 +56,7 @@ fn dropped(rows: &[Row]) -> f64 {
     mean(rows, |row| Some(row.dropped_packets as f64))
 }
 
+const FLOOD: &str = "request-flood:rate=2000";
 const QUICK_START: &str = "quick-start:iw=3";
 
 #[test]
@@ -109,10 +110,11 @@ fn a_flood_is_approved_at_others_expense_and_a_limit_bounds_what_is_looked_at() 
     };
     let without = honest("quick_start=target", "none");
     assert!(without > 0.8, "{without}");
-    for keys in ["quick_start=target", "quick_start=target,qs_limit=10", "quick_start=extreme,qs_flows=64"] {
-        let attacked = honest(keys, "request-flood:rate=2000");
-        assert!(attacked < 0.2, "{keys}: {attacked}");
-    }
+    let (attacked, limited) = (honest("quick_start=target", FLOOD), honest("quick_start=target,qs_limit=10", FLOOD));
+    assert!(attacked < 0.25 * without && limited < 0.25 * without, "{attacked} {limited} {without}");
+    // 64 flows hold 64 * 80 kbit/s = 5.12 of 9 Mbit/s at most, and some honest requests find a place.
+    let extreme = honest("quick_start=extreme,qs_flows=64", FLOOD);
+    assert!((0.1..0.6 * without).contains(&extreme), "{extreme} {without}");
 }
 
 #[test]

@@ -29,10 +29,11 @@ fn quick_start_routers_grant_what_those_of_ns_2_do_but_for_one() {
 }
 
 #[test]
-fn attacks_on_quick_start_do_what_the_paper_says_but_for_the_chance_of_guessing() {
+fn attacks_on_quick_start_do_what_the_paper_says_but_for_two_statements() {
     let verdict = validate("quick-start-attacks", None, 1).expect("built-in scenarios");
     let missed: Vec<&str> = verdict.misses.iter().map(|miss| miss.cell.as_str()).collect();
-    assert_eq!(missed, vec!["1 bits a step, 5 steps", "2 bits a step, 5 steps"], "{:#?}", verdict.misses);
+    let expected = vec!["bogus-requests:rate=10", "1 bits a step, 5 steps", "2 bits a step, 5 steps"];
+    assert_eq!((verdict.cells, missed), (34, expected), "{:#?}", verdict.misses);
 }
 
 #[test]

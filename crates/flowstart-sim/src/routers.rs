@@ -12,6 +12,7 @@ use crate::transport::quick_start::ip_ttl;
 
 /// Who stands at a link, and its own random numbers.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for a link, in a box, and almost all are routers")]
 enum Placed {
     Router {
         router: Router,

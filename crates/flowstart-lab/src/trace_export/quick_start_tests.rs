@@ -185,3 +185,31 @@ fn tshark_reads_the_options_and_the_answer_of_the_real_stack() {
         remove(&file);
     }
 }
+
+#[test]
+fn tshark_does_not_know_the_second_pass_and_finds_nothing_malformed() {
+    if !has_tshark() {
+        eprintln!("skipped: there is no tshark");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("flowstart-second-pass-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("run.pcapng").to_str().unwrap().to_owned();
+    for transport in ["model-tcp", "model-tcp:profile=tcp-rfc,opening=sender", "model-quic"] {
+        let mut scenario = scenario_of(transport, ",passes=2");
+        scenario.link[0].push_str(",qs_flows=64,qs_provisional=500ms");
+        let (plan, cell) = plan(&scenario);
+        let traced = trace(&plan, &cell, 0);
+        assert_eq!(traced.outcomes[0].record.approved_rate, Some(Rate::from_bits_per_sec(5_120_000)), "{transport}");
+        let mut bytes = Vec::new();
+        traced.write_pcapng(&plan, &cell, &mut bytes).unwrap();
+        std::fs::write(&file, bytes).unwrap();
+        let malformed = fields(&file, "_ws.malformed || ip.checksum.status == \"Bad\"", &["frame.number"]);
+        assert_eq!(malformed, Vec::<Vec<String>>::new(), "{transport}");
+        // First pass, second pass and report, each as it leaves and as it arrives.
+        let functions = fields(&file, "ip.opt.qs_func", &["ip.opt.qs_func", "ip.opt.qs_rate"]);
+        let expected = [["0", "8"], ["0", "7"], ["1", ""], ["1", ""], ["8", "7"], ["8", "7"]];
+        assert_eq!(functions, expected.map(|row| row.map(str::to_owned).to_vec()), "{transport}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
     #[arg(long, num_args = 1.., value_name = "AQM", default_values_t = [String::from("taildrop")])]
     aqm: Vec<String>,
     /// What else uses the link: none, bulk, bulk:cubic,count=2, cbr:rate=5mbit, web:load=5mbit,
-    /// short:size=70KB,count=8, or an avoidance's name.
+    /// short:size=70KB,count=8, request-flood:rate=1000, bogus-requests:rate=10, or an avoidance's name.
     #[arg(long, num_args = 1.., value_name = "COMPETITOR", default_values_t = [String::from("none")])]
     competitor: Vec<String>,
     /// When the measured flows start: together, every=100ms or poisson:load=5mbit, each with flows=N, and with
