@@ -56,7 +56,7 @@ pub struct Output {
     pub send_quantum: Duration,
     /// Bytes that may be sent again without any sign of loss: data that was sent and is not acknowledged, in the bytes by
     /// which packets count as in flight ([`Sent::bytes`]). It is what remains of the
-    /// grants of [`Startup::proactive_retransmit`](crate::startup::Startup::proactive_retransmit), and zero after startup.
+    /// grants of [`Startup::proactive_retransmit`], and zero after startup.
     ///
     /// The transport uses it only when neither new nor lost data waits, inside the window and paced like other packets. It
     /// walks from the highest unacknowledged packet towards the front, passes over what is acknowledged or was sent again
