@@ -4,7 +4,7 @@
 //! Underutilized Network Path", Computer Networks 2007, section 3.1. The host asks for a rate with the handshake
 //! ([`crate::quick_start`]). The window is what an approved rate carries in an RTT (equation 1) and leaves paced over it. With
 //! the first acknowledgement of such a packet the window becomes what has left, and slow start goes on; when one of them is
-//! lost (a Quick-Start failure), the flow starts as if nothing had been approved.
+//! lost or marked (a Quick-Start failure), the flow starts as if nothing had been approved.
 //!
 //! In mid-connection (section 4.8), after idle time or on another path, the request travels with data, and what was approved is
 //! used when the answer comes, if it is more than the window of then ([`QuickStart::in_connection`]). When the window has been
@@ -363,14 +363,20 @@ impl Startup for QuickStart {
         self.lost |= self.is_window(position);
     }
 
-    fn on_congestion(&mut self, _loss: &Loss, _window: Window, reduced: Bytes) -> Step {
-        // An echoed mark is no failure: nothing was lost.
-        if !self.lost {
+    fn on_congestion(&mut self, loss: &Loss, _window: Window, reduced: Bytes) -> Step {
+        // Nothing is lost with an echoed mark, which counts as a failure all the same (section 4.6).
+        let marked = loss.bytes == Bytes::ZERO && self.is_window(loss.position);
+        if !self.lost && !marked {
             return Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss });
         }
         self.state = State::Failed;
         self.reduced = reduced;
-        self.phase = Some((FAILED, "a packet of the approved window was lost"));
+        let lost = if marked {
+            "a packet of the approved window was marked"
+        } else {
+            "a packet of the approved window was lost"
+        };
+        self.phase = Some((FAILED, lost));
         Step::Continue { cwnd: self.context.initial_window }
     }
 
@@ -530,6 +536,26 @@ mod tests {
         lose(&mut scheme, 7, 50_000);
         let exit = Continuation { cwnd: Bytes::new(10_000), ssthresh: Bytes::new(50_000), reason: ExitReason::Loss };
         assert_eq!(scheme.on_recovered(Timestamp::ZERO, window), Step::Exit(exit));
+    }
+
+    #[test]
+    fn a_mark_on_the_window_is_a_failure_and_a_later_one_is_not() {
+        let mark = |scheme: &mut QuickStart, position| {
+            let (now, in_flight) = (Timestamp::ZERO, Bytes::new(50_000));
+            let event = Loss { now, bytes: Bytes::ZERO, position, in_flight_before: in_flight, in_flight };
+            let window = Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::MAX };
+            scheme.on_congestion(&event, window, Bytes::new(50_000))
+        };
+        let (mut scheme, _) = launched(Config::default(), &path(8));
+        send(&mut scheme, 1, 100);
+        assert_eq!(mark(&mut scheme, 7), Step::Continue { cwnd: Bytes::new(10_000) });
+        assert_eq!(scheme.take_phase(), Some((FAILED, "a packet of the approved window was marked")));
+        let (mut scheme, _) = launched(Config::default(), &path(8));
+        send(&mut scheme, 1, 100);
+        ack(&mut scheme, 1, 100_000);
+        send(&mut scheme, 101, 1);
+        let exit = Continuation { cwnd: Bytes::new(50_000), ssthresh: Bytes::new(50_000), reason: ExitReason::Loss };
+        assert_eq!(mark(&mut scheme, 101), Step::Exit(exit));
     }
 
     #[test]
