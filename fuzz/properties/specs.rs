@@ -279,6 +279,8 @@ fn spelled(link: &Link) -> String {
     keys.extend(link.policer.map(|bucket| format!("policer={bucket}")));
     keys.extend(link.hint.map(|hint| format!("hint={hint}")));
     keys.extend(link.hint_grid.map(|grid| format!("hint_steps={}", grid.steps_per_decade)));
+    // Routers have no text that could be read again; they stay as they were written.
+    keys.extend(link.text.split(',').map(str::trim).filter(|key| key.starts_with('q')).map(str::to_owned));
     keys.join(",")
 }
 
