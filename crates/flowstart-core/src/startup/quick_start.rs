@@ -13,8 +13,9 @@
 //! (section 4.6).
 //!
 //! Differences: whole segments only, and an approved window that is not larger than the initial one is ignored, both as ns-2
-//! does. After a failure recovery leads to the initial window, and slow start goes on from there; the references leave
-//! ssthresh to the host, here [`Config::ssthresh_after_failure`]. In mid-connection the loss of what was sent before the answer
+//! does. After a failure slow start begins from the initial window, also while what was lost is sent again, up to what
+//! congestion avoidance would have made of the failed window; the references leave ssthresh to the host, here
+//! [`Config::ssthresh_after_failure`]. In mid-connection the loss of what was sent before the answer
 //! counts as a failure too, and an approval that finds nothing to send for an RTT is given up.
 //!
 //! Status: `flowstart validate ns2-quick-start` compares single flows with ns-2's.
@@ -380,13 +381,20 @@ impl Startup for QuickStart {
         Step::Continue { cwnd: self.context.initial_window }
     }
 
-    fn on_ack_in_recovery(&mut self, ack: &Ack, _window: Window, _rtt: &RttEstimator) -> Option<Step> {
-        if let Some(connection) = &mut self.connection
-            && connection.first.is_some_and(|first| ack.position >= first)
-        {
-            connection.delivered += ack.bytes;
+    fn on_ack_in_recovery(&mut self, ack: &Ack, window: Window, _rtt: &RttEstimator) -> Option<Step> {
+        if let Some(connection) = &mut self.connection {
+            if connection.first.is_some_and(|first| ack.position >= first) {
+                connection.delivered += ack.bytes;
+            }
+            return None;
         }
-        None
+        if self.state != State::Failed {
+            return None;
+        }
+        // Slow start sends again what was lost, as it would have sent it. What is left of the failed window goes first, and
+        // its acknowledgements open nothing.
+        let grows = ack.in_flight < window.cwnd && window.cwnd < self.reduced;
+        Some(Step::Continue { cwnd: if grows { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd } })
     }
 
     fn next_wakeup(&self) -> Timestamp {
@@ -409,7 +417,7 @@ impl Startup for QuickStart {
     // Continuation: as if nothing had been approved.
     fn on_recovered(&mut self, _now: Timestamp, window: Window) -> Step {
         (self.state, self.lost) = (State::SlowStart, false);
-        let cwnd = window.cwnd.min(self.context.initial_window);
+        let cwnd = if self.connection.is_some() { window.cwnd.min(self.context.initial_window) } else { window.cwnd };
         if let Some(InConnection { without, delivered, .. }) = self.connection {
             let half = Bytes::new(delivered.get() / 2).max(self.context.segment * 2);
             let ssthresh = without.ssthresh.min(half);
@@ -536,6 +544,24 @@ mod tests {
         lose(&mut scheme, 7, 50_000);
         let exit = Continuation { cwnd: Bytes::new(10_000), ssthresh: Bytes::new(50_000), reason: ExitReason::Loss };
         assert_eq!(scheme.on_recovered(Timestamp::ZERO, window), Step::Exit(exit));
+    }
+
+    #[test]
+    fn what_was_lost_is_sent_again_by_slow_start() {
+        let (mut scheme, _) = launched(Config::default(), &path(8));
+        send(&mut scheme, 1, 100);
+        lose(&mut scheme, 7, 13_000);
+        let mut recovering = |in_flight: u64, cwnd: u64| {
+            let mut ack = acked(Timestamp::ZERO, 1000);
+            ack.in_flight = Bytes::new(in_flight);
+            let window = Window { cwnd: Bytes::new(cwnd), ssthresh: Bytes::new(10_000) };
+            scheme.on_ack_in_recovery(&ack, window, &RttEstimator::new(Duration::from_millis(100)))
+        };
+        let to = |cwnd| Some(Step::Continue { cwnd: Bytes::new(cwnd) });
+        // 40 packets of the failed window are left; then its end; then half of the window is reached.
+        assert_eq!(recovering(40_000, 10_000), to(10_000));
+        assert_eq!(recovering(9_000, 10_000), to(11_000));
+        assert_eq!(recovering(9_000, 13_000), to(13_000));
     }
 
     #[test]
