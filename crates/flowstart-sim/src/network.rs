@@ -119,6 +119,8 @@ pub struct Network {
     routes: Routes,
     routers: Routers,
     pub(crate) signals: PathSignals,
+    /// Whether anything at a link reads packets: only then they are looked at on their way.
+    is_read: bool,
     seed: u64,
 }
 
@@ -139,6 +141,7 @@ impl Network {
             routes: Routes::default(),
             routers: Routers::default(),
             signals: PathSignals::default(),
+            is_read: false,
             seed,
         }
     }
@@ -163,33 +166,40 @@ impl Network {
     /// A Quick-Start router at a link, which must not have carried anything yet. `bandwidth` is what the router believes the
     /// link to have.
     pub fn add_router(&mut self, link: u32, config: QuickStartConfig, bandwidth: Rate) {
-        self.links[link as usize].keep_queue();
+        self.keep_queue(link);
         self.routers.add(link, config, bandwidth, self.seed);
     }
 
     /// A receiver that adds so many steps to the rates in its Quick-Start answers, which leave on `link`.
     pub fn add_lying_receiver(&mut self, link: u32, steps: u8) {
-        self.links[link as usize].keep_queue();
+        self.keep_queue(link);
         self.routers.add_lying_receiver(link, steps, self.seed);
     }
 
     /// A performance booster between a sender and the network: Quick-Start's requests leave on the first of these links, answers
     /// come on the second.
     pub fn add_booster(&mut self, links: [u32; 2], config: BoosterConfig) {
-        links.iter().for_each(|link| self.links[*link as usize].keep_queue());
+        links.iter().for_each(|link| self.keep_queue(*link));
         self.routers.add_booster(links, config);
     }
 
     /// An XCP router at a link, which must not have carried anything yet. `bandwidth` is what the router believes the link to
     /// have.
     pub fn add_xcp_router(&mut self, link: u32, config: XcpConfig, bandwidth: Rate) {
-        self.links[link as usize].keep_queue();
+        self.keep_queue(link);
         self.signals.add_xcp_router(link, config, bandwidth);
     }
 
     /// An element at a link that advises a rate to flows with SCONE.
     pub fn add_advising_element(&mut self, link: u32, config: AdvisingElement) {
+        self.is_read = true;
         self.signals.add_element(link, config);
+    }
+
+    /// Something at this link reads packets before they are queued.
+    fn keep_queue(&mut self, link: u32) {
+        self.is_read = true;
+        self.links[link as usize].keep_queue();
     }
 
     /// Watches a link from now on, which must not have carried anything yet.
@@ -296,6 +306,18 @@ impl Network {
         };
         packet.hop += 1;
         let now = self.engine.now();
+        let (size, flow, ecn) = (packet.size, packet.flow, packet.ecn);
+        if self.is_read {
+            return self.forward_read(now, link, id);
+        }
+        self.enqueue(now, link, id, size, flow, ecn);
+        None
+    }
+
+    /// Puts a packet into the next link after what stands there has read it.
+    #[inline(never)]
+    fn forward_read(&mut self, now: Timestamp, link: u32, id: PacketId) -> Option<Packet> {
+        let packet = self.packets.get(id);
         if self.signals.are_used() {
             self.signals.pass(now, link, id, flow_id(packet.flow, packet.generation));
         }
@@ -309,10 +331,15 @@ impl Network {
             let queue = self.links[link as usize].waiting_bytes();
             self.signals.arrive_at_xcp(now, link, id, size, queue);
         }
+        self.enqueue(now, link, id, size, flow, ecn);
+        None
+    }
+
+    #[inline]
+    fn enqueue(&mut self, now: Timestamp, link: u32, id: PacketId, size: u32, flow: u32, ecn: EcnCodepoint) {
         let wanted = self.links[link as usize].enqueue(now, id, size, flow, ecn);
         self.schedule(link, wanted);
         self.after_queue_change(link, flow);
-        None
     }
 
     #[inline]
@@ -320,11 +347,8 @@ impl Network {
         let (service, arrival) = self.link_slots[link as usize];
         if let Some(time) = wanted.service {
             self.engine.schedule(service, time);
-            if self.routers.is_at(link) {
-                self.tell_router(link);
-            }
-            if self.signals.has_xcp_router(link) {
-                self.tell_xcp_router(link);
+            if self.is_read {
+                self.tell_readers(link);
             }
         }
         if let Some(time) = wanted.arrival {
@@ -333,18 +357,14 @@ impl Network {
     }
 
     /// A packet begins to leave on a link.
-    fn tell_router(&mut self, link: u32) {
-        let Some(handle) = self.links[link as usize].in_service() else { return };
-        let Packet { flow, generation, size, .. } = *self.packets.get(handle);
-        self.routers.on_departure(self.engine.now(), link, size, flow_id(flow, generation));
-    }
-
-    /// A packet begins to leave on a link with an XCP router.
-    fn tell_xcp_router(&mut self, link: u32) {
+    #[inline(never)]
+    fn tell_readers(&mut self, link: u32) {
         let queue = &mut self.links[link as usize];
         let (Some(handle), waiting) = (queue.in_service(), queue.waiting_bytes()) else { return };
-        let size = self.packets.get(handle).size;
-        self.signals.leave_xcp(self.engine.now(), link, handle, size, waiting);
+        let Packet { flow, generation, size, .. } = *self.packets.get(handle);
+        let now = self.engine.now();
+        self.routers.on_departure(now, link, size, flow_id(flow, generation));
+        self.signals.leave_xcp(now, link, handle, size, waiting);
     }
 
     /// Arms the timer of a link's queue discipline.

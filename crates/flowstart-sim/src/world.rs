@@ -386,7 +386,8 @@ impl World {
     #[inline]
     fn deliver(&mut self, packet: &Packet) {
         self.network.note_packet(packet, true);
-        let signal = self.network.signals.take_arrived();
+        let signals = &mut self.network.signals;
+        let signal = if signals.are_used() { signals.take_arrived() } else { None };
         let flow = &mut self.flows[packet.flow as usize];
         if flow.id.generation != packet.generation {
             if Network::is_external(packet) {

@@ -394,7 +394,9 @@ impl Startup for QuickStart {
         // Slow start sends again what was lost, as it would have sent it. What is left of the failed window goes first, and
         // its acknowledgements open nothing.
         let grows = ack.in_flight < window.cwnd && window.cwnd < self.reduced;
-        Some(Step::Continue { cwnd: if grows { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd } })
+        Some(Step::Continue {
+            cwnd: if grows { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd },
+        })
     }
 
     fn next_wakeup(&self) -> Timestamp {
