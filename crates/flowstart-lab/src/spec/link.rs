@@ -58,7 +58,7 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "ethernet-100m", spec: "rate=100mbit,rtt=50ms,buffer=1bdp", source: "common" },
 ];
 
-/// The keys of a link, for error messages.
+/// The keys of a link without those of its Quick-Start routers, for error messages.
 const KEYS: &[&str] = &[
     "rate",
     "trace",
@@ -82,19 +82,6 @@ const KEYS: &[&str] = &[
     "hint",
     "hint_steps",
     "trace_start",
-    "quick_start",
-    "qs_thresh",
-    "qs_interval",
-    "qs_utilization",
-    "qs_limit",
-    "qs_routers",
-    "qs_flows",
-    "qs_provisional",
-    "qs_bandwidth",
-    "qs_upstream",
-    "qs_hidden",
-    "qs_receiver",
-    "qs_booster",
     "scone",
     "scone_refresh",
     "xcp",
@@ -538,8 +525,9 @@ impl Reader<'_> {
     }
 
     fn link(&self) -> Result<Link, InputError> {
-        if let Some((key, _)) = self.keys.iter().find(|(key, _)| !KEYS.contains(key)) {
-            return Err(self.refused(key, format!("no such field; allowed are {}", KEYS.join(", "))));
+        let allowed = [KEYS, &super::routers::KEYS].concat();
+        if let Some((key, _)) = self.keys.iter().find(|(key, _)| !allowed.contains(key)) {
+            return Err(self.refused(key, format!("no such field; allowed are {}", allowed.join(", "))));
         }
         let trace = self.trace("trace")?;
         let rate = match (self.rate("rate")?, &trace) {
