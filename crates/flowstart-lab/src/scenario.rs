@@ -63,6 +63,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("quick-start-durations", include_str!("../../../scenarios/quick-start-durations.toml")),
     ("quick-start-extreme", include_str!("../../../scenarios/quick-start-extreme.toml")),
     ("quick-start-extreme-conservative", include_str!("../../../scenarios/quick-start-extreme-conservative.toml")),
+    ("quick-start-fixed-time", include_str!("../../../scenarios/quick-start-fixed-time.toml")),
     ("quick-start-gprs", include_str!("../../../scenarios/quick-start-gprs.toml")),
     ("quick-start-hidden-hop", include_str!("../../../scenarios/quick-start-hidden-hop.toml")),
     ("quick-start-improvement", include_str!("../../../scenarios/quick-start-improvement.toml")),
