@@ -18,7 +18,8 @@
 //! [`Config::ssthresh_after_failure`]. In mid-connection the loss of what was sent before the answer
 //! counts as a failure too, and an approval that finds nothing to send for an RTT is given up.
 //!
-//! Status: `flowstart validate ns2-quick-start` compares single flows with ns-2's.
+//! Status: `flowstart validate ns2-quick-start` compares single flows with ns-2's. What is said of sections 4.6 and 4.8 was not
+//! compared with their text.
 
 use serde::{Deserialize, Serialize};
 
