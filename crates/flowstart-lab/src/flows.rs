@@ -232,7 +232,7 @@ impl Row {
             },
             quick_start_failures: match web {
                 Some(web) => web.quick_start_failures,
-                None => record.approved_rate.map(|_| f64::from(record.quick_start_failed)),
+                None => record.approved_rate.map(|_| f64::from(record.quick_start_dropped > 0)),
             },
         }
     }

@@ -49,8 +49,6 @@ pub struct FlowRecord {
     pub requested_rate: Option<Rate>,
     /// Rate that all routers approved.
     pub approved_rate: Option<Rate>,
-    /// Whether a packet of the window that Quick-Start approved was lost, or a timeout ended the startup that it began.
-    pub quick_start_failed: bool,
     /// The first throughput advice of the path that the sender heard, and when.
     pub advised: Option<(Timestamp, Rate)>,
     /// Payload bytes that left at the approved rate, before the first acknowledgement.

@@ -460,9 +460,6 @@ impl SenderBase {
                 Decision::Collapsed { .. } => {
                     record.timeouts += 1;
                     self.approved_window = false;
-                    // A window of which too little arrives to tell its loss otherwise.
-                    let in_startup = record.exit.is_none_or(|exit| exit.time == time);
-                    record.quick_start_failed |= record.approved_rate.is_some() && in_startup;
                 }
                 // A rate that was approved is paced, unless its window is not larger than the initial one and is ignored.
                 Decision::Launched { pacing_rate, .. } => {
@@ -471,7 +468,6 @@ impl SenderBase {
                 Decision::PhaseEntered { phase, .. } => {
                     self.approved_window = false;
                     if phase == quick_start::FAILED {
-                        record.quick_start_failed = true;
                         self.quick_start.iter_mut().for_each(|exchange| exchange.fail());
                     }
                 }
