@@ -279,8 +279,10 @@ fn spelled(link: &Link) -> String {
     keys.extend(link.policer.map(|bucket| format!("policer={bucket}")));
     keys.extend(link.hint.map(|hint| format!("hint={hint}")));
     keys.extend(link.hint_grid.map(|grid| format!("hint_steps={}", grid.steps_per_decade)));
-    // Routers have no text that could be read again; they stay as they were written.
-    keys.extend(link.text.split(',').map(str::trim).filter(|key| key.starts_with('q')).map(str::to_owned));
+    // Routers and elements have no text that could be read again; they stay as they were written.
+    let of_routers = ["q", "scone", "xcp"];
+    let written = link.text.split(',').map(str::trim).filter(|key| of_routers.iter().any(|name| key.starts_with(name)));
+    keys.extend(written.map(str::to_owned));
     keys.join(",")
 }
 
