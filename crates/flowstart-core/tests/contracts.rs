@@ -113,7 +113,7 @@ proptest! {
     ) {
         let limit = QueueLimit { packets: Some(packets), ..QueueLimit::default() };
         for config in QueueConfig::defaults() {
-            let mut queue = config.build(limit);
+            let mut queue = config.build(limit.into());
             let mut rng = Substream::new(1, "queue", 0);
             let mut dropped = Vec::new();
             let (mut offered, mut left) = (0, 0);

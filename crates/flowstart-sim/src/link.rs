@@ -7,7 +7,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueLimit, QueueState, QueuedPacket};
+use flowstart_core::aqm::{
+    EcnCodepoint, OutgoingLink, QueueConfig, QueueContext, QueueLimit, QueueState, QueuedPacket,
+};
 use flowstart_core::rng::{Substream, name_hash, noise};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
@@ -107,6 +109,15 @@ impl LinkConfig {
             jitter: None,
             reordering: None,
         }
+    }
+
+    /// What the queue discipline knows of the link.
+    fn outgoing(&self) -> OutgoingLink {
+        let rate = match &self.capacity {
+            Capacity::Rate(rate) | Capacity::TokenBucket { rate, .. } => *rate,
+            Capacity::Trace(trace) => trace.mean_rate(),
+        };
+        OutgoingLink { limit: self.limit, rate: Some(rate) }
     }
 
     /// Whether the link is so simple that a packet's arrival follows from its departure: nothing is ever dropped,
@@ -292,7 +303,7 @@ pub struct Wanted {
 impl Link {
     /// An idle link. `index` separates its random processes from those of other links in the run with this seed.
     pub fn new(config: &LinkConfig, seed: u64, index: u64) -> Self {
-        let mut queue = config.queue.build(config.limit);
+        let mut queue = config.queue.build(config.outgoing());
         Self {
             timed: queue.as_dyn().may_have_timer(),
             transmitter: Transmitter::new(&config.capacity),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flowstart_core::aqm::taildrop::{Config, TailDrop};
-use flowstart_core::aqm::{EcnCodepoint, QueueContext, QueueDiscipline, QueueLimit, QueueState, QueuedPacket};
+use flowstart_core::aqm::{EcnCodepoint, OutgoingLink, QueueContext, QueueDiscipline, QueueState, QueuedPacket};
 use flowstart_core::event::ExitReason;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
@@ -43,7 +43,7 @@ struct Periodic {
 
 impl Periodic {
     fn new(phase: Phase, from: u64, to: u64) -> Self {
-        let queue = TailDrop::new(Config::default(), QueueLimit::default());
+        let queue = TailDrop::new(Config::default(), OutgoingLink::default());
         Self { queue, phase, from, to, next: Timestamp::ZERO + PERIOD, fired: 0, total: Arc::default() }
     }
 
@@ -160,13 +160,13 @@ impl QueueDiscipline for Timeless {
 fn a_discipline_without_a_timer_schedules_nothing() {
     let mut world = World::new(1);
     let link = world.add_link(&LinkConfig::new(Rate::from_mbit(10), Duration::ZERO));
-    let timeless = Timeless(TailDrop::new(Config::default(), QueueLimit::default()));
+    let timeless = Timeless(TailDrop::new(Config::default(), OutgoingLink::default()));
     world.network.set_queue(link, QueueState::Custom(Box::new(timeless)));
     assert_eq!(world.network.engine.pending(), 0);
     world.network.set_queue(link, QueueState::Custom(Box::new(Periodic::new(Phase::Drop, 0, 0))));
     assert_eq!(world.network.engine.pending(), 1);
     // A discipline takes its timer with it.
-    let timeless = Timeless(TailDrop::new(Config::default(), QueueLimit::default()));
+    let timeless = Timeless(TailDrop::new(Config::default(), OutgoingLink::default()));
     world.network.set_queue(link, QueueState::Custom(Box::new(timeless)));
     assert_eq!(world.network.engine.pending(), 0);
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use flowstart_core::aqm::taildrop::{Config, TailDrop};
-use flowstart_core::aqm::{EcnCodepoint, QueueContext, QueueDiscipline, QueueLimit, QueueState, QueuedPacket};
+use flowstart_core::aqm::{
+    EcnCodepoint, OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueState, QueuedPacket,
+};
 use flowstart_core::event::ExitReason;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
@@ -111,7 +113,7 @@ fn a_mark_travels_to_the_receiver_and_back_and_ends_startup() {
         for ecn in [true, false] {
             let profile = Profile { ecn, ..Profile::named(name).expect("a listed profile") };
             let record = transfer(profile, 300_000, &link(), |world, bottleneck| {
-                let queue = TailDrop::new(Config::default(), QueueLimit::default());
+                let queue = TailDrop::new(Config::default(), OutgoingLink::default());
                 let discipline = MarkFrom { queue, first: 60, seen: 0 };
                 world.network.set_queue(bottleneck, QueueState::Custom(Box::new(discipline)));
             });

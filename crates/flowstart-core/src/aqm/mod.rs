@@ -3,6 +3,11 @@
 //! | Name | File |
 //! |---|---|
 //! | `taildrop` | [`taildrop`] |
+//!
+//! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
+//! reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a packet, knows
+//! nothing of the queue behind it: it is told the time, the delay or the length, and answers. So a law serves one queue or
+//! each of many, and is tested without one.
 
 // A packet that shadows another one has been dropped instead of it in published queue disciplines.
 #![warn(clippy::shadow_unrelated)]
@@ -12,9 +17,10 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::rng::Substream;
-use crate::time::Timestamp;
-use crate::units::Bytes;
+use crate::time::{Duration, Timestamp};
+use crate::units::{Bytes, Rate};
 
+pub mod fifo;
 pub mod taildrop;
 
 /// The ECN field of the IP header (RFC 3168).
@@ -31,6 +37,13 @@ pub enum EcnCodepoint {
     Ce,
 }
 
+impl EcnCodepoint {
+    /// Whether the transport reacts to marks, or has been marked already.
+    pub fn is_capable(self) -> bool {
+        self != Self::NotEct
+    }
+}
+
 /// A packet as a queue sees it. `handle` belongs to the host, which keeps the packet itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuedPacket {
@@ -44,6 +57,23 @@ pub struct QueuedPacket {
     pub ecn: EcnCodepoint,
     /// When it was enqueued.
     pub enqueued_at: Timestamp,
+}
+
+impl QueuedPacket {
+    /// How long the packet has waited (RFC 8289, section 3: the sojourn time).
+    pub fn sojourn(&self, now: Timestamp) -> Duration {
+        now.since(self.enqueued_at)
+    }
+
+    /// Marks the packet if its transport reacts to marks (RFC 3168, section 5). Whether it did: if not, a discipline drops.
+    #[must_use]
+    pub fn mark(&mut self) -> bool {
+        let capable = self.ecn.is_capable();
+        if capable {
+            self.ecn = EcnCodepoint::Ce;
+        }
+        capable
+    }
 }
 
 /// What a discipline may use besides the packet.
@@ -82,6 +112,33 @@ impl QueueLimit {
     }
 }
 
+/// The link that a queue feeds, as a discipline knows it when it is built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutgoingLink {
+    /// How much may wait.
+    pub limit: QueueLimit,
+    /// Its rate, or the mean of a rate that varies; `None` if the host does not know it. A discipline whose law contains the
+    /// rate measures it then.
+    pub rate: Option<Rate>,
+}
+
+impl From<QueueLimit> for OutgoingLink {
+    fn from(limit: QueueLimit) -> Self {
+        Self { limit, rate: None }
+    }
+}
+
+/// What a discipline has decided since it was built, in packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueStats {
+    /// Marked CE by the law.
+    pub marked: u64,
+    /// Dropped by the law, before anything was full.
+    pub dropped_early: u64,
+    /// Dropped because they did not fit.
+    pub dropped_full: u64,
+}
+
 /// A queue discipline. The host calls `enqueue` on arrival and `dequeue` when the link can send the next packet.
 pub trait QueueDiscipline: fmt::Debug + Send + CloneDiscipline {
     /// A packet arrives. Packets that are dropped, this one or others, go to `context.dropped`.
@@ -99,6 +156,11 @@ pub trait QueueDiscipline: fmt::Debug + Send + CloneDiscipline {
     /// Whether nothing waits.
     fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// What has been decided since the discipline was built.
+    fn stats(&self) -> QueueStats {
+        QueueStats::default()
     }
 
     /// Whether the discipline may ever have a timer: the host need not ask the others after every packet.
@@ -141,6 +203,6 @@ algorithms! {
     config QueueConfig;
     /// A queue discipline and its state.
     state QueueState: QueueDiscipline;
-    context QueueLimit;
+    context OutgoingLink;
     TailDrop = "taildrop" in taildrop,
 }

@@ -8,11 +8,10 @@
 //! Status: the counting of the limit is validated by `ns2-chain` (packets, in-service packet counted) and
 //! `ns3-startup` (bytes, in-service packet not counted).
 
-use alloc::collections::VecDeque;
-
 use serde::{Deserialize, Serialize};
 
-use super::{QueueContext, QueueDiscipline, QueueLimit, QueuedPacket};
+use super::fifo::Fifo;
+use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};
 use crate::registry::ConfigError;
 use crate::units::Bytes;
 
@@ -36,32 +35,33 @@ impl Config {
 /// The queue.
 #[derive(Clone, Debug)]
 pub struct TailDrop {
-    limit: QueueLimit,
-    waiting: VecDeque<QueuedPacket>,
-    bytes: Bytes,
+    queue: Fifo,
+    stats: QueueStats,
 }
 
 impl TailDrop {
     /// An empty queue.
-    pub fn new(_config: Config, limit: QueueLimit) -> Self {
-        Self { limit, waiting: VecDeque::new(), bytes: Bytes::ZERO }
+    pub fn new(_config: Config, link: OutgoingLink) -> Self {
+        Self { queue: Fifo::new(link.limit), stats: QueueStats::default() }
     }
 }
 
 impl QueueDiscipline for TailDrop {
     fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
-        if self.limit.admits(packet.size, self.waiting.len() as u64, self.bytes, context.in_service) {
-            self.bytes += Bytes::new(u64::from(packet.size));
-            self.waiting.push_back(packet);
+        if self.queue.admits(packet.size, context.in_service) {
+            self.queue.push(packet);
         } else {
+            self.stats.dropped_full += 1;
             context.dropped.push(packet);
         }
     }
 
     fn dequeue(&mut self, _context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
-        let packet = self.waiting.pop_front()?;
-        self.bytes -= Bytes::new(u64::from(packet.size));
-        Some(packet)
+        self.queue.pop()
+    }
+
+    fn stats(&self) -> QueueStats {
+        self.stats
     }
 
     fn may_have_timer(&self) -> bool {
@@ -69,11 +69,11 @@ impl QueueDiscipline for TailDrop {
     }
 
     fn len(&self) -> usize {
-        self.waiting.len()
+        self.queue.len()
     }
 
     fn bytes(&self) -> Bytes {
-        self.bytes
+        self.queue.bytes()
     }
 }
 
@@ -82,13 +82,13 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::aqm::EcnCodepoint;
+    use crate::aqm::{EcnCodepoint, QueueLimit};
     use crate::rng::Substream;
     use crate::time::Timestamp;
 
     /// Offers `sizes` to a queue with this limit while the link sends a packet of 1500 bytes; returns who was dropped.
     fn dropped(limit: QueueLimit, sizes: &[u32]) -> Vec<u32> {
-        let mut queue = TailDrop::new(Config::default(), limit);
+        let mut queue = TailDrop::new(Config::default(), limit.into());
         let mut rng = Substream::new(0, "queue", 0);
         let mut dropped = Vec::new();
         for (handle, &size) in sizes.iter().enumerate() {

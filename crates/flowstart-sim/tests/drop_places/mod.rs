@@ -1,7 +1,7 @@
 //! A queue that loses chosen packets.
 
 use flowstart_core::aqm::taildrop::{Config, TailDrop};
-use flowstart_core::aqm::{QueueContext, QueueDiscipline, QueueLimit, QueueState, QueuedPacket};
+use flowstart_core::aqm::{OutgoingLink, QueueContext, QueueDiscipline, QueueState, QueuedPacket};
 use flowstart_core::units::Bytes;
 
 /// Drops the data packets with these places in the order of arrival.
@@ -39,6 +39,6 @@ impl QueueDiscipline for DropPlaces {
 
 /// A queue that drops the data packets with these places, counted from 1, and no other.
 pub(crate) fn queue(places: &[u64]) -> QueueState {
-    let queue = TailDrop::new(Config::default(), QueueLimit::default());
+    let queue = TailDrop::new(Config::default(), OutgoingLink::default());
     QueueState::Custom(Box::new(DropPlaces { queue, places: places.to_vec(), seen: 0 }))
 }
