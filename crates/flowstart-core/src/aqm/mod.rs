@@ -4,6 +4,10 @@
 //! |---|---|
 //! | `taildrop` | [`taildrop`] |
 //! | `red` | [`red`] |
+//! | `adaptive-red` | [`adaptive_red`] |
+//! | `hred` | [`hred`] |
+//! | `pi` | [`pi`] |
+//! | `avq` | [`avq`] |
 //! | `pie` | [`pie`] |
 //!
 //! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
@@ -22,9 +26,14 @@ use crate::rng::Substream;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
+pub mod adaptive_red;
+pub mod avq;
 pub mod decision;
 pub mod departure_rate;
 pub mod fifo;
+pub mod grid;
+pub mod hred;
+pub mod pi;
 pub mod pie;
 pub mod red;
 pub mod taildrop;
@@ -212,5 +221,9 @@ algorithms! {
     context OutgoingLink;
     TailDrop = "taildrop" in taildrop,
     Red = "red" in red,
+    AdaptiveRed = "adaptive-red" in adaptive_red,
+    Hred = "hred" in hred,
+    Pi = "pi" in pi,
+    Avq = "avq" in avq,
     Pie = "pie" in pie,
 }
