@@ -3,6 +3,7 @@
 //! | Name | File |
 //! |---|---|
 //! | `taildrop` | [`taildrop`] |
+//! | `codel` | [`codel`] |
 //!
 //! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
 //! reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a packet, knows
@@ -20,6 +21,7 @@ use crate::rng::Substream;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
+pub mod codel;
 pub mod fifo;
 pub mod taildrop;
 
@@ -205,4 +207,5 @@ algorithms! {
     state QueueState: QueueDiscipline;
     context OutgoingLink;
     TailDrop = "taildrop" in taildrop,
+    CoDel = "codel" in codel,
 }
