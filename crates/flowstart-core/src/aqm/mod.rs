@@ -9,6 +9,7 @@
 //! | `pi` | [`pi`] |
 //! | `avq` | [`avq`] |
 //! | `pie` | [`pie`] |
+//! | `codel` | [`codel`] |
 //!
 //! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
 //! reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a packet, knows
@@ -28,6 +29,7 @@ use crate::units::{Bytes, Rate};
 
 pub mod adaptive_red;
 pub mod avq;
+pub mod codel;
 pub mod decision;
 pub mod departure_rate;
 pub mod fifo;
@@ -226,4 +228,5 @@ algorithms! {
     Pi = "pi" in pi,
     Avq = "avq" in avq,
     Pie = "pie" in pie,
+    CoDel = "codel" in codel,
 }
