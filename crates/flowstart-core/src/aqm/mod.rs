@@ -4,6 +4,9 @@
 //! |---|---|
 //! | `taildrop` | [`taildrop`] |
 //! | `codel` | [`codel`] |
+//! | `fq-codel` | [`fq_codel`] |
+//! | `sfq` | [`sfq`] |
+//! | `sfq-codel` | [`sfq_codel`] |
 //!
 //! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
 //! reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a packet, knows
@@ -23,6 +26,10 @@ use crate::units::{Bytes, Rate};
 
 pub mod codel;
 pub mod fifo;
+pub mod flow_queueing;
+pub mod fq_codel;
+pub mod sfq;
+pub mod sfq_codel;
 pub mod taildrop;
 
 /// The ECN field of the IP header (RFC 3168).
@@ -208,4 +215,7 @@ algorithms! {
     context OutgoingLink;
     TailDrop = "taildrop" in taildrop,
     CoDel = "codel" in codel,
+    FqCoDel = "fq-codel" in fq_codel,
+    Sfq = "sfq" in sfq,
+    SfqCoDel = "sfq-codel" in sfq_codel,
 }
