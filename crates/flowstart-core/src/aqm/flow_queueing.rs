@@ -366,7 +366,10 @@ impl Lengths {
 }
 
 #[cfg(test)]
+#[allow(clippy::shadow_unrelated, reason = "closures over the queues of the model")]
 mod tests {
+    use alloc::collections::VecDeque;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -440,7 +443,7 @@ mod tests {
         fn queues_keep_their_packets_in_order(steps in prop::collection::vec((0..4u32, 0..4u8, 40..1500u32), 0..300)) {
             let mut queues = PacketQueues::new(4);
             let mut lengths = Lengths::new(4);
-            let mut expected: Vec<alloc::collections::VecDeque<QueuedPacket>> = vec![Default::default(); 4];
+            let mut expected: Vec<VecDeque<QueuedPacket>> = vec![Default::default(); 4];
             let mut most = 0;
             for (index, (queue, action, size)) in steps.into_iter().enumerate() {
                 let model = &mut expected[queue as usize];
@@ -456,14 +459,14 @@ mod tests {
                     lengths.change(queue, queues.len_of(queue));
                 }
                 most = most.max(queues.len());
-                let bytes = |model: &alloc::collections::VecDeque<QueuedPacket>| -> u64 {
+                let bytes = |model: &VecDeque<QueuedPacket>| -> u64 {
                     model.iter().map(|packet| u64::from(packet.size)).sum()
                 };
-                prop_assert_eq!(queues.len(), expected.iter().map(|queue| queue.len()).sum::<usize>());
+                prop_assert_eq!(queues.len(), expected.iter().map(VecDeque::len).sum::<usize>());
                 prop_assert_eq!(queues.bytes().get(), expected.iter().map(bytes).sum::<u64>());
                 prop_assert_eq!(queues.bytes_of(queue).get(), bytes(&expected[queue as usize]));
                 prop_assert_eq!(queues.first(queue), expected[queue as usize].front());
-                let longest = expected.iter().map(|queue| queue.len()).max().unwrap();
+                let longest = expected.iter().map(VecDeque::len).max().unwrap();
                 prop_assert_eq!(lengths.longest().map_or(0, |queue| expected[queue as usize].len()), longest);
                 prop_assert_eq!(queues.bytes_of(queues.fattest()).get(), expected.iter().map(bytes).max().unwrap());
             }

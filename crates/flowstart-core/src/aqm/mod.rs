@@ -3,6 +3,12 @@
 //! | Name | File |
 //! |---|---|
 //! | `taildrop` | [`taildrop`] |
+//! | `red` | [`red`] |
+//! | `adaptive-red` | [`adaptive_red`] |
+//! | `hred` | [`hred`] |
+//! | `pi` | [`pi`] |
+//! | `avq` | [`avq`] |
+//! | `pie` | [`pie`] |
 //! | `codel` | [`codel`] |
 //! | `fq-codel` | [`fq_codel`] |
 //! | `sfq` | [`sfq`] |
@@ -24,10 +30,19 @@ use crate::rng::Substream;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
+pub mod adaptive_red;
+pub mod avq;
 pub mod codel;
+pub mod decision;
+pub mod departure_rate;
 pub mod fifo;
 pub mod flow_queueing;
 pub mod fq_codel;
+pub mod grid;
+pub mod hred;
+pub mod pi;
+pub mod pie;
+pub mod red;
 pub mod sfq;
 pub mod sfq_codel;
 pub mod taildrop;
@@ -214,6 +229,12 @@ algorithms! {
     state QueueState: QueueDiscipline;
     context OutgoingLink;
     TailDrop = "taildrop" in taildrop,
+    Red = "red" in red,
+    AdaptiveRed = "adaptive-red" in adaptive_red,
+    Hred = "hred" in hred,
+    Pi = "pi" in pi,
+    Avq = "avq" in avq,
+    Pie = "pie" in pie,
     CoDel = "codel" in codel,
     FqCoDel = "fq-codel" in fq_codel,
     Sfq = "sfq" in sfq,
