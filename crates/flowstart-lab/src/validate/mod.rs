@@ -6,6 +6,7 @@
 //! | `ns2-chain` | a drop-tail chain in ns-2 | [`ns2`] |
 //! | `ns2-quick-start` | Quick-Start alone in ns-2 | [`quick_start`] |
 //! | `ns2-router-checks` | what Quick-Start routers granted in ns-2 | [`quick_start`] |
+//! | `ns2-aqm-transient` | queue disciplines under slow start in ns-2 | [`ns2_aqm`] |
 //! | `quick-start-figure-1` | the paper's time-sequence plots, and transfers beside a burst | [`quick_start_figures`] |
 //! | `quick-start-figure-2` | the paper's improvement by size and RTT | [`quick_start_figures`] |
 //! | `quick-start-figure-3` | the paper's count of round trips | [`quick_start_figures`] |
@@ -37,6 +38,7 @@ use serde::Serialize;
 
 pub mod mixed_rtts;
 pub mod ns2;
+pub mod ns2_aqm;
 pub mod ns3;
 pub mod quic;
 pub mod quick_start;
@@ -51,11 +53,12 @@ pub mod table1;
 pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 26] = [
+pub const NAMES: [&str; 27] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
     "ns2-router-checks",
+    "ns2-aqm-transient",
     "quick-start-figure-1",
     "quick-start-figure-2",
     "quick-start-figure-3",
@@ -182,6 +185,7 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "ns2-chain" => ns2::chain(reference),
         "ns2-quick-start" => quick_start::single_flow(reference),
         "ns2-router-checks" => quick_start::router_checks(reference),
+        "ns2-aqm-transient" => ns2_aqm::transient(reference, jobs),
         "quick-start-figure-1" => quick_start_figures::figure_1(reference, jobs),
         "quick-start-figure-2" => quick_start_figures::figure_2(reference, jobs),
         "quick-start-figure-3" => quick_start_figures::figure_3(reference, jobs),
