@@ -45,7 +45,7 @@ fn no_discipline_allocates_per_packet() {
             let sent = (0..50_000).filter(|_| queue.pair().is_some()).count();
             let allocated = ALLOCATIONS.get() - before;
             let name = config.name();
-            assert!(sent > 49_000, "{name}: {sent} packets say little");
+            assert!(sent > 40_000, "{name}: {sent} packets say little");
             assert_eq!(allocated, 0, "{name}: allocations for {sent} packets of {flows} flows");
         }
     }
