@@ -4,6 +4,8 @@ use flowstart_core::event::ExitReason;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
+use crate::traffic::media::PacketTimes;
+
 /// How and when startup ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartupExit {
@@ -89,4 +91,6 @@ pub struct FlowRecord {
     pub max_cwnd: Bytes,
     /// The objects requested so far, of applications that have any.
     pub objects: Vec<ObjectTimes>,
+    /// The packets sent so far, of interactive media.
+    pub media: Vec<PacketTimes>,
 }
