@@ -25,7 +25,9 @@ pub mod experiment;
 pub mod explain;
 pub mod flows;
 pub mod ideal;
+pub mod media;
 pub mod plan;
+pub mod quality;
 #[cfg(feature = "quic")]
 pub mod quic;
 #[cfg(not(feature = "quic"))]

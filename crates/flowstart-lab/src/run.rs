@@ -16,6 +16,7 @@ use flowstart_sim::traffic::arrivals::Arrivals;
 use flowstart_sim::world::{FlowConfig, Stopped, World};
 
 use crate::ideal::{ideal_application_fct, ideal_fct, ideal_moved_fct};
+use crate::media::{self, MediaOutcome};
 use crate::plan::{Cell, Plan, Setting};
 use crate::quic::QuicFlows;
 use crate::spec::competitor::Competitor;
@@ -70,6 +71,8 @@ pub struct FlowOutcome {
     pub failure: Option<Failure>,
     /// What all connections of the run did, of web sessions.
     pub web: Option<WebOutcome>,
+    /// What happened to interactive media beside the newcomers.
+    pub media: Option<MediaOutcome>,
 }
 
 /// Why a run failed.
@@ -206,6 +209,19 @@ pub fn replay_until(plan: &Plan, cell: &Cell, rep: u32, until: Until) -> Finishe
     let mut warm = prepare(plan, setting, rep, false);
     log_departures(&mut warm);
     newcomers(plan, &warm, cell, until)
+}
+
+/// One-way delays, in milliseconds, of media packets that were sent from the newcomers' start until 5 s after their end in one
+/// repetition of a cell; nothing without media.
+pub fn media_delays(plan: &Plan, cell: &Cell, rep: u32) -> Vec<f64> {
+    if plan.competitors[cell.competitor].value.media().is_none() || plan.sizes[cell.size].value.web().is_some() {
+        return Vec::new();
+    }
+    let warm = warm_up(plan, Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor }, rep);
+    let mut finished = newcomers(plan, &warm, cell, Until::Complete);
+    let end = finished.world.now() + AFTERMATH;
+    finished.run_until(end);
+    media::delays(&finished.world, warm.others, finished.start, end)
 }
 
 fn log_departures(warm: &mut Warm) {
@@ -522,12 +538,16 @@ pub fn repetition(plan: &Plan, setting: Setting, rep: u32) -> Vec<(Cell, Vec<Flo
             continue;
         }
         let mut finished = newcomers(plan, &warm, &cell, Until::Complete);
-        let outcomes = outcomes(plan, &cell, &mut finished);
+        let mut outcomes = outcomes(plan, &cell, &mut finished);
         let end = finished.world.now() + AFTERMATH;
         let others = (warm.others > 0).then(|| {
             finished.run_until(end);
             others_state(&mut finished.world, warm.others)
         });
+        if let Some(config) = plan.competitors[setting.competitor].value.media() {
+            let media = media::outcome(&finished.world, config, warm.others, finished.start, end);
+            outcomes.iter_mut().for_each(|outcome| outcome.media = Some(media));
+        }
         results.push((cell, outcomes, end, others));
     }
     if warm.others > 0 {
@@ -625,6 +645,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             others: None,
             failure: failure.filter(|_| record.completed.is_none()),
             web: None,
+            media: None,
             record,
         });
     }

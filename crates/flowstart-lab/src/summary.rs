@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use flowstart_core::rng::{mix, name_hash};
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::Timestamp;
+use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::requests::Requests;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::flows::{OBJECT_COLUMNS, QUICK_START_COLUMNS, Row, WEB_COLUMNS};
+use crate::flows::{MEDIA_COLUMNS, OBJECT_COLUMNS, QUICK_START_COLUMNS, Row, WEB_COLUMNS};
 use crate::plan::{Cell, Plan};
 use crate::run::limit_of;
 use crate::spec::competitor::Competitor;
@@ -275,10 +276,13 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     let asks = matches!(plan.schemes[cell.scheme].value, StartupConfig::QuickStart(_));
     let web = plan.sizes[cell.size].value.web();
     let of_web = WEB_COLUMNS.iter().filter(|_| web.is_some());
+    let media = plan.competitors[cell.competitor].value.media();
+    let of_media = MEDIA_COLUMNS.iter().filter(|_| media.is_some());
     let metrics = METRICS
         .iter()
         .chain(of_objects)
         .chain(of_web)
+        .chain(of_media)
         .chain(QUICK_START_COLUMNS.iter().filter(|_| asks))
         .map(|(name, field)| (*name, metric(rows, field, seed ^ name_hash(name))))
         .collect();
@@ -331,6 +335,9 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
         Competitor::None => json!("none"),
         Competitor::Bulk { count, startup, avoidance } => {
             json!({"kind": "bulk", "count": count, "startup": startup, "avoidance": avoidance})
+        }
+        Competitor::Pattern { count, pattern: Pattern::Media(media) } => {
+            json!({"kind": "media", "count": count, "media": media})
         }
         Competitor::Pattern { count, pattern } => {
             json!({"kind": "pattern", "count": count, "pattern": format!("{pattern:?}")})

@@ -131,7 +131,8 @@ fn measured(
                 ideal_fct: ideal_fct(&link, &profile, object.size, start),
                 others: None,
                 failure: None,
-                web: Some(together),
+                media: None,
+            web: Some(together),
                 record: record.clone(),
             }
         })
