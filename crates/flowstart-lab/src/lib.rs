@@ -26,6 +26,7 @@ pub mod explain;
 pub mod flows;
 pub mod ideal;
 pub mod media;
+pub mod pairs;
 pub mod plan;
 pub mod quality;
 #[cfg(feature = "quic")]

@@ -211,16 +211,17 @@ pub fn replay_until(plan: &Plan, cell: &Cell, rep: u32, until: Until) -> Finishe
     newcomers(plan, &warm, cell, until)
 }
 
-/// One-way delays, in milliseconds, of media packets that were sent from the newcomers' start until 5 s after their end in one
-/// repetition of a cell; nothing without media.
+/// One-way delays, in milliseconds, of media packets that were sent while the newcomers were there in one repetition of a
+/// cell; nothing without media.
 pub fn media_delays(plan: &Plan, cell: &Cell, rep: u32) -> Vec<f64> {
     if plan.competitors[cell.competitor].value.media().is_none() || plan.sizes[cell.size].value.web().is_some() {
         return Vec::new();
     }
     let warm = warm_up(plan, Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor }, rep);
     let mut finished = newcomers(plan, &warm, cell, Until::Complete);
-    let end = finished.world.now() + AFTERMATH;
-    finished.run_until(end);
+    let end = finished.world.now();
+    // What is under way then arrives later.
+    finished.run_until(end + AFTERMATH);
     media::delays(&finished.world, warm.others, finished.start, end)
 }
 

@@ -44,6 +44,8 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("flow-control-announced", include_str!("../../../scenarios/flow-control-announced.toml")),
     ("flow-control-autotuned", include_str!("../../../scenarios/flow-control-autotuned.toml")),
     ("flow-control-ignored", include_str!("../../../scenarios/flow-control-ignored.toml")),
+    ("flow-initiation", include_str!("../../../scenarios/flow-initiation.toml")),
+    ("flow-initiation-schemes", include_str!("../../../scenarios/flow-initiation-schemes.toml")),
     ("four-startups", include_str!("../../../scenarios/four-startups.toml")),
     ("lying-clients", include_str!("../../../scenarios/lying-clients.toml")),
     ("many-flows", include_str!("../../../scenarios/many-flows.toml")),

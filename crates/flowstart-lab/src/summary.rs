@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::flows::{MEDIA_COLUMNS, OBJECT_COLUMNS, QUICK_START_COLUMNS, Row, WEB_COLUMNS};
+use crate::pairs::{self, PairedSetting};
 use crate::plan::{Cell, Plan};
 use crate::run::limit_of;
 use crate::spec::competitor::Competitor;
@@ -133,6 +134,9 @@ pub struct Summary {
     pub schema: u32,
     /// The cells in the order of the plan.
     pub cells: Vec<CellSummary>,
+    /// Of each setting the pairs of AQM and scheme that no other beats, where there is a choice of both.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unbeaten_pairs: Vec<PairedSetting>,
 }
 
 /// The value of a metric.
@@ -259,7 +263,8 @@ pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
             comparison.significant = rejected && effect > LEAST_EFFECT;
         }
     }
-    Summary { schema: 1, cells }
+    let unbeaten_pairs = pairs::paired(plan, &cells).iter().map(PairedSetting::unbeaten).collect();
+    Summary { schema: 1, cells, unbeaten_pairs }
 }
 
 /// Seed of the bootstrap of a cell: it has nothing to do with the runs, and repeats.

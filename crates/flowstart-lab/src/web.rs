@@ -132,7 +132,7 @@ fn measured(
                 others: None,
                 failure: None,
                 media: None,
-            web: Some(together),
+                web: Some(together),
                 record: record.clone(),
             }
         })
