@@ -344,6 +344,11 @@ impl Link {
         self.plain = false;
     }
 
+    /// The queue discipline, to read what it has estimated and decided.
+    pub fn queue(&mut self) -> &mut QueueState {
+        &mut self.queue
+    }
+
     /// Whether the discipline may have a timer.
     #[inline]
     pub(crate) fn is_timed(&self) -> bool {
