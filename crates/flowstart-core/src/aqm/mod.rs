@@ -3,6 +3,8 @@
 //! | Name | File |
 //! |---|---|
 //! | `taildrop` | [`taildrop`] |
+//! | `red` | [`red`] |
+//! | `pie` | [`pie`] |
 //!
 //! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
 //! reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a packet, knows
@@ -20,7 +22,11 @@ use crate::rng::Substream;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
+pub mod decision;
+pub mod departure_rate;
 pub mod fifo;
+pub mod pie;
+pub mod red;
 pub mod taildrop;
 
 /// The ECN field of the IP header (RFC 3168).
@@ -205,4 +211,6 @@ algorithms! {
     state QueueState: QueueDiscipline;
     context OutgoingLink;
     TailDrop = "taildrop" in taildrop,
+    Red = "red" in red,
+    Pie = "pie" in pie,
 }
