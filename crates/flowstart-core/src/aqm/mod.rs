@@ -5,6 +5,7 @@
 //! | `taildrop` | [`taildrop`] |
 //! | `red` | [`red`] |
 //! | `pie` | [`pie`] |
+//! | `codel` | [`codel`] |
 //!
 //! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
 //! reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a packet, knows
@@ -22,6 +23,7 @@ use crate::rng::Substream;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
+pub mod codel;
 pub mod decision;
 pub mod departure_rate;
 pub mod fifo;
@@ -213,4 +215,5 @@ algorithms! {
     TailDrop = "taildrop" in taildrop,
     Red = "red" in red,
     Pie = "pie" in pie,
+    CoDel = "codel" in codel,
 }
