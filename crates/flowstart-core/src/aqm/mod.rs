@@ -3,6 +3,7 @@
 //! | Name | File |
 //! |---|---|
 //! | `taildrop` | [`taildrop`] |
+//! | `predict` | [`predict`] |
 //!
 //! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
 //! reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a packet, knows
@@ -21,6 +22,7 @@ use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
 pub mod fifo;
+pub mod predict;
 pub mod taildrop;
 
 /// The ECN field of the IP header (RFC 3168).
@@ -205,4 +207,5 @@ algorithms! {
     state QueueState: QueueDiscipline;
     context OutgoingLink;
     TailDrop = "taildrop" in taildrop,
+    Predict = "predict" in predict,
 }
