@@ -344,11 +344,6 @@ impl Link {
         self.plain = false;
     }
 
-    /// The queue discipline, to read what it has estimated and decided.
-    pub fn queue(&mut self) -> &mut QueueState {
-        &mut self.queue
-    }
-
     /// Whether the discipline may have a timer.
     #[inline]
     pub(crate) fn is_timed(&self) -> bool {
@@ -378,6 +373,11 @@ impl Link {
     /// Counts since the start.
     pub fn counters(&self) -> &LinkCounters {
         &self.counters
+    }
+
+    /// The queue discipline, for whoever wants to know what it has found out.
+    pub fn queue(&self) -> &QueueState {
+        &self.queue
     }
 
     /// Packets waiting, the one in service not counted.

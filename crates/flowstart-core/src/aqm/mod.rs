@@ -6,6 +6,7 @@
 //! | `red` | [`red`] |
 //! | `pie` | [`pie`] |
 //! | `codel` | [`codel`] |
+//! | `predict` | [`predict`] |
 //!
 //! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
 //! reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a packet, knows
@@ -28,6 +29,7 @@ pub mod decision;
 pub mod departure_rate;
 pub mod fifo;
 pub mod pie;
+pub mod predict;
 pub mod red;
 pub mod taildrop;
 
@@ -216,4 +218,5 @@ algorithms! {
     Red = "red" in red,
     Pie = "pie" in pie,
     CoDel = "codel" in codel,
+    Predict = "predict" in predict,
 }
