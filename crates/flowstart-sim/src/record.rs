@@ -15,6 +15,8 @@ pub struct StartupExit {
     pub reason: ExitReason,
     /// cwnd handed to congestion avoidance.
     pub cwnd: Bytes,
+    /// Largest cwnd before: what startup had reached.
+    pub reached: Bytes,
 }
 
 /// An object of a stream: a chunk of a video, an object of a page.

@@ -3,6 +3,10 @@
 //! | Name | File |
 //! |---|---|
 //! | `taildrop` | [`taildrop`] |
+//! | `red` | [`red`] |
+//! | `pie` | [`pie`] |
+//! | `codel` | [`codel`] |
+//! | `predict` | [`predict`] |
 //!
 //! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
 //! reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a packet, knows
@@ -20,7 +24,13 @@ use crate::rng::Substream;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
+pub mod codel;
+pub mod decision;
+pub mod departure_rate;
 pub mod fifo;
+pub mod pie;
+pub mod predict;
+pub mod red;
 pub mod taildrop;
 
 /// The ECN field of the IP header (RFC 3168).
@@ -205,4 +215,8 @@ algorithms! {
     state QueueState: QueueDiscipline;
     context OutgoingLink;
     TailDrop = "taildrop" in taildrop,
+    Red = "red" in red,
+    Pie = "pie" in pie,
+    CoDel = "codel" in codel,
+    Predict = "predict" in predict,
 }

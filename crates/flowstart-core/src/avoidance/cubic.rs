@@ -14,7 +14,10 @@
 //! leaves the way open; Google's code does the same). Without an earlier loss `W_max` is the window at the start of the
 //! epoch and K is 0, so the growth is convex at once (section 4.7 prescribes it after a timeout).
 //!
-//! Status: validated by `ns3-startup`; Google's variant by `blitzstart-table1`.
+//! `beta_ecn` is what remains of the window after CE marks (ABE, RFC 8511), also of that which ends slow start, where the RFC
+//! speaks of congestion avoidance; the plateau and the Reno estimate stay those of beta.
+//!
+//! Status: validated by `ns3-startup`; Google's variant by `blitzstart-table1`; `beta_ecn` by worked examples.
 
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +54,10 @@ pub struct Config {
     pub c: f64,
     /// `beta_cubic` of one connection, 0.1 to 0.99. RFC 9438, section 4.6: 0.7.
     pub beta: f64,
+    /// What remains of the window of one connection after CE marks, 0.1 to 0.99. Default: as after loss. RFC 8511,
+    /// section 3.1: 0.85.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta_ecn: Option<f64>,
     /// Connections to emulate, 1 to 100. Google's QUIC: 2.
     pub connections: u32,
     /// Fast convergence (RFC 9438, section 4.7). Default: on.
@@ -69,6 +76,7 @@ impl Default for Config {
         Self {
             c: 0.4,
             beta: 0.7,
+            beta_ecn: None,
             connections: 1,
             fast_convergence: true,
             convergence_margin: 0.0,
@@ -83,6 +91,7 @@ impl Config {
     pub fn validate(&self) -> Result<(), ConfigError> {
         ConfigError::unless_in("c", self.c, 0.000_1..=100.0)?;
         ConfigError::unless_in("beta", self.beta, 0.1..=0.99)?;
+        ConfigError::unless_in("beta_ecn", self.beta_ecn.unwrap_or(self.beta), 0.1..=0.99)?;
         ConfigError::unless_in("connections", self.connections, 1..=100)?;
         ConfigError::unless_in("convergence_margin", self.convergence_margin, 0.0..=1000.0)
     }
@@ -98,6 +107,8 @@ pub struct Cubic {
     approach: Approach,
     /// `beta_cubic` of the emulated connections together.
     beta: f64,
+    /// The same after CE marks.
+    beta_ecn: f64,
     /// `alpha_cubic`: additive increase of the Reno estimate.
     alpha: f64,
     segment: f64,
@@ -133,6 +144,7 @@ impl Cubic {
     pub fn new(config: Config, SegmentSize(segment): SegmentSize) -> Self {
         let n = f64::from(config.connections.max(1));
         let beta = (n - 1.0 + config.beta) / n;
+        let beta_ecn = (n - 1.0 + config.beta_ecn.unwrap_or(config.beta)) / n;
         Self {
             c: config.c,
             fast_convergence: config.fast_convergence,
@@ -140,6 +152,7 @@ impl Cubic {
             reno_friendly: config.reno_friendly,
             approach: config.approach,
             beta,
+            beta_ecn,
             alpha: 3.0 * n * n * (1.0 - beta) / (1.0 + beta),
             segment: segment.get() as f64,
             w_max: None,
@@ -201,6 +214,22 @@ impl Cubic {
             }
         }
         count.max(FASTEST)
+    }
+
+    /// A congestion event that leaves `beta` of `base`.
+    fn reduce(&mut self, beta: f64, base: Bytes, window: Window) -> Bytes {
+        let cwnd = self.in_segments(window.cwnd);
+        // Fast convergence: W_max = cwnd (1 + beta) / 2 when the window had not come back to W_max (section 4.7).
+        let shrinks = self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd + self.convergence_margin < w_max);
+        let w_max = if shrinks { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
+        self.cwnd_prior = cwnd;
+        self.epoch_start = None;
+        if self.approach == Approach::WholeSegments {
+            self.w_max = Some(libm::floor(w_max));
+            return Bytes::new((libm::floor(self.in_segments(base) * beta) * self.segment) as u64);
+        }
+        self.w_max = Some(w_max);
+        base.scale(beta)
     }
 
     /// `W_cubic(t) = C (t - K)^3 + W_max` (equation 1).
@@ -268,18 +297,11 @@ impl Avoidance for Cubic {
     }
 
     fn on_congestion(&mut self, _now: Timestamp, base: Bytes, window: Window) -> Bytes {
-        let cwnd = self.in_segments(window.cwnd);
-        // Fast convergence: W_max = cwnd (1 + beta) / 2 when the window had not come back to W_max (section 4.7).
-        let shrinks = self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd + self.convergence_margin < w_max);
-        let w_max = if shrinks { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
-        self.cwnd_prior = cwnd;
-        self.epoch_start = None;
-        if self.approach == Approach::WholeSegments {
-            self.w_max = Some(libm::floor(w_max));
-            return Bytes::new((libm::floor(self.in_segments(base) * self.beta) * self.segment) as u64);
-        }
-        self.w_max = Some(w_max);
-        base.scale(self.beta)
+        self.reduce(self.beta, base, window)
+    }
+
+    fn on_ecn(&mut self, _now: Timestamp, base: Bytes, window: Window) -> Bytes {
+        self.reduce(self.beta_ecn, base, window)
     }
 }
 
@@ -356,6 +378,26 @@ pub(crate) mod tests {
         // beta = (2 - 1 + 0.7) / 2 = 0.85; alpha = 3 * 4 * 0.15 / 1.85 = 0.97297.
         assert_eq!(cubic.on_congestion(seconds(0.0), Bytes::new(100_000), window(100.0)), Bytes::new(85_000));
         assert!((cubic.alpha - 0.972_97).abs() < 1e-4, "{}", cubic.alpha);
+    }
+
+    #[test]
+    fn marks_can_take_less_than_loss() {
+        let config = Config { beta_ecn: Some(0.85), ..Config::default() };
+        let cut = |config: &Config, ecn: bool| {
+            let mut cubic = Cubic::new(config.clone(), SegmentSize(Bytes::new(SEGMENT)));
+            let (base, window) = (Bytes::new(100_000), window(100.0));
+            let cwnd = if ecn {
+                cubic.on_ecn(seconds(0.0), base, window)
+            } else {
+                cubic.on_congestion(seconds(0.0), base, window)
+            };
+            (cwnd.get(), cubic.w_max)
+        };
+        assert_eq!([cut(&config, true), cut(&config, false)], [(85_000, Some(100.0)), (70_000, Some(100.0))]);
+        assert_eq!(cut(&Config::default(), true), (70_000, Some(100.0)));
+        // Two connections: (2 - 1 + 0.85) / 2 = 0.925.
+        assert_eq!(cut(&Config { connections: 2, ..config }, true), (92_500, Some(100.0)));
+        assert_eq!(Config { beta_ecn: Some(0.0), ..Config::default() }.validate().unwrap_err().field, "beta_ecn");
     }
 
     fn whole_segments() -> Cubic {

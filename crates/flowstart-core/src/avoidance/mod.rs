@@ -55,6 +55,12 @@ pub trait Avoidance: fmt::Debug + Send + CloneAvoidance {
     /// transport's profile says). Returns ssthresh; an integrated algorithm returns cwnd.
     fn on_congestion(&mut self, now: Timestamp, base: Bytes, window: Window) -> Bytes;
 
+    /// As [`Avoidance::on_congestion`], for a congestion event that CE marks told of. Without a response of its own it is
+    /// that to a loss (RFC 3168, section 5).
+    fn on_ecn(&mut self, now: Timestamp, base: Bytes, window: Window) -> Bytes {
+        self.on_congestion(now, base, window)
+    }
+
     /// Whether the algorithm probes and continues by itself. Then it is never entered; [`Avoidance::on_ack`] comes with
     /// every acknowledgement and with a rate sample where the host makes one, whether or not the window is in use and in
     /// recovery too; and the methods below are called. For all other algorithms they are not, and need no implementation.

@@ -1,12 +1,14 @@
 //! Reno: one segment per round trip, half the window on congestion.
 //!
 //! Reference: RFC 5681, section 3.1, and RFC 9002, section 7.3, which agree. The window grows by one segment for every
-//! window of data that is acknowledged. A congestion event multiplies it by beta.
+//! window of data that is acknowledged. A congestion event multiplies it by beta. Where CE marks told of it `beta_ecn` can
+//! take the place of beta (ABE, RFC 8511).
 //!
 //! Differences from the reference: the increase is counted in bytes without rounding; with `whole_segments` it is added
-//! a segment at a time, when a whole window has been acknowledged, as Linux does.
+//! a segment at a time, when a whole window has been acknowledged, as Linux does. `beta_ecn` also holds for the mark that ends
+//! slow start, where RFC 8511 speaks of congestion avoidance.
 //!
-//! Status: validated by `ns2-chain` and `ns3-startup`.
+//! Status: validated by `ns2-chain` and `ns3-startup`; `beta_ecn` by worked examples.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,20 +30,24 @@ pub const REFERENCE: &str = "RFC 5681, section 3.1; RFC 9002, section 7.3";
 pub struct Config {
     /// What remains of the window after congestion, 0.1 to 0.99. RFC 5681: 0.5.
     pub beta: f64,
+    /// What remains of it after CE marks, 0.1 to 0.99. Default: as after loss. RFC 8511, section 3.1: 0.8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta_ecn: Option<f64>,
     /// Whether the window grows only in whole segments. Default: no, RFC 5681 equation (3).
     pub whole_segments: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { beta: 0.5, whole_segments: false }
+        Self { beta: 0.5, beta_ecn: None, whole_segments: false }
     }
 }
 
 impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        ConfigError::unless_in("beta", self.beta, 0.1..=0.99)
+        ConfigError::unless_in("beta", self.beta, 0.1..=0.99)?;
+        ConfigError::unless_in("beta_ecn", self.beta_ecn.unwrap_or(self.beta), 0.1..=0.99)
     }
 }
 
@@ -87,6 +93,11 @@ impl Avoidance for Reno {
     fn on_congestion(&mut self, _now: Timestamp, base: Bytes, _window: Window) -> Bytes {
         self.credit = 0;
         base.scale(self.config.beta)
+    }
+
+    fn on_ecn(&mut self, _now: Timestamp, base: Bytes, _window: Window) -> Bytes {
+        self.credit = 0;
+        base.scale(self.config.beta_ecn.unwrap_or(self.config.beta))
     }
 }
 
@@ -136,5 +147,16 @@ mod tests {
         let mut reno = Reno::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));
         let window = Window { cwnd: Bytes::new(30_000), ssthresh: Bytes::MAX };
         assert_eq!(reno.on_congestion(Timestamp::ZERO, Bytes::new(30_000), window), Bytes::new(15_000));
+        assert_eq!(reno.on_ecn(Timestamp::ZERO, Bytes::new(30_000), window), Bytes::new(15_000));
+    }
+
+    #[test]
+    fn marks_can_take_less_than_loss() {
+        let config = Config { beta_ecn: Some(0.8), ..Config::default() };
+        let mut reno = Reno::new(config, SegmentSize(Bytes::new(SEGMENT)));
+        let window = Window { cwnd: Bytes::new(30_000), ssthresh: Bytes::MAX };
+        assert_eq!(reno.on_ecn(Timestamp::ZERO, Bytes::new(30_000), window), Bytes::new(24_000));
+        assert_eq!(reno.on_congestion(Timestamp::ZERO, Bytes::new(30_000), window), Bytes::new(15_000));
+        assert_eq!(Config { beta_ecn: Some(1.0), ..Config::default() }.validate().unwrap_err().field, "beta_ecn");
     }
 }

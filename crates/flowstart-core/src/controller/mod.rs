@@ -493,7 +493,8 @@ impl Controller {
         self.update_pacing(rtt);
     }
 
-    /// The receiver echoed new CE marks. The reaction is that to a loss (RFC 3168; RFC 9002, section 7.1).
+    /// The receiver echoed new CE marks. They are a congestion event like a loss (RFC 3168; RFC 9002, section 7.1), and what
+    /// remains of the window says [`Avoidance::on_ecn`](crate::avoidance::Avoidance::on_ecn), also where they end startup.
     pub fn on_ecn(&mut self, ecn: &Ecn, rtt: &RttEstimator) {
         if self.last_reduction.is_some_and(|point| ecn.position <= point) {
             return;
@@ -701,7 +702,11 @@ impl Controller {
         let validated =
             self.validation.as_mut().and_then(|validation| validation.on_congestion(event.now, event.in_flight_before));
         let base = validated.map_or_else(|| self.base(event.in_flight_before), |half| half * 2);
-        let reduced = self.avoidance.as_dyn().on_congestion(event.now, base, self.window);
+        let avoidance = self.avoidance.as_dyn();
+        let reduced = match reason {
+            ExitReason::Ecn => avoidance.on_ecn(event.now, base, self.window),
+            _ => avoidance.on_congestion(event.now, base, self.window),
+        };
         let reduced = validated.unwrap_or(reduced).max(self.config.segment * self.config.min_window);
         self.recovery = Some(Recovery::new(self.highest_sent, event.in_flight_before.max(self.config.segment)));
         self.last_reduction = Some(self.highest_sent);

@@ -55,6 +55,34 @@ fn one_window_is_reduced_once() {
 }
 
 #[test]
+fn marks_reduce_by_the_factor_for_marks_also_where_they_end_startup() {
+    let after = |avoidance: AvoidanceConfig, marked: bool| {
+        let startup = StartupConfig::SlowStart(Default::default());
+        let config = ControllerConfig { segment: Bytes::new(1000), ..ControllerConfig::new(startup, avoidance) };
+        let mut controller = Controller::new(config);
+        let rtt = RttEstimator::new(Duration::from_millis(100));
+        controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+        send(&mut controller, 10, 10_000);
+        let windows = [1, 20].map(|position| {
+            if marked {
+                let in_flight = Bytes::new(10_000);
+                controller.on_ecn(&Ecn { now: Timestamp::ZERO, position, in_flight }, &rtt);
+            } else {
+                controller.on_loss(&loss(position, 10_000), &rtt);
+            }
+            controller.output().cwnd.get()
+        });
+        assert!(!controller.in_startup());
+        windows
+    };
+    let abe = reno::Config { beta_ecn: Some(0.8), ..reno::Config::default() };
+    // 10 segments * 0.8 * 0.8; a loss halves as before.
+    assert_eq!(after(AvoidanceConfig::Reno(abe.clone()), true), [8000, 6400]);
+    assert_eq!(after(AvoidanceConfig::Reno(abe), false), [5000, 2500]);
+    assert_eq!(after(AvoidanceConfig::Reno(reno::Config::default()), true), [5000, 2500]);
+}
+
+#[test]
 fn a_spurious_loss_gives_back_what_the_reduction_took() {
     let (mut controller, rtt) = controller(Reduction::Immediate);
     controller.config.undo = true;

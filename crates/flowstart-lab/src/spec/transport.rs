@@ -197,6 +197,10 @@ mod tests {
         assert_eq!(transport.profile.ack.every, 1);
         let paced = Transport::parse("--transport", "model-quic:pacing=none").unwrap();
         assert_eq!(paced.profile.pacing, None);
+        for name in ["model-tcp", "model-quic"] {
+            assert!(!Transport::parse("--transport", name).unwrap().profile.ecn);
+            assert!(Transport::parse("--transport", &format!("{name}:ecn=true")).unwrap().profile.ecn);
+        }
     }
 
     #[test]

@@ -454,7 +454,8 @@ impl SenderBase {
             let record = network.record(self.flow.index);
             match decision {
                 Decision::StartupExited { reason, cwnd, .. } => {
-                    record.exit.get_or_insert(StartupExit { time, reason, cwnd });
+                    let reached = record.max_cwnd;
+                    record.exit.get_or_insert(StartupExit { time, reason, cwnd, reached });
                 }
                 Decision::WindowReduced { .. } => record.window_cuts += 1,
                 Decision::Collapsed { .. } => {
