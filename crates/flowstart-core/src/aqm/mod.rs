@@ -4,6 +4,10 @@
 //! |---|---|
 //! | `taildrop` | [`taildrop`] |
 //! | `red` | [`red`] |
+//! | `adaptive-red` | [`adaptive_red`] |
+//! | `hred` | [`hred`] |
+//! | `pi` | [`pi`] |
+//! | `avq` | [`avq`] |
 //! | `pie` | [`pie`] |
 //! | `codel` | [`codel`] |
 //! | `predict` | [`predict`] |
@@ -24,10 +28,15 @@ use crate::rng::Substream;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
+pub mod adaptive_red;
+pub mod avq;
 pub mod codel;
 pub mod decision;
 pub mod departure_rate;
 pub mod fifo;
+pub mod grid;
+pub mod hred;
+pub mod pi;
 pub mod pie;
 pub mod predict;
 pub mod red;
@@ -216,6 +225,10 @@ algorithms! {
     context OutgoingLink;
     TailDrop = "taildrop" in taildrop,
     Red = "red" in red,
+    AdaptiveRed = "adaptive-red" in adaptive_red,
+    Hred = "hred" in hred,
+    Pi = "pi" in pi,
+    Avq = "avq" in avq,
     Pie = "pie" in pie,
     CoDel = "codel" in codel,
     Predict = "predict" in predict,

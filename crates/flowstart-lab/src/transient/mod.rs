@@ -21,7 +21,10 @@
 //! | the queue discipline that knows the truth | [`oracle`] |
 //! | all cells of the comparison, and when one is won | [`grid`] |
 
-use flowstart_core::aqm::{QueueConfig, QueueState};
+use std::fmt;
+use std::sync::Arc;
+
+use flowstart_core::aqm::{OutgoingLink, QueueConfig, QueueState};
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
@@ -128,14 +131,24 @@ impl Config {
 }
 
 /// What manages the queue of the link.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Discipline {
     /// One from the registry.
     Registered(QueueConfig),
     /// The [`oracle`].
     Oracle,
-    /// One from elsewhere, in its initial state.
-    Custom(QueueState),
+    /// One from elsewhere: builds it in its initial state.
+    Custom(Arc<dyn Fn(OutgoingLink) -> QueueState + Send + Sync>),
+}
+
+impl fmt::Debug for Discipline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Registered(config) => config.fmt(f),
+            Self::Oracle => f.write_str("Oracle"),
+            Self::Custom(_) => f.write_str("Custom"),
+        }
+    }
 }
 
 impl From<QueueConfig> for Discipline {
