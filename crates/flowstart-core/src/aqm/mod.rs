@@ -4,9 +4,16 @@
 //! |---|---|
 //! | `taildrop` | [`taildrop`] |
 //! | `red` | [`red`] |
+//! | `adaptive-red` | [`adaptive_red`] |
+//! | `hred` | [`hred`] |
+//! | `pi` | [`pi`] |
+//! | `avq` | [`avq`] |
 //! | `pie` | [`pie`] |
 //! | `codel` | [`codel`] |
 //! | `predict` | [`predict`] |
+//! | `fq-codel` | [`fq_codel`] |
+//! | `sfq` | [`sfq`] |
+//! | `sfq-codel` | [`sfq_codel`] |
 //!
 //! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
 //! reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a packet, knows
@@ -24,13 +31,22 @@ use crate::rng::Substream;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
+pub mod adaptive_red;
+pub mod avq;
 pub mod codel;
 pub mod decision;
 pub mod departure_rate;
 pub mod fifo;
+pub mod flow_queueing;
+pub mod fq_codel;
+pub mod grid;
+pub mod hred;
+pub mod pi;
 pub mod pie;
 pub mod predict;
 pub mod red;
+pub mod sfq;
+pub mod sfq_codel;
 pub mod taildrop;
 
 /// The ECN field of the IP header (RFC 3168).
@@ -216,7 +232,14 @@ algorithms! {
     context OutgoingLink;
     TailDrop = "taildrop" in taildrop,
     Red = "red" in red,
+    AdaptiveRed = "adaptive-red" in adaptive_red,
+    Hred = "hred" in hred,
+    Pi = "pi" in pi,
+    Avq = "avq" in avq,
     Pie = "pie" in pie,
     CoDel = "codel" in codel,
     Predict = "predict" in predict,
+    FqCoDel = "fq-codel" in fq_codel,
+    Sfq = "sfq" in sfq,
+    SfqCoDel = "sfq-codel" in sfq_codel,
 }

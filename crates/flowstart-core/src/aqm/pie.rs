@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::decision::Decision;
 use super::departure_rate::{Cycle, DepartureRate};
 use super::fifo::Fifo;
+use super::grid::next_on_grid;
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};
 use crate::registry::ConfigError;
 use crate::rng::Substream;
@@ -337,12 +338,6 @@ fn tuning_ns2(drop_prob: f64) -> f64 {
         p if p < 10.0 => 8.0,
         _ => 32.0,
     }
-}
-
-/// The first multiple of `period` after `now`: where a timer that never paused would fire next.
-pub(super) fn next_on_grid(now: Timestamp, period: Duration) -> Timestamp {
-    let period = period.as_nanos().max(1);
-    Timestamp::from_nanos((now.as_nanos() / period).saturating_add(1).saturating_mul(period))
 }
 
 /// One queue under the law of PIE.

@@ -171,6 +171,12 @@ impl Law {
         (self.min_th, self.max_th)
     }
 
+    /// Sets the thresholds, in packets of `mean_packet`; the upper one is at least the lower one.
+    pub fn set_thresholds(&mut self, min_th: f64, max_th: f64) {
+        let unit = if self.config.unit == Unit::Bytes { self.config.mean_packet.get() as f64 } else { 1.0 };
+        (self.min_th, self.max_th) = (min_th * unit, max_th.max(min_th) * unit);
+    }
+
     /// Sets the probability at the upper threshold.
     pub fn set_max_p(&mut self, max_p: f64) {
         self.vars.max_p = max_p;
@@ -291,6 +297,16 @@ impl Red {
     /// The law.
     pub fn law(&self) -> &Law {
         &self.law
+    }
+
+    /// The law, for disciplines that configure it.
+    pub fn law_mut(&mut self) -> &mut Law {
+        &mut self.law
+    }
+
+    /// The rate of the link: known, or measured so far.
+    pub fn link_rate(&self) -> Option<Rate> {
+        self.rate.get()
     }
 }
 

@@ -1,0 +1,231 @@
+//! The PI controller.
+//!
+//! Reference: Hollot, Misra, Towsley, Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP Flows",
+//! INFOCOM 2001 (from memory), and ns-2.35's `queue/pi.cc` (read). The probability of a signal is corrected at a fixed
+//! frequency by how far the queue is from its reference now and how far it was: p <- p + a (q - `q_ref`) - b (`q_old` -
+//! `q_ref`).
+//!
+//! Differences from the reference: the samples pause while the queue is empty and another one would change nothing; they
+//! keep their grid.
+//!
+//! Status: worked examples; not compared with a run of ns-2.
+
+use serde::{Deserialize, Serialize};
+
+use super::decision::Decision;
+use super::fifo::Fifo;
+use super::grid::next_on_grid;
+use super::red::Unit;
+use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};
+use crate::registry::ConfigError;
+use crate::rng::Substream;
+use crate::time::{Duration, Timestamp};
+use crate::units::Bytes;
+
+/// One line for listings.
+pub const SUMMARY: &str = "signals at random, with a probability that steers the queue's length";
+/// The document that defines it.
+pub const REFERENCE: &str = "Hollot, Misra, Towsley, Gong, INFOCOM 2001";
+
+/// Parameters of the PI controller. The defaults are the paper's design for 15 Mbit/s (3750 packets of 500 bytes per
+/// second), 60 flows and an RTT of 246 ms, which ns-2 took over; other links need others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Weight of the deviation now, per packet, 0 to 1. ns-2: 0.00001822.
+    pub a: f64,
+    /// Weight of the deviation at the last sample, per packet, 0 to 1. ns-2: 0.00001816.
+    pub b: f64,
+    /// Queue to steer to in packets, 0 to 1,000,000. ns-2: 50 (the paper's simulations: 200).
+    pub q_ref: f64,
+    /// Samples per second, 0.01 to 10,000. ns-2: 170 (the paper: 160).
+    pub w: f64,
+    /// In what the queue is counted. Default: packets, as in ns-2.
+    pub unit: Unit,
+    /// The packet that bytes are counted in, 1 to 1,000,000 bytes. Default: 1500, a full packet.
+    pub mean_packet: Bytes,
+    /// Mark packets of transports that react to marks. Default: on.
+    pub ecn: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            a: 0.000_018_22,
+            b: 0.000_018_16,
+            q_ref: 50.0,
+            w: 170.0,
+            unit: Unit::Packets,
+            mean_packet: Bytes::new(1500),
+            ecn: true,
+        }
+    }
+}
+
+impl Config {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("a", self.a, 0.0..=1.0)?;
+        ConfigError::unless_in("b", self.b, 0.0..=1.0)?;
+        ConfigError::unless_in("q_ref", self.q_ref, 0.0..=1e6)?;
+        ConfigError::unless_in("w", self.w, 0.01..=10_000.0)?;
+        ConfigError::unless_in("mean_packet", self.mean_packet, Bytes::new(1)..=Bytes::new(1_000_000))
+    }
+}
+
+/// The law: a probability, and the queue at the last sample in packets.
+#[derive(Clone, Debug)]
+pub struct Law {
+    config: Config,
+    /// Probability of a signal.
+    p: f64,
+    q_old: f64,
+}
+
+impl Law {
+    /// A law for an empty queue.
+    pub fn new(config: Config) -> Self {
+        Self { config, p: 0.0, q_old: 0.0 }
+    }
+
+    /// Time between two calls of [`Law::sample`].
+    pub fn period(&self) -> Duration {
+        Duration::from_secs(1.0 / self.config.w)
+    }
+
+    /// The probability of a signal.
+    pub fn probability(&self) -> f64 {
+        self.p
+    }
+
+    /// What to do with an arriving packet.
+    pub fn on_arrival(&self, rng: &mut Substream) -> Decision {
+        match rng.uniform() < self.p {
+            true if self.config.ecn => Decision::Signal,
+            true => Decision::Drop,
+            false => Decision::Pass,
+        }
+    }
+
+    /// p <- p + a (q - `q_ref`) - b (`q_old` - `q_ref`), within 0 and 1.
+    pub fn sample(&mut self, packets: usize, bytes: Bytes) {
+        let q = match self.config.unit {
+            Unit::Packets => packets as f64,
+            Unit::Bytes => bytes.get() as f64 / self.config.mean_packet.get() as f64,
+        };
+        let Config { a, b, q_ref, .. } = self.config;
+        self.p = (self.p + a * (q - q_ref) - b * (self.q_old - q_ref)).clamp(0.0, 1.0);
+        self.q_old = q;
+    }
+
+    /// Whether another sample of an empty queue changes nothing. With a > b it does not at probability 0; with a < b the
+    /// probability of an empty queue rises, and the samples never pause.
+    fn rests(&self) -> bool {
+        self.p == 0.0 && self.q_old == 0.0 && self.config.a >= self.config.b
+    }
+}
+
+/// One queue under the PI controller.
+#[derive(Clone, Debug)]
+pub struct Pi {
+    law: Law,
+    queue: Fifo,
+    stats: QueueStats,
+    next_sample: Timestamp,
+}
+
+impl Pi {
+    /// An empty queue.
+    pub fn new(config: Config, link: OutgoingLink) -> Self {
+        Self {
+            law: Law::new(config),
+            queue: Fifo::new(link.limit),
+            stats: QueueStats::default(),
+            next_sample: Timestamp::NEVER,
+        }
+    }
+}
+
+impl QueueDiscipline for Pi {
+    fn enqueue(&mut self, mut packet: QueuedPacket, context: &mut QueueContext<'_>) {
+        if self.next_sample == Timestamp::NEVER {
+            self.next_sample = next_on_grid(context.now, self.law.period());
+        }
+        if !self.queue.admits(packet.size, context.in_service) {
+            self.stats.dropped_full += 1;
+            context.dropped.push(packet);
+        } else if self.law.on_arrival(context.rng).keeps(&mut packet, &mut self.stats) {
+            self.queue.push(packet);
+        } else {
+            context.dropped.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, _context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
+        self.queue.pop()
+    }
+
+    fn stats(&self) -> QueueStats {
+        self.stats
+    }
+
+    fn next_timer(&self) -> Timestamp {
+        self.next_sample
+    }
+
+    fn on_timer(&mut self, context: &mut QueueContext<'_>) {
+        self.law.sample(self.queue.len(), self.queue.bytes());
+        let pauses = self.queue.is_empty() && self.law.rests();
+        self.next_sample = if pauses { Timestamp::NEVER } else { next_on_grid(context.now, self.law.period()) };
+    }
+
+    fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.queue.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_probability_integrates_the_deviation() {
+        let mut law = Law::new(Config { a: 0.002, b: 0.001, q_ref: 50.0, ..Config::default() });
+        // Empty before: 0.002 (100 - 50) - 0.001 (0 - 50) = 0.15.
+        law.sample(100, Bytes::new(150_000));
+        assert!((law.probability() - 0.15).abs() < 1e-12);
+        // Still 100: 0.15 + 0.1 - 0.05 = 0.2. Then 30: 0.2 - 0.04 - 0.05 = 0.11. Then 0, twice, down to the floor.
+        law.sample(100, Bytes::new(150_000));
+        assert!((law.probability() - 0.2).abs() < 1e-12);
+        law.sample(30, Bytes::new(45_000));
+        assert!((law.probability() - 0.11).abs() < 1e-12);
+        law.sample(0, Bytes::ZERO);
+        assert!((law.probability() - 0.03).abs() < 1e-12);
+        law.sample(0, Bytes::ZERO);
+        assert!(law.probability() == 0.0 && law.rests());
+    }
+
+    #[test]
+    fn bytes_are_counted_in_mean_packets() {
+        let config = || Config { a: 0.002, b: 0.001, ..Config::default() };
+        let mut bytes = Law::new(Config { unit: Unit::Bytes, ..config() });
+        let mut packets = Law::new(config());
+        bytes.sample(1, Bytes::new(150_000));
+        packets.sample(100, Bytes::ZERO);
+        assert_eq!(bytes.probability(), packets.probability());
+    }
+
+    #[test]
+    fn an_empty_queue_that_another_sample_would_change_does_not_rest() {
+        assert!(Law::new(Config::default()).rests());
+        let mut rising = Law::new(Config { a: 0.001, b: 0.002, ..Config::default() });
+        assert!(!rising.rests());
+        // 0.001 (0 - 50) - 0.002 (0 - 50) = 0.05.
+        rising.sample(0, Bytes::ZERO);
+        assert!((rising.probability() - 0.05).abs() < 1e-12);
+    }
+}
