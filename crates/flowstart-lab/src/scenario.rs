@@ -36,6 +36,7 @@ const PUBLISHED: &[&str] = &["blitzstart-table1"];
 /// The scenarios that come with the program: name and text. They work wherever the program is; a scenario that reads files,
 /// as `scenarios/cellular.toml` reads recorded capacities, is run by its path instead.
 pub const SHIPPED: &[(&str, &str)] = &[
+    ("aqm-matrix", include_str!("../../../scenarios/aqm-matrix.toml")),
     ("blitzstart-one-connection", include_str!("../../../scenarios/blitzstart-one-connection.toml")),
     ("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml")),
     ("explicit-feedback", include_str!("../../../scenarios/explicit-feedback.toml")),

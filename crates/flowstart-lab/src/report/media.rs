@@ -16,19 +16,8 @@ pub(super) struct MediaRow {
 }
 
 /// Names of the columns.
-pub(super) const HEADINGS: [&str; 11] = [
-    "delay p50 (ms)",
-    "p95 (ms)",
-    "p99 (ms)",
-    "max (ms)",
-    "lost",
-    "late",
-    "MOS, run",
-    "MOS, harmed",
-    "MOS, worst 1 s",
-    "MOS, worst 5 s",
-    "harm lasts until (ms)",
-];
+pub(super) const HEADINGS: [&str; 11] =
+    ["delay p50", "p95", "p99", "max", "lost", "late", "MOS: run", "harmed", "worst 1 s", "worst 5 s", "harm until"];
 
 /// The rows of the table, in the order of the cells.
 pub(super) fn rows(groups: &[Group<'_>]) -> Vec<MediaRow> {

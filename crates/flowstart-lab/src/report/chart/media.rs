@@ -9,19 +9,16 @@ use crate::report::page::Group;
 pub(in crate::report) fn media(groups: &[Group<'_>], schemes: &[String]) -> Option<Chart> {
     let with = |cell: &&Cell| !cell.samples.media_delay_ms.is_empty();
     let mut panels = Vec::new();
-    let mut rows = Vec::new();
+    let mut row = Vec::new();
     for group in groups {
-        let mut row = Vec::new();
         for (size, cells) in group.sizes() {
             let cells: Vec<&Cell> = cells.into_iter().filter(with).collect();
-            let aria = format!("{}, {size}: distribution of the media packets' one-way delay", group.label);
-            let panel = cdf_panel(&cells, Metric::MediaDelay, "one-way delay (ms)", &size, schemes, &aria);
+            let title = format!("{}, {size}", group.label);
+            let aria = format!("{title}: distribution of the media packets' one-way delay");
+            let panel = cdf_panel(&cells, Metric::MediaDelay, "one-way delay (ms)", &title, schemes, &aria);
             let Some(panel) = panel else { continue };
             panels.push(panel);
             row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
-        }
-        if !row.is_empty() {
-            rows.push(Row { label: group.label.clone(), panels: row });
         }
     }
     if panels.is_empty() {
@@ -36,7 +33,7 @@ pub(in crate::report) fn media(groups: &[Group<'_>], schemes: &[String]) -> Opti
         aria: "Cumulative distributions of the one-way delay of media packets".to_owned(),
         columns: 3,
         legend: scheme_legend(schemes, true),
-        rows,
+        rows: vec![Row { label: String::new(), panels: row }],
         spec: grid_document("One-way delay of media packets", 3, &panels),
         ..Chart::default()
     })

@@ -17,7 +17,7 @@ pub(in crate::report) fn pairs(settings: &[PairedSetting], schemes: &[String]) -
     for setting in settings {
         let mut table = Table::new(&["a", "s", "x", "y", "u"]);
         let (mut slowest, mut lowest, mut highest) = (1.0_f64, f64::INFINITY, 0.0_f64);
-        let mut names = Vec::new();
+        let mut place_of: Vec<[f64; 2]> = Vec::new();
         let mut points: Vec<_> = setting.pairs.iter().filter(|pair| pair.ideal_fct_ms > 0.0).collect();
         points.sort_by(|a, b| a.fct_ms.total_cmp(&b.fct_ms));
         for pair in points {
@@ -28,13 +28,13 @@ pub(in crate::report) fn pairs(settings: &[PairedSetting], schemes: &[String]) -
             (slowest, lowest, highest) = (slowest.max(x), lowest.min(y), highest.max(y));
             table.push(&[a as f64, s as f64, x, y, f64::from(u8::from(pair.is_unbeaten))]);
             if pair.is_unbeaten {
-                let name = format!("{} + {}", pair.aqm, pair.scheme);
-                names.push(json!({"x": x, "y": y, "name": name, "k": names.len() + 1}));
+                place_of.push([x, y]);
             }
         }
         if table.is_empty() {
             continue;
         }
+        let names = labels(&place_of);
         let aria = format!(
             "{}: FCT over the physical limit against the peak queue delay, one point per pair",
             setting.setting
@@ -59,7 +59,7 @@ pub(in crate::report) fn pairs(settings: &[PairedSetting], schemes: &[String]) -
                     "tooltip": [{"field": "AQM", "title": "AQM"}, {"field": "scheme", "title": "scheme"},
                         {"field": "x", "title": "FCT / limit", "format": ".3~g"}, {"field": "y", "title": "peak queue delay (ms)", "format": ".3~g"}]}},
                 {"data": {"values": names}, "mark": {"type": "text", "align": "left", "baseline": "bottom", "dx": 5, "dy": -3, "fontSize": 10, "clip": true},
-                 "encoding": {"x": x, "y": y, "text": {"field": "k"}, "tooltip": [{"field": "name", "title": "pair"}]}}
+                 "encoding": {"x": x, "y": y, "text": {"field": "name"}}}
             ]
         }));
         row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
@@ -86,4 +86,17 @@ pub(in crate::report) fn pairs(settings: &[PairedSetting], schemes: &[String]) -
         spec: grid_document("FCT over the physical limit against the peak queue delay, by AQM and scheme", 2, &panels),
         ..Chart::default()
     })
+}
+
+/// What is written beside the pairs that nobody beats: their numbers, once for pairs in the same place.
+fn labels(places: &[[f64; 2]]) -> Vec<serde_json::Value> {
+    let mut first = 0;
+    let mut labels = Vec::new();
+    for same in places.chunk_by(|a, b| a == b) {
+        let (from, to) = (first + 1, first + same.len());
+        let name = if from == to { from.to_string() } else { format!("{from}–{to}") };
+        labels.push(json!({"x": same[0][0], "y": same[0][1], "name": name, "k": from}));
+        first = to;
+    }
+    labels
 }
