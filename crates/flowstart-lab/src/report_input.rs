@@ -19,6 +19,7 @@ use crate::statistics::{anova_one_way, bca_mean_difference_paired, difference_in
 use crate::summary::{CellSummary, Comparison, Summary, felt, rows_by_cell, values};
 use crate::trace_export;
 
+mod rtt;
 mod web;
 
 /// Most example runs in a report: each brings its time series.
@@ -63,6 +64,7 @@ pub fn build(
     });
     let entries = cells.iter().zip(causes).map(|(cell, causes)| report::Cell {
         causes,
+        curves: [web::curves(plan, cell, &summary.cells[cell.index]), rtt::curves(plan, cell, summary)].concat(),
         ..cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index])
     });
     Ok(report::Report {
@@ -224,7 +226,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             dropped_packets: values(rows, |row| Some(row.dropped_packets as f64)),
             size_fct: web::connections(plan, cell, rows),
         },
-        curves: web::curves(plan, cell, summary),
+        curves: Vec::new(),
     }
 }
 
