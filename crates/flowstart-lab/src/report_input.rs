@@ -20,6 +20,7 @@ use crate::statistics::{anova_one_way, bca_mean_difference_paired, difference_in
 use crate::summary::{CellSummary, Comparison, Summary, felt, rows_by_cell, values};
 use crate::trace_export;
 
+mod rtt;
 mod web;
 
 /// Most example runs in a report: each brings its time series.
@@ -73,6 +74,7 @@ pub fn build(
         let mut entry = cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index]);
         entry.causes = causes;
         entry.samples.media_delay_ms = media;
+        entry.curves = [web::curves(plan, cell, &summary.cells[cell.index]), rtt::curves(plan, cell, summary)].concat();
         entry
     });
     Ok(report::Report {
@@ -249,7 +251,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             media_delay_ms: Vec::new(),
             size_fct: web::connections(plan, cell, rows),
         },
-        curves: web::curves(plan, cell, summary),
+        curves: Vec::new(),
     }
 }
 

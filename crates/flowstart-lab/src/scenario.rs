@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
 use crate::spec::application::{Application, TRANSFER};
+use crate::spec::aqm::Aqm;
 use crate::spec::arrival::{Arrival, MAX_FLOWS, TOGETHER};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
@@ -17,7 +18,9 @@ use crate::spec::mobility::{self, Move};
 use crate::spec::size::TransferSize;
 use crate::spec::transport::{Transport, check_quick_start};
 use crate::spec::web::Web;
-use crate::spec::{InputError, Written, aqm, avoidance, measured_scheme};
+use crate::spec::{InputError, Written, avoidance, measured_scheme};
+
+mod oracle;
 
 /// Most repetitions of a cell.
 pub const MAX_REPS: u32 = 100_000;
@@ -48,6 +51,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("flow-initiation", include_str!("../../../scenarios/flow-initiation.toml")),
     ("flow-initiation-schemes", include_str!("../../../scenarios/flow-initiation-schemes.toml")),
     ("four-startups", include_str!("../../../scenarios/four-startups.toml")),
+    ("load-transient", include_str!("../../../scenarios/load-transient.toml")),
     ("lying-clients", include_str!("../../../scenarios/lying-clients.toml")),
     ("many-flows", include_str!("../../../scenarios/many-flows.toml")),
     ("mixed-rtts", include_str!("../../../scenarios/mixed-rtts.toml")),
@@ -314,7 +318,7 @@ impl Scenario {
         }
         let arrivals = if self.arrival.is_empty() { &default_arrival() } else { &self.arrival };
         let plan = Plan {
-            aqms: each("aqm", &self.aqm, |text| aqm("aqm", text))?,
+            aqms: each("aqm", &self.aqm, |text| Aqm::parse("aqm", text))?,
             avoidance,
             scheme_avoidances,
             competitors,
@@ -331,6 +335,7 @@ impl Scenario {
             hint: self.hint,
         };
         self.check_web(&plan)?;
+        oracle::check(&plan, &self.transport)?;
         for arrival in &plan.arrivals {
             let nearest = arrival.value.rtts.iter().min();
             if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {

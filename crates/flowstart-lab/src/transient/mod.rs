@@ -109,6 +109,12 @@ impl Config {
         self.available_rate().bits_per_sec() as f64 * self.rtt.as_secs() / (8.0 * PACKET.get() as f64)
     }
 
+    /// Part of the available rate that a flow with this window of payload and this RTT takes: 1 fills the link.
+    pub fn load(&self, window: Bytes, rtt: Duration) -> f64 {
+        let wire = window.get() as f64 * PACKET.get() as f64 / f64::from(run::PAYLOAD);
+        8.0 * wire / rtt.as_secs() / self.available_rate().bits_per_sec() as f64
+    }
+
     /// Payload that a finite transient transfers in all: six bandwidth-delay products of the link, and at least 200 packets, so
     /// that flows leave slow start before they end.
     pub fn transfer(&self) -> f64 {

@@ -218,8 +218,6 @@ impl<'a> Bench<'a> {
     }
 
     fn measure(&mut self, flows: std::ops::Range<u32>, finite: bool, utilization: Option<f64>) -> Transient {
-        let available = self.config.available_rate().bits_per_sec() as f64 / 8.0;
-        let wire = PACKET.get() as f64 / f64::from(PAYLOAD);
         let mut transient = Transient {
             start: self.start,
             end: self.world.now(),
@@ -238,7 +236,7 @@ impl<'a> Bench<'a> {
         for (flow, rtt) in flows.clone().zip(&self.rtts) {
             let record = self.world.record(flow);
             let reached = record.exit.map_or(record.max_cwnd, |exit| exit.reached);
-            transient.exit_load += reached.get() as f64 * wire / rtt.as_secs() / available;
+            transient.exit_load += self.config.load(reached, *rtt);
             transient.exits += u32::from(record.exit.is_some());
             transient.dropped += record.dropped_data;
             transient.timeouts += record.timeouts;

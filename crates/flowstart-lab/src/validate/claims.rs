@@ -6,14 +6,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use flowstart_core::aqm::{QueueConfig, codel, pie, predict, red, taildrop};
+use flowstart_core::aqm::{QueueConfig, codel, hred, pie, predict, red, taildrop};
+use flowstart_core::event::Decision;
 use flowstart_core::time::Duration;
-use flowstart_core::units::Rate;
+use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::trace::{Event, Trace};
 use rayon::prelude::*;
 
 use super::{Checker, Verdict};
-use crate::transient::{Config, Discipline, Metrics, Moment, run, run_observed};
+use crate::transient::{Config, Discipline, Metrics, Moment, Transient, run_observed};
 
 /// Seeds of a cell; numbers are means over them.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
@@ -65,11 +66,22 @@ struct Numbers {
     p99_secs: f64,
     exit_load: f64,
     utilization: f64,
-    signals: f64,
+    /// Marks and drops by the law, in all transients.
+    by_law: f64,
 }
 
 impl Numbers {
-    fn new(runs: &[Metrics]) -> Self {
+    fn of(cell: &Config, discipline: &Discipline) -> Self {
+        let mut by_law = 0;
+        let run = |seed| {
+            run_observed(cell, discipline, seed, |moment, world| {
+                if let Moment::Ended { link, transient: Transient { finite: false, .. }, .. } = moment {
+                    let stats = world.network.link(*link).queue().clone().as_dyn().stats();
+                    by_law += stats.marked + stats.dropped_early;
+                }
+            })
+        };
+        let runs: Vec<Metrics> = SEEDS.map(run).collect();
         let mean = |value: &dyn Fn(&Metrics) -> f64| runs.iter().map(value).sum::<f64>() / runs.len() as f64;
         Self {
             fct: mean(&Metrics::fct_secs),
@@ -78,7 +90,7 @@ impl Numbers {
             p99_secs: mean(&Metrics::p99_secs),
             exit_load: mean(&Metrics::exit_load),
             utilization: mean(&|run| run.utilization().unwrap_or(f64::NAN)),
-            signals: mean(&|run| run.marked() + run.dropped()),
+            by_law: by_law as f64 / runs.len() as f64,
         }
     }
 
@@ -92,10 +104,7 @@ impl Numbers {
 fn measure(cells: &[Config], disciplines: &[Discipline]) -> Vec<Vec<Numbers>> {
     let pairs: Vec<(&Config, &Discipline)> =
         cells.iter().flat_map(|cell| disciplines.iter().map(move |discipline| (cell, discipline))).collect();
-    let numbers = |(cell, discipline): &(&Config, &Discipline)| {
-        Numbers::new(&SEEDS.map(|seed| run(cell, discipline, seed)).collect::<Vec<_>>())
-    };
-    let all: Vec<Numbers> = pairs.par_iter().map(numbers).collect();
+    let all: Vec<Numbers> = pairs.par_iter().map(|(cell, discipline)| Numbers::of(cell, discipline)).collect();
     all.chunks(disciplines.len()).map(<[Numbers]>::to_vec).collect()
 }
 
@@ -117,12 +126,9 @@ fn pie(estimator: pie::Estimator) -> Discipline {
     QueueConfig::Pie(pie::Config { estimator, ..pie::Config::default() }).into()
 }
 
-/// An aggressive RED for flows with this RTT: an unpaced slow start's window of half a bandwidth-delay product makes a queue of a
-/// quarter, and twice that an RTT later. What the paper's parameters are is not known.
-fn hred(cell: &Config) -> Discipline {
-    let bdp = cell.rate.bits_per_sec() as f64 * Duration::from_millis(TUNED_MS).as_secs() / 12_000.0;
-    let (min_th, max_th) = (bdp / 4.0, bdp / 2.0);
-    QueueConfig::Red(red::Config { min_th, max_th, max_p: 0.5, w_q: 0.25, ..red::Config::default() }).into()
+fn hred() -> Discipline {
+    let config = hred::Config { rtt: Duration::from_millis(TUNED_MS), ..hred::Config::default() };
+    QueueConfig::Hred(config).into()
 }
 
 /// Thesis, section 1.4 (Pub. II): "RED [...] responds too slowly", with recommended parameters; `predict-hred.md`: it falls back to
@@ -226,7 +232,7 @@ fn hred_needs_its_rtt() -> (Checker, String) {
         for flows in [1, 6] {
             for ecn in [true, false] {
                 let cell = Config { ecn, ..cell(50.0, rtt, flows) };
-                let numbers = measure(std::slice::from_ref(&cell), &[Discipline::Oracle, hred(&cell)]);
+                let numbers = measure(std::slice::from_ref(&cell), &[Discipline::Oracle, hred()]);
                 let (fct, peak) = numbers[0][1].against(&numbers[0][0]);
                 let well = fct <= WELL.0 && peak <= WELL.1;
                 let which = if at_its_rtt { "well" } else { "not well" };
@@ -254,7 +260,7 @@ fn hred_has_the_least_delay() -> (Checker, String) {
     let mut checker = Checker::default();
     let mut note = Vec::new();
     for cell in &cells {
-        let disciplines = [hred(cell), codel(), pie(pie::Estimator::Timestamps)];
+        let disciplines = [hred(), codel(), pie(pie::Estimator::Timestamps)];
         let numbers = &measure(std::slice::from_ref(cell), &disciplines)[0];
         for (other, theirs) in ["codel", "pie"].iter().zip(&numbers[1..]) {
             let metric = format!("p99 delay, ms, against {other}");
@@ -285,37 +291,79 @@ fn codel_and_pie_depend_on_the_rtt() -> (Checker, String) {
                 let band = format!("{} {bound}", if rtt < TUNED_MS { "over" } else { "below" });
                 checker.check(&name(&cell), &format!("load at exit with {which}"), load, bound, inside, band);
             }
-            let load = |place: usize| numbers[place].exit_load;
-            note.push(format!("{}: {:.2}, {:.2}, {:.2}", name(&cell), load(0), load(1), load(2)));
+            let firsts: Vec<f64> =
+                disciplines.par_iter().map(|discipline| first_exit_load(&cell, discipline)).collect();
+            let loads: Vec<String> = numbers
+                .iter()
+                .zip(firsts)
+                .map(|(numbers, first)| format!("{:.2} ({first:.2})", numbers.exit_load))
+                .collect();
+            note.push(format!("{}: {}", name(&cell), loads.join(", ")));
         }
     }
-    (checker, format!("load at exit with oracle, codel, pie: {}", note.join("; ")))
+    (checker, format!("load at exit with oracle, codel, pie, and when the first flow leaves: {}", note.join("; ")))
+}
+
+/// Load when the first flow leaves slow start, mean over transients and seeds: the windows that all flows have then.
+fn first_exit_load(cell: &Config, discipline: &Discipline) -> f64 {
+    let (mut sum, mut count) = (0.0, 0u32);
+    for seed in SEEDS {
+        run_observed(cell, discipline, seed, |moment, world| match moment {
+            Moment::Built { .. } => {}
+            Moment::Begins { .. } => world.network.trace = Some(Box::new(Trace::default())),
+            Moment::Ended { flows, rtts, .. } => {
+                let Some(trace) = world.network.trace.take() else { return };
+                let mut windows = vec![Bytes::ZERO; rtts.len()];
+                for entry in trace.entries.iter().filter(|entry| flows.contains(&entry.flow)) {
+                    match entry.event {
+                        Event::Window { cwnd, .. } => windows[(entry.flow - flows.start) as usize] = cwnd,
+                        Event::Decided(Decision::StartupExited { .. }) => {
+                            sum += windows.iter().zip(*rtts).map(|(window, rtt)| cell.load(*window, *rtt)).sum::<f64>();
+                            count += 1;
+                            return;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        });
+    }
+    sum / f64::from(count)
 }
 
 /// Thesis, section 1.4 (Pub. III): an issue in PIE's departure rate estimator "effectively disabled the whole PIE algorithm when the
 /// link bandwidth is low".
 fn departure_rate_fails_at_low_rates() -> (Checker, String) {
+    let cell = |mbit, buffer| Config { ecn: false, initial_window: 3, buffer, ..cell(mbit, TUNED_MS, 6) };
+    let mut cells = Vec::new();
+    for mbit in [0.25, 0.5, 1.0] {
+        // 16 KiB, which a measurement takes, are 11 packets.
+        cells.extend([(cell(mbit, None), true), (cell(mbit, Some(8)), true)]);
+    }
+    cells.extend([10.0, 50.0].map(|mbit| (cell(mbit, None), false)));
     let mut checker = Checker::default();
     let mut note = Vec::new();
-    for (mbit, low) in [(0.25, true), (0.5, true), (1.0, true), (10.0, false), (50.0, false)] {
-        let cell = Config { ecn: false, initial_window: 3, ..cell(mbit, TUNED_MS, 6) };
+    for (cell, low) in &cells {
         let disciplines = [pie(pie::Estimator::DepartureRate), pie(pie::Estimator::Timestamps)];
-        let numbers = &measure(std::slice::from_ref(&cell), &disciplines)[0];
+        let numbers = &measure(std::slice::from_ref(cell), &disciplines)[0];
         let [rate, stamps] = [numbers[0], numbers[1]];
         // Half as many signals are half of PIE.
-        let (ratio, bound) = (rate.signals / stamps.signals, 0.5);
-        let band = if low { "below" } else { "at least" };
+        let (ratio, bound) = (rate.by_law / stamps.by_law, 0.5);
+        let band = format!("{} {bound}", if *low { "below" } else { "at least" });
+        let buffer = cell.buffer.map_or(String::new(), |packets| format!(", buffer of {packets} packets"));
+        let name = format!("{}{buffer}", name(cell));
         checker.check(
-            &name(&cell),
-            "signals over those with timestamps",
+            &name,
+            "drops by the law over those with timestamps",
             ratio,
             bound,
-            (ratio < bound) == low,
-            format!("{band} {bound}"),
+            (ratio < bound) == *low,
+            band,
         );
         let (ours, theirs) = (rate.peak_secs * 1e3, stamps.peak_secs * 1e3);
-        let (a, b) = (rate.signals, stamps.signals);
-        note.push(format!("{mbit} Mbit/s: signals {a:.1} and {b:.1}, peak {ours:.0} and {theirs:.0} ms"));
+        let mbit = cell.rate.as_mbit();
+        let (a, b) = (rate.by_law, stamps.by_law);
+        note.push(format!("{mbit} Mbit/s{buffer}: {a:.1} and {b:.1} drops, peak {ours:.0} and {theirs:.0} ms"));
     }
     (checker, format!("departure rate and timestamps: {}", note.join("; ")))
 }

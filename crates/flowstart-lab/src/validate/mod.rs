@@ -24,6 +24,7 @@
 //! | `slides-mixed-rtts` | fast startups where RTTs and sizes are mixed | [`mixed_rtts`] |
 //! | `slides-flow-control` | what receive windows do to a fast startup | [`slides`] |
 //! | `flow-initiation` | what a thesis says of starting flows beside interactive media | [`flow_initiation`] |
+//! | `claim-red-slow`, `claim-hred-rtt`, `claim-hred-delay`, `claim-codel-pie-rtt`, `claim-pie-departure-rate`, `claim-predict` | what a thesis says of AQMs under load transients | [`claims`] |
 //! | `search-geo` | SEARCH on a satellite link | [`search`] |
 //! | `xcp-fairness` | what XCP's paper states of utilization, drops, queues and shares | [`xcp`] |
 //! | `quic-table1` | the model beside the real QUIC stack, on the links of the Blitzstart paper | [`quic`] |
@@ -36,6 +37,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+pub mod claims;
 pub mod flow_initiation;
 pub mod mixed_rtts;
 pub mod ns2;
@@ -53,7 +55,7 @@ pub mod table1;
 pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 27] = [
+pub const NAMES: [&str; 33] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
@@ -77,6 +79,12 @@ pub const NAMES: [&str; 27] = [
     "slides-mixed-rtts",
     "xcp-fairness",
     "flow-initiation",
+    "claim-red-slow",
+    "claim-hred-rtt",
+    "claim-hred-delay",
+    "claim-codel-pie-rtt",
+    "claim-pie-departure-rate",
+    "claim-predict",
     "search-geo",
     "quic-search-geo",
     "quic-table1",
@@ -200,6 +208,9 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "quic-search-geo" => quic::search_geo(reference, jobs),
         "quic-table1" => quic::table1(reference, jobs),
         "blitzstart-table1" => table1::validate(reference, jobs),
+        _ if let Some(claim) = claims::CLAIMS.iter().find(|claim| claim.name == name) => {
+            claim.validate(reference, jobs)
+        }
         _ if let Some(entry) = quick_start_web::ENTRIES.iter().find(|entry| entry.name == name) => {
             entry.validate(reference, jobs)
         }
