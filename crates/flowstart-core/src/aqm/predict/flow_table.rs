@@ -7,6 +7,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::opening::Opening;
 use crate::rng::mix;
 
 /// A constant rate doubles its volume in twice the time each time; slow start takes about the same time.
@@ -35,6 +36,8 @@ pub(super) struct Bucket {
     linear: u8,
     /// The RTT that was estimated when the flow was signalled; 0: none.
     pub(super) rtt: f64,
+    /// What its handshake and its first flight tell.
+    pub(super) opening: Opening,
 }
 
 impl Bucket {
@@ -49,6 +52,7 @@ impl Bucket {
         doublings: [0.0; 3],
         linear: 0,
         rtt: 0.0,
+        opening: Opening::NONE,
     };
 
     /// The flow begins, or begins again.

@@ -2,6 +2,7 @@
 
 use super::estimate::{Estimate, INITIAL_WINDOWS, fit};
 use super::flow_table::FlowTable;
+use super::opening::Openings;
 use super::volume::VolumeLog;
 use super::{Config, LoadEstimate, Trigger};
 use crate::time::{Duration, Timestamp};
@@ -48,6 +49,7 @@ pub(super) struct Law {
     /// Largest packet of the epoch.
     segment: f64,
     estimate: Option<Estimate>,
+    openings: Openings,
     /// Since when flows are signalled.
     signalling: Option<f64>,
     /// RTT of the last transient.
@@ -163,6 +165,7 @@ impl Law {
             departed: VolumeLog::new(),
             segment: 1.0,
             estimate: None,
+            openings: Openings::default(),
             signalling: None,
             rtt: None,
             background: Background::default(),
@@ -184,6 +187,7 @@ impl Law {
         self.departed.clear();
         self.segment = 1.0;
         self.estimate = None;
+        self.openings = Openings::default();
         self.signalling = None;
         self.silences = Silences { last: now, ..Silences::default() };
         self.busy = BusyPeriod { since: now, arrived: 0.0, backlog };
@@ -217,6 +221,9 @@ impl Law {
         let bucket = self.flows.bucket(flow, now);
         let young = bucket.epoch == self.epoch;
         let linear = bucket.count(now, size, idle_at) && young;
+        if let Some(known) = bucket.opening.arrived(now, size).filter(|_| young) {
+            self.openings.add(known);
+        }
         if !young {
             self.background.bytes += size;
             return;
@@ -330,6 +337,9 @@ impl Law {
         let mut signal = false;
         if self.flows.bucket(flow, now).epoch == self.epoch {
             self.departed.add(size, now, backlog);
+            if let Some(known) = self.flows.bucket(flow, now).opening.departed(size) {
+                self.openings.add(known);
+            }
             if self.signalling.is_none() {
                 self.decide(at, now, waiting, backlog);
             }
@@ -358,6 +368,14 @@ impl Law {
             self.trigger(at, now, ahead);
             return;
         }
+        let early = self.openings.rate_ahead(self.arrived.volume()).filter(|_| self.estimate.is_none());
+        if let (Some(rate), Some(available)) = (early, self.available())
+            && rate >= self.threshold * available
+        {
+            self.rtt = self.openings.rtt();
+            self.trigger(at, now, None);
+            return;
+        }
         // What left before the busy period can cause (g - 1) times its volume and the initial windows, at most as much again
         // and the largest of these. More responds to the busy period itself, which has lasted an RTT then.
         let busy = self.busy;
@@ -365,8 +383,6 @@ impl Law {
         let largest = INITIAL_WINDOWS[1] * f64::from(self.joined) * self.segment;
         let answered = arrived > busy.arrived + largest + 2.0 * self.segment;
         if waiting > 1 && answered && backlog - busy.backlog >= QUEUE_SHARE * arrived {
-            // Not less than the RTT.
-            self.rtt = self.rtt.or(Some(now - busy.since));
             self.trigger(at, now, None);
         }
     }
@@ -382,7 +398,7 @@ impl Law {
         let known = self.rtt.unwrap_or(self.default_interval);
         let interval = match self.estimate {
             Some(estimate) => known.max(estimate.rtt),
-            None if self.young > 0 => known.max(self.default_interval),
+            None if self.young > 0 => self.openings.rtt().unwrap_or(known.max(self.default_interval)),
             None => known,
         };
         Duration::from_secs(interval.clamp(INTERVAL.0, INTERVAL.1))

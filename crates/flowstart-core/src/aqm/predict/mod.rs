@@ -32,6 +32,7 @@ use crate::units::Bytes;
 mod estimate;
 mod flow_table;
 mod law;
+mod opening;
 mod volume;
 
 /// One line for listings.
