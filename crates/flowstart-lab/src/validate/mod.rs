@@ -25,6 +25,7 @@
 //! | `slides-flow-control` | what receive windows do to a fast startup | [`slides`] |
 //! | `search-geo` | SEARCH on a satellite link | [`search`] |
 //! | `xcp-fairness` | what XCP's paper states of utilization, drops, queues and shares | [`xcp`] |
+//! | `dualpi2-coexistence` | what RFC 9332 states of scalable and classic flows | [`dualpi2`] |
 //! | `quic-table1` | the model beside the real QUIC stack, on the links of the Blitzstart paper | [`quic`] |
 //! | `quic-search-geo` | the same on the satellite link | [`quic`] |
 //! | `blitzstart-table1` | the 60 cells of the Blitzstart paper, and its statements | [`table1`] |
@@ -35,6 +36,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+pub mod dualpi2;
 pub mod mixed_rtts;
 pub mod ns2;
 pub mod ns3;
@@ -51,7 +53,7 @@ pub mod table1;
 pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 26] = [
+pub const NAMES: [&str; 27] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
@@ -74,6 +76,7 @@ pub const NAMES: [&str; 26] = [
     "slides-shared-bottleneck",
     "slides-mixed-rtts",
     "xcp-fairness",
+    "dualpi2-coexistence",
     "search-geo",
     "quic-search-geo",
     "quic-table1",
@@ -192,6 +195,7 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "slides-mixed-rtts" => mixed_rtts::mixed_rtts(reference, jobs),
         "slides-flow-control" => slides::flow_control(reference, jobs),
         "xcp-fairness" => xcp::fairness(reference),
+        "dualpi2-coexistence" => dualpi2::coexistence(reference),
         "search-geo" => search::geo(reference, jobs),
         "quic-search-geo" => quic::search_geo(reference, jobs),
         "quic-table1" => quic::table1(reference, jobs),
