@@ -1,8 +1,8 @@
 //! Which packets are signalled. Knows arrivals, departures and how much waits, not the queue itself.
 
 use super::estimate::{Estimate, INITIAL_WINDOWS, fit};
-use super::fallback::CoDel;
 use super::flow_table::FlowTable;
+use super::opening::Openings;
 use super::volume::VolumeLog;
 use super::{Config, LoadEstimate, Trigger};
 use crate::time::{Duration, Timestamp};
@@ -49,6 +49,7 @@ pub(super) struct Law {
     /// Largest packet of the epoch.
     segment: f64,
     estimate: Option<Estimate>,
+    openings: Openings,
     /// Since when flows are signalled.
     signalling: Option<f64>,
     /// RTT of the last transient.
@@ -59,7 +60,6 @@ pub(super) struct Law {
     /// When the queue was last empty.
     empty_at: f64,
     service: ServiceRate,
-    fallback: CoDel,
     triggers: u64,
     last_trigger: Option<Trigger>,
 }
@@ -157,7 +157,7 @@ impl Law {
             threshold: config.load,
             idle: config.idle.as_secs(),
             default_interval: interval,
-            flows: FlowTable::new(config.flows),
+            flows: FlowTable::new(config.flows, config.idle.as_secs()),
             epoch: 1,
             young: 0,
             joined: 0,
@@ -165,6 +165,7 @@ impl Law {
             departed: VolumeLog::new(),
             segment: 1.0,
             estimate: None,
+            openings: Openings::default(),
             signalling: None,
             rtt: None,
             background: Background::default(),
@@ -172,7 +173,6 @@ impl Law {
             busy: BusyPeriod::default(),
             empty_at: 0.0,
             service: ServiceRate { rate, told: rate.is_some(), since: 0.0, bytes: 0.0, packets: 0 },
-            fallback: CoDel::new(config.target.as_secs(), interval),
             triggers: 0,
             last_trigger: None,
         }
@@ -187,6 +187,7 @@ impl Law {
         self.departed.clear();
         self.segment = 1.0;
         self.estimate = None;
+        self.openings = Openings::default();
         self.signalling = None;
         self.silences = Silences { last: now, ..Silences::default() };
         self.busy = BusyPeriod { since: now, arrived: 0.0, backlog };
@@ -204,7 +205,7 @@ impl Law {
         if self.young > 0 && (over || now - self.silences.last > self.idle) {
             self.end_epoch(now, backlog);
         }
-        let bucket = self.flows.bucket(flow);
+        let bucket = self.flows.bucket(flow, now);
         let idle = if bucket.rtt > 0.0 { (IDLE_RTTS * bucket.rtt).clamp(LEAST_IDLE, self.idle) } else { self.idle };
         if now - bucket.last > idle {
             let young = bucket.epoch == self.epoch;
@@ -214,12 +215,15 @@ impl Law {
             self.young += u32::from(!young);
             self.joined += 1;
             let epoch = self.epoch;
-            self.flows.bucket(flow).begin(now, epoch);
+            self.flows.bucket(flow, now).begin(now, epoch);
         }
         let idle_at = self.empty_at;
-        let bucket = self.flows.bucket(flow);
+        let bucket = self.flows.bucket(flow, now);
         let young = bucket.epoch == self.epoch;
         let linear = bucket.count(now, size, idle_at) && young;
+        if let Some(known) = bucket.opening.arrived(now, size).filter(|_| young) {
+            self.openings.add(known);
+        }
         if !young {
             self.background.bytes += size;
             return;
@@ -250,7 +254,7 @@ impl Law {
     fn settle(&mut self, flow: u32, now: f64, backlog: f64) {
         let epoch = self.epoch;
         let rtt = self.estimate.map(|estimate| estimate.rtt);
-        let bucket = self.flows.bucket(flow);
+        let bucket = self.flows.bucket(flow, now);
         if bucket.epoch != epoch {
             return;
         }
@@ -319,34 +323,38 @@ impl Law {
         self.last_trigger
     }
 
-    /// Whether the packet that leaves now is signalled: it waited `sojourn`, and `backlog` bytes in `waiting` packets are left.
+    /// A packet of `size` bytes leaves, and `backlog` bytes in `waiting` packets stay. Whether its flow is signalled now;
+    /// `signalled` if the fallback has done so already.
     pub(super) fn depart(
         &mut self,
-        now: Timestamp,
-        flow: u32,
-        size: u32,
-        sojourn: Duration,
-        waiting: usize,
-        backlog: Bytes,
+        at: Timestamp,
+        (flow, size): (u32, u32),
+        (waiting, backlog): (usize, Bytes),
+        signalled: bool,
     ) -> bool {
-        let at = now;
-        let (now, size, backlog) = (now.as_secs(), f64::from(size), backlog.get() as f64);
+        let (now, size, backlog) = (at.as_secs(), f64::from(size), backlog.get() as f64);
         self.service.departed(now, size, waiting > 0);
         let mut signal = false;
-        if self.flows.bucket(flow).epoch == self.epoch {
+        if self.flows.bucket(flow, now).epoch == self.epoch {
             self.departed.add(size, now, backlog);
+            if let Some(known) = self.flows.bucket(flow, now).opening.departed(size) {
+                self.openings.add(known);
+            }
             if self.signalling.is_none() {
                 self.decide(at, now, waiting, backlog);
             }
             // A packet much smaller than the others is a handshake's, whose loss costs more than a late signal.
             signal = self.signalling.is_some() && 2.0 * size >= self.segment;
+            if signal || signalled {
+                self.settle(flow, now, backlog);
+            }
         }
-        self.fallback.interval = self.interval();
-        signal |= self.fallback.signals(now, sojourn.as_secs(), waiting > 1);
-        if signal {
-            self.settle(flow, now, backlog);
-        }
-        signal
+        signal && !signalled
+    }
+
+    /// The fallback has dropped a packet of the flow.
+    pub(super) fn dropped(&mut self, at: Timestamp, flow: u32, backlog: Bytes) {
+        self.settle(flow, at.as_secs(), backlog.get() as f64);
     }
 
     /// Begins to signal when the load an RTT ahead is too much, or when the link has been saturated for an RTT.
@@ -360,6 +368,14 @@ impl Law {
             self.trigger(at, now, ahead);
             return;
         }
+        let early = self.openings.rate_ahead(self.arrived.volume()).filter(|_| self.estimate.is_none());
+        if let (Some(rate), Some(available)) = (early, self.available())
+            && rate >= self.threshold * available
+        {
+            self.rtt = self.openings.rtt();
+            self.trigger(at, now, None);
+            return;
+        }
         // What left before the busy period can cause (g - 1) times its volume and the initial windows, at most as much again
         // and the largest of these. More responds to the busy period itself, which has lasted an RTT then.
         let busy = self.busy;
@@ -367,8 +383,6 @@ impl Law {
         let largest = INITIAL_WINDOWS[1] * f64::from(self.joined) * self.segment;
         let answered = arrived > busy.arrived + largest + 2.0 * self.segment;
         if waiting > 1 && answered && backlog - busy.backlog >= QUEUE_SHARE * arrived {
-            // Not less than the RTT.
-            self.rtt = self.rtt.or(Some(now - busy.since));
             self.trigger(at, now, None);
         }
     }
@@ -379,14 +393,14 @@ impl Law {
         self.last_trigger = Some(Trigger { at, estimate });
     }
 
-    /// CoDel's interval is about an RTT (RFC 8289, section 4.3): the one that was measured.
-    fn interval(&self) -> f64 {
+    /// The fallback's interval, about an RTT (RFC 8289, section 4.3): the one that was measured.
+    pub(super) fn interval(&self) -> Duration {
         let known = self.rtt.unwrap_or(self.default_interval);
         let interval = match self.estimate {
             Some(estimate) => known.max(estimate.rtt),
-            None if self.young > 0 => known.max(self.default_interval),
+            None if self.young > 0 => self.openings.rtt().unwrap_or(known.max(self.default_interval)),
             None => known,
         };
-        interval.clamp(INTERVAL.0, INTERVAL.1)
+        Duration::from_secs(interval.clamp(INTERVAL.0, INTERVAL.1))
     }
 }
