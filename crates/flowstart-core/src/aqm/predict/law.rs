@@ -23,6 +23,14 @@ const SILENCE: f64 = 0.9;
 const LEAST_AVAILABLE: f64 = 0.25;
 /// Time over which the rate of background is averaged, in seconds.
 const BACKGROUND_TIME: f64 = 0.25;
+/// Growth that is assumed before it shows: between 1.5 and 2, so that neither is missed by more than a sixth.
+const EARLY_GROWTH: f64 = 1.75;
+/// It shows when so many times the initial windows have arrived.
+const EARLY: f64 = 3.0;
+/// Bounds of the growth that is measured: an acknowledgement for several packets, and for each.
+const GROWTH: (f64, f64) = (1.3, 2.0);
+/// A lag shorter than this part of the RTT from handshakes refutes the latter.
+const THINKING: f64 = 0.75;
 /// Bounds of the fallback's interval, in seconds.
 const INTERVAL: (f64, f64) = (0.02, 1.0);
 /// A flow whose RTT is known has been idle after this many RTTs, but not before the least time in seconds.
@@ -303,15 +311,45 @@ impl Law {
         Some((rate - self.background.rate).max(LEAST_AVAILABLE * rate))
     }
 
-    /// The estimate, and what it says about the load now and an RTT ahead.
-    pub(super) fn load_estimate(&self) -> Option<LoadEstimate> {
-        let (estimate, available) = (self.estimate?, self.available()?);
+    /// What is known of the load now and an RTT ahead.
+    pub(super) fn load_estimate(&self, at: Timestamp) -> Option<LoadEstimate> {
+        self.load_at(at.as_secs())
+    }
+
+    fn load_at(&self, now: f64) -> Option<LoadEstimate> {
+        let available = self.available()?;
+        let opening = self.opening_load(now, available);
+        let Some(estimate) = self.estimate else { return opening };
+        // An RTT from handshakes is too long if servers think before they answer, which the lag shows.
+        if opening
+            .is_some_and(|load| self.openings.flows == self.joined && estimate.rtt >= THINKING * load.rtt.as_secs())
+        {
+            return opening;
+        }
         let pipe = estimate.rtt * available;
         Some(LoadEstimate {
             rtt: Duration::from_secs(estimate.rtt),
             growth: estimate.growth,
             load: estimate.window_now(self.arrived.volume()) / pipe,
             load_ahead: estimate.window_ahead(self.departed.volume()) / pipe,
+        })
+    }
+
+    /// The load from handshakes and initial windows. The growth is what had left an RTT ago and what has come of it.
+    fn opening_load(&self, now: f64, available: f64) -> Option<LoadEstimate> {
+        let openings = self.openings;
+        let rtt = openings.rtt()?;
+        let growth = match openings.growth() {
+            Some(growth) => growth.clamp(GROWTH.0, GROWTH.1),
+            None if self.arrived.volume() < EARLY * openings.initial => EARLY_GROWTH,
+            None => return None,
+        };
+        let window = Estimate { rtt, growth, initial: openings.initial, volume: 0.0 }.window_now(self.arrived.volume());
+        Some(LoadEstimate {
+            rtt: Duration::from_secs(rtt),
+            growth,
+            load: window / (rtt * available),
+            load_ahead: openings.rate_ahead(growth) / available,
         })
     }
 
@@ -362,18 +400,10 @@ impl Law {
         if self.estimate.is_some_and(|estimate| self.arrived.volume() > FRESH * estimate.volume) {
             self.estimate = None;
         }
-        let ahead = self.load_estimate();
+        let ahead = self.load_at(now);
         if let Some(load) = ahead.filter(|load| load.load_ahead >= self.threshold) {
             self.rtt = Some(load.rtt.as_secs());
             self.trigger(at, now, ahead);
-            return;
-        }
-        let early = self.openings.rate_ahead(self.arrived.volume()).filter(|_| self.estimate.is_none());
-        if let (Some(rate), Some(available)) = (early, self.available())
-            && rate >= self.threshold * available
-        {
-            self.rtt = self.openings.rtt();
-            self.trigger(at, now, None);
             return;
         }
         // What left before the busy period can cause (g - 1) times its volume and the initial windows, at most as much again

@@ -129,8 +129,8 @@ impl Predict {
     }
 
     /// What is known of the flows in slow start now; `None` while it is too early or nobody is.
-    pub fn load_estimate(&self) -> Option<LoadEstimate> {
-        self.law.load_estimate()
+    pub fn load_estimate(&self, now: Timestamp) -> Option<LoadEstimate> {
+        self.law.load_estimate(now)
     }
 
     /// How often it has decided that slow start should end; signals of the fallback are not counted.

@@ -28,19 +28,37 @@ pub(super) struct Opening {
     initial: f64,
     /// Bytes of data that have left.
     departed: f64,
+    /// When the present flight began, after the initial window, and bytes of it and of the one before.
+    flight: f64,
+    arrived: f64,
+    before: f64,
 }
 
 /// What is new: bytes of the initial window, and bytes that have left, which will cause more.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Known {
+    /// The flow is new among those with an initial window.
+    pub(super) begins: bool,
     pub(super) rtt: f64,
     pub(super) initial: f64,
     pub(super) departed: f64,
+    /// Bytes of a flight that is complete, and of the one before.
+    pub(super) flights: (f64, f64),
 }
 
 impl Opening {
-    pub(super) const NONE: Self =
-        Self { first: 0.0, size: 0.0, data: 0.0, rtt: 0.0, packets: 0, initial: 0.0, departed: 0.0 };
+    pub(super) const NONE: Self = Self {
+        first: 0.0,
+        size: 0.0,
+        data: 0.0,
+        rtt: 0.0,
+        packets: 0,
+        initial: 0.0,
+        departed: 0.0,
+        flight: 0.0,
+        arrived: 0.0,
+        before: 0.0,
+    };
 
     /// A packet of the flow arrives.
     pub(super) fn arrived(&mut self, now: f64, size: f64) -> Option<Known> {
@@ -55,16 +73,43 @@ impl Opening {
             self.data = now;
             self.rtt = if RTT.contains(&(now - self.first)) { now - self.first } else { 0.0 };
         }
-        if self.rtt == 0.0 || now > self.data + FLIGHT * self.rtt {
+        if self.rtt == 0.0 {
             return None;
+        }
+        if now > self.data + FLIGHT * self.rtt {
+            return self.answered(now, size);
         }
         self.packets += 1;
         self.initial += size;
         match self.packets {
-            LEAST_PACKETS => Some(Known { rtt: self.rtt, initial: self.initial, departed: self.departed }),
-            packets if packets > LEAST_PACKETS => Some(Known { rtt: self.rtt, initial: size, departed: 0.0 }),
+            LEAST_PACKETS => Some(Known {
+                begins: true,
+                rtt: self.rtt,
+                initial: self.initial,
+                departed: self.departed,
+                flights: (0.0, 0.0),
+            }),
+            packets if packets > LEAST_PACKETS => Some(Known { rtt: self.rtt, initial: size, ..Known::default() }),
             _ => None,
         }
+    }
+
+    /// A packet arrives after the initial window. Flights are an RTT long, those before the queue was busy.
+    fn answered(&mut self, now: f64, size: f64) -> Option<Known> {
+        if self.packets < LEAST_PACKETS {
+            return None;
+        }
+        let mut complete = None;
+        if self.flight == 0.0 {
+            (self.flight, self.arrived, self.before) = (self.data + FLIGHT * self.rtt, 0.0, self.initial);
+        }
+        if now > self.flight + self.rtt {
+            complete = Some(Known { rtt: self.rtt, flights: (self.arrived, self.before), ..Known::default() });
+            self.flight += self.rtt;
+            (self.arrived, self.before) = (0.0, self.arrived);
+        }
+        self.arrived += size;
+        complete
     }
 
     /// A packet of the flow leaves.
@@ -73,30 +118,32 @@ impl Opening {
             return None;
         }
         self.departed += size;
-        (self.packets >= LEAST_PACKETS).then_some(Known { rtt: self.rtt, initial: 0.0, departed: size })
+        (self.packets >= LEAST_PACKETS).then_some(Known { rtt: self.rtt, departed: size, ..Known::default() })
     }
 }
 
 /// The openings of all flows of a transient together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Openings {
+    /// Flows whose initial window has begun.
+    pub(super) flows: u32,
     /// Initial windows in bytes, and over the RTTs of their flows.
-    initial: f64,
+    pub(super) initial: f64,
     initial_rate: f64,
     /// Bytes that have left, over the RTTs of their flows.
     departed_rate: f64,
+    /// Bytes of flights that are complete, and of those before each.
+    flights: (f64, f64),
 }
-
-/// Growth that is assumed before it shows: between 2 and 1.5, so that neither is missed by more than a sixth.
-const GROWTH: f64 = 1.75;
-/// The estimate from all packets takes over when so many times the initial windows have arrived.
-const TAKEN_OVER: f64 = 3.0;
 
 impl Openings {
     pub(super) fn add(&mut self, known: Known) {
+        self.flows += u32::from(known.begins);
         self.initial += known.initial;
         self.initial_rate += known.initial / known.rtt;
         self.departed_rate += known.departed / known.rtt;
+        self.flights.0 += known.flights.0;
+        self.flights.1 += known.flights.1;
     }
 
     /// RTT of the flows, weighted by their windows.
@@ -104,10 +151,14 @@ impl Openings {
         (self.initial > 0.0).then(|| self.initial / self.initial_rate)
     }
 
-    /// Rate of arrivals an RTT ahead, while only `arrived` bytes are there.
-    pub(super) fn rate_ahead(&self, arrived: f64) -> Option<f64> {
-        let early = self.initial > 0.0 && arrived < TAKEN_OVER * self.initial;
-        early.then(|| self.initial_rate + (GROWTH - 1.0) * self.departed_rate)
+    /// Growth of the windows in an RTT; `None` before it shows.
+    pub(super) fn growth(&self) -> Option<f64> {
+        (self.flights.1 > 0.0).then(|| self.flights.0 / self.flights.1)
+    }
+
+    /// Rate of arrivals an RTT ahead if windows grow by `growth`.
+    pub(super) fn rate_ahead(&self, growth: f64) -> f64 {
+        self.initial_rate + (growth - 1.0) * self.departed_rate
     }
 }
 
@@ -128,13 +179,12 @@ mod tests {
         // Ten packets come within 0.9 of the 100 ms after the first data; the one after 100 ms is an answer.
         assert!((openings.rtt().unwrap() - 0.1).abs() < 1e-9);
         assert_eq!(openings.initial, 15_000.0);
-        // None has left: 15000 bytes in 0.1 s. Ten have: 1.75 times as much.
-        assert!((openings.rate_ahead(15_040.0).unwrap() - 150_000.0).abs() < 1e-3);
+        // None has left: 15000 bytes in 0.1 s. Ten have, and windows grow by 1.75.
+        assert!((openings.rate_ahead(1.75) - 150_000.0).abs() < 1e-3);
         for _ in 0..10 {
             openings.add(opening.departed(1500.0).unwrap());
         }
-        assert!((openings.rate_ahead(16_540.0).unwrap() - 262_500.0).abs() < 1e-3);
-        assert_eq!(openings.rate_ahead(45_000.0), None);
+        assert!((openings.rate_ahead(1.75) - 262_500.0).abs() < 1e-3);
     }
 
     #[test]
