@@ -154,6 +154,11 @@ pub fn competitor(data: &[u8]) -> bool {
                 assert_eq!(startup.validate(), Ok(()));
                 assert_eq!(avoidance.validate(), Ok(()));
             }
+            Competitor::Pattern { count, pattern: Pattern::Media(media) } => {
+                assert!((1..=10_000).contains(&count));
+                assert!(RATES.contains(&media.rate.bits_per_sec()) && media.interval > Duration::ZERO);
+                assert!((41..=1440).contains(&media.packet()), "{}", media.packet());
+            }
             Competitor::Pattern { count, pattern } => {
                 assert!((1..=10_000).contains(&count));
                 let (Pattern::ConstantRate { rate, .. } | Pattern::OnOff { rate, .. }) = pattern else {

@@ -144,6 +144,46 @@ pub struct Row {
     /// The same as a rate.
     #[serde(default, skip_serializing)]
     pub quick_start_kbytes_per_s: Option<f64>,
+    /// Of interactive media beside the newcomers, the same in all rows of a repetition: median one-way delay. These columns
+    /// exist only where there is media; [`crate::media::MediaOutcome`] says what they mean.
+    #[serde(default, skip_serializing)]
+    pub media_delay_p50_ms: Option<f64>,
+    /// One-way delay that 95 % of the packets do not exceed.
+    #[serde(default, skip_serializing)]
+    pub media_delay_p95_ms: Option<f64>,
+    /// One-way delay that 99 % do not exceed.
+    #[serde(default, skip_serializing)]
+    pub media_delay_p99_ms: Option<f64>,
+    /// Longest one-way delay.
+    #[serde(default, skip_serializing)]
+    pub media_delay_max_ms: Option<f64>,
+    /// Part of the packets that did not arrive.
+    #[serde(default, skip_serializing)]
+    pub media_loss: Option<f64>,
+    /// Part of the packets that arrived after their playout time.
+    #[serde(default, skip_serializing)]
+    pub media_late: Option<f64>,
+    /// Rating R over the run.
+    #[serde(default, skip_serializing)]
+    pub media_rating: Option<f64>,
+    /// MOS over the run.
+    #[serde(default, skip_serializing)]
+    pub media_mos: Option<f64>,
+    /// From the newcomers' start until the first harmed packet.
+    #[serde(default, skip_serializing)]
+    pub media_harm_onset_ms: Option<f64>,
+    /// From the newcomers' start until no packet is harmed any more.
+    #[serde(default, skip_serializing)]
+    pub media_harm_ms: Option<f64>,
+    /// MOS while packets were harmed.
+    #[serde(default, skip_serializing)]
+    pub media_harm_mos: Option<f64>,
+    /// MOS of the worst second.
+    #[serde(default, skip_serializing)]
+    pub media_worst_1s_mos: Option<f64>,
+    /// MOS of the worst 5 s.
+    #[serde(default, skip_serializing)]
+    pub media_worst_5s_mos: Option<f64>,
 }
 
 /// Whether a cell's flows differ in their RTT.
@@ -167,6 +207,7 @@ impl Row {
         let bdp = link.bdp().get();
         let exit = record.exit;
         let web = outcome.web;
+        let media = outcome.media.unwrap_or_default();
         // Undefined unless all have arrived.
         let objects: Option<Vec<f64>> = record.objects.iter().map(|object| object.fct().map(millis)).collect();
         let objects = objects.filter(|_| outcome.failure.is_none()).unwrap_or_default();
@@ -234,6 +275,19 @@ impl Row {
                 Some(web) => web.quick_start_failures,
                 None => record.approved_rate.map(|_| f64::from(record.quick_start_dropped > 0)),
             },
+            media_delay_p50_ms: media.delay_p50_ms,
+            media_delay_p95_ms: media.delay_p95_ms,
+            media_delay_p99_ms: media.delay_p99_ms,
+            media_delay_max_ms: media.delay_max_ms,
+            media_loss: media.loss,
+            media_late: media.late,
+            media_rating: media.rating,
+            media_mos: media.mos,
+            media_harm_onset_ms: media.harm_onset_ms,
+            media_harm_ms: media.harm_ms,
+            media_harm_mos: media.harm_mos,
+            media_worst_1s_mos: media.worst_1s_mos,
+            media_worst_5s_mos: media.worst_5s_mos,
         }
     }
 
@@ -312,6 +366,23 @@ pub const WEB_COLUMNS: [ExtraColumn; 9] = [
     ("quick_start_kbytes_per_s", |row| row.quick_start_kbytes_per_s),
 ];
 
+/// Of experiments with interactive media beside the measured flows.
+pub const MEDIA_COLUMNS: [ExtraColumn; 13] = [
+    ("media_delay_p50_ms", |row| row.media_delay_p50_ms),
+    ("media_delay_p95_ms", |row| row.media_delay_p95_ms),
+    ("media_delay_p99_ms", |row| row.media_delay_p99_ms),
+    ("media_delay_max_ms", |row| row.media_delay_max_ms),
+    ("media_loss", |row| row.media_loss),
+    ("media_late", |row| row.media_late),
+    ("media_rating", |row| row.media_rating),
+    ("media_mos", |row| row.media_mos),
+    ("media_harm_onset_ms", |row| row.media_harm_onset_ms),
+    ("media_harm_ms", |row| row.media_harm_ms),
+    ("media_harm_mos", |row| row.media_harm_mos),
+    ("media_worst_1s_mos", |row| row.media_worst_1s_mos),
+    ("media_worst_5s_mos", |row| row.media_worst_5s_mos),
+];
+
 /// The columns that an experiment has beyond those of all experiments.
 #[derive(Clone, Debug, Default)]
 pub struct ExtraColumns(Vec<ExtraColumn>);
@@ -324,18 +395,27 @@ impl ExtraColumns {
         let web = plan.sizes.iter().any(|size| size.value.web().is_some());
         let rtts = web || plan.arrivals.iter().any(|arrival| !arrival.value.rtts.is_empty());
         let asks = plan.schemes.iter().any(|scheme| matches!(scheme.value, StartupConfig::QuickStart(_)));
-        Self::with([others_end, objects, rtts, web, asks])
+        let media = plan.competitors.iter().any(|competitor| competitor.value.media().is_some());
+        Self::with([others_end, objects, rtts, web, asks, media])
     }
 
     /// Those that have a value in any of these rows.
     fn in_rows(rows: &[Row]) -> Self {
         let any = |columns: &[ExtraColumn]| rows.iter().any(|row| columns.iter().any(|column| column.1(row).is_some()));
-        Self::with([any(&EXTRA_FCT), any(&OBJECT_COLUMNS), any(&RTT), any(&WEB_COLUMNS), any(&QUICK_START_COLUMNS)])
+        Self::with([
+            any(&EXTRA_FCT),
+            any(&OBJECT_COLUMNS),
+            any(&RTT),
+            any(&WEB_COLUMNS),
+            any(&QUICK_START_COLUMNS),
+            any(&MEDIA_COLUMNS),
+        ])
     }
 
-    /// Those of these kinds: others' completion times, objects, RTTs, web sessions, Quick-Start.
-    fn with(wanted: [bool; 5]) -> Self {
-        let kinds: [&[ExtraColumn]; 5] = [&EXTRA_FCT, &OBJECT_COLUMNS, &RTT, &WEB_COLUMNS, &QUICK_START_COLUMNS];
+    /// Those of these kinds: others' completion times, objects, RTTs, web sessions, Quick-Start, media.
+    fn with(wanted: [bool; 6]) -> Self {
+        let kinds: [&[ExtraColumn]; 6] =
+            [&EXTRA_FCT, &OBJECT_COLUMNS, &RTT, &WEB_COLUMNS, &QUICK_START_COLUMNS, &MEDIA_COLUMNS];
         Self(kinds.into_iter().zip(wanted).filter(|(_, wanted)| *wanted).flat_map(|(kind, _)| kind).copied().collect())
     }
 }

@@ -12,6 +12,7 @@
 //! | the physical limit of a transfer | [`ideal`] |
 //! | where the time of a transfer went | [`explain`] |
 //! | a row per flow and repetition, CSV and Parquet | [`flows`] |
+//! | load transients and how queue disciplines control them | [`transient`] |
 //! | statistics | [`statistics`] |
 //! | `summary.json` and `manifest.json` | [`summary`] |
 //! | the report | [`report`], [`report_input`] |
@@ -25,7 +26,10 @@ pub mod experiment;
 pub mod explain;
 pub mod flows;
 pub mod ideal;
+pub mod media;
+pub mod pairs;
 pub mod plan;
+pub mod quality;
 #[cfg(feature = "quic")]
 pub mod quic;
 #[cfg(not(feature = "quic"))]
@@ -39,5 +43,6 @@ pub mod spec;
 pub mod statistics;
 pub mod summary;
 pub mod trace_export;
+pub mod transient;
 pub mod validate;
 pub mod web;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::WindowValidation;
 use flowstart_core::rng::mix;
@@ -10,6 +9,7 @@ use flowstart_core::startup::StartupConfig;
 use flowstart_sim::transport::profile::Profile;
 
 use crate::spec::Written;
+use crate::spec::aqm::Aqm;
 use crate::spec::arrival::{Arrival, TOGETHER};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
@@ -23,7 +23,7 @@ pub struct Plan {
     /// Links.
     pub links: Vec<Link>,
     /// Queue disciplines.
-    pub aqms: Vec<Written<QueueConfig>>,
+    pub aqms: Vec<Written<Aqm>>,
     /// Transfer sizes.
     pub sizes: Vec<Written<TransferSize>>,
     /// Startup schemes; the first is the baseline.

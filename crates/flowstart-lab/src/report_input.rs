@@ -10,6 +10,7 @@ use crate::experiment::{self, ExperimentError};
 use crate::explain::explain;
 use crate::flows::Row;
 use crate::ideal::{ideal_fct, quick_start_rounds, slow_start_fct};
+use crate::pairs::paired;
 use crate::plan::{Cell, Plan};
 use crate::report;
 use crate::run::{self, Finished};
@@ -19,12 +20,15 @@ use crate::statistics::{anova_one_way, bca_mean_difference_paired, difference_in
 use crate::summary::{CellSummary, Comparison, Summary, felt, rows_by_cell, values};
 use crate::trace_export;
 
+mod rtt;
 mod web;
 
 /// Most example runs in a report: each brings its time series.
 const MAX_EXAMPLES: usize = 6;
 /// Most cells whose median runs are explained: each is simulated again, with its own warm-up.
 const MAX_EXPLAINED: usize = 200;
+/// Most repetitions whose media packets are drawn: each is simulated again.
+const MEDIA_REPS: u32 = 10;
 /// Inflation beyond which a scheme is not put forward as the answer.
 const MODEST_INFLATION: f64 = 0.15;
 /// Longest stretch of an example run that is shown.
@@ -54,16 +58,24 @@ pub fn build(
     let by_cell = rows_by_cell(plan, rows);
     let cells = plan.cells();
     let explained = cells.len() <= MAX_EXPLAINED;
-    let (causes, runs) = experiment::threads(jobs)?.install(|| {
+    let (causes, media, runs) = experiment::threads(jobs)?.install(|| {
         let causes: Vec<Option<report::Causes>> = cells
             .par_iter()
             .map(|cell| if explained { causes(plan, cell, &by_cell[cell.index]) } else { None })
             .collect();
-        (causes, examples(plan, &by_cell))
+        let reps = plan.reps.min(MEDIA_REPS);
+        let media: Vec<Vec<f64>> = cells
+            .par_iter()
+            .map(|cell| (0..reps).flat_map(|rep| run::media_delays(plan, cell, rep)).collect())
+            .collect();
+        (causes, media, examples(plan, &by_cell))
     });
-    let entries = cells.iter().zip(causes).map(|(cell, causes)| report::Cell {
-        causes,
-        ..cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index])
+    let entries = cells.iter().zip(causes).zip(media).map(|((cell, causes), media)| {
+        let mut entry = cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index]);
+        entry.causes = causes;
+        entry.samples.media_delay_ms = media;
+        entry.curves = [web::curves(plan, cell, &summary.cells[cell.index]), rtt::curves(plan, cell, summary)].concat();
+        entry
     });
     Ok(report::Report {
         title: if texts.title.is_empty() { "Comparison of startup schemes".into() } else { texts.title.clone() },
@@ -80,6 +92,7 @@ pub fn build(
                 cells.len()
             )
         }),
+        pairs: paired(plan, &summary.cells),
         published: None,
         runs,
         method,
@@ -216,15 +229,29 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             .as_ref()
             .and_then(|others| others.extra_fct_ms.as_ref())
             .map_or_else(Default::default, estimate),
+        media: plan.competitors[cell.competitor].value.media().map(|_| report::Media {
+            delay_p50_ms: metric("media_delay_p50_ms"),
+            delay_p95_ms: metric("media_delay_p95_ms"),
+            delay_p99_ms: metric("media_delay_p99_ms"),
+            delay_max_ms: metric("media_delay_max_ms"),
+            loss: metric("media_loss"),
+            late: metric("media_late"),
+            mos: metric("media_mos"),
+            harm_mos: metric("media_harm_mos"),
+            worst_1s_mos: metric("media_worst_1s_mos"),
+            worst_5s_mos: metric("media_worst_5s_mos"),
+            harm_ms: metric("media_harm_ms"),
+        }),
         causes: None,
         replay_rep: median_rep(rows).unwrap_or(0),
         samples: report::Samples {
             fct_ms: values(rows, felt),
             share: if summary.others.is_some() { values(rows, |row| row.share) } else { Vec::new() },
             dropped_packets: values(rows, |row| Some(row.dropped_packets as f64)),
+            media_delay_ms: Vec::new(),
             size_fct: web::connections(plan, cell, rows),
         },
-        curves: web::curves(plan, cell, summary),
+        curves: Vec::new(),
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use flowstart_core::aqm::QueueState;
 use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
 use flowstart_core::rng::{Substream, mix};
+use flowstart_core::startup::{Increase, StartupConfig};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
@@ -13,13 +15,17 @@ use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::trace::Trace;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Arrivals;
+use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, Stopped, World};
 
 use crate::ideal::{ideal_application_fct, ideal_fct, ideal_moved_fct};
+use crate::media::{self, MediaOutcome};
 use crate::plan::{Cell, Plan, Setting};
 use crate::quic::QuicFlows;
+use crate::spec::aqm::Aqm;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
+use crate::transient::oracle::{Oracle, Truth};
 use crate::web::{self, WebOutcome};
 
 /// Epochs of the competitor (from one reduction of its window to the next) that pass before a newcomer may start.
@@ -70,6 +76,8 @@ pub struct FlowOutcome {
     pub failure: Option<Failure>,
     /// What all connections of the run did, of web sessions.
     pub web: Option<WebOutcome>,
+    /// What happened to interactive media beside the newcomers.
+    pub media: Option<MediaOutcome>,
 }
 
 /// Why a run failed.
@@ -208,6 +216,20 @@ pub fn replay_until(plan: &Plan, cell: &Cell, rep: u32, until: Until) -> Finishe
     newcomers(plan, &warm, cell, until)
 }
 
+/// One-way delays, in milliseconds, of media packets that were sent while the newcomers were there in one repetition of a
+/// cell; nothing without media.
+pub fn media_delays(plan: &Plan, cell: &Cell, rep: u32) -> Vec<f64> {
+    if plan.competitors[cell.competitor].value.media().is_none() || plan.sizes[cell.size].value.web().is_some() {
+        return Vec::new();
+    }
+    let warm = warm_up(plan, Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor }, rep);
+    let mut finished = newcomers(plan, &warm, cell, Until::Complete);
+    let end = finished.world.now();
+    // What is under way then arrives later.
+    finished.run_until(end + AFTERMATH);
+    media::delays(&finished.world, warm.others, finished.start, end)
+}
+
 fn log_departures(warm: &mut Warm) {
     if let Some(monitor) = &mut warm.world.network.monitor {
         monitor.log = Some(Vec::new());
@@ -227,7 +249,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     let link = &plan.links[setting.link];
     let seed = plan.run_seed(rep);
     let mut world = World::new(seed);
-    let hop = link.hop(&plan.aqms[setting.aqm].value);
+    let hop = link.hop(&plan.aqms[setting.aqm].value.config());
     let upstream = link.routers.and_then(|routers| routers.upstream);
     let plain = |rate| (LinkConfig::new(rate, Duration::ZERO), LinkConfig::new(rate, Duration::ZERO));
     let hops: Vec<_> = upstream.map(plain).into_iter().chain(std::iter::repeat_n(hop, link.hops as usize)).collect();
@@ -412,6 +434,9 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     let transfers = transfers(plan, warm, cell, start);
     let application = plan.sizes[cell.size].value.application();
     let profile = plan.profile(cell);
+    if plan.aqms[cell.aqm].value == Aqm::Oracle {
+        tell_oracle(plan, cell, &mut world, &profile, &transfers);
+    }
     let mut quic = plan.transport.stack.as_ref().map(|options| QuicFlows::new(&world, options));
     if let Some(quic) = quic.as_mut().filter(|_| warm.captured) {
         quic.start_capture();
@@ -460,11 +485,30 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     finished
 }
 
+/// Lets the oracle manage the bottleneck's queue, in which nothing waits: nobody else is there.
+fn tell_oracle(plan: &Plan, cell: &Cell, world: &mut World, profile: &Profile, transfers: &[Transfer]) {
+    let (Some(monitor), StartupConfig::SlowStart(scheme)) = (&world.network.monitor, &plan.schemes[cell.scheme].value)
+    else {
+        return;
+    };
+    let every = profile.ack.every.max(1);
+    let truth = Truth {
+        first_flow: world.flow_count() as u32,
+        rtts: transfers.iter().map(|transfer| transfer.link.host_rtt()).collect(),
+        initial_window: scheme.iw.map_or(profile.initial_window, u64::from),
+        growth: if profile.increase == Increase::Acknowledgements { 1.0 + 1.0 / f64::from(every) } else { 2.0 },
+        available: plan.links[cell.link].rate,
+        full_packet: Bytes::new(u64::from(profile.data_wire_size(profile.payload))),
+    };
+    let link = monitor.link;
+    world.network.set_queue(link, QueueState::Custom(Box::new(Oracle::new(truth))));
+}
+
 /// Lets the measured flows take the path of the cell's mobility, each at its time.
 fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp) {
     let Some(mobility) = plan.mobility(cell) else { return };
     let link = &mobility.link;
-    let hops = vec![link.hop(&plan.aqms[cell.aqm].value); link.hops as usize];
+    let hops = vec![link.hop(&plan.aqms[cell.aqm].value.config()); link.hops as usize];
     let chain = Chain::new(&mut finished.world, &hops);
     equip(&mut finished.world, &chain, link, None);
     let times: Vec<_> = finished.transfers.iter().map(|transfer| transfer.start + mobility.at).collect();
@@ -522,12 +566,16 @@ pub fn repetition(plan: &Plan, setting: Setting, rep: u32) -> Vec<(Cell, Vec<Flo
             continue;
         }
         let mut finished = newcomers(plan, &warm, &cell, Until::Complete);
-        let outcomes = outcomes(plan, &cell, &mut finished);
+        let mut outcomes = outcomes(plan, &cell, &mut finished);
         let end = finished.world.now() + AFTERMATH;
         let others = (warm.others > 0).then(|| {
             finished.run_until(end);
             others_state(&mut finished.world, warm.others)
         });
+        if let Some(config) = plan.competitors[setting.competitor].value.media() {
+            let media = media::outcome(&finished.world, config, warm.others, finished.start, end);
+            outcomes.iter_mut().for_each(|outcome| outcome.media = Some(media));
+        }
         results.push((cell, outcomes, end, others));
     }
     if warm.others > 0 {
@@ -625,6 +673,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             others: None,
             failure: failure.filter(|_| record.completed.is_none()),
             web: None,
+            media: None,
             record,
         });
     }

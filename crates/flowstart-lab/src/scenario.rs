@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
 use crate::spec::application::{Application, TRANSFER};
+use crate::spec::aqm::Aqm;
 use crate::spec::arrival::{Arrival, MAX_FLOWS, TOGETHER};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
@@ -17,7 +18,9 @@ use crate::spec::mobility::{self, Move};
 use crate::spec::size::TransferSize;
 use crate::spec::transport::{Transport, check_quick_start};
 use crate::spec::web::Web;
-use crate::spec::{InputError, Written, aqm, avoidance, measured_scheme};
+use crate::spec::{InputError, Written, avoidance, measured_scheme};
+
+mod oracle;
 
 /// Most repetitions of a cell.
 pub const MAX_REPS: u32 = 100_000;
@@ -36,6 +39,7 @@ const PUBLISHED: &[&str] = &["blitzstart-table1"];
 /// The scenarios that come with the program: name and text. They work wherever the program is; a scenario that reads files,
 /// as `scenarios/cellular.toml` reads recorded capacities, is run by its path instead.
 pub const SHIPPED: &[(&str, &str)] = &[
+    ("aqm-matrix", include_str!("../../../scenarios/aqm-matrix.toml")),
     ("blitzstart-one-connection", include_str!("../../../scenarios/blitzstart-one-connection.toml")),
     ("blitzstart-table1", include_str!("../../../scenarios/blitzstart-table1.toml")),
     ("explicit-feedback", include_str!("../../../scenarios/explicit-feedback.toml")),
@@ -44,7 +48,10 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("flow-control-announced", include_str!("../../../scenarios/flow-control-announced.toml")),
     ("flow-control-autotuned", include_str!("../../../scenarios/flow-control-autotuned.toml")),
     ("flow-control-ignored", include_str!("../../../scenarios/flow-control-ignored.toml")),
+    ("flow-initiation", include_str!("../../../scenarios/flow-initiation.toml")),
+    ("flow-initiation-schemes", include_str!("../../../scenarios/flow-initiation-schemes.toml")),
     ("four-startups", include_str!("../../../scenarios/four-startups.toml")),
+    ("load-transient", include_str!("../../../scenarios/load-transient.toml")),
     ("lying-clients", include_str!("../../../scenarios/lying-clients.toml")),
     ("many-flows", include_str!("../../../scenarios/many-flows.toml")),
     ("mixed-rtts", include_str!("../../../scenarios/mixed-rtts.toml")),
@@ -53,6 +60,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("pareto", include_str!("../../../scenarios/pareto.toml")),
     ("policed-links", include_str!("../../../scenarios/policed-links.toml")),
     ("quantized-hints", include_str!("../../../scenarios/quantized-hints.toml")),
+    ("queue-disciplines", include_str!("../../../scenarios/queue-disciplines.toml")),
     ("quic-search-geo", include_str!("../../../scenarios/quic-search-geo.toml")),
     ("quic-table1", include_str!("../../../scenarios/quic-table1.toml")),
     ("quick-start-10g", include_str!("../../../scenarios/quick-start-10g.toml")),
@@ -311,7 +319,7 @@ impl Scenario {
         }
         let arrivals = if self.arrival.is_empty() { &default_arrival() } else { &self.arrival };
         let plan = Plan {
-            aqms: each("aqm", &self.aqm, |text| aqm("aqm", text))?,
+            aqms: each("aqm", &self.aqm, |text| Aqm::parse("aqm", text))?,
             avoidance,
             scheme_avoidances,
             competitors,
@@ -328,6 +336,7 @@ impl Scenario {
             hint: self.hint,
         };
         self.check_web(&plan)?;
+        oracle::check(&plan, &self.transport)?;
         for arrival in &plan.arrivals {
             let nearest = arrival.value.rtts.iter().min();
             if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {

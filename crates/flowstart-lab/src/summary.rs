@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use flowstart_core::rng::{mix, name_hash};
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::Timestamp;
+use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::requests::Requests;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::flows::{OBJECT_COLUMNS, QUICK_START_COLUMNS, Row, WEB_COLUMNS};
+use crate::flows::{MEDIA_COLUMNS, OBJECT_COLUMNS, QUICK_START_COLUMNS, Row, WEB_COLUMNS};
+use crate::pairs::{self, PairedSetting};
 use crate::plan::{Cell, Plan};
 use crate::run::limit_of;
 use crate::spec::competitor::Competitor;
@@ -132,6 +134,9 @@ pub struct Summary {
     pub schema: u32,
     /// The cells in the order of the plan.
     pub cells: Vec<CellSummary>,
+    /// Of each setting the pairs of AQM and scheme that no other beats, where there is a choice of both.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unbeaten_pairs: Vec<PairedSetting>,
 }
 
 /// The value of a metric.
@@ -258,7 +263,8 @@ pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
             comparison.significant = rejected && effect > LEAST_EFFECT;
         }
     }
-    Summary { schema: 1, cells }
+    let unbeaten_pairs = pairs::paired(plan, &cells).iter().map(PairedSetting::unbeaten).collect();
+    Summary { schema: 1, cells, unbeaten_pairs }
 }
 
 /// Seed of the bootstrap of a cell: it has nothing to do with the runs, and repeats.
@@ -275,10 +281,13 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     let asks = matches!(plan.schemes[cell.scheme].value, StartupConfig::QuickStart(_));
     let web = plan.sizes[cell.size].value.web();
     let of_web = WEB_COLUMNS.iter().filter(|_| web.is_some());
+    let media = plan.competitors[cell.competitor].value.media();
+    let of_media = MEDIA_COLUMNS.iter().filter(|_| media.is_some());
     let metrics = METRICS
         .iter()
         .chain(of_objects)
         .chain(of_web)
+        .chain(of_media)
         .chain(QUICK_START_COLUMNS.iter().filter(|_| asks))
         .map(|(name, field)| (*name, metric(rows, field, seed ^ name_hash(name))))
         .collect();
@@ -331,6 +340,9 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
         Competitor::None => json!("none"),
         Competitor::Bulk { count, startup, avoidance } => {
             json!({"kind": "bulk", "count": count, "startup": startup, "avoidance": avoidance})
+        }
+        Competitor::Pattern { count, pattern: Pattern::Media(media) } => {
+            json!({"kind": "media", "count": count, "media": media})
         }
         Competitor::Pattern { count, pattern } => {
             json!({"kind": "pattern", "count": count, "pattern": format!("{pattern:?}")})

@@ -131,6 +131,7 @@ fn measured(
                 ideal_fct: ideal_fct(&link, &profile, object.size, start),
                 others: None,
                 failure: None,
+                media: None,
                 web: Some(together),
                 record: record.clone(),
             }

@@ -375,6 +375,11 @@ impl Link {
         &self.counters
     }
 
+    /// The queue discipline, for whoever wants to know what it has found out.
+    pub fn queue(&self) -> &QueueState {
+        &self.queue
+    }
+
     /// Packets waiting, the one in service not counted.
     pub fn waiting(&mut self) -> usize {
         self.queue.as_dyn().len()

@@ -9,6 +9,8 @@ pub struct FlowAtLink {
     pub bytes: u64,
     /// Packets that left.
     pub packets: u64,
+    /// Packets that the queue marked CE.
+    pub marked: u64,
     /// Sum of the times they waited, in nanoseconds.
     pub waited_nanos: u64,
     /// When its first packet left.
@@ -98,6 +100,11 @@ impl Monitor {
         if let Some(log) = &mut self.log {
             log.push(departure);
         }
+    }
+
+    /// The queue had marked a packet that left.
+    pub fn marked(&mut self, flow: u32) {
+        self.flow(flow).marked += 1;
     }
 
     /// A packet was dropped.

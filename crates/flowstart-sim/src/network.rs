@@ -442,7 +442,13 @@ impl Network {
         let Departure { flow, size, .. } = departure;
         // Only a mark is written back: looking at the packet costs more than everything else here.
         if departure.ecn == EcnCodepoint::Ce {
-            self.packets.get(departure.handle).ecn = EcnCodepoint::Ce;
+            let before = std::mem::replace(&mut self.packets.get(departure.handle).ecn, EcnCodepoint::Ce);
+            if before != EcnCodepoint::Ce
+                && let Some(monitor) = &mut self.monitor
+                && monitor.link == link
+            {
+                monitor.marked(flow);
+            }
         }
         if let Some(monitor) = &mut self.monitor
             && monitor.link == link

@@ -4,6 +4,8 @@ use flowstart_core::event::ExitReason;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
+use crate::traffic::media::PacketTimes;
+
 /// How and when startup ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartupExit {
@@ -13,6 +15,8 @@ pub struct StartupExit {
     pub reason: ExitReason,
     /// cwnd handed to congestion avoidance.
     pub cwnd: Bytes,
+    /// Largest cwnd before: what startup had reached.
+    pub reached: Bytes,
 }
 
 /// An object of a stream: a chunk of a video, an object of a page.
@@ -89,4 +93,6 @@ pub struct FlowRecord {
     pub max_cwnd: Bytes,
     /// The objects requested so far, of applications that have any.
     pub objects: Vec<ObjectTimes>,
+    /// The packets sent so far, of interactive media.
+    pub media: Vec<PacketTimes>,
 }

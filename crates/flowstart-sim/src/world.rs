@@ -22,6 +22,7 @@ use crate::path_signals::PathSignal;
 use crate::record::{FlowRecord, ObjectTimes};
 use crate::trace::Event;
 use crate::traffic::arrivals::Arrivals;
+use crate::traffic::media::PacketTimes;
 use crate::traffic::requests::{RequestSender, Requests};
 use crate::traffic::{Pattern, Source};
 use crate::transport::handshake::{Handshake, Progress};
@@ -82,9 +83,13 @@ enum Sender {
     /// Packets at a fixed interval, without congestion control.
     Constant {
         interval: Duration,
+        /// Bytes of a packet on the wire.
+        packet: u32,
         payload: u32,
         next: Timestamp,
         offset: u64,
+        /// Whether the times of packets are kept.
+        media: bool,
     },
     /// Both ends are outside of the simulator.
     External,
@@ -258,9 +263,11 @@ impl World {
         let sender = match (source.constant(), profile.protocol) {
             (Some((interval, packet)), _) => Sender::Constant {
                 interval,
+                packet,
                 payload: packet.saturating_sub(profile.overhead).max(1),
                 next: Timestamp::NEVER,
                 offset: 0,
+                media: matches!(source.pattern(), Pattern::Media(_)),
             },
             (None, Protocol::Tcp) => Sender::Tcp(Box::new(TcpSender::new(base))),
             (None, Protocol::Quic) => Sender::Quic(Box::new(QuicSender::new(base))),
@@ -503,8 +510,13 @@ impl Flow {
                     self.handshake.on_data();
                     self.schedule_application(network);
                 }
-                if matches!(self.sender, Sender::Constant { .. }) {
-                    network.record(self.id.index).delivered += u64::from(len);
+                if let Sender::Constant { payload, media, .. } = self.sender {
+                    let now = network.now();
+                    let record = network.record(self.id.index);
+                    record.delivered += u64::from(len);
+                    if media && let Some(packet) = record.media.get_mut((offset / u64::from(payload)) as usize) {
+                        packet.arrived = Some(now);
+                    }
                     return;
                 }
                 self.receiver.on_data(network, &arrival);
@@ -689,7 +701,7 @@ impl Flow {
                 sender.pump(network, &self.source);
                 sender.next_timer()
             }
-            Sender::Constant { interval, payload, next, offset } => {
+            Sender::Constant { interval, packet, payload, next, offset, media } => {
                 let now = network.now();
                 while *next <= now {
                     let body = Body::Data {
@@ -702,11 +714,13 @@ impl Flow {
                     };
                     *offset += u64::from(*payload);
                     *next += *interval;
-                    let size = self.profile.data_wire_size(*payload);
                     let record = network.record(self.id.index);
                     record.data_packets += 1;
+                    if *media {
+                        record.media.push(PacketTimes { sent: now, arrived: None });
+                    }
                     let FlowId { index, generation } = self.id;
-                    network.transmit(index, generation, Direction::Forward, size, Default::default(), body, None);
+                    network.transmit(index, generation, Direction::Forward, *packet, Default::default(), body, None);
                 }
                 *next
             }

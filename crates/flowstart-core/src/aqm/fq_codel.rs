@@ -314,7 +314,7 @@ mod tests {
         let mut link = Link::new(Config::default(), QueueLimit::default());
         let (mut random, mut capacity) = (Substream::new(9, "arrivals", 0), 0);
         for index in 0..400_000u32 {
-            link.now = link.now + Duration::from_micros(120);
+            link.now += Duration::from_micros(120);
             link.enqueue(random.next_u64() as u32 % 1000, index, 1500);
             // 400 packets wait, so that delays stay under the target only for flows that share well.
             if index > 400 {

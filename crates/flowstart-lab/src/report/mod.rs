@@ -7,6 +7,7 @@
 //! - `page.rs` turns a [`Report`] into what the template shows; `trace.rs` does so for a [`TraceReport`];
 //! - `command.rs` writes commands as the reader can paste them;
 //! - `chart/` writes the Vega-Lite specifications, `drawing.rs` the set-up drawing;
+//! - `media.rs` has the tables of interactive media and of pairs of AQM and scheme;
 //! - `reduce.rs` makes the data small enough to embed, `number.rs` writes numbers for people.
 //!
 //! Every number may be missing: `None`, NaN and infinity all mean "undefined" and are shown as an en dash.
@@ -14,6 +15,7 @@
 mod chart;
 mod command;
 mod drawing;
+mod media;
 mod number;
 mod page;
 mod reduce;
@@ -23,6 +25,7 @@ mod trace;
 mod unbeaten;
 
 use crate::explain::{CAUSES, Explanation};
+pub use crate::pairs::{Pair, PairedSetting};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -47,6 +50,8 @@ pub struct Report {
     pub cells: Vec<Cell>,
     /// Why the cells have no [`Causes`], when they could have.
     pub unexplained: Option<String>,
+    /// AQMs and schemes together, where there is a choice of both.
+    pub pairs: Vec<PairedSetting>,
     /// Comparison with numbers that somebody else published.
     pub published: Option<PublishedTable>,
     /// Runs to show as time series. Runs of the same link, size and competitor share a section and their axes.
@@ -146,6 +151,8 @@ pub struct Cell {
     /// Time that the others' transfers took longer because the measured flows came. `None` where they have no end; then
     /// [`Cell::goodput_lost_mbit`] says what they lost.
     pub extra_fct_ms: Estimate,
+    /// What happened to interactive media beside the measured flows.
+    pub media: Option<Media>,
     /// Where the time of one run went, best of the median one. `None` when no repetition completed.
     pub causes: Option<Causes>,
     /// The repetition that the replay command of the table shows, best the median one.
@@ -154,6 +161,34 @@ pub struct Cell {
     pub samples: Samples,
     /// Points of curves against something that the experiment varies. Cells that have any are not shown as distributions.
     pub curves: Vec<CurvePoint>,
+}
+
+/// What measured flows did to interactive media ([`crate::media::MediaOutcome`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Media {
+    /// Median one-way delay.
+    pub delay_p50_ms: Estimate,
+    /// Delay that 95 % of the packets do not exceed.
+    pub delay_p95_ms: Estimate,
+    /// Delay that 99 % do not exceed.
+    pub delay_p99_ms: Estimate,
+    /// Longest delay.
+    pub delay_max_ms: Estimate,
+    /// Part of the packets that did not arrive.
+    pub loss: Estimate,
+    /// Part of the packets that arrived after their playout time.
+    pub late: Estimate,
+    /// MOS over the run.
+    pub mos: Estimate,
+    /// MOS while packets were harmed.
+    pub harm_mos: Estimate,
+    /// MOS of the worst second.
+    pub worst_1s_mos: Estimate,
+    /// MOS of the worst 5 s.
+    pub worst_5s_mos: Estimate,
+    /// From the measured flows' start until no packet is harmed any more.
+    pub harm_ms: Estimate,
 }
 
 /// A point of a curve.
@@ -204,6 +239,8 @@ pub struct Samples {
     pub share: Vec<f64>,
     /// Dropped packets.
     pub dropped_packets: Vec<f64>,
+    /// One-way delay of the media packets that were sent while the measured flows were there, all repetitions together.
+    pub media_delay_ms: Vec<f64>,
     /// Size in bytes and FCT of each connection of one repetition, where each has a size of its own.
     pub size_fct: Vec<[f64; 2]>,
 }

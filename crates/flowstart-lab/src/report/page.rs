@@ -3,6 +3,7 @@
 use super::chart::{self, Chart, Extent, LegendItem};
 use super::command::Invocation;
 use super::drawing::{self, distinct};
+use super::media::{self, HEADINGS};
 use super::number::{Format, UNDEFINED, finite, interval};
 use super::unbeaten::unbeaten;
 use super::{Cell, Check, Estimate, Method, PublishedCell, PublishedTable, RenderError, Report};
@@ -64,6 +65,11 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
             sizes => finished(chart::sizes(&report.cells, &schemes).into_iter().collect())?.pop(),
             pareto => finished(chart::pareto(&groups, &schemes).into_iter().collect())?.pop(),
             unbeaten => unbeaten(&groups),
+            media => finished(chart::media(&groups, &schemes).into_iter().collect())?.pop(),
+            media_rows => media::rows(&groups),
+            media_headings => HEADINGS,
+            pairs => finished(chart::pairs(&report.pairs, &schemes).into_iter().collect())?.pop(),
+            pair_rows => media::pair_rows(&report.pairs),
             waterfall => finished(chart::waterfall(&groups, &schemes).into_iter().collect())?.pop(),
             causes => causes(&groups),
             unexplained => report.unexplained,

@@ -81,6 +81,7 @@ fn sample() -> Report {
                         fct_ms: (0..30).map(|i| 1400.0 / factor + f64::from(i)).collect(),
                         share: if l == 0 { vec![0.4, 0.5] } else { Vec::new() },
                         dropped_packets: vec![0.0; 30],
+                        media_delay_ms: Vec::new(),
                         size_fct: Vec::new(),
                     },
                     ..Cell::default()

@@ -1,4 +1,4 @@
-//! When the measured flows start and from how far: `together`, `every=100ms`, `poisson:load=5mbit`, each with `flows=N` and
+//! When the measured flows start and from how far: `together`, `every=100ms`, `within=10ms`, `poisson:load=5mbit`, each with `flows=N` and
 //! `rtts=20ms/80ms/200ms`.
 
 use flowstart_core::rng::Substream;
@@ -27,6 +27,8 @@ pub enum Process {
     Together,
     /// One after the other, with this time between two.
     Every(Duration),
+    /// Each at a time of its own within this time, all of it equally likely.
+    Within(Duration),
     /// Exponentially distributed gaps whose mean makes the payload of the flows this load.
     Poisson(Rate),
 }
@@ -44,22 +46,25 @@ pub struct Arrival {
 }
 
 /// What users may write.
-const FORMS: &str = "together, every=GAP or poisson:load=RATE, each with flows=N and rtts=RTT/RTT/...";
+const FORMS: &str = "together, every=GAP, within=TIME or poisson:load=RATE, each with flows=N and rtts=RTT/RTT/...";
 
 impl Arrival {
     /// Reads an arrival.
     pub fn parse(field: &str, text: &str) -> Result<Written<Self>, InputError> {
         let parts = Parts::parse(field, text)?;
         let refused = |problem: String| InputError::new(field, text, problem);
-        let (mut every, mut load, mut flows, mut rtts) = (None, None, None, Vec::new());
+        let (mut apart, mut load, mut flows, mut rtts) = (None, None, None, Vec::new());
         for &(key, value) in &parts.keys {
             match (parts.name, key) {
-                ("", "every") => {
-                    let gap: Duration = value.parse().map_err(|error| refused(format!("every: {error}")))?;
-                    if gap > LONGEST_GAP {
-                        return Err(refused(format!("every is {gap}; allowed is 0s to {LONGEST_GAP}")));
+                ("", "every" | "within") => {
+                    let time: Duration = value.parse().map_err(|error| refused(format!("{key}: {error}")))?;
+                    if time > LONGEST_GAP {
+                        return Err(refused(format!("{key} is {time}; allowed is 0s to {LONGEST_GAP}")));
                     }
-                    every = Some(gap);
+                    if apart.is_some() {
+                        return Err(refused("every and within; allowed is one of them".into()));
+                    }
+                    apart = Some(if key == "every" { Process::Every(time) } else { Process::Within(time) });
                 }
                 ("poisson", "load") => {
                     let rate: Rate = value.parse().map_err(|error| refused(format!("load: {error}")))?;
@@ -93,7 +98,7 @@ impl Arrival {
             "poisson" => {
                 Process::Poisson(load.ok_or_else(|| refused("load is missing, as in poisson:load=5mbit".into()))?)
             }
-            "" => Process::Every(every.ok_or_else(|| refused(format!("use {FORMS}")))?),
+            "" => apart.ok_or_else(|| refused(format!("use {FORMS}")))?,
             name => return Err(refused(format!("`{name}` is not known; use {FORMS}"))),
         };
         Ok(Written { text: text.to_owned(), value: Self { process, flows, rtts } })
@@ -110,7 +115,7 @@ impl Arrival {
     pub fn load(&self) -> Option<Rate> {
         match self.process {
             Process::Poisson(load) => Some(load),
-            Process::Together | Process::Every(_) => None,
+            Process::Together | Process::Every(_) | Process::Within(_) => None,
         }
     }
 
@@ -118,12 +123,18 @@ impl Arrival {
     /// repetition's: the gaps of two loads differ by a factor only.
     pub fn starts(&self, count: u32, mean_size: f64, seed: u64) -> Vec<Duration> {
         let mut rng = Substream::new(seed, "measured arrivals", 0);
+        if let Process::Within(span) = self.process {
+            let mut starts: Vec<Duration> = (0..count).map(|_| span.scale(rng.uniform())).collect();
+            starts.sort_unstable();
+            let first = starts.first().copied().unwrap_or(Duration::ZERO);
+            return starts.into_iter().map(|start| start.saturating_sub(first)).collect();
+        }
         let mut time = Duration::ZERO;
         (0..count)
             .map(|_| {
                 let start = time;
                 time += match self.process {
-                    Process::Together => Duration::ZERO,
+                    Process::Together | Process::Within(_) => Duration::ZERO,
                     Process::Every(gap) => gap,
                     Process::Poisson(load) => {
                         Duration::from_secs(rng.exponential(mean_size * 8.0 / load.bits_per_sec() as f64))
@@ -150,6 +161,19 @@ mod tests {
         assert_eq!(starts, [0, 100, 200].map(Duration::from_millis));
         assert_eq!(arrival("every=100ms,flows=3").flows, Some(3));
         assert_eq!(arrival("together:flows=8").flows, Some(8));
+    }
+
+    #[test]
+    fn flows_start_within_a_time_at_times_of_the_seed() {
+        let within = arrival("within=10ms,flows=1000");
+        let starts = within.starts(1000, 1e6, 1);
+        // The least of 1000 uniform times is about 10 us, the largest 10 us before the end, the mean of 10 ms is 5 ms +- 0.1.
+        assert!(starts[0] == Duration::ZERO && starts.is_sorted());
+        assert!((9.8..10.0).contains(&starts[999].as_millis()), "{:?}", starts[999]);
+        let mean = starts.iter().map(|start| start.as_millis()).sum::<f64>() / 1000.0;
+        assert!((mean - 5.0).abs() < 0.4, "{mean}");
+        assert_eq!(within.starts(1000, 5e6, 1), starts);
+        assert_ne!(within.starts(1000, 1e6, 2), starts);
     }
 
     #[test]
@@ -186,6 +210,8 @@ mod tests {
         assert!(error("poisson:load=0mbit").contains("1kbit to 1000gbit"));
         assert!(error("together:load=5mbit").contains("`load` is not known here"));
         assert!(error("every=2000s").contains("0s to"));
+        assert!(error("within=2000s").contains("within is 2000s; allowed is 0s to"), "{}", error("within=2000s"));
+        assert!(error("every=1s,within=1s").contains("one of them"));
         assert!(error("every=100ms,flows=0").contains("1 to 10000"));
         assert!(error("flows=3").contains("every=GAP"));
         assert!(error("together:rtts=20ms/x").contains("rtts:"));

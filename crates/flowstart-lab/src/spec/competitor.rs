@@ -8,6 +8,7 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Sizes;
+use flowstart_sim::traffic::media::{Media, Playout};
 use flowstart_sim::traffic::requests::Requests;
 use flowstart_sim::transport::profile::Profile;
 
@@ -69,6 +70,7 @@ const MOST_REQUESTS: u64 = 1_000_000_000;
 
 /// What users may write.
 const FORMS: &str = "none, bulk, bulk:AVOIDANCE,count=N,iw=N, cbr:rate=R, onoff:rate=R,on=T,off=T, \
+                     media:rate=R,interval=T,playout=T|adaptive, \
                      web:load=R,startup=SCHEME,receiver_rate=R, short:size=S,count=N,every=T,startup=SCHEME, \
                      request-flood:rate=N,count=N, bogus-requests:rate=N,ask=R,confirm=T, or the name of a congestion avoidance";
 
@@ -82,6 +84,7 @@ impl Competitor {
             name if AvoidanceConfig::NAMES.contains(&name) => bulk(field, text, Some(name), &parts.keys, profile)?,
             "cbr" => constant(field, text, &parts.keys)?,
             "onoff" => on_off(field, text, &parts.keys)?,
+            "media" => media(field, text, &parts.keys)?,
             "web" => web(field, text, &parts.keys, profile)?,
             "request-flood" => requests(field, text, &parts.keys, Rate::from_bits_per_sec(80_000))?,
             "bogus-requests" => requests(field, text, &parts.keys, RateCode::MAX.rate())?,
@@ -99,6 +102,14 @@ impl Competitor {
         match self {
             Self::Bulk { avoidance, .. } | Self::Short { avoidance, .. } => Some(avoidance),
             Self::None | Self::Pattern { .. } | Self::Web { .. } | Self::Requests(_) => None,
+        }
+    }
+
+    /// What its flows are, of interactive media.
+    pub fn media(&self) -> Option<&Media> {
+        match self {
+            Self::Pattern { pattern: Pattern::Media(media), .. } => Some(media),
+            _ => None,
         }
     }
 
@@ -217,6 +228,45 @@ fn on_off(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, 
     }
     let rate = speed.ok_or_else(|| InputError::new(field, text, "rate is missing, as in onoff:rate=5mbit"))?;
     Ok(Competitor::Pattern { count: flows, pattern: Pattern::OnOff { rate, mean_on, mean_off } })
+}
+
+/// Interactive media; what is not said is Opus at 32 kbit/s in packets of 20 ms (RFC 7587) with a playout buffer of 60 ms.
+fn media(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, InputError> {
+    let mut flows = 1;
+    let mut media = Media {
+        rate: Rate::from_bits_per_sec(32_000),
+        interval: Duration::from_millis(20),
+        playout: Playout::Fixed(Duration::from_millis(60)),
+    };
+    for &(key, value) in keys {
+        match key {
+            "rate" => media.rate = rate(field, text, key, value)?,
+            "interval" => {
+                media.interval = read(field, text, key, value)?;
+                if !(Duration::from_micros(2_500)..=Duration::from_millis(120)).contains(&media.interval) {
+                    let problem = format!("interval is {}; allowed is 2.5ms to 120ms", media.interval);
+                    return Err(InputError::new(field, text, problem));
+                }
+            }
+            "playout" if value == "adaptive" => media.playout = Playout::Adaptive,
+            "playout" => {
+                let buffer: Duration = read(field, text, key, value)?;
+                if buffer > Duration::from_millis(10_000) {
+                    let problem = format!("playout is {buffer}; allowed is 0s to 10s, or adaptive");
+                    return Err(InputError::new(field, text, problem));
+                }
+                media.playout = Playout::Fixed(buffer);
+            }
+            "count" => flows = count(field, text, value)?,
+            _ => return Err(unknown(field, text, key, "rate, interval, playout, count")),
+        }
+    }
+    let payload = media.payload().get();
+    if !(1..=1_400).contains(&payload) {
+        let problem = format!("rate and interval make packets of {payload} B; allowed is 1 B to 1400 B");
+        return Err(InputError::new(field, text, problem));
+    }
+    Ok(Competitor::Pattern { count: flows, pattern: Pattern::Media(media) })
 }
 
 fn web(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> Result<Competitor, InputError> {
@@ -362,6 +412,17 @@ mod tests {
     }
 
     #[test]
+    fn media_is_opus_unless_told_otherwise() {
+        let Competitor::Pattern { count: 1, pattern: Pattern::Media(media) } = parse("media").unwrap() else {
+            panic!("one media flow")
+        };
+        assert_eq!((media.packet(), media.playout), (120, Playout::Fixed(Duration::from_millis(60))));
+        assert_eq!(parse("media:rate=32kbit,interval=20ms,playout=60ms,count=1"), parse("media"));
+        let error = parse("media:rate=10mbit").unwrap_err().to_string();
+        assert!(error.contains("packets of 25000 B; allowed is 1 B to 1400 B"), "{error}");
+    }
+
+    #[test]
     fn attackers_ask_for_little_in_a_flood_and_for_much_in_bogus_requests() {
         let requests = |text: &str| match parse(text) {
             Ok(Competitor::Requests(requests)) => requests,
@@ -398,6 +459,11 @@ mod tests {
             "web:load=1mbit,smallest=4GB,largest=4EB",
             "web:load=1mbit,count=3",
             "short:size=pareto",
+            "media:interval=1ms",
+            "media:rate=1kbit,interval=2.5ms",
+            "media:playout=11s",
+            "media:playout=perhaps",
+            "media:load=1mbit",
             "short:count=0",
             "short:startup=hystart,avoidance=bbr",
             "short:load=1mbit",

@@ -37,6 +37,11 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset { name: "dsl-fast", spec: "rate=50mbit,rtt=50ms,buffer=208pkt,technology=dsl", source: "Blitzstart" },
     Preset { name: "3g", spec: "rate=8mbit,rtt=90ms,buffer=140pkt,technology=3g", source: "Blitzstart" },
+    Preset {
+        name: "hspa",
+        spec: "rate=3.6mbit,rtt=100ms,buffer=300pkt,technology=3g",
+        source: "HSDPA category 6 (3.6 Mbit/s); RTT and buffer of 1 s assumed",
+    },
     Preset { name: "lte", spec: "rate=32mbit,rtt=70ms,buffer=560pkt,technology=lte", source: "Blitzstart" },
     Preset {
         name: "geo",

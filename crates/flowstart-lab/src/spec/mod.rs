@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub mod application;
+pub mod aqm;
 pub mod arrival;
 pub mod competitor;
 pub mod link;

@@ -24,8 +24,11 @@
 //! | `slides-shared-bottleneck` | fast startups under rising load | [`shared_bottleneck`] |
 //! | `slides-mixed-rtts` | fast startups where RTTs and sizes are mixed | [`mixed_rtts`] |
 //! | `slides-flow-control` | what receive windows do to a fast startup | [`slides`] |
+//! | `flow-initiation` | what a thesis says of starting flows beside interactive media | [`flow_initiation`] |
+//! | `claim-red-slow`, `claim-hred-rtt`, `claim-hred-delay`, `claim-codel-pie-rtt`, `claim-pie-departure-rate`, `claim-predict` | what a thesis says of AQMs under load transients | [`claims`] |
 //! | `search-geo` | SEARCH on a satellite link | [`search`] |
 //! | `xcp-fairness` | what XCP's paper states of utilization, drops, queues and shares | [`xcp`] |
+//! | `dualpi2-coexistence` | what RFC 9332 states of scalable and classic flows | [`dualpi2`] |
 //! | `quic-table1` | the model beside the real QUIC stack, on the links of the Blitzstart paper | [`quic`] |
 //! | `quic-search-geo` | the same on the satellite link | [`quic`] |
 //! | `blitzstart-table1` | the 60 cells of the Blitzstart paper, and its statements | [`table1`] |
@@ -36,10 +39,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
+pub mod claims;
+pub mod dualpi2;
+pub mod flow_initiation;
 pub mod mixed_rtts;
 pub mod ns2;
 pub mod ns2_aqm;
 pub mod ns3;
+pub mod predict;
 pub mod quic;
 pub mod quick_start;
 pub mod quick_start_attacks;
@@ -53,7 +60,7 @@ pub mod table1;
 pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 27] = [
+pub const NAMES: [&str; 35] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
@@ -77,6 +84,14 @@ pub const NAMES: [&str; 27] = [
     "slides-shared-bottleneck",
     "slides-mixed-rtts",
     "xcp-fairness",
+    "flow-initiation",
+    "claim-red-slow",
+    "claim-hred-rtt",
+    "claim-hred-delay",
+    "claim-codel-pie-rtt",
+    "claim-pie-departure-rate",
+    "claim-predict",
+    "dualpi2-coexistence",
     "search-geo",
     "quic-search-geo",
     "quic-table1",
@@ -196,10 +211,15 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "slides-mixed-rtts" => mixed_rtts::mixed_rtts(reference, jobs),
         "slides-flow-control" => slides::flow_control(reference, jobs),
         "xcp-fairness" => xcp::fairness(reference),
+        "flow-initiation" => flow_initiation::flow_initiation(reference, jobs),
+        "dualpi2-coexistence" => dualpi2::coexistence(reference),
         "search-geo" => search::geo(reference, jobs),
         "quic-search-geo" => quic::search_geo(reference, jobs),
         "quic-table1" => quic::table1(reference, jobs),
         "blitzstart-table1" => table1::validate(reference, jobs),
+        _ if let Some(claim) = claims::CLAIMS.iter().find(|claim| claim.name == name) => {
+            claim.validate(reference, jobs)
+        }
         _ if let Some(entry) = quick_start_web::ENTRIES.iter().find(|entry| entry.name == name) => {
             entry.validate(reference, jobs)
         }

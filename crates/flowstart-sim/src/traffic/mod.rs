@@ -4,7 +4,10 @@ use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
+use media::Media;
+
 pub mod arrivals;
+pub mod media;
 pub mod requests;
 pub mod web;
 
@@ -51,6 +54,8 @@ pub enum Pattern {
         /// Bytes of a packet on the wire.
         packet: u32,
     },
+    /// Interactive media: packets at a fixed interval, without congestion control, whose times are kept.
+    Media(Media),
 }
 
 /// Granularity in which an on-off source writes.
@@ -90,7 +95,7 @@ impl Source {
             Pattern::Transfer(size) => self.written = size.get(),
             Pattern::Bulk => self.written = u64::MAX,
             Pattern::Page { .. } => self.request(1),
-            Pattern::ConstantRate { .. } => {}
+            Pattern::ConstantRate { .. } | Pattern::Media(_) => {}
             Pattern::Chunks { count, .. } => {
                 self.chunks_left = count;
                 self.next_write = now;
@@ -101,6 +106,11 @@ impl Source {
                 self.next_write = now;
             }
         }
+    }
+
+    /// What the application does.
+    pub fn pattern(&self) -> &Pattern {
+        &self.pattern
     }
 
     /// When the application writes next.
@@ -114,7 +124,11 @@ impl Source {
             return;
         }
         match self.pattern {
-            Pattern::Transfer(_) | Pattern::Bulk | Pattern::Page { .. } | Pattern::ConstantRate { .. } => {
+            Pattern::Transfer(_)
+            | Pattern::Bulk
+            | Pattern::Page { .. }
+            | Pattern::ConstantRate { .. }
+            | Pattern::Media(_) => {
                 self.next_write = Timestamp::NEVER;
             }
             Pattern::Chunks { size, interval, .. } => {
@@ -152,7 +166,11 @@ impl Source {
         match self.pattern {
             Pattern::Chunks { size, count, .. } => Some((size.get(), count)),
             Pattern::Page { objects, size, waves } => Some((size.get(), objects * waves)),
-            Pattern::Transfer(_) | Pattern::Bulk | Pattern::OnOff { .. } | Pattern::ConstantRate { .. } => None,
+            Pattern::Transfer(_)
+            | Pattern::Bulk
+            | Pattern::OnOff { .. }
+            | Pattern::ConstantRate { .. }
+            | Pattern::Media(_) => None,
         }
     }
 
@@ -176,7 +194,7 @@ impl Source {
             Pattern::Transfer(size) => Some(size.get()),
             Pattern::Chunks { size, count, .. } => Some(size.get() * u64::from(count)),
             Pattern::Page { objects, size, waves } => Some(size.get() * u64::from(objects) * u64::from(waves)),
-            Pattern::Bulk | Pattern::OnOff { .. } | Pattern::ConstantRate { .. } => None,
+            Pattern::Bulk | Pattern::OnOff { .. } | Pattern::ConstantRate { .. } | Pattern::Media(_) => None,
         }
     }
 
@@ -184,6 +202,7 @@ impl Source {
     pub fn constant(&self) -> Option<(Duration, u32)> {
         match self.pattern {
             Pattern::ConstantRate { rate, packet } => Some((rate.time_for(Bytes::new(u64::from(packet))), packet)),
+            Pattern::Media(media) => Some((media.interval, media.packet())),
             _ => None,
         }
     }

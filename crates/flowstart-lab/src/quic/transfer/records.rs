@@ -123,7 +123,7 @@ impl Transfer {
                 Decision::Launched { .. } => record.handshake_rtt = record.handshake_rtt.or(status.min_rtt),
                 Decision::StartupExited { reason, cwnd, .. } => {
                     let time = origin + time.since(Timestamp::ZERO);
-                    record.exit.get_or_insert(StartupExit { time, reason, cwnd });
+                    record.exit.get_or_insert(StartupExit { time, reason, cwnd, reached: record.max_cwnd });
                 }
                 Decision::WindowReduced { .. } => record.window_cuts += 1,
                 Decision::Collapsed { .. } => record.timeouts += 1,

@@ -57,10 +57,11 @@ pub(in crate::report) fn distributions(id: String, group: &Group<'_>, schemes: &
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Metric {
+pub(super) enum Metric {
     Fct,
     Share,
     Dropped,
+    MediaDelay,
 }
 
 /// Few ticks, and round ones where the scale is logarithmic.
@@ -74,11 +75,19 @@ fn axis_ticks(scale: &str) -> Value {
     json!({"values": values, "format": ",d"})
 }
 
-fn cdf_panel(cells: &[&Cell], metric: Metric, axis: &str, size: &str, schemes: &[String], aria: &str) -> Option<Value> {
+pub(super) fn cdf_panel(
+    cells: &[&Cell],
+    metric: Metric,
+    axis: &str,
+    size: &str,
+    schemes: &[String],
+    aria: &str,
+) -> Option<Value> {
     let samples = |cell: &Cell| match metric {
         Metric::Fct => cdf(&cell.samples.fct_ms, CDF_POINTS),
         Metric::Share => cdf(&cell.samples.share, CDF_POINTS),
         Metric::Dropped => cdf(&cell.samples.dropped_packets, CDF_POINTS),
+        Metric::MediaDelay => cdf(&cell.samples.media_delay_ms, CDF_POINTS),
     };
     let lines: Vec<(usize, Vec<[f64; 2]>)> = cells
         .iter()
@@ -102,7 +111,7 @@ fn cdf_panel(cells: &[&Cell], metric: Metric, axis: &str, size: &str, schemes: &
         Metric::Share => [0.0, 1.0],
         Metric::Dropped => [0.0, if high > 0.0 { high * 1.04 } else { 1.0 }],
         Metric::Fct if scale == "log" => [low / 1.1, high * 1.1],
-        Metric::Fct => {
+        Metric::Fct | Metric::MediaDelay => {
             // A difference of a few per mille must not look like one that matters.
             let pad = ((high - low) * 0.04).max((high * 0.1 - (high - low)) / 2.0).max(1.0);
             [(low - pad).max(0.0), high + pad]
@@ -123,7 +132,8 @@ fn cdf_panel(cells: &[&Cell], metric: Metric, axis: &str, size: &str, schemes: &
     }
     let x = json!({"field": "x", "type": "quantitative", "title": axis,
         "scale": {"type": scale, "domain": domain, "nice": false, "zero": false}, "axis": axis_ticks(scale)});
-    let y = json!({"field": "y", "type": "quantitative", "title": "portion of runs", "scale": {"domain": [0, 1]},
+    let of = if metric == Metric::MediaDelay { "portion of packets" } else { "portion of runs" };
+    let y = json!({"field": "y", "type": "quantitative", "title": of, "scale": {"domain": [0, 1]},
         "axis": {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f", "minExtent": 30}});
     let colour = json!({"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)});
     let mut layers = Vec::new();
@@ -142,7 +152,7 @@ fn cdf_panel(cells: &[&Cell], metric: Metric, axis: &str, size: &str, schemes: &
         "mark": {"type": "point", "filled": true, "size": 34, "opacity": 1},
         "encoding": {"x": x, "y": y, "color": colour,
             "shape": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": shapes(schemes)},
-            "tooltip": [{"field": "scheme", "title": "scheme"}, {"field": "x", "title": axis, "format": ",.4~g"}, {"field": "y", "title": "portion of runs", "format": ".2f"}]}}));
+            "tooltip": [{"field": "scheme", "title": "scheme"}, {"field": "x", "title": axis, "format": ",.4~g"}, {"field": "y", "title": of, "format": ".2f"}]}}));
     Some(json!({"title": size, "description": aria, "width": 300, "height": 170,
         "data": table.data(), "transform": [named(schemes, "i", "scheme")], "layer": layers}))
 }

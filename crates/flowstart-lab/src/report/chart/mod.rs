@@ -11,6 +11,8 @@
 //! | `curves.rs` | metrics against what the experiment varies |
 //! | `scatter.rs` | each connection's FCT against its size |
 //! | `cost.rs` | FCT over the limit against inflation and harm |
+//! | `media.rs` | one-way delay of interactive media |
+//! | `pairs.rs` | AQM and scheme together: FCT against the peak of the queue |
 //! | `waterfall.rs` | where the time went |
 //! | `published.rs` | our speed-up against the published one |
 //! | `series.rs` | a run as time series |
@@ -23,6 +25,8 @@ mod cost;
 mod curves;
 mod distribution;
 mod load;
+mod media;
+mod pairs;
 mod panel;
 mod published;
 mod scatter;
@@ -37,6 +41,8 @@ pub(super) use cost::pareto;
 pub(super) use curves::curves;
 pub(super) use distribution::distributions;
 pub(super) use load::loads;
+pub(super) use media::media;
+pub(super) use pairs::pairs;
 pub(super) use published::published;
 pub(super) use scatter::scatter;
 pub(super) use sequence::{numbered_events, trace};

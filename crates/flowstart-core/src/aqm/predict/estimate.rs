@@ -1,0 +1,165 @@
+//! The RTT, the growth and the initial windows of flows in slow start, from arrivals and departures of one queue.
+//!
+//! In slow start every departure causes `g` arrivals an RTT later, and the initial windows come by themselves:
+//! `A(t) = g D(t - R) + c`. With the right `g` and `c` the lag between the departure number `x / g` and the arrival number
+//! `c + x` is the same for all `x`: the RTT behind this queue. The departures carry the queue's own delay, so the lag does not
+//! contain it. It holds for bursts, for paced packets and for many flows.
+
+use super::volume::VolumeLog;
+
+/// Growths of the window in an RTT: an acknowledgement for each packet, and for every other one (RFC 5681, section 3.1,
+/// without byte counting).
+const GROWTHS: [f64; 2] = [2.0, 1.5];
+/// Initial windows in segments: RFC 3390 at 1460 bytes, and RFC 6928.
+pub(super) const INITIAL_WINDOWS: [f64; 2] = [3.0, 10.0];
+/// Volumes at which the lag is read, over the last octave.
+const LAGS: usize = 8;
+/// Of them the worst are left out of the spread: a lag that is read across an idle gap is off by up to an RTT.
+const LEFT_OUT: usize = 2;
+/// Largest spread of the rest over the lag.
+const MAX_SPREAD: f64 = 0.2;
+/// The older lags over the recent ones; a linear load gives 2/3 where the initial windows do not matter any more.
+const LAG_RATIO: core::ops::RangeInclusive<f64> = 0.8..=1.3;
+/// RTTs that can be found, in seconds.
+const RTT: core::ops::RangeInclusive<f64> = 0.002..=1.5;
+
+/// What is known of the flows in slow start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Estimate {
+    /// RTT behind the queue, in seconds.
+    pub(super) rtt: f64,
+    /// Packets that a departure causes.
+    pub(super) growth: f64,
+    /// Initial windows of all flows, in bytes.
+    pub(super) initial: f64,
+    /// Bytes that had arrived when it was made.
+    pub(super) volume: f64,
+}
+
+impl Estimate {
+    /// Bytes in flight when the response to what leaves now has arrived: the window that a mark meets.
+    pub(super) fn window_ahead(&self, departed: f64) -> f64 {
+        (self.growth - 1.0) * departed + self.initial
+    }
+
+    /// Bytes in flight now: the response to what has left an RTT ago has arrived.
+    pub(super) fn window_now(&self, arrived: f64) -> f64 {
+        let responses = (arrived - self.initial).max(0.0);
+        (responses * (self.growth - 1.0) / self.growth + self.initial).min(arrived)
+    }
+}
+
+/// The hypothesis about growth and initial windows whose lags agree best, if any does.
+///
+/// `windows` is the number of flows times the segment size; a lag below `silence`, the longest time without arrivals, is none:
+/// whoever grows sends at least once an RTT.
+pub(super) fn fit(
+    arrived: &VolumeLog,
+    departed: &VolumeLog,
+    windows: f64,
+    segment: f64,
+    silence: f64,
+) -> Option<Estimate> {
+    let mut best: Option<(f64, Estimate)> = None;
+    for initial_window in INITIAL_WINDOWS {
+        for growth in GROWTHS {
+            let initial = initial_window * windows;
+            let responses = arrived.volume() - initial;
+            // Of linear loads the lag grows with the volume, which shows only well beyond the initial windows.
+            if responses < (2.0 * initial).max(8.0 * segment) {
+                continue;
+            }
+            let Some((spread, rtt)) = lag(arrived, departed, responses, growth, initial) else { continue };
+            if rtt >= silence && best.is_none_or(|(least, _)| spread < least) {
+                best = Some((spread, Estimate { rtt, growth, initial, volume: arrived.volume() }));
+            }
+        }
+    }
+    best.map(|(_, estimate)| estimate)
+}
+
+/// The lag of the recent half of the last octave, and the spread of all lags over it.
+fn lag(arrived: &VolumeLog, departed: &VolumeLog, responses: f64, growth: f64, initial: f64) -> Option<(f64, f64)> {
+    let mut lags = [0.0; LAGS];
+    let mut missing = 0;
+    for (index, lag) in lags.iter_mut().enumerate() {
+        let response = responses * (1.0 - index as f64 / (2.0 * (LAGS as f64 - 1.0)));
+        let times = (arrived.reached(initial + response), departed.reached(response / growth));
+        *lag = match times {
+            (Some(arrival), Some(departure)) => arrival.time - departure.time,
+            _ => -1.0,
+        };
+        missing += usize::from(*lag < *RTT.start());
+    }
+    if missing > 1 {
+        return None;
+    }
+    let recent = median(&lags[..LAGS / 2]);
+    let older = median(&lags[LAGS / 2..]);
+    if !RTT.contains(&recent) || !LAG_RATIO.contains(&(older / recent)) {
+        return None;
+    }
+    let middle = median(&lags);
+    let mut deviations = lags.map(|lag| (lag - middle).abs());
+    deviations.sort_unstable_by(f64::total_cmp);
+    let kept = LAGS - LEFT_OUT;
+    let spread = deviations[..kept].iter().sum::<f64>() / kept as f64 / middle;
+    (spread < MAX_SPREAD).then_some((spread, recent))
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = [0.0; LAGS];
+    let sorted = &mut sorted[..values.len()];
+    sorted.copy_from_slice(values);
+    sorted.sort_unstable_by(f64::total_cmp);
+    (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slow start in bursts through a link that takes `service` seconds a packet: arrivals at the rounds' beginnings.
+    fn slow_start(rtt: f64, initial_window: u32, growth: f64, rounds: u32, service: f64) -> (VolumeLog, VolumeLog) {
+        let (mut arrived, mut departed) = (VolumeLog::new(), VolumeLog::new());
+        let mut window = f64::from(initial_window);
+        for round in 0..rounds {
+            for packet in 0..window as u32 {
+                // Acknowledgements are clocked by the departures: `growth` packets for each.
+                let start = f64::from(round) * rtt;
+                arrived.add(1500.0, start + service * (f64::from(packet) / growth).floor(), 0.0);
+            }
+            for packet in 0..window as u32 {
+                departed.add(1500.0, f64::from(round) * rtt + service * f64::from(packet + 1), 0.0);
+            }
+            window *= growth;
+        }
+        (arrived, departed)
+    }
+
+    #[test]
+    fn the_rtt_growth_and_initial_window_are_found() {
+        for (initial_window, growth, rounds) in [(10, 2.0, 5), (3, 2.0, 6), (10, 1.5, 6)] {
+            let (arrived, departed) = slow_start(0.1, initial_window, growth, rounds, 1e-4);
+            let estimate = fit(&arrived, &departed, 1500.0, 1500.0, 0.0).unwrap();
+            assert!((estimate.rtt / 0.1 - 1.0).abs() < 0.1, "{initial_window} {growth}: {estimate:?}");
+            assert_eq!(estimate.growth, growth);
+        }
+    }
+
+    #[test]
+    fn a_silence_longer_than_the_lag_refutes_it() {
+        let (arrived, departed) = slow_start(0.1, 10, 2.0, 5, 1e-4);
+        assert!(fit(&arrived, &departed, 1500.0, 1500.0, 0.2).is_none());
+    }
+
+    #[test]
+    fn a_constant_rate_has_no_lag_that_stays() {
+        let (mut arrived, mut departed) = (VolumeLog::new(), VolumeLog::new());
+        for packet in 0..2000 {
+            arrived.add(1500.0, 0.01 * f64::from(packet), 0.0);
+            departed.add(1500.0, 0.01 * f64::from(packet) + 0.001, 0.0);
+        }
+        assert!(fit(&arrived, &departed, 1500.0, 1500.0, 0.0).is_none());
+    }
+}

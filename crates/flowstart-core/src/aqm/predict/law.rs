@@ -1,0 +1,436 @@
+//! Which packets are signalled. Knows arrivals, departures and how much waits, not the queue itself.
+
+use super::estimate::{Estimate, INITIAL_WINDOWS, fit};
+use super::flow_table::FlowTable;
+use super::opening::Openings;
+use super::volume::VolumeLog;
+use super::{Config, LoadEstimate, Trigger};
+use crate::time::{Duration, Timestamp};
+use crate::units::Bytes;
+
+/// Packets beyond the initial windows before anything is estimated.
+const GUARD_PACKETS: f64 = 4.0;
+/// A constant rate takes twice as long for the second half of a volume as for the quarter before; slow start about as long.
+const LINEAR_RATIO: f64 = 1.6;
+/// While the link is saturated the clock of departures makes slow start linear too, but then the queue takes (g - 1) / g of
+/// what arrives, a third or a half. A load that only fills the link leaves the queue as it is.
+const QUEUE_SHARE: f64 = 0.15;
+/// An estimate lapses when the volume has grown by this factor without another: half an octave is not exponential growth.
+const FRESH: f64 = 1.4;
+/// Measured silences may be this much longer than the RTT: time between the packets of a round.
+const SILENCE: f64 = 0.9;
+/// The part of the link that background never takes from the estimate.
+const LEAST_AVAILABLE: f64 = 0.25;
+/// Time over which the rate of background is averaged, in seconds.
+const BACKGROUND_TIME: f64 = 0.25;
+/// Growth that is assumed before it shows: between 1.5 and 2, so that neither is missed by more than a sixth.
+const EARLY_GROWTH: f64 = 1.75;
+/// It shows when so many times the initial windows have arrived.
+const EARLY: f64 = 3.0;
+/// Bounds of the growth that is measured: an acknowledgement for several packets, and for each.
+const GROWTH: (f64, f64) = (1.3, 2.0);
+/// A lag shorter than this part of the RTT from handshakes refutes the latter.
+const THINKING: f64 = 0.75;
+/// Bounds of the fallback's interval, in seconds.
+const INTERVAL: (f64, f64) = (0.02, 1.0);
+/// A flow whose RTT is known has been idle after this many RTTs, but not before the least time in seconds.
+const IDLE_RTTS: f64 = 3.0;
+const LEAST_IDLE: f64 = 0.2;
+/// Signals of a transient go out for this many RTTs: every flow sends within one.
+const SIGNAL_RTTS: f64 = 2.0;
+
+/// The state of the law. Times are in seconds, volumes in bytes, rates in bytes a second.
+#[derive(Clone, Debug)]
+pub(super) struct Law {
+    /// Load at which slow start should end.
+    threshold: f64,
+    idle: f64,
+    default_interval: f64,
+    flows: FlowTable,
+    /// The current transient; flows of an earlier one are not young any more.
+    epoch: u64,
+    /// Flows that are young now, and that have become so in this epoch.
+    young: u32,
+    joined: u32,
+    arrived: VolumeLog,
+    departed: VolumeLog,
+    /// Largest packet of the epoch.
+    segment: f64,
+    estimate: Option<Estimate>,
+    openings: Openings,
+    /// Since when flows are signalled.
+    signalling: Option<f64>,
+    /// RTT of the last transient.
+    rtt: Option<f64>,
+    background: Background,
+    silences: Silences,
+    busy: BusyPeriod,
+    /// When the queue was last empty.
+    empty_at: f64,
+    service: ServiceRate,
+    triggers: u64,
+    last_trigger: Option<Trigger>,
+}
+
+/// The rate of flows that are not young.
+#[derive(Clone, Copy, Debug, Default)]
+struct Background {
+    rate: f64,
+    bytes: f64,
+    since: f64,
+}
+
+impl Background {
+    /// Averages by real time, or the end of a transient would count as the background of the next.
+    fn update(&mut self, now: f64) {
+        let span = now - self.since;
+        if span >= BACKGROUND_TIME {
+            self.rate += (1.0 - libm::exp2(-span / BACKGROUND_TIME)) * (self.bytes / span - self.rate);
+            self.bytes = 0.0;
+            self.since = now;
+        }
+    }
+}
+
+/// The longest times without a young packet, in the last three octaves of the volume.
+#[derive(Clone, Copy, Debug, Default)]
+struct Silences {
+    longest: [f64; 3],
+    octave: f64,
+    last: f64,
+}
+
+impl Silences {
+    fn packet(&mut self, now: f64, volume: f64) {
+        if volume > 0.0 {
+            self.longest[2] = self.longest[2].max(now - self.last);
+        }
+        if volume >= 2.0 * self.octave {
+            self.longest = [self.longest[1], self.longest[2], 0.0];
+            self.octave = volume.max(1.0);
+        }
+        self.last = now;
+    }
+
+    fn longest(&self) -> f64 {
+        self.longest.iter().fold(0.0, |longest, silence| silence.max(longest))
+    }
+}
+
+/// Since when the queue has not been empty in this epoch, and what had arrived of the epoch and waited then.
+#[derive(Clone, Copy, Debug, Default)]
+struct BusyPeriod {
+    since: f64,
+    arrived: f64,
+    backlog: f64,
+}
+
+/// The link's rate: told, or the rate of departures while packets wait.
+#[derive(Clone, Copy, Debug)]
+struct ServiceRate {
+    rate: Option<f64>,
+    told: bool,
+    /// Start of the measurement, and bytes since.
+    since: f64,
+    bytes: f64,
+    packets: u32,
+}
+
+impl ServiceRate {
+    /// Packets of a measurement.
+    const PACKETS: u32 = 8;
+
+    /// A packet leaves; the next one follows at once if any waits.
+    fn departed(&mut self, now: f64, bytes: f64, waiting: bool) {
+        if self.told {
+            return;
+        }
+        if self.packets > Self::PACKETS && now > self.since {
+            let sample = self.bytes / (now - self.since);
+            self.rate = Some(self.rate.map_or(sample, |rate| rate + (sample - rate) / 8.0));
+            self.packets = 0;
+        }
+        if self.packets == 0 {
+            (self.since, self.bytes) = (now, 0.0);
+        }
+        self.bytes += bytes;
+        self.packets = if waiting { self.packets + 1 } else { 0 };
+    }
+}
+
+impl Law {
+    pub(super) fn new(config: &Config, rate: Option<f64>) -> Self {
+        let interval = config.interval.as_secs();
+        Self {
+            threshold: config.load,
+            idle: config.idle.as_secs(),
+            default_interval: interval,
+            flows: FlowTable::new(config.flows, config.idle.as_secs()),
+            epoch: 1,
+            young: 0,
+            joined: 0,
+            arrived: VolumeLog::new(),
+            departed: VolumeLog::new(),
+            segment: 1.0,
+            estimate: None,
+            openings: Openings::default(),
+            signalling: None,
+            rtt: None,
+            background: Background::default(),
+            silences: Silences::default(),
+            busy: BusyPeriod::default(),
+            empty_at: 0.0,
+            service: ServiceRate { rate, told: rate.is_some(), since: 0.0, bytes: 0.0, packets: 0 },
+            triggers: 0,
+            last_trigger: None,
+        }
+    }
+
+    /// Forgets the transient; flows that were young in it are background from now on.
+    fn end_epoch(&mut self, now: f64, backlog: f64) {
+        self.epoch += 1;
+        self.young = 0;
+        self.joined = 0;
+        self.arrived.clear();
+        self.departed.clear();
+        self.segment = 1.0;
+        self.estimate = None;
+        self.openings = Openings::default();
+        self.signalling = None;
+        self.silences = Silences { last: now, ..Silences::default() };
+        self.busy = BusyPeriod { since: now, arrived: 0.0, backlog };
+    }
+
+    /// A packet of `size` bytes arrives where `backlog` bytes wait.
+    pub(super) fn arrive(&mut self, now: Timestamp, flow: u32, size: u32, backlog: Bytes) {
+        let (now, size, backlog) = (now.as_secs(), f64::from(size), backlog.get() as f64);
+        if backlog == 0.0 {
+            self.busy = BusyPeriod { since: now, arrived: self.arrived.volume(), backlog };
+            self.empty_at = now;
+        }
+        self.background.update(now);
+        let over = self.signalling.is_some_and(|since| now - since > SIGNAL_RTTS * self.signal_time());
+        if self.young > 0 && (over || now - self.silences.last > self.idle) {
+            self.end_epoch(now, backlog);
+        }
+        let bucket = self.flows.bucket(flow, now);
+        let idle = if bucket.rtt > 0.0 { (IDLE_RTTS * bucket.rtt).clamp(LEAST_IDLE, self.idle) } else { self.idle };
+        if now - bucket.last > idle {
+            let young = bucket.epoch == self.epoch;
+            if self.young == 0 {
+                self.end_epoch(now, backlog);
+            }
+            self.young += u32::from(!young);
+            self.joined += 1;
+            let epoch = self.epoch;
+            self.flows.bucket(flow, now).begin(now, epoch);
+        }
+        let idle_at = self.empty_at;
+        let bucket = self.flows.bucket(flow, now);
+        let young = bucket.epoch == self.epoch;
+        let linear = bucket.count(now, size, idle_at) && young;
+        if let Some(known) = bucket.opening.arrived(now, size).filter(|_| young) {
+            self.openings.add(known);
+        }
+        if !young {
+            self.background.bytes += size;
+            return;
+        }
+        if linear {
+            let (first, bytes) = (bucket.first, bucket.bytes);
+            self.settle_linear(flow, now, first, bytes, size, backlog);
+            return;
+        }
+        self.segment = self.segment.max(size);
+        self.silences.packet(now, self.arrived.volume());
+        if self.arrived.add(size, now, backlog) && self.signalling.is_none() {
+            self.update_estimate(now, backlog);
+        }
+    }
+
+    /// A constant rate is background, and has been since it began.
+    fn settle_linear(&mut self, flow: u32, now: f64, first: f64, bytes: f64, size: f64, backlog: f64) {
+        self.arrived.subtract_ramp(first, now, bytes - size);
+        self.departed.subtract_ramp(first, now, bytes - size);
+        self.background.rate += (bytes - size) / (now - first).max(1e-6);
+        self.estimate = None;
+        self.settle(flow, now, backlog);
+        self.joined = self.joined.saturating_sub(1);
+    }
+
+    /// The flow is not young any more.
+    fn settle(&mut self, flow: u32, now: f64, backlog: f64) {
+        let epoch = self.epoch;
+        let rtt = self.estimate.map(|estimate| estimate.rtt);
+        let bucket = self.flows.bucket(flow, now);
+        if bucket.epoch != epoch {
+            return;
+        }
+        bucket.epoch = 0;
+        bucket.rtt = rtt.unwrap_or(bucket.rtt);
+        self.young = self.young.saturating_sub(1);
+        if self.young == 0 {
+            self.end_epoch(now, backlog);
+        }
+    }
+
+    fn signal_time(&self) -> f64 {
+        self.rtt.unwrap_or(self.default_interval).max(INTERVAL.0)
+    }
+
+    /// Whether the volume grows faster than a load would that is constant or only fills the link.
+    fn grows(&self, now: f64, backlog: f64) -> bool {
+        let volume = self.arrived.volume();
+        let (Some(half), Some(quarter)) = (self.arrived.reached(volume / 2.0), self.arrived.reached(volume / 4.0))
+        else {
+            return false;
+        };
+        if self.empty_at > half.time {
+            now - half.time <= LINEAR_RATIO * (half.time - quarter.time)
+        } else {
+            backlog - half.backlog >= QUEUE_SHARE * (volume - half.volume)
+        }
+    }
+
+    fn update_estimate(&mut self, now: f64, backlog: f64) {
+        let windows = f64::from(self.joined.max(1)) * self.segment;
+        // What has arrived may still be initial windows.
+        if self.arrived.volume() < INITIAL_WINDOWS[1] * windows + GUARD_PACKETS * self.segment
+            || !self.grows(now, backlog)
+        {
+            return;
+        }
+        let silence = SILENCE * self.silences.longest();
+        let estimate = fit(&self.arrived, &self.departed, windows, self.segment, silence);
+        self.estimate = estimate.or(self.estimate);
+    }
+
+    /// The rate that background leaves.
+    fn available(&self) -> Option<f64> {
+        let rate = self.service.rate?;
+        Some((rate - self.background.rate).max(LEAST_AVAILABLE * rate))
+    }
+
+    /// What is known of the load now and an RTT ahead.
+    pub(super) fn load_estimate(&self, at: Timestamp) -> Option<LoadEstimate> {
+        self.load_at(at.as_secs())
+    }
+
+    fn load_at(&self, now: f64) -> Option<LoadEstimate> {
+        let available = self.available()?;
+        let opening = self.opening_load(now, available);
+        let Some(estimate) = self.estimate else { return opening };
+        // An RTT from handshakes is too long if servers think before they answer, which the lag shows.
+        if opening
+            .is_some_and(|load| self.openings.flows == self.joined && estimate.rtt >= THINKING * load.rtt.as_secs())
+        {
+            return opening;
+        }
+        let pipe = estimate.rtt * available;
+        Some(LoadEstimate {
+            rtt: Duration::from_secs(estimate.rtt),
+            growth: estimate.growth,
+            load: estimate.window_now(self.arrived.volume()) / pipe,
+            load_ahead: estimate.window_ahead(self.departed.volume()) / pipe,
+        })
+    }
+
+    /// The load from handshakes and initial windows. The growth is what had left an RTT ago and what has come of it.
+    fn opening_load(&self, now: f64, available: f64) -> Option<LoadEstimate> {
+        let openings = self.openings;
+        let rtt = openings.rtt()?;
+        let growth = match openings.growth() {
+            Some(growth) => growth.clamp(GROWTH.0, GROWTH.1),
+            None if self.arrived.volume() < EARLY * openings.initial => EARLY_GROWTH,
+            None => return None,
+        };
+        let window = Estimate { rtt, growth, initial: openings.initial, volume: 0.0 }.window_now(self.arrived.volume());
+        Some(LoadEstimate {
+            rtt: Duration::from_secs(rtt),
+            growth,
+            load: window / (rtt * available),
+            load_ahead: openings.rate_ahead(growth) / available,
+        })
+    }
+
+    pub(super) fn triggers(&self) -> u64 {
+        self.triggers
+    }
+
+    pub(super) fn last_trigger(&self) -> Option<Trigger> {
+        self.last_trigger
+    }
+
+    /// A packet of `size` bytes leaves, and `backlog` bytes in `waiting` packets stay. Whether its flow is signalled now;
+    /// `signalled` if the fallback has done so already.
+    pub(super) fn depart(
+        &mut self,
+        at: Timestamp,
+        (flow, size): (u32, u32),
+        (waiting, backlog): (usize, Bytes),
+        signalled: bool,
+    ) -> bool {
+        let (now, size, backlog) = (at.as_secs(), f64::from(size), backlog.get() as f64);
+        self.service.departed(now, size, waiting > 0);
+        let mut signal = false;
+        if self.flows.bucket(flow, now).epoch == self.epoch {
+            self.departed.add(size, now, backlog);
+            if let Some(known) = self.flows.bucket(flow, now).opening.departed(size) {
+                self.openings.add(known);
+            }
+            if self.signalling.is_none() {
+                self.decide(at, now, waiting, backlog);
+            }
+            // A packet much smaller than the others is a handshake's, whose loss costs more than a late signal.
+            signal = self.signalling.is_some() && 2.0 * size >= self.segment;
+            if signal || signalled {
+                self.settle(flow, now, backlog);
+            }
+        }
+        signal && !signalled
+    }
+
+    /// The fallback has dropped a packet of the flow.
+    pub(super) fn dropped(&mut self, at: Timestamp, flow: u32, backlog: Bytes) {
+        self.settle(flow, at.as_secs(), backlog.get() as f64);
+    }
+
+    /// Begins to signal when the load an RTT ahead is too much, or when the link has been saturated for an RTT.
+    fn decide(&mut self, at: Timestamp, now: f64, waiting: usize, backlog: f64) {
+        if self.estimate.is_some_and(|estimate| self.arrived.volume() > FRESH * estimate.volume) {
+            self.estimate = None;
+        }
+        let ahead = self.load_at(now);
+        if let Some(load) = ahead.filter(|load| load.load_ahead >= self.threshold) {
+            self.rtt = Some(load.rtt.as_secs());
+            self.trigger(at, now, ahead);
+            return;
+        }
+        // What left before the busy period can cause (g - 1) times its volume and the initial windows, at most as much again
+        // and the largest of these. More responds to the busy period itself, which has lasted an RTT then.
+        let busy = self.busy;
+        let arrived = self.arrived.volume() - busy.arrived;
+        let largest = INITIAL_WINDOWS[1] * f64::from(self.joined) * self.segment;
+        let answered = arrived > busy.arrived + largest + 2.0 * self.segment;
+        if waiting > 1 && answered && backlog - busy.backlog >= QUEUE_SHARE * arrived {
+            self.trigger(at, now, None);
+        }
+    }
+
+    fn trigger(&mut self, at: Timestamp, now: f64, estimate: Option<LoadEstimate>) {
+        self.signalling = Some(now);
+        self.triggers += 1;
+        self.last_trigger = Some(Trigger { at, estimate });
+    }
+
+    /// The fallback's interval, about an RTT (RFC 8289, section 4.3): the one that was measured.
+    pub(super) fn interval(&self) -> Duration {
+        let known = self.rtt.unwrap_or(self.default_interval);
+        let interval = match self.estimate {
+            Some(estimate) => known.max(estimate.rtt),
+            None if self.young > 0 => self.openings.rtt().unwrap_or(known.max(self.default_interval)),
+            None => known,
+        };
+        Duration::from_secs(interval.clamp(INTERVAL.0, INTERVAL.1))
+    }
+}

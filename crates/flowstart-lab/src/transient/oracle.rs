@@ -1,0 +1,198 @@
+//! A queue discipline that knows the truth: it signals when the flows in slow start have just filled the link.
+//!
+//! It is told every flow's round-trip time, initial window and growth, and the rate that the background leaves. From the
+//! packets of a flow that have left it knows which window a signal on the next one will meet: in slow start each packet that
+//! leaves is acknowledged, and each acknowledgement adds a segment, so behind `D` departures the window will be
+//! `IW + (g - 1) D`, with `g` 2, or 1.5 with delayed acknowledgements. As soon as the sum of these windows over their round-trip
+//! times reaches the available rate it signals each flow, with the next packet of it that leaves: marks it, or drops it where it is
+//! not ECN-capable. Each flow is signalled once in a transient. Otherwise it is a queue without a limit and without a law.
+//!
+//! So slow start ends with the windows at C x RTT, one RTT after the signal and none too late. This is no lower bound of the queue's
+//! delay: bursts of an unpaced window wait, and a signal half a window earlier would let fewer of them wait.
+//!
+//! Limits: it is right for slow start whose window is in use and whose acknowledgements are not lost, for flows of one size of
+//! packets that start together, and for a background of constant rate. A flow that begins after the link is full is signalled
+//! with its first packet. Round-trip times are propagation delays: serialization is left out, which at 20 packets of
+//! bandwidth-delay product is 5 %.
+
+use flowstart_core::aqm::fifo::Fifo;
+use flowstart_core::aqm::{QueueContext, QueueDiscipline, QueueLimit, QueueStats, QueuedPacket};
+use flowstart_core::time::Duration;
+use flowstart_core::units::{Bytes, Rate};
+
+/// What the oracle knows.
+#[derive(Clone, Debug)]
+pub struct Truth {
+    /// Flows with lower numbers are background.
+    pub first_flow: u32,
+    /// Round-trip propagation delay of each flow of a transient. Flow `first_flow + i` is number `i % rtts.len()` of transient
+    /// `i / rtts.len()`.
+    pub rtts: Vec<Duration>,
+    /// Initial window in packets.
+    pub initial_window: u64,
+    /// By which factor windows grow in an RTT.
+    pub growth: f64,
+    /// Rate on the wire that the background leaves.
+    pub available: Rate,
+    /// Smaller packets are none of a window: handshakes.
+    pub full_packet: Bytes,
+}
+
+/// What it knows of a flow of the present transient.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sender {
+    departed: u64,
+    signalled: bool,
+}
+
+/// The oracle.
+#[derive(Clone, Debug)]
+pub struct Oracle {
+    truth: Truth,
+    queue: Fifo,
+    senders: Vec<Sender>,
+    /// Number of the present transient.
+    transient: u32,
+    /// Sum of the windows that have begun over their RTTs, in packets per second.
+    load: f64,
+    full: bool,
+    stats: QueueStats,
+}
+
+impl Oracle {
+    /// An oracle that knows `truth`.
+    pub fn new(truth: Truth) -> Self {
+        let senders = vec![Sender::default(); truth.rtts.len()];
+        let queue = Fifo::new(QueueLimit::default());
+        Self { truth, queue, senders, transient: 0, load: 0.0, full: false, stats: QueueStats::default() }
+    }
+
+    /// A packet leaves; whether it is to be the signal of its flow.
+    fn signals(&mut self, packet: &QueuedPacket) -> bool {
+        let count = self.senders.len() as u32;
+        if packet.flow < self.truth.first_flow || count == 0 || u64::from(packet.size) < self.truth.full_packet.get() {
+            return false;
+        }
+        let number = packet.flow - self.truth.first_flow;
+        let (transient, place) = (number / count, (number % count) as usize);
+        // Late packets of an earlier transient are nobody's window.
+        if transient < self.transient {
+            return false;
+        }
+        if transient > self.transient {
+            self.transient = transient;
+            self.senders.fill(Sender::default());
+            self.load = 0.0;
+            self.full = false;
+        }
+        let sender = &mut self.senders[place];
+        let rtt = self.truth.rtts[place].as_secs();
+        if sender.departed == 0 {
+            self.load += self.truth.initial_window as f64 / rtt;
+        }
+        sender.departed += 1;
+        self.load += (self.truth.growth - 1.0) / rtt;
+        let packet_bits = 8.0 * f64::from(packet.size);
+        self.full |= self.load * packet_bits >= self.truth.available.bits_per_sec() as f64;
+        let signals = self.full && !sender.signalled;
+        sender.signalled |= signals;
+        signals
+    }
+}
+
+impl QueueDiscipline for Oracle {
+    fn enqueue(&mut self, packet: QueuedPacket, _context: &mut QueueContext<'_>) {
+        self.queue.push(packet);
+    }
+
+    fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
+        loop {
+            let mut packet = self.queue.pop()?;
+            if !self.signals(&packet) {
+                return Some(packet);
+            }
+            if packet.mark() {
+                self.stats.marked += 1;
+                return Some(packet);
+            }
+            self.stats.dropped_early += 1;
+            context.dropped.push(packet);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.queue.bytes()
+    }
+
+    fn stats(&self) -> QueueStats {
+        self.stats
+    }
+
+    fn may_have_timer(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_core::aqm::EcnCodepoint;
+    use flowstart_core::rng::Substream;
+    use flowstart_core::time::Timestamp;
+
+    use super::*;
+
+    /// The places in the order of departure at which flows are signalled: each entry of `flows` is a packet.
+    fn signals(truth: Truth, flows: &[u32], ecn: EcnCodepoint) -> Vec<usize> {
+        let mut oracle = Oracle::new(truth);
+        let mut rng = Substream::new(0, "queue", 0);
+        let mut dropped = Vec::new();
+        let mut signals = Vec::new();
+        for (place, &flow) in flows.iter().enumerate() {
+            let now = Timestamp::ZERO;
+            let mut context = QueueContext { now, in_service: None, rng: &mut rng, dropped: &mut dropped };
+            oracle.enqueue(QueuedPacket { handle: 0, size: 1500, flow, ecn, enqueued_at: now }, &mut context);
+            let marked = oracle.dequeue(&mut context).is_some_and(|packet| packet.ecn == EcnCodepoint::Ce);
+            if marked || !std::mem::take(&mut dropped).is_empty() {
+                signals.push(place);
+            }
+        }
+        signals
+    }
+
+    /// 12 Mbit/s are 1000 packets of 1500 bytes in a second.
+    fn truth(rtts: &[u64], growth: f64) -> Truth {
+        Truth {
+            first_flow: 1,
+            rtts: rtts.iter().map(|rtt| Duration::from_millis(*rtt)).collect(),
+            initial_window: 10,
+            growth,
+            available: Rate::from_mbit(12),
+            full_packet: Bytes::new(1500),
+        }
+    }
+
+    #[test]
+    fn the_signal_leaves_with_the_packet_that_lets_the_window_fill_the_link() {
+        // 12 Mbit/s x 100 ms = 100 packets = 10 + 90 departures; the 90th has place 89. At growth 1.5: 180 departures.
+        for ecn in [EcnCodepoint::Ect0, EcnCodepoint::NotEct] {
+            assert_eq!(signals(truth(&[100], 2.0), &[1; 300], ecn), [89]);
+        }
+        assert_eq!(signals(truth(&[100], 1.5), &[1; 300], EcnCodepoint::Ect0), [179]);
+    }
+
+    #[test]
+    fn every_flow_is_signalled_once_in_a_transient_and_the_background_never() {
+        // RTTs of 100 and 50 ms, taking turns: k departures of each make (10 + k) / 0.1 + (10 + k) / 0.05 packets per second,
+        // 1000 of them with k = 23.3. After 24 of flow 1 and 23 of flow 2: 340 + 660 = 1000. So flow 1 is signalled with place
+        // 46 and flow 2 with the next packet. Flows 3 and 4 are the next transient.
+        let one: Vec<u32> = (0..100).map(|place| 1 + place % 2).collect();
+        assert_eq!(signals(truth(&[100, 50], 2.0), &one, EcnCodepoint::Ect0), [46, 47]);
+        let next: Vec<u32> = one.iter().map(|flow| flow + 2).collect();
+        let both = [one, vec![0; 500], next].concat();
+        assert_eq!(signals(truth(&[100, 50], 2.0), &both, EcnCodepoint::Ect0), [46, 47, 646, 647]);
+    }
+}
