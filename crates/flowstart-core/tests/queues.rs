@@ -26,6 +26,14 @@ const OTHERS: &[&str] = &[
     "kind = 'pie'\nrules = 'ns2'\nestimator = 'departure-rate'\ndq_threshold = '10KB'\nbyte_mode = true\nmean_packet = '1000B'",
     "kind = 'codel'\ntarget = '1us'\ninterval = '1us'\necn = false",
     "kind = 'codel'\nreentry = 'ns2-2013'\ntarget = '1ms'\ninterval = '10ms'",
+    "kind = 'fq-codel'\nflows = 1\nquantum = '256B'\nlimit = 5\nmemory = '1000B'\ndrop_batch = 1000\ntarget = '1us'\ninterval = '1us'",
+    "kind = 'fq-codel'\nflows = 3\nquantum = '1MB'\necn = false\nlimit = 20\nce_threshold = '0ms'",
+    "kind = 'fq-pie'\nflows = 2\nquantum = '256B'\nlimit = 10\nmax_burst = '0ms'\nqdelay_ref = '1us'\nt_update = '100us'\nalpha = 1000.0",
+    "kind = 'sfq'\nflows = 1",
+    "kind = 'sfq'\nflows = 4\nquantum = '256B'\nperturb = '10ms'",
+    "kind = 'sfq-codel'\nbins = 2\nquantum = '300B'\ntarget = '1us'\ninterval = '1us'\necn = false",
+    "kind = 'dualpi2'\ntarget = '1us'\nt_update = '100us'\nalpha = 1000.0\nbeta = 1000.0\ncoupling = 100.0\nstep = '0ms'\nclassic_weight = 99",
+    "kind = 'predict'\nload = 0.5\nidle = '10ms'\ntarget = '100us'\ninterval = '1ms'\nflows = 1",
 ];
 
 fn configs() -> Vec<QueueConfig> {
