@@ -6,6 +6,7 @@
 
 mod controller;
 mod files;
+mod queues;
 mod quic;
 mod quick_start;
 mod scone;
@@ -34,6 +35,7 @@ all! {
     xcp: congestion_header xcp_router;
     server: request_path;
     files: connection_log server_metrics flow_rows reference_table frames;
+    queues: queue_discipline;
     controller: controller adapter;
 }
 

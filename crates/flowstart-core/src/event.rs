@@ -98,6 +98,9 @@ pub struct Ecn {
     pub position: Position,
     /// Bytes in flight.
     pub in_flight: Bytes,
+    /// Packets that were newly reported as marked, at least 1 where a host knows no number (TCP: `AccECN`, RFC 9768; QUIC: the
+    /// ECN counts of RFC 9000, section 19.3.2).
+    pub packets: u64,
 }
 
 /// A retransmission timeout (RFC 6298) or persistent congestion (RFC 9002, section 7.6).

@@ -57,6 +57,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("pareto", include_str!("../../../scenarios/pareto.toml")),
     ("policed-links", include_str!("../../../scenarios/policed-links.toml")),
     ("quantized-hints", include_str!("../../../scenarios/quantized-hints.toml")),
+    ("queue-disciplines", include_str!("../../../scenarios/queue-disciplines.toml")),
     ("quic-search-geo", include_str!("../../../scenarios/quic-search-geo.toml")),
     ("quic-table1", include_str!("../../../scenarios/quic-table1.toml")),
     ("quick-start-10g", include_str!("../../../scenarios/quick-start-10g.toml")),

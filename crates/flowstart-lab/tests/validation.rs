@@ -63,6 +63,12 @@ fn xcp_does_what_its_paper_states() {
 }
 
 #[test]
+fn coupled_queues_do_what_rfc_9332_states() {
+    let verdict = validate("dualpi2-coexistence", None, 1).expect("built-in cases");
+    assert_eq!((verdict.status, verdict.cells), (Status::Pass, 34), "{:#?}", verdict.misses);
+}
+
+#[test]
 fn a_reference_that_differs_is_a_miss_with_both_numbers() {
     let folder = std::env::temp_dir().join(format!("flowstart-reference-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");

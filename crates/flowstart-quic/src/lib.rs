@@ -67,6 +67,12 @@ pub enum Unsupported {
         /// The QUIC stack.
         host: &'static str,
     },
+    /// The congestion avoidance goes with the share of marked packets.
+    #[error("avoidance is prague; {host} does not tell how many packets were marked, so use another")]
+    MarkCounts {
+        /// The QUIC stack.
+        host: &'static str,
+    },
     /// The scheme sends data again before it is lost.
     #[error("scheme is halfback; {host} sends data again only when it is lost, so use jump-start")]
     ProactiveRetransmission {

@@ -69,6 +69,9 @@ impl Host for Noq {
         if let AvoidanceConfig::Xcp(_) = config.avoidance {
             return Err(Unsupported::CongestionHeader { host: "noq" });
         }
+        if let AvoidanceConfig::Prague(_) = config.avoidance {
+            return Err(Unsupported::MarkCounts { host: "noq" });
+        }
         match config.startup {
             StartupConfig::Halfback(_) => Err(Unsupported::ProactiveRetransmission { host: "noq" }),
             _ => Ok(()),

@@ -55,6 +55,9 @@ impl Host for Quinn {
         if let AvoidanceConfig::Xcp(_) = config.avoidance {
             return Err(Unsupported::CongestionHeader { host: "quinn" });
         }
+        if let AvoidanceConfig::Prague(_) = config.avoidance {
+            return Err(Unsupported::MarkCounts { host: "quinn" });
+        }
         match config.startup {
             StartupConfig::Halfback(_) => Err(Unsupported::ProactiveRetransmission { host: "quinn" }),
             StartupConfig::SwiftStart(_) | StartupConfig::Suss(_) | StartupConfig::MoreStart(_) => {

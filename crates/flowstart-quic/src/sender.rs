@@ -323,7 +323,8 @@ impl Sender {
         self.advance(now);
         if self.launched_after.is_some() {
             let (position, in_flight) = (self.largest_acknowledged, self.in_flight);
-            self.controller.on_ecn(&Ecn { now, position, in_flight }, &self.rtt);
+            // The hosts tell of marks, but not of how many.
+            self.controller.on_ecn(&Ecn { now, position, in_flight, packets: 1 }, &self.rtt);
             self.publish();
         }
     }

@@ -182,7 +182,7 @@ fn every_scheme_ends_its_startup_or_the_transfer() {
         }
         for avoidance in AvoidanceConfig::defaults() {
             let refused = ControllerConfig::validate_pair(&startup, &avoidance).is_err();
-            if refused || matches!(avoidance, AvoidanceConfig::Xcp(_)) {
+            if refused || matches!(avoidance, AvoidanceConfig::Xcp(_) | AvoidanceConfig::Prague(_)) {
                 continue;
             }
             let name = format!("{} and {}", startup.name(), avoidance.name());

@@ -212,6 +212,7 @@ tests! {
     rows_survive_being_written: flow_rows,
     tables_have_numbers_in_range: reference_table,
     frames_are_read_until_they_end: frames,
+    queue_disciplines_account_for_every_packet: queue_discipline,
     no_sequence_of_events_breaks_the_controller: controller,
     no_sequence_of_events_breaks_the_adapter: adapter,
 }

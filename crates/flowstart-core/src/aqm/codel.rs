@@ -109,7 +109,10 @@ impl Vars {
         dropped: &mut Vec<QueuedPacket>,
         mut next: impl FnMut() -> Option<(QueuedPacket, Bytes)>,
     ) -> Option<QueuedPacket> {
-        let (mut packet, mut ok_to_drop) = self.dodequeue(config, now, &mut next)?;
+        let Some((mut packet, mut ok_to_drop)) = self.dodequeue(config, now, &mut next) else {
+            self.dropping = false;
+            return None;
+        };
         if self.dropping {
             self.dropping = ok_to_drop;
             while self.dropping && now >= self.drop_next {
@@ -148,6 +151,11 @@ impl Vars {
             }
         }
         Some(packet)
+    }
+
+    /// This many packets of the queue were dropped for want of room, which asks for more drops (`sch_fq_codel` of Linux).
+    pub fn count_drops(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
     }
 
     /// Takes a packet, and whether it may be dropped.

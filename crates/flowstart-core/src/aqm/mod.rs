@@ -11,6 +11,11 @@
 //! | `pie` | [`pie`] |
 //! | `codel` | [`codel`] |
 //! | `predict` | [`predict`] |
+//! | `fq-codel` | [`fq_codel`] |
+//! | `fq-pie` | [`fq_pie`] |
+//! | `sfq` | [`sfq`] |
+//! | `sfq-codel` | [`sfq_codel`] |
+//! | `dualpi2` | [`dualpi2`] |
 //!
 //! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
 //! reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a packet, knows
@@ -33,13 +38,19 @@ pub mod avq;
 pub mod codel;
 pub mod decision;
 pub mod departure_rate;
+pub mod dualpi2;
 pub mod fifo;
+pub mod flow_queueing;
+pub mod fq_codel;
+pub mod fq_pie;
 pub mod grid;
 pub mod hred;
 pub mod pi;
 pub mod pie;
 pub mod predict;
 pub mod red;
+pub mod sfq;
+pub mod sfq_codel;
 pub mod taildrop;
 
 /// The ECN field of the IP header (RFC 3168).
@@ -232,4 +243,9 @@ algorithms! {
     Pie = "pie" in pie,
     CoDel = "codel" in codel,
     Predict = "predict" in predict,
+    FqCoDel = "fq-codel" in fq_codel,
+    FqPie = "fq-pie" in fq_pie,
+    Sfq = "sfq" in sfq,
+    SfqCoDel = "sfq-codel" in sfq_codel,
+    DualPi2 = "dualpi2" in dualpi2,
 }

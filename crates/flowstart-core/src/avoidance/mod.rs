@@ -6,6 +6,7 @@
 //! | `cubic` | [`cubic`] |
 //! | `bbr` | [`bbr`] |
 //! | `xcp` | [`xcp`] |
+//! | `prague` | [`prague`] |
 //!
 //! An integrated algorithm ([`Avoidance::integrated`]) probes and continues by itself. It is in charge from the first
 //! packet, and of the startup scheme only the launch counts.
@@ -21,6 +22,7 @@ use crate::units::{Bytes, Rate};
 
 pub mod bbr;
 pub mod cubic;
+pub mod prague;
 pub mod reno;
 pub mod xcp;
 
@@ -63,7 +65,8 @@ pub trait Avoidance: fmt::Debug + Send + CloneAvoidance {
 
     /// Whether the algorithm probes and continues by itself. Then it is never entered; [`Avoidance::on_ack`] comes with
     /// every acknowledgement and with a rate sample where the host makes one, whether or not the window is in use and in
-    /// recovery too; and the methods below are called. For all other algorithms they are not, and need no implementation.
+    /// recovery too; and the methods below are called. For all other algorithms they are not, and need no implementation; a
+    /// scalable one is told of marks.
     fn integrated(&self) -> bool {
         false
     }
@@ -86,8 +89,22 @@ pub trait Avoidance: fmt::Debug + Send + CloneAvoidance {
     /// [`Avoidance::on_ack`] of the same acknowledgement.
     fn on_recovered(&mut self) {}
 
-    /// New CE marks were echoed, at most once per window.
+    /// New CE marks were echoed: at most once per window for an integrated algorithm, each echo for a scalable one.
     fn on_mark(&mut self, _ecn: &Ecn) {}
+
+    /// Whether the response goes with the share of marked packets (RFC 9331, section 4). Then data carries ECT(1), marks are
+    /// told one by one, and the next two methods are called.
+    fn scalable(&self) -> bool {
+        false
+    }
+
+    /// Data was delivered, whatever the phase; comes before the marks of the same acknowledgement.
+    fn on_delivered(&mut self, _ack: &Ack, _rtt: &RttEstimator) {}
+
+    /// Whether [`Avoidance::on_ecn`] may reduce the window for marks that were just told.
+    fn response_due(&self, _now: Timestamp) -> bool {
+        true
+    }
 
     /// Whether packets carry a congestion header, which routers fill with feedback (XCP).
     fn wants_feedback(&self) -> bool {
@@ -159,6 +176,7 @@ algorithms! {
     Cubic = "cubic" in cubic,
     Bbr = "bbr" in bbr,
     Xcp = "xcp" in xcp,
+    Prague = "prague" in prague,
 }
 
 impl AvoidanceConfig {
@@ -166,7 +184,7 @@ impl AvoidanceConfig {
     pub fn integrated(&self) -> bool {
         match self {
             Self::Bbr(_) | Self::Xcp(_) => true,
-            Self::Reno(_) | Self::Cubic(_) => false,
+            Self::Reno(_) | Self::Cubic(_) | Self::Prague(_) => false,
         }
     }
 }

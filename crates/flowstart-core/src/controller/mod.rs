@@ -17,6 +17,7 @@
 //! | what throughput advice caps | `advice.rs` |
 //! | proportional rate reduction | `recovery.rs` |
 //! | what changes beside an integrated algorithm | `integrated.rs` |
+//! | what changes beside a scalable one | `scalable.rs` |
 //! | what idle time does to the window | `window_validation.rs` |
 
 pub use config::{ControllerConfig, GrowthRule, Pacing, ReductionBase};
@@ -41,6 +42,7 @@ mod advice;
 mod config;
 mod integrated;
 mod recovery;
+mod scalable;
 mod window_validation;
 
 /// What a transport may do now.
@@ -120,6 +122,8 @@ pub struct Controller {
     integrated: bool,
     /// The congestion avoidance is told by routers.
     feedback: bool,
+    /// The congestion avoidance answers to the share of marks.
+    scalable: bool,
     /// Beside an integrated algorithm: the window of a scheme that has not sensed its launch yet.
     sensing: Option<Window>,
     /// Congestion window validation, where there is any.
@@ -149,8 +153,13 @@ impl Controller {
         Self { unused, ..Self::assemble(config, startup, avoidance) }
     }
 
-    fn assemble(config: ControllerConfig, startup: StartupState, mut avoidance: AvoidanceState) -> Self {
+    fn assemble(mut config: ControllerConfig, startup: StartupState, mut avoidance: AvoidanceState) -> Self {
         let (integrated, feedback) = (avoidance.as_dyn().integrated(), avoidance.as_dyn().wants_feedback());
+        let scalable = avoidance.as_dyn().scalable();
+        if scalable {
+            // Marks begin at a queue of a millisecond, which bursts would fill (RFC 9331, section 4.3).
+            config.pacing.get_or_insert_with(Pacing::default);
+        }
         let window = Window { cwnd: config.segment * config.initial_window, ssthresh: Bytes::MAX };
         let validation = config.window_validation;
         Self {
@@ -176,6 +185,7 @@ impl Controller {
             proactive: Bytes::ZERO,
             integrated,
             feedback,
+            scalable,
             sensing: None,
             log: DecisionLog::default(),
         }
@@ -421,6 +431,9 @@ impl Controller {
         if let Phase::Integrated { .. } = self.phase {
             return self.take_integrated_ack(ack, rtt);
         }
+        if self.scalable {
+            self.avoidance.as_dyn().on_delivered(ack, rtt);
+        }
         if let Some(validation) = &mut self.validation {
             validation.on_ack(ack, self.window.cwnd, self.recovery.is_some(), rtt);
             if let Some(recovery) = &mut self.recovery {
@@ -496,6 +509,9 @@ impl Controller {
     /// The receiver echoed new CE marks. They are a congestion event like a loss (RFC 3168; RFC 9002, section 7.1), and what
     /// remains of the window says [`Avoidance::on_ecn`](crate::avoidance::Avoidance::on_ecn), also where they end startup.
     pub fn on_ecn(&mut self, ecn: &Ecn, rtt: &RttEstimator) {
+        if self.scalable && self.take_marks(ecn, rtt) {
+            return;
+        }
         if self.last_reduction.is_some_and(|point| ecn.position <= point) {
             return;
         }

@@ -66,7 +66,7 @@ fn marks_reduce_by_the_factor_for_marks_also_where_they_end_startup() {
         let windows = [1, 20].map(|position| {
             if marked {
                 let in_flight = Bytes::new(10_000);
-                controller.on_ecn(&Ecn { now: Timestamp::ZERO, position, in_flight }, &rtt);
+                controller.on_ecn(&Ecn { now: Timestamp::ZERO, position, in_flight, packets: 1 }, &rtt);
             } else {
                 controller.on_loss(&loss(position, 10_000), &rtt);
             }

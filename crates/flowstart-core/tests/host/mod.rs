@@ -227,7 +227,7 @@ impl Host {
                 self.controller.on_loss(&loss, &self.rtt);
             }
             Operation::Mark => {
-                let ecn = Ecn { now, position: self.acknowledged, in_flight: Bytes::new(self.in_flight) };
+                let ecn = Ecn { now, position: self.acknowledged, in_flight: Bytes::new(self.in_flight), packets: 1 };
                 self.controller.on_ecn(&ecn, &self.rtt);
             }
             Operation::TimeOut => {

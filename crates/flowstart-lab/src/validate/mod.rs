@@ -26,6 +26,7 @@
 //! | `claim-red-slow`, `claim-hred-rtt`, `claim-hred-delay`, `claim-codel-pie-rtt`, `claim-pie-departure-rate`, `claim-predict` | what a thesis says of AQMs under load transients | [`claims`] |
 //! | `search-geo` | SEARCH on a satellite link | [`search`] |
 //! | `xcp-fairness` | what XCP's paper states of utilization, drops, queues and shares | [`xcp`] |
+//! | `dualpi2-coexistence` | what RFC 9332 states of scalable and classic flows | [`dualpi2`] |
 //! | `quic-table1` | the model beside the real QUIC stack, on the links of the Blitzstart paper | [`quic`] |
 //! | `quic-search-geo` | the same on the satellite link | [`quic`] |
 //! | `blitzstart-table1` | the 60 cells of the Blitzstart paper, and its statements | [`table1`] |
@@ -37,6 +38,7 @@ use std::path::Path;
 use serde::Serialize;
 
 pub mod claims;
+pub mod dualpi2;
 pub mod mixed_rtts;
 pub mod ns2;
 pub mod ns3;
@@ -53,7 +55,7 @@ pub mod table1;
 pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 32] = [
+pub const NAMES: [&str; 33] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
@@ -82,6 +84,7 @@ pub const NAMES: [&str; 32] = [
     "claim-codel-pie-rtt",
     "claim-pie-departure-rate",
     "claim-predict",
+    "dualpi2-coexistence",
     "search-geo",
     "quic-search-geo",
     "quic-table1",
@@ -200,6 +203,7 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "slides-mixed-rtts" => mixed_rtts::mixed_rtts(reference, jobs),
         "slides-flow-control" => slides::flow_control(reference, jobs),
         "xcp-fairness" => xcp::fairness(reference),
+        "dualpi2-coexistence" => dualpi2::coexistence(reference),
         "search-geo" => search::geo(reference, jobs),
         "quic-search-geo" => quic::search_geo(reference, jobs),
         "quic-table1" => quic::table1(reference, jobs),

@@ -234,7 +234,8 @@ pub struct Profile {
     #[serde(default)]
     pub idle: WindowValidation,
     /// Whether the sender is ECN-capable: data carries ECT(0), and marks reduce the window instead of drops (RFC 3168;
-    /// RFC 9000, section 13.4). No profile is by itself.
+    /// RFC 9000, section 13.4). No profile is by itself. A scalable congestion
+    /// avoidance is ECN-capable without it, by ECT(1).
     pub ecn: bool,
     /// From when on the data sender offers SCONE packets to the path (QUIC).
     #[serde(default, skip_serializing_if = "SconePolicy::is_none")]

@@ -175,8 +175,9 @@ impl QuicSender {
             network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
         }
         if ack.ce_count > self.base.ce_count {
+            let packets = u64::from(ack.ce_count - self.base.ce_count);
             self.base.ce_count = ack.ce_count;
-            let event = Ecn { now, position: largest, in_flight: self.base.in_flight };
+            let event = Ecn { now, position: largest, in_flight: self.base.in_flight, packets };
             self.base.controller.on_ecn(&event, &self.base.rtt);
         }
         if let Some(answer) = answer {

@@ -397,7 +397,11 @@ impl SenderBase {
             option = network.ranges.insert_option(exchange.take_pending());
         }
         network.note(self.flow.index, || Event::Sent { offset, len, retransmission });
-        let ecn = if self.profile.ecn { EcnCodepoint::Ect0 } else { EcnCodepoint::NotEct };
+        let ecn = match (self.controller.scalable(), self.profile.ecn) {
+            (true, _) => EcnCodepoint::Ect1,
+            (false, true) => EcnCodepoint::Ect0,
+            (false, false) => EcnCodepoint::NotEct,
+        };
         let (signal, added) = self.path_signal(now, size);
         let wire = self.profile.data_wire_size(chunk.len) + added + if option.is_some() { LENGTH as u32 } else { 0 };
         let PacketNumber { number, least_unacknowledged } = number;

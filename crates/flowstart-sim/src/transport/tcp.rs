@@ -150,8 +150,9 @@ impl TcpSender {
             self.base.controller.on_ack(&event, &self.base.rtt);
         }
         if ack.ce_count > self.base.ce_count {
+            let packets = u64::from(ack.ce_count - self.base.ce_count);
             self.base.ce_count = ack.ce_count;
-            let event = Ecn { now, position: self.board.una(), in_flight: self.base.in_flight };
+            let event = Ecn { now, position: self.board.una(), in_flight: self.base.in_flight, packets };
             self.base.controller.on_ecn(&event, &self.base.rtt);
         }
         if let Some(answer) = answer {

@@ -348,7 +348,7 @@ fn a_timeout_leaves_the_hosts_window_and_recovery_restores_it() {
 #[test]
 fn a_mark_ends_startup() {
     let mut bbr = plain();
-    let mark = Ecn { now: at(100), position: 1, in_flight: Bytes::new(SEGMENT) };
+    let mark = Ecn { now: at(100), position: 1, in_flight: Bytes::new(SEGMENT), packets: 1 };
     // Nothing is known yet.
     bbr.on_mark(&mark);
     assert!(bbr.is_starting());

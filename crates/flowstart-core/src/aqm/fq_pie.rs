@@ -1,0 +1,275 @@
+//! `FQ-PIE`: a queue for each flow, served in turn, and PIE in each of them.
+//!
+//! Reference: Linux (`sch_fq_pie`, from memory), after Ramakrishnan et al., "FQ-PIE Queue Discipline in the Linux Kernel", LCN
+//! 2019; the law is that of RFC 8033. Flows are hashed to queues that send as in `fq-codel`. Each queue has a probability of
+//! its own, which is corrected every `t_update` and met by what arrives in that queue. When there is no room the arriving packet
+//! is dropped.
+//!
+//! Differences from the reference: the link's own buffer limits as well as `limit` and `memory`, whichever is less. Queues that
+//! are empty and at rest are not updated. Delay is known from timestamps.
+//!
+//! Status: worked examples; properties of the queues.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::flow_queueing::{FlowHash, PacketQueues, RoundRobin};
+use super::grid::next_on_grid;
+use super::pie::{self, Law};
+use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueStats, QueuedPacket};
+use crate::registry::ConfigError;
+use crate::time::{Duration, Timestamp};
+use crate::units::Bytes;
+
+/// One line for listings.
+pub const SUMMARY: &str = "a queue for each flow, served in turn, and PIE in each";
+/// The document that defines it.
+pub const REFERENCE: &str = "RFC 8033; Linux sch_fq_pie";
+
+/// Parameters of `FQ-PIE`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Queues, 1 to 65536. Linux: 1024.
+    pub flows: u32,
+    /// Bytes that a queue may send in its turn, 256B to 1MB. Linux: 1514, a full packet of Ethernet.
+    pub quantum: Bytes,
+    /// Packets in all queues, 1 to 1000000, besides the link's buffer. Linux: 10240.
+    pub limit: u64,
+    /// Bytes in all queues, 1KB to 1GB, besides the link's buffer. Linux: 32 MB.
+    pub memory: Bytes,
+    /// As `pie`: 15 ms.
+    pub qdelay_ref: Duration,
+    /// As `pie`: 15 ms.
+    pub t_update: Duration,
+    /// As `pie`: 0.125 Hz.
+    pub alpha: f64,
+    /// As `pie`: 1.25 Hz.
+    pub beta: f64,
+    /// As `pie`: 150 ms.
+    pub max_burst: Duration,
+    /// As `pie`: 0.1.
+    pub mark_ecnth: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let pie::Config { qdelay_ref, t_update, alpha, beta, max_burst, mark_ecnth, .. } = pie::Config::default();
+        Self {
+            flows: 1024,
+            quantum: Bytes::new(1514),
+            limit: 10_240,
+            memory: Bytes::new(32_000_000),
+            qdelay_ref,
+            t_update,
+            alpha,
+            beta,
+            max_burst,
+            mark_ecnth,
+        }
+    }
+}
+
+impl Config {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("flows", self.flows, 1..=65_536)?;
+        ConfigError::unless_in("quantum", self.quantum, Bytes::new(256)..=Bytes::new(1_000_000))?;
+        ConfigError::unless_in("limit", self.limit, 1..=1_000_000)?;
+        ConfigError::unless_in("memory", self.memory, Bytes::new(1000)..=Bytes::new(1_000_000_000))?;
+        self.pie().validate()
+    }
+
+    fn pie(&self) -> pie::Config {
+        let Self { qdelay_ref, t_update, alpha, beta, max_burst, mark_ecnth, .. } = *self;
+        pie::Config { qdelay_ref, t_update, alpha, beta, max_burst, mark_ecnth, ..pie::Config::default() }
+    }
+}
+
+/// The queues.
+#[derive(Clone, Debug)]
+pub struct FqPie {
+    t_update: Duration,
+    limit: QueueLimit,
+    hash: FlowHash,
+    queues: PacketQueues,
+    turns: RoundRobin,
+    laws: Vec<Law>,
+    /// Queues that need updates, and for each queue whether it is among them.
+    awake: Vec<u32>,
+    is_awake: Vec<bool>,
+    next_update: Timestamp,
+    stats: QueueStats,
+}
+
+impl FqPie {
+    /// Empty queues.
+    #[expect(clippy::needless_pass_by_value, reason = "the registry builds every algorithm with its configuration")]
+    pub fn new(config: Config, link: OutgoingLink) -> Self {
+        let limit = QueueLimit {
+            packets: Some(link.limit.packets.map_or(config.limit, |packets| packets.min(config.limit))),
+            bytes: Some(link.limit.bytes.map_or(config.memory, |bytes| bytes.min(config.memory))),
+            ..link.limit
+        };
+        Self {
+            t_update: config.t_update,
+            limit,
+            hash: FlowHash::default(),
+            queues: PacketQueues::new(config.flows),
+            turns: RoundRobin::new(config.flows, config.quantum),
+            laws: vec![Law::new(config.pie()); config.flows as usize],
+            awake: Vec::new(),
+            is_awake: vec![false; config.flows as usize],
+            next_update: Timestamp::NEVER,
+            stats: QueueStats::default(),
+        }
+    }
+}
+
+impl QueueDiscipline for FqPie {
+    fn enqueue(&mut self, mut packet: QueuedPacket, context: &mut QueueContext<'_>) {
+        let queue = self.hash.queue_of(packet.flow, self.queues.queues(), context);
+        if self.next_update == Timestamp::NEVER {
+            self.next_update = next_on_grid(context.now, self.t_update);
+        }
+        if !core::mem::replace(&mut self.is_awake[queue as usize], true) {
+            self.awake.push(queue);
+        }
+        if !self.limit.admits(packet.size, self.queues.len() as u64, self.queues.bytes(), context.in_service) {
+            self.stats.dropped_full += 1;
+            context.dropped.push(packet);
+            return;
+        }
+        let law = &mut self.laws[queue as usize];
+        let decision = law.on_arrival(self.queues.bytes_of(queue), packet.size, context.rng);
+        if decision.keeps(&mut packet, &mut self.stats) {
+            self.queues.push(queue, packet);
+            self.turns.activate(queue, true);
+        } else {
+            context.dropped.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
+        while let Some(queue) = self.turns.whose() {
+            let Some(packet) = self.queues.pop(queue) else {
+                self.turns.emptied(queue, true);
+                continue;
+            };
+            let (waited, behind) = (packet.sojourn(context.now), self.queues.bytes_of(queue));
+            self.laws[queue as usize].on_departure(context.now, packet.size, waited, behind);
+            self.turns.sent(queue, packet.size);
+            return Some(packet);
+        }
+        None
+    }
+
+    fn len(&self) -> usize {
+        self.queues.len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.queues.bytes()
+    }
+
+    fn stats(&self) -> QueueStats {
+        self.stats
+    }
+
+    fn next_timer(&self) -> Timestamp {
+        self.next_update
+    }
+
+    fn on_timer(&mut self, context: &mut QueueContext<'_>) {
+        let Self { awake, is_awake, laws, queues, .. } = self;
+        awake.retain(|&queue| {
+            let law = &mut laws[queue as usize];
+            let waiting = queues.bytes_of(queue);
+            law.update(waiting);
+            let stays = waiting > Bytes::ZERO || !law.rests();
+            is_awake[queue as usize] = stays;
+            stays
+        });
+        self.next_update =
+            if self.awake.is_empty() { Timestamp::NEVER } else { next_on_grid(context.now, self.t_update) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aqm::EcnCodepoint;
+    use crate::rng::Substream;
+
+    /// One flow that sends two packets for each that leaves, and one that sends one in ten, for three seconds: who was
+    /// dropped, and the queues.
+    fn loaded() -> (Vec<u32>, FqPie) {
+        let mut queue = FqPie::new(Config::default(), QueueLimit::default().into());
+        let (mut rng, mut dropped) = (Substream::new(3, "queue", 0), Vec::new());
+        for step in 0..3000u64 {
+            let now = Timestamp::from_nanos(step * 1_000_000);
+            let mut context = QueueContext { now, in_service: None, rng: &mut rng, dropped: &mut dropped };
+            while queue.next_timer() <= now {
+                queue.on_timer(&mut context);
+            }
+            let sent: &[u32] = if step % 10 == 0 { &[1, 1, 2] } else { &[1, 1] };
+            for &flow in sent {
+                let packet = QueuedPacket { handle: 0, size: 1000, flow, ecn: EcnCodepoint::NotEct, enqueued_at: now };
+                queue.enqueue(packet, &mut context);
+            }
+            queue.dequeue(&mut context);
+        }
+        (dropped.iter().map(|packet| packet.flow).collect(), queue)
+    }
+
+    #[test]
+    fn only_the_flow_with_a_queue_meets_a_probability() {
+        let (dropped, queue) = loaded();
+        assert!(!dropped.is_empty() && dropped.iter().all(|flow| *flow == 1));
+        assert_eq!((queue.stats().dropped_early as usize, queue.stats().dropped_full), (dropped.len(), 0));
+    }
+
+    #[test]
+    fn updates_end_when_all_queues_are_at_rest() {
+        let (_, mut queue) = loaded();
+        let (mut rng, mut dropped) = (Substream::new(3, "queue", 0), Vec::new());
+        let mut now = Timestamp::from_nanos(3_000_000_000);
+        while queue.dequeue(&mut QueueContext { now, in_service: None, rng: &mut rng, dropped: &mut dropped }).is_some()
+        {
+        }
+        let mut updates = 0;
+        while queue.next_timer() != Timestamp::NEVER {
+            now = queue.next_timer();
+            queue.on_timer(&mut QueueContext { now, in_service: None, rng: &mut rng, dropped: &mut dropped });
+            updates += 1;
+        }
+        assert!(updates > 1 && queue.awake.is_empty());
+    }
+
+    #[test]
+    fn an_arriving_packet_without_room_is_dropped() {
+        let config = Config { limit: 2, ..Config::default() };
+        let mut queue = FqPie::new(config, QueueLimit::default().into());
+        let (mut rng, mut dropped) = (Substream::new(3, "queue", 0), Vec::new());
+        for handle in 0..3 {
+            let now = Timestamp::ZERO;
+            let packet = QueuedPacket { handle, size: 1000, flow: 1, ecn: EcnCodepoint::NotEct, enqueued_at: now };
+            queue.enqueue(packet, &mut QueueContext { now, in_service: None, rng: &mut rng, dropped: &mut dropped });
+        }
+        assert_eq!(dropped.iter().map(|packet| packet.handle).collect::<Vec<_>>(), [2]);
+        assert_eq!((queue.len(), queue.stats().dropped_full), (2, 1));
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused() {
+        for (config, field) in [
+            (Config { flows: 0, ..Config::default() }, "flows"),
+            (Config { quantum: Bytes::ZERO, ..Config::default() }, "quantum"),
+            (Config { t_update: Duration::ZERO, ..Config::default() }, "t_update"),
+        ] {
+            assert_eq!(config.validate().unwrap_err().field, field);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! SFQ: flows are hashed to queues that send in turn, and the longest queue pays for the room.
+//!
+//! Reference: `McKenney`, "Stochastic Fairness Queueing", INFOCOM 1990 (from memory). Flows are hashed to a fixed number of
+//! queues, each of which sends a packet in its turn. A packet that arrives when there is no room takes that of the packet
+//! that came last into the longest queue. The hash changes now and then, so that flows that collide do not do so for ever.
+//!
+//! Differences from the reference: a change of the hash moves the packets that wait, queue by queue, so that those of a flow
+//! stay in order; in the paper they leave from where they are. `quantum` shares by bytes instead of packets, as Linux does
+//! (`sch_sfq`, from memory). The link's own buffer is the limit.
+//!
+//! Status: worked examples; properties of the queues.
+
+use serde::{Deserialize, Serialize};
+
+use super::flow_queueing::{FlowHash, Lengths, PacketQueues, RoundRobin};
+use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueStats, QueuedPacket};
+use crate::registry::ConfigError;
+use crate::time::{Duration, Timestamp};
+use crate::units::Bytes;
+
+/// One line for listings.
+pub const SUMMARY: &str = "flows hashed to queues that send in turn; the longest queue pays for the room";
+/// The document that defines it.
+pub const REFERENCE: &str = "McKenney, INFOCOM 1990";
+
+/// Parameters of SFQ.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Queues, 1 to 65536. Linux: 1024.
+    pub flows: u32,
+    /// Bytes that a queue may send in its turn, 0B or 256B to 1MB. Default 0: a packet, as the paper.
+    pub quantum: Bytes,
+    /// Time after which the hash changes, 0s or 1ms to 1000s. Default 0: never, as Linux; the paper leaves it open.
+    pub perturb: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { flows: 1024, quantum: Bytes::ZERO, perturb: Duration::ZERO }
+    }
+}
+
+/// Refuses a quantum that is neither a packet (0) nor in range.
+pub(super) fn validate_quantum(quantum: Bytes) -> Result<(), ConfigError> {
+    let range = Bytes::new(256)..=Bytes::new(1_000_000);
+    if quantum == Bytes::ZERO || range.contains(&quantum) {
+        return Ok(());
+    }
+    Err(ConfigError::new("quantum", quantum, "0B, which is a packet, or 256B to 1MB"))
+}
+
+impl Config {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("flows", self.flows, 1..=65_536)?;
+        validate_quantum(self.quantum)?;
+        let range = Duration::from_millis(1)..=Duration::from_millis(1_000_000);
+        if self.perturb == Duration::ZERO || range.contains(&self.perturb) {
+            return Ok(());
+        }
+        Err(ConfigError::new("perturb", self.perturb, "0s, which is never, or 1ms to 1000s"))
+    }
+}
+
+/// The queues.
+#[derive(Clone, Debug)]
+pub struct Sfq {
+    config: Config,
+    limit: QueueLimit,
+    hash: FlowHash,
+    queues: PacketQueues,
+    turns: RoundRobin,
+    lengths: Lengths,
+    /// When the hash changes; `None` before the first packet.
+    perturb_at: Option<Timestamp>,
+    stats: QueueStats,
+}
+
+impl Sfq {
+    /// Empty queues.
+    pub fn new(config: Config, link: OutgoingLink) -> Self {
+        Self {
+            limit: link.limit,
+            hash: FlowHash::default(),
+            queues: PacketQueues::new(config.flows),
+            turns: RoundRobin::new(config.flows, config.quantum),
+            lengths: Lengths::new(config.flows),
+            perturb_at: None,
+            stats: QueueStats::default(),
+            config,
+        }
+    }
+
+    fn push(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
+        let queue = self.hash.queue_of(packet.flow, self.config.flows, context);
+        self.queues.push(queue, packet);
+        self.lengths.change(queue, self.queues.len_of(queue));
+        self.turns.activate(queue, false);
+    }
+
+    /// Another hash, and every packet where it belongs now. Those of a flow were in one queue and stay in order.
+    fn perturb(&mut self, context: &mut QueueContext<'_>) {
+        self.hash.perturb(context.rng);
+        let old = core::mem::replace(&mut self.queues, PacketQueues::new(self.config.flows));
+        self.turns = RoundRobin::new(self.config.flows, self.config.quantum);
+        self.lengths = Lengths::new(self.config.flows);
+        let mut old = old;
+        for queue in 0..old.queues() {
+            while let Some(packet) = old.pop(queue) {
+                self.push(packet, context);
+            }
+        }
+    }
+}
+
+impl QueueDiscipline for Sfq {
+    fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
+        if self.config.perturb > Duration::ZERO {
+            let due = self.perturb_at.is_some_and(|time| context.now >= time);
+            if due {
+                self.perturb(context);
+            }
+            if due || self.perturb_at.is_none() {
+                self.perturb_at = Some(context.now + self.config.perturb);
+            }
+        }
+        self.push(packet, context);
+        // The arriving packet may be the one that goes, and is counted already.
+        while let Some(longest) = self.lengths.longest()
+            && !self.limit.admits(0, self.queues.len() as u64 - 1, self.queues.bytes(), context.in_service)
+        {
+            context.dropped.extend(self.queues.pop_last(longest));
+            self.lengths.change(longest, self.queues.len_of(longest));
+            self.stats.dropped_full += 1;
+        }
+    }
+
+    fn dequeue(&mut self, _context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
+        while let Some(queue) = self.turns.whose() {
+            let Some(packet) = self.queues.pop(queue) else {
+                self.turns.emptied(queue, false);
+                continue;
+            };
+            self.lengths.change(queue, self.queues.len_of(queue));
+            self.turns.sent(queue, packet.size);
+            return Some(packet);
+        }
+        None
+    }
+
+    fn len(&self) -> usize {
+        self.queues.len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.queues.bytes()
+    }
+
+    fn stats(&self) -> QueueStats {
+        self.stats
+    }
+
+    fn may_have_timer(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::aqm::EcnCodepoint;
+    use crate::rng::Substream;
+
+    /// Enqueues packets of 1000 bytes of these flows, numbered, at these times in ms, and then sends all that wait.
+    fn run(config: Config, packets: Option<u64>, arrivals: &[(u32, u64)]) -> (Vec<u32>, Vec<u32>) {
+        let mut queue = Sfq::new(config, QueueLimit { packets, ..QueueLimit::default() }.into());
+        let (mut rng, mut dropped) = (Substream::new(3, "queue", 0), Vec::new());
+        let mut end = Timestamp::ZERO;
+        for (handle, &(flow, ms)) in arrivals.iter().enumerate() {
+            end = Timestamp::ZERO + Duration::from_millis(ms);
+            let packet =
+                QueuedPacket { handle: handle as u32, size: 1000, flow, ecn: EcnCodepoint::NotEct, enqueued_at: end };
+            let mut context = QueueContext { now: end, in_service: None, rng: &mut rng, dropped: &mut dropped };
+            queue.enqueue(packet, &mut context);
+        }
+        let mut sent = Vec::new();
+        let mut lost = Vec::new();
+        let mut context = QueueContext { now: end, in_service: None, rng: &mut rng, dropped: &mut lost };
+        while let Some(packet) = queue.dequeue(&mut context) {
+            sent.push(packet.handle);
+        }
+        (sent, dropped.iter().map(|packet| packet.handle).collect())
+    }
+
+    #[test]
+    fn flows_send_in_turn_and_the_longest_queue_pays_from_its_end() {
+        // Six packets fit. Flow 1 has five when the second of flow 2 and that of flow 3 come: it gives the last ones away.
+        let arrivals = [1, 1, 1, 1, 1, 2, 2, 3].map(|flow| (flow, 0));
+        let (sent, dropped) = run(Config::default(), Some(6), &arrivals);
+        assert_eq!((sent, dropped), (alloc::vec![0, 5, 7, 1, 6, 2], alloc::vec![4, 3]));
+    }
+
+    #[test]
+    fn a_packet_of_the_longest_queue_is_dropped_itself() {
+        let (sent, dropped) = run(Config::default(), Some(2), &[(1, 0), (1, 0), (1, 0)]);
+        assert_eq!((sent, dropped), (alloc::vec![0, 1], alloc::vec![2]));
+    }
+
+    #[test]
+    fn another_hash_keeps_the_order_of_a_flow() {
+        let config = Config { flows: 4, perturb: Duration::from_millis(10), ..Config::default() };
+        let arrivals: Vec<(u32, u64)> = (0..40).map(|index| (index % 4, u64::from(index) * 3)).collect();
+        let (sent, dropped) = run(config, None, &arrivals);
+        assert_eq!((sent.len(), dropped.len()), (40, 0));
+        for flow in 0..4 {
+            let of_flow: Vec<u32> = sent.iter().copied().filter(|handle| handle % 4 == flow).collect();
+            assert!(of_flow.is_sorted(), "{of_flow:?}");
+        }
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused() {
+        for (config, field) in [
+            (Config { flows: 65_537, ..Config::default() }, "flows"),
+            (Config { quantum: Bytes::new(1), ..Config::default() }, "quantum"),
+            (Config { perturb: Duration::from_nanos(1), ..Config::default() }, "perturb"),
+        ] {
+            assert_eq!(config.validate().unwrap_err().field, field);
+        }
+    }
+}

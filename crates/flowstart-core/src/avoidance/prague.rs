@@ -1,0 +1,262 @@
+//! Prague: the window follows the share of marked packets instead of single marks.
+//!
+//! Reference: draft-briscoe-iccrg-prague-congestion-control (from memory; of its Linux module parts were read), RFC 9331,
+//! section 4, and RFC 8257, section 3.3, for the moving average. Data carries ECT(1). Alpha is a moving average of the share of
+//! packets that were marked in a round trip. While there are marks the window loses alpha / 2 of itself once per round trip; a
+//! loss takes what it takes from Reno. It grows by a segment per round trip, for what came unmarked only.
+//!
+//! Differences from the reference: RTT independence scales the increase by the square of RTT / `rtt_virtual` from the start;
+//! Linux begins with it some rounds after slow start, and keeps a fractional window, which here is bytes. The smallest window is
+//! the host's. There is no fallback where marks come from a classic queue, which RFC 9331 leaves open. A host that does not pace
+//! paces for it, as section 4.3 asks.
+//!
+//! Status: worked examples; rates beside CUBIC by `dualpi2-coexistence`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Avoidance, SegmentSize, Window};
+use crate::event::{Ack, Ecn};
+use crate::registry::ConfigError;
+use crate::rtt::RttEstimator;
+use crate::time::{Duration, Timestamp};
+use crate::units::Bytes;
+
+/// One line for listings.
+pub const SUMMARY: &str = "scalable: the window goes with the share of marked packets (L4S)";
+/// The document that defines it.
+pub const REFERENCE: &str = "draft-briscoe-iccrg-prague-congestion-control";
+
+/// Parameters of Prague.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// g, the weight of the latest round in alpha, 0.001 to 1. RFC 8257, section 3.3: 1/16.
+    pub g: f64,
+    /// What remains of the window after a loss, 0.1 to 0.99. RFC 8257, section 3.5: as Reno, 0.5.
+    pub beta: f64,
+    /// Flows with a shorter RTT grow, and respond, as if it were this, 0s to 1s; 0s: as it is. Linux: 25 ms.
+    pub rtt_virtual: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { g: 1.0 / 16.0, beta: 0.5, rtt_virtual: Duration::from_millis(25) }
+    }
+}
+
+impl Config {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("g", self.g, 0.001..=1.0)?;
+        ConfigError::unless_in("beta", self.beta, 0.1..=0.99)?;
+        ConfigError::unless_in("rtt_virtual", self.rtt_virtual, Duration::ZERO..=Duration::from_millis(1000))
+    }
+}
+
+/// State of Prague.
+#[derive(Clone, Debug)]
+pub struct Prague {
+    config: Config,
+    segment: u64,
+    /// Moving average of the share of marked packets; 1 before the first mark (RFC 8257, section 3.3).
+    alpha: f64,
+    /// A mark has come: there is a queue that marks.
+    saw_ce: bool,
+    /// When this round began, and the packets that were delivered and marked since.
+    round_start: Timestamp,
+    delivered: u64,
+    marked: u64,
+    /// When marks reduced the window last.
+    reduced_at: Option<Timestamp>,
+    /// The longer of the RTT and `rtt_virtual`.
+    virtual_rtt: Duration,
+    /// Marked bytes that do not let the window grow.
+    unearned: u64,
+    /// Growth below one byte.
+    carry: f64,
+}
+
+impl Prague {
+    /// Prague with segments of this size.
+    pub fn new(config: Config, SegmentSize(segment): SegmentSize) -> Self {
+        Self {
+            virtual_rtt: config.rtt_virtual,
+            config,
+            segment: segment.get(),
+            alpha: 1.0,
+            saw_ce: false,
+            round_start: Timestamp::ZERO,
+            delivered: 0,
+            marked: 0,
+            reduced_at: None,
+            unearned: 0,
+            carry: 0.0,
+        }
+    }
+
+    /// The moving average of the share of marked packets.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+}
+
+impl Avoidance for Prague {
+    fn scalable(&self) -> bool {
+        true
+    }
+
+    fn on_segment_size(&mut self, SegmentSize(segment): SegmentSize) {
+        self.segment = segment.get();
+    }
+
+    fn on_enter(&mut self, _now: Timestamp, _window: Window) {
+        (self.unearned, self.carry) = (0, 0.0);
+    }
+
+    fn on_delivered(&mut self, ack: &Ack, rtt: &RttEstimator) {
+        self.delivered += ack.packets;
+        self.virtual_rtt = rtt.smoothed().max(self.config.rtt_virtual);
+        if ack.now.since(self.round_start) < self.virtual_rtt {
+            return;
+        }
+        if self.saw_ce {
+            // alpha = (1 - g) alpha + g F (RFC 8257, equation 1).
+            let share = (self.marked as f64 / self.delivered.max(1) as f64).min(1.0);
+            self.alpha += self.config.g * (share - self.alpha);
+        }
+        (self.round_start, self.delivered, self.marked) = (ack.now, 0, 0);
+    }
+
+    fn on_mark(&mut self, ecn: &Ecn) {
+        self.saw_ce = true;
+        self.marked += ecn.packets;
+        self.unearned = self.unearned.saturating_add(ecn.packets.saturating_mul(self.segment));
+    }
+
+    fn response_due(&self, now: Timestamp) -> bool {
+        self.reduced_at.is_none_or(|time| now.since(time) >= self.virtual_rtt)
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: Window, rtt: &RttEstimator) -> Bytes {
+        let unmarked = ack.bytes.get().saturating_sub(self.unearned);
+        self.unearned = self.unearned.saturating_sub(ack.bytes.get());
+        let cwnd = window.cwnd.get().max(1) as f64;
+        let ratio = rtt.smoothed().as_secs() / self.virtual_rtt.as_secs().max(1e-9);
+        let scale = ratio.min(1.0) * ratio.min(1.0);
+        self.carry += unmarked as f64 * self.segment as f64 / cwnd * scale;
+        let whole = libm::floor(self.carry);
+        self.carry -= whole;
+        window.cwnd + Bytes::new(whole as u64)
+    }
+
+    fn on_ecn(&mut self, now: Timestamp, base: Bytes, _window: Window) -> Bytes {
+        self.reduced_at = Some(now);
+        base.scale(1.0 - self.alpha / 2.0)
+    }
+
+    fn on_congestion(&mut self, _now: Timestamp, base: Bytes, _window: Window) -> Bytes {
+        (self.unearned, self.carry) = (0, 0.0);
+        base.scale(self.config.beta)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::avoidance::cubic::tests::acked;
+
+    const SEGMENT: u64 = 1000;
+
+    fn at(ms: u64) -> Timestamp {
+        Timestamp::ZERO + Duration::from_millis(ms)
+    }
+
+    fn rtt(ms: u64) -> RttEstimator {
+        let mut rtt = RttEstimator::new(Duration::from_millis(ms));
+        rtt.update(Timestamp::ZERO, Duration::from_millis(ms), Duration::ZERO);
+        rtt
+    }
+
+    fn prague() -> Prague {
+        Prague::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)))
+    }
+
+    fn window(segments: u64) -> Window {
+        Window { cwnd: Bytes::new(segments * SEGMENT), ssthresh: Bytes::new(segments * SEGMENT) }
+    }
+
+    /// A round of `packets` acknowledgements, of which the first `marked` are marked, that ends at `ms`.
+    fn round(prague: &mut Prague, packets: u64, marked: u64, ms: u64) {
+        prague.on_mark(&Ecn { now: at(ms), position: 0, in_flight: Bytes::ZERO, packets: marked });
+        for _ in 0..packets {
+            prague.on_delivered(&acked(at(ms), SEGMENT), &rtt(100));
+        }
+    }
+
+    #[test]
+    fn alpha_is_a_moving_average_of_the_share_of_marks() {
+        let mut prague = prague();
+        assert!((prague.alpha() - 1.0).abs() < 1e-12);
+        // The round ends with its first packet a round trip after the last: 1 of 1 marked, then 9 are left for the next.
+        round(&mut prague, 10, 1, 100);
+        assert!((prague.alpha() - 1.0).abs() < 1e-12);
+        // 5 marks of 9 + 1 packets: 15/16 + 0.5/16 = 0.96875.
+        round(&mut prague, 10, 5, 200);
+        assert!((prague.alpha() - 0.968_75).abs() < 1e-12, "{}", prague.alpha());
+        // None of 10: * 15/16.
+        round(&mut prague, 10, 0, 300);
+        assert!((prague.alpha() - 0.968_75 * 15.0 / 16.0).abs() < 1e-12, "{}", prague.alpha());
+    }
+
+    #[test]
+    fn marks_take_half_of_alpha_and_losses_half_of_the_window() {
+        let mut prague = prague();
+        assert_eq!(prague.on_ecn(at(0), Bytes::new(100_000), window(100)), Bytes::new(50_000));
+        prague.alpha = 0.1;
+        assert_eq!(prague.on_ecn(at(0), Bytes::new(100_000), window(100)), Bytes::new(95_000));
+        assert_eq!(prague.on_congestion(at(0), Bytes::new(100_000), window(100)), Bytes::new(50_000));
+    }
+
+    #[test]
+    fn a_response_is_due_once_in_a_virtual_round_trip() {
+        let mut prague = prague();
+        prague.on_delivered(&acked(at(0), SEGMENT), &rtt(10));
+        assert!(prague.response_due(at(0)));
+        prague.on_ecn(at(0), Bytes::new(100_000), window(100));
+        assert!(!prague.response_due(at(24)) && prague.response_due(at(25)));
+        prague.on_delivered(&acked(at(100), SEGMENT), &rtt(50));
+        assert!(!prague.response_due(at(49)) && prague.response_due(at(50)));
+    }
+
+    /// Growth in bytes for a window of 100 segments that is acknowledged without marks, but for `marked` packets.
+    fn growth(rtt_ms: u64, marked: u64) -> u64 {
+        let mut prague = prague();
+        prague.on_delivered(&acked(at(0), SEGMENT), &rtt(rtt_ms));
+        prague.on_mark(&Ecn { now: at(0), position: 0, in_flight: Bytes::ZERO, packets: marked });
+        let mut current = window(100);
+        for _ in 0..100 {
+            current.cwnd = prague.on_ack(&acked(at(0), SEGMENT), current, &rtt(rtt_ms));
+        }
+        current.cwnd.get() - 100 * SEGMENT
+    }
+
+    #[test]
+    fn what_came_unmarked_adds_a_segment_per_round_trip_of_25_ms_or_more() {
+        // A little less than 1000, as the window grows meanwhile.
+        assert!((990..=1000).contains(&growth(50, 0)), "{}", growth(50, 0));
+        // (10 / 25)^2 = 0.16.
+        assert!((158..=160).contains(&growth(10, 0)), "{}", growth(10, 0));
+        assert!((590..=600).contains(&growth(50, 40)), "{}", growth(50, 40));
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused() {
+        for (config, field) in [
+            (Config { g: 0.0, ..Config::default() }, "g"),
+            (Config { beta: 1.0, ..Config::default() }, "beta"),
+            (Config { rtt_virtual: Duration::from_millis(1001), ..Config::default() }, "rtt_virtual"),
+        ] {
+            assert_eq!(config.validate().unwrap_err().field, field);
+        }
+    }
+}
