@@ -42,6 +42,7 @@ pub mod dualpi2;
 pub mod mixed_rtts;
 pub mod ns2;
 pub mod ns3;
+pub mod predict;
 pub mod quic;
 pub mod quick_start;
 pub mod quick_start_attacks;

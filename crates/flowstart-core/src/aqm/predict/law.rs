@@ -1,8 +1,8 @@
 //! Which packets are signalled. Knows arrivals, departures and how much waits, not the queue itself.
 
 use super::estimate::{Estimate, INITIAL_WINDOWS, fit};
-use super::fallback::CoDel;
 use super::flow_table::FlowTable;
+use super::opening::Openings;
 use super::volume::VolumeLog;
 use super::{Config, LoadEstimate, Trigger};
 use crate::time::{Duration, Timestamp};
@@ -23,6 +23,14 @@ const SILENCE: f64 = 0.9;
 const LEAST_AVAILABLE: f64 = 0.25;
 /// Time over which the rate of background is averaged, in seconds.
 const BACKGROUND_TIME: f64 = 0.25;
+/// Growth that is assumed before it shows: between 1.5 and 2, so that neither is missed by more than a sixth.
+const EARLY_GROWTH: f64 = 1.75;
+/// It shows when so many times the initial windows have arrived.
+const EARLY: f64 = 3.0;
+/// Bounds of the growth that is measured: an acknowledgement for several packets, and for each.
+const GROWTH: (f64, f64) = (1.3, 2.0);
+/// A lag shorter than this part of the RTT from handshakes refutes the latter.
+const THINKING: f64 = 0.75;
 /// Bounds of the fallback's interval, in seconds.
 const INTERVAL: (f64, f64) = (0.02, 1.0);
 /// A flow whose RTT is known has been idle after this many RTTs, but not before the least time in seconds.
@@ -49,6 +57,7 @@ pub(super) struct Law {
     /// Largest packet of the epoch.
     segment: f64,
     estimate: Option<Estimate>,
+    openings: Openings,
     /// Since when flows are signalled.
     signalling: Option<f64>,
     /// RTT of the last transient.
@@ -59,7 +68,6 @@ pub(super) struct Law {
     /// When the queue was last empty.
     empty_at: f64,
     service: ServiceRate,
-    fallback: CoDel,
     triggers: u64,
     last_trigger: Option<Trigger>,
 }
@@ -157,7 +165,7 @@ impl Law {
             threshold: config.load,
             idle: config.idle.as_secs(),
             default_interval: interval,
-            flows: FlowTable::new(config.flows),
+            flows: FlowTable::new(config.flows, config.idle.as_secs()),
             epoch: 1,
             young: 0,
             joined: 0,
@@ -165,6 +173,7 @@ impl Law {
             departed: VolumeLog::new(),
             segment: 1.0,
             estimate: None,
+            openings: Openings::default(),
             signalling: None,
             rtt: None,
             background: Background::default(),
@@ -172,7 +181,6 @@ impl Law {
             busy: BusyPeriod::default(),
             empty_at: 0.0,
             service: ServiceRate { rate, told: rate.is_some(), since: 0.0, bytes: 0.0, packets: 0 },
-            fallback: CoDel::new(config.target.as_secs(), interval),
             triggers: 0,
             last_trigger: None,
         }
@@ -187,6 +195,7 @@ impl Law {
         self.departed.clear();
         self.segment = 1.0;
         self.estimate = None;
+        self.openings = Openings::default();
         self.signalling = None;
         self.silences = Silences { last: now, ..Silences::default() };
         self.busy = BusyPeriod { since: now, arrived: 0.0, backlog };
@@ -204,7 +213,7 @@ impl Law {
         if self.young > 0 && (over || now - self.silences.last > self.idle) {
             self.end_epoch(now, backlog);
         }
-        let bucket = self.flows.bucket(flow);
+        let bucket = self.flows.bucket(flow, now);
         let idle = if bucket.rtt > 0.0 { (IDLE_RTTS * bucket.rtt).clamp(LEAST_IDLE, self.idle) } else { self.idle };
         if now - bucket.last > idle {
             let young = bucket.epoch == self.epoch;
@@ -214,12 +223,15 @@ impl Law {
             self.young += u32::from(!young);
             self.joined += 1;
             let epoch = self.epoch;
-            self.flows.bucket(flow).begin(now, epoch);
+            self.flows.bucket(flow, now).begin(now, epoch);
         }
         let idle_at = self.empty_at;
-        let bucket = self.flows.bucket(flow);
+        let bucket = self.flows.bucket(flow, now);
         let young = bucket.epoch == self.epoch;
         let linear = bucket.count(now, size, idle_at) && young;
+        if let Some(known) = bucket.opening.arrived(now, size).filter(|_| young) {
+            self.openings.add(known);
+        }
         if !young {
             self.background.bytes += size;
             return;
@@ -250,7 +262,7 @@ impl Law {
     fn settle(&mut self, flow: u32, now: f64, backlog: f64) {
         let epoch = self.epoch;
         let rtt = self.estimate.map(|estimate| estimate.rtt);
-        let bucket = self.flows.bucket(flow);
+        let bucket = self.flows.bucket(flow, now);
         if bucket.epoch != epoch {
             return;
         }
@@ -299,15 +311,45 @@ impl Law {
         Some((rate - self.background.rate).max(LEAST_AVAILABLE * rate))
     }
 
-    /// The estimate, and what it says about the load now and an RTT ahead.
-    pub(super) fn load_estimate(&self) -> Option<LoadEstimate> {
-        let (estimate, available) = (self.estimate?, self.available()?);
+    /// What is known of the load now and an RTT ahead.
+    pub(super) fn load_estimate(&self, at: Timestamp) -> Option<LoadEstimate> {
+        self.load_at(at.as_secs())
+    }
+
+    fn load_at(&self, now: f64) -> Option<LoadEstimate> {
+        let available = self.available()?;
+        let opening = self.opening_load(now, available);
+        let Some(estimate) = self.estimate else { return opening };
+        // An RTT from handshakes is too long if servers think before they answer, which the lag shows.
+        if opening
+            .is_some_and(|load| self.openings.flows == self.joined && estimate.rtt >= THINKING * load.rtt.as_secs())
+        {
+            return opening;
+        }
         let pipe = estimate.rtt * available;
         Some(LoadEstimate {
             rtt: Duration::from_secs(estimate.rtt),
             growth: estimate.growth,
             load: estimate.window_now(self.arrived.volume()) / pipe,
             load_ahead: estimate.window_ahead(self.departed.volume()) / pipe,
+        })
+    }
+
+    /// The load from handshakes and initial windows. The growth is what had left an RTT ago and what has come of it.
+    fn opening_load(&self, now: f64, available: f64) -> Option<LoadEstimate> {
+        let openings = self.openings;
+        let rtt = openings.rtt()?;
+        let growth = match openings.growth() {
+            Some(growth) => growth.clamp(GROWTH.0, GROWTH.1),
+            None if self.arrived.volume() < EARLY * openings.initial => EARLY_GROWTH,
+            None => return None,
+        };
+        let window = Estimate { rtt, growth, initial: openings.initial, volume: 0.0 }.window_now(self.arrived.volume());
+        Some(LoadEstimate {
+            rtt: Duration::from_secs(rtt),
+            growth,
+            load: window / (rtt * available),
+            load_ahead: openings.rate_ahead(growth) / available,
         })
     }
 
@@ -319,34 +361,38 @@ impl Law {
         self.last_trigger
     }
 
-    /// Whether the packet that leaves now is signalled: it waited `sojourn`, and `backlog` bytes in `waiting` packets are left.
+    /// A packet of `size` bytes leaves, and `backlog` bytes in `waiting` packets stay. Whether its flow is signalled now;
+    /// `signalled` if the fallback has done so already.
     pub(super) fn depart(
         &mut self,
-        now: Timestamp,
-        flow: u32,
-        size: u32,
-        sojourn: Duration,
-        waiting: usize,
-        backlog: Bytes,
+        at: Timestamp,
+        (flow, size): (u32, u32),
+        (waiting, backlog): (usize, Bytes),
+        signalled: bool,
     ) -> bool {
-        let at = now;
-        let (now, size, backlog) = (now.as_secs(), f64::from(size), backlog.get() as f64);
+        let (now, size, backlog) = (at.as_secs(), f64::from(size), backlog.get() as f64);
         self.service.departed(now, size, waiting > 0);
         let mut signal = false;
-        if self.flows.bucket(flow).epoch == self.epoch {
+        if self.flows.bucket(flow, now).epoch == self.epoch {
             self.departed.add(size, now, backlog);
+            if let Some(known) = self.flows.bucket(flow, now).opening.departed(size) {
+                self.openings.add(known);
+            }
             if self.signalling.is_none() {
                 self.decide(at, now, waiting, backlog);
             }
             // A packet much smaller than the others is a handshake's, whose loss costs more than a late signal.
             signal = self.signalling.is_some() && 2.0 * size >= self.segment;
+            if signal || signalled {
+                self.settle(flow, now, backlog);
+            }
         }
-        self.fallback.interval = self.interval();
-        signal |= self.fallback.signals(now, sojourn.as_secs(), waiting > 1);
-        if signal {
-            self.settle(flow, now, backlog);
-        }
-        signal
+        signal && !signalled
+    }
+
+    /// The fallback has dropped a packet of the flow.
+    pub(super) fn dropped(&mut self, at: Timestamp, flow: u32, backlog: Bytes) {
+        self.settle(flow, at.as_secs(), backlog.get() as f64);
     }
 
     /// Begins to signal when the load an RTT ahead is too much, or when the link has been saturated for an RTT.
@@ -354,7 +400,7 @@ impl Law {
         if self.estimate.is_some_and(|estimate| self.arrived.volume() > FRESH * estimate.volume) {
             self.estimate = None;
         }
-        let ahead = self.load_estimate();
+        let ahead = self.load_at(now);
         if let Some(load) = ahead.filter(|load| load.load_ahead >= self.threshold) {
             self.rtt = Some(load.rtt.as_secs());
             self.trigger(at, now, ahead);
@@ -367,8 +413,6 @@ impl Law {
         let largest = INITIAL_WINDOWS[1] * f64::from(self.joined) * self.segment;
         let answered = arrived > busy.arrived + largest + 2.0 * self.segment;
         if waiting > 1 && answered && backlog - busy.backlog >= QUEUE_SHARE * arrived {
-            // Not less than the RTT.
-            self.rtt = self.rtt.or(Some(now - busy.since));
             self.trigger(at, now, None);
         }
     }
@@ -379,14 +423,14 @@ impl Law {
         self.last_trigger = Some(Trigger { at, estimate });
     }
 
-    /// CoDel's interval is about an RTT (RFC 8289, section 4.3): the one that was measured.
-    fn interval(&self) -> f64 {
+    /// The fallback's interval, about an RTT (RFC 8289, section 4.3): the one that was measured.
+    pub(super) fn interval(&self) -> Duration {
         let known = self.rtt.unwrap_or(self.default_interval);
         let interval = match self.estimate {
             Some(estimate) => known.max(estimate.rtt),
-            None if self.young > 0 => known.max(self.default_interval),
+            None if self.young > 0 => self.openings.rtt().unwrap_or(known.max(self.default_interval)),
             None => known,
         };
-        interval.clamp(INTERVAL.0, INTERVAL.1)
+        Duration::from_secs(interval.clamp(INTERVAL.0, INTERVAL.1))
     }
 }

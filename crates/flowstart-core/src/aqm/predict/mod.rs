@@ -12,8 +12,9 @@
 //! - `volume`: when how many bytes of these flows had arrived and left;
 //! - `estimate`: their RTT and growth. What leaves causes arrivals an RTT later, in a fixed proportion;
 //! - `law`: signals each of these flows once when what has left will fill the link an RTT later, or when the link has been
-//!   saturated for an RTT;
-//! - `fallback`: CoDel with the RTT that was measured as its interval, for everything else.
+//!   saturated for an RTT.
+//!
+//! Everything else is left to CoDel ([`super::codel`]), whose interval is the RTT that was measured.
 //!
 //! It cannot limit initial windows: what they will cause is known when they have been answered.
 //!
@@ -23,15 +24,15 @@ use serde::{Deserialize, Serialize};
 
 use self::law::Law;
 use super::fifo::Fifo;
-use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};
+use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket, codel};
 use crate::registry::ConfigError;
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
 
 mod estimate;
-mod fallback;
 mod flow_table;
 mod law;
+mod opening;
 mod volume;
 
 /// One line for listings.
@@ -108,6 +109,8 @@ pub struct Trigger {
 pub struct Predict {
     queue: Fifo,
     law: Law,
+    fallback: codel::Config,
+    codel: codel::Vars,
     stats: QueueStats,
 }
 
@@ -115,12 +118,19 @@ impl Predict {
     /// An empty queue. A rate that the host does not know is measured from departures.
     pub fn new(config: Config, link: OutgoingLink) -> Self {
         let rate = link.rate.map(|rate| rate.bits_per_sec() as f64 / 8.0);
-        Self { queue: Fifo::new(link.limit), law: Law::new(&config, rate), stats: QueueStats::default() }
+        let fallback = codel::Config { target: config.target, interval: config.interval, ..codel::Config::default() };
+        Self {
+            queue: Fifo::new(link.limit),
+            law: Law::new(&config, rate),
+            fallback,
+            codel: codel::Vars::default(),
+            stats: QueueStats::default(),
+        }
     }
 
     /// What is known of the flows in slow start now; `None` while it is too early or nobody is.
-    pub fn load_estimate(&self) -> Option<LoadEstimate> {
-        self.law.load_estimate()
+    pub fn load_estimate(&self, now: Timestamp) -> Option<LoadEstimate> {
+        self.law.load_estimate(now)
     }
 
     /// How often it has decided that slow start should end; signals of the fallback are not counted.
@@ -147,17 +157,24 @@ impl QueueDiscipline for Predict {
 
     fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
         loop {
-            let mut packet = self.queue.pop()?;
-            let sojourn = packet.sojourn(context.now);
-            let (waiting, backlog) = (self.queue.len(), self.queue.bytes());
-            if !self.law.depart(context.now, packet.flow, packet.size, sojourn, waiting, backlog) {
+            let Self { queue, law, fallback, codel, stats } = self;
+            let (drops, marks) = (context.dropped.len(), stats.marked);
+            fallback.interval = law.interval();
+            let next = || queue.pop().map(|packet| (packet, queue.bytes()));
+            let packet = codel.dequeue(fallback, context.now, stats, context.dropped, next);
+            for dropped in context.dropped.get(drops..).unwrap_or_default() {
+                law.dropped(context.now, dropped.flow, queue.bytes());
+            }
+            let mut packet = packet?;
+            let left = (queue.len(), queue.bytes());
+            if !law.depart(context.now, (packet.flow, packet.size), left, stats.marked > marks) {
                 return Some(packet);
             }
             if packet.mark() {
-                self.stats.marked += 1;
+                stats.marked += 1;
                 return Some(packet);
             }
-            self.stats.dropped_early += 1;
+            stats.dropped_early += 1;
             context.dropped.push(packet);
         }
     }

@@ -1,0 +1,3 @@
+//! What is asked of Predict, and what it does.
+
+pub mod grid;
