@@ -310,7 +310,7 @@ fn rep_near(rows: &[&Row], fct: f64) -> Option<u32> {
 /// The answer: how the best scheme does over all settings, then how all comparisons went.
 pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
     let failed: usize = summary.cells.iter().map(|cell| cell.failed).sum();
-    let mut sentences: Vec<String> = web::answer(summary).into_iter().collect();
+    let mut sentences: Vec<String> = web::answer(summary).into_iter().chain(rtt::answer(plan, summary)).collect();
     let mut standings: Vec<Standing<'_>> =
         (1..plan.schemes.len()).filter_map(|scheme| Standing::of(plan, summary, scheme)).collect();
     standings.sort_by(|a, b| b.middle.total_cmp(&a.middle));
@@ -345,6 +345,7 @@ pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
         && let Some(fct) = cell.metrics.get("fct_ms").and_then(|metric| metric.mean)
         && !feels_objects(plan)
         && !has_web(plan)
+        && sentences.is_empty()
     {
         let ratio = fct / cell.ideal_fct_ms;
         sentences.push(format!(

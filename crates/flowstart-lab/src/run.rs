@@ -501,7 +501,7 @@ fn tell_oracle(plan: &Plan, cell: &Cell, world: &mut World, profile: &Profile, t
         full_packet: Bytes::new(u64::from(profile.data_wire_size(profile.payload))),
     };
     let link = monitor.link;
-    world.network.set_queue(link, QueueState::Custom(Box::new(Oracle::new(truth))));
+    world.network.set_queue(link, QueueState::Custom(Box::new(Oracle::new(truth).then_codel())));
 }
 
 /// Lets the measured flows take the path of the cell's mobility, each at its time.

@@ -94,3 +94,18 @@ fn a_reference_that_differs_is_a_miss_with_both_numbers() {
     assert!(error.contains("wrong.csv") && error.contains("rate_bps is 1"), "{error}");
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
 }
+
+#[test]
+fn statements_about_queue_disciplines_under_load_transients_hold_as_far_as_they_did() {
+    for (name, cells, misses) in [
+        ("claim-red-slow", 27, 15),
+        ("claim-hred-rtt", 12, 2),
+        ("claim-hred-delay", 16, 0),
+        ("claim-codel-pie-rtt", 16, 6),
+        ("claim-pie-departure-rate", 8, 3),
+        ("claim-predict", 72, 0),
+    ] {
+        let verdict = validate(name, None, 1).expect("built-in cells");
+        assert_eq!((verdict.cells, verdict.misses.len()), (cells, misses), "{:#?}", verdict.misses);
+    }
+}

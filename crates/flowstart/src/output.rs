@@ -46,6 +46,8 @@ pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
 
 /// Place of the arrival among the columns.
 const ARRIVAL_COLUMN: usize = 4;
+/// Place of the AQM, put there last.
+const AQM_COLUMN: usize = 1;
 /// Place of the completion time among the columns, where there is no arrival.
 const FCT_COLUMN: usize = 6;
 
@@ -55,6 +57,7 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
     // A column only where there is a choice.
     let arrivals = plan.arrivals.len() > 1;
+    let aqms = plan.aqms.len() > 1;
     let objects = plan.sizes.iter().any(|size| size.value.application().is_some());
     let web = plan.sizes.iter().any(|size| size.value.web().is_some());
     let extra_fct = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
@@ -87,6 +90,9 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
     }
     if web {
         header.extend(["offered Mbit/s", "used %", "dropped %", "approved %", "failed requests %", "in Quick-Start %"]);
+    }
+    if aqms {
+        header.insert(AQM_COLUMN, "aqm");
     }
     table.set_header(header);
     for (cell, row) in plan.cells().iter().zip(&summary.cells) {
@@ -135,10 +141,13 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
             entries.push(number(metric("offered_mbps"), 2));
             entries.extend(names.map(|name| number(metric(name).map(|share| share * 100.0), 1)));
         }
+        if aqms {
+            entries.insert(AQM_COLUMN, row.aqm.clone());
+        }
         table.add_row(entries);
     }
     for column in [4, 5, 6, 8, 11, 12, 13] {
-        if let Some(column) = table.column_mut(column + usize::from(arrivals)) {
+        if let Some(column) = table.column_mut(column + usize::from(arrivals) + usize::from(aqms)) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

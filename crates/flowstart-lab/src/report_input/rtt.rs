@@ -58,6 +58,35 @@ pub(super) fn curves(plan: &Plan, cell: &Cell, summary: &Summary) -> Vec<report:
     points
 }
 
+/// How far each AQM is from the oracle, in a sentence; `None` where there is none or something else is compared.
+pub(super) fn answer(plan: &Plan, summary: &Summary) -> Option<String> {
+    if !compares_aqms(plan) {
+        return None;
+    }
+    let cells = plan.cells();
+    let metric = |cell: &Cell, name: &str| summary.cells.get(cell.index)?.metrics.get(name)?.mean;
+    let oracle = plan.aqms.iter().position(|aqm| aqm.value == Aqm::Oracle)?;
+    let mut parts = Vec::new();
+    for (aqm, text) in plan.aqms.iter().map(|aqm| aqm.text.as_str()).enumerate().filter(|(aqm, _)| *aqm != oracle) {
+        let (mut highest, mut slowest) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+        for cell in cells.iter().filter(|cell| cell.aqm == aqm) {
+            let best = cells.iter().find(|other| other.link == cell.link && other.aqm == oracle)?;
+            let rtt = plan.links[cell.link].rtt.as_millis();
+            let delays = (metric(cell, "max_queue_delay_ms")?, metric(best, "max_queue_delay_ms")?);
+            highest = highest.max((delays.0 - delays.1) / rtt);
+            slowest = slowest.max(metric(cell, "fct_ms")? / metric(best, "fct_ms")?);
+        }
+        parts.push(format!("{text} {highest:+.2} RTT and {slowest:.2} times"));
+    }
+    let rtts = plan.links.iter().map(|link| link.rtt);
+    let (shortest, longest) = (rtts.clone().min()?, rtts.max()?);
+    let list = parts.join("; ");
+    Some(format!(
+        "At its worst RTT from {shortest} to {longest}, the largest queuing delay beside the {ORACLE}'s and the mean FCT over the \
+         {ORACLE}'s are: {list}."
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;

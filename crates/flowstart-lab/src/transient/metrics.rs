@@ -135,3 +135,48 @@ impl Metrics {
         self.is_within(oracle, 1.05, 0.25)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transient(exit_load: f64, exits: u32, peak_ms: u64, fct_ms: Option<u64>) -> Transient {
+        Transient {
+            start: Timestamp::ZERO,
+            end: Timestamp::ZERO,
+            finite: true,
+            peak: Some(Duration::from_millis(peak_ms)),
+            p99: None,
+            exit_load,
+            exits,
+            fct: fct_ms.map(Duration::from_millis),
+            dropped: 0,
+            marked: 0,
+            timeouts: 0,
+            utilization: None,
+        }
+    }
+
+    fn metrics(transients: Vec<Transient>) -> Metrics {
+        Metrics { transients, rtt: Duration::from_millis(100) }
+    }
+
+    #[test]
+    fn a_doubling_late_is_missed_and_a_doubling_early_false() {
+        let judged = [(2.01, 1), (2.0, 1), (0.5, 1), (0.49, 1), (0.49, 0)]
+            .map(|(load, exits)| transient(load, exits, 0, None))
+            .map(|transient| (transient.is_missed(), transient.is_false()));
+        // A transfer that ends within slow start below the capacity was not signalled.
+        assert_eq!(judged, [(true, false), (false, false), (false, false), (false, true), (false, false)]);
+    }
+
+    #[test]
+    fn a_cell_is_won_by_completion_time_and_peak_delay_together() {
+        let oracle = metrics(vec![transient(1.0, 1, 20, Some(1000)), transient(1.0, 1, 40, Some(1000))]);
+        assert_eq!((oracle.peak_secs(), oracle.fct_secs()), (0.03, 1.0));
+        let wins = |peak, fct| metrics(vec![transient(1.0, 1, peak, fct)]).wins_against(&oracle);
+        // At most 1050 ms, and at most 30 + 25 ms.
+        assert!(wins(55, Some(1050)) && !wins(56, Some(1050)) && !wins(55, Some(1051)));
+        assert!(!wins(10, None));
+    }
+}

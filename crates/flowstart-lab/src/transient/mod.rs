@@ -12,6 +12,8 @@
 //!   queue, an RTT earlier.
 //! - With delayed acknowledgements every second packet is acknowledged, and an acknowledgement adds one segment to the window
 //!   (RFC 5681, section 3.1): slow start grows by 1.5 in an RTT. Without them it doubles.
+//! - The timer's least value is 1 s, and a retransmission does not restart it (RFC 6298). With drops and RTTs near a second it can
+//!   therefore fire while a retransmission is under way, with the oracle as well.
 //! - The whole propagation delay lies before and behind the queue in equal parts; acknowledgements never wait.
 //!
 //! | Looking for | Where |

@@ -5,7 +5,9 @@
 //! leaves is acknowledged, and each acknowledgement adds a segment, so behind `D` departures the window will be
 //! `IW + (g - 1) D`, with `g` 2, or 1.5 with delayed acknowledgements. As soon as the sum of these windows over their round-trip
 //! times reaches the available rate it signals each flow, with the next packet of it that leaves: marks it, or drops it where it is
-//! not ECN-capable. Each flow is signalled once in a transient. Otherwise it is a queue without a limit and without a law.
+//! not ECN-capable. Each flow is signalled once in a transient. Otherwise it is a queue without a limit and without a law. For
+//! transfers that are much longer than a transient it can go on as `CoDel` with the longest RTT as its interval
+//! ([`Oracle::then_codel`]), or congestion avoidance would fill the queue again; the cells of [`super::grid`] do without.
 //!
 //! So slow start ends with the windows at C x RTT, one RTT after the signal and none too late. This is no lower bound of the queue's
 //! delay: bursts of an unpaced window wait, and a signal half a window earlier would let fewer of them wait.
@@ -15,6 +17,7 @@
 //! with its first packet. Round-trip times are propagation delays: serialization is left out, which at 20 packets of
 //! bandwidth-delay product is 5 %.
 
+use flowstart_core::aqm::codel;
 use flowstart_core::aqm::fifo::Fifo;
 use flowstart_core::aqm::{QueueContext, QueueDiscipline, QueueLimit, QueueStats, QueuedPacket};
 use flowstart_core::time::Duration;
@@ -56,6 +59,8 @@ pub struct Oracle {
     /// Sum of the windows that have begun over their RTTs, in packets per second.
     load: f64,
     full: bool,
+    /// What follows when every flow has been signalled.
+    codel: Option<(codel::Config, codel::Vars)>,
     stats: QueueStats,
 }
 
@@ -64,7 +69,27 @@ impl Oracle {
     pub fn new(truth: Truth) -> Self {
         let senders = vec![Sender::default(); truth.rtts.len()];
         let queue = Fifo::new(QueueLimit::default());
-        Self { truth, queue, senders, transient: 0, load: 0.0, full: false, stats: QueueStats::default() }
+        Self { truth, queue, senders, transient: 0, load: 0.0, full: false, codel: None, stats: QueueStats::default() }
+    }
+
+    /// The same, followed by `CoDel` when all flows of a transient have been signalled.
+    pub fn then_codel(mut self) -> Self {
+        let interval = self.truth.rtts.iter().copied().max().unwrap_or(Duration::ZERO);
+        let config = codel::Config { interval: interval.max(Duration::from_micros(1)), ..codel::Config::default() };
+        self.codel = Some((config, codel::Vars::default()));
+        self
+    }
+
+    /// The next packet, before anything is signalled.
+    fn pop(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
+        let Self { queue, codel, senders, stats, .. } = self;
+        match codel {
+            Some((config, vars)) if senders.iter().all(|sender| sender.signalled) => {
+                let take = || queue.pop().map(|packet| (packet, queue.bytes()));
+                vars.dequeue(config, context.now, stats, context.dropped, take)
+            }
+            _ => queue.pop(),
+        }
     }
 
     /// A packet leaves; whether it is to be the signal of its flow.
@@ -107,7 +132,7 @@ impl QueueDiscipline for Oracle {
 
     fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
         loop {
-            let mut packet = self.queue.pop()?;
+            let mut packet = self.pop(context)?;
             if !self.signals(&packet) {
                 return Some(packet);
             }
@@ -182,6 +207,27 @@ mod tests {
             assert_eq!(signals(truth(&[100], 2.0), &[1; 300], ecn), [89]);
         }
         assert_eq!(signals(truth(&[100], 1.5), &[1; 300], EcnCodepoint::Ect0), [179]);
+    }
+
+    #[test]
+    fn codel_follows_when_all_flows_have_been_signalled() {
+        let mut oracle = Oracle::new(truth(&[100], 2.0)).then_codel();
+        let mut rng = Substream::new(0, "queue", 0);
+        let mut dropped = Vec::new();
+        let mut marks = Vec::new();
+        for place in 0..400 {
+            // Every packet has waited for 20 ms, four times the target; one leaves in a millisecond.
+            let now = Timestamp::ZERO + Duration::from_millis(20 + place);
+            let mut context = QueueContext { now, in_service: None, rng: &mut rng, dropped: &mut dropped };
+            let enqueued_at = Timestamp::ZERO + Duration::from_millis(place);
+            let packet = QueuedPacket { handle: 0, size: 1500, flow: 1, ecn: EcnCodepoint::Ect0, enqueued_at };
+            [packet; 2].into_iter().for_each(|packet| oracle.enqueue(packet, &mut context));
+            if oracle.dequeue(&mut context).is_some_and(|packet| packet.ecn == EcnCodepoint::Ce) {
+                marks.push(place);
+            }
+        }
+        // The oracle's signal is the 90th departure. CoDel looks from the next one on, and marks an interval of 100 ms later.
+        assert_eq!(&marks[..2], &[89, 190]);
     }
 
     #[test]

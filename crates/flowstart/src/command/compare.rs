@@ -75,14 +75,14 @@ pub(crate) struct Arguments {
     /// Startup schemes, `name:key=value,...`; the first is the baseline.
     #[arg(long, required = true, num_args = 1.., value_name = "SCHEME")]
     scheme: Vec<String>,
-    /// Queue disciplines of the bottleneck.
+    /// Queue disciplines of the bottleneck; oracle, beside slow start alone on a link, signals when it is just full.
     #[arg(long, num_args = 1.., value_name = "AQM", default_values_t = [String::from("taildrop")])]
     aqm: Vec<String>,
     /// What else uses the link: none, bulk, bulk:cubic,count=2, cbr:rate=5mbit, web:load=5mbit,
     /// short:size=70KB,count=8, request-flood:rate=1000, bogus-requests:rate=10, or an avoidance's name.
     #[arg(long, num_args = 1.., value_name = "COMPETITOR", default_values_t = [String::from("none")])]
     competitor: Vec<String>,
-    /// When the measured flows start: together, every=100ms or poisson:load=5mbit, each with flows=N, and with
+    /// When the measured flows start: together, every=100ms, within=10ms or poisson:load=5mbit, each with flows=N, and with
     /// rtts=20ms/80ms/200ms, of which each flow draws one in place of the link's.
     #[arg(long, num_args = 1.., value_name = "ARRIVAL", default_values_t = default_arrival())]
     arrival: Vec<String>,

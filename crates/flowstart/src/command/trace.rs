@@ -84,7 +84,7 @@ pub(crate) struct Selection {
     /// page:objects=6,size=50KB,waves=3. The last two say their size and take no --size.
     #[arg(long, value_name = "APPLICATION", default_value = "transfer")]
     application: String,
-    /// When the measured flows start, one: together, every=100ms or poisson:load=5mbit, each with flows=N, and with
+    /// When the measured flows start, one: together, every=100ms, within=10ms or poisson:load=5mbit, each with flows=N, and with
     /// rtts=20ms/80ms/200ms, of which each flow draws one in place of the link's.
     #[arg(long, value_name = "ARRIVAL", default_value = "together")]
     arrival: String,

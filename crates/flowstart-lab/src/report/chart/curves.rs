@@ -16,13 +16,14 @@ pub(in crate::report) fn curves(cells: &[Cell]) -> Option<Chart> {
     let mut row = Vec::new();
     for metric in distinct(points.iter().map(|point| &point.metric)) {
         let mut table = Table::new(&["i", "x", "y", "low", "high"]);
-        let mut highest = 0.0_f64;
+        let (mut lowest, mut highest) = (0.0_f64, 0.0_f64);
         for point in points.iter().filter(|point| point.metric == metric) {
             let (Some(i), Some(y)) = (variants.iter().position(|n| *n == point.variant), finite(point.y.mean)) else {
                 continue;
             };
             let [low, high] = interval(point.y).unwrap_or([y, y]);
             highest = highest.max(high).max(y);
+            lowest = lowest.min(low).min(y);
             table.push(&[i as f64, point.x, y, low, high]);
         }
         if table.is_empty() || highest <= 0.0 {
@@ -31,8 +32,9 @@ pub(in crate::report) fn curves(cells: &[Cell]) -> Option<Chart> {
         let aria = format!("{metric} against {axis}, one line per variant");
         let x = json!({"field": "x", "type": "quantitative", "title": axis,
             "scale": {"zero": true, "nice": false, "padding": 8}});
+        let bottom = if lowest < 0.0 { json!(lowest * 1.05) } else { json!(0) };
         let y = json!({"field": "y", "type": "quantitative", "title": metric,
-            "scale": {"domain": [0, highest * 1.05], "nice": false}, "axis": {"tickCount": 6, "minExtent": 40}});
+            "scale": {"domain": [bottom, highest * 1.05], "nice": false}, "axis": {"tickCount": 6, "minExtent": 40}});
         let by = |scale| json!({"field": "variant", "type": "nominal", "title": "variant", "scale": scale});
         let colour = by(colours(&variants));
         panels.push(json!({
