@@ -207,4 +207,40 @@ mod tests {
         assert_eq!(rating_of(&MEDIA, &[]), None);
         assert!(rating_of(&MEDIA, &[Fate::Lost]).is_some());
     }
+
+    /// Rows of one repetition with one flow of 90 KB by each of these schemes, on an HSPA-like link.
+    fn rows(schemes: &str, competitor: &str) -> Vec<crate::flows::Row> {
+        let text = format!(
+            "link = [\"hspa\"]\nsize = [\"90KB\"]\nscheme = [{schemes}]\ncompetitor = [\"{competitor}\"]\nreps = 1\n\
+             transport = \"model-tcp:profile=tcp-linux\"\navoidance = \"cubic\""
+        );
+        let plan = crate::scenario::Scenario::from_text(&text).unwrap().plan(std::path::Path::new(".")).unwrap();
+        crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap()
+    }
+
+    #[test]
+    fn a_larger_initial_window_delays_a_conversation_longer_and_both_let_it_recover() {
+        let rows = rows("\"slow-start:iw=3\", \"slow-start:iw=10\"", "media");
+        let of = |row: &crate::flows::Row| {
+            (row.media_delay_p50_ms.unwrap(), row.media_delay_max_ms.unwrap(), row.media_harm_ms.unwrap())
+        };
+        let ((p50, three, _), (_, ten, harm)) = (of(&rows[0]), of(&rows[1]));
+        // 50 ms of propagation and 120 B at 3.6 Mbit/s, 0.27 ms.
+        assert!((p50 - 50.3).abs() < 0.1, "{p50}");
+        // Nine packets of 1514 B at 3.6 Mbit/s before one at least: 30 ms.
+        assert!(three < ten && ten > 80.0, "{three} {ten}");
+        assert!(harm > 100.0 && harm < rows[1].fct_ms.unwrap() + 100.0, "{harm}");
+        assert_eq!((rows[0].media_loss, rows[0].media_late), (Some(0.0), Some(0.0)));
+    }
+
+    #[test]
+    fn columns_of_media_exist_only_beside_media() {
+        let header = |competitor: &str| {
+            let mut out = Vec::new();
+            crate::flows::write_csv(&rows("\"slow-start\"", competitor), &mut out).unwrap();
+            String::from_utf8(out).unwrap().lines().next().unwrap().to_owned()
+        };
+        assert!(header("media:playout=adaptive").contains(",media_delay_p50_ms,"));
+        assert!(!header("cbr:rate=1mbit").contains("media_"));
+    }
 }

@@ -80,6 +80,15 @@ fn coupled_queues_do_what_rfc_9332_states() {
 }
 
 #[test]
+fn starting_flows_do_to_a_conversation_what_a_thesis_says_but_for_one_statement() {
+    let verdict = validate("flow-initiation", None, 1).expect("built-in scenario");
+    let missed: Vec<(&str, &str)> =
+        verdict.misses.iter().map(|miss| (miss.cell.as_str(), miss.metric.as_str())).collect();
+    let expected = vec![("one flow with IW 10 against six with IW 3, together", "longest delay, ms")];
+    assert_eq!((verdict.cells, missed), (34, expected), "{:#?}", verdict.misses);
+}
+
+#[test]
 fn a_reference_that_differs_is_a_miss_with_both_numbers() {
     let folder = std::env::temp_dir().join(format!("flowstart-reference-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");

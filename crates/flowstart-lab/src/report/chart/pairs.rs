@@ -1,7 +1,9 @@
 //! The Pareto picture of AQM and scheme: completion time against the peak of the queue.
 
 use super::table::Table;
-use super::{Chart, NEUTRAL, Panel, Row, colours, grid_document, item, mark_item, named, scheme_legend, shapes, style};
+use super::{
+    COLOURS, Chart, NEUTRAL, Panel, Row, colours, grid_document, item, mark_item, named, scheme_legend, shapes, style,
+};
 use crate::report::PairedSetting;
 use crate::report::drawing::distinct;
 use serde_json::json;
@@ -46,18 +48,25 @@ pub(in crate::report) fn pairs(settings: &[PairedSetting], schemes: &[String]) -
             "scale": {"type": "log", "domain": [lowest / 1.3, highest * 1.3], "nice": false},
             "axis": {"values": [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], "format": "~r", "minExtent": 30}});
         let by = |field: &str, scale| json!({"field": field, "type": "nominal", "title": field, "scale": scale});
+        // More AQMs than colours: from then on marks are open.
+        let points = |filled: bool| {
+            let these = if filled { "<" } else { ">=" };
+            json!({"transform": [{"filter": format!("datum.a {these} {}", COLOURS.len())}, named(&aqms, "a", "AQM"), named(&schemes, "s", "scheme")],
+                "mark": {"type": "point", "filled": filled, "size": 70, "strokeWidth": if filled { 0.6 } else { 1.8 }},
+                "encoding": {"x": x, "y": y, "color": by("AQM", colours(&aqms)), "shape": by("scheme", shapes(&schemes)),
+                    "opacity": {"condition": {"test": "datum.u == 1", "value": 1}, "value": 0.45},
+                    "tooltip": [{"field": "AQM", "title": "AQM"}, {"field": "scheme", "title": "scheme"},
+                        {"field": "x", "title": "FCT / limit", "format": ".3~g"}, {"field": "y", "title": "peak queue delay (ms)", "format": ".3~g"}]}})
+        };
         let plain = |field: &str| json!({"field": field, "type": "quantitative"});
         panels.push(json!({
             "title": setting.setting, "description": aria, "width": 460, "height": 330,
+            "data": table.data(),
             "layer": [
                 {"data": {"values": names}, "mark": {"type": "line", "interpolate": "step-after", "color": NEUTRAL, "strokeWidth": 1, "strokeDash": [3, 3]},
                  "encoding": {"x": x, "y": y, "order": plain("k")}},
-                {"data": table.data(), "transform": [named(&aqms, "a", "AQM"), named(&schemes, "s", "scheme")],
-                 "mark": {"type": "point", "filled": true, "size": 70, "strokeWidth": 0.6},
-                 "encoding": {"x": x, "y": y, "color": by("AQM", colours(&aqms)), "shape": by("scheme", shapes(&schemes)),
-                    "opacity": {"condition": {"test": "datum.u == 1", "value": 1}, "value": 0.45},
-                    "tooltip": [{"field": "AQM", "title": "AQM"}, {"field": "scheme", "title": "scheme"},
-                        {"field": "x", "title": "FCT / limit", "format": ".3~g"}, {"field": "y", "title": "peak queue delay (ms)", "format": ".3~g"}]}},
+                points(true),
+                points(false),
                 {"data": {"values": names}, "mark": {"type": "text", "align": "left", "baseline": "bottom", "dx": 5, "dy": -3, "fontSize": 10, "clip": true},
                  "encoding": {"x": x, "y": y, "text": {"field": "name"}}}
             ]
@@ -67,8 +76,11 @@ pub(in crate::report) fn pairs(settings: &[PairedSetting], schemes: &[String]) -
     if panels.is_empty() {
         return None;
     }
-    let mut legend: Vec<_> =
-        aqms.iter().enumerate().map(|(i, aqm)| mark_item(&format!("AQM {aqm}"), style(i).0, "bar")).collect();
+    let entry = |(i, aqm): (usize, &String)| {
+        let shape = if i < COLOURS.len() { "bar" } else { "open-square" };
+        mark_item(&format!("AQM {aqm}{}", if i < COLOURS.len() { "" } else { " (open marks)" }), style(i).0, shape)
+    };
+    let mut legend: Vec<_> = aqms.iter().enumerate().map(entry).collect();
     legend
         .extend(scheme_legend(&schemes, false).into_iter().map(|entry| super::LegendItem { colour: NEUTRAL, ..entry }));
     legend.push(item("pairs that nobody beats, numbered as in the table", NEUTRAL, &[3, 3], 1.0));
