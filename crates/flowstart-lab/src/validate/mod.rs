@@ -23,6 +23,9 @@
 //! | `slides-shared-bottleneck` | fast startups under rising load | [`shared_bottleneck`] |
 //! | `slides-mixed-rtts` | fast startups where RTTs and sizes are mixed | [`mixed_rtts`] |
 //! | `slides-flow-control` | what receive windows do to a fast startup | [`slides`] |
+//! | `predict-grid` | Predict beside an oracle under load transients | [`predict`] |
+//! | `predict-false-triggers` | loads that are no transient | [`predict`] |
+//! | `predict-estimate` | Predict's estimate of the load beside the truth | [`predict`] |
 //! | `search-geo` | SEARCH on a satellite link | [`search`] |
 //! | `xcp-fairness` | what XCP's paper states of utilization, drops, queues and shares | [`xcp`] |
 //! | `quic-table1` | the model beside the real QUIC stack, on the links of the Blitzstart paper | [`quic`] |
@@ -52,7 +55,7 @@ pub mod table1;
 pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 26] = [
+pub const NAMES: [&str; 29] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
@@ -75,6 +78,9 @@ pub const NAMES: [&str; 26] = [
     "slides-shared-bottleneck",
     "slides-mixed-rtts",
     "xcp-fairness",
+    "predict-grid",
+    "predict-false-triggers",
+    "predict-estimate",
     "search-geo",
     "quic-search-geo",
     "quic-table1",
@@ -193,6 +199,9 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "slides-mixed-rtts" => mixed_rtts::mixed_rtts(reference, jobs),
         "slides-flow-control" => slides::flow_control(reference, jobs),
         "xcp-fairness" => xcp::fairness(reference),
+        "predict-grid" => predict::predict_grid(reference, jobs),
+        "predict-false-triggers" => predict::predict_false_triggers(reference, jobs),
+        "predict-estimate" => predict::predict_estimate(reference),
         "search-geo" => search::geo(reference, jobs),
         "quic-search-geo" => quic::search_geo(reference, jobs),
         "quic-table1" => quic::table1(reference, jobs),
