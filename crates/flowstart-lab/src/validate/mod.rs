@@ -26,6 +26,9 @@
 //! | `slides-flow-control` | what receive windows do to a fast startup | [`slides`] |
 //! | `flow-initiation` | what a thesis says of starting flows beside interactive media | [`flow_initiation`] |
 //! | `claim-red-slow`, `claim-hred-rtt`, `claim-hred-delay`, `claim-codel-pie-rtt`, `claim-pie-departure-rate`, `claim-predict` | what a thesis says of AQMs under load transients | [`claims`] |
+//! | `predict-grid` | Predict beside an oracle under load transients | [`predict`] |
+//! | `predict-false-triggers` | loads that are no transient | [`predict`] |
+//! | `predict-estimate` | Predict's estimate of the load beside the truth | [`predict`] |
 //! | `search-geo` | SEARCH on a satellite link | [`search`] |
 //! | `xcp-fairness` | what XCP's paper states of utilization, drops, queues and shares | [`xcp`] |
 //! | `dualpi2-coexistence` | what RFC 9332 states of scalable and classic flows | [`dualpi2`] |
@@ -60,7 +63,7 @@ pub mod table1;
 pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 35] = [
+pub const NAMES: [&str; 38] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
@@ -92,6 +95,9 @@ pub const NAMES: [&str; 35] = [
     "claim-pie-departure-rate",
     "claim-predict",
     "dualpi2-coexistence",
+    "predict-grid",
+    "predict-false-triggers",
+    "predict-estimate",
     "search-geo",
     "quic-search-geo",
     "quic-table1",
@@ -213,6 +219,9 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "xcp-fairness" => xcp::fairness(reference),
         "flow-initiation" => flow_initiation::flow_initiation(reference, jobs),
         "dualpi2-coexistence" => dualpi2::coexistence(reference),
+        "predict-grid" => predict::predict_grid(reference, jobs),
+        "predict-false-triggers" => predict::predict_false_triggers(reference, jobs),
+        "predict-estimate" => predict::predict_estimate(reference),
         "search-geo" => search::geo(reference, jobs),
         "quic-search-geo" => quic::search_geo(reference, jobs),
         "quic-table1" => quic::table1(reference, jobs),

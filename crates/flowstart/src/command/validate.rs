@@ -26,8 +26,7 @@ pub(crate) struct Arguments {
     /// quick-start-extreme, quick-start-extreme-conservative, quick-start-request-size, slides-speedup,
     /// slides-flow-control, slides-shared-bottleneck, slides-mixed-rtts, xcp-fairness, flow-initiation, claim-red-slow,
     /// claim-hred-rtt, claim-hred-delay, claim-codel-pie-rtt, claim-pie-departure-rate, claim-predict, dualpi2-coexistence,
-    /// search-geo, quic-search-geo, quic-table1, blitzstart-table1.
-    /// blitzstart-table1.
+    /// predict-grid, predict-false-triggers, predict-estimate, search-geo, quic-search-geo, quic-table1, blitzstart-table1.
     name: Option<String>,
     /// Another file with the same columns: other cells of the same experiment.
     #[arg(long, value_name = "FILE", requires = "name")]
