@@ -5,7 +5,7 @@
 //! independent implementations agree on:
 //! - Id as R. Cole and J. Rosenbluth reduce it ("Voice over IP performance monitoring", CCR 2001): 0.024 d + 0.11 (d - 177.3) for
 //!   the part above 177.3 ms. It is a fit for delays up to about 400 ms and too mild above.
-//! - Ie,eff = Ie + (95 - Ie) Ppl / (Ppl + Bpl), for loss that is random (BurstR = 1). Loss in bursts is worse for a listener.
+//! - Ie,eff = Ie + (95 - Ie) Ppl / (Ppl + Bpl), for loss that is random (`BurstR` = 1). Loss in bursts is worse for a listener.
 //! - Ie = 0 and Bpl = 25.1: G.711 with packet loss concealment (ITU-T G.113, appendix I). That appendix has no entry for Opus, and
 //!   published values for it differ, so the stream is rated as if it were G.711. Differences between two streams are what counts.
 //! - MOS from R as in annex B of G.107.
