@@ -63,22 +63,25 @@ impl Experiment {
 
     fn run(&mut self) -> Measured {
         let (from, to) = MEASURED;
-        self.world.run_until(Timestamp::ZERO + from);
-        if let Some(monitor) = self.world.network.monitor.as_mut() {
-            monitor.restart();
-        }
-        self.world.run_until(Timestamp::ZERO + to);
-        let flows = self.world.network.monitor.as_ref().map_or(&[][..], |monitor| &monitor.flows);
-        let (prague, cubic) = flows.split_at(self.prague.min(flows.len()));
-        let bytes = |flows: &[FlowAtLink]| flows.iter().map(|flow| flow.bytes).sum::<u64>() as f64;
-        let mean = |flows: &[FlowAtLink]| bytes(flows) / flows.len() as f64;
-        let packets: u64 = prague.iter().map(|flow| flow.packets).sum();
-        let waited: u64 = prague.iter().map(|flow| flow.waited_nanos).sum();
+        let before = self.flows_at(from);
+        let after = self.flows_at(to);
+        let grown: Vec<[f64; 3]> =
+            after.iter().zip(before).map(|(after, before)| [0, 1, 2].map(|of| after[of] - before[of])).collect();
+        let (prague, cubic) = grown.split_at(self.prague.min(grown.len()));
+        let sum = |flows: &[[f64; 3]], of: usize| flows.iter().map(|flow| flow[of]).sum::<f64>();
+        let mean = |flows: &[[f64; 3]]| sum(flows, 0) / flows.len() as f64;
         Measured {
             ratio: mean(prague) / mean(cubic),
-            used: bytes(flows) / RATE.amount_in(to.saturating_sub(from)).get() as f64,
-            delay_ms: waited as f64 / packets as f64 / 1e6,
+            used: sum(&grown, 0) / RATE.amount_in(to.saturating_sub(from)).get() as f64,
+            delay_ms: sum(prague, 2) / sum(prague, 1) / 1e6,
         }
+    }
+
+    /// What each flow has sent through the link at this time: bytes, packets, and the nanoseconds that they waited.
+    fn flows_at(&mut self, time: Duration) -> Vec<[f64; 3]> {
+        let counts = |flow: &FlowAtLink| [flow.bytes, flow.packets, flow.waited_nanos].map(|count| count as f64);
+        self.world.run_until(Timestamp::ZERO + time);
+        self.world.network.monitor.as_ref().map_or_else(Vec::new, |monitor| monitor.flows.iter().map(counts).collect())
     }
 }
 
