@@ -1,25 +1,20 @@
-//! Runs load transients with Predict, its fallback CoDel, PIE and the oracle, and prints a row per cell and discipline as CSV.
+//! Runs load transients with Predict, its fallback CoDel, PIE and the oracle: a row per cell and discipline as CSV to stdout, and
+//! a summary to stderr.
 //!
-//! `cargo run --release -p flowstart-lab --no-default-features --example predict_grid -- CELLS PACING_GAIN SEED`, where CELLS
-//! is `whole` or `tuning`.
+//! `cargo run --release -p flowstart-lab --no-default-features --example predict_grid -- PACING_GAIN SEED [EVERY]`: the whole
+//! grid, or every so many cells of it, chosen by a hash.
 
 use flowstart_lab::transient::grid::Grid;
-use flowstart_lab::validate::predict::grid::{csv, run_cells};
+use flowstart_lab::validate::predict::grid::{csv, run_cells, sample, table};
 
 fn main() -> Result<(), String> {
-    let mut arguments = std::env::args().skip(1);
-    let (cells, gain, seed) = (arguments.next(), arguments.next(), arguments.next());
-    let gain = gain.and_then(|gain| gain.parse().ok()).unwrap_or(2.0);
-    let seed = seed.and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    let every: usize = arguments.next().and_then(|every| every.parse().ok()).unwrap_or(1);
-    let grid = if cells.as_deref() == Some("tuning") { Grid::reduced(gain) } else { Grid::whole(gain) };
-    let cells: Vec<_> = grid.cells().collect();
-    let cells: Vec<_> = cells
-        .into_iter()
-        .enumerate()
-        .filter(|(i, _)| flowstart_core::rng::mix(*i as u64) % every as u64 == 0)
-        .map(|(_, c)| c)
-        .collect();
-    print!("{}", csv(&run_cells(&cells, seed, 0)?));
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |index: usize, default: f64| arguments.get(index).map_or(Ok(default), |text| text.parse::<f64>());
+    let wrong = |error: std::num::ParseFloatError| format!("PACING_GAIN, SEED and EVERY are numbers: {error}");
+    let (gain, seed, every) =
+        (number(0, 2.0).map_err(wrong)?, number(1, 1.0).map_err(wrong)?, number(2, 1.0).map_err(wrong)?);
+    let outcomes = run_cells(&sample(&Grid::whole(gain), every as u64, 0), seed as u64, 0)?;
+    print!("{}", csv(&outcomes));
+    eprint!("{}", table(&outcomes));
     Ok(())
 }

@@ -24,6 +24,9 @@
 //! | `slides-mixed-rtts` | fast startups where RTTs and sizes are mixed | [`mixed_rtts`] |
 //! | `slides-flow-control` | what receive windows do to a fast startup | [`slides`] |
 //! | `claim-red-slow`, `claim-hred-rtt`, `claim-hred-delay`, `claim-codel-pie-rtt`, `claim-pie-departure-rate`, `claim-predict` | what a thesis says of AQMs under load transients | [`claims`] |
+//! | `predict-grid` | Predict beside an oracle under load transients | [`predict`] |
+//! | `predict-false-triggers` | loads that are no transient | [`predict`] |
+//! | `predict-estimate` | Predict's estimate of the load beside the truth | [`predict`] |
 //! | `search-geo` | SEARCH on a satellite link | [`search`] |
 //! | `xcp-fairness` | what XCP's paper states of utilization, drops, queues and shares | [`xcp`] |
 //! | `dualpi2-coexistence` | what RFC 9332 states of scalable and classic flows | [`dualpi2`] |
@@ -56,7 +59,7 @@ pub mod table1;
 pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 33] = [
+pub const NAMES: [&str; 36] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
@@ -86,6 +89,9 @@ pub const NAMES: [&str; 33] = [
     "claim-pie-departure-rate",
     "claim-predict",
     "dualpi2-coexistence",
+    "predict-grid",
+    "predict-false-triggers",
+    "predict-estimate",
     "search-geo",
     "quic-search-geo",
     "quic-table1",
@@ -205,6 +211,9 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "slides-flow-control" => slides::flow_control(reference, jobs),
         "xcp-fairness" => xcp::fairness(reference),
         "dualpi2-coexistence" => dualpi2::coexistence(reference),
+        "predict-grid" => predict::predict_grid(reference, jobs),
+        "predict-false-triggers" => predict::predict_false_triggers(reference, jobs),
+        "predict-estimate" => predict::predict_estimate(reference),
         "search-geo" => search::geo(reference, jobs),
         "quic-search-geo" => quic::search_geo(reference, jobs),
         "quic-table1" => quic::table1(reference, jobs),

@@ -21,6 +21,8 @@ pub(super) struct Bucket {
     flow: u32,
     /// When its latest packet arrived.
     pub(super) last: f64,
+    /// The interval in which it arrived.
+    pub(super) interval: u32,
     /// The epoch in which the flow is young; 0: none.
     pub(super) epoch: u64,
     /// When its first packet since an idle period arrived.
@@ -44,6 +46,7 @@ impl Bucket {
     const EMPTY: Self = Self {
         flow: 0,
         last: f64::NEG_INFINITY,
+        interval: u32::MAX,
         epoch: 0,
         first: 0.0,
         bytes: 0.0,
@@ -57,7 +60,15 @@ impl Bucket {
 
     /// The flow begins, or begins again.
     pub(super) fn begin(&mut self, now: f64, epoch: u64) {
-        *self = Self { flow: self.flow, last: now, first: now, epoch, rtt: self.rtt, ..Self::EMPTY };
+        *self = Self {
+            flow: self.flow,
+            last: now,
+            first: now,
+            epoch,
+            interval: self.interval,
+            rtt: self.rtt,
+            ..Self::EMPTY
+        };
     }
 
     /// Counts a packet. Whether the flow has now been linear over two doublings in a row, at packet counts 2^k.

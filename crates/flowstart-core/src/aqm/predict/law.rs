@@ -31,6 +31,8 @@ const EARLY: f64 = 3.0;
 const GROWTH: (f64, f64) = (1.3, 2.0);
 /// A lag shorter than this part of the RTT from handshakes refutes the latter.
 const THINKING: f64 = 0.75;
+/// Packets of each active flow that the fallback lets wait if it would have to drop.
+const LEAST_PACKETS: f64 = 4.0;
 /// Bounds of the fallback's interval, in seconds.
 const INTERVAL: (f64, f64) = (0.02, 1.0);
 /// A flow whose RTT is known has been idle after this many RTTs, but not before the least time in seconds.
@@ -54,8 +56,9 @@ pub(super) struct Law {
     joined: u32,
     arrived: VolumeLog,
     departed: VolumeLog,
-    /// Largest packet of the epoch.
+    /// Largest packet of the epoch, and of all.
     segment: f64,
+    largest: f64,
     estimate: Option<Estimate>,
     openings: Openings,
     /// Since when flows are signalled.
@@ -75,6 +78,10 @@ pub(super) struct Law {
 /// The rate of flows that are not young.
 #[derive(Clone, Copy, Debug, Default)]
 struct Background {
+    /// Number of the present interval.
+    interval: u32,
+    /// Flows of which packets arrived in it, and in the one before.
+    flows: (u32, u32),
     rate: f64,
     bytes: f64,
     since: f64,
@@ -88,6 +95,8 @@ impl Background {
             self.rate += (1.0 - libm::exp2(-span / BACKGROUND_TIME)) * (self.bytes / span - self.rate);
             self.bytes = 0.0;
             self.since = now;
+            self.interval = self.interval.wrapping_add(1);
+            self.flows = (0, self.flows.0);
         }
     }
 }
@@ -117,10 +126,9 @@ impl Silences {
     }
 }
 
-/// Since when the queue has not been empty in this epoch, and what had arrived of the epoch and waited then.
+/// What had arrived of the epoch and waited when the queue was last empty or the epoch began.
 #[derive(Clone, Copy, Debug, Default)]
 struct BusyPeriod {
-    since: f64,
     arrived: f64,
     backlog: f64,
 }
@@ -172,6 +180,7 @@ impl Law {
             arrived: VolumeLog::new(),
             departed: VolumeLog::new(),
             segment: 1.0,
+            largest: 0.0,
             estimate: None,
             openings: Openings::default(),
             signalling: None,
@@ -198,17 +207,18 @@ impl Law {
         self.openings = Openings::default();
         self.signalling = None;
         self.silences = Silences { last: now, ..Silences::default() };
-        self.busy = BusyPeriod { since: now, arrived: 0.0, backlog };
+        self.busy = BusyPeriod { arrived: 0.0, backlog };
     }
 
     /// A packet of `size` bytes arrives where `backlog` bytes wait.
     pub(super) fn arrive(&mut self, now: Timestamp, flow: u32, size: u32, backlog: Bytes) {
         let (now, size, backlog) = (now.as_secs(), f64::from(size), backlog.get() as f64);
         if backlog == 0.0 {
-            self.busy = BusyPeriod { since: now, arrived: self.arrived.volume(), backlog };
+            self.busy = BusyPeriod { arrived: self.arrived.volume(), backlog };
             self.empty_at = now;
         }
         self.background.update(now);
+        self.largest = self.largest.max(size);
         let over = self.signalling.is_some_and(|since| now - since > SIGNAL_RTTS * self.signal_time());
         if self.young > 0 && (over || now - self.silences.last > self.idle) {
             self.end_epoch(now, backlog);
@@ -228,6 +238,10 @@ impl Law {
         let idle_at = self.empty_at;
         let bucket = self.flows.bucket(flow, now);
         let young = bucket.epoch == self.epoch;
+        if bucket.interval != self.background.interval {
+            bucket.interval = self.background.interval;
+            self.background.flows.0 += 1;
+        }
         let linear = bucket.count(now, size, idle_at) && young;
         if let Some(known) = bucket.opening.arrived(now, size).filter(|_| young) {
             self.openings.add(known);
@@ -312,13 +326,9 @@ impl Law {
     }
 
     /// What is known of the load now and an RTT ahead.
-    pub(super) fn load_estimate(&self, at: Timestamp) -> Option<LoadEstimate> {
-        self.load_at(at.as_secs())
-    }
-
-    fn load_at(&self, now: f64) -> Option<LoadEstimate> {
+    pub(super) fn load(&self) -> Option<LoadEstimate> {
         let available = self.available()?;
-        let opening = self.opening_load(now, available);
+        let opening = self.opening_load(available);
         let Some(estimate) = self.estimate else { return opening };
         // An RTT from handshakes is too long if servers think before they answer, which the lag shows.
         if opening
@@ -336,7 +346,7 @@ impl Law {
     }
 
     /// The load from handshakes and initial windows. The growth is what had left an RTT ago and what has come of it.
-    fn opening_load(&self, now: f64, available: f64) -> Option<LoadEstimate> {
+    fn opening_load(&self, available: f64) -> Option<LoadEstimate> {
         let openings = self.openings;
         let rtt = openings.rtt()?;
         let growth = match openings.growth() {
@@ -351,6 +361,13 @@ impl Law {
             load: window / (rtt * available),
             load_ahead: openings.rate_ahead(growth) / available,
         })
+    }
+
+    /// Bytes that a drop would not make fewer: with fewer packets of a flow in flight its loss is only noticed by a timeout
+    /// (RFC 5681, section 3.2, takes three packets behind it).
+    pub(super) fn least_backlog(&self) -> Bytes {
+        let (now, before) = self.background.flows;
+        Bytes::new((LEAST_PACKETS * f64::from(now.max(before)) * self.largest) as u64)
     }
 
     pub(super) fn triggers(&self) -> u64 {
@@ -400,7 +417,7 @@ impl Law {
         if self.estimate.is_some_and(|estimate| self.arrived.volume() > FRESH * estimate.volume) {
             self.estimate = None;
         }
-        let ahead = self.load_at(now);
+        let ahead = self.load();
         if let Some(load) = ahead.filter(|load| load.load_ahead >= self.threshold) {
             self.rtt = Some(load.rtt.as_secs());
             self.trigger(at, now, ahead);

@@ -129,8 +129,8 @@ impl Predict {
     }
 
     /// What is known of the flows in slow start now; `None` while it is too early or nobody is.
-    pub fn load_estimate(&self, now: Timestamp) -> Option<LoadEstimate> {
-        self.law.load_estimate(now)
+    pub fn load_estimate(&self) -> Option<LoadEstimate> {
+        self.law.load()
     }
 
     /// How often it has decided that slow start should end; signals of the fallback are not counted.
@@ -160,7 +160,12 @@ impl QueueDiscipline for Predict {
             let Self { queue, law, fallback, codel, stats } = self;
             let (drops, marks) = (context.dropped.len(), stats.marked);
             fallback.interval = law.interval();
-            let next = || queue.pop().map(|packet| (packet, queue.bytes()));
+            let least = law.least_backlog();
+            let next = || {
+                let packet = queue.pop()?;
+                let spared = !packet.ecn.is_capable() && queue.bytes() <= least;
+                Some((packet, if spared { Bytes::ZERO } else { queue.bytes() }))
+            };
             let packet = codel.dequeue(fallback, context.now, stats, context.dropped, next);
             for dropped in context.dropped.get(drops..).unwrap_or_default() {
                 law.dropped(context.now, dropped.flow, queue.bytes());
