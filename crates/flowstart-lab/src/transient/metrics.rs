@@ -70,7 +70,7 @@ impl Metrics {
 
     /// Mean of the peak queuing delays in seconds.
     pub fn peak_secs(&self) -> f64 {
-        self.mean(|transient| transient.peak.map(|peak| peak.as_secs()))
+        self.mean(|transient| transient.peak.map(Duration::as_secs))
     }
 
     /// The same in RTTs.
@@ -80,13 +80,13 @@ impl Metrics {
 
     /// Mean of the 99th percentiles of the queuing delay in seconds.
     pub fn p99_secs(&self) -> f64 {
-        self.mean(|transient| transient.p99.map(|p99| p99.as_secs()))
+        self.mean(|transient| transient.p99.map(Duration::as_secs))
     }
 
     /// Mean of the completion times in seconds; NaN unless all transfers are complete.
     pub fn fct_secs(&self) -> f64 {
         let complete = self.transients.iter().all(|transient| !transient.finite || transient.fct.is_some());
-        if complete { self.mean(|transient| transient.fct.map(|fct| fct.as_secs())) } else { f64::NAN }
+        if complete { self.mean(|transient| transient.fct.map(Duration::as_secs)) } else { f64::NAN }
     }
 
     /// Mean of [`Transient::exit_load`].

@@ -23,13 +23,12 @@
 //! | the queue discipline that knows the truth | [`oracle`] |
 //! | all cells of the comparison, and when one is won | [`grid`] |
 
-use std::fmt;
-use std::sync::Arc;
-
-use flowstart_core::aqm::{OutgoingLink, QueueConfig, QueueState};
+use flowstart_core::aqm::{QueueConfig, QueueState};
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
+
+use crate::spec::aqm::Aqm;
 
 pub mod grid;
 pub mod metrics;
@@ -139,22 +138,22 @@ impl Config {
 }
 
 /// What manages the queue of the link.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a run has one")]
 pub enum Discipline {
     /// One from the registry.
     Registered(QueueConfig),
     /// The [`oracle`].
     Oracle,
-    /// One from elsewhere: builds it in its initial state.
-    Custom(Arc<dyn Fn(OutgoingLink) -> QueueState + Send + Sync>),
+    /// One from elsewhere, in its initial state.
+    Custom(QueueState),
 }
 
-impl fmt::Debug for Discipline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Registered(config) => config.fmt(f),
-            Self::Oracle => f.write_str("Oracle"),
-            Self::Custom(_) => f.write_str("Custom"),
+impl From<&Aqm> for Discipline {
+    fn from(aqm: &Aqm) -> Self {
+        match aqm {
+            Aqm::Registered(config) => Self::Registered(config.clone()),
+            Aqm::Oracle => Self::Oracle,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flowstart_core::aqm::{OutgoingLink, QueueConfig, QueueLimit, QueueState, taildrop};
+use flowstart_core::aqm::{QueueConfig, QueueLimit, QueueState, taildrop};
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
 use flowstart_core::controller::{Pacing, ReductionBase};
 use flowstart_core::rng::Substream;
@@ -135,9 +135,7 @@ impl<'a> Bench<'a> {
                 let oracle = Oracle::new(truth(config, &rtts));
                 world.network.set_queue(link, QueueState::Custom(Box::new(oracle)));
             }
-            Discipline::Custom(build) => {
-                world.network.set_queue(link, build(OutgoingLink { limit, rate: Some(config.rate) }));
-            }
+            Discipline::Custom(queue) => world.network.set_queue(link, queue.clone()),
         }
         if background {
             add_background(&mut world, &chain, config);
@@ -241,7 +239,7 @@ impl<'a> Bench<'a> {
             transient.dropped += record.dropped_data;
             transient.timeouts += record.timeouts;
             if let (Some(first), Some(end)) = (record.first_data_sent, record.completed) {
-                sum = sum + end.since(first);
+                sum += end.since(first);
                 complete += 1;
             }
         }

@@ -14,7 +14,8 @@ use flowstart_sim::trace::{Event, Trace};
 use rayon::prelude::*;
 
 use super::{Checker, Verdict};
-use crate::transient::{Config, Discipline, Metrics, Moment, Transient, run_observed};
+use crate::spec::aqm::Aqm;
+use crate::transient::{Config, Metrics, Moment, Transient, run_observed};
 
 /// Seeds of a cell; numbers are means over them.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
@@ -57,7 +58,7 @@ impl Claim {
     }
 }
 
-/// Numbers of a cell with one discipline, means over the seeds.
+/// Numbers of a cell with one AQM, means over the seeds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     fct: f64,
@@ -71,10 +72,10 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn of(cell: &Config, discipline: &Discipline) -> Self {
+    fn of(cell: &Config, aqm: &Aqm) -> Self {
         let mut by_law = 0;
         let run = |seed| {
-            run_observed(cell, discipline, seed, |moment, world| {
+            run_observed(cell, &aqm.into(), seed, |moment, world| {
                 if let Moment::Ended { link, transient: Transient { finite: false, .. }, .. } = moment {
                     let stats = world.network.link(*link).queue().clone().as_dyn().stats();
                     by_law += stats.marked + stats.dropped_early;
@@ -100,12 +101,11 @@ impl Numbers {
     }
 }
 
-/// Measures every cell with every discipline, in this order.
-fn measure(cells: &[Config], disciplines: &[Discipline]) -> Vec<Vec<Numbers>> {
-    let pairs: Vec<(&Config, &Discipline)> =
-        cells.iter().flat_map(|cell| disciplines.iter().map(move |discipline| (cell, discipline))).collect();
-    let all: Vec<Numbers> = pairs.par_iter().map(|(cell, discipline)| Numbers::of(cell, discipline)).collect();
-    all.chunks(disciplines.len()).map(<[Numbers]>::to_vec).collect()
+/// Measures every cell with every AQM, in this order.
+fn measure(cells: &[Config], aqms: &[Aqm]) -> Vec<Vec<Numbers>> {
+    let pairs: Vec<(&Config, &Aqm)> = cells.iter().flat_map(|cell| aqms.iter().map(move |aqm| (cell, aqm))).collect();
+    let all: Vec<Numbers> = pairs.par_iter().map(|(cell, aqm)| Numbers::of(cell, aqm)).collect();
+    all.chunks(aqms.len()).map(<[Numbers]>::to_vec).collect()
 }
 
 fn cell(mbit: f64, rtt_ms: u64, flows: u32) -> Config {
@@ -118,17 +118,17 @@ fn name(cell: &Config) -> String {
     format!("{rate} Mbit/s, {rtt} ms, {} flows, IW {}, {signals}", cell.flows, cell.initial_window)
 }
 
-fn codel() -> Discipline {
-    QueueConfig::CoDel(codel::Config::default()).into()
+fn codel() -> Aqm {
+    Aqm::Registered(QueueConfig::CoDel(codel::Config::default()))
 }
 
-fn pie(estimator: pie::Estimator) -> Discipline {
-    QueueConfig::Pie(pie::Config { estimator, ..pie::Config::default() }).into()
+fn pie(estimator: pie::Estimator) -> Aqm {
+    Aqm::Registered(QueueConfig::Pie(pie::Config { estimator, ..pie::Config::default() }))
 }
 
-fn hred() -> Discipline {
+fn hred() -> Aqm {
     let config = hred::Config { rtt: Duration::from_millis(TUNED_MS), ..hred::Config::default() };
-    QueueConfig::Hred(config).into()
+    Aqm::Registered(QueueConfig::Hred(config))
 }
 
 /// Thesis, section 1.4 (Pub. II): "RED [...] responds too slowly", with recommended parameters; `predict-hred.md`: it falls back to
@@ -142,8 +142,8 @@ fn red_is_slow() -> (Checker, String) {
             cells.push(Config { buffer: Some(cell.available_bdp() as u64), ..cell });
         }
     }
-    let red = Discipline::from(QueueConfig::Red(red::Config::default()));
-    let tail = Discipline::from(QueueConfig::TailDrop(taildrop::Config::default()));
+    let red = Aqm::Registered(QueueConfig::Red(red::Config::default()));
+    let tail = Aqm::Registered(QueueConfig::TailDrop(taildrop::Config::default()));
     let drops: Vec<[Drops; 2]> = cells.par_iter().map(|cell| [Drops::of(cell, &red), Drops::of(cell, &tail)]).collect();
     let mut checker = Checker::default();
     let (mut early, mut full, mut again, mut timeouts) = (0, 0, [0, 0], [0, 0]);
@@ -185,10 +185,10 @@ struct Drops {
 }
 
 impl Drops {
-    fn of(cell: &Config, discipline: &Discipline) -> Self {
+    fn of(cell: &Config, aqm: &Aqm) -> Self {
         let mut drops = Self::default();
         for seed in SEEDS {
-            let metrics = run_observed(cell, discipline, seed, |moment, world| match moment {
+            let metrics = run_observed(cell, &aqm.into(), seed, |moment, world| match moment {
                 Moment::Built { .. } => world.network.trace = Some(Box::new(Trace::default())),
                 Moment::Begins { .. } => {}
                 Moment::Ended { link, transient, .. } => {
@@ -232,7 +232,7 @@ fn hred_needs_its_rtt() -> (Checker, String) {
         for flows in [1, 6] {
             for ecn in [true, false] {
                 let cell = Config { ecn, ..cell(50.0, rtt, flows) };
-                let numbers = measure(std::slice::from_ref(&cell), &[Discipline::Oracle, hred()]);
+                let numbers = measure(std::slice::from_ref(&cell), &[Aqm::Oracle, hred()]);
                 let (fct, peak) = numbers[0][1].against(&numbers[0][0]);
                 let well = fct <= WELL.0 && peak <= WELL.1;
                 let which = if at_its_rtt { "well" } else { "not well" };
@@ -260,8 +260,8 @@ fn hred_has_the_least_delay() -> (Checker, String) {
     let mut checker = Checker::default();
     let mut note = Vec::new();
     for cell in &cells {
-        let disciplines = [hred(), codel(), pie(pie::Estimator::Timestamps)];
-        let numbers = &measure(std::slice::from_ref(cell), &disciplines)[0];
+        let aqms = [hred(), codel(), pie(pie::Estimator::Timestamps)];
+        let numbers = &measure(std::slice::from_ref(cell), &aqms)[0];
         for (other, theirs) in ["codel", "pie"].iter().zip(&numbers[1..]) {
             let metric = format!("p99 delay, ms, against {other}");
             let (ours, theirs) = (numbers[0].p99_secs * 1e3, theirs.p99_secs * 1e3);
@@ -282,8 +282,8 @@ fn codel_and_pie_depend_on_the_rtt() -> (Checker, String) {
     for mbit in [10.0, 50.0] {
         for (rtt, flows) in [(20, 1), (20, 6), (500, 1), (500, 6)] {
             let cell = cell(mbit, rtt, flows);
-            let disciplines = [Discipline::Oracle, codel(), pie(pie::Estimator::Timestamps)];
-            let numbers = &measure(std::slice::from_ref(&cell), &disciplines)[0];
+            let aqms = [Aqm::Oracle, codel(), pie(pie::Estimator::Timestamps)];
+            let numbers = &measure(std::slice::from_ref(&cell), &aqms)[0];
             for (which, numbers) in ["codel", "pie"].iter().zip(&numbers[1..]) {
                 let load = numbers.exit_load;
                 let (bound, inside) =
@@ -291,8 +291,7 @@ fn codel_and_pie_depend_on_the_rtt() -> (Checker, String) {
                 let band = format!("{} {bound}", if rtt < TUNED_MS { "over" } else { "below" });
                 checker.check(&name(&cell), &format!("load at exit with {which}"), load, bound, inside, band);
             }
-            let firsts: Vec<f64> =
-                disciplines.par_iter().map(|discipline| first_exit_load(&cell, discipline)).collect();
+            let firsts: Vec<f64> = aqms.par_iter().map(|aqm| first_exit_load(&cell, aqm)).collect();
             let loads: Vec<String> = numbers
                 .iter()
                 .zip(firsts)
@@ -305,10 +304,10 @@ fn codel_and_pie_depend_on_the_rtt() -> (Checker, String) {
 }
 
 /// Load when the first flow leaves slow start, mean over transients and seeds: the windows that all flows have then.
-fn first_exit_load(cell: &Config, discipline: &Discipline) -> f64 {
+fn first_exit_load(cell: &Config, aqm: &Aqm) -> f64 {
     let (mut sum, mut count) = (0.0, 0u32);
     for seed in SEEDS {
-        run_observed(cell, discipline, seed, |moment, world| match moment {
+        run_observed(cell, &aqm.into(), seed, |moment, world| match moment {
             Moment::Built { .. } => {}
             Moment::Begins { .. } => world.network.trace = Some(Box::new(Trace::default())),
             Moment::Ended { flows, rtts, .. } => {
@@ -344,8 +343,8 @@ fn departure_rate_fails_at_low_rates() -> (Checker, String) {
     let mut checker = Checker::default();
     let mut note = Vec::new();
     for (cell, low) in &cells {
-        let disciplines = [pie(pie::Estimator::DepartureRate), pie(pie::Estimator::Timestamps)];
-        let numbers = &measure(std::slice::from_ref(cell), &disciplines)[0];
+        let aqms = [pie(pie::Estimator::DepartureRate), pie(pie::Estimator::Timestamps)];
+        let numbers = &measure(std::slice::from_ref(cell), &aqms)[0];
         let [rate, stamps] = [numbers[0], numbers[1]];
         // Half as many signals are half of PIE.
         let (ratio, bound) = (rate.by_law / stamps.by_law, 0.5);
@@ -383,10 +382,10 @@ fn predict_controls_the_peak() -> (Checker, String) {
     }
     // Fewer packets than that are answered by initial windows, which no discipline controls.
     cells.retain(|cell| cell.available_bdp() >= 30.0 * f64::from(cell.flows));
-    let predict = Discipline::from(QueueConfig::Predict(predict::Config::default()));
+    let predict = Aqm::Registered(QueueConfig::Predict(predict::Config::default()));
     let mut checker = Checker::default();
     let (mut most, mut least) = (f64::NEG_INFINITY, f64::INFINITY);
-    for (cell, numbers) in cells.iter().zip(measure(&cells, &[Discipline::Oracle, predict])) {
+    for (cell, numbers) in cells.iter().zip(measure(&cells, &[Aqm::Oracle, predict])) {
         let name = format!("{}{}", name(cell), if cell.pacing_gain.is_some() { ", paced" } else { "" });
         let (_, peak) = numbers[1].against(&numbers[0]);
         let band = format!("at most {}", WELL.1);
