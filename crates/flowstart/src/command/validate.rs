@@ -24,8 +24,8 @@ pub(crate) struct Arguments {
     /// quick-start-figure-2, quick-start-figure-3, quick-start-attacks, ns3-startup, quick-start-load,
     /// quick-start-drop-rates, quick-start-durations, quick-start-threshold, quick-start-utilization, quick-start-extreme,
     /// quick-start-extreme-conservative, quick-start-request-size, slides-speedup, slides-flow-control,
-    /// slides-shared-bottleneck, slides-mixed-rtts, xcp-fairness, search-geo, quic-search-geo, quic-table1,
-    /// blitzstart-table1.
+    /// slides-shared-bottleneck, slides-mixed-rtts, xcp-fairness, predict-grid, predict-false-triggers,
+    /// predict-estimate, search-geo, quic-search-geo, quic-table1, blitzstart-table1.
     name: Option<String>,
     /// Another file with the same columns: other cells of the same experiment.
     #[arg(long, value_name = "FILE", requires = "name")]
