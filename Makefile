@@ -4,7 +4,7 @@ RESULTS := results/$(shell date +%Y%m%d-%H%M%S)
 FLOWSTART := target/release/flowstart
 FUZZ_SECONDS ?= 60
 
-.PHONY: run test lint bench bench-quic interop fuzz study setup
+.PHONY: run test lint bench bench-quic interop fuzz study study-predict setup
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
@@ -19,6 +19,12 @@ study: setup
 	cargo build --release --locked -p flowstart
 	$(FLOWSTART) run scenarios/blitzstart-table1.toml --out $(RESULTS)
 	$(FLOWSTART) validate
+
+# Predict, CoDel, PIE and the oracle in all 12,096 cells of the load-transient grid, with paced flows at gains 2 and 1.
+study-predict: setup
+	mkdir -p $(RESULTS)
+	for gain in 2 1; do cargo run --release --locked -p flowstart-lab --no-default-features --example predict_grid -- \
+		$$gain 2 > $(RESULTS)/predict-$$gain.csv || exit 1; done
 
 # Data packets per second of user CPU, the cost of an acknowledgement in each scheme, and criterion's report.
 bench: setup

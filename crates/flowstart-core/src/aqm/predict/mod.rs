@@ -9,14 +9,18 @@
 //!
 //! How it works, a file each:
 //! - `flow_table`: only flows that began lately and have not been signalled can be in slow start; the rest is background;
+//! - `opening`: the handshake and the first flight of a flow tell its RTT and initial window before anything was answered, and
+//!   its flights how it grows;
 //! - `volume`: when how many bytes of these flows had arrived and left;
-//! - `estimate`: their RTT and growth. What leaves causes arrivals an RTT later, in a fixed proportion;
+//! - `estimate`: RTT and growth where no handshake was seen. What leaves causes arrivals an RTT later, in a fixed proportion;
 //! - `law`: signals each of these flows once when what has left will fill the link an RTT later, or when the link has been
 //!   saturated for an RTT.
 //!
-//! Everything else is left to CoDel ([`super::codel`]), whose interval is the RTT that was measured.
+//! Everything else is left to CoDel ([`super::codel`]), whose interval is the RTT that was measured. It does not drop while less
+//! than four packets of each active flow wait, because such a loss is only noticed by a timeout.
 //!
-//! It cannot limit initial windows: what they will cause is known when they have been answered.
+//! Limits: flows of a tunnel share one place, and their initial windows are not told from growth. A server that thinks before it
+//! answers makes its RTT look longer, so that the estimate comes later.
 //!
 //! Status: experimental; measured by `predict-grid`, `predict-false-triggers` and `predict-estimate`.
 
