@@ -44,10 +44,7 @@ const SIGNAL_RTTS: f64 = 2.0;
 /// The state of the law. Times are in seconds, volumes in bytes, rates in bytes a second.
 #[derive(Clone, Debug)]
 pub(super) struct Law {
-    /// Load at which slow start should end.
-    threshold: f64,
-    idle: f64,
-    default_interval: f64,
+    config: Config,
     flows: FlowTable,
     /// The current transient; flows of an earlier one are not young any more.
     epoch: u64,
@@ -167,13 +164,10 @@ impl ServiceRate {
 }
 
 impl Law {
-    pub(super) fn new(config: &Config, rate: Option<f64>) -> Self {
-        let interval = config.interval.as_secs();
+    pub(super) fn new(config: Config, rate: Option<f64>) -> Self {
         Self {
-            threshold: config.load,
-            idle: config.idle.as_secs(),
-            default_interval: interval,
             flows: FlowTable::new(config.flows, config.idle.as_secs()),
+            config,
             epoch: 1,
             young: 0,
             joined: 0,
@@ -220,17 +214,21 @@ impl Law {
         self.background.update(now);
         self.largest = self.largest.max(size);
         let over = self.signalling.is_some_and(|since| now - since > SIGNAL_RTTS * self.signal_time());
-        if self.young > 0 && (over || now - self.silences.last > self.idle) {
+        if self.young > 0 && (over || now - self.silences.last > self.config.idle.as_secs()) {
             self.end_epoch(now, backlog);
         }
-        let bucket = self.flows.bucket(flow, now);
-        let idle = if bucket.rtt > 0.0 { (IDLE_RTTS * bucket.rtt).clamp(LEAST_IDLE, self.idle) } else { self.idle };
-        if now - bucket.last > idle {
-            let young = bucket.epoch == self.epoch;
+        let place = self.flows.bucket(flow, now);
+        let idle = if place.rtt > 0.0 {
+            (IDLE_RTTS * place.rtt).clamp(LEAST_IDLE, self.config.idle.as_secs())
+        } else {
+            self.config.idle.as_secs()
+        };
+        if now - place.last > idle {
+            let was_young = place.epoch == self.epoch;
             if self.young == 0 {
                 self.end_epoch(now, backlog);
             }
-            self.young += u32::from(!young);
+            self.young += u32::from(!was_young);
             self.joined += 1;
             let epoch = self.epoch;
             self.flows.bucket(flow, now).begin(now, epoch);
@@ -289,7 +287,7 @@ impl Law {
     }
 
     fn signal_time(&self) -> f64 {
-        self.rtt.unwrap_or(self.default_interval).max(INTERVAL.0)
+        self.rtt.unwrap_or(self.config.interval.as_secs()).max(INTERVAL.0)
     }
 
     /// Whether the volume grows faster than a load would that is constant or only fills the link.
@@ -418,7 +416,7 @@ impl Law {
             self.estimate = None;
         }
         let ahead = self.load();
-        if let Some(load) = ahead.filter(|load| load.load_ahead >= self.threshold) {
+        if let Some(load) = ahead.filter(|load| load.load_ahead >= self.config.load) {
             self.rtt = Some(load.rtt.as_secs());
             self.trigger(at, now, ahead);
             return;
@@ -442,10 +440,10 @@ impl Law {
 
     /// The fallback's interval, about an RTT (RFC 8289, section 4.3): the one that was measured.
     pub(super) fn interval(&self) -> Duration {
-        let known = self.rtt.unwrap_or(self.default_interval);
+        let known = self.rtt.unwrap_or(self.config.interval.as_secs());
         let interval = match self.estimate {
             Some(estimate) => known.max(estimate.rtt),
-            None if self.young > 0 => self.openings.rtt().unwrap_or(known.max(self.default_interval)),
+            None if self.young > 0 => self.openings.rtt().unwrap_or(known.max(self.config.interval.as_secs())),
             None => known,
         };
         Duration::from_secs(interval.clamp(INTERVAL.0, INTERVAL.1))

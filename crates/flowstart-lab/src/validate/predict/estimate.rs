@@ -7,7 +7,9 @@
 use std::sync::{Arc, Mutex};
 
 use flowstart_core::aqm::predict::{self, LoadEstimate, Predict};
-use flowstart_core::aqm::{QueueContext, QueueDiscipline, QueueState, QueueStats, QueuedPacket};
+use flowstart_core::aqm::{
+    OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueState, QueueStats, QueuedPacket,
+};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::trace::{Event, Trace};
@@ -111,13 +113,10 @@ impl Windows {
 /// Runs a cell and compares.
 pub fn ratios(cell: &Config, seed: u64) -> Ratios {
     let log = Log::default();
-    let shared = Arc::clone(&log);
-    let discipline = Discipline::Custom(Arc::new(move |link| {
-        let inner = Predict::new(predict::Config::default(), link);
-        QueueState::Custom(Box::new(Observed { inner, log: Arc::clone(&shared) }))
-    }));
+    let outgoing = OutgoingLink { limit: QueueLimit::default(), rate: Some(cell.rate) };
+    let queue = Observed { inner: Predict::new(predict::Config::default(), outgoing), log: Arc::clone(&log) };
     let mut ratios = Ratios::default();
-    run_observed(cell, &discipline, seed, |moment, world| match moment {
+    run_observed(cell, &Discipline::Custom(QueueState::Custom(Box::new(queue))), seed, |moment, world| match moment {
         Moment::Built { .. } => world.network.trace = Some(Box::default()),
         Moment::Begins { .. } => {
             if let Ok(mut log) = log.lock() {
