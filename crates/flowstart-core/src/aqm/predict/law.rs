@@ -223,14 +223,14 @@ impl Law {
         if self.young > 0 && (over || now - self.silences.last > self.idle) {
             self.end_epoch(now, backlog);
         }
-        let bucket = self.flows.bucket(flow, now);
-        let idle = if bucket.rtt > 0.0 { (IDLE_RTTS * bucket.rtt).clamp(LEAST_IDLE, self.idle) } else { self.idle };
-        if now - bucket.last > idle {
-            let young = bucket.epoch == self.epoch;
+        let known = *self.flows.bucket(flow, now);
+        let idle = if known.rtt > 0.0 { (IDLE_RTTS * known.rtt).max(LEAST_IDLE).min(self.idle) } else { self.idle };
+        if now - known.last > idle {
+            let was_young = known.epoch == self.epoch;
             if self.young == 0 {
                 self.end_epoch(now, backlog);
             }
-            self.young += u32::from(!young);
+            self.young += u32::from(!was_young);
             self.joined += 1;
             let epoch = self.epoch;
             self.flows.bucket(flow, now).begin(now, epoch);
@@ -243,8 +243,8 @@ impl Law {
             self.background.flows.0 += 1;
         }
         let linear = bucket.count(now, size, idle_at) && young;
-        if let Some(known) = bucket.opening.arrived(now, size).filter(|_| young) {
-            self.openings.add(known);
+        if let Some(opening) = bucket.opening.arrived(now, size).filter(|_| young) {
+            self.openings.add(opening);
         }
         if !young {
             self.background.bytes += size;

@@ -16,13 +16,15 @@
 //! - `law`: signals each of these flows once when what has left will fill the link an RTT later, or when the link has been
 //!   saturated for an RTT.
 //!
-//! Everything else is left to CoDel ([`super::codel`]), whose interval is the RTT that was measured. It does not drop while less
+//! Everything else is left to `CoDel` ([`super::codel`]), whose interval is the RTT that was measured. It does not drop while less
 //! than four packets of each active flow wait, because such a loss is only noticed by a timeout.
 //!
 //! Limits: flows of a tunnel share one place, and their initial windows are not told from growth. A server that thinks before it
 //! answers makes its RTT look longer, so that the estimate comes later.
 //!
 //! Status: experimental; measured by `predict-grid`, `predict-false-triggers` and `predict-estimate`.
+
+use alloc::boxed::Box;
 
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +47,7 @@ pub const SUMMARY: &str = "ends slow start when the load an RTT ahead will fill 
 pub const REFERENCE: &str = "the idea of Järvinen, Kojo, AINA 2017 (a reconstruction, not the published algorithm)";
 
 /// Parameters of Predict.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Load an RTT ahead, windows over what the link takes in an RTT, at which flows are signalled, 0.5 to 4. Default: 1.15;
@@ -112,7 +114,7 @@ pub struct Trigger {
 #[derive(Clone, Debug)]
 pub struct Predict {
     queue: Fifo,
-    law: Law,
+    law: Box<Law>,
     fallback: codel::Config,
     codel: codel::Vars,
     stats: QueueStats,
@@ -125,7 +127,7 @@ impl Predict {
         let fallback = codel::Config { target: config.target, interval: config.interval, ..codel::Config::default() };
         Self {
             queue: Fifo::new(link.limit),
-            law: Law::new(&config, rate),
+            law: Box::new(Law::new(&config, rate)),
             fallback,
             codel: codel::Vars::default(),
             stats: QueueStats::default(),
