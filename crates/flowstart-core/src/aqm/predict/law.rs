@@ -44,7 +44,10 @@ const SIGNAL_RTTS: f64 = 2.0;
 /// The state of the law. Times are in seconds, volumes in bytes, rates in bytes a second.
 #[derive(Clone, Debug)]
 pub(super) struct Law {
-    config: Config,
+    /// Load at which slow start should end.
+    threshold: f64,
+    idle: f64,
+    default_interval: f64,
     flows: FlowTable,
     /// The current transient; flows of an earlier one are not young any more.
     epoch: u64,
@@ -164,10 +167,13 @@ impl ServiceRate {
 }
 
 impl Law {
-    pub(super) fn new(config: Config, rate: Option<f64>) -> Self {
+    pub(super) fn new(config: &Config, rate: Option<f64>) -> Self {
+        let interval = config.interval.as_secs();
         Self {
+            threshold: config.load,
+            idle: config.idle.as_secs(),
+            default_interval: interval,
             flows: FlowTable::new(config.flows, config.idle.as_secs()),
-            config,
             epoch: 1,
             young: 0,
             joined: 0,
@@ -214,17 +220,13 @@ impl Law {
         self.background.update(now);
         self.largest = self.largest.max(size);
         let over = self.signalling.is_some_and(|since| now - since > SIGNAL_RTTS * self.signal_time());
-        if self.young > 0 && (over || now - self.silences.last > self.config.idle.as_secs()) {
+        if self.young > 0 && (over || now - self.silences.last > self.idle) {
             self.end_epoch(now, backlog);
         }
-        let place = self.flows.bucket(flow, now);
-        let idle = if place.rtt > 0.0 {
-            (IDLE_RTTS * place.rtt).clamp(LEAST_IDLE, self.config.idle.as_secs())
-        } else {
-            self.config.idle.as_secs()
-        };
-        if now - place.last > idle {
-            let was_young = place.epoch == self.epoch;
+        let known = *self.flows.bucket(flow, now);
+        let idle = if known.rtt > 0.0 { (IDLE_RTTS * known.rtt).max(LEAST_IDLE).min(self.idle) } else { self.idle };
+        if now - known.last > idle {
+            let was_young = known.epoch == self.epoch;
             if self.young == 0 {
                 self.end_epoch(now, backlog);
             }
@@ -241,8 +243,8 @@ impl Law {
             self.background.flows.0 += 1;
         }
         let linear = bucket.count(now, size, idle_at) && young;
-        if let Some(known) = bucket.opening.arrived(now, size).filter(|_| young) {
-            self.openings.add(known);
+        if let Some(opening) = bucket.opening.arrived(now, size).filter(|_| young) {
+            self.openings.add(opening);
         }
         if !young {
             self.background.bytes += size;
@@ -287,7 +289,7 @@ impl Law {
     }
 
     fn signal_time(&self) -> f64 {
-        self.rtt.unwrap_or(self.config.interval.as_secs()).max(INTERVAL.0)
+        self.rtt.unwrap_or(self.default_interval).max(INTERVAL.0)
     }
 
     /// Whether the volume grows faster than a load would that is constant or only fills the link.
@@ -416,7 +418,7 @@ impl Law {
             self.estimate = None;
         }
         let ahead = self.load();
-        if let Some(load) = ahead.filter(|load| load.load_ahead >= self.config.load) {
+        if let Some(load) = ahead.filter(|load| load.load_ahead >= self.threshold) {
             self.rtt = Some(load.rtt.as_secs());
             self.trigger(at, now, ahead);
             return;
@@ -440,10 +442,10 @@ impl Law {
 
     /// The fallback's interval, about an RTT (RFC 8289, section 4.3): the one that was measured.
     pub(super) fn interval(&self) -> Duration {
-        let known = self.rtt.unwrap_or(self.config.interval.as_secs());
+        let known = self.rtt.unwrap_or(self.default_interval);
         let interval = match self.estimate {
             Some(estimate) => known.max(estimate.rtt),
-            None if self.young > 0 => self.openings.rtt().unwrap_or(known.max(self.config.interval.as_secs())),
+            None if self.young > 0 => self.openings.rtt().unwrap_or(known.max(self.default_interval)),
             None => known,
         };
         Duration::from_secs(interval.clamp(INTERVAL.0, INTERVAL.1))

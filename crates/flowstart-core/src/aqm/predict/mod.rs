@@ -47,7 +47,7 @@ pub const SUMMARY: &str = "ends slow start when the load an RTT ahead will fill 
 pub const REFERENCE: &str = "the idea of Järvinen, Kojo, AINA 2017 (a reconstruction, not the published algorithm)";
 
 /// Parameters of Predict.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Load an RTT ahead, windows over what the link takes in an RTT, at which flows are signalled, 0.5 to 4. Default: 1.15;
@@ -114,7 +114,6 @@ pub struct Trigger {
 #[derive(Clone, Debug)]
 pub struct Predict {
     queue: Fifo,
-    // On the heap, or every queue of the registry would take its space.
     law: Box<Law>,
     fallback: codel::Config,
     codel: codel::Vars,
@@ -128,7 +127,7 @@ impl Predict {
         let fallback = codel::Config { target: config.target, interval: config.interval, ..codel::Config::default() };
         Self {
             queue: Fifo::new(link.limit),
-            law: Box::new(Law::new(config, rate)),
+            law: Box::new(Law::new(&config, rate)),
             fallback,
             codel: codel::Vars::default(),
             stats: QueueStats::default(),
