@@ -1,4 +1,4 @@
-//! Runs load transients with Predict, its fallback CoDel, PIE and the oracle: a row per cell and discipline as CSV to stdout, and
+//! Runs load transients with Predict, its fallback `CoDel`, PIE and the oracle: a row per cell and discipline as CSV to stdout, and
 //! a summary to stderr.
 //!
 //! `cargo run --release -p flowstart-lab --no-default-features --example predict_grid -- PACING_GAIN SEED [EVERY]`: the whole

@@ -83,7 +83,7 @@ fn bad_input_is_refused_with_its_place_and_what_is_allowed() {
         ("--size", "-3MB", "unexpected argument"),
         ("--size", "2", "unit"),
         ("--competitor", "vegas", "cubic"),
-        ("--aqm", "red", "taildrop"),
+        ("--aqm", "blue", "taildrop"),
         ("--transport", "tcp", "model-tcp"),
         ("--transport", "model-quic:segmnt=3", "segmnt"),
         ("--reps", "1000000000", "1 to 100000"),

@@ -183,8 +183,11 @@ impl Summary {
 /// Which of [`DISCIPLINES`] Predict falls back to.
 pub const FALLBACK: usize = 1;
 
-/// Classes of cells by name, and whether a cell belongs to each.
-pub const CLASSES: [(&str, fn(&Outcome) -> bool); 4] = [
+/// Whether a cell belongs to a class.
+type Belongs = fn(&Outcome) -> bool;
+
+/// Classes of cells by name.
+pub const CLASSES: [(&str, Belongs); 4] = [
     ("30 packets per flow and more", |outcome| outcome.class() == Class::Large),
     ("others above 20 packets", |outcome| outcome.class() == Class::Middle),
     ("all above 20 packets", |outcome| outcome.class() != Class::Small),
