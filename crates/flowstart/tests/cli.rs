@@ -496,6 +496,12 @@ fn listings_and_help_work_everywhere() {
     for command in ["trace", "explain"] {
         assert!(usage(command).contains("--cell <ID> --from <DIR>"), "{command}");
     }
+    let output = flowstart(&["validate", "--help"]).assert().success();
+    let help = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    let words: Vec<&str> = help.split([' ', ',', '\n', '.']).collect();
+    for name in flowstart_lab::validate::NAMES {
+        assert!(words.contains(&name), "{name} is not in the help: {help}");
+    }
     flowstart(&["validate", "no-such-entry"]).assert().code(2);
     let output = flowstart(&["validate", "ns2-chain", "--json"]).assert().success();
     let verdicts: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();

@@ -20,13 +20,7 @@ Examples:
 
 Exit code 1 when an entry misses its band.")]
 pub(crate) struct Arguments {
-    /// One entry instead of all: ns2-single-flow, ns2-chain, ns2-quick-start, ns2-router-checks, ns2-aqm-transient,
-    /// quick-start-figure-1, quick-start-figure-2, quick-start-figure-3, quick-start-attacks, ns3-startup,
-    /// quick-start-load, quick-start-drop-rates, quick-start-durations, quick-start-threshold, quick-start-utilization,
-    /// quick-start-extreme, quick-start-extreme-conservative, quick-start-request-size, slides-speedup,
-    /// slides-flow-control, slides-shared-bottleneck, slides-mixed-rtts, xcp-fairness, flow-initiation, claim-red-slow,
-    /// claim-hred-rtt, claim-hred-delay, claim-codel-pie-rtt, claim-pie-departure-rate, claim-predict, dualpi2-coexistence,
-    /// predict-grid, predict-false-triggers, predict-estimate, search-geo, quic-search-geo, quic-table1, blitzstart-table1.
+    #[arg(help = format!("One entry instead of all: {}", validate::NAMES.join(", ")))]
     name: Option<String>,
     /// Another file with the same columns: other cells of the same experiment.
     #[arg(long, value_name = "FILE", requires = "name")]
