@@ -14,15 +14,37 @@ pub struct Pair {
     pub scheme: String,
     /// Mean FCT, in milliseconds.
     pub fct_ms: f64,
+    /// Its 95 % interval; none with a single repetition.
+    pub fct_ms_ci95: Option<[f64; 2]>,
     /// The physical limit.
     pub ideal_fct_ms: f64,
     /// Mean over the repetitions of the longest time that a packet waited at the bottleneck, in milliseconds.
     pub max_queue_delay_ms: f64,
+    /// Its 95 % interval.
+    pub max_queue_delay_ms_ci95: Option<[f64; 2]>,
+    /// Repetitions.
+    pub n: usize,
     /// Whether no other pair of the setting is at least as good in both means and better in one.
     pub is_unbeaten: bool,
+    /// For a pair that nobody beats: those of the setting that cannot be told apart from it, as `AQM + scheme`.
+    pub indistinguishable: Vec<String>,
 }
 
 impl Pair {
+    /// AQM and scheme.
+    pub fn name(&self) -> String {
+        format!("{} + {}", self.aqm, self.scheme)
+    }
+
+    /// Whether the intervals of both means overlap. Repetitions have the same seeds for all pairs, so this says rather too
+    /// often that two are alike.
+    fn is_like(&self, other: &Self) -> bool {
+        let overlap =
+            |a: Option<[f64; 2]>, b: Option<[f64; 2]>| a.zip(b).is_some_and(|(a, b)| a[0] <= b[1] && b[0] <= a[1]);
+        overlap(self.fct_ms_ci95, other.fct_ms_ci95)
+            && overlap(self.max_queue_delay_ms_ci95, other.max_queue_delay_ms_ci95)
+    }
+
     fn beats(&self, other: &Self) -> bool {
         let (a, b) = ([self.fct_ms, self.max_queue_delay_ms], [other.fct_ms, other.max_queue_delay_ms]);
         a.iter().zip(b).all(|(a, b)| *a <= b) && a.iter().zip(b).any(|(a, b)| *a < b)
@@ -55,8 +77,8 @@ pub fn paired(plan: &Plan, cells: &[CellSummary]) -> Vec<PairedSetting> {
         return settings;
     }
     for (cell, summary) in plan.cells().iter().zip(cells).filter(|(_, summary)| summary.failed == 0) {
-        let mean = |name: &str| summary.metrics.get(name).and_then(|metric| metric.mean);
-        let Some((fct_ms, max_queue_delay_ms)) = mean("fct_ms").zip(mean("max_queue_delay_ms")) else { continue };
+        let metric = |name: &str| summary.metrics.get(name).and_then(|metric| Some((metric.mean?, metric.ci95)));
+        let Some((fct, queue)) = metric("fct_ms").zip(metric("max_queue_delay_ms")) else { continue };
         let mut setting = format!("{}, {}", summary.link, plan.carried(cell));
         if plan.competitors.len() > 1 {
             setting.push_str(&format!(", competitor {}", summary.competitor));
@@ -67,10 +89,14 @@ pub fn paired(plan: &Plan, cells: &[CellSummary]) -> Vec<PairedSetting> {
         let pair = Pair {
             aqm: summary.aqm.clone(),
             scheme: summary.scheme.clone(),
-            fct_ms,
+            fct_ms: fct.0,
+            fct_ms_ci95: fct.1,
             ideal_fct_ms: summary.ideal_fct_ms,
-            max_queue_delay_ms,
+            max_queue_delay_ms: queue.0,
+            max_queue_delay_ms_ci95: queue.1,
+            n: summary.n,
             is_unbeaten: false,
+            indistinguishable: Vec::new(),
         };
         match settings.iter_mut().find(|known| known.setting == setting) {
             Some(known) => known.pairs.push(pair),
@@ -79,8 +105,18 @@ pub fn paired(plan: &Plan, cells: &[CellSummary]) -> Vec<PairedSetting> {
     }
     for setting in &mut settings {
         let unbeaten = |pair: &Pair| !setting.pairs.iter().any(|other| other.beats(pair));
-        let verdicts: Vec<bool> = setting.pairs.iter().map(unbeaten).collect();
-        setting.pairs.iter_mut().zip(verdicts).for_each(|(pair, verdict)| pair.is_unbeaten = verdict);
+        let like = |pair: &Pair| {
+            let others = setting.pairs.iter().filter(|other| !std::ptr::eq(*other, pair) && pair.is_like(other));
+            others.map(Pair::name).collect()
+        };
+        let verdicts: Vec<(bool, Vec<String>)> = setting
+            .pairs
+            .iter()
+            .map(|pair| if unbeaten(pair) { (true, like(pair)) } else { (false, vec![]) })
+            .collect();
+        for (pair, (is_unbeaten, indistinguishable)) in setting.pairs.iter_mut().zip(verdicts) {
+            (pair.is_unbeaten, pair.indistinguishable) = (is_unbeaten, indistinguishable);
+        }
     }
     settings
 }
@@ -97,11 +133,34 @@ mod tests {
             fct_ms,
             ideal_fct_ms: 50.0,
             max_queue_delay_ms,
-            is_unbeaten: false,
+            ..Pair::default()
         };
         let (fast, calm, beaten) = (pair(100.0, 40.0), pair(120.0, 10.0), pair(120.0, 11.0));
         assert!(calm.beats(&beaten) && !fast.beats(&calm) && !calm.beats(&fast) && !beaten.beats(&calm));
         assert!(!fast.beats(&fast));
+    }
+
+    #[test]
+    fn pairs_are_alike_when_both_intervals_overlap() {
+        let pair =
+            |fct, queue| Pair { fct_ms_ci95: Some(fct), max_queue_delay_ms_ci95: Some(queue), ..Pair::default() };
+        let one = pair([100.0, 110.0], [10.0, 12.0]);
+        assert!(one.is_like(&pair([109.0, 120.0], [12.0, 14.0])) && one.is_like(&one));
+        // Alike in time, apart in queue; and nothing is known of one repetition.
+        assert!(!one.is_like(&pair([109.0, 120.0], [12.5, 14.0])) && !one.is_like(&Pair::default()));
+    }
+
+    #[test]
+    fn pairs_that_nobody_beats_name_those_that_are_like_them() {
+        // What fits into the initial window is the same with every AQM and without.
+        let text = "link = [\"lte\"]\nsize = [\"5KB\"]\nscheme = [\"slow-start\", \"hystart\"]\naqm = [\"taildrop\", \"codel\"]\nreps = 2";
+        let plan = crate::scenario::Scenario::from_text(text).unwrap().plan(std::path::Path::new(".")).unwrap();
+        let rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+        let [setting] = &crate::summary::summarize(&plan, &rows).unbeaten_pairs[..] else { panic!("one setting") };
+        assert_eq!(setting.pairs.len(), 4);
+        let first = &setting.pairs[0];
+        assert_eq!(first.n, 2);
+        assert!(first.indistinguishable.len() == 3 && !first.indistinguishable.contains(&first.name()), "{first:?}");
     }
 
     #[test]

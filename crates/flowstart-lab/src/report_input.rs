@@ -84,6 +84,7 @@ pub fn build(
         analysis: Some(texts.analysis.clone()).filter(|text| !text.is_empty()),
         links: plan.links.iter().map(|link| link_input(plan, link)).collect(),
         schemes: schemes(plan),
+        aqms: aqms(plan),
         cells: entries.collect(),
         unexplained: (!explained && !has_web(plan)).then(|| {
             format!(
@@ -118,6 +119,18 @@ fn schemes(plan: &Plan) -> Vec<(String, String)> {
         }
     }
     schemes
+}
+
+/// What the AQMs do, once for each kind, where there is a choice.
+fn aqms(plan: &Plan) -> Vec<(String, String)> {
+    let mut aqms: Vec<(String, String)> = Vec::new();
+    for aqm in plan.aqms.iter().filter(|_| plan.aqms.len() > 1) {
+        let (name, summary) = (aqm.value.name(), aqm.value.summary());
+        if !aqms.iter().any(|(known, _)| known == name) {
+            aqms.push((name.to_owned(), summary.to_owned()));
+        }
+    }
+    aqms
 }
 
 /// A link as the report draws it.
@@ -216,6 +229,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         within_one_rtt: versus.and_then(|v| v.fct_delta_ms).map(|delta| delta.abs() < link.rtt.as_millis()),
         dropped_delta: versus
             .map_or_else(Default::default, |v| report::Estimate { mean: v.dropped_delta, ci95: v.dropped_delta_ci95 }),
+        max_queue_delay_ms: metric("max_queue_delay_ms"),
         inflation: metric("inflation"),
         share: if summary.others.is_some() { metric("share") } else { report::Estimate::default() },
         equal_share: other_flows(&plan.competitors[cell.competitor].value).map(|others| 1.0 / f64::from(others + 1)),
@@ -243,7 +257,8 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             harm_ms: metric("media_harm_ms"),
         }),
         causes: None,
-        replay_rep: median_rep(rows).unwrap_or(0),
+        // Nobody looks at the packets of thousands of connections.
+        replay_rep: median_rep(rows).filter(|_| plan.sizes[cell.size].value.web().is_none()),
         samples: report::Samples {
             fct_ms: values(rows, felt),
             share: if summary.others.is_some() { values(rows, |row| row.share) } else { Vec::new() },

@@ -13,6 +13,8 @@ pub(super) struct Setup {
     flows: String,
     /// Whether there is more than one measured flow.
     several: bool,
+    /// Whether all measured flows of the experiment have the same scheme.
+    one_scheme: bool,
     /// Below «other flows»; `None` without any.
     others: Option<String>,
     /// Below «queue».
@@ -96,6 +98,7 @@ pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
         aria,
         flows: shorten(&flows, LABEL),
         several: measured > 1,
+        one_scheme: schemes.len() == 1,
         others: others_label.map(|label| shorten(&label, LABEL)),
         aqm: shorten(&aqm, LABEL),
         buffer: shorten(&buffer, LABEL + 7),

@@ -2,7 +2,7 @@
 
 use super::number::{Format, UNDEFINED};
 use super::page::Group;
-use super::{Estimate, PairedSetting};
+use super::{Estimate, Pair, PairedSetting};
 use serde::Serialize;
 
 /// A cell's media flow in numbers.
@@ -52,28 +52,54 @@ pub(super) fn rows(groups: &[Group<'_>]) -> Vec<MediaRow> {
     rows
 }
 
-/// The pairs of a setting that nobody beats, in words.
+/// A pair that nobody beats.
 #[derive(Serialize)]
 pub(super) struct PairRow {
     setting: String,
-    pairs: Vec<String>,
+    /// Its number in the picture.
+    place: usize,
+    name: String,
+    n: usize,
+    /// FCT over the physical limit, and its interval.
+    factor: (String, String),
+    /// The peak in milliseconds, and its interval.
+    peak: (String, String),
+    /// Those that cannot be told apart from it: the numbers of those that nobody beats, and how many others.
+    like: String,
 }
 
 /// The rows of the table of pairs.
 pub(super) fn pair_rows(settings: &[PairedSetting]) -> Vec<PairRow> {
-    let named = |setting: &PairedSetting| PairRow {
-        setting: setting.setting.clone(),
-        pairs: setting
-            .unbeaten()
-            .pairs
-            .iter()
-            .zip(1..)
-            .map(|(pair, place): (_, u32)| {
-                let factor = pair.fct_ms / pair.ideal_fct_ms;
-                let peak = Format::Plain.show(Some(pair.max_queue_delay_ms));
-                format!("{place}. {} + {} ({factor:.2}; {peak}\u{a0}ms)", pair.aqm, pair.scheme)
-            })
-            .collect(),
-    };
-    settings.iter().map(named).collect()
+    let mut rows = Vec::new();
+    for setting in settings {
+        let pairs = setting.unbeaten().pairs;
+        for (i, pair) in pairs.iter().enumerate() {
+            let over_limit = |ms: f64| ms / pair.ideal_fct_ms;
+            let factor =
+                Estimate { mean: Some(over_limit(pair.fct_ms)), ci95: pair.fct_ms_ci95.map(|ci| ci.map(over_limit)) };
+            let peak = Estimate { mean: Some(pair.max_queue_delay_ms), ci95: pair.max_queue_delay_ms_ci95 };
+            rows.push(PairRow {
+                setting: setting.setting.clone(),
+                place: i + 1,
+                name: pair.name(),
+                n: pair.n,
+                factor: Format::Fraction.estimate(factor),
+                peak: Format::Plain.estimate(peak),
+                like: like(pair, &pairs),
+            });
+        }
+    }
+    rows
+}
+
+/// Which pairs are like this one, in words.
+fn like(pair: &Pair, unbeaten: &[Pair]) -> String {
+    if pair.fct_ms_ci95.is_none() {
+        return UNDEFINED.to_owned();
+    }
+    let numbered = unbeaten.iter().zip(1..).filter(|(other, _)| pair.indistinguishable.contains(&other.name()));
+    let mut words: Vec<String> = numbered.map(|(_, place): (_, u32)| place.to_string()).collect();
+    let beaten = pair.indistinguishable.iter().filter(|name| !unbeaten.iter().any(|other| other.name() == **name));
+    words.extend(beaten.cloned());
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }

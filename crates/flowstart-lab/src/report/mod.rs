@@ -45,6 +45,8 @@ pub struct Report {
     pub links: Vec<Link>,
     /// What each kind of scheme does: name and a line.
     pub schemes: Vec<(String, String)>,
+    /// What each kind of AQM does, where there is more than one.
+    pub aqms: Vec<(String, String)>,
     /// Each cell of the experiment, in the order in which the table should show them at first. Schemes get their
     /// colour, dash and shape in the order of their first appearance here.
     pub cells: Vec<Cell>,
@@ -138,6 +140,8 @@ pub struct Cell {
     pub significant: Option<bool>,
     /// Whether the mean FCT differs from the baseline's by less than one RTT.
     pub within_one_rtt: Option<bool>,
+    /// The longest time that a packet of a run waited at the bottleneck.
+    pub max_queue_delay_ms: Estimate,
     /// Packets dropped by queues and loss models, minus the baseline's. `None` for the baseline itself.
     pub dropped_delta: Estimate,
     /// Retransmitted bytes / payload bytes.
@@ -156,7 +160,7 @@ pub struct Cell {
     /// Where the time of one run went, best of the median one. `None` when no repetition completed.
     pub causes: Option<Causes>,
     /// The repetition that the replay command of the table shows, best the median one.
-    pub replay_rep: u32,
+    pub replay_rep: Option<u32>,
     /// Values of the individual repetitions, for the distributions.
     pub samples: Samples,
     /// Points of curves against something that the experiment varies. Cells that have any are not shown as distributions.

@@ -75,6 +75,7 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
             unexplained => report.unexplained,
             terms => cause_terms(),
             schemes => report.schemes,
+            aqms => report.aqms,
             series => series?,
             method => method(&report.method),
         },
@@ -316,6 +317,7 @@ struct TableRow {
     n: u32,
     failed: u32,
     fct: Number,
+    queue: Number,
     speedup: Number,
     dropped: Number,
     inflation: Number,
@@ -384,6 +386,7 @@ fn table_row(cell: &Cell, directory: &str) -> TableRow {
         n: cell.n,
         failed: cell.failed,
         fct,
+        queue: Number::new(Format::Plain, cell.max_queue_delay_ms),
         speedup: Number::new(Format::Factor, cell.speedup).marked(speedup_mark(
             cell.speedup,
             cell.significant,
@@ -394,11 +397,7 @@ fn table_row(cell: &Cell, directory: &str) -> TableRow {
         share: Number::new(Format::Fraction, cell.share),
         harm: Number::new(Format::Plain, cell.goodput_lost_mbit),
         late: Number::new(Format::Plain, cell.extra_fct_ms),
-        // Nobody looks at the packets of thousands of connections.
-        replay: match cell.curves.is_empty() && cell.samples.size_fct.is_empty() {
-            true => replay(&cell.id, cell.replay_rep, directory),
-            false => String::new(),
-        },
+        replay: cell.replay_rep.map_or_else(String::new, |rep| replay(&cell.id, rep, directory)),
     }
 }
 

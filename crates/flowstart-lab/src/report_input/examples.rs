@@ -38,18 +38,22 @@ fn rep_near(rows: &[&Row], fct: f64) -> Option<u32> {
         .map(|(_, rep)| rep as u32)
 }
 
-/// The cells whose median runs are shown: the baseline and the next schemes, in the middle size, on the first links.
+/// The cells whose median runs are shown: the baseline and the next schemes, or of a single scheme the first AQMs, in the middle
+/// size, on two links.
 fn example_cells(plan: &Plan) -> Vec<Cell> {
     let size = plan.sizes.len() / 2;
     let links = plan.links.len();
     // The middle of the list and its end stand for the rest.
     let mut shown: Vec<usize> = [links / 3, links - 1].to_vec();
     shown.dedup();
-    let schemes = plan.schemes.len().min(MAX_EXAMPLES / shown.len());
+    let room = MAX_EXAMPLES / shown.len();
+    let schemes = plan.schemes.len().min(room);
+    // Where all start alike, what differs is the AQM.
+    let aqms = if schemes == 1 { plan.aqms.len().min(room) } else { 1 };
     plan.cells()
         .into_iter()
         .filter(|cell| plan.sizes[cell.size].value.web().is_none())
-        .filter(|cell| cell.size == size && cell.aqm == 0 && cell.competitor == plan.competitors.len() - 1)
+        .filter(|cell| cell.size == size && cell.aqm < aqms && cell.competitor == plan.competitors.len() - 1)
         .filter(|cell| cell.arrival == plan.arrivals.len() / 2 && cell.idle == plan.idle.len() / 2)
         .filter(|cell| cell.mobility == plan.moves.len() / 2)
         .filter(|cell| shown.contains(&cell.link) && cell.scheme < schemes)
@@ -102,7 +106,10 @@ fn example(plan: &Plan, cell: &Cell, rep: u32, label: &str) -> Option<report::Ex
         size: plan.carried(cell),
         scheme: plan.schemes[cell.scheme].text.clone(),
         competitor: plan.competitors[cell.competitor].text.clone(),
-        label: label.into(),
+        label: match plan.aqms.len() > 1 {
+            true => format!("{}, {label}", plan.aqms[cell.aqm].text),
+            false => label.into(),
+        },
         fct_ms: outcome.record.completed.zip(outcome.record.started).map(|(end, start)| end.since(start).as_millis()),
         rtt_ms: link.rtt.as_millis(),
         rate_mbit: Some(link.rate.as_mbit()),

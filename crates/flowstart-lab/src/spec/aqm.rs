@@ -27,6 +27,24 @@ impl Aqm {
         Ok(Written { text, value: Self::Registered(value) })
     }
 
+    /// Its name, without parameters.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Registered(config) => config.name(),
+            Self::Oracle => ORACLE,
+        }
+    }
+
+    /// What it does, in one line.
+    pub fn summary(&self) -> &'static str {
+        match self {
+            Self::Registered(config) => config.summary(),
+            Self::Oracle => {
+                "knows every window: signals each flow once when the windows are C x RTT; later CoDel with the true RTT"
+            }
+        }
+    }
+
     /// What links are built with. The oracle takes its place when the measured flows are known; nothing crosses the link before.
     pub fn config(&self) -> QueueConfig {
         match self {
