@@ -5,8 +5,8 @@
 //! its own, which is corrected every `t_update` and met by what arrives in that queue. When there is no room the arriving packet
 //! is dropped.
 //!
-//! Differences from the reference: the link's own buffer limits as well as `limit` and `memory`, whichever is less. Queues that
-//! are empty and at rest are not updated. Delay is known from timestamps.
+//! Differences from the reference: the link's own buffer limits as well as `limit` and `memory`, whichever is less. Laws at
+//! rest are not updated, which no packet can tell. Delay is known from timestamps.
 //!
 //! Status: worked examples; properties of the queues.
 
@@ -97,9 +97,13 @@ pub struct FqPie {
     queues: PacketQueues,
     turns: RoundRobin,
     laws: Vec<Law>,
-    /// Queues that need updates, and for each queue whether it is among them.
+    /// Queues whose laws need updates, and for each queue whether it is among them.
     awake: Vec<u32>,
     is_awake: Vec<bool>,
+    /// Updates so far, and how many there were when a packet last met a law at rest, for each queue. Of such a law updates
+    /// change nothing but the burst allowance, so it makes up for them when it is woken.
+    updates: u64,
+    met_at_rest: Vec<u64>,
     next_update: Timestamp,
     stats: QueueStats,
 }
@@ -122,6 +126,8 @@ impl FqPie {
             laws: vec![Law::new(config.pie()); config.flows as usize],
             awake: Vec::new(),
             is_awake: vec![false; config.flows as usize],
+            updates: 0,
+            met_at_rest: vec![0; config.flows as usize],
             next_update: Timestamp::NEVER,
             stats: QueueStats::default(),
         }
@@ -134,13 +140,13 @@ impl QueueDiscipline for FqPie {
         if self.next_update == Timestamp::NEVER {
             self.next_update = next_on_grid(context.now, self.t_update);
         }
-        if !core::mem::replace(&mut self.is_awake[queue as usize], true) {
-            self.awake.push(queue);
-        }
         if !self.limit.admits(packet.size, self.queues.len() as u64, self.queues.bytes(), context.in_service) {
             self.stats.dropped_full += 1;
             context.dropped.push(packet);
             return;
+        }
+        if !self.is_awake[queue as usize] {
+            self.met_at_rest[queue as usize] = self.updates;
         }
         let law = &mut self.laws[queue as usize];
         let decision = law.on_arrival(self.queues.bytes_of(queue), packet.size, context.rng);
@@ -159,7 +165,13 @@ impl QueueDiscipline for FqPie {
                 continue;
             };
             let (waited, behind) = (packet.sojourn(context.now), self.queues.bytes_of(queue));
-            self.laws[queue as usize].on_departure(context.now, packet.size, waited, behind);
+            let law = &mut self.laws[queue as usize];
+            law.on_departure(context.now, packet.size, waited, behind);
+            if !self.is_awake[queue as usize] && !law.rests() {
+                law.skipped_at_rest(self.updates - self.met_at_rest[queue as usize]);
+                self.is_awake[queue as usize] = true;
+                self.awake.push(queue);
+            }
             self.turns.sent(queue, packet.size);
             return Some(packet);
         }
@@ -183,17 +195,18 @@ impl QueueDiscipline for FqPie {
     }
 
     fn on_timer(&mut self, context: &mut QueueContext<'_>) {
-        let Self { awake, is_awake, laws, queues, .. } = self;
+        self.updates += 1;
+        let Self { awake, is_awake, laws, queues, met_at_rest, updates, .. } = self;
         awake.retain(|&queue| {
             let law = &mut laws[queue as usize];
-            let waiting = queues.bytes_of(queue);
-            law.update(waiting);
-            let stays = waiting > Bytes::ZERO || !law.rests();
+            law.update(queues.bytes_of(queue));
+            let stays = !law.rests();
             is_awake[queue as usize] = stays;
+            met_at_rest[queue as usize] = *updates;
             stays
         });
-        self.next_update =
-            if self.awake.is_empty() { Timestamp::NEVER } else { next_on_grid(context.now, self.t_update) };
+        let pauses = self.awake.is_empty() && self.queues.is_empty();
+        self.next_update = if pauses { Timestamp::NEVER } else { next_on_grid(context.now, self.t_update) };
     }
 }
 
@@ -229,6 +242,31 @@ mod tests {
         let (dropped, queue) = loaded();
         assert!(!dropped.is_empty() && dropped.iter().all(|flow| *flow == 1));
         assert_eq!((queue.stats().dropped_early as usize, queue.stats().dropped_full), (dropped.len(), 0));
+    }
+
+    #[test]
+    fn a_law_that_wakes_makes_up_for_updates_that_were_left_out() {
+        let mut queue = FqPie::new(Config::default(), QueueLimit::default().into());
+        let (mut rng, mut dropped) = (Substream::new(3, "queue", 0), Vec::new());
+        let at = |ms| Timestamp::ZERO + Duration::from_millis(ms);
+        let mut context = QueueContext { now: at(1), in_service: None, rng: &mut rng, dropped: &mut dropped };
+        for _ in 0..2 {
+            let packet =
+                QueuedPacket { handle: 0, size: 1000, flow: 1, ecn: EcnCodepoint::NotEct, enqueued_at: context.now };
+            queue.enqueue(packet, &mut context);
+        }
+        // Updates at 15, 30, 45 and 60 ms: the law is at rest until a packet says at 61 ms that it has waited.
+        for ms in [15, 30, 45, 60] {
+            assert_eq!(queue.next_timer(), at(ms));
+            context.now = at(ms);
+            queue.on_timer(&mut context);
+            assert!(queue.awake.is_empty());
+        }
+        context.now = at(61);
+        queue.dequeue(&mut context);
+        // 150 - 4 * 15 ms.
+        let law = &queue.laws[queue.awake[0] as usize];
+        assert_eq!(law.vars().burst_allowance, Duration::from_millis(90));
     }
 
     #[test]

@@ -306,6 +306,12 @@ impl Law {
         }
     }
 
+    /// Makes up for updates that were left out because the law was at rest ([`Law::rests`]) under the rules of RFC 8033.
+    pub fn skipped_at_rest(&mut self, updates: u64) {
+        let counted_down = Duration::from_nanos(self.config.t_update.as_nanos().saturating_mul(updates));
+        self.vars.burst_allowance = self.vars.burst_allowance.saturating_sub(counted_down);
+    }
+
     /// Whether updates change nothing that a packet could tell as long as the queue, which is empty, stays so.
     pub fn rests(&self) -> bool {
         let Vars { drop_prob, current_qdelay, qdelay_old, burst_state, .. } = self.vars;

@@ -8,7 +8,11 @@
 //! Differences from the reference: RTT independence scales the increase by the square of RTT / `rtt_virtual` from the start;
 //! Linux begins with it some rounds after slow start, and keeps a fractional window, which here is bytes. The smallest window is
 //! the host's. There is no fallback where marks come from a classic queue, which RFC 9331 leaves open. A host that does not pace
-//! paces for it, as section 4.3 asks.
+//! paces for it, as section 4.3 asks, and the initial window is paced as well (Linux lets the first ten segments go at once, as
+//! remembered).
+//!
+//! Inherent: alpha starts at 1, as in Linux, so the first two or three round trips with marks halve the window each, and
+//! transfers that end soon after are slower than those of CUBIC.
 //!
 //! Status: worked examples; rates beside CUBIC by `dualpi2-coexistence`.
 

@@ -157,8 +157,9 @@ impl Controller {
         let (integrated, feedback) = (avoidance.as_dyn().integrated(), avoidance.as_dyn().wants_feedback());
         let scalable = avoidance.as_dyn().scalable();
         if scalable {
-            // Marks begin at a queue of a millisecond, which bursts would fill (RFC 9331, section 4.3).
-            config.pacing.get_or_insert_with(Pacing::default);
+            // Marks begin at a queue of a millisecond, which bursts would fill (RFC 9331, section 4.3), the initial window's
+            // as well: its own marks would end startup with the first round trip.
+            config.pacing.get_or_insert_with(Pacing::default).burst = 1;
         }
         let window = Window { cwnd: config.segment * config.initial_window, ssthresh: Bytes::MAX };
         let validation = config.window_validation;

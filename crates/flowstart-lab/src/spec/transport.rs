@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flowstart_core::startup::quick_start::{self, OptionRoom};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
-use flowstart_sim::transport::profile::{PROFILES, Profile, Protocol};
+use flowstart_sim::transport::profile::{PROFILES, Profile, Protocol, RttSamples};
 
 use super::{InputError, Parts, toml_value};
 use crate::quic::StackOptions;
@@ -99,6 +99,9 @@ fn check(profile: &Profile) -> Result<(), String> {
     }
     if profile.protocol == Protocol::Tcp && !profile.scone.is_none() {
         return Err("scone is for QUIC; of TCP allowed is none".into());
+    }
+    if profile.protocol == Protocol::Quic && profile.rtt_samples != RttSamples::EveryAck {
+        return Err("rtt_samples is for TCP; of QUIC allowed is every-ack".into());
     }
     for (key, number) in [("ack.every", profile.ack.every), ("packet_threshold", profile.packet_threshold)] {
         if number == 0 {

@@ -12,7 +12,7 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::Profile;
+use flowstart_sim::transport::profile::{Profile, RttSamples};
 use flowstart_sim::world::{FlowConfig, World};
 use rayon::prelude::*;
 
@@ -34,6 +34,8 @@ const DROPS: f64 = 0.25;
 const SEEDS: u64 = 20;
 /// Length of a run.
 const SPAN: Duration = Duration::from_millis(10_000);
+/// `tcpTick_`: RTTs are whole ticks.
+const CLOCK_TICK: Duration = Duration::from_millis(10);
 /// A full packet on the wire.
 const PACKET: u64 = 1500;
 
@@ -166,7 +168,13 @@ impl Cell {
         let forward = LinkConfig { limit: *limit, queue: queue.clone(), ..back.clone() };
         let chain = Chain::dumbbell(&mut world, &forward, &back);
         let host = Access { rate: Rate::from_mbit(1000), delay: Duration::ZERO, jitter: None };
-        let profile = Arc::new(Profile { initial_window: self.initial_window, ..Profile::ns2_sack1() });
+        // As ns-2 without timestamps: else timeouts that ns-2 does not have follow a queue that grows fast.
+        let profile = Arc::new(Profile {
+            initial_window: self.initial_window,
+            rtt_samples: RttSamples::OneSegment,
+            sample_resolution: CLOCK_TICK,
+            ..Profile::ns2_sack1()
+        });
         for _ in 0..self.flows {
             let route = chain.connect(&mut world, host, host);
             world.add_flow(FlowConfig::new(profile.clone(), Pattern::Bulk, route));

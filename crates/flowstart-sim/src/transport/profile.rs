@@ -90,6 +90,23 @@ pub enum TimerRestart {
     FirstPartialAck,
 }
 
+/// What TCP measures the RTT with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSamples {
+    /// Every acknowledgement that advances, by its timestamp (RFC 7323, section 4).
+    #[default]
+    EveryAck,
+    /// One segment of new data at a time, without timestamps; a loss ends its measurement (RFC 6298, section 3; ns-2).
+    OneSegment,
+}
+
+impl RttSamples {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What an acknowledgement of TCP means that newly acknowledges both cumulatively and selectively, outside recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -222,6 +239,9 @@ pub struct Profile {
     pub granularity: Duration,
     /// RTT samples are rounded down to a multiple of this (TCP timestamps); 0: exact.
     pub sample_resolution: Duration,
+    /// What TCP measures the RTT with.
+    #[serde(default, skip_serializing_if = "RttSamples::is_default")]
+    pub rtt_samples: RttSamples,
     /// When TCP's timer restarts during recovery.
     pub timer_restart: TimerRestart,
     /// What an acknowledgement means that is cumulative and newly SACKs.
@@ -318,6 +338,7 @@ impl Profile {
             handshake_timeout: Duration::from_millis(999),
             granularity: Duration::from_millis(1),
             sample_resolution: Duration::ZERO,
+            rtt_samples: RttSamples::EveryAck,
             timer_restart: TimerRestart::EveryAck,
             mixed_ack: MixedAck::ProgressAndDuplicate,
             tail_repair: TailRepair::Rescue,

@@ -13,7 +13,7 @@ use crate::network::Network;
 use crate::packet::Acknowledgement;
 use crate::trace::Event;
 use crate::traffic::Source;
-use crate::transport::profile::{MixedAck, Pipe, TailRepair, TimerRestart, TransitionGrowth};
+use crate::transport::profile::{MixedAck, Pipe, RttSamples, TailRepair, TimerRestart, TransitionGrowth};
 use crate::transport::scoreboard::{Outcome, Scoreboard};
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
 
@@ -44,6 +44,8 @@ pub struct TcpSender {
     repair_head: bool,
     /// The rescue retransmission of this recovery was sent.
     rescued: bool,
+    /// The segment whose RTT is being measured, where that is one at a time: its end, and when it was sent.
+    timed: Option<(u64, Timestamp)>,
     /// Classic pipe, in segments.
     classic_pipe: i64,
     backoff: u32,
@@ -61,6 +63,7 @@ impl TcpSender {
             recovery: Recovery::None,
             repair_head: false,
             rescued: false,
+            timed: None,
             classic_pipe: 0,
             backoff: 0,
             rto_at: Timestamp::NEVER,
@@ -166,10 +169,17 @@ impl TcpSender {
     }
 
     fn take_sample(&mut self, now: Timestamp, ack: &Acknowledgement) {
+        let sent = match self.base.profile.rtt_samples {
+            RttSamples::EveryAck => ack.echo,
+            RttSamples::OneSegment => match self.timed.take_if(|(end, _)| *end <= ack.position) {
+                Some((_, sent)) => sent,
+                None => return,
+            },
+        };
         let resolution = self.base.profile.sample_resolution.as_nanos();
         let floor =
             |time: Timestamp| time.as_nanos().checked_div(resolution).map_or(time.as_nanos(), |n| n * resolution);
-        let nanos = floor(now) - floor(ack.echo).min(floor(now));
+        let nanos = floor(now) - floor(sent).min(floor(now));
         self.base.rtt.update(now, Duration::from_nanos(nanos.max(1000)), Duration::ZERO);
         self.backoff = 0;
     }
@@ -228,6 +238,7 @@ impl TcpSender {
         }
         self.recovery = Recovery::Fast { point: self.board.high(), partial_acks: 0 };
         self.rescued = false;
+        self.timed = None;
         self.repair_head = !classic;
         self.board.begin_recovery();
         if classic {
@@ -272,6 +283,7 @@ impl TcpSender {
         let in_flight_before = self.base.in_flight;
         self.backoff += 1;
         self.duplicates = 0;
+        self.timed = None;
         self.recovery = Recovery::Timeout { point: self.board.high() };
         // Classic stacks forget what was SACKed (RFC 2018, section 8).
         let forget = self.is_classic();
@@ -389,6 +401,9 @@ impl Transmission for TcpSender {
         let (chunk, retransmission) = match next {
             Next::New(chunk) => {
                 self.board.push(chunk, now, self.base.app_limited);
+                if self.base.profile.rtt_samples == RttSamples::OneSegment && self.timed.is_none() {
+                    self.timed = Some((self.board.high(), now));
+                }
                 (chunk, false)
             }
             Next::Again(index) => {
