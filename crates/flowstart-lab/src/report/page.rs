@@ -296,6 +296,8 @@ struct Table {
     has_arrival: bool,
     /// Whether any cell shared its link.
     has_others: bool,
+    /// Whether there is another scheme than the baseline.
+    has_comparison: bool,
     has_harm: bool,
     has_late: bool,
     baseline: Option<String>,
@@ -360,6 +362,7 @@ fn table(report: &Report) -> Table {
         has_arrival: varies(|c| &c.arrival),
         has_failed: cells.iter().any(|c| c.failed > 0),
         has_others: cells.iter().any(|c| finite(c.share.mean).or(finite(c.goodput_lost_mbit.mean)).is_some()),
+        has_comparison: cells.iter().any(|c| !c.is_baseline),
         has_harm: cells.iter().any(|c| finite(c.goodput_lost_mbit.mean).is_some()) || !has_late,
         has_late,
         baseline: cells.iter().find(|c| c.is_baseline).map(|c| c.scheme.clone()),
