@@ -290,6 +290,7 @@ struct Table {
     rows: Vec<TableRow>,
     /// Columns that are shown only when the cells differ in them.
     has_aqm: bool,
+    has_competitor: bool,
     has_avoidance: bool,
     has_transport: bool,
     has_failed: bool,
@@ -357,6 +358,7 @@ fn table(report: &Report) -> Table {
     Table {
         rows: cells.iter().map(|cell| table_row(cell, &report.method.directory)).collect(),
         has_aqm: varies(|c| &c.aqm),
+        has_competitor: varies(|c| &c.competitor),
         has_avoidance: varies(|c| &c.avoidance),
         has_transport: varies(|c| &c.transport),
         has_arrival: varies(|c| &c.arrival),
