@@ -290,12 +290,15 @@ struct Table {
     rows: Vec<TableRow>,
     /// Columns that are shown only when the cells differ in them.
     has_aqm: bool,
+    has_competitor: bool,
     has_avoidance: bool,
     has_transport: bool,
     has_failed: bool,
     has_arrival: bool,
     /// Whether any cell shared its link.
     has_others: bool,
+    /// Whether there is another scheme than the baseline.
+    has_comparison: bool,
     has_harm: bool,
     has_late: bool,
     baseline: Option<String>,
@@ -355,11 +358,13 @@ fn table(report: &Report) -> Table {
     Table {
         rows: cells.iter().map(|cell| table_row(cell, &report.method.directory)).collect(),
         has_aqm: varies(|c| &c.aqm),
+        has_competitor: varies(|c| &c.competitor),
         has_avoidance: varies(|c| &c.avoidance),
         has_transport: varies(|c| &c.transport),
         has_arrival: varies(|c| &c.arrival),
         has_failed: cells.iter().any(|c| c.failed > 0),
         has_others: cells.iter().any(|c| finite(c.share.mean).or(finite(c.goodput_lost_mbit.mean)).is_some()),
+        has_comparison: cells.iter().any(|c| !c.is_baseline),
         has_harm: cells.iter().any(|c| finite(c.goodput_lost_mbit.mean).is_some()) || !has_late,
         has_late,
         baseline: cells.iter().find(|c| c.is_baseline).map(|c| c.scheme.clone()),

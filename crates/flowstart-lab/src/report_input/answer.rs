@@ -73,19 +73,47 @@ struct Standing<'a> {
     range: [f64; 2],
     /// The median of the extra bytes, as a part of the payload.
     bytes: Option<f64>,
-    /// What others lost to this scheme and to the first one: medians in Mbit, or in milliseconds where they have an end.
+    /// What others notice of this scheme and of the first one: medians.
     harm: Option<[f64; 2]>,
-    /// Whether the harm is milliseconds.
-    late: bool,
+    /// In what.
+    harm_in: HarmIn,
+}
+
+/// What harm to others is measured in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HarmIn {
+    /// Mbit that they delivered less.
+    Goodput,
+    /// Milliseconds by which transfers end later.
+    Time,
+    /// The score of the worst second of interactive media, which loses next to no bytes.
+    Score,
+}
+
+impl HarmIn {
+    fn of(plan: &Plan) -> Self {
+        if plan.competitors.iter().any(|competitor| competitor.value.has_transfers()) {
+            Self::Time
+        } else if plan.competitors.iter().all(|competitor| competitor.value.media().is_some()) {
+            Self::Score
+        } else {
+            Self::Goodput
+        }
+    }
+
+    fn mean(self, cell: &CellSummary) -> Option<f64> {
+        let others = cell.others.as_ref()?;
+        match self {
+            Self::Goodput => others.goodput_lost_mbit.mean,
+            Self::Time => others.extra_fct_ms.as_ref()?.mean,
+            Self::Score => cell.metrics.get("media_worst_1s_mos")?.mean,
+        }
+    }
 }
 
 impl<'a> Standing<'a> {
     fn of(plan: &'a Plan, summary: &'a Summary, scheme: usize) -> Option<Self> {
-        let late = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
-        let harm_of = |cell: &CellSummary| {
-            let others = cell.others.as_ref()?;
-            if late { others.extra_fct_ms.as_ref()?.mean } else { others.goodput_lost_mbit.mean }
-        };
+        let harm_in = HarmIn::of(plan);
         let (mut cells, mut speedups, mut bytes, mut harm, mut base_harm) = (vec![], vec![], vec![], vec![], vec![]);
         for cell in plan.cells().iter().filter(|cell| cell.scheme == scheme) {
             let own = &summary.cells[cell.index];
@@ -95,7 +123,8 @@ impl<'a> Standing<'a> {
             cells.push((own, versus));
             speedups.push(speedup);
             bytes.extend(versus.inflation_delta);
-            if let Some((own, base)) = harm_of(own).zip(harm_of(&summary.cells[plan.baseline_of(cell).index])) {
+            if let Some((own, base)) = harm_in.mean(own).zip(harm_in.mean(&summary.cells[plan.baseline_of(cell).index]))
+            {
                 harm.push(own);
                 base_harm.push(base);
             }
@@ -105,7 +134,7 @@ impl<'a> Standing<'a> {
             middle: median(&speedups)?,
             range: [speedups.iter().copied().reduce(f64::min)?, speedups.iter().copied().reduce(f64::max)?],
             bytes: median(&bytes),
-            late,
+            harm_in,
             harm: median(&harm).zip(median(&base_harm)).map(|(own, base)| [own, base]),
             cells,
         })
@@ -119,11 +148,16 @@ impl<'a> Standing<'a> {
             percent if percent > 0.0 => format!(", for {percent:.1} % more bytes"),
             percent => format!(", for {:.1} % fewer bytes", -percent),
         });
-        let harm = self.harm.map_or(String::new(), |[own, base]| match self.late {
-            true => {
+        let harm = self.harm.map_or(String::new(), |[own, base]| match self.harm_in {
+            HarmIn::Time => {
                 format!("; the other transfers take {own:.0} ms longer beside it and {base:.0} ms beside {baseline}")
             }
-            false => format!("; the other traffic loses {own:.1} Mbit to it and {base:.1} Mbit to {baseline}"),
+            HarmIn::Score => {
+                format!("; the conversation's worst second scores {own:.2} beside it and {base:.2} beside {baseline}")
+            }
+            HarmIn::Goodput => {
+                format!("; the other traffic loses {own:.1} Mbit to it and {base:.1} Mbit to {baseline}")
+            }
         });
         let [low, high] = self.range;
         match self.cells[..] {
@@ -243,6 +277,13 @@ mod tests {
         assert_eq!(against(0.996, "b"), "as soon as b");
         assert_eq!(against(1.006, "b"), "1.01 times sooner than b");
         assert_eq!(against(0.5, "b"), "2.00 times later than b");
+    }
+
+    #[test]
+    fn harm_to_a_conversation_is_a_score() {
+        let answer = answer_to(&["hspa"], &["90KB"], &["slow-start", "jump-start"], "media");
+        assert!(answer[0].contains("; the conversation's worst second scores "), "{answer:?}");
+        assert!(!answer[0].contains("Mbit"), "{answer:?}");
     }
 
     #[test]

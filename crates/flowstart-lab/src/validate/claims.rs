@@ -131,7 +131,7 @@ fn hred() -> Aqm {
     Aqm::Registered(QueueConfig::Hred(config))
 }
 
-/// Thesis, section 1.4 (Pub. II): "RED [...] responds too slowly", with recommended parameters; `predict-hred.md`: it falls back to
+/// Thesis, section 1.4 (Pub. II): "RED [...] responds too slowly", with recommended parameters; AINA 2012, as summed up: it falls back to
 /// tail drop, then drops retransmissions.
 fn red_is_slow() -> (Checker, String) {
     let mut cells = Vec::new();
@@ -247,7 +247,7 @@ fn hred_needs_its_rtt() -> (Checker, String) {
     (checker, format!("FCT over the oracle's and peak above it in RTTs: {}", note.join("; ")))
 }
 
-/// `predict-hred.md`, comparison workload (LCN 2014): HRED beats `CoDel` and PIE on high-end delay with more than a few flows.
+/// LCN 2014, as summed up: HRED beats `CoDel` and PIE on high-end delay with more than a few flows.
 fn hred_has_the_least_delay() -> (Checker, String) {
     let mut cells = Vec::new();
     for mbit in [2.0, 10.0] {
@@ -275,7 +275,7 @@ fn hred_has_the_least_delay() -> (Checker, String) {
 }
 
 /// Thesis, abstract and section 1.4 (Pub. IV): "the state-of-the-art AQM algorithms often respond too slowly or too fast depending on
-/// the actual RTT"; `predict-hred.md`: too much queue at small RTT, reaction too early at large RTT.
+/// the actual RTT"; AINA 2017, as summed up: too much queue at small RTT, reaction too early at large RTT.
 fn codel_and_pie_depend_on_the_rtt() -> (Checker, String) {
     let mut checker = Checker::default();
     let mut note = Vec::new();
