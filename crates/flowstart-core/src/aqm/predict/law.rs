@@ -491,3 +491,81 @@ impl Law {
         Duration::from_secs(interval.clamp(INTERVAL.0, INTERVAL.1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: u32 = 1500;
+    /// 10 Mbit/s: a packet takes 1.2 ms.
+    const SERVICE: f64 = 1.2e-3;
+
+    fn at(seconds: f64) -> Timestamp {
+        Timestamp::ZERO + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_rate_that_is_not_told_is_that_of_departures_while_packets_wait() {
+        let mut law = Law::new(&Config::default(), None);
+        assert_eq!(law.available(), None);
+        // Gaps of 10 ms: nothing waits behind a packet, so nothing is known of the rate.
+        for packet in 0..20 {
+            law.depart(at(0.01 * f64::from(packet)), (1, PACKET), (0, Bytes::ZERO), false);
+        }
+        assert_eq!(law.available(), None);
+        for packet in 0..40 {
+            law.depart(at(1.0 + SERVICE * f64::from(packet)), (1, PACKET), (5, Bytes::new(7500)), false);
+        }
+        // 1500 bytes in 1.2 ms are 1.25 MB/s.
+        assert!(law.available().is_some_and(|rate| (rate / 1.25e6 - 1.0).abs() < 1e-6), "{:?}", law.available());
+    }
+
+    /// Bytes that were sent at once and what answers them, through a link of 10 Mbit/s with an RTT of 100 ms behind it:
+    /// the triggers after so many rounds.
+    fn triggers(config: &Config, window: u32, answers: u32, rounds: u32) -> u64 {
+        let mut law = Law::new(config, Some(1.25e6));
+        let (mut waiting, mut free) = (0_u64, 0.0_f64);
+        let mut arrivals: alloc::collections::VecDeque<f64> =
+            (0..window).map(|packet| 1.0 + 0.1 * SERVICE * f64::from(packet)).collect();
+        let end = 1.0 + 0.1 * f64::from(rounds);
+        loop {
+            let next = arrivals.front().copied().unwrap_or(f64::INFINITY);
+            if waiting > 0 && free <= next {
+                waiting -= 1;
+                let left = (waiting as usize, Bytes::new(waiting * u64::from(PACKET)));
+                law.depart(at(free), (1, PACKET), left, false);
+                // A packet leaves the sender for each that is acknowledged, or more.
+                arrivals.extend((0..answers).map(|answer| free + 0.1 + 0.1 * SERVICE * f64::from(answer)));
+                free += SERVICE;
+            } else if next < end {
+                arrivals.pop_front();
+                law.arrive(at(next), 1, PACKET, Bytes::new(waiting * u64::from(PACKET)));
+                waiting += 1;
+                free = free.max(next);
+            } else {
+                return law.triggers();
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_sent_at_once_and_kept_is_no_growth_but_slow_start_is() {
+        // The bandwidth-delay product is 83 packets: below it, and above it.
+        for window in [60, 120] {
+            assert_eq!(triggers(&Config::default(), window, 1, 15), 0, "{window}");
+        }
+        assert_eq!(triggers(&Config::default(), 10, 2, 5), 1);
+    }
+
+    #[test]
+    fn an_idle_time_shorter_than_the_least_of_a_known_rtt_is_taken_as_it_is() {
+        let mut law = Law::new(&Config { idle: Duration::from_millis(10), ..Config::default() }, Some(1.25e6));
+        law.arrive(at(1.0), 1, PACKET, Bytes::ZERO);
+        law.flows.bucket(1, 1.0).rtt = 0.1;
+        law.arrive(at(1.005), 1, PACKET, Bytes::ZERO);
+        assert_eq!(law.flows.bucket(1, 1.005).packets, 2);
+        // Three RTTs and 200 ms are more than the 10 ms that are configured.
+        law.arrive(at(1.02), 1, PACKET, Bytes::ZERO);
+        assert_eq!(law.flows.bucket(1, 1.02).packets, 1);
+    }
+}
