@@ -91,6 +91,16 @@ fn starting_flows_do_to_a_conversation_what_a_thesis_says_but_for_one_statement(
 }
 
 #[test]
+fn the_load_that_predict_estimates_is_right_but_for_a_pacing_gain_of_one() {
+    let verdict = validate("predict-estimate", None, 1).expect("built-in cells");
+    let missed: Vec<(&str, &str)> =
+        verdict.misses.iter().map(|miss| (miss.cell.as_str(), miss.metric.as_str())).collect();
+    let (each, second) = ("paced by 1, an ACK per packet", "paced by 1, delayed ACKs");
+    let (now, ahead) = ("load", "load an RTT ahead");
+    assert_eq!((verdict.cells, missed), (12, vec![(each, now), (each, ahead), (second, now), (second, ahead)]));
+}
+
+#[test]
 fn a_reference_that_differs_is_a_miss_with_both_numbers() {
     let folder = std::env::temp_dir().join(format!("flowstart-reference-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");

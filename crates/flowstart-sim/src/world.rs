@@ -313,6 +313,11 @@ impl World {
         Some((base.in_flight, base.controller.cwnd(), base.rtt.smoothed()))
     }
 
+    /// Whether a flow is in slow start now: its window is below ssthresh (RFC 5681, section 3.1).
+    pub fn is_in_slow_start(&self, flow: u32) -> bool {
+        self.base(flow).is_some_and(|base| base.controller.cwnd() < base.controller.ssthresh())
+    }
+
     fn base(&self, flow: u32) -> Option<&SenderBase> {
         match &self.flows.get(flow as usize)?.sender {
             Sender::Tcp(sender) => Some(&sender.base),

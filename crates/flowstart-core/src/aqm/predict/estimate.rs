@@ -20,6 +20,8 @@ const LEFT_OUT: usize = 2;
 const MAX_SPREAD: f64 = 0.2;
 /// The older lags over the recent ones; a linear load gives 2/3 where the initial windows do not matter any more.
 const LAG_RATIO: core::ops::RangeInclusive<f64> = 0.8..=1.3;
+/// Arrivals of an RTT over the departures of the RTT before: 1.5 or 2 in slow start, 1 in congestion avoidance.
+const LEAST_GROWTH: f64 = 1.25;
 /// RTTs that can be found, in seconds.
 const RTT: core::ops::RangeInclusive<f64> = 0.002..=1.5;
 
@@ -51,37 +53,51 @@ impl Estimate {
 
 /// The hypothesis about growth and initial windows whose lags agree best, if any does.
 ///
-/// `windows` is the number of flows times the segment size; a lag below `silence`, the longest time without arrivals, is none:
+/// `windows` is the number of flows times the segment size, `unasked` what initial windows are at least; a lag below `silence`, the longest time without arrivals, is none:
 /// whoever grows sends at least once an RTT.
 pub(super) fn fit(
+    now: f64,
     arrived: &VolumeLog,
     departed: &VolumeLog,
-    windows: f64,
+    [windows, unasked]: [f64; 2],
     segment: f64,
     silence: f64,
 ) -> Option<Estimate> {
     let mut best: Option<(f64, Estimate)> = None;
     for initial_window in INITIAL_WINDOWS {
         for growth in GROWTHS {
-            let initial = initial_window * windows;
+            let initial = (initial_window * windows).max(unasked);
             let responses = arrived.volume() - initial;
             // Of linear loads the lag grows with the volume, which shows only well beyond the initial windows.
             if responses < (2.0 * initial).max(8.0 * segment) {
                 continue;
             }
-            let Some((spread, rtt)) = lag(arrived, departed, responses, growth, initial) else { continue };
+            let lags = lags(arrived, departed, responses, growth, initial);
+            let Some((spread, rtt)) = constant(lags) else { continue };
             if rtt >= silence && best.is_none_or(|(least, _)| spread < least) {
                 best = Some((spread, Estimate { rtt, growth, initial, volume: arrived.volume() }));
             }
         }
     }
-    best.map(|(_, estimate)| estimate)
+    best.filter(|(spread, estimate)| !is_steady(now, arrived, departed, estimate, *spread))
+        .map(|(_, estimate)| estimate)
 }
 
-/// The lag of the recent half of the last octave, and the spread of all lags over it.
-fn lag(arrived: &VolumeLog, departed: &VolumeLog, responses: f64, growth: f64, initial: f64) -> Option<(f64, f64)> {
+/// Whether windows that do not grow agree as well: then each departure causes one arrival, over the volume and over the last RTT.
+fn is_steady(now: f64, arrived: &VolumeLog, departed: &VolumeLog, estimate: &Estimate, spread: f64) -> bool {
+    let responses = arrived.volume() - estimate.initial;
+    let lags = lags(arrived, departed, responses, 1.0, estimate.initial);
+    if deviation(&lags) / estimate.rtt <= spread {
+        return true;
+    }
+    let answers = arrived.volume() - arrived.at(now - estimate.rtt);
+    let causes = departed.at(now - estimate.rtt) - departed.at(now - 2.0 * estimate.rtt);
+    answers < LEAST_GROWTH * causes
+}
+
+/// Lags over the last octave of the responses, the most recent first; -1 where a volume is not known.
+fn lags(arrived: &VolumeLog, departed: &VolumeLog, responses: f64, growth: f64, initial: f64) -> [f64; LAGS] {
     let mut lags = [0.0; LAGS];
-    let mut missing = 0;
     for (index, lag) in lags.iter_mut().enumerate() {
         let response = responses * (1.0 - index as f64 / (2.0 * (LAGS as f64 - 1.0)));
         let times = (arrived.reached(initial + response), departed.reached(response / growth));
@@ -89,9 +105,22 @@ fn lag(arrived: &VolumeLog, departed: &VolumeLog, responses: f64, growth: f64, i
             (Some(arrival), Some(departure)) => arrival.time - departure.time,
             _ => -1.0,
         };
-        missing += usize::from(*lag < *RTT.start());
     }
-    if missing > 1 {
+    lags
+}
+
+/// Mean deviation from the median of those that are not left out.
+fn deviation(lags: &[f64; LAGS]) -> f64 {
+    let middle = median(lags);
+    let mut deviations = lags.map(|lag| (lag - middle).abs());
+    deviations.sort_unstable_by(f64::total_cmp);
+    let kept = LAGS - LEFT_OUT;
+    deviations[..kept].iter().sum::<f64>() / kept as f64
+}
+
+/// The spread of all lags over their median, and the lag of the recent half, if they are the same.
+fn constant(lags: [f64; LAGS]) -> Option<(f64, f64)> {
+    if lags.iter().filter(|lag| **lag < *RTT.start()).count() > 1 {
         return None;
     }
     let recent = median(&lags[..LAGS / 2]);
@@ -99,11 +128,7 @@ fn lag(arrived: &VolumeLog, departed: &VolumeLog, responses: f64, growth: f64, i
     if !RTT.contains(&recent) || !LAG_RATIO.contains(&(older / recent)) {
         return None;
     }
-    let middle = median(&lags);
-    let mut deviations = lags.map(|lag| (lag - middle).abs());
-    deviations.sort_unstable_by(f64::total_cmp);
-    let kept = LAGS - LEFT_OUT;
-    let spread = deviations[..kept].iter().sum::<f64>() / kept as f64 / middle;
+    let spread = deviation(&lags) / median(&lags);
     (spread < MAX_SPREAD).then_some((spread, recent))
 }
 
@@ -141,7 +166,7 @@ mod tests {
     fn the_rtt_growth_and_initial_window_are_found() {
         for (initial_window, growth, rounds) in [(10, 2.0, 5), (3, 2.0, 6), (10, 1.5, 6)] {
             let (arrived, departed) = slow_start(0.1, initial_window, growth, rounds, 1e-4);
-            let estimate = fit(&arrived, &departed, 1500.0, 1500.0, 0.0).unwrap();
+            let estimate = fit(f64::INFINITY, &arrived, &departed, [1500.0, 0.0], 1500.0, 0.0).unwrap();
             assert!((estimate.rtt / 0.1 - 1.0).abs() < 0.1, "{initial_window} {growth}: {estimate:?}");
             assert_eq!(estimate.growth, growth);
         }
@@ -150,7 +175,7 @@ mod tests {
     #[test]
     fn a_silence_longer_than_the_lag_refutes_it() {
         let (arrived, departed) = slow_start(0.1, 10, 2.0, 5, 1e-4);
-        assert!(fit(&arrived, &departed, 1500.0, 1500.0, 0.2).is_none());
+        assert!(fit(f64::INFINITY, &arrived, &departed, [1500.0, 0.0], 1500.0, 0.2).is_none());
     }
 
     #[test]
@@ -160,6 +185,6 @@ mod tests {
             arrived.add(1500.0, 0.01 * f64::from(packet), 0.0);
             departed.add(1500.0, 0.01 * f64::from(packet) + 0.001, 0.0);
         }
-        assert!(fit(&arrived, &departed, 1500.0, 1500.0, 0.0).is_none());
+        assert!(fit(f64::INFINITY, &arrived, &departed, [1500.0, 0.0], 1500.0, 0.0).is_none());
     }
 }

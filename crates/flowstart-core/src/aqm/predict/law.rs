@@ -31,6 +31,9 @@ const EARLY: f64 = 3.0;
 const GROWTH: (f64, f64) = (1.3, 2.0);
 /// A lag shorter than this part of the RTT from handshakes refutes the latter.
 const THINKING: f64 = 0.75;
+/// Packets that a departure causes at most in slow start. What arrives beyond that is sent at once: initial windows, or windows
+/// of before an idle time.
+const ANSWERS: f64 = 2.0;
 /// Packets of each active flow that the fallback lets wait if it would have to drop.
 const LEAST_PACKETS: f64 = 4.0;
 /// Bounds of the fallback's interval, in seconds.
@@ -68,6 +71,8 @@ pub(super) struct Law {
     background: Background,
     silences: Silences,
     busy: BusyPeriod,
+    /// Of the whole epoch.
+    unasked: Unasked,
     /// When the queue was last empty.
     empty_at: f64,
     service: ServiceRate,
@@ -126,11 +131,37 @@ impl Silences {
     }
 }
 
-/// What had arrived of the epoch and waited when the queue was last empty or the epoch began.
+/// What had arrived and left of the epoch when the queue was last empty or the epoch began.
 #[derive(Clone, Copy, Debug, Default)]
 struct BusyPeriod {
     arrived: f64,
-    backlog: f64,
+    departed: f64,
+    unasked: Unasked,
+}
+
+/// What was sent without an answer: while arrivals outrun all that departures may cause, they are windows sent at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unasked {
+    /// Most that had arrived beyond [`ANSWERS`] times what had left.
+    excess: f64,
+    /// All that had arrived by then.
+    bytes: f64,
+}
+
+impl Unasked {
+    fn packet(&mut self, arrived: f64, departed: f64) {
+        let excess = arrived - ANSWERS * departed;
+        if excess >= self.excess {
+            *self = Self { excess, bytes: arrived };
+        }
+    }
+}
+
+impl BusyPeriod {
+    /// Bytes that have arrived and left in it.
+    fn volumes(&self, arrived: f64, departed: f64) -> (f64, f64) {
+        (arrived - self.arrived, departed - self.departed)
+    }
 }
 
 /// The link's rate: told, or the rate of departures while packets wait.
@@ -188,6 +219,7 @@ impl Law {
             background: Background::default(),
             silences: Silences::default(),
             busy: BusyPeriod::default(),
+            unasked: Unasked::default(),
             empty_at: 0.0,
             service: ServiceRate { rate, told: rate.is_some(), since: 0.0, bytes: 0.0, packets: 0 },
             triggers: 0,
@@ -196,7 +228,7 @@ impl Law {
     }
 
     /// Forgets the transient; flows that were young in it are background from now on.
-    fn end_epoch(&mut self, now: f64, backlog: f64) {
+    fn end_epoch(&mut self, now: f64) {
         self.epoch += 1;
         self.young = 0;
         self.joined = 0;
@@ -207,28 +239,30 @@ impl Law {
         self.openings = Openings::default();
         self.signalling = None;
         self.silences = Silences { last: now, ..Silences::default() };
-        self.busy = BusyPeriod { arrived: 0.0, backlog };
+        self.busy = BusyPeriod::default();
+        self.unasked = Unasked::default();
     }
 
     /// A packet of `size` bytes arrives where `backlog` bytes wait.
     pub(super) fn arrive(&mut self, now: Timestamp, flow: u32, size: u32, backlog: Bytes) {
         let (now, size, backlog) = (now.as_secs(), f64::from(size), backlog.get() as f64);
         if backlog == 0.0 {
-            self.busy = BusyPeriod { arrived: self.arrived.volume(), backlog };
+            let (arrived, departed) = (self.arrived.volume(), self.departed.volume());
+            self.busy = BusyPeriod { arrived, departed, unasked: Unasked::default() };
             self.empty_at = now;
         }
         self.background.update(now);
         self.largest = self.largest.max(size);
         let over = self.signalling.is_some_and(|since| now - since > SIGNAL_RTTS * self.signal_time());
         if self.young > 0 && (over || now - self.silences.last > self.idle) {
-            self.end_epoch(now, backlog);
+            self.end_epoch(now);
         }
         let known = *self.flows.bucket(flow, now);
         let idle = if known.rtt > 0.0 { (IDLE_RTTS * known.rtt).max(LEAST_IDLE).min(self.idle) } else { self.idle };
         if now - known.last > idle {
             let was_young = known.epoch == self.epoch;
             if self.young == 0 {
-                self.end_epoch(now, backlog);
+                self.end_epoch(now);
             }
             self.young += u32::from(!was_young);
             self.joined += 1;
@@ -252,28 +286,33 @@ impl Law {
         }
         if linear {
             let (first, bytes) = (bucket.first, bucket.bytes);
-            self.settle_linear(flow, now, first, bytes, size, backlog);
+            self.settle_linear(flow, now, first, bytes, size);
             return;
         }
         self.segment = self.segment.max(size);
         self.silences.packet(now, self.arrived.volume());
-        if self.arrived.add(size, now, backlog) && self.signalling.is_none() {
+        let grown = self.arrived.add(size, now, backlog);
+        let (arrived, departed) = (self.arrived.volume(), self.departed.volume());
+        self.unasked.packet(arrived, departed);
+        let (arrived, departed) = self.busy.volumes(arrived, departed);
+        self.busy.unasked.packet(arrived, departed);
+        if grown && self.signalling.is_none() {
             self.update_estimate(now, backlog);
         }
     }
 
     /// A constant rate is background, and has been since it began.
-    fn settle_linear(&mut self, flow: u32, now: f64, first: f64, bytes: f64, size: f64, backlog: f64) {
+    fn settle_linear(&mut self, flow: u32, now: f64, first: f64, bytes: f64, size: f64) {
         self.arrived.subtract_ramp(first, now, bytes - size);
         self.departed.subtract_ramp(first, now, bytes - size);
         self.background.rate += (bytes - size) / (now - first).max(1e-6);
         self.estimate = None;
-        self.settle(flow, now, backlog);
+        self.settle(flow, now);
         self.joined = self.joined.saturating_sub(1);
     }
 
     /// The flow is not young any more.
-    fn settle(&mut self, flow: u32, now: f64, backlog: f64) {
+    fn settle(&mut self, flow: u32, now: f64) {
         let epoch = self.epoch;
         let rtt = self.estimate.map(|estimate| estimate.rtt);
         let bucket = self.flows.bucket(flow, now);
@@ -284,7 +323,7 @@ impl Law {
         bucket.rtt = rtt.unwrap_or(bucket.rtt);
         self.young = self.young.saturating_sub(1);
         if self.young == 0 {
-            self.end_epoch(now, backlog);
+            self.end_epoch(now);
         }
     }
 
@@ -309,13 +348,12 @@ impl Law {
     fn update_estimate(&mut self, now: f64, backlog: f64) {
         let windows = f64::from(self.joined.max(1)) * self.segment;
         // What has arrived may still be initial windows.
-        if self.arrived.volume() < INITIAL_WINDOWS[1] * windows + GUARD_PACKETS * self.segment
-            || !self.grows(now, backlog)
-        {
+        let largest = (INITIAL_WINDOWS[1] * windows).max(self.unasked.bytes);
+        if self.arrived.volume() < largest + GUARD_PACKETS * self.segment || !self.grows(now, backlog) {
             return;
         }
         let silence = SILENCE * self.silences.longest();
-        let estimate = fit(&self.arrived, &self.departed, windows, self.segment, silence);
+        let estimate = fit(now, &self.arrived, &self.departed, [windows, self.unasked.bytes], self.segment, silence);
         self.estimate = estimate.or(self.estimate);
     }
 
@@ -396,24 +434,24 @@ impl Law {
                 self.openings.add(known);
             }
             if self.signalling.is_none() {
-                self.decide(at, now, waiting, backlog);
+                self.decide(at, now, waiting);
             }
             // A packet much smaller than the others is a handshake's, whose loss costs more than a late signal.
             signal = self.signalling.is_some() && 2.0 * size >= self.segment;
             if signal || signalled {
-                self.settle(flow, now, backlog);
+                self.settle(flow, now);
             }
         }
         signal && !signalled
     }
 
     /// The fallback has dropped a packet of the flow.
-    pub(super) fn dropped(&mut self, at: Timestamp, flow: u32, backlog: Bytes) {
-        self.settle(flow, at.as_secs(), backlog.get() as f64);
+    pub(super) fn dropped(&mut self, at: Timestamp, flow: u32) {
+        self.settle(flow, at.as_secs());
     }
 
     /// Begins to signal when the load an RTT ahead is too much, or when the link has been saturated for an RTT.
-    fn decide(&mut self, at: Timestamp, now: f64, waiting: usize, backlog: f64) {
+    fn decide(&mut self, at: Timestamp, now: f64, waiting: usize) {
         if self.estimate.is_some_and(|estimate| self.arrived.volume() > FRESH * estimate.volume) {
             self.estimate = None;
         }
@@ -424,12 +462,14 @@ impl Law {
             return;
         }
         // What left before the busy period can cause (g - 1) times its volume and the initial windows, at most as much again
-        // and the largest of these. More responds to the busy period itself, which has lasted an RTT then.
-        let busy = self.busy;
-        let arrived = self.arrived.volume() - busy.arrived;
-        let largest = INITIAL_WINDOWS[1] * f64::from(self.joined) * self.segment;
+        // and the largest of these. More responds to the busy period itself, which has lasted an RTT then. Windows that do not
+        // grow keep no more than themselves in the queue.
+        let (busy, unasked) = (self.busy, self.busy.unasked.bytes);
+        let (arrived, departed) = busy.volumes(self.arrived.volume(), self.departed.volume());
+        let largest = (INITIAL_WINDOWS[1] * f64::from(self.joined) * self.segment).max(unasked);
         let answered = arrived > busy.arrived + largest + 2.0 * self.segment;
-        if waiting > 1 && answered && backlog - busy.backlog >= QUEUE_SHARE * arrived {
+        let grows = arrived - departed >= unasked + QUEUE_SHARE * (arrived - unasked);
+        if waiting > 1 && answered && grows {
             self.trigger(at, now, None);
         }
     }
@@ -449,5 +489,83 @@ impl Law {
             None => known,
         };
         Duration::from_secs(interval.clamp(INTERVAL.0, INTERVAL.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: u32 = 1500;
+    /// 10 Mbit/s: a packet takes 1.2 ms.
+    const SERVICE: f64 = 1.2e-3;
+
+    fn at(seconds: f64) -> Timestamp {
+        Timestamp::ZERO + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_rate_that_is_not_told_is_that_of_departures_while_packets_wait() {
+        let mut law = Law::new(&Config::default(), None);
+        assert_eq!(law.available(), None);
+        // Gaps of 10 ms: nothing waits behind a packet, so nothing is known of the rate.
+        for packet in 0..20 {
+            law.depart(at(0.01 * f64::from(packet)), (1, PACKET), (0, Bytes::ZERO), false);
+        }
+        assert_eq!(law.available(), None);
+        for packet in 0..40 {
+            law.depart(at(1.0 + SERVICE * f64::from(packet)), (1, PACKET), (5, Bytes::new(7500)), false);
+        }
+        // 1500 bytes in 1.2 ms are 1.25 MB/s.
+        assert!(law.available().is_some_and(|rate| (rate / 1.25e6 - 1.0).abs() < 1e-6), "{:?}", law.available());
+    }
+
+    /// Bytes that were sent at once and what answers them, through a link of 10 Mbit/s with an RTT of 100 ms behind it:
+    /// the triggers after so many rounds.
+    fn triggers(config: &Config, window: u32, answers: u32, rounds: u32) -> u64 {
+        let mut law = Law::new(config, Some(1.25e6));
+        let (mut waiting, mut free) = (0_u64, 0.0_f64);
+        let mut arrivals: alloc::collections::VecDeque<f64> =
+            (0..window).map(|packet| 1.0 + 0.1 * SERVICE * f64::from(packet)).collect();
+        let end = 1.0 + 0.1 * f64::from(rounds);
+        loop {
+            let next = arrivals.front().copied().unwrap_or(f64::INFINITY);
+            if waiting > 0 && free <= next {
+                waiting -= 1;
+                let left = (waiting as usize, Bytes::new(waiting * u64::from(PACKET)));
+                law.depart(at(free), (1, PACKET), left, false);
+                // A packet leaves the sender for each that is acknowledged, or more.
+                arrivals.extend((0..answers).map(|answer| free + 0.1 + 0.1 * SERVICE * f64::from(answer)));
+                free += SERVICE;
+            } else if next < end {
+                arrivals.pop_front();
+                law.arrive(at(next), 1, PACKET, Bytes::new(waiting * u64::from(PACKET)));
+                waiting += 1;
+                free = free.max(next);
+            } else {
+                return law.triggers();
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_sent_at_once_and_kept_is_no_growth_but_slow_start_is() {
+        // The bandwidth-delay product is 83 packets: below it, and above it.
+        for window in [60, 120] {
+            assert_eq!(triggers(&Config::default(), window, 1, 15), 0, "{window}");
+        }
+        assert_eq!(triggers(&Config::default(), 10, 2, 5), 1);
+    }
+
+    #[test]
+    fn an_idle_time_shorter_than_the_least_of_a_known_rtt_is_taken_as_it_is() {
+        let mut law = Law::new(&Config { idle: Duration::from_millis(10), ..Config::default() }, Some(1.25e6));
+        law.arrive(at(1.0), 1, PACKET, Bytes::ZERO);
+        law.flows.bucket(1, 1.0).rtt = 0.1;
+        law.arrive(at(1.005), 1, PACKET, Bytes::ZERO);
+        assert_eq!(law.flows.bucket(1, 1.005).packets, 2);
+        // Three RTTs and 200 ms are more than the 10 ms that are configured.
+        law.arrive(at(1.02), 1, PACKET, Bytes::ZERO);
+        assert_eq!(law.flows.bucket(1, 1.02).packets, 1);
     }
 }

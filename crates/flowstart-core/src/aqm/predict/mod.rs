@@ -12,7 +12,8 @@
 //! - `opening`: the handshake and the first flight of a flow tell its RTT and initial window before anything was answered, and
 //!   its flights how it grows;
 //! - `volume`: when how many bytes of these flows had arrived and left;
-//! - `estimate`: RTT and growth where no handshake was seen. What leaves causes arrivals an RTT later, in a fixed proportion;
+//! - `estimate`: RTT and growth where no handshake was seen. What leaves causes arrivals an RTT later, in a fixed proportion,
+//!   1 if windows do not grow. What arrives faster than departures can cause it was sent at once, and is no growth;
 //! - `law`: signals each of these flows once when what has left will fill the link an RTT later, or when the link has been
 //!   saturated for an RTT.
 //!
@@ -174,7 +175,7 @@ impl QueueDiscipline for Predict {
             };
             let packet = codel.dequeue(fallback, context.now, stats, context.dropped, next);
             for dropped in context.dropped.get(drops..).unwrap_or_default() {
-                law.dropped(context.now, dropped.flow, queue.bytes());
+                law.dropped(context.now, dropped.flow);
             }
             let mut packet = packet?;
             let left = (queue.len(), queue.bytes());

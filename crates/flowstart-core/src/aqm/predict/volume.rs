@@ -80,6 +80,20 @@ impl VolumeLog {
         (low < self.len && !forgotten).then(|| self.mark(low))
     }
 
+    /// Bytes at a time: those of the last mark before it; 0 before the first.
+    pub(super) fn at(&self, time: f64) -> f64 {
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.mark(middle).time <= time {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if low > 0 { self.mark(low - 1).volume } else { 0.0 }
+    }
+
     /// Takes out a part that grew at a constant rate, from `start` to `end` by `bytes`.
     pub(super) fn subtract_ramp(&mut self, start: f64, end: f64, bytes: f64) {
         let span = (end - start).max(1e-9);
