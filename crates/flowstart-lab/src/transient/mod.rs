@@ -18,7 +18,7 @@
 //!
 //! | Looking for | Where |
 //! |---|---|
-//! | one run | [`run`] |
+//! | one run | [`run()`] |
 //! | what it measures | [`metrics`] |
 //! | the queue discipline that knows the truth | [`oracle`] |
 //! | all cells of the comparison, and when one is won | [`grid`] |
