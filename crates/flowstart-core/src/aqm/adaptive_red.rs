@@ -1,13 +1,15 @@
 //! Adaptive RED: RED that finds its own thresholds, weight and probability.
 //!
 //! Reference: Floyd, Gummadi, Shenker, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's Active Queue
-//! Management", 2001 (from memory), and ns-2.35's `queue/red.cc` (read). The thresholds follow from a target delay and the
-//! link's rate, the weight from the rate. Every half second the probability at the upper threshold grows by a step or
-//! shrinks by a factor, so that the average stays in the middle between the thresholds.
+//! Management", 2001 (from memory; ns-3 quotes its rules), and ns-2.35's `queue/red.cc`, which was read. The thresholds follow
+//! from a target delay and the link's rate, the weight from the rate. Every half second the probability at the upper threshold
+//! grows by a step or shrinks by a factor, so that the average stays in the middle between the thresholds.
 //!
-//! Differences from the reference: the probability is adapted when a packet arrives, with the average before it, and not
-//! while nothing arrives (ns-2 also waits for a packet). Where the link's rate is not known, the thresholds are the
-//! smallest ones until it has been measured, and the weight is RED's 0.002.
+//! Differences from the reference: the probability is adapted when a packet arrives, not while nothing arrives (ns-2 and ns-3
+//! also wait for a packet). It never leaves `bottom` to `top`; ns-2 and ns-3 may go a step beyond, and lower `bottom` to a
+//! packet per BDP on fast links. The gentle ramp begins at the probability of now, theirs at the first one. ns-3 begins with
+//! a probability of 0.02, ns-2 with 0.1. Where the link's rate is not known, the thresholds are the smallest ones until it has been
+//! measured, and the weight is RED's 0.002.
 //!
 //! Status: worked examples; the law of RED is validated by `ns2-aqm-transient`.
 
@@ -90,7 +92,6 @@ impl Config {
 pub struct AdaptiveRed {
     config: Config,
     red: Red,
-    rate_is_known: bool,
     /// When the probability was last changed.
     last_set: Timestamp,
 }
@@ -109,42 +110,41 @@ impl AdaptiveRed {
             ecn: config.ecn,
             ..red::Config::default()
         };
-        Self { red: Red::new(red, link), rate_is_known: link.rate.is_some(), last_set: Timestamp::ZERO, config }
+        Self { red: Red::new(red, link), last_set: Timestamp::ZERO, config }
     }
 
     /// The law of RED as it is now.
     pub fn law(&self) -> &red::Law {
         self.red.law()
     }
+}
 
-    /// AIMD: upwards when the average is above 60 % of the way between the thresholds, downwards below 40 %.
-    fn adapt(&mut self, now: Timestamp) {
-        if now <= self.last_set + self.config.interval {
-            return;
-        }
-        let (min_th, max_th) = self.red.law().thresholds();
-        let margin = 0.4 * (max_th - min_th);
-        let red::Vars { avg, max_p, .. } = *self.red.law().vars();
-        let adapted = if avg < min_th + margin && max_p > self.config.bottom {
-            max_p * self.config.beta
-        } else if avg > max_th - margin && max_p < self.config.top {
-            max_p + self.config.alpha.min(max_p / 4.0)
-        } else {
-            return;
-        };
-        self.red.law_mut().set_max_p(adapted.clamp(self.config.bottom, self.config.top));
-        self.last_set = now;
+/// AIMD: upwards when the average is above 60 % of the way between the thresholds, downwards below 40 %. `last_set` is when the
+/// probability was last changed.
+fn adapt(config: &Config, last_set: &mut Timestamp, now: Timestamp, law: &mut red::Law) {
+    if now <= *last_set + config.interval {
+        return;
     }
+    let (min_th, max_th) = law.thresholds();
+    let margin = 0.4 * (max_th - min_th);
+    let red::Vars { avg, max_p, .. } = *law.vars();
+    let adapted = if avg < min_th + margin && max_p > config.bottom {
+        max_p * config.beta
+    } else if avg > max_th - margin && max_p < config.top {
+        max_p + config.alpha.min(max_p / 4.0)
+    } else {
+        return;
+    };
+    law.set_max_p(adapted.clamp(config.bottom, config.top));
+    *last_set = now;
 }
 
 impl QueueDiscipline for AdaptiveRed {
     fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
-        if !self.rate_is_known {
-            let (min_th, max_th) = self.config.thresholds(self.red.link_rate());
-            self.red.law_mut().set_thresholds(min_th, max_th);
-        }
-        self.adapt(context.now);
-        self.red.enqueue(packet, context);
+        let Self { config, red, last_set } = self;
+        red.follow_rate(|rate| config.thresholds(rate));
+        let now = context.now;
+        red.enqueue_adapting(packet, context, |law| adapt(config, last_set, now, law));
     }
 
     fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
@@ -171,6 +171,7 @@ impl QueueDiscipline for AdaptiveRed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aqm::EcnCodepoint;
 
     fn queue(mbit: u64) -> AdaptiveRed {
         AdaptiveRed::new(
@@ -191,15 +192,33 @@ mod tests {
 
     /// The probability after a step with this average, which a law of weight 1 takes over.
     fn adapted(avg: f64, max_p: f64, millis: u64) -> f64 {
-        let mut queue = queue(10);
-        let config = red::Config { w_q: 1.0, ..red::Config::default() };
-        *queue.red.law_mut() = red::Law::new(config, None);
+        let mut law = red::Law::new(red::Config { w_q: 1.0, ..red::Config::default() }, None);
         let mut rng = crate::rng::Substream::new(1, "queue", 0);
         let length = (avg as usize, Bytes::new(avg as u64 * 1500));
-        queue.red.law_mut().on_arrival(Timestamp::ZERO, length, 1500, None, &mut rng);
-        queue.red.law_mut().set_max_p(max_p);
-        queue.adapt(Timestamp::ZERO + Duration::from_millis(millis));
-        queue.law().vars().max_p
+        law.on_arrival(Timestamp::ZERO, length, 1500, None, &mut rng);
+        law.set_max_p(max_p);
+        let now = Timestamp::ZERO + Duration::from_millis(millis);
+        let mut last_set = Timestamp::ZERO;
+        adapt(&Config::default(), &mut last_set, now, &mut law);
+        law.vars().max_p
+    }
+
+    #[test]
+    fn the_average_of_an_arrival_adapts_the_probability_that_it_meets() {
+        // As in ns-2's estimator. With a weight of 1 the average is the queue: 11 behind the twelfth packet, which is the bound,
+        // 12 behind the thirteenth, half a second later.
+        let mut queue = queue(10);
+        queue.red = Red::new(red::Config { w_q: 1.0, ..red::Config::default() }, OutgoingLink::default());
+        let (mut rng, mut dropped) = (crate::rng::Substream::new(1, "queue", 0), alloc::vec::Vec::new());
+        for (handle, millis) in [0; 12].into_iter().chain([501]).enumerate() {
+            let now = Timestamp::ZERO + Duration::from_millis(millis);
+            let packet =
+                QueuedPacket { handle: handle as u32, size: 1500, flow: 0, ecn: EcnCodepoint::Ect0, enqueued_at: now };
+            assert!((queue.law().vars().max_p - 0.1).abs() < 1e-12);
+            queue.enqueue(packet, &mut QueueContext { now, in_service: None, rng: &mut rng, dropped: &mut dropped });
+        }
+        assert_eq!((queue.law().vars().avg, queue.len()), (12.0, 13));
+        assert!((queue.law().vars().max_p - 0.11).abs() < 1e-12);
     }
 
     #[test]

@@ -70,7 +70,6 @@ impl Config {
 pub struct Hred {
     config: Config,
     red: Red,
-    rate_is_known: bool,
 }
 
 impl Hred {
@@ -87,7 +86,7 @@ impl Hred {
             ecn: config.ecn,
             ..red::Config::default()
         };
-        Self { red: Red::new(red, link), rate_is_known: link.rate.is_some(), config }
+        Self { red: Red::new(red, link), config }
     }
 
     /// The law of RED.
@@ -98,10 +97,7 @@ impl Hred {
 
 impl QueueDiscipline for Hred {
     fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
-        if !self.rate_is_known {
-            let (min_th, max_th) = self.config.thresholds(self.red.link_rate());
-            self.red.law_mut().set_thresholds(min_th, max_th);
-        }
+        self.red.follow_rate(|rate| self.config.thresholds(rate));
         self.red.enqueue(packet, context);
     }
 

@@ -6,9 +6,13 @@
 //! probability that grows with the average, spread so that signals come at even distances. An idle link counts as the small
 //! packets that it could have sent.
 //!
+//! Checked line by line against ns-2.35's `queue/red.cc` and ns-3's `red-queue-disc.cc`, and against what Linux's `red.h` quotes
+//! of the paper, which itself was not at hand: its defaults are from memory.
+//!
 //! Differences from the reference: with ECN, packets are marked up to the upper threshold and dropped beyond (RFC 3168,
-//! section 7); ns-2 marks only while the probability is at most `mark_p`. A rate that the host does not know is measured.
-//! The paper was not read again for this file: its equations are given from memory, ns-2's code was read.
+//! section 7); ns-2 marks only while the probability is at most `mark_p`. A rate that the host does not know is measured. In
+//! byte mode the packets since the last signal are a fraction; ns-2 and ns-3 round them down to whole mean packets. ns-2.35's own
+//! defaults differ (`mean_packet` 500 bytes, thresholds and weight from the rate, `wait`): here they are the paper's and Floyd's.
 //!
 //! Status: validated by `ns2-aqm-transient`.
 
@@ -55,7 +59,8 @@ pub struct Config {
     /// Weight of a new sample in the average, up to 1. The paper: 0.002. 0 chooses 1 - exp(-1 / (10 `rtt` C)), C packets/s
     /// being the link's rate: ns-2's `q_weight_` -1.
     pub w_q: f64,
-    /// The RTT of a `w_q` that is chosen, 1 ms to 100 s. ns-2: three times the link's delay, at least 100 ms.
+    /// The RTT of a `w_q` that is chosen, 1 ms to 100 s. ns-2: three times the link's delay and a packet's time, at least
+    /// 100 ms.
     pub rtt: Duration,
     /// The probability rises from `max_p` to 1 between `max_th` and twice that, instead of at once. Default: on.
     pub gentle: bool,
@@ -192,13 +197,22 @@ impl Law {
     pub fn on_arrival(
         &mut self,
         now: Timestamp,
-        (packets, bytes): (usize, Bytes),
+        length: (usize, Bytes),
         size: u32,
         rate: Option<Rate>,
         rng: &mut Substream,
     ) -> Decision {
-        let queue = if self.config.unit == Unit::Bytes { bytes.get() as f64 } else { packets as f64 };
-        self.average(now, queue, rate);
+        self.average(now, length, rate);
+        self.decide(length, size, rng)
+    }
+
+    fn length(&self, (packets, bytes): (usize, Bytes)) -> f64 {
+        if self.config.unit == Unit::Bytes { bytes.get() as f64 } else { packets as f64 }
+    }
+
+    /// What to do with an arriving packet of `size`, whose arrival the average knows of.
+    fn decide(&mut self, length: (usize, Bytes), size: u32, rng: &mut Substream) -> Decision {
+        let queue = self.length(length);
         let drop_threshold = self.drop_threshold();
         let vars = &mut self.vars;
         vars.count += 1;
@@ -230,7 +244,7 @@ impl Law {
 
     /// `avg <- (1 - w_q) avg + w_q q`; after idle time as if m packets had found an empty queue:
     /// `avg <- (1 - w_q)^m avg`.
-    fn average(&mut self, now: Timestamp, queue: f64, rate: Option<Rate>) {
+    fn average(&mut self, now: Timestamp, length: (usize, Bytes), rate: Option<Rate>) {
         if let Some(idle_since) = self.vars.q_time.take()
             && let Some(rate) = rate
         {
@@ -241,7 +255,7 @@ impl Law {
                 self.vars.avg *= libm::pow(1.0 - self.w_q, m);
             }
         }
-        self.vars.avg += self.w_q * (queue - self.vars.avg);
+        self.vars.avg += self.w_q * (self.length(length) - self.vars.avg);
     }
 
     /// `p_b`: linear between the thresholds, then (gentle) linear up to 1 at twice the upper one.
@@ -299,22 +313,26 @@ impl Red {
         &self.law
     }
 
-    /// The law, for disciplines that configure it.
-    pub fn law_mut(&mut self) -> &mut Law {
-        &mut self.law
+    /// Thresholds, in packets of `mean_packet`, that follow from the link's rate: set anew where that is measured.
+    pub(super) fn follow_rate(&mut self, thresholds: impl FnOnce(Option<Rate>) -> (f64, f64)) {
+        if self.rate.is_measured() {
+            let (min_th, max_th) = thresholds(self.rate.get());
+            self.law.set_thresholds(min_th, max_th);
+        }
     }
 
-    /// The rate of the link: known, or measured so far.
-    pub fn link_rate(&self) -> Option<Rate> {
-        self.rate.get()
-    }
-}
-
-impl QueueDiscipline for Red {
-    fn enqueue(&mut self, mut packet: QueuedPacket, context: &mut QueueContext<'_>) {
+    /// A packet arrives. Between the average and the decision, `adapt` may change the law.
+    pub(super) fn enqueue_adapting(
+        &mut self,
+        mut packet: QueuedPacket,
+        context: &mut QueueContext<'_>,
+        adapt: impl FnOnce(&mut Law),
+    ) {
         let length = (self.queue.len(), self.queue.bytes());
         // The average knows of every arrival, also of those that do not fit.
-        let decision = self.law.on_arrival(context.now, length, packet.size, self.rate.get(), context.rng);
+        self.law.average(context.now, length, self.rate.get());
+        adapt(&mut self.law);
+        let decision = self.law.decide(length, packet.size, context.rng);
         if !self.queue.admits(packet.size, context.in_service) {
             self.stats.dropped_full += 1;
             (self.law.vars.count, self.law.vars.count_bytes) = (0, 0);
@@ -324,6 +342,12 @@ impl QueueDiscipline for Red {
         } else {
             context.dropped.push(packet);
         }
+    }
+}
+
+impl QueueDiscipline for Red {
+    fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
+        self.enqueue_adapting(packet, context, |_| {});
     }
 
     fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
