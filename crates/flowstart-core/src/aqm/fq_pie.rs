@@ -1,12 +1,15 @@
 //! `FQ-PIE`: a queue for each flow, served in turn, and PIE in each of them.
 //!
-//! Reference: Linux (`sch_fq_pie`, from memory), after Ramakrishnan et al., "FQ-PIE Queue Discipline in the Linux Kernel", LCN
-//! 2019; the law is that of RFC 8033. Flows are hashed to queues that send as in `fq-codel`. Each queue has a probability of
+//! Reference: Linux (`sch_fq_pie`), after Ramakrishnan et al., "FQ-PIE Queue Discipline in the Linux Kernel", LCN 2019; the
+//! law is that of RFC 8033. Flows are hashed to queues that send as in `fq-codel`. Each queue has a probability of
 //! its own, which is corrected every `t_update` and met by what arrives in that queue. When there is no room the arriving packet
 //! is dropped.
 //!
-//! Differences from the reference: the link's own buffer limits as well as `limit` and `memory`, whichever is less. Laws at
-//! rest are not updated, which no packet can tell. Delay is known from timestamps.
+//! Checked line by line against Linux's `sch_fq_pie.c` and ns-3's `fq-pie-queue-disc.cc`.
+//!
+//! Differences from the reference: the law is the RFC's, not Linux's (`pie.rs` says what those differ in), and marks, where Linux
+//! does so only when told. The link's own buffer limits as well as `limit` and `memory`, whichever is less; Linux counts packets
+//! beyond its memory and lets them in. Laws at rest are not updated, which no packet can tell. Delay is known from timestamps.
 //!
 //! Status: worked examples; properties of the queues.
 
@@ -17,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::flow_queueing::{FlowHash, PacketQueues, RoundRobin};
 use super::grid::next_on_grid;
-use super::pie::{self, Law};
+use super::pie;
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueStats, QueuedPacket};
 use crate::registry::ConfigError;
 use crate::time::{Duration, Timestamp};
@@ -38,7 +41,7 @@ pub struct Config {
     pub quantum: Bytes,
     /// Packets in all queues, 1 to 1000000, besides the link's buffer. Linux: 10240.
     pub limit: u64,
-    /// Bytes in all queues, 1KB to 1GB, besides the link's buffer. Linux: 32 MB.
+    /// Bytes in all queues, 1KB to 1GB, besides the link's buffer. Linux: 32 MiB.
     pub memory: Bytes,
     /// As `pie`: 15 ms.
     pub qdelay_ref: Duration,
@@ -52,22 +55,28 @@ pub struct Config {
     pub max_burst: Duration,
     /// As `pie`: 0.1.
     pub mark_ecnth: f64,
+    /// As `pie`: off.
+    pub derandomization: bool,
+    /// As `pie`: off.
+    pub cap_drop_adjustment: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        let pie::Config { qdelay_ref, t_update, alpha, beta, max_burst, mark_ecnth, .. } = pie::Config::default();
+        let law = pie::Config::default();
         Self {
             flows: 1024,
             quantum: Bytes::new(1514),
             limit: 10_240,
-            memory: Bytes::new(32_000_000),
-            qdelay_ref,
-            t_update,
-            alpha,
-            beta,
-            max_burst,
-            mark_ecnth,
+            memory: Bytes::new(32 << 20),
+            qdelay_ref: law.qdelay_ref,
+            t_update: law.t_update,
+            alpha: law.alpha,
+            beta: law.beta,
+            max_burst: law.max_burst,
+            mark_ecnth: law.mark_ecnth,
+            derandomization: law.derandomization,
+            cap_drop_adjustment: law.cap_drop_adjustment,
         }
     }
 }
@@ -83,27 +92,44 @@ impl Config {
     }
 
     fn pie(&self) -> pie::Config {
-        let Self { qdelay_ref, t_update, alpha, beta, max_burst, mark_ecnth, .. } = *self;
-        pie::Config { qdelay_ref, t_update, alpha, beta, max_burst, mark_ecnth, ..pie::Config::default() }
+        pie::Config {
+            qdelay_ref: self.qdelay_ref,
+            t_update: self.t_update,
+            alpha: self.alpha,
+            beta: self.beta,
+            max_burst: self.max_burst,
+            mark_ecnth: self.mark_ecnth,
+            derandomization: self.derandomization,
+            cap_drop_adjustment: self.cap_drop_adjustment,
+            ..pie::Config::default()
+        }
     }
+}
+
+/// The law of a queue and what is left out of it, side by side: a packet touches both.
+#[derive(Clone, Debug, Default)]
+struct FlowLaw {
+    vars: pie::Vars,
+    /// Whether it is among those that are updated.
+    is_awake: bool,
+    /// The updates that there had been when a packet last met it at rest. At rest updates change nothing but the burst
+    /// allowance, so it makes up for them when it is woken.
+    met_at_rest: u64,
 }
 
 /// The queues.
 #[derive(Clone, Debug)]
 pub struct FqPie {
-    t_update: Duration,
+    law: pie::Config,
     limit: QueueLimit,
     hash: FlowHash,
     queues: PacketQueues,
     turns: RoundRobin,
-    laws: Vec<Law>,
-    /// Queues whose laws need updates, and for each queue whether it is among them.
+    laws: Vec<FlowLaw>,
+    /// Queues whose laws need updates.
     awake: Vec<u32>,
-    is_awake: Vec<bool>,
-    /// Updates so far, and how many there were when a packet last met a law at rest, for each queue. Of such a law updates
-    /// change nothing but the burst allowance, so it makes up for them when it is woken.
+    /// Updates so far.
     updates: u64,
-    met_at_rest: Vec<u64>,
     next_update: Timestamp,
     stats: QueueStats,
 }
@@ -118,16 +144,14 @@ impl FqPie {
             ..link.limit
         };
         Self {
-            t_update: config.t_update,
+            law: config.pie(),
             limit,
             hash: FlowHash::default(),
             queues: PacketQueues::new(config.flows),
             turns: RoundRobin::new(config.flows, config.quantum),
-            laws: vec![Law::new(config.pie()); config.flows as usize],
+            laws: vec![FlowLaw::default(); config.flows as usize],
             awake: Vec::new(),
-            is_awake: vec![false; config.flows as usize],
             updates: 0,
-            met_at_rest: vec![0; config.flows as usize],
             next_update: Timestamp::NEVER,
             stats: QueueStats::default(),
         }
@@ -138,18 +162,19 @@ impl QueueDiscipline for FqPie {
     fn enqueue(&mut self, mut packet: QueuedPacket, context: &mut QueueContext<'_>) {
         let queue = self.hash.queue_of(packet.flow, self.queues.queues(), context);
         if self.next_update == Timestamp::NEVER {
-            self.next_update = next_on_grid(context.now, self.t_update);
+            self.next_update = next_on_grid(context.now, self.law.t_update);
         }
+        let FlowLaw { vars, is_awake, met_at_rest } = &mut self.laws[queue as usize];
         if !self.limit.admits(packet.size, self.queues.len() as u64, self.queues.bytes(), context.in_service) {
             self.stats.dropped_full += 1;
+            vars.on_full();
             context.dropped.push(packet);
             return;
         }
-        if !self.is_awake[queue as usize] {
-            self.met_at_rest[queue as usize] = self.updates;
+        if !*is_awake {
+            *met_at_rest = self.updates;
         }
-        let law = &mut self.laws[queue as usize];
-        let decision = law.on_arrival(self.queues.bytes_of(queue), packet.size, context.rng);
+        let decision = vars.on_arrival(&self.law, self.queues.bytes_of(queue), packet.size, context.rng);
         if decision.keeps(&mut packet, &mut self.stats) {
             self.queues.push(queue, packet);
             self.turns.activate(queue, true);
@@ -164,12 +189,11 @@ impl QueueDiscipline for FqPie {
                 self.turns.emptied(queue, true);
                 continue;
             };
-            let (waited, behind) = (packet.sojourn(context.now), self.queues.bytes_of(queue));
-            let law = &mut self.laws[queue as usize];
-            law.on_departure(context.now, packet.size, waited, behind);
-            if !self.is_awake[queue as usize] && !law.rests() {
-                law.skipped_at_rest(self.updates - self.met_at_rest[queue as usize]);
-                self.is_awake[queue as usize] = true;
+            let FlowLaw { vars, is_awake, met_at_rest } = &mut self.laws[queue as usize];
+            vars.on_departure(packet.sojourn(context.now), self.queues.bytes_of(queue));
+            if !*is_awake && !vars.rests() {
+                vars.skipped_at_rest(&self.law, self.updates - *met_at_rest);
+                *is_awake = true;
                 self.awake.push(queue);
             }
             self.turns.sent(queue, packet.size);
@@ -196,17 +220,16 @@ impl QueueDiscipline for FqPie {
 
     fn on_timer(&mut self, context: &mut QueueContext<'_>) {
         self.updates += 1;
-        let Self { awake, is_awake, laws, queues, met_at_rest, updates, .. } = self;
+        let Self { law, awake, laws, updates, .. } = self;
         awake.retain(|&queue| {
-            let law = &mut laws[queue as usize];
-            law.update(queues.bytes_of(queue));
-            let stays = !law.rests();
-            is_awake[queue as usize] = stays;
-            met_at_rest[queue as usize] = *updates;
-            stays
+            let FlowLaw { vars, is_awake, met_at_rest } = &mut laws[queue as usize];
+            vars.update(law);
+            *is_awake = !vars.rests();
+            *met_at_rest = *updates;
+            *is_awake
         });
         let pauses = self.awake.is_empty() && self.queues.is_empty();
-        self.next_update = if pauses { Timestamp::NEVER } else { next_on_grid(context.now, self.t_update) };
+        self.next_update = if pauses { Timestamp::NEVER } else { next_on_grid(context.now, self.law.t_update) };
     }
 }
 
@@ -266,7 +289,7 @@ mod tests {
         queue.dequeue(&mut context);
         // 150 - 4 * 15 ms.
         let law = &queue.laws[queue.awake[0] as usize];
-        assert_eq!(law.vars().burst_allowance, Duration::from_millis(90));
+        assert_eq!(law.vars.burst_allowance, Duration::from_millis(90));
     }
 
     #[test]

@@ -1,14 +1,19 @@
 //! Proportional integral controller enhanced.
 //!
-//! Reference: RFC 8033, sections 4 and 5 and appendix A (from memory; its text could not be read again), and for
-//! `rules=ns2` the PIE of ns-2.36 (`pie.cc`, read). A probability is corrected periodically by how far the delay is from its
-//! reference and how fast it moves; arriving packets are signalled at random with it. Bursts pass for a while after quiet
-//! times.
+//! Reference: RFC 8033, sections 4 and 5 and appendices A and B, and for `rules=ns2` the PIE of ns-2.36 (`pie.cc`). A
+//! probability is corrected periodically by how far the delay is from its reference and how fast it moves; arriving packets are
+//! signalled at random with it. Bursts pass for a while after quiet times.
 //!
-//! Differences from the reference: a queue that is empty has no delay, whatever its last packet waited (Linux does so).
+//! Checked line by line against the RFC's pseudo-code, Linux's `sch_pie.c` and ns-3's `pie-queue-disc.cc`. The basic law is that of
+//! appendix A. Of the options of section 5, marks (5.1) are on by default; the departure rate (5.2), derandomization (5.4) and the
+//! cap of corrections (5.5) are keys. All are optional in the RFC; Linux has the last two always, ns-3 has the cap by default.
+//!
+//! Differences from the reference: a queue that is empty has no delay, whatever its last packet waited (so in Linux and ns-3).
 //! Probabilities are exact down to zero. The updates keep a grid of `t_update`; they pause while the queue is empty and an
-//! update would change nothing, which no packet can tell. Left out of the RFC's options: derandomization (5.4), turning on
-//! and off (5.3).
+//! update would change nothing, which no packet can tell. Packets that an allowance lets pass do not count for derandomization
+//! (so in Linux; in appendix B they do), and it begins anew with a mark as well, which appendix B leaves open. The probability
+//! decays while there is no delay (appendix A), not below half of the reference (B). Turning on and off (5.3) is left out. Not
+//! taken over from Linux: 2 % more beyond 250 ms, an allowance counted by departures, the delay of now in `near_empty`.
 //!
 //! Status: the rules of ns-2 are validated by `ns2-aqm-transient`; those of RFC 8033 by worked examples.
 
@@ -74,6 +79,11 @@ pub struct Config {
     pub mean_packet: Bytes,
     /// Scale the probability by size / `mean_packet` (ns-2's and Linux's byte mode). Default: off.
     pub byte_mode: bool,
+    /// Spread signals: none before the probabilities of the packets since the last one add up to 0.85, one for sure at 8.5
+    /// (RFC 8033, section 5.4). They are about 1.85 / p packets apart then, not 1 / p. Default: off, as in appendix A.
+    pub derandomization: bool,
+    /// A correction adds at most 0.02 once the probability is 0.1 (RFC 8033, section 5.5). Default: off, as in appendix A.
+    pub cap_drop_adjustment: bool,
     /// How the delay is known. Default: from timestamps, as in RFC 8033, appendix A.
     pub estimator: Estimator,
     /// Bytes that a measurement of the departure rate takes, 1 to 1 GB. RFC 8033, section 5.2: 16 KiB.
@@ -93,6 +103,8 @@ impl Default for Config {
             mark_ecnth: 0.1,
             mean_packet: Bytes::new(1500),
             byte_mode: false,
+            derandomization: false,
+            cap_drop_adjustment: false,
             estimator: Estimator::Timestamps,
             dq_threshold: Bytes::new(1 << 14),
             rules: Rules::Rfc8033,
@@ -126,29 +138,133 @@ pub enum BurstState {
     InBurstProtecting,
 }
 
-/// State of PIE, under the names of RFC 8033.
-#[derive(Clone, Debug)]
+/// State of PIE for one queue, under the names of RFC 8033.
+#[derive(Clone, Debug, Default)]
 pub struct Vars {
     /// Probability of a signal.
     pub drop_prob: f64,
+    /// The probabilities of the packets since the last signal, added up; for derandomization.
+    pub accu_prob: f64,
     /// Delay now.
     pub current_qdelay: Duration,
     /// Delay at the last update.
     pub qdelay_old: Duration,
     /// For how long bursts still pass.
     pub burst_allowance: Duration,
-    /// Where ns-2's burst allowance stands.
-    pub burst_state: BurstState,
-    /// Quiet updates since ns-2's allowance was used up.
-    pub burst_reset: u64,
 }
 
-/// The law of PIE for one queue. It sees lengths, sizes and waiting times, not the queue.
+/// The law of RFC 8033 with delays from timestamps. It is given its configuration, so that many queues can have one.
+impl Vars {
+    fn is_calm(&self, config: &Config) -> bool {
+        let half = config.qdelay_ref / 2;
+        self.current_qdelay < half && self.qdelay_old < half
+    }
+
+    /// A packet of `size` arrives while `waiting` bytes wait, the one in service not counted.
+    #[inline]
+    pub fn on_arrival(&mut self, config: &Config, waiting: Bytes, size: u32, rng: &mut Substream) -> Decision {
+        if self.drop_prob == 0.0 && self.is_calm(config) {
+            self.burst_allowance = config.max_burst;
+        }
+        if self.burst_allowance > Duration::ZERO {
+            return Decision::Pass;
+        }
+        self.drop_early(config, waiting, size, rng)
+    }
+
+    /// `drop_early` of RFC 8033, section 4.1, with the threshold for marks of section 5.1.
+    fn drop_early(&mut self, config: &Config, waiting: Bytes, size: u32, rng: &mut Substream) -> Decision {
+        let near_empty = self.qdelay_old < config.qdelay_ref / 2 && self.drop_prob < 0.2;
+        if near_empty || waiting <= config.mean_packet * 2 {
+            return Decision::Pass;
+        }
+        let scale = if config.byte_mode { f64::from(size) / config.mean_packet.get() as f64 } else { 1.0 };
+        let probability = self.drop_prob * scale;
+        let signals = match config.derandomization {
+            true => self.derandomized(probability, rng),
+            false => rng.uniform() < probability,
+        };
+        match signals {
+            false => Decision::Pass,
+            true if self.drop_prob < config.mark_ecnth => Decision::Signal,
+            true => Decision::Drop,
+        }
+    }
+
+    /// Section 5.4: whether to signal, with a probability for the time between two bounds of the sum of probabilities.
+    fn derandomized(&mut self, probability: f64, rng: &mut Substream) -> bool {
+        self.accu_prob = if probability > 0.0 { self.accu_prob + probability } else { 0.0 };
+        let signals = self.accu_prob >= 8.5 || self.accu_prob >= 0.85 && rng.uniform() < probability;
+        if signals {
+            self.accu_prob = 0.0;
+        }
+        signals
+    }
+
+    /// A packet was dropped because it did not fit.
+    pub fn on_full(&mut self) {
+        self.accu_prob = 0.0;
+    }
+
+    /// A packet that has waited for `sojourn` leaves; `waiting` bytes stay behind.
+    #[inline]
+    pub fn on_departure(&mut self, sojourn: Duration, waiting: Bytes) {
+        self.current_qdelay = if waiting == Bytes::ZERO { Duration::ZERO } else { sojourn };
+    }
+
+    /// `calculate_drop_prob`: call it every `t_update`.
+    #[inline]
+    pub fn update(&mut self, config: &Config) {
+        self.drop_prob = self.corrected(config, self.correction(config));
+        self.burst_allowance = self.burst_allowance.saturating_sub(config.t_update);
+        self.qdelay_old = self.current_qdelay;
+    }
+
+    /// The probability after an update with this correction, before auto-tuning.
+    #[inline]
+    fn corrected(&self, config: &Config, correction: f64) -> f64 {
+        let mut p = correction * tuning_rfc_8033(self.drop_prob);
+        if config.cap_drop_adjustment && self.drop_prob >= 0.1 {
+            p = p.min(0.02);
+        }
+        p += self.drop_prob;
+        // Exponential decay when congestion has gone (section 4.2).
+        if self.current_qdelay == Duration::ZERO && self.qdelay_old == Duration::ZERO {
+            p *= 0.98;
+        }
+        p.clamp(0.0, 1.0)
+    }
+
+    /// alpha (`current_qdelay` - `QDELAY_REF`) + beta (`current_qdelay` - `qdelay_old`), before auto-tuning.
+    fn correction(&self, config: &Config) -> f64 {
+        let delay = self.current_qdelay.as_secs();
+        config.alpha * (delay - config.qdelay_ref.as_secs()) + config.beta * (delay - self.qdelay_old.as_secs())
+    }
+
+    /// Makes up for updates that were left out because the law was at rest ([`Vars::rests`]).
+    pub fn skipped_at_rest(&mut self, config: &Config, updates: u64) {
+        let counted_down = Duration::from_nanos(config.t_update.as_nanos().saturating_mul(updates));
+        self.burst_allowance = self.burst_allowance.saturating_sub(counted_down);
+    }
+
+    /// Whether updates change nothing that a packet could tell as long as the queue, which is empty, stays so. The allowance is
+    /// renewed with the next packet, so that it need not be counted down.
+    #[inline]
+    pub fn rests(&self) -> bool {
+        self.drop_prob == 0.0 && self.current_qdelay == Duration::ZERO && self.qdelay_old == Duration::ZERO
+    }
+}
+
+/// The law of PIE for one queue, with any rules and estimator. It sees lengths, sizes and waiting times, not the queue.
 #[derive(Clone, Debug)]
 pub struct Law {
     config: Config,
     vars: Vars,
     departures: DepartureRate,
+    /// Where ns-2's burst allowance stands.
+    burst_state: BurstState,
+    /// Quiet updates since ns-2's allowance was used up.
+    burst_reset: u64,
 }
 
 impl Law {
@@ -156,15 +272,10 @@ impl Law {
     pub fn new(config: Config) -> Self {
         let cycle = if config.rules == Rules::Ns2 { Cycle::Ns2 } else { Cycle::Rfc8033 };
         Self {
-            vars: Vars {
-                drop_prob: 0.0,
-                current_qdelay: Duration::ZERO,
-                qdelay_old: Duration::ZERO,
-                burst_allowance: Duration::ZERO,
-                burst_state: BurstState::NoBurst,
-                burst_reset: 0,
-            },
+            vars: Vars::default(),
             departures: DepartureRate::new(cycle, config.dq_threshold),
+            burst_state: BurstState::NoBurst,
+            burst_reset: 0,
             config,
         }
     }
@@ -179,57 +290,32 @@ impl Law {
         self.config.t_update
     }
 
-    fn is_calm(&self) -> bool {
-        let half = self.config.qdelay_ref / 2;
-        self.vars.current_qdelay < half && self.vars.qdelay_old < half
-    }
-
     /// A packet of `size` arrives while `waiting` bytes wait, the one in service not counted.
     pub fn on_arrival(&mut self, waiting: Bytes, size: u32, rng: &mut Substream) -> Decision {
-        match self.config.rules {
-            Rules::Rfc8033 if self.vars.drop_prob == 0.0 && self.is_calm() => {
-                self.vars.burst_allowance = self.config.max_burst;
-            }
-            Rules::Ns2
-                if self.vars.burst_allowance == Duration::ZERO && self.vars.burst_state == BurstState::NoBurst =>
-            {
-                // The packet that starts the allowance is not covered by it.
-                self.vars.burst_state = BurstState::InBurstProtecting;
-                self.vars.burst_allowance = self.config.max_burst;
-                return self.drop_early(waiting, size, rng);
-            }
-            Rules::Rfc8033 | Rules::Ns2 => {}
+        let Self { config, vars, .. } = self;
+        if config.rules == Rules::Rfc8033 {
+            return vars.on_arrival(config, waiting, size, rng);
         }
-        if self.vars.burst_allowance > Duration::ZERO {
+        if vars.burst_allowance > Duration::ZERO {
             return Decision::Pass;
         }
-        self.drop_early(waiting, size, rng)
+        if self.burst_state == BurstState::NoBurst {
+            // The packet that starts the allowance is not covered by it.
+            self.burst_state = BurstState::InBurstProtecting;
+            vars.burst_allowance = config.max_burst;
+        }
+        vars.drop_early(config, waiting, size, rng)
     }
 
-    /// `drop_early` of RFC 8033, section 4.1, with the threshold for marks of section 5.1.
-    fn drop_early(&self, waiting: Bytes, size: u32, rng: &mut Substream) -> Decision {
-        let Vars { drop_prob, qdelay_old, .. } = self.vars;
-        let near_empty = qdelay_old < self.config.qdelay_ref / 2 && drop_prob < 0.2;
-        if near_empty || waiting <= self.config.mean_packet * 2 {
-            return Decision::Pass;
-        }
-        let scale = if self.config.byte_mode { f64::from(size) / self.config.mean_packet.get() as f64 } else { 1.0 };
-        let probability = drop_prob * scale;
-        if rng.uniform() >= probability {
-            Decision::Pass
-        } else if probability < self.config.mark_ecnth {
-            Decision::Signal
-        } else {
-            Decision::Drop
-        }
+    /// A packet was dropped because it did not fit.
+    pub fn on_full(&mut self) {
+        self.vars.on_full();
     }
 
     /// A packet of `size` that has waited for `sojourn` leaves; `waiting` bytes stay behind.
     pub fn on_departure(&mut self, now: Timestamp, size: u32, sojourn: Duration, waiting: Bytes) {
         match self.config.estimator {
-            Estimator::Timestamps => {
-                self.vars.current_qdelay = if waiting == Bytes::ZERO { Duration::ZERO } else { sojourn };
-            }
+            Estimator::Timestamps => self.vars.on_departure(sojourn, waiting),
             Estimator::DepartureRate => self.departures.on_departure(now, size, waiting),
         }
     }
@@ -242,96 +328,64 @@ impl Law {
         };
         self.vars.current_qdelay = measured.unwrap_or_default();
         match self.config.rules {
-            Rules::Rfc8033 => self.update_rfc_8033(),
+            Rules::Rfc8033 => self.vars.update(&self.config),
             Rules::Ns2 => self.update_ns2(measured.is_some()),
         }
-        self.vars.qdelay_old = self.vars.current_qdelay;
-    }
-
-    /// alpha (`current_qdelay` - `QDELAY_REF`) + beta (`current_qdelay` - `qdelay_old`), before auto-tuning.
-    fn correction(&self) -> f64 {
-        let delay = self.vars.current_qdelay.as_secs();
-        self.config.alpha * (delay - self.config.qdelay_ref.as_secs())
-            + self.config.beta * (delay - self.vars.qdelay_old.as_secs())
-    }
-
-    fn update_rfc_8033(&mut self) {
-        let p = self.correction() * tuning_rfc_8033(self.vars.drop_prob);
-        self.vars.drop_prob += p;
-        // Exponential decay when congestion has gone (section 4.2).
-        if self.vars.current_qdelay == Duration::ZERO && self.vars.qdelay_old == Duration::ZERO {
-            self.vars.drop_prob *= 0.98;
-        }
-        self.vars.drop_prob = self.vars.drop_prob.clamp(0.0, 1.0);
-        self.vars.burst_allowance = self.vars.burst_allowance.saturating_sub(self.config.t_update);
     }
 
     fn update_ns2(&mut self, measured: bool) {
-        let delay = self.vars.current_qdelay;
-        if self.vars.burst_allowance > Duration::ZERO {
-            self.vars.drop_prob = 0.0;
+        let Self { config, vars, .. } = self;
+        let delay = vars.current_qdelay;
+        if vars.burst_allowance > Duration::ZERO {
+            vars.drop_prob = 0.0;
         } else {
-            let mut p = self.correction() * tuning_ns2(self.vars.drop_prob);
-            if self.vars.drop_prob >= 0.1 {
+            let mut p = vars.correction(config) * tuning_ns2(vars.drop_prob);
+            if vars.drop_prob >= 0.1 {
                 p = p.min(0.02);
             }
-            p += self.vars.drop_prob;
-            if delay == Duration::ZERO && self.vars.qdelay_old == Duration::ZERO {
+            p += vars.drop_prob;
+            if delay == Duration::ZERO && vars.qdelay_old == Duration::ZERO {
                 p *= 0.98;
             } else if delay > Duration::from_millis(200) {
                 p += 0.02;
             }
-            self.vars.drop_prob = p.max(0.0);
+            vars.drop_prob = p.max(0.0);
         }
-        self.vars.burst_allowance = self.vars.burst_allowance.saturating_sub(self.config.t_update);
-        let quiet = self.is_calm() && self.vars.drop_prob == 0.0;
+        vars.burst_allowance = vars.burst_allowance.saturating_sub(config.t_update);
+        let quiet = vars.is_calm(config) && vars.drop_prob == 0.0;
         if quiet && measured {
             self.departures.forget();
         }
-        if quiet && self.vars.burst_allowance == Duration::ZERO {
-            match self.vars.burst_state {
-                BurstState::InBurstProtecting => {
-                    (self.vars.burst_state, self.vars.burst_reset) = (BurstState::InBurst, 0);
-                }
+        if quiet && vars.burst_allowance == Duration::ZERO {
+            match self.burst_state {
+                BurstState::InBurstProtecting => (self.burst_state, self.burst_reset) = (BurstState::InBurst, 0),
                 BurstState::InBurst => {
-                    self.vars.burst_reset += 1;
-                    if self.vars.burst_reset > 1_500_000_000 / self.config.t_update.as_nanos().max(1) {
-                        (self.vars.burst_state, self.vars.burst_reset) = (BurstState::NoBurst, 0);
+                    self.burst_reset += 1;
+                    if self.burst_reset > 1_500_000_000 / config.t_update.as_nanos().max(1) {
+                        (self.burst_state, self.burst_reset) = (BurstState::NoBurst, 0);
                     }
                 }
                 BurstState::NoBurst => {}
             }
-        } else if self.vars.burst_state == BurstState::InBurst {
-            self.vars.burst_reset = 0;
+        } else if self.burst_state == BurstState::InBurst {
+            self.burst_reset = 0;
         }
-    }
-
-    /// Makes up for updates that were left out because the law was at rest ([`Law::rests`]) under the rules of RFC 8033.
-    pub fn skipped_at_rest(&mut self, updates: u64) {
-        let counted_down = Duration::from_nanos(self.config.t_update.as_nanos().saturating_mul(updates));
-        self.vars.burst_allowance = self.vars.burst_allowance.saturating_sub(counted_down);
+        vars.qdelay_old = delay;
     }
 
     /// Whether updates change nothing that a packet could tell as long as the queue, which is empty, stays so.
     pub fn rests(&self) -> bool {
-        let Vars { drop_prob, current_qdelay, qdelay_old, burst_state, .. } = self.vars;
-        // RFC 8033 renews the allowance with the next packet, so that it need not be counted down.
-        let renewed = self.config.rules == Rules::Rfc8033 || burst_state == BurstState::NoBurst;
-        drop_prob == 0.0 && current_qdelay == Duration::ZERO && qdelay_old == Duration::ZERO && renewed
+        self.vars.rests() && (self.config.rules == Rules::Rfc8033 || self.burst_state == BurstState::NoBurst)
     }
 }
 
-/// The factor that auto-tuning scales a correction with (RFC 8033, section 4.2).
+/// The factor that auto-tuning scales a correction with (RFC 8033, section 4.2). Without branches, as nobody can foresee how far
+/// a probability that begins to rise has come.
+#[inline]
 fn tuning_rfc_8033(drop_prob: f64) -> f64 {
-    match drop_prob {
-        p if p < 0.000_001 => 1.0 / 2048.0,
-        p if p < 0.000_01 => 1.0 / 512.0,
-        p if p < 0.000_1 => 1.0 / 128.0,
-        p if p < 0.001 => 1.0 / 32.0,
-        p if p < 0.01 => 1.0 / 8.0,
-        p if p < 0.1 => 1.0 / 2.0,
-        _ => 1.0,
-    }
+    const BOUNDS: [f64; 6] = [0.000_001, 0.000_01, 0.000_1, 0.001, 0.01, 0.1];
+    const FACTORS: [f64; 7] = [1.0 / 2048.0, 1.0 / 512.0, 1.0 / 128.0, 1.0 / 32.0, 1.0 / 8.0, 1.0 / 2.0, 1.0];
+    FACTORS[BOUNDS.iter().map(|bound| usize::from(drop_prob >= *bound)).sum::<usize>()]
 }
 
 /// The factor in ns-2, outside its mode for DOCSIS.
@@ -379,6 +433,7 @@ impl QueueDiscipline for Pie {
         }
         if !self.queue.admits(packet.size, context.in_service) {
             self.stats.dropped_full += 1;
+            self.law.on_full();
             context.dropped.push(packet);
             return;
         }

@@ -19,7 +19,7 @@ fn at(millis: u64) -> Timestamp {
 fn law(config: Config, drop_prob: f64, current: Duration, old: Duration) -> Law {
     let mut law = Law::new(config);
     law.vars = Vars { drop_prob, current_qdelay: current, qdelay_old: old, ..law.vars };
-    law.vars.burst_state = BurstState::InBurst;
+    law.burst_state = BurstState::InBurst;
     law
 }
 
@@ -129,6 +129,109 @@ fn byte_mode_scales_with_the_size() {
 }
 
 #[test]
+fn marks_end_by_the_probability_before_it_is_scaled_with_the_size() {
+    // 15 % x 100 / 1500 = 1 % of the packets of 100 bytes are signalled (standard deviation 3), by drops, as 15 % is beyond
+    // 10 %; 8 % x 1500 / 500 = 24 % of full packets (14) by marks.
+    let config = |mean| Config { byte_mode: true, mean_packet: Bytes::new(mean), ..Config::default() };
+    let (_, marked, dropped) = decisions(law(config(1500), 0.15, ms(20), ms(20)), PACKETS, 100);
+    assert!((1..25).contains(&dropped) && marked == 0, "{marked} {dropped}");
+    let (_, marked, dropped) = decisions(law(config(500), 0.08, ms(20), ms(20)), PACKETS, 1500);
+    assert!((170..310).contains(&marked) && dropped == 0, "{marked} {dropped}");
+}
+
+/// The law with derandomization at this probability, in the middle of congestion.
+fn derandomized(drop_prob: f64) -> Law {
+    law(Config { derandomization: true, mark_ecnth: 0.0, ..Config::default() }, drop_prob, ms(20), ms(20))
+}
+
+#[test]
+fn derandomization_adds_probabilities_up_between_its_bounds() {
+    // 1/16 of each packet: 13/16 = 0.8125 are less than 0.85, 14/16 = 0.875 are more. Up to there no random number is drawn.
+    let mut law = derandomized(0.0625);
+    let (mut rng, untouched) = (Substream::new(1, "queue", 0), Substream::new(1, "queue", 0));
+    for packets in 1..=13 {
+        assert_eq!(law.on_arrival(PACKETS, 1500, &mut rng), Decision::Pass);
+        assert_eq!(law.vars.accu_prob, f64::from(packets) / 16.0);
+    }
+    assert_eq!(rng.clone().next_u64(), untouched.clone().next_u64());
+    let expected = untouched.clone().uniform() < 0.0625;
+    assert_eq!(law.on_arrival(PACKETS, 1500, &mut rng) == Decision::Drop, expected);
+    assert_ne!(rng.clone().next_u64(), untouched.clone().next_u64());
+    // 8.4375 + 1/16 = 8.5: a signal without a random number, and the sum begins anew. 8.375 + 1/16 is decided at random.
+    law.vars.accu_prob = 8.4375;
+    let before = rng.clone().next_u64();
+    assert_eq!(law.on_arrival(PACKETS, 1500, &mut rng), Decision::Drop);
+    assert_eq!((rng.clone().next_u64(), law.vars.accu_prob), (before, 0.0));
+    law.vars.accu_prob = 8.375;
+    law.on_arrival(PACKETS, 1500, &mut rng);
+    assert_ne!(rng.clone().next_u64(), before);
+    // A packet that does not fit is a drop as well; a probability of zero leaves nothing; safeguards come before.
+    law.vars.accu_prob = 0.5;
+    law.on_full();
+    assert_eq!(law.vars.accu_prob, 0.0);
+    law.vars = Vars { accu_prob: 0.5, drop_prob: 0.0, ..law.vars };
+    law.on_arrival(PACKETS, 1500, &mut rng);
+    assert_eq!(law.vars.accu_prob, 0.0);
+    law.vars = Vars { accu_prob: 8.6, drop_prob: 0.5, ..law.vars };
+    assert_eq!(law.on_arrival(Bytes::new(3000), 1500, &mut rng), Decision::Pass);
+    assert_eq!(law.vars.accu_prob, 8.6);
+}
+
+#[test]
+fn derandomization_with_a_fixed_sum_as_in_the_tests_of_ns3() {
+    // `pie-queue-disc-test-suite.cc`, tests 13 and 14: with -0.16 before each packet none is dropped at any probability up to
+    // 1, as the sum is 0.84 at most; with 8.6 each is at a probability of 0.001 if more than two packets wait.
+    let mut rng = Substream::new(1, "queue", 0);
+    for drop_prob in [0.001, 0.5, 1.0] {
+        let mut law = derandomized(drop_prob);
+        for _ in 0..400 {
+            law.vars.accu_prob = -0.16;
+            assert_eq!(law.on_arrival(PACKETS, 1000, &mut rng), Decision::Pass);
+        }
+    }
+    let mut law = derandomized(0.001);
+    law.config.mean_packet = Bytes::new(1000);
+    for _ in 0..400 {
+        law.vars.accu_prob = 8.6;
+        assert_eq!(law.on_arrival(Bytes::new(2000), 1000, &mut rng), Decision::Pass);
+        law.vars.accu_prob = 8.6;
+        assert_eq!(law.on_arrival(Bytes::new(2001), 1000, &mut rng), Decision::Drop);
+    }
+}
+
+#[test]
+fn derandomized_signals_are_neither_close_nor_far_apart() {
+    let mut law = derandomized(0.0625);
+    let mut rng = Substream::new(5, "queue", 0);
+    let (mut distances, mut distance) = (Vec::new(), 0);
+    for _ in 0..100_000 {
+        distance += 1;
+        if law.on_arrival(PACKETS, 1500, &mut rng) == Decision::Drop {
+            distances.push(distance);
+            distance = 0;
+        }
+    }
+    // 0.85 x 16 = 13.6 and 8.5 x 16 = 136. On average 13 packets before the lower bound and 1 / p = 16 from there, with a
+    // standard deviation of 16 / sqrt(3400) = 0.27: 1.85 / p but for the fraction.
+    assert!(distances.iter().all(|packets| (14..=136).contains(packets)));
+    let mean = f64::from(distances.iter().sum::<u32>()) / distances.len() as f64;
+    assert!((mean - 29.0).abs() < 1.4, "{mean}");
+}
+
+#[test]
+fn a_capped_correction_adds_at_most_two_percent_beyond_ten() {
+    let config = || Config { cap_drop_adjustment: true, ..Config::default() };
+    // 0.125 (0.045 - 0.015) + 1.25 (0.045 - 0.025) = 0.00375 + 0.025 = 0.02875, halved below 0.1; downwards there is no cap:
+    // 0.125 x -0.005 + 1.25 x -0.04 = -0.050625.
+    for (before, current, old, after) in
+        [(0.5, 45, 25, 0.52), (0.1, 45, 25, 0.12), (0.09, 45, 25, 0.104_375), (0.5, 10, 50, 0.449_375)]
+    {
+        assert!((updated(config(), before, ms(current), ms(old)) - after).abs() < 1e-12, "from {before}");
+    }
+    assert!((updated(Config::default(), 0.5, ms(45), ms(25)) - 0.528_75).abs() < 1e-12);
+}
+
+#[test]
 fn a_burst_passes_for_150_ms_after_quiet_times() {
     let mut law = Law::new(Config::default());
     let mut rng = Substream::new(1, "queue", 0);
@@ -163,7 +266,7 @@ fn ns2_renews_the_burst_allowance_after_a_second_and_a_half_of_quiet() {
     let mut states = Vec::new();
     for _ in 0..55 {
         law.update(Bytes::ZERO);
-        states.push(law.vars.burst_state);
+        states.push(law.burst_state);
     }
     assert_eq!(states[2], BurstState::InBurstProtecting);
     assert_eq!(states[3], BurstState::InBurst);
