@@ -35,6 +35,7 @@ const OTHERS: &[&str] = &[
     "kind = 'sfq'\nflows = 4\nquantum = '256B'\nperturb = '10ms'",
     "kind = 'sfq-codel'\nbins = 2\nquantum = '300B'\ntarget = '1us'\ninterval = '1us'\necn = false",
     "kind = 'dualpi2'\ntarget = '1us'\nt_update = '100us'\nalpha = 1000.0\nbeta = 1000.0\ncoupling = 100.0\nstep = '0ms'\nclassic_weight = 99",
+    "kind = 'dualpi2'\nlaqm = 'ramp'\nmin_th = '0ms'\nrange = '0ms'\ndrop_overload = false",
     "kind = 'predict'\nload = 0.5\nidle = '10ms'\ntarget = '100us'\ninterval = '1ms'\nflows = 1",
 ];
 

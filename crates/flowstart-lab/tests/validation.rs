@@ -77,7 +77,7 @@ fn xcp_does_what_its_paper_states() {
 fn coupled_queues_do_what_rfc_9332_states_but_for_one_ratio() {
     let verdict = validate("dualpi2-coexistence", None, 1).expect("built-in cases");
     let missed: Vec<&str> = verdict.misses.iter().map(|miss| miss.cell.as_str()).collect();
-    let expected = vec!["30ms, 1 and 1 flows, cubic with ecn"];
+    let expected = vec!["30ms, 1 and 1 flows, cubic without ecn"];
     assert_eq!((verdict.cells, missed), (34, expected), "{:#?}", verdict.misses);
 }
 

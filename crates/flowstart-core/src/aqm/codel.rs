@@ -4,11 +4,13 @@
 //! does no harm. Once every packet of an interval has waited longer than the target, packets are dropped at the head of the
 //! queue, the next one interval / sqrt(count) later, until one has waited less. A queue of one packet is left alone.
 //!
-//! Differences from the reference: `ecn` marks instead, one packet per decision, as Linux does (`sch_codel`, from memory); the
-//! text says nothing of it. The size of a packet that is left alone is the largest seen so far, where the RFC takes the MTU.
+//! Checked line by line against the RFC's pseudo-code, Linux's `codel_impl.h` and ns-3's `codel-queue-disc.cc` with its tests. In Linux
+//! the interval has to be over, not just to end, and inverse roots are approximated; ns-3 drops at a backlog of one packet, too.
+//!
+//! Differences from the reference: `ecn` marks instead, one packet per decision, as Linux and ns-3 do; the RFC allows marks and
+//! leaves open how. The size of a packet that is left alone is the largest seen so far, where the RFC takes the MTU.
 //! `reentry` chooses how fast dropping starts again: the RFC's rule, or those of ns-2's modules, which were read: 2012 takes
 //! one from count and 2013 two, within 8 intervals, gives it up by 1/64 when it is above 126, and shortens the first interval.
-//! The RFC's pseudo-code is quoted from memory and from programs that follow it.
 //!
 //! Status: worked examples of each line of the pseudo-code.
 
@@ -416,6 +418,25 @@ mod tests {
         assert_eq!(queue.drops(114_999, &[6]), 0);
         assert_eq!(queue.drops(115_000, &[6]), 1);
         assert_eq!(queue.vars.count, 393);
+    }
+
+    #[test]
+    fn twenty_packets_as_in_the_tests_of_ns3() {
+        // `codel-queue-disc-test-suite.cc`, test 5: 20 packets of 1000 bytes at 0, dequeued at 10, twice at 210 and at 420 ms. The
+        // first is above the target for no interval yet; the second is one interval after 110 ms, and one packet is dropped; the
+        // third is not due. Then drops are due at 210 + 100 = 310 and 310 + 100 / sqrt 2 = 380.7 ms, and not at 438.4 ms.
+        let mut queue = CoDel::new(Config::default(), QueueLimit::default().into());
+        let (mut rng, mut dropped) = (Substream::new(0, "queue", 0), Vec::new());
+        let mut context = QueueContext { now: Timestamp::ZERO, in_service: None, rng: &mut rng, dropped: &mut dropped };
+        for handle in 0..20 {
+            let (ecn, enqueued_at) = (EcnCodepoint::NotEct, Timestamp::ZERO);
+            queue.enqueue(QueuedPacket { handle, size: 1000, flow: 0, ecn, enqueued_at }, &mut context);
+        }
+        for (ms, waiting, lost) in [(10, 19, 0), (210, 17, 1), (210, 16, 1), (420, 13, 3)] {
+            context.now = Timestamp::ZERO + Duration::from_millis(ms);
+            assert!(queue.dequeue(&mut context).is_some());
+            assert_eq!((queue.len(), context.dropped.len()), (waiting, lost), "{ms} ms");
+        }
     }
 
     #[test]

@@ -1,15 +1,20 @@
 //! `DualPI2`: a queue for scalable and one for classic traffic, coupled so that flows of both kinds get the same rate.
 //!
-//! Reference: RFC 9332, section 2.5 and appendix A (from memory), and Linux (`sch_dualpi2`, parts of which were read). Packets
-//! with ECT(1) or CE go to the L queue and the others to the C queue. A PI controller steers the delay with a base probability
-//! p': packets of the C queue are dropped or marked with its square, those of the L queue marked with k p', because the rate of
-//! a classic flow goes with the inverse root of its probability and that of a scalable one with the inverse. L packets that have
-//! waited beyond a threshold are marked as well.
+//! Reference: RFC 9332, section 2.5 and appendix A, and Linux (`sch_dualpi2`). Packets with ECT(1) or CE go to the L queue and the
+//! others to the C queue. A PI controller steers the longer delay of the two with a base probability p': packets of the C queue are
+//! dropped or marked with its square, those of the L queue marked with k p', because the rate of a classic flow goes with the
+//! inverse root of its probability and that of a scalable one with the inverse. The L queue also marks by its own delay: beyond a
+//! step, or on a ramp.
 //!
-//! Differences from the reference: weighted round robin, as Linux, where the RFC also has a time-shifted scheduler; a step in
-//! the place of a ramp. Probabilities are drawn, where the RFC's pseudo-code spreads marks evenly. The updates keep a grid of
-//! `t_update` and pause while both queues are empty and the probability is zero. The link's own buffer is the limit. Nothing is
-//! dropped or marked by the controller while less than two of the largest packets wait (Linux: two MTU).
+//! Checked line by line against the RFC's figures 2 to 8 and Linux's `sch_dualpi2.c`. Where they differ, Linux is the default: the
+//! step (the RFC has the ramp, which is `laqm=ramp`), no least length of the L queue for it (the RFC: more than one packet, so
+//! here for the ramp), a C weight of 10 % (an example of the RFC: 1/16), and no drops or marks by the controller while less than two
+//! of the largest packets wait.
+//!
+//! Differences from the reference: probabilities are drawn (so in Linux), where the RFC's pseudo-code spreads marks evenly.
+//! Weighted round robin only, which the RFC recommends; its time-shifted scheduler is left out. The updates keep a grid of
+//! `t_update` and pause while both queues are empty and the probability is zero. The link's own buffer is the limit. Packets are
+//! told apart by ECN alone, drops come at the head only.
 //!
 //! Status: worked examples; properties of the queues; rates of Prague and CUBIC by `dualpi2-coexistence`.
 
@@ -27,6 +32,17 @@ pub const SUMMARY: &str = "a queue for scalable and one for classic traffic, cou
 /// The document that defines it.
 pub const REFERENCE: &str = "RFC 9332";
 
+/// How the L queue marks by the delay of its own packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Laqm {
+    /// What has waited longer than `step` is marked.
+    #[default]
+    Step,
+    /// The probability rises from 0 at a delay of `min_th` to 1 at `range` beyond, while more than one packet is in the queue.
+    Ramp,
+}
+
 /// Parameters of `DualPI2`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -41,11 +57,17 @@ pub struct Config {
     pub beta: f64,
     /// k, by which the probability of the L queue exceeds p', 0 to 100. RFC 9332, section 2.1: 2.
     pub coupling: f64,
-    /// L packets that have waited longer are marked, 0 to 10s. Linux: 1 ms.
+    /// How the L queue marks by itself. Linux: `step`. RFC 9332, appendix A.1: `ramp`.
+    pub laqm: Laqm,
+    /// For `laqm=step`: L packets that have waited longer are marked, 0 to 10s. Linux: 1 ms.
     pub step: Duration,
+    /// For `laqm=ramp`: the delay where it begins, 0 to 10s. RFC 9332, appendix A.1: 800 us.
+    pub min_th: Duration,
+    /// For `laqm=ramp`: its width, 0 to 10s. RFC 9332, appendix A.1: 400 us.
+    pub range: Duration,
     /// Share of the link in percent that the C queue gets at least, 1 to 99. Linux: 10.
     pub classic_weight: u32,
-    /// Whether L packets are dropped when k p' exceeds 1, instead of marked without end. RFC 9332, section 4.2: yes.
+    /// Whether L packets are dropped when k p' exceeds 1. RFC 9332, section 4.2: yes. If not, p' ends at 1/k (Linux).
     pub drop_overload: bool,
 }
 
@@ -57,7 +79,10 @@ impl Default for Config {
             alpha: 0.16,
             beta: 3.2,
             coupling: 2.0,
+            laqm: Laqm::Step,
             step: Duration::from_millis(1),
+            min_th: Duration::from_micros(800),
+            range: Duration::from_micros(400),
             classic_weight: 10,
             drop_overload: true,
         }
@@ -74,6 +99,8 @@ impl Config {
         ConfigError::unless_in("beta", self.beta, 0.0..=1000.0)?;
         ConfigError::unless_in("coupling", self.coupling, 0.0..=100.0)?;
         ConfigError::unless_in("step", self.step, Duration::ZERO..=longest)?;
+        ConfigError::unless_in("min_th", self.min_th, Duration::ZERO..=longest)?;
+        ConfigError::unless_in("range", self.range, Duration::ZERO..=longest)?;
         ConfigError::unless_in("classic_weight", self.classic_weight, 1..=99)
     }
 }
@@ -94,13 +121,9 @@ impl Vars {
     fn update(&mut self, config: &Config, curq: Duration) {
         let (delay, target, before) = (curq.as_secs(), config.target.as_secs(), self.prevq.as_secs());
         let p = self.p + config.alpha * (delay - target) + config.beta * (delay - before);
-        self.p = p.clamp(0.0, 1.0);
+        let most = if config.drop_overload { 1.0 } else { f64::min(1.0 / config.coupling, 1.0) };
+        self.p = p.clamp(0.0, most);
         self.prevq = curq;
-    }
-
-    /// `p_CL` = k p'.
-    fn coupled(&self, config: &Config) -> f64 {
-        self.p * config.coupling
     }
 }
 
@@ -145,40 +168,51 @@ impl DualPi2 {
         &self.vars
     }
 
-    /// The first packet of the queue whose turn it is, and whether that is the L queue. The credit moves when it is sent.
-    fn next(&mut self) -> Option<(QueuedPacket, bool)> {
+    /// The first packet of the queue whose turn it is, whether that is the L queue, and how its departure moves the credit: not
+    /// where nobody else wants to send.
+    fn next(&mut self) -> Option<(QueuedPacket, bool, i64)> {
+        let weight = i64::from(self.config.classic_weight);
         let l_turn = self.c_queue.is_empty() || self.vars.credit <= 0;
         if l_turn && let Some(packet) = self.l_queue.pop() {
-            return Some((packet, true));
+            let earned = if self.c_queue.is_empty() { 0 } else { weight };
+            return Some((packet, true, earned * i64::from(packet.size)));
         }
-        self.c_queue.pop().map(|packet| (packet, false))
+        let packet = self.c_queue.pop()?;
+        let spent = if self.l_queue.is_empty() { 0 } else { weight - 100 };
+        Some((packet, false, spent * i64::from(packet.size)))
+    }
+
+    /// p'_L: the probability that the L queue marks a packet with that leaves it, by its delay.
+    fn laqm(&self, delay: Duration) -> f64 {
+        let Config { laqm, step, min_th, range, .. } = self.config;
+        let past = delay.saturating_sub(min_th);
+        match laqm {
+            Laqm::Step => f64::from(u8::from(delay > step)),
+            // The leaving packet is not in the queue any more.
+            Laqm::Ramp if self.l_queue.is_empty() || past == Duration::ZERO => 0.0,
+            Laqm::Ramp if past >= range => 1.0,
+            Laqm::Ramp => past.as_nanos() as f64 / range.as_nanos() as f64,
+        }
     }
 
     fn fate(&self, packet: &QueuedPacket, is_l: bool, context: &mut QueueContext<'_>) -> Fate {
-        let over_step = is_l && packet.sojourn(context.now) > self.config.step;
         let short = self.bytes().get() < 2 * u64::from(self.largest);
-        let coupled = self.vars.coupled(&self.config);
+        let p = if short { 0.0 } else { self.vars.p };
+        let coupled = p * self.config.coupling;
         let overload = coupled > 1.0;
-        let p = self.vars.p;
-        let mut squared = || context.rng.uniform() < p && context.rng.uniform() < p;
-        let signal = if short {
-            false
-        } else if !is_l {
-            let signal = squared();
-            if signal && overload {
-                return Fate::Drop;
-            }
-            signal
-        } else if overload {
+        let mut squared = || !short && context.rng.uniform() < p && context.rng.uniform() < p;
+        match (is_l, overload) {
+            (false, _) if !squared() => Fate::Send,
+            (false, false) => Fate::Signal,
+            (false, true) => Fate::Drop,
             // Classic drop for everybody; what is not dropped is marked.
-            if self.config.drop_overload && squared() {
-                return Fate::Drop;
+            (true, true) if self.config.drop_overload && squared() => Fate::Drop,
+            (true, true) => Fate::Signal,
+            (true, false) if context.rng.uniform() < coupled.max(self.laqm(packet.sojourn(context.now))) => {
+                Fate::Signal
             }
-            true
-        } else {
-            context.rng.uniform() < coupled
-        };
-        if signal || over_step { Fate::Signal } else { Fate::Send }
+            (true, false) => Fate::Send,
+        }
     }
 
     /// How long the first packets wait, the longer of the two.
@@ -210,7 +244,7 @@ impl QueueDiscipline for DualPi2 {
     }
 
     fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
-        while let Some((mut packet, is_l)) = self.next() {
+        while let Some((mut packet, is_l, credit)) = self.next() {
             let drop = match self.fate(&packet, is_l, context) {
                 Fate::Send => false,
                 Fate::Signal if packet.mark() => {
@@ -224,9 +258,7 @@ impl QueueDiscipline for DualPi2 {
                 context.dropped.push(packet);
                 continue;
             }
-            let classic = i64::from(self.config.classic_weight);
-            let size = i64::from(packet.size);
-            self.vars.credit += if is_l { classic * size } else { (classic - 100) * size };
+            self.vars.credit += credit;
             return Some(packet);
         }
         None
@@ -367,6 +399,70 @@ mod tests {
     }
 
     #[test]
+    fn who_sends_alone_neither_earns_nor_spends_credit() {
+        // The credit begins at 1000 (2 x 10 - 100), -80 packets' worth in percent; an L packet earns 10 if C packets wait. Five
+        // L packets that leave alone earn nothing, so nine more go before the first C packet, which costs 90.
+        let mut link = Link::new(Config::default());
+        let classic_among = |busy: &mut Link, packets: u32| -> Vec<u32> {
+            (0..packets).filter(|_| busy.dequeue() == Some(EcnCodepoint::NotEct)).collect()
+        };
+        (0..30).for_each(|_| link.enqueue(EcnCodepoint::Ect1, 1000));
+        assert_eq!(classic_among(&mut link, 5), []);
+        assert_eq!(link.queue.vars.credit, -80_000);
+        (0..3).for_each(|_| link.enqueue(EcnCodepoint::NotEct, 1000));
+        assert_eq!(classic_among(&mut link, 20), [9, 19]);
+        // The seven L packets that are left go before the last C packet, which is alone then.
+        assert_eq!(classic_among(&mut link, 8), [7]);
+        assert_eq!(link.queue.vars.credit, -10_000);
+    }
+
+    #[test]
+    fn without_drops_under_overload_the_base_probability_ends_where_the_coupled_one_is_1() {
+        let config = Config { drop_overload: false, ..Config::default() };
+        let mut vars = Vars { p: 0.49, ..Vars::default() };
+        vars.update(&config, Duration::from_millis(200));
+        assert_eq!(vars.p, 0.5);
+        vars.update(&Config { drop_overload: true, ..config }, Duration::from_millis(200));
+        assert!((vars.p - 0.529_6).abs() < 1e-12, "{}", vars.p);
+    }
+
+    #[test]
+    fn the_ramp_is_linear_between_its_ends_and_spares_a_single_packet() {
+        let link = |packets: u32| {
+            let mut link = Link::new(Config { laqm: Laqm::Ramp, ..Config::default() });
+            (0..packets).for_each(|_| link.enqueue(EcnCodepoint::Ect1, 1000));
+            link
+        };
+        // RFC 9332, figure 5: 0 up to 800 us, (1000 - 800) / 400 at 1 ms, 1 from 1.2 ms on.
+        let busy = link(2).queue;
+        let probabilities = [0, 800, 900, 1000, 1100, 1200, 5000].map(|us| busy.laqm(Duration::from_micros(us)));
+        assert_eq!(probabilities, [0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 1.0]);
+        let step = DualPi2 { config: Config { range: Duration::ZERO, ..busy.config.clone() }, ..busy };
+        assert_eq!([799, 800, 801].map(|us| step.laqm(Duration::from_micros(us))), [0.0, 0.0, 1.0]);
+        // Of 10,000 packets that have waited for 1.1 ms 75 % are marked, within 5 standard deviations (0.0043 each).
+        let mut long = link(10_001);
+        long.now = Timestamp::from_nanos(1_100_000);
+        (0..10_000).for_each(|_| assert!(long.dequeue().is_some()));
+        let share = long.queue.stats.marked as f64 / 10_000.0;
+        assert!((share - 0.75).abs() < 0.022, "{share}");
+        // The last one leaves a queue of one packet (line 5d of figure 7), however long it has waited.
+        long.now = Timestamp::from_nanos(1_000_000_000);
+        assert_eq!(long.dequeue(), Some(EcnCodepoint::Ect1));
+    }
+
+    #[test]
+    fn an_l_packet_meets_the_larger_of_both_probabilities() {
+        // p_L = max(p'_L, p_CL) (figure 4, line 6): 0.25 by the ramp at 0.9 ms and 2 x 0.2 by the controller are 0.4.
+        let mut link = Link::new(Config { laqm: Laqm::Ramp, ..Config::default() });
+        link.queue.vars.p = 0.2;
+        (0..10_002).for_each(|_| link.enqueue(EcnCodepoint::Ect1, 1000));
+        link.now = Timestamp::from_nanos(900_000);
+        (0..10_000).for_each(|_| assert!(link.dequeue().is_some()));
+        let share = link.queue.stats.marked as f64 / 10_000.0;
+        assert!((share - 0.4).abs() < 0.0245, "{share}");
+    }
+
+    #[test]
     fn updates_pause_when_there_is_nothing_to_do() {
         let mut link = Link::new(Config::default());
         assert_eq!(link.queue.next_timer(), Timestamp::NEVER);
@@ -393,6 +489,8 @@ mod tests {
             (Config { t_update: Duration::ZERO, ..Config::default() }, "t_update"),
             (Config { alpha: f64::NAN, ..Config::default() }, "alpha"),
             (Config { coupling: -1.0, ..Config::default() }, "coupling"),
+            (Config { min_th: Duration::from_millis(10_001), ..Config::default() }, "min_th"),
+            (Config { range: Duration::from_millis(10_001), ..Config::default() }, "range"),
             (Config { classic_weight: 100, ..Config::default() }, "classic_weight"),
         ] {
             assert_eq!(config.validate().unwrap_err().field, field);

@@ -407,6 +407,38 @@ mod tests {
     }
 
     #[test]
+    fn deficits_as_in_the_tests_of_ns3() {
+        // `fq-codel-queue-disc-test-suite.cc`, deficits: a quantum of 90 and packets of 120 bytes. Queue 0 sends one and has -30.
+        // Both have two then: queue 0 gets 90 and becomes old, queue 1, which is new, sends (-30). Queue 1 becomes old with 60,
+        // queue 0 sends from 60 (-60), gets 90 (30) behind queue 1, which sends from 60 (-60) and gets 90 (30) behind queue 0,
+        // which sends from 30 (-90). Nothing is left: queue 0 gets 90 twice, and both go.
+        let mut turns = RoundRobin::new(2, Bytes::new(90));
+        let mut waiting = [1, 0];
+        turns.activate(0, true);
+        let send = |turns: &mut RoundRobin, waiting: &mut [u32; 2]| loop {
+            let queue = turns.whose()?;
+            let of_queue = &mut waiting[queue as usize];
+            if *of_queue > 0 {
+                *of_queue -= 1;
+                turns.sent(queue, 120);
+                return Some((queue, [0, 1].map(|of| turns.turns[of].deficit)));
+            }
+            turns.emptied(queue, true);
+        };
+        assert_eq!(send(&mut turns, &mut waiting), Some((0, [-30, 0])));
+        waiting = [2, 2];
+        turns.activate(0, true);
+        turns.activate(1, true);
+        let sent = [(); 5].map(|()| send(&mut turns, &mut waiting));
+        let expected = [(1, [60, -30]), (0, [-60, 60]), (1, [30, -60]), (0, [-90, 30])].map(Some);
+        assert_eq!((&sent[..4], sent[4]), (&expected[..], None));
+        assert_eq!(
+            [0, 1].map(|of| (turns.turns[of].deficit, turns.turns[of].place)),
+            [(90, Place::Nowhere), (30, Place::Nowhere)]
+        );
+    }
+
+    #[test]
     fn without_a_quantum_queues_send_packet_by_packet() {
         let mut turns = RoundRobin::new(2, Bytes::ZERO);
         turns.activate(0, false);

@@ -1,12 +1,17 @@
 //! `FQ-CoDel`: a queue for each flow, served in turn, and `CoDel` in each of them.
 //!
-//! Reference: RFC 8290; constants of Linux (`sch_fq_codel`). Flows are hashed to queues, which send a quantum of bytes in
+//! Reference: RFC 8290, and Linux (`sch_fq_codel`). Flows are hashed to queues, which send a quantum of bytes in
 //! turn; a queue that was empty goes before the others. Each queue is under the law of `CoDel` by itself. When there is no
 //! room the flow with most bytes loses packets from the front, up to half of them.
 //!
+//! Checked line by line against the RFC's text, Linux's `sch_fq_codel.c` and ns-3's `fq-codel-queue-disc.cc` with its tests. Where
+//! they differ, Linux is followed: half of the bytes go where there is no room (the RFC: half of the packets), such drops raise the
+//! count of `CoDel`, and a queue's last packet may be dropped if more than one waits in all queues (RFC 8289, section 4.4,
+//! recommends so; ns-3 looks at each queue by itself).
+//!
 //! Differences from the reference: the link's own buffer limits as well as `limit` and `memory`, whichever is less, and
-//! `memory` counts bytes on the wire, where Linux counts what packets occupy. Flows are those of the simulator, not five
-//! header fields. That drops for want of room raise the count of `CoDel` is Linux's.
+//! `memory` counts bytes on the wire, where Linux counts what packets occupy; packets go until all fit, where Linux drops once.
+//! Flows are those of the simulator, not five header fields.
 //!
 //! Status: worked examples; properties of the queues; bounded memory over many packets.
 
@@ -17,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::codel::{self, Reentry};
 use super::flow_queueing::{FlowHash, PacketQueues, RoundRobin};
-use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueStats, QueuedPacket};
+use super::{EcnCodepoint, OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueStats, QueuedPacket};
 use crate::registry::ConfigError;
 use crate::time::Duration;
 use crate::units::Bytes;
@@ -31,17 +36,17 @@ pub const REFERENCE: &str = "RFC 8290";
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Queues, 1 to 65536. RFC 8290, section 5.2.4: 1024.
+    /// Queues, 1 to 65536. RFC 8290, section 5.2.5: 1024.
     pub flows: u32,
-    /// Bytes that a queue may send in its turn, 256B to 1MB. RFC 8290, section 5.2.3: 1514, a full packet of Ethernet.
+    /// Bytes that a queue may send in its turn, 256B to 1MB. RFC 8290, section 5.2.4: 1514, a full packet of Ethernet.
     pub quantum: Bytes,
-    /// Packets in all queues, 1 to 1000000, besides the link's buffer. RFC 8290, section 5.2.2: 10240.
+    /// Packets in all queues, 1 to 1000000, besides the link's buffer. RFC 8290, section 5.2.3: 10240.
     pub limit: u64,
-    /// Bytes in all queues, 1KB to 1GB, besides the link's buffer. Linux: 32 MB.
+    /// Bytes in all queues, 1KB to 1GB, besides the link's buffer. Linux: 32 MiB.
     pub memory: Bytes,
     /// Packets that are dropped at most when there is no room, 1 to 1000. Linux: 64.
     pub drop_batch: u32,
-    /// As `codel`. RFC 8290, section 5.2.1: 5 ms.
+    /// As `codel`. RFC 8290, section 5.2.2: 5 ms.
     pub target: Duration,
     /// As `codel`. RFC 8290, section 5.2.1: 100 ms.
     pub interval: Duration,
@@ -59,7 +64,7 @@ impl Default for Config {
             flows: 1024,
             quantum: Bytes::new(1514),
             limit: 10_240,
-            memory: Bytes::new(32_000_000),
+            memory: Bytes::new(32 << 20),
             drop_batch: 64,
             target,
             interval,
@@ -163,14 +168,15 @@ impl QueueDiscipline for FqCoDel {
     fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
         let Self { config, codel, queues, turns, vars, stats, .. } = self;
         while let Some(queue) = turns.whose() {
-            let next = || queues.pop(queue).map(|packet| (packet, queues.bytes_of(queue)));
+            let next = || queues.pop(queue).map(|packet| (packet, queues.bytes()));
             let Some(mut packet) = vars[queue as usize].dequeue(codel, context.now, stats, context.dropped, next)
             else {
                 turns.emptied(queue, true);
                 continue;
             };
             turns.sent(queue, packet.size);
-            if config.ce_threshold.is_some_and(|threshold| packet.sojourn(context.now) > threshold) && packet.mark() {
+            let is_late = config.ce_threshold.is_some_and(|threshold| packet.sojourn(context.now) > threshold);
+            if is_late && packet.ecn != EcnCodepoint::Ce && packet.mark() {
                 stats.marked += 1;
             }
             return Some(packet);
@@ -198,7 +204,6 @@ impl QueueDiscipline for FqCoDel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::EcnCodepoint;
     use crate::rng::Substream;
     use crate::time::Timestamp;
 
@@ -307,6 +312,37 @@ mod tests {
         link.now = Timestamp::from_nanos(1_000_001);
         assert_eq!(link.dequeue().unwrap().ecn, EcnCodepoint::Ce);
         assert_eq!(link.queue.stats().marked, 1);
+    }
+
+    #[test]
+    fn a_packet_is_counted_as_marked_once() {
+        // CoDel marks the packet at 1.1 s, after an interval above its target, and the threshold finds it marked.
+        let config = Config { ce_threshold: Some(Duration::ZERO), ..Config::default() };
+        let mut link = Link::new(config, QueueLimit::default());
+        link.ecn = EcnCodepoint::Ect0;
+        (0..4).for_each(|handle| link.enqueue(1, handle, 1000));
+        for ms in [1000, 1100] {
+            link.now = Timestamp::ZERO + Duration::from_millis(ms);
+            assert_eq!(link.dequeue().unwrap().ecn, EcnCodepoint::Ce);
+        }
+        assert_eq!(link.queue.stats().marked, 2);
+    }
+
+    #[test]
+    fn the_last_packet_of_a_flow_may_be_dropped_while_others_wait() {
+        // Both have waited beyond the target since 1 s. At 1.101 s flow 2 has its last packet, but two more wait (RFC 8289,
+        // section 4.4: the occupancy of all queues counts), so it is dropped and flow 1 sends. The very last one is not.
+        let mut link = Link::new(Config::default(), QueueLimit::default());
+        for (flow, handle) in [(1, 10), (1, 11), (1, 12), (1, 13), (1, 14), (2, 20), (2, 21)] {
+            link.enqueue(flow, handle, 1514);
+        }
+        let mut sent = |ms: u64| {
+            link.now = Timestamp::ZERO + Duration::from_millis(ms);
+            link.dequeue().map(|packet| packet.handle)
+        };
+        assert_eq!([1000, 1000, 1100].map(&mut sent), [Some(10), Some(20), Some(12)]);
+        assert_eq!([1101, 5000, 5000].map(&mut sent), [Some(13), Some(14), None]);
+        assert_eq!(link.dropped.iter().map(|packet| packet.handle).collect::<Vec<_>>(), [11, 21]);
     }
 
     #[test]

@@ -1,12 +1,18 @@
 //! SFQ: flows are hashed to queues that send in turn, and the longest queue pays for the room.
 //!
-//! Reference: `McKenney`, "Stochastic Fairness Queueing", INFOCOM 1990 (from memory). Flows are hashed to a fixed number of
-//! queues, each of which sends a packet in its turn. A packet that arrives when there is no room takes that of the packet
-//! that came last into the longest queue. The hash changes now and then, so that flows that collide do not do so for ever.
+//! Reference: `McKenney`, "Stochastic Fairness Queueing", INFOCOM 1990 (from memory), and Linux (`sch_sfq`), which follows it.
+//! Flows are hashed to a fixed number of queues, each of which sends a packet in its turn. A packet that arrives when there is no
+//! room takes that of the packet that came last into the longest queue. The hash changes now and then, so that flows that collide
+//! do not do so for ever.
+//!
+//! Checked line by line against Linux's `sch_sfq.c`, and read beside ns-2.35's `queue/sfq.cc`, which is another algorithm: it drops
+//! what arrives by fixed shares.
 //!
 //! Differences from the reference: a change of the hash moves the packets that wait, queue by queue, so that those of a flow
-//! stay in order; in the paper they leave from where they are. `quantum` shares by bytes instead of packets, as Linux does
-//! (`sch_sfq`, from memory). The link's own buffer is the limit.
+//! stay in order, as Linux does; in the paper they leave from where they are. `quantum` shares by bytes instead of packets, which
+//! Linux always does, with a full packet. The link's own buffer is the limit (Linux: 127 packets, 127 flows). Where
+//! all queues have one packet, the one that became so last pays, in Linux the next to send. Linux's RED for each queue and its
+//! drops from the head are left out.
 //!
 //! Status: worked examples; properties of the queues.
 
@@ -142,8 +148,13 @@ impl QueueDiscipline for Sfq {
                 self.turns.emptied(queue, false);
                 continue;
             };
-            self.lengths.change(queue, self.queues.len_of(queue));
-            self.turns.sent(queue, packet.size);
+            let left = self.queues.len_of(queue);
+            self.lengths.change(queue, left);
+            // An empty queue has no turn any more, and begins behind all others.
+            match left {
+                0 => self.turns.emptied(queue, false),
+                _ => self.turns.sent(queue, packet.size),
+            }
             return Some(packet);
         }
         None
@@ -207,6 +218,26 @@ mod tests {
     fn a_packet_of_the_longest_queue_is_dropped_itself() {
         let (sent, dropped) = run(Config::default(), Some(2), &[(1, 0), (1, 0), (1, 0)]);
         assert_eq!((sent, dropped), (alloc::vec![0, 1], alloc::vec![2]));
+    }
+
+    #[test]
+    fn a_queue_that_became_empty_begins_behind_the_others() {
+        let mut queue = Sfq::new(Config::default(), QueueLimit::default().into());
+        let (mut rng, mut dropped) = (Substream::new(3, "queue", 0), Vec::new());
+        let mut context = QueueContext { now: Timestamp::ZERO, in_service: None, rng: &mut rng, dropped: &mut dropped };
+        let mut handles = [(1, 10), (2, 20), (2, 21), (2, 22)].to_vec();
+        let mut sent = Vec::new();
+        for _ in 0..3 {
+            for (flow, handle) in handles.drain(..) {
+                let (ecn, enqueued_at) = (EcnCodepoint::NotEct, Timestamp::ZERO);
+                queue.enqueue(QueuedPacket { handle, size: 1000, flow, ecn, enqueued_at }, &mut context);
+            }
+            sent.extend(queue.dequeue(&mut context).map(|packet| packet.handle));
+            // Flow 1 has sent its only packet; its next one comes while flow 3 waits already.
+            handles = if sent == [10] { [(3, 30), (1, 11)].to_vec() } else { Vec::new() };
+        }
+        sent.extend(core::iter::from_fn(|| queue.dequeue(&mut context)).map(|packet| packet.handle));
+        assert_eq!(sent, [10, 20, 30, 11, 21, 22]);
     }
 
     #[test]
