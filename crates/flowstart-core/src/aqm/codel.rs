@@ -1,16 +1,19 @@
 //! `CoDel`: drops, ever more often, while packets have waited longer than a target for a whole interval.
 //!
-//! Reference: RFC 8289, section 5. The delay that counts is the smallest one within an interval, since a burst that drains
-//! does no harm. Once every packet of an interval has waited longer than the target, packets are dropped at the head of the
-//! queue, the next one interval / sqrt(count) later, until one has waited less. A queue of one packet is left alone.
+//! Reference: RFC 8289, section 5. The delay that counts is the smallest one within an interval, since a burst that
+//! drains does no harm. Once every packet of an interval has waited longer than the target, packets are dropped at the
+//! head of the queue, the next one interval / sqrt(count) later, until one has waited less. A queue of one packet is
+//! left alone.
 //!
-//! Checked line by line against the RFC's pseudo-code, Linux's `codel_impl.h` and ns-3's `codel-queue-disc.cc` with its tests. In Linux
-//! the interval has to be over, not just to end, and inverse roots are approximated; ns-3 drops at a backlog of one packet, too.
+//! Checked line by line against the RFC's pseudo-code, Linux's `codel_impl.h` and ns-3's `codel-queue-disc.cc` with its
+//! tests. In Linux the interval has to be over, not just to end, and inverse roots are approximated; ns-3 drops at a
+//! backlog of one packet, too.
 //!
-//! Differences from the reference: `ecn` marks instead, one packet per decision, as Linux and ns-3 do; the RFC allows marks and
-//! leaves open how. The size of a packet that is left alone is the largest seen so far, where the RFC takes the MTU.
-//! `reentry` chooses how fast dropping starts again: the RFC's rule, or those of ns-2's modules, which were read: 2012 takes
-//! one from count and 2013 two, within 8 intervals, gives it up by 1/64 when it is above 126, and shortens the first interval.
+//! Differences from the reference: `ecn` marks instead, one packet per decision, as Linux and ns-3 do; the RFC allows
+//! marks and leaves open how. The size of a packet that is left alone is the largest seen so far, where the RFC takes
+//! the MTU. `reentry` chooses how fast dropping starts again: the RFC's rule, or those of ns-2's modules, which were
+//! read: 2012 takes one from count and 2013 two, within 8 intervals, gives it up by 1/64 when it is above 126, and
+//! shortens the first interval.
 //!
 //! Status: worked examples of each line of the pseudo-code.
 

@@ -1,12 +1,12 @@
 //! How fast a queue is served, measured from what leaves it.
 //!
-//! Reference: RFC 8033, appendix B, and ns-2's PIE, whose order of steps differs; both were read. A measurement begins when at
-//! least `dq_threshold` bytes wait, and ends when as many have left; the averages of the two differ in their weights. The RFC's
-//! section 5.2 begins a measurement before the first packet is counted, as ns-2, and its appendix after: the appendix is followed.
-//! Linux counts like ns-2, with a weight of 1/8.
+//! Reference: RFC 8033, appendix B, and ns-2's PIE, whose order of steps differs; both were read. A measurement begins
+//! when at least `dq_threshold` bytes wait, and ends when as many have left; the averages of the two differ in their
+//! weights. The RFC's section 5.2 begins a measurement before the first packet is counted, as ns-2, and its appendix
+//! after: the appendix is followed. Linux counts like ns-2, with a weight of 1/8.
 //!
-//! Its fault belongs to the reference: a queue that never holds `dq_threshold` bytes is never measured. At 1 Mbit/s 16 KiB
-//! are 131 ms of queue, so an AQM that depends on the measurement sleeps until the delay is far above its target.
+//! Its fault belongs to the reference: a queue that never holds `dq_threshold` bytes is never measured. At 1 Mbit/s 16
+//! KiB are 131 ms of queue, so an AQM that depends on the measurement sleeps until the delay is far above its target.
 
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};

@@ -1,20 +1,20 @@
 //! `DualPI2`: a queue for scalable and one for classic traffic, coupled so that flows of both kinds get the same rate.
 //!
-//! Reference: RFC 9332, section 2.5 and appendix A, and Linux (`sch_dualpi2`). Packets with ECT(1) or CE go to the L queue and the
-//! others to the C queue. A PI controller steers the longer delay of the two with a base probability p': packets of the C queue are
-//! dropped or marked with its square, those of the L queue marked with k p', because the rate of a classic flow goes with the
-//! inverse root of its probability and that of a scalable one with the inverse. The L queue also marks by its own delay: beyond a
-//! step, or on a ramp.
+//! Reference: RFC 9332, section 2.5 and appendix A, and Linux (`sch_dualpi2`). Packets with ECT(1) or CE go to the L
+//! queue and the others to the C queue. A PI controller steers the longer delay of the two with a base probability p':
+//! packets of the C queue are dropped or marked with its square, those of the L queue marked with k p', because the
+//! rate of a classic flow goes with the inverse root of its probability and that of a scalable one with the inverse.
+//! The L queue also marks by its own delay: beyond a step, or on a ramp.
 //!
-//! Checked line by line against the RFC's figures 2 to 8 and Linux's `sch_dualpi2.c`. Where they differ, Linux is the default: the
-//! step (the RFC has the ramp, which is `laqm=ramp`), no least length of the L queue for it (the RFC: more than one packet, so
-//! here for the ramp), a C weight of 10 % (an example of the RFC: 1/16), and no drops or marks by the controller while less than two
-//! of the largest packets wait.
+//! Checked line by line against the RFC's figures 2 to 8 and Linux's `sch_dualpi2.c`. Where they differ, Linux is the
+//! default: the step (the RFC has the ramp, which is `laqm=ramp`), no least length of the L queue for it (the RFC: more
+//! than one packet, so here for the ramp), a C weight of 10 % (an example of the RFC: 1/16), and no drops or marks by
+//! the controller while less than two of the largest packets wait.
 //!
-//! Differences from the reference: probabilities are drawn (so in Linux), where the RFC's pseudo-code spreads marks evenly.
-//! Weighted round robin only, which the RFC recommends; its time-shifted scheduler is left out. The updates keep a grid of
-//! `t_update` and pause while both queues are empty and the probability is zero. The link's own buffer is the limit. Packets are
-//! told apart by ECN alone, drops come at the head only.
+//! Differences from the reference: probabilities are drawn (so in Linux), where the RFC's pseudo-code spreads marks
+//! evenly. Weighted round robin only, which the RFC recommends; its time-shifted scheduler is left out. The updates
+//! keep a grid of `t_update` and pause while both queues are empty and the probability is zero. The link's own buffer
+//! is the limit. Packets are told apart by ECN alone, drops come at the head only.
 //!
 //! Status: worked examples; properties of the queues; rates of Prague and CUBIC by `dualpi2-coexistence`.
 

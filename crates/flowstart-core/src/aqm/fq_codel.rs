@@ -1,17 +1,17 @@
 //! `FQ-CoDel`: a queue for each flow, served in turn, and `CoDel` in each of them.
 //!
-//! Reference: RFC 8290, and Linux (`sch_fq_codel`). Flows are hashed to queues, which send a quantum of bytes in
-//! turn; a queue that was empty goes before the others. Each queue is under the law of `CoDel` by itself. When there is no
+//! Reference: RFC 8290, and Linux (`sch_fq_codel`). Flows are hashed to queues, which send a quantum of bytes in turn;
+//! a queue that was empty goes before the others. Each queue is under the law of `CoDel` by itself. When there is no
 //! room the flow with most bytes loses packets from the front, up to half of them.
 //!
-//! Checked line by line against the RFC's text, Linux's `sch_fq_codel.c` and ns-3's `fq-codel-queue-disc.cc` with its tests. Where
-//! they differ, Linux is followed: half of the bytes go where there is no room (the RFC: half of the packets), such drops raise the
-//! count of `CoDel`, and a queue's last packet may be dropped if more than one waits in all queues (RFC 8289, section 4.4,
-//! recommends so; ns-3 looks at each queue by itself).
+//! Checked line by line against the RFC's text, Linux's `sch_fq_codel.c` and ns-3's `fq-codel-queue-disc.cc` with its
+//! tests. Where they differ, Linux is followed: half of the bytes go where there is no room (the RFC: half of the
+//! packets), such drops raise the count of `CoDel`, and a queue's last packet may be dropped if more than one waits in
+//! all queues (RFC 8289, section 4.4, recommends so; ns-3 looks at each queue by itself).
 //!
 //! Differences from the reference: the link's own buffer limits as well as `limit` and `memory`, whichever is less, and
-//! `memory` counts bytes on the wire, where Linux counts what packets occupy; packets go until all fit, where Linux drops once.
-//! Flows are those of the simulator, not five header fields.
+//! `memory` counts bytes on the wire, where Linux counts what packets occupy; packets go until all fit, where Linux
+//! drops once. Flows are those of the simulator, not five header fields.
 //!
 //! Status: worked examples; properties of the queues; bounded memory over many packets.
 
@@ -278,6 +278,21 @@ mod tests {
             link_of_one.enqueue(1, packet, 1000);
         }
         assert_eq!(link_of_one.dropped.iter().map(|packet| packet.handle).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn a_full_queue_as_in_the_tests_of_ns3() {
+        // `fq-codel-queue-disc-test-suite.cc`, packet limit: four packets fit. Three of flow 1 and two of flow 2, 100 bytes each: the
+        // fifth takes two of flow 1 away, as 300 bytes are its backlog and 150 the half.
+        let limit = QueueLimit { packets: Some(4), ..QueueLimit::default() };
+        let mut link = Link::new(Config { quantum: Bytes::new(1500), ..Config::default() }, limit);
+        for (flow, handle) in [(1, 10), (1, 11), (1, 12), (2, 20), (2, 21)] {
+            assert!(link.dropped.is_empty());
+            link.enqueue(flow, handle, 100);
+        }
+        assert_eq!(link.dropped.iter().map(|packet| packet.handle).collect::<Vec<_>>(), [10, 11]);
+        let sent: Vec<u32> = core::iter::from_fn(|| link.dequeue()).map(|packet| packet.handle).collect();
+        assert_eq!(sent, [12, 20, 21]);
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! `FQ-PIE`: a queue for each flow, served in turn, and PIE in each of them.
 //!
-//! Reference: Linux (`sch_fq_pie`), after Ramakrishnan et al., "FQ-PIE Queue Discipline in the Linux Kernel", LCN 2019; the
-//! law is that of RFC 8033. Flows are hashed to queues that send as in `fq-codel`. Each queue has a probability of
-//! its own, which is corrected every `t_update` and met by what arrives in that queue. When there is no room the arriving packet
-//! is dropped.
+//! Reference: Linux (`sch_fq_pie`), after Ramakrishnan et al., "FQ-PIE Queue Discipline in the Linux Kernel", LCN 2019;
+//! the law is that of RFC 8033. Flows are hashed to queues that send as in `fq-codel`. Each queue has a probability of
+//! its own, which is corrected every `t_update` and met by what arrives in that queue. When there is no room the
+//! arriving packet is dropped.
 //!
-//! Checked line by line against Linux's `sch_fq_pie.c` and ns-3's `fq-pie-queue-disc.cc`.
+//! Checked line by line against Linux's `sch_fq_pie.c`, and read beside ns-3's `fq-pie-queue-disc.cc`, which takes
+//! packets from the fattest queue where there is no room.
 //!
-//! Differences from the reference: the law is the RFC's, not Linux's (`pie.rs` says what those differ in), and marks, where Linux
-//! does so only when told. The link's own buffer limits as well as `limit` and `memory`, whichever is less; Linux counts packets
-//! beyond its memory and lets them in. Laws at rest are not updated, which no packet can tell. Delay is known from timestamps.
+//! Differences from the reference: the law is the RFC's, not Linux's (`pie.rs` says what those differ in), and marks,
+//! as in ns-3; Linux does so only when told. The link's own buffer limits as well as `limit` and `memory`, whichever is
+//! less; Linux counts packets beyond its memory and lets them in. Laws at rest are not updated, which no packet can
+//! tell. Delay is known from timestamps.
 //!
 //! Status: worked examples; properties of the queues.
 

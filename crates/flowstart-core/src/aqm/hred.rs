@@ -1,13 +1,13 @@
 //! HRED-style RED: aggressive RED for an RTT that is known.
 //!
 //! Reference: the idea of HRED (10.1109/AINA.2012.103), whose parameters and pseudo-code were not available. A RED that
-//! reacts within one RTT of slow start, so that neither the limit of the queue nor RED's own upper threshold drops packets
-//! in bulk: the thresholds are a quarter and a half of what the link carries in the tuning RTT, and the average follows the
-//! queue closely. Where the RTT is another one, it reacts too early or too late.
+//! reacts within one RTT of slow start, so that neither the limit of the queue nor RED's own upper threshold drops
+//! packets in bulk: the thresholds are a quarter and a half of what the link carries in the tuning RTT, and the average
+//! follows the queue closely. Where the RTT is another one, it reacts too early or too late.
 //!
 //! Differences from the reference: unknown. The thresholds are inferred: unpaced slow start with a load of L = W / BDP
-//! arrives at twice the link's rate and queues L BDP / 2; to act a round trip early is to act at L = 1/2, where a quarter
-//! of the BDP waits. Weight and probability are chosen, not inferred.
+//! arrives at twice the link's rate and queues L BDP / 2; to act a round trip early is to act at L = 1/2, where a
+//! quarter of the BDP waits. Weight and probability are chosen, not inferred.
 //!
 //! Status: experimental; in the style of HRED, not a reproduction.
 

@@ -1,19 +1,21 @@
 //! Proportional integral controller enhanced.
 //!
 //! Reference: RFC 8033, sections 4 and 5 and appendices A and B, and for `rules=ns2` the PIE of ns-2.36 (`pie.cc`). A
-//! probability is corrected periodically by how far the delay is from its reference and how fast it moves; arriving packets are
-//! signalled at random with it. Bursts pass for a while after quiet times.
+//! probability is corrected periodically by how far the delay is from its reference and how fast it moves; arriving
+//! packets are signalled at random with it. Bursts pass for a while after quiet times.
 //!
-//! Checked line by line against the RFC's pseudo-code, Linux's `sch_pie.c` and ns-3's `pie-queue-disc.cc`. The basic law is that of
-//! appendix A. Of the options of section 5, marks (5.1) are on by default; the departure rate (5.2), derandomization (5.4) and the
-//! cap of corrections (5.5) are keys. All are optional in the RFC; Linux has the last two always, ns-3 has the cap by default.
+//! Checked line by line against the RFC's pseudo-code, Linux's `sch_pie.c` and ns-3's `pie-queue-disc.cc`. The basic
+//! law is that of appendix A. Of the options of section 5, marks (5.1) are on by default; the departure rate (5.2),
+//! derandomization (5.4) and the cap of corrections (5.5) are keys. All are optional in the RFC; Linux has the last two
+//! always, ns-3 has the cap by default.
 //!
-//! Differences from the reference: a queue that is empty has no delay, whatever its last packet waited (so in Linux and ns-3).
-//! Probabilities are exact down to zero. The updates keep a grid of `t_update`; they pause while the queue is empty and an
-//! update would change nothing, which no packet can tell. Packets that an allowance lets pass do not count for derandomization
-//! (so in Linux; in appendix B they do), and it begins anew with a mark as well, which appendix B leaves open. The probability
-//! decays while there is no delay (appendix A), not below half of the reference (B). Turning on and off (5.3) is left out. Not
-//! taken over from Linux: 2 % more beyond 250 ms, an allowance counted by departures, the delay of now in `near_empty`.
+//! Differences from the reference: a queue that is empty has no delay, whatever its last packet waited (so in Linux and
+//! ns-3). Probabilities are exact down to zero. The updates keep a grid of `t_update`; they pause while the queue is
+//! empty and an update would change nothing, which no packet can tell. Packets that an allowance lets pass do not count
+//! for derandomization (so in Linux; in appendix B they do), and it begins anew with a mark as well, which appendix B
+//! leaves open. The probability decays while there is no delay (appendix A), not below half of the reference (B).
+//! Turning on and off (5.3) is left out. Not taken over from Linux: 2 % more beyond 250 ms, an allowance counted by
+//! departures, the delay of now in `near_empty`.
 //!
 //! Status: the rules of ns-2 are validated by `ns2-aqm-transient`; those of RFC 8033 by worked examples.
 

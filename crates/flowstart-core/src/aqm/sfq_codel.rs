@@ -1,13 +1,14 @@
 //! `sfqCoDel`: flows hashed to bins that send in turn, and `CoDel` in each of them.
 //!
-//! Reference: the module `sfqCoDel` of ns-2 (Nichols, 2012 to 2013, in the revision that `CableLabs` used), which was read.
-//! Flows are hashed to bins, each of which sends a packet in its turn, or a quantum of bytes; a bin that had nothing goes
-//! before the others. The law is `CoDel` by the backlog of all bins, and a bin's last packet is never dropped. When there is
-//! no room the longest bin loses its last packet.
+//! Reference: the module `sfqCoDel` of ns-2 (Nichols, 2012 to 2013, in the revision that `CableLabs` used), read twice.
+//! Flows are hashed to bins, each of which sends a packet in its turn, or a quantum of bytes; a bin that had nothing
+//! goes before the others. The law is `CoDel` by the backlog of all bins, and a bin's last packet is never dropped.
+//! When there is no room the longest bin loses its last packet.
 //!
-//! Differences from the reference: a bin that becomes busy while a single old one is goes before it, where the module puts it
-//! behind. Of several bins that are longest the one that became so last pays, where the module looks at their numbers. The
-//! largest packet is that of the bin. `ecn` and `interval` per bin as in `codel`; the module does not mark.
+//! Differences from the reference: a bin that becomes busy while a single old one is goes before it, where the module
+//! puts it behind. Of several bins that are longest the one that became so last pays, where the module looks at their
+//! numbers. The largest packet is that of the bin. `ecn` and `interval` per bin as in `codel`; the module does not
+//! mark.
 //!
 //! Status: worked examples; properties of the queues.
 

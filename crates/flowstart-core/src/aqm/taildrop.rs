@@ -3,10 +3,10 @@
 //! Reference: RFC 7567, section 1 (drop-tail). Packets leave in the order of arrival. An arriving packet is dropped
 //! when it would exceed the limit in packets or bytes. Nothing else is dropped and nothing is marked.
 //!
-//! Differences from the reference: none.
+//! Differences from the reference: none; Linux's `sch_fifo` and ns-3's `fifo-queue-disc.cc` do the same.
 //!
-//! Status: the counting of the limit is validated by `ns2-chain` (packets, in-service packet counted) and
-//! `ns3-startup` (bytes, in-service packet not counted).
+//! Status: the counting of the limit is validated by `ns2-chain` (packets, in-service packet counted) and `ns3-startup`
+//! (bytes, in-service packet not counted).
 
 use serde::{Deserialize, Serialize};
 

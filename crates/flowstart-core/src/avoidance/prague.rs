@@ -1,18 +1,23 @@
 //! Prague: the window follows the share of marked packets instead of single marks.
 //!
-//! Reference: draft-briscoe-iccrg-prague-congestion-control (from memory; of its Linux module parts were read), RFC 9331,
-//! section 4, and RFC 8257, section 3.3, for the moving average. Data carries ECT(1). Alpha is a moving average of the share of
-//! packets that were marked in a round trip. While there are marks the window loses alpha / 2 of itself once per round trip; a
-//! loss takes what it takes from Reno. It grows by a segment per round trip, for what came unmarked only.
+//! Reference: TCP Prague's Linux module (`tcp_prague.c` of `L4STeam`, version 0.6, read), the
+//! draft-briscoe-iccrg-prague-congestion-control (from memory), RFC 9331, section 4 (read), and RFC 8257, section 3.3
+//! (read), for the moving average. Data carries ECT(1). Alpha is a moving average of the share of packets that were
+//! marked in a round trip. While there are marks the window loses alpha / 2 of itself once per round trip; a loss takes
+//! what it takes from Reno. It grows by a segment per round trip, for what came unmarked only.
 //!
-//! Differences from the reference: RTT independence scales the increase by the square of RTT / `rtt_virtual` from the start;
-//! Linux begins with it some rounds after slow start, and keeps a fractional window, which here is bytes. The smallest window is
-//! the host's. There is no fallback where marks come from a classic queue, which RFC 9331 leaves open. A host that does not pace
-//! paces for it, as section 4.3 asks, and the initial window is paced as well (Linux lets the first ten segments go at once, as
-//! remembered).
+//! Differences from the reference: the fractional window is bytes. The smallest window is the host's (Linux: two
+//! segments). Rounds are times, not sequence numbers. A host that does not pace paces for it; Linux paces at twice the
+//! rate up to half of ssthresh and the initial window only where `tcp_pace_iw` is set, and here it is always paced.
 //!
-//! Inherent: alpha starts at 1, as in Linux, so the first two or three round trips with marks halve the window each, and
-//! transfers that end soon after are slower than those of CUBIC.
+//! **Classic queues.** A queue that knows no ECT(1) marks as for classic flows, seldom, and Prague then takes more than
+//! its share. RFC 9331, section 4.3, requires to detect such queues outside of controlled networks, and recommends to
+//! answer marks as classic flows do from then on. The Linux module can tell by the variation of the RTT and keeps alpha
+//! up (`prague_ecn_fallback`), but is shipped with that off. Here there is neither.
+//!
+//! Inherent: alpha starts at 1 (RFC 8257; Linux: `prague_init`, `dctcp_alpha_on_init`) and stays there until the first
+//! mark, so the first two or three round trips with marks halve the window each, and transfers that end soon after are
+//! slower than those of CUBIC. The same authors' Prague over UDP starts at 0.
 //!
 //! Status: worked examples; rates beside CUBIC by `dualpi2-coexistence`.
 
@@ -40,11 +45,13 @@ pub struct Config {
     pub beta: f64,
     /// Flows with a shorter RTT grow, and respond, as if it were this, 0s to 1s; 0s: as it is. Linux: 25 ms.
     pub rtt_virtual: Duration,
+    /// Rounds after slow start before which `rtt_virtual` counts for nothing, 0 to 1,000,000. Linux: 500.
+    pub rtt_transition: u32,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { g: 1.0 / 16.0, beta: 0.5, rtt_virtual: Duration::from_millis(25) }
+        Self { g: 1.0 / 16.0, beta: 0.5, rtt_virtual: Duration::from_millis(25), rtt_transition: 500 }
     }
 }
 
@@ -53,7 +60,8 @@ impl Config {
     pub fn validate(&self) -> Result<(), ConfigError> {
         ConfigError::unless_in("g", self.g, 0.001..=1.0)?;
         ConfigError::unless_in("beta", self.beta, 0.1..=0.99)?;
-        ConfigError::unless_in("rtt_virtual", self.rtt_virtual, Duration::ZERO..=Duration::from_millis(1000))
+        ConfigError::unless_in("rtt_virtual", self.rtt_virtual, Duration::ZERO..=Duration::from_millis(1000))?;
+        ConfigError::unless_in("rtt_transition", self.rtt_transition, 0..=1_000_000)
     }
 }
 
@@ -72,7 +80,9 @@ pub struct Prague {
     marked: u64,
     /// When marks reduced the window last.
     reduced_at: Option<Timestamp>,
-    /// The longer of the RTT and `rtt_virtual`.
+    /// Rounds since slow start ended; none before.
+    rounds: Option<u32>,
+    /// The longer of the RTT and `rtt_virtual` after the transition, the RTT before.
     virtual_rtt: Duration,
     /// Marked bytes that do not let the window grow.
     unearned: u64,
@@ -84,7 +94,8 @@ impl Prague {
     /// Prague with segments of this size.
     pub fn new(config: Config, SegmentSize(segment): SegmentSize) -> Self {
         Self {
-            virtual_rtt: config.rtt_virtual,
+            rounds: None,
+            virtual_rtt: Duration::ZERO,
             config,
             segment: segment.get(),
             alpha: 1.0,
@@ -115,11 +126,14 @@ impl Avoidance for Prague {
 
     fn on_enter(&mut self, _now: Timestamp, _window: Window) {
         (self.unearned, self.carry) = (0, 0.0);
+        self.rounds.get_or_insert(0);
     }
 
     fn on_delivered(&mut self, ack: &Ack, rtt: &RttEstimator) {
         self.delivered += ack.packets;
-        self.virtual_rtt = rtt.smoothed().max(self.config.rtt_virtual);
+        let is_independent = self.rounds.unwrap_or(0) >= self.config.rtt_transition;
+        let least = if is_independent { self.config.rtt_virtual } else { Duration::ZERO };
+        self.virtual_rtt = rtt.smoothed().max(least);
         if ack.now.since(self.round_start) < self.virtual_rtt {
             return;
         }
@@ -129,6 +143,7 @@ impl Avoidance for Prague {
             self.alpha += self.config.g * (share - self.alpha);
         }
         (self.round_start, self.delivered, self.marked) = (ack.now, 0, 0);
+        self.rounds = self.rounds.map(|rounds| rounds.saturating_add(1));
     }
 
     fn on_mark(&mut self, ecn: &Ecn) {
@@ -181,8 +196,9 @@ mod tests {
         rtt
     }
 
+    /// After the transition to independence of the RTT.
     fn prague() -> Prague {
-        Prague::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)))
+        Prague::new(Config { rtt_transition: 0, ..Config::default() }, SegmentSize(Bytes::new(SEGMENT)))
     }
 
     fn window(segments: u64) -> Window {
@@ -254,11 +270,31 @@ mod tests {
     }
 
     #[test]
+    fn flows_do_not_depend_on_the_rtt_from_500_rounds_after_slow_start_on() {
+        let mut prague = Prague::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));
+        // 20 ms of slow start do not count, and a round of 10 ms ends with each of these acknowledgements.
+        for round in 0..=501 {
+            prague.on_delivered(&acked(at(10 * round), SEGMENT), &rtt(10));
+            if round == 1 {
+                prague.on_enter(at(10), window(100));
+            }
+            // The 500th round after slow start ends with the 501st acknowledgement; the one after it knows.
+            assert_eq!(prague.virtual_rtt, Duration::from_millis(10), "{round}");
+        }
+        prague.on_delivered(&acked(at(5020), SEGMENT), &rtt(10));
+        assert_eq!(prague.virtual_rtt, Duration::from_millis(25));
+        // A longer RTT never is.
+        prague.on_delivered(&acked(at(5030), SEGMENT), &rtt(50));
+        assert_eq!(prague.virtual_rtt, Duration::from_millis(50));
+    }
+
+    #[test]
     fn parameters_out_of_range_are_refused() {
         for (config, field) in [
             (Config { g: 0.0, ..Config::default() }, "g"),
             (Config { beta: 1.0, ..Config::default() }, "beta"),
             (Config { rtt_virtual: Duration::from_millis(1001), ..Config::default() }, "rtt_virtual"),
+            (Config { rtt_transition: 1_000_001, ..Config::default() }, "rtt_transition"),
         ] {
             assert_eq!(config.validate().unwrap_err().field, field);
         }
