@@ -7,10 +7,10 @@
 //! thresholds.
 //!
 //! Differences from the reference: the probability is adapted when a packet arrives, not while nothing arrives (ns-2
-//! and ns-3 also wait for a packet). It never leaves `bottom` to `top`; ns-2 and ns-3 may go a step beyond, and lower
-//! `bottom` to a packet per BDP on fast links. The gentle ramp begins at the probability of now, theirs at the first
-//! one. ns-3 begins with a probability of 0.02, ns-2 with 0.1. Where the link's rate is not known, the thresholds are
-//! the smallest ones until it has been measured, and the weight is RED's 0.002.
+//! and ns-3 also wait for a packet). It never leaves `bottom` to `top`; ns-2 and ns-3 may go a step beyond, and ns-3
+//! lowers `bottom` to a packet per BDP on fast links, which ns-2 does when told. The gentle ramp begins at the
+//! probability of now, theirs at the first one. ns-3 begins with a probability of 0.02, ns-2 with 0.1. Where the link's
+//! rate is not known, the thresholds are the smallest ones until it has been measured, and the weight is RED's 0.002.
 //!
 //! Status: worked examples; the law of RED is validated by `ns2-aqm-transient`.
 

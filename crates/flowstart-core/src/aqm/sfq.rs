@@ -10,7 +10,7 @@
 //!
 //! Differences from the reference: a change of the hash moves the packets that wait, queue by queue, so that those of a
 //! flow stay in order, as Linux does; in the paper they leave from where they are. `quantum` shares by bytes instead of
-//! packets, which Linux always does, with a full packet. The link's own buffer is the limit (Linux: 127 packets, 127
+//! packets, which Linux always does, with a full packet. The link's own buffer is the limit (Linux: 127 packets of 128
 //! flows). Where all queues have one packet, the one that became so last pays, in Linux the next to send. Linux's RED
 //! for each queue and its drops from the head are left out.
 //!
@@ -33,7 +33,7 @@ pub const REFERENCE: &str = "McKenney, INFOCOM 1990";
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Queues, 1 to 65536. Linux: 1024.
+    /// Queues, 1 to 65536. Linux: 1024 values of its hash.
     pub flows: u32,
     /// Bytes that a queue may send in its turn, 0B or 256B to 1MB. Default 0: a packet, as the paper.
     pub quantum: Bytes,
