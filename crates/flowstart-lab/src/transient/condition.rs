@@ -15,8 +15,13 @@ pub enum Condition {
     /// Nothing.
     #[default]
     Plain,
-    /// The server thinks so long before it answers: the handshake is not one RTT before the data.
-    Thinking(Duration),
+    /// The server thinks before it answers: the handshake is not one RTT before the data.
+    Thinking {
+        /// How long.
+        time: Duration,
+        /// Whether it acknowledges the request at once, with a small packet an RTT after the first one.
+        acknowledged: bool,
+    },
     /// The queue discipline sees no handshake: another path, or a connection that was opened long ago.
     NoHandshake,
     /// The queue discipline sees all packets as one flow.
@@ -29,8 +34,8 @@ pub enum Condition {
     OnOff(Lengths),
     /// The background is a video, a burst of packets per frame.
     Frames(Duration),
-    /// A long CUBIC flow in the other direction: acknowledgements wait in its queue, a drop-tail one of half a bandwidth-delay
-    /// product and at least ten packets, and its own acknowledgements cross the queue that is measured.
+    /// A long CUBIC flow in the other direction: acknowledgements wait in its queue, a drop-tail one of a bandwidth-delay
+    /// product and at least twenty packets, and its own acknowledgements cross the queue that is measured.
     Reverse,
     /// Senders and receivers as in Linux ([`flowstart_sim::transport::profile::Profile::tcp_linux`]): a timer of at least 200 ms, PRR, acknowledgements one
     /// by one at the start. Without `HyStart`, which would end slow start by itself.
@@ -45,7 +50,9 @@ impl Condition {
     pub fn name(self) -> String {
         match self {
             Self::Plain => "plain".to_owned(),
-            Self::Thinking(time) => format!("think-{}ms", time.as_millis()),
+            Self::Thinking { time, acknowledged } => {
+                format!("think-{}ms{}", time.as_millis(), if acknowledged { "-ack" } else { "" })
+            }
             Self::NoHandshake => "no-handshake".to_owned(),
             Self::Tunnel => "tunnel".to_owned(),
             Self::Places(places) => format!("places-{places}"),

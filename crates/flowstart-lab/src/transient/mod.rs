@@ -153,6 +153,8 @@ pub enum Discipline {
     Registered(QueueConfig),
     /// The [`oracle`].
     Oracle,
+    /// The same, which goes on as `CoDel` when all flows of a transient have been signalled.
+    OracleThenCoDel,
     /// One from elsewhere, in its initial state.
     Custom(QueueState),
 }

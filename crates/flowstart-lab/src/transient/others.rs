@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use flowstart_core::aqm::{QueueConfig, QueueLimit, taildrop};
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::Bytes;
 use flowstart_sim::link::{Jitter, LinkConfig};
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
@@ -18,12 +17,8 @@ use super::{Condition, Config, PACKET};
 pub(super) const BACKGROUND: u32 = 0;
 /// Packets of the background come this part of their interval late at most.
 const BACKGROUND_JITTER: f64 = 0.04;
-/// The reverse queue holds so much of a bandwidth-delay product, and at least so many packets.
-const REVERSE_BUFFER: f64 = 0.5;
-/// See [`REVERSE_BUFFER`].
-const LEAST_REVERSE_BUFFER: u64 = 10;
-/// The part of it that is full in the mean.
-const REVERSE_FULL: f64 = 2.0 / 3.0;
+/// The reverse queue holds a bandwidth-delay product, and at least so many packets.
+const LEAST_REVERSE_BUFFER: u64 = 20;
 /// Sources of an irregular background begin this much after each other.
 const APART: Duration = Duration::from_millis(7);
 
@@ -41,16 +36,7 @@ pub(super) fn back(config: &Config) -> LinkConfig {
 
 fn reverse_buffer(config: &Config) -> u64 {
     let bdp = config.rate.bits_per_sec() as f64 * config.rtt.as_secs() / (8.0 * PACKET.get() as f64);
-    ((REVERSE_BUFFER * bdp) as u64).max(LEAST_REVERSE_BUFFER)
-}
-
-/// How long acknowledgements wait behind a reverse flow in the mean, which is part of the RTT.
-pub(super) fn acknowledgements_wait(config: &Config) -> Duration {
-    if config.condition == Condition::Reverse {
-        config.rate.time_for(Bytes::new(PACKET.get() * reverse_buffer(config))).scale(REVERSE_FULL)
-    } else {
-        Duration::ZERO
-    }
+    (bdp as u64).max(LEAST_REVERSE_BUFFER)
 }
 
 /// What is hidden from the queue discipline; the oracle knows it all the same.

@@ -122,7 +122,9 @@ impl<'a> Bench<'a> {
         let limit = QueueLimit { packets: config.buffer, ..QueueLimit::default() };
         let queue = match discipline {
             Discipline::Registered(queue) => queue.clone(),
-            Discipline::Oracle | Discipline::Custom(_) => QueueConfig::TailDrop(taildrop::Config::default()),
+            Discipline::Oracle | Discipline::OracleThenCoDel | Discipline::Custom(_) => {
+                QueueConfig::TailDrop(taildrop::Config::default())
+            }
         };
         let forward = LinkConfig { limit, queue: queue.clone(), ..LinkConfig::new(config.rate, Duration::ZERO) };
         let chain = Chain::dumbbell(&mut world, &forward, &others::back(config));
@@ -141,8 +143,10 @@ impl<'a> Bench<'a> {
                 let outgoing = OutgoingLink { limit, rate: Some(config.rate) };
                 world.network.set_queue(link, hide(queue.build(outgoing)));
             }
-            Discipline::Oracle => {
+            Discipline::Oracle | Discipline::OracleThenCoDel => {
                 let oracle = Oracle::new(truth(config, first_flow, &rtts));
+                let codel = matches!(discipline, Discipline::OracleThenCoDel);
+                let oracle = if codel { oracle.then_codel() } else { oracle };
                 world.network.set_queue(link, QueueState::Custom(Box::new(oracle)));
             }
             Discipline::Custom(queue) => world.network.set_queue(link, hide(queue.clone())),
@@ -186,7 +190,7 @@ impl<'a> Bench<'a> {
     fn begin(&mut self, finite: bool) -> std::ops::Range<u32> {
         self.start = self.next + self.longest;
         let think_time = match self.config.condition {
-            Condition::Thinking(time) => time,
+            Condition::Thinking { time, .. } => time,
             Condition::Restart(_) => return self.begin_again(),
             _ => Duration::ZERO,
         };
@@ -314,10 +318,11 @@ impl<'a> Bench<'a> {
 }
 
 fn truth(config: &Config, first_flow: u32, rtts: &[Duration]) -> Truth {
-    let waiting = others::acknowledgements_wait(config);
     Truth {
         first_flow,
-        rtts: rtts.iter().map(|&rtt| rtt + waiting).collect(),
+        rtts: rtts.to_vec(),
+        // Acknowledgements wait as long as handshakes did, as far as anybody can know.
+        measured: config.condition == Condition::Reverse,
         initial_window: config.initial_window,
         growth: if config.delayed_acks && config.condition != Condition::Linux { 1.5 } else { 2.0 },
         available: config.available_rate(),
@@ -329,6 +334,7 @@ fn profile(config: &Config) -> Profile {
     let every = if config.delayed_acks { 2 } else { 1 };
     let pacing = |startup_gain| Pacing { startup_gain, avoidance_gain: AVOIDANCE_GAIN, burst: 1, ..Pacing::default() };
     let rfc = Profile::tcp_rfc();
+    let acknowledged = matches!(config.condition, Condition::Thinking { acknowledged: true, .. });
     let base = match config.condition {
         // Packets and handshakes stay those of the other cells.
         Condition::Linux => Profile {
@@ -343,12 +349,12 @@ fn profile(config: &Config) -> Profile {
             increase: Increase::Acknowledgements,
             reduction_base: ReductionBase::Cwnd,
             ack: AckPolicy { every, ..rfc.ack },
-            ..rfc
+            ..rfc.clone()
         },
     };
     Profile {
         opening: Opening::Sender,
-        completion_size: 0,
+        completion_size: if acknowledged { rfc.ack_size } else { 0 },
         payload: PAYLOAD,
         receive_window: Bytes::new(1 << 30),
         initial_window: config.initial_window,

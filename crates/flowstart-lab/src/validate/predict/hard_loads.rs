@@ -1,7 +1,8 @@
 //! Predict where a transient is harder to see than in the plain experiment: a part of the grid under each [`Condition`].
 //!
-//! The oracle has the same condition and knows of it, as far as it is constant. It is told the mean rate of an irregular
-//! background, and the mean time that acknowledgements wait behind a reverse flow.
+//! The oracle has the same condition and knows of it. It is told the mean rate of an irregular background, and measures how long
+//! acknowledgements wait behind a reverse flow by handshakes. It has no law besides its signals, so a load above the link's rate
+//! waits in its queue without a loss: [`beside_codel`] asks how much of a miss that is.
 
 use std::fmt::Write;
 
@@ -13,7 +14,7 @@ use super::grid::{Class, FALLBACK, Outcome, Summary, run_cells};
 use super::steady_loads;
 use crate::transient::grid::Grid;
 use crate::transient::run::PAYLOAD;
-use crate::transient::{Condition, Config};
+use crate::transient::{Condition, Config, Discipline, run};
 use crate::validate::{Checker, Verdict};
 
 /// Seed of the cells.
@@ -63,8 +64,9 @@ pub fn rows() -> Vec<Row> {
     };
     vec![
         row(Condition::Plain, plain(&[0.0])),
-        row(Condition::Thinking(ms(50)), plain(&[0.0])),
-        row(Condition::Thinking(ms(200)), plain(&[0.0])),
+        row(Condition::Thinking { time: ms(50), acknowledged: false }, plain(&[0.0])),
+        row(Condition::Thinking { time: ms(200), acknowledged: false }, plain(&[0.0])),
+        row(Condition::Thinking { time: ms(200), acknowledged: true }, plain(&[0.0])),
         row(Condition::NoHandshake, plain(&[0.0])),
         row(Condition::Tunnel, plain(&[0.0])),
         row(Condition::Places(4), plain(&[0.0])),
@@ -104,6 +106,15 @@ impl Found {
         };
         Self { above: [of(false, 0), of(false, FALLBACK)], small: [of(true, 0), of(true, FALLBACK)] }
     }
+}
+
+/// The outcomes with an oracle that goes on as `CoDel`.
+pub fn beside_codel(outcomes: &[Outcome], seed: u64) -> Vec<Outcome> {
+    let again = |outcome: &Outcome| Outcome {
+        oracle: run(&outcome.cell, &Discipline::OracleThenCoDel, seed),
+        ..outcome.clone()
+    };
+    outcomes.iter().map(again).collect()
 }
 
 /// Head of the table whose rows are [`line`]s.
