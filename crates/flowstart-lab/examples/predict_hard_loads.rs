@@ -13,7 +13,7 @@ use flowstart_core::aqm::{
     EcnCodepoint, OutgoingLink, QueueConfig, QueueContext, QueueDiscipline, QueueLimit, QueueState, QueueStats,
     QueuedPacket, codel,
 };
-use flowstart_core::time::Timestamp;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_lab::transient::{Condition, Config, Discipline, run};
 use flowstart_lab::validate::predict::grid::{csv, run_cells};
@@ -81,12 +81,16 @@ fn predict_of(cell: &Config) -> predict::Config {
     predict::Config { flows, ..predict::Config::default() }
 }
 
+/// Prints what each discipline does in a cell. `CoDel` with an interval of 20 ms is what Predict falls back to when it takes the RTT
+/// for short.
 fn one(cell: &Config, seed: u64) {
+    let short = codel::Config { interval: Duration::from_millis(20), ..codel::Config::default() };
     println!("{cell:?}");
     for (name, discipline) in [
         ("oracle", Discipline::Oracle),
         ("predict", Discipline::Registered(QueueConfig::Predict(predict_of(cell)))),
         ("codel", Discipline::Registered(QueueConfig::CoDel(codel::Config::default()))),
+        ("codel, 20 ms", Discipline::Registered(QueueConfig::CoDel(short))),
     ] {
         let metrics = run(cell, &discipline, seed);
         println!("{name}: FCT {:.3} s, peak {:.2} RTT", metrics.fct_secs(), metrics.peak_rtts());

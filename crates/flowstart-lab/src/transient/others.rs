@@ -19,7 +19,7 @@ pub(super) const BACKGROUND: u32 = 0;
 const BACKGROUND_JITTER: f64 = 0.04;
 /// The reverse queue holds a bandwidth-delay product, and at least so many packets.
 const LEAST_REVERSE_BUFFER: u64 = 20;
-/// Sources of an irregular background begin this much after each other.
+/// Sources of an irregular background begin this much after each other, and without a handshake.
 const APART: Duration = Duration::from_millis(7);
 
 /// The link back.
@@ -66,8 +66,9 @@ pub(super) fn add(world: &mut World, chain: &Chain, config: &Config, profile: &P
         for (number, source) in (0..).zip(&sources) {
             let route = chain.connect(world, host, host);
             let mut flow = FlowConfig::new(Arc::clone(&profile), Pattern::Unresponsive(*source), route);
-            flow.start = Timestamp::ZERO + APART * number;
-            world.add_flow(flow);
+            flow.start = Timestamp::NEVER;
+            let flow = world.add_flow(flow);
+            world.answer_at(flow, Timestamp::ZERO + APART * number);
         }
         if sources.is_empty() {
             // Each packet a little late, so that it does not keep step with the queue.
@@ -77,7 +78,7 @@ pub(super) fn add(world: &mut World, chain: &Chain, config: &Config, profile: &P
             let pattern = Pattern::ConstantRate { rate, packet: PACKET.get() as u32 };
             let mut flow = FlowConfig::new(profile, pattern, route);
             if config.condition == Condition::BackgroundStarts {
-                flow.think_time = Duration::MAX;
+                flow.start = Timestamp::NEVER;
             }
             world.add_flow(flow);
         }

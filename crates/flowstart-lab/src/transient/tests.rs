@@ -112,7 +112,7 @@ fn a_server_that_thinks_sends_data_so_much_later() {
         let gap = of_first(true).next().unwrap().0 - of_first(false).next().unwrap().0;
         assert!((0.150..0.153).contains(&gap), "{gap}");
         assert_eq!(of_first(false).count(), small);
-        let between = of_first(false).last().unwrap().0 - of_first(false).next().unwrap().0;
+        let between = of_first(false).next_back().unwrap().0 - of_first(false).next().unwrap().0;
         assert!(between == 0.0 || (0.1..0.101).contains(&between), "{between}");
     }
 }

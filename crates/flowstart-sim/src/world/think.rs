@@ -16,7 +16,7 @@ pub(super) struct Thinking {
 
 impl World {
     /// Sets when a flow that still thinks answers, whatever its think time. A flow without congestion control sends from then
-    /// on, or is silent until it is told again if `at` is [`Timestamp::NEVER`].
+    /// on, or is silent until it is told again if `at` is [`Timestamp::NEVER`]; it needs no handshake, so it may never start.
     pub fn answer_at(&mut self, flow: u32, at: Timestamp) {
         let Some(flow) = self.flows.get_mut(flow as usize) else { return };
         if let Sender::Constant { next, .. } = &mut flow.sender {
