@@ -171,3 +171,32 @@ pub(super) fn check(jobs: usize) -> Result<Verdict, String> {
     let note = format!("won above 20 packets in percent, predict (codel): {}", lines.join(", "));
     Ok(checker.verdict("predict-hard-loads", note))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_a_name_and_cells_of_its_own_in_both_classes() {
+        let rows = rows();
+        let names: std::collections::BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names.len(), rows.len());
+        let small = |cell: &&Config| cell.available_bdp() <= super::super::grid::SMALL;
+        for Row { name, cells } in &rows {
+            // 2 rates x 3 RTTs x 3 numbers of flows x paced or not x marks or drops, times 4 irregular loads.
+            assert!([72, 288].contains(&cells.len()), "{name}");
+            // 10 Mbit/s x 20 ms are 17 packets.
+            assert!(cells.iter().filter(small).count() >= 12, "{name}");
+            let texts: std::collections::BTreeSet<String> = cells.iter().map(|cell| format!("{cell:?}")).collect();
+            assert_eq!(texts.len(), cells.len(), "{name}");
+        }
+    }
+
+    #[test]
+    fn short_transfers_end_about_when_slow_start_has_to() {
+        // 10 Mbit/s x 100 ms = 83.3 packets; 1.5 times that for one flow, and the least for 18.
+        let cell = Config::new(Rate::from_mbit(10), Duration::from_millis(100));
+        assert_eq!(short_size(&cell), Bytes::new(125 * 1460));
+        assert_eq!(short_size(&Config { flows: 18, ..cell }), Bytes::new(10 * 1460));
+    }
+}
