@@ -110,7 +110,7 @@ struct Told {
 impl Told {
     fn tell(&self, what: &str, packet: &QueuedPacket, now: Timestamp, triggered: bool) {
         let estimate = if triggered { self.inner.last_trigger().and_then(|trigger| trigger.estimate) } else { None };
-        let numbers = estimate.or(self.inner.load_estimate()).map_or(String::from(",,"), |of| {
+        let numbers = estimate.or(self.inner.load_estimate(now)).map_or(String::from(",,"), |of| {
             format!("{:.3},{:.3},{:.1}", of.load, of.load_ahead, 1e3 * of.rtt.as_secs())
         });
         if let Ok(mut lines) = self.lines.lock() {

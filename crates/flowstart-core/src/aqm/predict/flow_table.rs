@@ -92,9 +92,10 @@ impl Bucket {
 
     /// Bytes that a packet adds to those that were sent without an answer: while arrivals outrun all that departures may
     /// cause, they are windows sent at once. After [`Bucket::count`].
-    pub(super) fn add_unasked(&mut self) -> f64 {
+    pub(super) fn add_unasked(&mut self, size: f64) -> f64 {
         let excess = self.bytes - ANSWERS * self.departed;
-        if excess < self.excess {
+        // The answers to a window that has left as a whole make it as large again, no larger.
+        if excess <= self.excess {
             return 0.0;
         }
         self.excess = excess;

@@ -302,7 +302,7 @@ impl Law {
         }
         let linear = bucket.count(now, size, idle_at) && young;
         self.connections += u32::from(young && (small || bucket.packets == 1));
-        let unasked = bucket.add_unasked();
+        let unasked = bucket.add_unasked(size);
         if let Some(opening) = bucket.opening.arrived(now, size, small).filter(|_| young) {
             self.openings.add(opening);
         }
@@ -542,7 +542,7 @@ impl Law {
             self.estimate = None;
         }
         let ahead = self.load(now);
-        if let Some(load) = ahead.filter(|load| load.load_ahead >= self.threshold && self.agrees(load, backlog)) {
+        if let Some(load) = ahead.filter(|load| load.load_ahead >= self.threshold && self.agrees(load)) {
             self.rtt = Some(load.rtt.as_secs());
             self.trigger(at, now, ahead);
             return;
@@ -560,10 +560,11 @@ impl Law {
         }
     }
 
-    /// Whether the queue holds what the link cannot hold of the windows.
-    fn agrees(&self, load: &LoadEstimate, backlog: f64) -> bool {
+    /// Whether the queue holds what the link cannot hold of the windows, beside what stood there before.
+    fn agrees(&self, load: &LoadEstimate) -> bool {
         let pipe = load.rtt.as_secs() * self.available().unwrap_or(0.0);
-        backlog >= VISIBLE * (load.load - FULL) * pipe
+        let waiting = self.arrived.volume() - self.departed.volume() - self.busy.standing;
+        waiting >= VISIBLE * (load.load - FULL) * pipe
     }
 
     fn trigger(&mut self, at: Timestamp, now: f64, estimate: Option<LoadEstimate>) {

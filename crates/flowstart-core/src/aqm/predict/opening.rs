@@ -91,7 +91,9 @@ impl Opening {
             (self.flight, self.before) = (self.data + FLIGHT * self.rtt, self.initial);
             return self.answered(now, size);
         }
-        let pause = now - self.last > PAUSE * (self.last - self.data) / f64::from(self.packets.max(2) - 1);
+        // Those of a tunnel begin one after the other.
+        let pause = self.handshakes < 2
+            && now - self.last > PAUSE * (self.last - self.data) / f64::from(self.packets.max(2) - 1);
         if self.packets >= LEAST_PACKETS && pause && self.left > 0.0 && RTT.contains(&(now - self.left)) {
             let known = self.correct(now - self.left);
             (self.flight, self.before, self.arrived) = (now, self.initial, size);
