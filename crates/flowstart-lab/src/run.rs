@@ -495,6 +495,7 @@ fn tell_oracle(plan: &Plan, cell: &Cell, world: &mut World, profile: &Profile, t
     let truth = Truth {
         first_flow: world.flow_count() as u32,
         rtts: transfers.iter().map(|transfer| transfer.link.host_rtt()).collect(),
+        measured: false,
         initial_window: scheme.iw.map_or(profile.initial_window, u64::from),
         growth: if profile.increase == Increase::Acknowledgements { 1.0 + 1.0 / f64::from(every) } else { 2.0 },
         available: plan.links[cell.link].rate,

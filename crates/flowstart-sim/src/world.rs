@@ -24,6 +24,7 @@ use crate::trace::Event;
 use crate::traffic::arrivals::Arrivals;
 use crate::traffic::media::PacketTimes;
 use crate::traffic::requests::{RequestSender, Requests};
+use crate::traffic::unresponsive::Gaps;
 use crate::traffic::{Pattern, Source};
 use crate::transport::handshake::{Handshake, Progress};
 use crate::transport::profile::{Profile, Protocol};
@@ -33,8 +34,10 @@ use crate::transport::receiver::{Arrival, Receiver};
 use crate::transport::sender::{FlowId, SenderBase, Transmission};
 use crate::transport::tcp::TcpSender;
 
+mod think;
 mod web;
 
+use think::Thinking;
 pub use web::{Connection, Side, WebTraffic};
 use web::{Role, RunningWeb};
 
@@ -58,6 +61,8 @@ pub struct FlowConfig {
     pub knowledge: PathKnowledge,
     /// When it starts.
     pub start: Timestamp,
+    /// Time from the request to the data: the server thinks.
+    pub think_time: Duration,
 }
 
 impl FlowConfig {
@@ -71,6 +76,7 @@ impl FlowConfig {
             route,
             knowledge: PathKnowledge::default(),
             start: Timestamp::ZERO,
+            think_time: Duration::ZERO,
         }
     }
 }
@@ -80,9 +86,10 @@ impl FlowConfig {
 enum Sender {
     Tcp(Box<TcpSender>),
     Quic(Box<QuicSender>),
-    /// Packets at a fixed interval, without congestion control.
+    /// Packets at a fixed interval or at intervals that are drawn, without congestion control.
     Constant {
         interval: Duration,
+        drawn: Option<Box<Gaps>>,
         /// Bytes of a packet on the wire.
         packet: u32,
         payload: u32,
@@ -107,6 +114,8 @@ struct Flow {
     knowledge: PathKnowledge,
     start: Timestamp,
     started: bool,
+    think_time: Duration,
+    thinking: Option<Thinking>,
     sender_slot: Slot,
     receiver_slot: Slot,
     application_slot: Slot,
@@ -227,6 +236,8 @@ impl World {
             knowledge: PathKnowledge::default(),
             start: Timestamp::NEVER,
             started: true,
+            think_time: Duration::ZERO,
+            thinking: None,
             sender_slot: slot,
             receiver_slot: slot,
             application_slot: slot,
@@ -242,7 +253,7 @@ impl World {
     }
 
     fn new_flow(&mut self, id: FlowId, slots: [Slot; 3], config: FlowConfig, controller: Controller) -> Flow {
-        let FlowConfig { mut profile, startup, pattern, route, knowledge, start, .. } = config;
+        let FlowConfig { mut profile, startup, pattern, route, knowledge, start, think_time, .. } = config;
         self.network.set_route(id.index, &route);
         let stream = (u64::from(id.generation) << 32) | u64::from(id.index);
         let source = Source::new(pattern, self.seed, stream);
@@ -263,6 +274,10 @@ impl World {
         let sender = match (source.constant(), profile.protocol) {
             (Some((interval, packet)), _) => Sender::Constant {
                 interval,
+                drawn: match source.pattern() {
+                    Pattern::Unresponsive(unresponsive) => Some(Box::new(Gaps::new(*unresponsive, self.seed, stream))),
+                    _ => None,
+                },
                 packet,
                 payload: packet.saturating_sub(profile.overhead).max(1),
                 next: Timestamp::NEVER,
@@ -284,6 +299,8 @@ impl World {
             knowledge,
             start,
             started: false,
+            think_time,
+            thinking: None,
             sender_slot,
             receiver_slot,
             application_slot,
@@ -499,7 +516,7 @@ impl Flow {
                 }
                 let progress = self.handshake.on_packet(network, flight, part, attempt);
                 if let Progress::Launch { rtt, unvalidated } = progress {
-                    self.launch(network, rtt, unvalidated);
+                    self.think(network, rtt, unvalidated);
                 }
                 self.schedule_application(network);
             }
@@ -616,9 +633,10 @@ impl Flow {
         } else if self.handshake.next_timer() <= now
             && let Progress::Launch { rtt, unvalidated } = self.handshake.on_timer(network)
         {
-            self.launch(network, rtt, unvalidated);
+            self.think(network, rtt, unvalidated);
         }
-        if self.handshake.is_launched() {
+        self.stop_thinking(network);
+        if self.handshake.is_launched() && self.thinking.is_none() {
             self.source.write(now);
             self.note_written(network);
             self.pump(network);
@@ -665,7 +683,9 @@ impl Flow {
 
     fn schedule_application(&mut self, network: &mut Network) {
         let mut next = self.handshake.next_timer();
-        if self.handshake.is_launched() {
+        if let Some(thinking) = self.thinking {
+            next = next.min(thinking.until);
+        } else if self.handshake.is_launched() {
             next = next.min(self.source.next_write());
         }
         network.engine.schedule(self.application_slot, next);
@@ -706,7 +726,7 @@ impl Flow {
                 sender.pump(network, &self.source);
                 sender.next_timer()
             }
-            Sender::Constant { interval, packet, payload, next, offset, media } => {
+            Sender::Constant { interval, drawn, packet, payload, next, offset, media } => {
                 let now = network.now();
                 while *next <= now {
                     let body = Body::Data {
@@ -718,7 +738,7 @@ impl Flow {
                         quick_start: None,
                     };
                     *offset += u64::from(*payload);
-                    *next += *interval;
+                    *next += drawn.as_mut().map_or(*interval, |gaps| gaps.next_gap());
                     let record = network.record(self.id.index);
                     record.data_packets += 1;
                     if *media {

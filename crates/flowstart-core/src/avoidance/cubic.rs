@@ -9,7 +9,7 @@
 //! takes Google's way to the target: the window jumps to W(t + min RTT) but by at most half of the acknowledged bytes.
 //! `approach = "whole-segments"` takes that of Linux (`tcp_cubic.c`), which ns-3 shares: windows are whole segments, the
 //! target is W(t + min RTT), at least two acknowledged segments make one of growth, at most 20 before the first loss, and
-//! an unused window leaves the epoch alone.
+//! an unused window leaves the epoch alone; idle time does not count for it (the RFC leaves this open in section 5.8).
 //! When the sender does not use its window the epoch ends and a new one starts with the next growth (section 5.8
 //! leaves the way open; Google's code does the same). Without an earlier loss `W_max` is the window at the start of the
 //! epoch and K is 0, so the growth is convex at once (section 4.7 prescribes it after a timeout).
@@ -25,7 +25,7 @@ use super::{Avoidance, SegmentSize, Window};
 use crate::event::Ack;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
-use crate::time::Timestamp;
+use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
 
 /// One line for listings.
@@ -296,6 +296,11 @@ impl Avoidance for Cubic {
         }
     }
 
+    fn on_resume(&mut self, now: Timestamp, idle: Duration) {
+        // Otherwise the window would jump to where it had been without the pause: by a fifth in the first RTT after 2 s.
+        self.epoch_start = self.epoch_start.map(|start| (start + idle).min(now));
+    }
+
     fn on_congestion(&mut self, _now: Timestamp, base: Bytes, window: Window) -> Bytes {
         self.reduce(self.beta, base, window)
     }
@@ -403,6 +408,19 @@ pub(crate) mod tests {
     fn whole_segments() -> Cubic {
         let config = Config { approach: Approach::WholeSegments, reno_friendly: false, ..Config::default() };
         Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)))
+    }
+
+    #[test]
+    fn idle_time_does_not_count_for_the_epoch() {
+        let mut cubic = whole_segments();
+        cubic.on_congestion(seconds(0.0), window(100.0).cwnd, window(100.0));
+        cubic.start_epoch(seconds(1.0), 70.0);
+        // At 3 s the last packet left, 2 s into the epoch; at 8 s there is data again.
+        cubic.on_resume(seconds(8.0), Duration::from_secs(5.0));
+        assert_eq!(cubic.epoch_start, Some(seconds(6.0)));
+        // What is longer than the epoch leaves nothing of it, and does not put it into the future.
+        cubic.on_resume(seconds(9.0), Duration::from_secs(5.0));
+        assert_eq!(cubic.epoch_start, Some(seconds(9.0)));
     }
 
     /// Segments that must be acknowledged at `t` after a window of `w_max` was cut.

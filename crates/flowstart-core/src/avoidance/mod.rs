@@ -17,7 +17,7 @@ use core::fmt;
 use crate::event::{Ack, Ecn, ExitReason, LostPacket, Sent};
 use crate::rtt::RttEstimator;
 use crate::startup::Launch;
-use crate::time::Timestamp;
+use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
 pub mod bbr;
@@ -52,6 +52,9 @@ pub trait Avoidance: fmt::Debug + Send + CloneAvoidance {
 
     /// The window was not in use, so it does not grow.
     fn on_underused(&mut self, _now: Timestamp) {}
+
+    /// There is data again after nothing was in flight; the last packet was sent `idle` ago.
+    fn on_resume(&mut self, _now: Timestamp, _idle: Duration) {}
 
     /// A congestion event; `base` is the amount that the reduction starts from (cwnd or bytes in flight, as the
     /// transport's profile says). Returns ssthresh; an integrated algorithm returns cwnd.

@@ -246,6 +246,7 @@ impl Controller {
         if self.integrated {
             return;
         }
+        self.avoidance.as_dyn().on_resume(resume.now, resume.idle);
         let Some(validation) = &mut self.validation else { return };
         let win = path.receive_window.unwrap_or(Bytes::MAX);
         let segments = (self.config.segment, self.config.segment * self.config.initial_window);

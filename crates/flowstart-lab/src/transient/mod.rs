@@ -21,6 +21,7 @@
 //! | one run | [`run()`] |
 //! | what it measures | [`metrics`] |
 //! | the queue discipline that knows the truth | [`oracle`] |
+//! | harder circumstances | [`condition`], [`disguise`] |
 //! | all cells of the comparison, and when one is won | [`grid`] |
 
 use flowstart_core::aqm::{QueueConfig, QueueState};
@@ -30,11 +31,15 @@ use flowstart_core::units::{Bytes, Rate};
 
 use crate::spec::aqm::Aqm;
 
+pub mod condition;
+pub mod disguise;
 pub mod grid;
 pub mod metrics;
 pub mod oracle;
+mod others;
 pub mod run;
 
+pub use condition::Condition;
 pub use metrics::{Metrics, Transient};
 pub use run::{Moment, run, run_observed};
 
@@ -75,6 +80,8 @@ pub struct Config {
     pub repeats: u32,
     /// Bytes that a flow of a finite transient transfers; absent: its part of [`Config::transfer`].
     pub size: Option<Bytes>,
+    /// What is different from the plain experiment.
+    pub condition: Condition,
 }
 
 impl Config {
@@ -97,6 +104,7 @@ impl Config {
             stagger: Duration::from_millis(10),
             repeats: 2,
             size: None,
+            condition: Condition::Plain,
         }
     }
 
@@ -145,6 +153,8 @@ pub enum Discipline {
     Registered(QueueConfig),
     /// The [`oracle`].
     Oracle,
+    /// The same, which goes on as `CoDel` when all flows of a transient have been signalled.
+    OracleThenCoDel,
     /// One from elsewhere, in its initial state.
     Custom(QueueState),
 }

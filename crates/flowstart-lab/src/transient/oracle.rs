@@ -20,7 +20,7 @@
 use flowstart_core::aqm::codel;
 use flowstart_core::aqm::fifo::Fifo;
 use flowstart_core::aqm::{QueueContext, QueueDiscipline, QueueLimit, QueueStats, QueuedPacket};
-use flowstart_core::time::Duration;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
 /// What the oracle knows.
@@ -31,6 +31,8 @@ pub struct Truth {
     /// Round-trip propagation delay of each flow of a transient. Flow `first_flow + i` is number `i % rtts.len()` of transient
     /// `i / rtts.len()`.
     pub rtts: Vec<Duration>,
+    /// Whether the RTT of a flow is the time from its handshake to its first data instead, where acknowledgements wait.
+    pub measured: bool,
     /// Initial window in packets.
     pub initial_window: u64,
     /// By which factor windows grow in an RTT.
@@ -46,6 +48,9 @@ pub struct Truth {
 struct Sender {
     departed: u64,
     signalled: bool,
+    /// When its handshake left, and its RTT if that is measured.
+    handshake: Option<Timestamp>,
+    rtt: Option<Duration>,
 }
 
 /// The oracle.
@@ -93,9 +98,10 @@ impl Oracle {
     }
 
     /// A packet leaves; whether it is to be the signal of its flow.
-    fn signals(&mut self, packet: &QueuedPacket) -> bool {
+    fn signals(&mut self, now: Timestamp, packet: &QueuedPacket) -> bool {
         let count = self.senders.len() as u32;
-        if packet.flow < self.truth.first_flow || count == 0 || u64::from(packet.size) < self.truth.full_packet.get() {
+        let handshake = u64::from(packet.size) < self.truth.full_packet.get();
+        if packet.flow < self.truth.first_flow || count == 0 || (handshake && !self.truth.measured) {
             return false;
         }
         let number = packet.flow - self.truth.first_flow;
@@ -111,7 +117,14 @@ impl Oracle {
             self.full = false;
         }
         let sender = &mut self.senders[place];
-        let rtt = self.truth.rtts[place].as_secs();
+        if handshake {
+            sender.handshake = Some(now);
+            return false;
+        }
+        if let Some(left) = sender.handshake.take() {
+            sender.rtt = Some(now.since(left));
+        }
+        let rtt = sender.rtt.unwrap_or(self.truth.rtts[place]).as_secs();
         if sender.departed == 0 {
             self.load += self.truth.initial_window as f64 / rtt;
         }
@@ -133,7 +146,7 @@ impl QueueDiscipline for Oracle {
     fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
         loop {
             let mut packet = self.pop(context)?;
-            if !self.signals(&packet) {
+            if !self.signals(context.now, &packet) {
                 return Some(packet);
             }
             if packet.mark() {
@@ -166,7 +179,6 @@ impl QueueDiscipline for Oracle {
 mod tests {
     use flowstart_core::aqm::EcnCodepoint;
     use flowstart_core::rng::Substream;
-    use flowstart_core::time::Timestamp;
 
     use super::*;
 
@@ -193,6 +205,7 @@ mod tests {
         Truth {
             first_flow: 1,
             rtts: rtts.iter().map(|rtt| Duration::from_millis(*rtt)).collect(),
+            measured: false,
             initial_window: 10,
             growth,
             available: Rate::from_mbit(12),

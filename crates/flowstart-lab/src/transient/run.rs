@@ -2,25 +2,26 @@
 
 use std::sync::Arc;
 
-use flowstart_core::aqm::{QueueConfig, QueueLimit, QueueState, taildrop};
+use flowstart_core::aqm::{OutgoingLink, QueueConfig, QueueLimit, QueueState, taildrop};
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
 use flowstart_core::controller::{Pacing, ReductionBase};
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::{Increase, StartupConfig, slow_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
-use flowstart_sim::link::{Jitter, LinkConfig};
+use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::{AckPolicy, Opening, Profile};
 use flowstart_sim::world::{FlowConfig, World};
 
+use super::disguise::Disguised;
 use super::oracle::{Oracle, Truth};
-use super::{Config, Discipline, Metrics, PACKET, Transient};
+use super::{Condition, Config, Discipline, Metrics, PACKET, Transient, others};
 
 /// Payload of a full packet.
-pub(super) const PAYLOAD: u32 = 1460;
+pub const PAYLOAD: u32 = 1460;
 /// Pacing gain after slow start (Linux).
 const AVOIDANCE_GAIN: f64 = 1.2;
 /// First data without background, and with it: an estimate of its rate needs time.
@@ -35,8 +36,6 @@ const LIMIT: Duration = Duration::from_millis(120_000);
 const EXIT_RTTS: u64 = 30;
 /// See [`EXIT_RTTS`].
 const EXIT_LIMIT: Duration = Duration::from_millis(2_000);
-/// Packets of the background come this part of their interval late at most.
-const BACKGROUND_JITTER: f64 = 0.04;
 
 /// When an observer of a run is called.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,6 +110,10 @@ struct Bench<'a> {
     next: Timestamp,
     /// When the present transient begins.
     start: Timestamp,
+    /// Flows with lower numbers are none of a transient's.
+    first_flow: u32,
+    /// First flow of the next transient, where all were added at the beginning.
+    present: u32,
 }
 
 impl<'a> Bench<'a> {
@@ -119,26 +122,34 @@ impl<'a> Bench<'a> {
         let limit = QueueLimit { packets: config.buffer, ..QueueLimit::default() };
         let queue = match discipline {
             Discipline::Registered(queue) => queue.clone(),
-            Discipline::Oracle | Discipline::Custom(_) => QueueConfig::TailDrop(taildrop::Config::default()),
+            Discipline::Oracle | Discipline::OracleThenCoDel | Discipline::Custom(_) => {
+                QueueConfig::TailDrop(taildrop::Config::default())
+            }
         };
-        let forward = LinkConfig { limit, queue, ..LinkConfig::new(config.rate, Duration::ZERO) };
-        // Acknowledgements never wait.
-        let back = LinkConfig::new(config.access_rate, Duration::ZERO);
-        let chain = Chain::dumbbell(&mut world, &forward, &back);
+        let forward = LinkConfig { limit, queue: queue.clone(), ..LinkConfig::new(config.rate, Duration::ZERO) };
+        let chain = Chain::dumbbell(&mut world, &forward, &others::back(config));
         let link = chain.forward_link(0);
         world.network.watch(link);
         let rtts = config.rtts(seed);
-        let background = config.background > 0.0;
+        let first_flow = others::add(&mut world, &chain, config, &profile(config));
+        let disguise = others::disguise(config, first_flow);
+        let hide = |queue: QueueState| match disguise {
+            Some(disguise) => QueueState::Custom(Box::new(Disguised::new(queue, disguise))),
+            None => queue,
+        };
         match discipline {
-            Discipline::Registered(_) => {}
-            Discipline::Oracle => {
-                let oracle = Oracle::new(truth(config, &rtts));
+            Discipline::Registered(_) if disguise.is_none() => {}
+            Discipline::Registered(_) => {
+                let outgoing = OutgoingLink { limit, rate: Some(config.rate) };
+                world.network.set_queue(link, hide(queue.build(outgoing)));
+            }
+            Discipline::Oracle | Discipline::OracleThenCoDel => {
+                let oracle = Oracle::new(truth(config, first_flow, &rtts));
+                let codel = matches!(discipline, Discipline::OracleThenCoDel);
+                let oracle = if codel { oracle.then_codel() } else { oracle };
                 world.network.set_queue(link, QueueState::Custom(Box::new(oracle)));
             }
-            Discipline::Custom(queue) => world.network.set_queue(link, queue.clone()),
-        }
-        if background {
-            add_background(&mut world, &chain, config);
+            Discipline::Custom(queue) => world.network.set_queue(link, hide(queue.clone())),
         }
         let connect = |world: &mut World, rtt: Duration| {
             let access = Access { rate: config.access_rate, delay: rtt.scale(0.25), jitter: None };
@@ -149,7 +160,7 @@ impl<'a> Bench<'a> {
         let packets = libm::ceil(config.transfer() / f64::from(config.flows.max(1)) / f64::from(PAYLOAD));
         let size = config.size.unwrap_or(Bytes::new(packets as u64 * u64::from(PAYLOAD)));
         let cubic = cubic::Config { beta: config.reduction, ..cubic::Config::default() };
-        Self {
+        let mut bench = Self {
             config,
             world,
             link,
@@ -160,28 +171,76 @@ impl<'a> Bench<'a> {
             longest,
             size,
             starts: Substream::new(seed, "transient starts", 0),
-            next: Timestamp::ZERO + FIRST[usize::from(background)],
+            next: Timestamp::ZERO + FIRST[usize::from(first_flow > 0)],
             start: Timestamp::ZERO,
+            first_flow,
+            present: first_flow,
+        };
+        if let Condition::Restart(_) = config.condition {
+            for repeat in 0..=config.repeats {
+                for place in 0..bench.routes.len() {
+                    bench.add_flow(place, repeat < config.repeats, Timestamp::ZERO, Duration::MAX);
+                }
+            }
         }
+        bench
     }
 
     /// Lets the flows of the next transient shake hands; returns when their first data may leave.
     fn begin(&mut self, finite: bool) -> std::ops::Range<u32> {
         self.start = self.next + self.longest;
+        let think_time = match self.config.condition {
+            Condition::Thinking { time, .. } => time,
+            Condition::Restart(_) => return self.begin_again(),
+            _ => Duration::ZERO,
+        };
+        self.start += think_time;
         let first = self.world.flow_count() as u32;
-        for (route, &rtt) in self.routes.iter().zip(&self.rtts) {
-            let pattern = if finite { Pattern::Transfer(self.size) } else { Pattern::Bulk };
-            let mut flow = FlowConfig::new(Arc::clone(&self.profile), pattern, route.clone());
-            flow.avoidance = self.avoidance.clone();
+        for place in 0..self.routes.len() {
             let late = self.config.stagger.scale(self.starts.uniform());
-            flow.start = self.start + late - rtt;
-            self.world.add_flow(flow);
+            let start = self.start + late - self.rtts[place] - think_time;
+            self.add_flow(place, finite, start, think_time);
         }
+        if self.config.condition == Condition::BackgroundStarts {
+            let late = self.config.stagger.scale(self.starts.uniform());
+            self.world.answer_at(others::BACKGROUND, self.start + late);
+        }
+        self.wait_for_data();
+        first..self.world.flow_count() as u32
+    }
+
+    /// All connections of a run were opened before its first transient, and their senders wait for theirs.
+    fn begin_again(&mut self) -> std::ops::Range<u32> {
+        let flows = self.present..self.present + self.config.flows;
+        self.present = flows.end;
+        if flows.start > self.first_flow {
+            self.start = self.next;
+        } else {
+            // The handshakes are over when the first data may leave; only then do servers think.
+            self.world.run_until(self.start - Duration::from_millis(50));
+        }
+        for flow in flows.clone() {
+            let late = self.config.stagger.scale(self.starts.uniform());
+            self.world.answer_at(flow, self.start + late);
+        }
+        self.wait_for_data();
+        flows
+    }
+
+    fn add_flow(&mut self, place: usize, finite: bool, start: Timestamp, think_time: Duration) {
+        let pattern = if finite { Pattern::Transfer(self.size) } else { Pattern::Bulk };
+        let mut flow = FlowConfig::new(Arc::clone(&self.profile), pattern, self.routes[place].clone());
+        flow.avoidance = self.avoidance.clone();
+        (flow.start, flow.think_time) = (start, think_time);
+        self.world.add_flow(flow);
+    }
+
+    /// The transient begins.
+    fn wait_for_data(&mut self) {
         self.world.run_until(self.start);
         if let Some(monitor) = &mut self.world.network.monitor {
             monitor.restart();
         }
-        first..self.world.flow_count() as u32
     }
 
     /// Runs the transient, and lets the link be idle before the next.
@@ -205,7 +264,10 @@ impl<'a> Bench<'a> {
             }
         }
         let transient = self.measure(flows, finite, utilization);
-        let [least, most] = IDLE;
+        if self.config.condition == Condition::BackgroundStarts {
+            self.world.answer_at(others::BACKGROUND, Timestamp::NEVER);
+        }
+        let [least, most] = if let Condition::Restart(idle) = self.config.condition { [idle; 2] } else { IDLE };
         self.next = transient.end + least + most.saturating_sub(least).scale(self.starts.uniform());
         transient
     }
@@ -255,45 +317,50 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn truth(config: &Config, rtts: &[Duration]) -> Truth {
+fn truth(config: &Config, first_flow: u32, rtts: &[Duration]) -> Truth {
     Truth {
-        first_flow: u32::from(config.background > 0.0),
+        first_flow,
         rtts: rtts.to_vec(),
+        // Acknowledgements wait as long as handshakes did, as far as anybody can know.
+        measured: config.condition == Condition::Reverse,
         initial_window: config.initial_window,
-        growth: if config.delayed_acks { 1.5 } else { 2.0 },
+        growth: if config.delayed_acks && config.condition != Condition::Linux { 1.5 } else { 2.0 },
         available: config.available_rate(),
         full_packet: PACKET,
     }
 }
 
-/// Flow 0: packets at a constant rate, each a little late, so that it does not keep step with the queue.
-fn add_background(world: &mut World, chain: &Chain, config: &Config) {
-    let rate = config.rate.scale(config.background);
-    let interval = rate.time_for(PACKET);
-    let jitter = Jitter { amplitude: interval.scale(BACKGROUND_JITTER), step: interval };
-    let delay = config.rtt.scale(0.25);
-    let sender = Access { rate: config.access_rate, delay, jitter: Some(jitter) };
-    let receiver = Access { rate: config.access_rate, delay, jitter: None };
-    let route = chain.connect(world, sender, receiver);
-    let pattern = Pattern::ConstantRate { rate, packet: PACKET.get() as u32 };
-    world.add_flow(FlowConfig::new(Arc::new(Profile { ecn: false, ..profile(config) }), pattern, route));
-}
-
 fn profile(config: &Config) -> Profile {
     let every = if config.delayed_acks { 2 } else { 1 };
     let pacing = |startup_gain| Pacing { startup_gain, avoidance_gain: AVOIDANCE_GAIN, burst: 1, ..Pacing::default() };
+    let rfc = Profile::tcp_rfc();
+    let acknowledged = matches!(config.condition, Condition::Thinking { acknowledged: true, .. });
+    let base = match config.condition {
+        // Packets and handshakes stay those of the other cells.
+        Condition::Linux => Profile {
+            overhead: rfc.overhead,
+            ack_size: rfc.ack_size,
+            opening_size: rfc.opening_size,
+            answer_size: rfc.answer_size,
+            segment: PAYLOAD,
+            ..Profile::tcp_linux()
+        },
+        _ => Profile {
+            increase: Increase::Acknowledgements,
+            reduction_base: ReductionBase::Cwnd,
+            ack: AckPolicy { every, ..rfc.ack },
+            ..rfc.clone()
+        },
+    };
     Profile {
         opening: Opening::Sender,
-        completion_size: 0,
+        completion_size: if acknowledged { rfc.ack_size } else { 0 },
         payload: PAYLOAD,
         receive_window: Bytes::new(1 << 30),
-        ack: AckPolicy { every, ..Profile::tcp_rfc().ack },
         initial_window: config.initial_window,
-        increase: Increase::Acknowledgements,
-        reduction_base: ReductionBase::Cwnd,
         ecn: config.ecn,
         pacing: config.pacing_gain.map(pacing),
         startup: StartupConfig::SlowStart(slow_start::Config::default()),
-        ..Profile::tcp_rfc()
+        ..base
     }
 }

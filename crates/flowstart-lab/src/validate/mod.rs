@@ -29,6 +29,7 @@
 //! | `predict-grid` | Predict beside an oracle under load transients | [`predict`] |
 //! | `predict-false-triggers` | loads that are no transient | [`predict`] |
 //! | `predict-estimate` | Predict's estimate of the load beside the truth | [`predict`] |
+//! | `predict-hard-loads` | Predict where transients are hard to see | [`predict`] |
 //! | `search-geo` | SEARCH on a satellite link | [`search`] |
 //! | `xcp-fairness` | what XCP's paper states of utilization, drops, queues and shares | [`xcp`] |
 //! | `dualpi2-coexistence` | what RFC 9332 states of scalable and classic flows | [`dualpi2`] |
@@ -63,7 +64,7 @@ pub mod table1;
 pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 38] = [
+pub const NAMES: [&str; 39] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
@@ -98,6 +99,7 @@ pub const NAMES: [&str; 38] = [
     "predict-grid",
     "predict-false-triggers",
     "predict-estimate",
+    "predict-hard-loads",
     "search-geo",
     "quic-search-geo",
     "quic-table1",
@@ -222,6 +224,7 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "predict-grid" => predict::predict_grid(reference, jobs),
         "predict-false-triggers" => predict::predict_false_triggers(reference, jobs),
         "predict-estimate" => predict::predict_estimate(reference),
+        "predict-hard-loads" => predict::predict_hard_loads(reference, jobs),
         "search-geo" => search::geo(reference, jobs),
         "quic-search-geo" => quic::search_geo(reference, jobs),
         "quic-table1" => quic::table1(reference, jobs),

@@ -5,10 +5,12 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
 use media::Media;
+use unresponsive::Unresponsive;
 
 pub mod arrivals;
 pub mod media;
 pub mod requests;
+pub mod unresponsive;
 pub mod web;
 
 /// What an application writes into its flow.
@@ -56,6 +58,8 @@ pub enum Pattern {
     },
     /// Interactive media: packets at a fixed interval, without congestion control, whose times are kept.
     Media(Media),
+    /// Packets at irregular times, without congestion control.
+    Unresponsive(Unresponsive),
 }
 
 /// Granularity in which an on-off source writes.
@@ -95,7 +99,7 @@ impl Source {
             Pattern::Transfer(size) => self.written = size.get(),
             Pattern::Bulk => self.written = u64::MAX,
             Pattern::Page { .. } => self.request(1),
-            Pattern::ConstantRate { .. } | Pattern::Media(_) => {}
+            Pattern::ConstantRate { .. } | Pattern::Media(_) | Pattern::Unresponsive(_) => {}
             Pattern::Chunks { count, .. } => {
                 self.chunks_left = count;
                 self.next_write = now;
@@ -128,7 +132,8 @@ impl Source {
             | Pattern::Bulk
             | Pattern::Page { .. }
             | Pattern::ConstantRate { .. }
-            | Pattern::Media(_) => {
+            | Pattern::Media(_)
+            | Pattern::Unresponsive(_) => {
                 self.next_write = Timestamp::NEVER;
             }
             Pattern::Chunks { size, interval, .. } => {
@@ -170,7 +175,8 @@ impl Source {
             | Pattern::Bulk
             | Pattern::OnOff { .. }
             | Pattern::ConstantRate { .. }
-            | Pattern::Media(_) => None,
+            | Pattern::Media(_)
+            | Pattern::Unresponsive(_) => None,
         }
     }
 
@@ -194,15 +200,22 @@ impl Source {
             Pattern::Transfer(size) => Some(size.get()),
             Pattern::Chunks { size, count, .. } => Some(size.get() * u64::from(count)),
             Pattern::Page { objects, size, waves } => Some(size.get() * u64::from(objects) * u64::from(waves)),
-            Pattern::Bulk | Pattern::OnOff { .. } | Pattern::ConstantRate { .. } | Pattern::Media(_) => None,
+            Pattern::Bulk
+            | Pattern::OnOff { .. }
+            | Pattern::ConstantRate { .. }
+            | Pattern::Media(_)
+            | Pattern::Unresponsive(_) => None,
         }
     }
 
-    /// Time between two packets and their size, for a source without congestion control.
+    /// Time between two packets, the mean if they are irregular, and their size, for a source without congestion control.
     pub fn constant(&self) -> Option<(Duration, u32)> {
         match self.pattern {
             Pattern::ConstantRate { rate, packet } => Some((rate.time_for(Bytes::new(u64::from(packet))), packet)),
             Pattern::Media(media) => Some((media.interval, media.packet())),
+            Pattern::Unresponsive(Unresponsive { rate, packet, .. }) => {
+                Some((rate.time_for(Bytes::new(u64::from(packet))), packet))
+            }
             _ => None,
         }
     }

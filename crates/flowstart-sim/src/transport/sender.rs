@@ -101,8 +101,8 @@ pub struct SenderBase {
     pub unvalidated: Option<u64>,
     /// Delivery rate samples, where the controller wants them.
     pub sampling: Option<Box<Sampling>>,
-    /// What congestion window validation needs, where there is any.
-    resumption: Option<Box<Resumption>>,
+    /// What is needed when sending resumes after idle time.
+    resumption: Resumption,
     /// RTT samples of packets that were sent before this time are ignored: they took another path.
     path_since: Timestamp,
     /// SCONE, where the ends support it.
@@ -133,7 +133,7 @@ impl SenderBase {
             quick_start: None,
             newly_lost: Bytes::ZERO,
             unvalidated: None,
-            resumption: (profile.idle != WindowValidation::Keep).then(Box::default),
+            resumption: Resumption::default(),
             scone: (!profile.scone.is_none()).then(Box::default),
             path_since: Timestamp::ZERO,
             approved_window: false,
@@ -150,10 +150,8 @@ impl SenderBase {
             self.rtt.update(now, sample, Duration::ZERO);
         }
         network.record(self.flow.index).handshake_rtt = knowledge.handshake_rtt;
-        if let Some(resumption) = &mut self.resumption {
-            // An approval is good for one launch.
-            resumption.knowledge = PathKnowledge { approved_rate: None, ..knowledge.clone() };
-        }
+        // An approval is good for one launch.
+        self.resumption.knowledge = PathKnowledge { approved_rate: None, ..knowledge.clone() };
         self.controller.launch(now, knowledge, &self.rtt);
         self.ignore_limit(0);
         self.pacer.allow_burst(self.controller.output().burst);
@@ -162,7 +160,6 @@ impl SenderBase {
 
     /// The opening is over, and the scheme may ask again in mid-connection. Comes before [`SenderBase::launch`].
     pub fn keep_quick_start(&mut self, quick_start: Box<QuickStart>) {
-        self.resumption.get_or_insert_default();
         self.quick_start = Some(quick_start);
     }
 
@@ -237,7 +234,7 @@ impl SenderBase {
         let now = network.now();
         let receive_window = Bytes::new(self.limit.saturating_sub(next_offset));
         let bytes_waiting = (written != u64::MAX).then(|| self.profile.bytes_in_flight(written - next_offset));
-        let Some(resumption) = &mut self.resumption else { return };
+        let resumption = &mut self.resumption;
         let Some(last_sent) = resumption.last_sent.take() else { return };
         let obeys = self.profile.ignore_receive_window == IgnoreReceiveWindow::Never;
         resumption.knowledge.receive_window = obeys.then_some(receive_window);
@@ -279,9 +276,7 @@ impl SenderBase {
             quick_start.ask(known, self.controller.cwnd());
         }
         self.pacer.allow_burst(self.controller.output().burst);
-        if let Some(resumption) = &mut self.resumption {
-            resumption.knowledge = knowledge;
-        }
+        self.resumption.knowledge = knowledge;
         self.after_event(network);
     }
 
@@ -362,9 +357,7 @@ impl SenderBase {
             self.pacer.allow_burst(self.controller.output().burst);
         }
         self.in_flight += size;
-        if let Some(resumption) = &mut self.resumption {
-            resumption.last_sent = Some(now);
-        }
+        self.resumption.last_sent = Some(now);
         if let Some(budget) = &mut self.unvalidated {
             *budget = budget.saturating_sub(size.get());
         }
@@ -530,7 +523,7 @@ pub trait Transmission {
     #[inline]
     fn pump_permitted(&mut self, network: &mut Network, source: &Source) -> Timestamp {
         let now = network.now();
-        if self.base().resumption.is_some() {
+        if self.base().in_flight == Bytes::ZERO {
             self.end_idle_time(network, source);
         }
         loop {
@@ -540,7 +533,7 @@ pub trait Transmission {
                 let room = base.in_flight + Bytes::new(u64::from(base.profile.segment)) <= base.controller.cwnd();
                 base.note_blocked(network, stopped && room);
                 base.run_dry();
-                if base.resumption.is_some() {
+                if base.profile.idle != WindowValidation::Keep || base.quick_start.is_some() {
                     self.validate_limited(network);
                 }
                 let base = self.base();

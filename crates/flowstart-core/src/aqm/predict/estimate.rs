@@ -22,6 +22,10 @@ const MAX_SPREAD: f64 = 0.2;
 const LAG_RATIO: core::ops::RangeInclusive<f64> = 0.8..=1.3;
 /// Arrivals of an RTT over the departures of the RTT before: 1.5 or 2 in slow start, 1 in congestion avoidance.
 const LEAST_GROWTH: f64 = 1.25;
+/// The part of an RTT after the first packet in which nothing is answered: RTTs may differ.
+const UNANSWERED: f64 = 0.7;
+/// Most that arrives in it, over the initial windows.
+const MAX_INITIAL: f64 = 1.25;
 /// RTTs that can be found, in seconds.
 const RTT: core::ops::RangeInclusive<f64> = 0.002..=1.5;
 
@@ -74,13 +78,21 @@ pub(super) fn fit(
             }
             let lags = lags(arrived, departed, responses, growth, initial);
             let Some((spread, rtt)) = constant(lags) else { continue };
-            if rtt >= silence && best.is_none_or(|(least, _)| spread < least) {
+            if rtt >= silence
+                && begins_with(arrived, initial + segment, rtt)
+                && best.is_none_or(|(least, _)| spread < least)
+            {
                 best = Some((spread, Estimate { rtt, growth, initial, volume: arrived.volume() }));
             }
         }
     }
     best.filter(|(spread, estimate)| !is_steady(now, arrived, departed, estimate, *spread))
         .map(|(_, estimate)| estimate)
+}
+
+/// Whether nothing but the initial windows arrived before anything could be answered.
+fn begins_with(arrived: &VolumeLog, initial: f64, rtt: f64) -> bool {
+    arrived.first().is_none_or(|first| arrived.at(first.time + UNANSWERED * rtt) <= MAX_INITIAL * initial)
 }
 
 /// Whether windows that do not grow agree as well: then each departure causes one arrival, over the volume and over the last RTT.

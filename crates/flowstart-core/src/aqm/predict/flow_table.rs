@@ -12,6 +12,9 @@ use crate::rng::mix;
 
 /// A constant rate doubles its volume in twice the time each time; slow start takes about the same time.
 const LINEAR_RATIO: f64 = 1.7;
+/// Packets that a departure causes at most in slow start. What arrives beyond that is sent at once: initial windows, or windows
+/// of before an idle time.
+const ANSWERS: f64 = 2.0;
 /// Packets of a flow before its doublings are looked at.
 const LINEAR_PACKETS: u32 = 16;
 
@@ -27,15 +30,24 @@ pub(super) struct Bucket {
     pub(super) epoch: u64,
     /// When its first packet since an idle period arrived.
     pub(super) first: f64,
-    /// Bytes and packets since then.
+    /// Bytes and packets since then, and bytes of them that have left.
     pub(super) bytes: f64,
     pub(super) packets: u32,
+    pub(super) departed: f64,
+    /// Most bytes that had arrived beyond [`ANSWERS`] times those that had left, and all bytes by then.
+    excess: f64,
+    unasked: f64,
     /// Packets at the next doubling.
     next_doubling: u32,
     /// When the packets doubled, the latest last.
     doublings: [f64; 3],
     /// Doublings in a row that were linear.
     linear: u8,
+    /// Signals that are still to be sent, and bytes that have left at the next: a tunnel's flows need one each.
+    pub(super) signals: u32,
+    pub(super) next_signal: f64,
+    /// It was signalled before, so that its slow start ends at the ssthresh of then.
+    pub(super) told: bool,
     /// The RTT that was estimated when the flow was signalled; 0: none.
     pub(super) rtt: f64,
     /// What its handshake and its first flight tell.
@@ -51,9 +63,15 @@ impl Bucket {
         first: 0.0,
         bytes: 0.0,
         packets: 0,
+        departed: 0.0,
+        excess: 0.0,
+        unasked: 0.0,
         next_doubling: 1,
         doublings: [0.0; 3],
         linear: 0,
+        signals: 0,
+        next_signal: 0.0,
+        told: false,
         rtt: 0.0,
         opening: Opening::NONE,
     };
@@ -67,8 +85,21 @@ impl Bucket {
             epoch,
             interval: self.interval,
             rtt: self.rtt,
+            told: self.told,
             ..Self::EMPTY
         };
+    }
+
+    /// Bytes that a packet adds to those that were sent without an answer: while arrivals outrun all that departures may
+    /// cause, they are windows sent at once. After [`Bucket::count`].
+    pub(super) fn add_unasked(&mut self, size: f64) -> f64 {
+        let excess = self.bytes - ANSWERS * self.departed;
+        // The answers to a window that has left as a whole make it as large again, no larger.
+        if excess <= self.excess {
+            return 0.0;
+        }
+        self.excess = excess;
+        self.bytes - core::mem::replace(&mut self.unasked, self.bytes)
     }
 
     /// Counts a packet. Whether the flow has now been linear over two doublings in a row, at packet counts 2^k.

@@ -29,11 +29,23 @@ const EARLY_GROWTH: f64 = 1.75;
 const EARLY: f64 = 3.0;
 /// Bounds of the growth that is measured: an acknowledgement for several packets, and for each.
 const GROWTH: (f64, f64) = (1.3, 2.0);
+/// And initial windows of so much of what was sent without an answer have to be known.
+const MOST_WINDOWS: f64 = 0.6;
+/// Packets that have to be answered before that shows growth.
+const LEAST_CAUSES: f64 = 3.0;
+/// Bytes of a packet that is no data: handshakes and acknowledgements.
+const HANDSHAKE: f64 = 128.0;
+/// Windows that grow by less do not grow.
+const LEAST_GROWTH: f64 = 1.25;
 /// A lag shorter than this part of the RTT from handshakes refutes the latter.
 const THINKING: f64 = 0.75;
 /// Packets that a departure causes at most in slow start. What arrives beyond that is sent at once: initial windows, or windows
 /// of before an idle time.
 const ANSWERS: f64 = 2.0;
+/// Windows beyond this many times what the link takes in an RTT stand in the queue, at least this part of them: an estimate of
+/// which nothing is seen there is wrong.
+const FULL: f64 = 1.5;
+const VISIBLE: f64 = 0.5;
 /// Packets of each active flow that the fallback lets wait if it would have to drop.
 const LEAST_PACKETS: f64 = 4.0;
 /// Bounds of the fallback's interval, in seconds.
@@ -64,15 +76,18 @@ pub(super) struct Law {
     largest: f64,
     estimate: Option<Estimate>,
     openings: Openings,
-    /// Since when flows are signalled.
+    /// Connections among these flows, as far as handshakes tell.
+    connections: u32,
+    /// Since when flows are signalled, and bytes of a connection's window.
     signalling: Option<f64>,
+    window: f64,
     /// RTT of the last transient.
     rtt: Option<f64>,
     background: Background,
     silences: Silences,
     busy: BusyPeriod,
-    /// Of the whole epoch.
-    unasked: Unasked,
+    /// Bytes that the flows of the epoch have sent without an answer.
+    unasked: f64,
     /// When the queue was last empty.
     empty_at: f64,
     service: ServiceRate,
@@ -137,6 +152,8 @@ struct BusyPeriod {
     arrived: f64,
     departed: f64,
     unasked: Unasked,
+    /// Bytes that waited when the epoch began in it: they leave before those of the epoch.
+    standing: f64,
 }
 
 /// What was sent without an answer: while arrivals outrun all that departures may cause, they are windows sent at once.
@@ -214,12 +231,14 @@ impl Law {
             largest: 0.0,
             estimate: None,
             openings: Openings::default(),
+            connections: 0,
             signalling: None,
+            window: 0.0,
             rtt: None,
             background: Background::default(),
             silences: Silences::default(),
             busy: BusyPeriod::default(),
-            unasked: Unasked::default(),
+            unasked: 0.0,
             empty_at: 0.0,
             service: ServiceRate { rate, told: rate.is_some(), since: 0.0, bytes: 0.0, packets: 0 },
             triggers: 0,
@@ -237,10 +256,11 @@ impl Law {
         self.segment = 1.0;
         self.estimate = None;
         self.openings = Openings::default();
+        self.connections = 0;
         self.signalling = None;
         self.silences = Silences { last: now, ..Silences::default() };
         self.busy = BusyPeriod::default();
-        self.unasked = Unasked::default();
+        self.unasked = 0.0;
     }
 
     /// A packet of `size` bytes arrives where `backlog` bytes wait.
@@ -248,7 +268,7 @@ impl Law {
         let (now, size, backlog) = (now.as_secs(), f64::from(size), backlog.get() as f64);
         if backlog == 0.0 {
             let (arrived, departed) = (self.arrived.volume(), self.departed.volume());
-            self.busy = BusyPeriod { arrived, departed, unasked: Unasked::default() };
+            self.busy = BusyPeriod { arrived, departed, ..BusyPeriod::default() };
             self.empty_at = now;
         }
         self.background.update(now);
@@ -259,10 +279,14 @@ impl Law {
         }
         let known = *self.flows.bucket(flow, now);
         let idle = if known.rtt > 0.0 { (IDLE_RTTS * known.rtt).max(LEAST_IDLE).min(self.idle) } else { self.idle };
-        if now - known.last > idle {
+        let small = size <= HANDSHAKE;
+        if now - known.last > idle && known.told && !small {
+            self.flows.bucket(flow, now).begin(now, 0);
+        } else if now - known.last > idle {
             let was_young = known.epoch == self.epoch;
             if self.young == 0 {
                 self.end_epoch(now);
+                self.busy.standing = backlog;
             }
             self.young += u32::from(!was_young);
             self.joined += 1;
@@ -277,7 +301,9 @@ impl Law {
             self.background.flows.0 += 1;
         }
         let linear = bucket.count(now, size, idle_at) && young;
-        if let Some(opening) = bucket.opening.arrived(now, size).filter(|_| young) {
+        self.connections += u32::from(young && (small || bucket.packets == 1));
+        let unasked = bucket.add_unasked(size);
+        if let Some(opening) = bucket.opening.arrived(now, size, small).filter(|_| young) {
             self.openings.add(opening);
         }
         if !young {
@@ -289,11 +315,11 @@ impl Law {
             self.settle_linear(flow, now, first, bytes, size);
             return;
         }
+        self.unasked += unasked;
         self.segment = self.segment.max(size);
         self.silences.packet(now, self.arrived.volume());
         let grown = self.arrived.add(size, now, backlog);
         let (arrived, departed) = (self.arrived.volume(), self.departed.volume());
-        self.unasked.packet(arrived, departed);
         let (arrived, departed) = self.busy.volumes(arrived, departed);
         self.busy.unasked.packet(arrived, departed);
         if grown && self.signalling.is_none() {
@@ -306,6 +332,8 @@ impl Law {
         self.arrived.subtract_ramp(first, now, bytes - size);
         self.departed.subtract_ramp(first, now, bytes - size);
         self.background.rate += (bytes - size) / (now - first).max(1e-6);
+        let (arrived, departed) = (self.arrived.volume(), self.departed.volume());
+        self.busy = BusyPeriod { arrived, departed, ..BusyPeriod::default() };
         self.estimate = None;
         self.settle(flow, now);
         self.joined = self.joined.saturating_sub(1);
@@ -345,15 +373,22 @@ impl Law {
         }
     }
 
+    /// Whether the queue has grown over the later half of the busy period too. Windows that are sent at once fill it in the first.
+    fn queue_grows(&self, now: f64, backlog: f64) -> bool {
+        let begin = self.empty_at.max(self.arrived.first().map_or(0.0, |first| first.time));
+        let middle = self.arrived.mark_at((begin + now) / 2.0);
+        middle.is_none_or(|middle| backlog - middle.backlog >= QUEUE_SHARE * (self.arrived.volume() - middle.volume))
+    }
+
     fn update_estimate(&mut self, now: f64, backlog: f64) {
         let windows = f64::from(self.joined.max(1)) * self.segment;
         // What has arrived may still be initial windows.
-        let largest = (INITIAL_WINDOWS[1] * windows).max(self.unasked.bytes);
+        let largest = (INITIAL_WINDOWS[1] * windows).max(self.unasked);
         if self.arrived.volume() < largest + GUARD_PACKETS * self.segment || !self.grows(now, backlog) {
             return;
         }
         let silence = SILENCE * self.silences.longest();
-        let estimate = fit(now, &self.arrived, &self.departed, [windows, self.unasked.bytes], self.segment, silence);
+        let estimate = fit(now, &self.arrived, &self.departed, [windows, self.unasked], self.segment, silence);
         self.estimate = estimate.or(self.estimate);
     }
 
@@ -363,15 +398,39 @@ impl Law {
         Some((rate - self.background.rate).max(LEAST_AVAILABLE * rate))
     }
 
+    /// By what windows grow: what complete flights show, else after handshakes what is usual, else after pauses the answers so far
+    /// over what may have caused them.
+    fn opening_growth(&self, now: f64) -> Option<f64> {
+        let openings = self.openings;
+        if let Some(measured) = openings.growth() {
+            return Some(measured);
+        }
+        if !openings.paused {
+            return (self.arrived.volume() < EARLY * openings.initial).then_some(EARLY_GROWTH);
+        }
+        if openings.initial < MOST_WINDOWS * self.unasked {
+            return None;
+        }
+        let causes = self.departed.at(now - openings.rtt()?);
+        let answers = self.arrived.volume() - openings.initial;
+        // Each flow may be a packet ahead of what it was asked for.
+        let margin = f64::from(openings.flows + 1) * self.segment;
+        (causes >= LEAST_CAUSES * self.segment && answers - margin >= LEAST_GROWTH * causes).then(|| answers / causes)
+    }
+
     /// What is known of the load now and an RTT ahead.
-    pub(super) fn load(&self) -> Option<LoadEstimate> {
+    pub(super) fn load(&self, now: f64) -> Option<LoadEstimate> {
         let available = self.available()?;
-        let opening = self.opening_load(available);
+        // Windows that were measured and did not grow.
+        let complete = self.openings.flows == self.joined;
+        let growth = self.opening_growth(now);
+        if complete && growth.is_some_and(|growth| growth < LEAST_GROWTH) {
+            return None;
+        }
+        let opening = growth.and_then(|growth| self.opening_load(available, growth));
         let Some(estimate) = self.estimate else { return opening };
         // An RTT from handshakes is too long if servers think before they answer, which the lag shows.
-        if opening
-            .is_some_and(|load| self.openings.flows == self.joined && estimate.rtt >= THINKING * load.rtt.as_secs())
-        {
+        if opening.is_some_and(|load| complete && estimate.rtt >= THINKING * load.rtt.as_secs()) {
             return opening;
         }
         let pipe = estimate.rtt * available;
@@ -384,14 +443,13 @@ impl Law {
     }
 
     /// The load from handshakes and initial windows. The growth is what had left an RTT ago and what has come of it.
-    fn opening_load(&self, available: f64) -> Option<LoadEstimate> {
+    fn opening_load(&self, available: f64, growth: f64) -> Option<LoadEstimate> {
         let openings = self.openings;
         let rtt = openings.rtt()?;
-        let growth = match openings.growth() {
-            Some(growth) => growth.clamp(GROWTH.0, GROWTH.1),
-            None if self.arrived.volume() < EARLY * openings.initial => EARLY_GROWTH,
-            None => return None,
-        };
+        if growth < LEAST_GROWTH {
+            return None;
+        }
+        let growth = growth.clamp(GROWTH.0, GROWTH.1);
         let window = Estimate { rtt, growth, initial: openings.initial, volume: 0.0 }.window_now(self.arrived.volume());
         Some(LoadEstimate {
             rtt: Duration::from_secs(rtt),
@@ -428,35 +486,63 @@ impl Law {
         let (now, size, backlog) = (at.as_secs(), f64::from(size), backlog.get() as f64);
         self.service.departed(now, size, waiting > 0);
         let mut signal = false;
-        if self.flows.bucket(flow, now).epoch == self.epoch {
+        let bucket = self.flows.bucket(flow, now);
+        bucket.departed += size;
+        if bucket.epoch == self.epoch {
             self.departed.add(size, now, backlog);
-            if let Some(known) = self.flows.bucket(flow, now).opening.departed(size) {
+            if let Some(known) = self.flows.bucket(flow, now).opening.departed(now, size, size <= HANDSHAKE) {
                 self.openings.add(known);
             }
             if self.signalling.is_none() {
-                self.decide(at, now, waiting);
+                self.decide(at, now, waiting, backlog);
             }
-            // A packet much smaller than the others is a handshake's, whose loss costs more than a late signal.
-            signal = self.signalling.is_some() && 2.0 * size >= self.segment;
-            if signal || signalled {
+            signal = self.signal(flow, now, size);
+            if signalled {
                 self.settle(flow, now);
             }
         }
+        if signal || signalled {
+            self.flows.bucket(flow, now).told = true;
+        }
         signal && !signalled
+    }
+
+    /// Whether this packet is signalled: one of each connection, as far as handshakes tell how many share the place.
+    fn signal(&mut self, flow: u32, now: f64, size: f64) -> bool {
+        // A packet much smaller than the others is a handshake's, whose loss costs more than a late signal.
+        if self.signalling.is_none() || 2.0 * size < self.segment {
+            return false;
+        }
+        let window = self.window;
+        let bucket = self.flows.bucket(flow, now);
+        if bucket.signals == 0 {
+            bucket.signals = bucket.opening.handshakes.max(1);
+            bucket.next_signal = bucket.departed;
+        }
+        if bucket.departed < bucket.next_signal {
+            return false;
+        }
+        bucket.next_signal = bucket.departed + window;
+        bucket.signals -= 1;
+        if bucket.signals == 0 {
+            self.settle(flow, now);
+        }
+        true
     }
 
     /// The fallback has dropped a packet of the flow.
     pub(super) fn dropped(&mut self, at: Timestamp, flow: u32) {
         self.settle(flow, at.as_secs());
+        self.flows.bucket(flow, at.as_secs()).told = true;
     }
 
     /// Begins to signal when the load an RTT ahead is too much, or when the link has been saturated for an RTT.
-    fn decide(&mut self, at: Timestamp, now: f64, waiting: usize) {
+    fn decide(&mut self, at: Timestamp, now: f64, waiting: usize, backlog: f64) {
         if self.estimate.is_some_and(|estimate| self.arrived.volume() > FRESH * estimate.volume) {
             self.estimate = None;
         }
-        let ahead = self.load();
-        if let Some(load) = ahead.filter(|load| load.load_ahead >= self.threshold) {
+        let ahead = self.load(now);
+        if let Some(load) = ahead.filter(|load| load.load_ahead >= self.threshold && self.agrees(load)) {
             self.rtt = Some(load.rtt.as_secs());
             self.trigger(at, now, ahead);
             return;
@@ -468,14 +554,23 @@ impl Law {
         let (arrived, departed) = busy.volumes(self.arrived.volume(), self.departed.volume());
         let largest = (INITIAL_WINDOWS[1] * f64::from(self.joined) * self.segment).max(unasked);
         let answered = arrived > busy.arrived + largest + 2.0 * self.segment;
-        let grows = arrived - departed >= unasked + QUEUE_SHARE * (arrived - unasked);
-        if waiting > 1 && answered && grows {
+        let grows = arrived - departed - busy.standing >= unasked + QUEUE_SHARE * (arrived - unasked);
+        if waiting > 1 && answered && grows && self.queue_grows(now, backlog) {
             self.trigger(at, now, None);
         }
     }
 
+    /// Whether the queue holds what the link cannot hold of the windows, beside what stood there before.
+    fn agrees(&self, load: &LoadEstimate) -> bool {
+        let pipe = load.rtt.as_secs() * self.available().unwrap_or(0.0);
+        let waiting = self.arrived.volume() - self.departed.volume() - self.busy.standing;
+        waiting >= VISIBLE * (load.load - FULL) * pipe
+    }
+
     fn trigger(&mut self, at: Timestamp, now: f64, estimate: Option<LoadEstimate>) {
         self.signalling = Some(now);
+        let rtt = estimate.map_or(self.signal_time(), |estimate| estimate.rtt.as_secs());
+        self.window = rtt * self.available().unwrap_or(0.0) / f64::from(self.connections.max(1));
         self.triggers += 1;
         self.last_trigger = Some(Trigger { at, estimate });
     }

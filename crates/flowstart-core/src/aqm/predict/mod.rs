@@ -135,9 +135,9 @@ impl Predict {
         }
     }
 
-    /// What is known of the flows in slow start now; `None` while it is too early or nobody is.
-    pub fn load_estimate(&self) -> Option<LoadEstimate> {
-        self.law.load()
+    /// What is known at `now` of the flows in slow start; `None` while it is too early or nobody is.
+    pub fn load_estimate(&self, now: Timestamp) -> Option<LoadEstimate> {
+        self.law.load(now.as_secs())
     }
 
     /// How often it has decided that slow start should end; signals of the fallback are not counted.

@@ -82,6 +82,11 @@ impl VolumeLog {
 
     /// Bytes at a time: those of the last mark before it; 0 before the first.
     pub(super) fn at(&self, time: f64) -> f64 {
+        self.mark_at(time).map_or(0.0, |mark| mark.volume)
+    }
+
+    /// The last mark before a time; `None` before the first.
+    pub(super) fn mark_at(&self, time: f64) -> Option<&Mark> {
         let (mut low, mut high) = (0, self.len);
         while low < high {
             let middle = (low + high) / 2;
@@ -91,7 +96,12 @@ impl VolumeLog {
                 high = middle;
             }
         }
-        if low > 0 { self.mark(low - 1).volume } else { 0.0 }
+        (low > 0).then(|| self.mark(low - 1))
+    }
+
+    /// The first mark; `None` if it is forgotten.
+    pub(super) fn first(&self) -> Option<&Mark> {
+        (self.len > 0 && self.len < MARKS).then(|| self.mark(0))
     }
 
     /// Takes out a part that grew at a constant rate, from `start` to `end` by `bytes`.

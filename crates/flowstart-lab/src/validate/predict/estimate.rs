@@ -37,7 +37,7 @@ impl QueueDiscipline for Observed {
     }
 
     fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
-        let (triggers, before) = (self.inner.triggers(), self.inner.load_estimate());
+        let (triggers, before) = (self.inner.triggers(), self.inner.load_estimate(context.now));
         let packet = self.inner.dequeue(context);
         if let Ok(mut log) = self.log.lock() {
             let triggered = self.inner.triggers() > triggers;

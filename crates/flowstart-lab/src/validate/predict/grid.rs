@@ -6,7 +6,7 @@ use flowstart_core::aqm::{QueueConfig, codel, pie, predict};
 use rayon::prelude::*;
 
 use crate::transient::grid::Grid;
-use crate::transient::{Config, Discipline, Metrics, run};
+use crate::transient::{Condition, Config, Discipline, Metrics, run};
 
 /// Packets of available bandwidth-delay product per flow from which on every cell has to be close to the oracle.
 pub const LARGE_PER_FLOW: f64 = 30.0;
@@ -41,12 +41,15 @@ pub enum Class {
 impl Outcome {
     /// Runs a cell with all disciplines and this seed.
     pub fn of(cell: &Config, seed: u64) -> Self {
+        let places = if let Condition::Places(places) = cell.condition { Some(places) } else { None };
+        let mut predict = predict::Config::default();
+        predict.flows = places.unwrap_or(predict.flows);
         let registered = |queue: QueueConfig| run(cell, &Discipline::Registered(queue), seed);
         Self {
             cell: cell.clone(),
             oracle: run(cell, &Discipline::Oracle, seed),
             measured: [
-                registered(QueueConfig::Predict(predict::Config::default())),
+                registered(QueueConfig::Predict(predict)),
                 registered(QueueConfig::CoDel(codel::Config::default())),
                 registered(QueueConfig::Pie(pie::Config::default())),
             ],
@@ -92,7 +95,7 @@ pub fn sample(grid: &Grid, every: u64, rest: u64) -> Vec<Config> {
 pub fn csv(outcomes: &[Outcome]) -> String {
     let mut text = String::from(
         "aqm,mbit,rtt_ms,flows,iw,pacing_gain,delayed_acks,background,mixed_rtts,ecn,reduction,available_bdp,\
-         fct_s,peak_rtts,p99_s,exit_load,utilization,dropped,marked,timeouts,missed,false\n",
+         fct_s,peak_rtts,p99_s,exit_load,utilization,dropped,marked,timeouts,missed,false,condition\n",
     );
     for outcome in outcomes {
         let measured = DISCIPLINES.iter().copied().zip(&outcome.measured);
@@ -101,7 +104,7 @@ pub fn csv(outcomes: &[Outcome]) -> String {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{name},{},{},{},{},{},{},{},{},{},{},{:.3},{:.6},{:.6},{:.6},{:.4},{:.4},{:.2},{:.2},{},{},{}",
+                "{name},{},{},{},{},{},{},{},{},{},{},{:.3},{:.6},{:.6},{:.6},{:.4},{:.4},{:.2},{:.2},{},{},{},{}",
                 cell.rate.as_mbit(),
                 cell.rtt.as_millis(),
                 cell.flows,
@@ -123,6 +126,7 @@ pub fn csv(outcomes: &[Outcome]) -> String {
                 metrics.timeouts(),
                 metrics.missed(),
                 metrics.false_signals(),
+                cell.condition.name(),
             );
         }
     }

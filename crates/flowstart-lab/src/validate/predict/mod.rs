@@ -3,6 +3,8 @@
 pub mod estimate;
 mod false_triggers;
 pub mod grid;
+pub mod hard_loads;
+pub mod steady_loads;
 
 use std::path::Path;
 
@@ -99,4 +101,10 @@ pub fn predict_false_triggers(reference: Option<&Path>, jobs: usize) -> Result<V
 pub fn predict_estimate(reference: Option<&Path>) -> Result<Verdict, String> {
     refuse_reference("predict-estimate", reference)?;
     Ok(estimate::check())
+}
+
+/// Load transients where they are hard to see, and irregular loads that are none.
+pub fn predict_hard_loads(reference: Option<&Path>, jobs: usize) -> Result<Verdict, String> {
+    refuse_reference("predict-hard-loads", reference)?;
+    hard_loads::check(jobs)
 }
