@@ -343,6 +343,8 @@ fn profile(config: &Config) -> Profile {
             opening_size: rfc.opening_size,
             answer_size: rfc.answer_size,
             segment: PAYLOAD,
+            // Linux bounds the variation and not their sum: a timeout is at least the RTT and 200 ms.
+            granularity: Profile::tcp_linux().min_rto,
             ..Profile::tcp_linux()
         },
         _ => Profile {

@@ -63,7 +63,7 @@ pub enum Shape {
 /// A source without congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unresponsive {
-    /// Mean rate on the wire.
+    /// Mean rate on the wire, above 0.
     pub rate: Rate,
     /// Bytes of a packet on the wire.
     pub packet: u32,

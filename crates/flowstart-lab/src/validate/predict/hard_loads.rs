@@ -117,7 +117,7 @@ pub fn beside_codel(outcomes: &[Outcome], seed: u64) -> Vec<Outcome> {
     outcomes.iter().map(again).collect()
 }
 
-/// Head of the table whose rows are [`line`]s.
+/// Head of the table whose rows are [`line()`]s.
 pub const HEAD: &str = "| condition | cells above 20 packets | won (CoDel) | FCT kept (CoDel) | peak at most CoDel's | \
      FCT / oracle's p50, p90 (CoDel) | peak above the oracle's, RTT p50, p90 (CoDel) | cells of 20 and less | FCT kept (CoDel) | \
      peak at most CoDel's |\n|---|---|---|---|---|---|---|---|---|---|\n";
