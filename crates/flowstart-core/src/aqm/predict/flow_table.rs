@@ -15,6 +15,8 @@ const LINEAR_RATIO: f64 = 1.7;
 /// Packets that a departure causes at most in slow start. What arrives beyond that is sent at once: initial windows, or windows
 /// of before an idle time.
 const ANSWERS: f64 = 2.0;
+/// Bytes of a packet that is no data: handshakes and acknowledgements.
+pub(super) const HANDSHAKE: f64 = 128.0;
 /// Packets of a flow before its doublings are looked at.
 const LINEAR_PACKETS: u32 = 16;
 
@@ -30,7 +32,7 @@ pub(super) struct Bucket {
     pub(super) epoch: u64,
     /// When its first packet since an idle period arrived.
     pub(super) first: f64,
-    /// Bytes and packets since then, and bytes of them that have left.
+    /// Bytes and packets of data since then, and bytes that have left.
     pub(super) bytes: f64,
     pub(super) packets: u32,
     pub(super) departed: f64,
@@ -92,7 +94,7 @@ impl Bucket {
 
     /// Bytes that a packet adds to those that were sent without an answer: while arrivals outrun all that departures may
     /// cause, they are windows sent at once. After [`Bucket::count`].
-    pub(super) fn add_unasked(&mut self, size: f64) -> f64 {
+    pub(super) fn add_unasked(&mut self) -> f64 {
         let excess = self.bytes - ANSWERS * self.departed;
         // The answers to a window that has left as a whole make it as large again, no larger.
         if excess <= self.excess {
@@ -109,6 +111,9 @@ impl Bucket {
     pub(super) fn count(&mut self, now: f64, size: f64, idle_at: f64) -> bool {
         self.last = now;
         self.bytes += size;
+        if size <= HANDSHAKE {
+            return false;
+        }
         self.packets = self.packets.saturating_add(1);
         if self.packets < self.next_doubling {
             return false;

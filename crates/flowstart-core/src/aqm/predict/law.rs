@@ -1,7 +1,7 @@
 //! Which packets are signalled. Knows arrivals, departures and how much waits, not the queue itself.
 
 use super::estimate::{Estimate, INITIAL_WINDOWS, fit};
-use super::flow_table::FlowTable;
+use super::flow_table::{FlowTable, HANDSHAKE};
 use super::opening::Openings;
 use super::volume::VolumeLog;
 use super::{Config, LoadEstimate, Trigger};
@@ -33,8 +33,6 @@ const GROWTH: (f64, f64) = (1.3, 2.0);
 const MOST_WINDOWS: f64 = 0.6;
 /// Packets that have to be answered before that shows growth.
 const LEAST_CAUSES: f64 = 3.0;
-/// Bytes of a packet that is no data: handshakes and acknowledgements.
-const HANDSHAKE: f64 = 128.0;
 /// Windows that grow by less do not grow.
 const LEAST_GROWTH: f64 = 1.25;
 /// A lag shorter than this part of the RTT from handshakes refutes the latter.
@@ -301,8 +299,8 @@ impl Law {
             self.background.flows.0 += 1;
         }
         let linear = bucket.count(now, size, idle_at) && young;
-        self.connections += u32::from(young && (small || bucket.packets == 1));
-        let unasked = bucket.add_unasked(size);
+        self.connections += u32::from(young && (small || bucket.bytes == size));
+        let unasked = bucket.add_unasked();
         if let Some(opening) = bucket.opening.arrived(now, size, small).filter(|_| young) {
             self.openings.add(opening);
         }
