@@ -3,7 +3,6 @@
 //! `validation/ns2/README.md` says how the reference was made. Flows that start together on an idle dumbbell send for ten
 //! seconds; what is compared is the longest queuing delay, which startup makes, and what was dropped in all.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{Profile, RttSamples};
+use flowstart_sim::transport::profile::{Profile, RttSamples, TimeoutArithmetic};
 use flowstart_sim::world::{FlowConfig, World};
 use rayon::prelude::*;
 
@@ -27,6 +26,8 @@ const TABLES: [(&str, &str); 3] = [
     ("C3_seed_spread_rtt100_n4.csv", include_str!("../../../../validation/ns2/C3_seed_spread_rtt100_n4.csv")),
 ];
 
+/// The longest delay, as misses name it.
+const PEAK_METRIC: &str = "peak_qdelay_ms";
 /// Accepted difference of the longest delay, and of the drops.
 const PEAK: f64 = 0.15;
 const DROPS: f64 = 0.25;
@@ -201,6 +202,7 @@ impl Cell {
             initial_window: self.initial_window,
             rtt_samples: RttSamples::OneSegment,
             sample_resolution: CLOCK_TICK,
+            timeout_arithmetic: TimeoutArithmetic::Ticks,
             ..Profile::ns2_sack1()
         });
         for place in 0..self.flows {
@@ -230,22 +232,23 @@ enum Evidence {
 }
 
 impl Evidence {
+    /// What it says of a metric.
+    fn of(self, metric: &str) -> String {
+        match self {
+            Self::Placed { as_short, .. } if metric == PEAK_METRIC => format!("{as_short} as short"),
+            Self::Placed { as_few, .. } => format!("{as_few} as few"),
+            Self::OtherTies { peak_ms, .. } if metric == PEAK_METRIC => format!("{peak_ms:.1} ms"),
+            Self::OtherTies { drops, .. } => format!("{drops} drops"),
+        }
+    }
+
     /// Whether it says that a miss of this metric is chance, or the order of ties.
     fn explains(self, cell: &Cell, metric: &str) -> bool {
-        let is_peak = metric == "peak_qdelay_ms";
+        let is_peak = metric == PEAK_METRIC;
         match self {
             Self::Placed { as_short, as_few } => (1..PLACED).contains(if is_peak { &as_short } else { &as_few }),
             Self::OtherTies { peak_ms, .. } if is_peak => is_within(peak_ms, mean(&cell.peaks_ms), PEAK),
             Self::OtherTies { drops, .. } => is_within(drops, mean(&cell.drops), DROPS),
-        }
-    }
-}
-
-impl fmt::Display for Evidence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Placed { as_short, as_few } => write!(f, "{as_short} as short, {as_few} as few"),
-            Self::OtherTies { peak_ms, drops } => write!(f, "{peak_ms:.1} ms, {drops} drops"),
         }
     }
 }
@@ -275,29 +278,32 @@ pub(super) fn transient(reference: Option<&Path>, jobs: usize) -> Result<Verdict
         let runs = cell.drops.len();
         let name = if runs > 1 { format!("{}, {runs} runs", cell.name) } else { cell.name.clone() };
         let before = checker.misses.len();
-        checker.within(&name, "peak_qdelay_ms", peak, mean(&cell.peaks_ms), PEAK);
+        checker.within(&name, PEAK_METRIC, peak, mean(&cell.peaks_ms), PEAK);
         checker.within(&name, "drops", dropped, mean(&cell.drops), DROPS);
         if checker.misses.len() > before {
             missed.push((cell, checker.misses[before..].iter().map(|miss| miss.metric.clone()).collect()));
         }
     }
     let evidence: Vec<Evidence> = pool.install(|| missed.par_iter().map(|(cell, _)| cell.evidence()).collect());
-    let explained = |(evidence, (cell, metrics)): (&Evidence, &(&Cell, Vec<String>))| {
-        metrics.iter().filter(|metric| evidence.explains(cell, metric)).count()
-    };
     let outside = |metric| checker.misses.iter().filter(|miss| miss.metric == metric).count();
-    let places = |random| {
-        let of_kind = evidence.iter().zip(&missed).filter(|(_, (cell, _))| cell.discipline.random == random);
-        let lines: Vec<String> =
-            of_kind.clone().map(|(evidence, (cell, _))| format!("{}: {evidence}", cell.name)).collect();
-        (of_kind.map(explained).sum::<usize>(), lines.join("; "))
+    // How many misses of cells with or without chance are explained, and what is known of each.
+    let causes = |random| {
+        let (mut explained, mut lines) = (0, Vec::new());
+        for (evidence, (cell, metrics)) in
+            evidence.iter().zip(&missed).filter(|(_, (cell, _))| cell.discipline.random == random)
+        {
+            explained += metrics.iter().filter(|metric| evidence.explains(cell, metric)).count();
+            let told: Vec<String> = metrics.iter().map(|metric| evidence.of(metric)).collect();
+            lines.push(format!("{}: {}", cell.name, told.join(", ")));
+        }
+        (explained, lines.join("; "))
     };
-    let ((chance, placed), (ties, other)) = (places(true), places(false));
+    let ((chance, placed), (ties, other)) = (causes(true), causes(false));
     let note = format!(
         "{} longest delays and {} counts of drops are outside; ours is the mean of {SEEDS} seeds where a discipline is random. \
          {chance} of the misses lie within {PLACED} single runs of ours; of these are as short or have as few drops: {placed}. \
          {ties} are inside if simultaneous arrivals are queued in the other order: {other}",
-        outside("peak_qdelay_ms"),
+        outside(PEAK_METRIC),
         outside("drops")
     );
     Ok(checker.verdict("ns2-aqm-transient", note))

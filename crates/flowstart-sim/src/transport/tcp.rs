@@ -13,9 +13,12 @@ use crate::network::Network;
 use crate::packet::Acknowledgement;
 use crate::trace::Event;
 use crate::traffic::Source;
-use crate::transport::profile::{MixedAck, Pipe, RttSamples, TailRepair, TimerRestart, TransitionGrowth};
+use crate::transport::profile::{
+    MixedAck, Pipe, RttSamples, TailRepair, TimeoutArithmetic, TimerRestart, TransitionGrowth,
+};
 use crate::transport::scoreboard::{Outcome, Scoreboard};
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
+use crate::transport::tick_estimator::TickEstimator;
 
 /// Longest retransmission timeout (RFC 6298, section 2.5).
 const MAX_RTO: Duration = Duration::from_millis(60_000);
@@ -46,6 +49,8 @@ pub struct TcpSender {
     rescued: bool,
     /// The segment whose RTT is being measured, where that is one at a time: its end, and when it was sent.
     timed: Option<(u64, Timestamp)>,
+    /// The RTT in ticks, where the timeout is computed with them.
+    ticks: Option<TickEstimator>,
     /// Classic pipe, in segments.
     classic_pipe: i64,
     backoff: u32,
@@ -64,6 +69,7 @@ impl TcpSender {
             repair_head: false,
             rescued: false,
             timed: None,
+            ticks: None,
             classic_pipe: 0,
             backoff: 0,
             rto_at: Timestamp::NEVER,
@@ -81,7 +87,9 @@ impl TcpSender {
     fn rto(&self) -> Duration {
         let profile = &self.base.profile;
         let rtt = &self.base.rtt;
-        let base = if rtt.is_sampled() {
+        let base = if let Some(ticks) = &self.ticks {
+            (profile.sample_resolution * ticks.timeout()).max(profile.min_rto)
+        } else if rtt.is_sampled() {
             (rtt.smoothed() + (rtt.variation() * 4).max(profile.granularity)).max(profile.min_rto)
         } else {
             profile.initial_timeout
@@ -180,6 +188,12 @@ impl TcpSender {
         let floor =
             |time: Timestamp| time.as_nanos().checked_div(resolution).map_or(time.as_nanos(), |n| n * resolution);
         let nanos = floor(now) - floor(sent).min(floor(now));
+        if self.base.profile.timeout_arithmetic == TimeoutArithmetic::Ticks {
+            let in_ticks = |nanos: u64| nanos.checked_div(resolution).unwrap_or(nanos);
+            // The handshake gave the first sample.
+            let first = in_ticks(self.base.rtt.smoothed().as_nanos());
+            self.ticks.get_or_insert_with(|| TickEstimator::new(first)).update(in_ticks(nanos));
+        }
         self.base.rtt.update(now, Duration::from_nanos(nanos.max(1000)), Duration::ZERO);
         self.backoff = 0;
     }
