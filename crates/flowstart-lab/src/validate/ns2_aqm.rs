@@ -12,7 +12,7 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{Profile, RttSamples, TimeoutArithmetic};
+use flowstart_sim::transport::profile::{AfterTimeout, Profile, RttSamples, TimeoutArithmetic};
 use flowstart_sim::world::{FlowConfig, World};
 use rayon::prelude::*;
 
@@ -197,12 +197,14 @@ impl Cell {
         let forward = LinkConfig { limit: *limit, queue: queue.clone(), ..back.clone() };
         let chain = Chain::dumbbell(&mut world, &forward, &back);
         let host = Access { rate: Rate::from_mbit(1000), delay: Duration::ZERO, jitter: None };
-        // As ns-2 without timestamps: else timeouts that ns-2 does not have follow a queue that grows fast.
+        // As ns-2 without timestamps: else timeouts that ns-2 does not have follow a queue that grows fast. Its timer is in ticks,
+        // and after a timeout it waits where others go on by SACKs.
         let profile = Arc::new(Profile {
             initial_window: self.initial_window,
             rtt_samples: RttSamples::OneSegment,
             sample_resolution: CLOCK_TICK,
             timeout_arithmetic: TimeoutArithmetic::Ticks,
+            after_timeout: AfterTimeout::GoBackN,
             ..Profile::ns2_sack1()
         });
         for place in 0..self.flows {

@@ -169,6 +169,9 @@ pub enum AfterTimeout {
     Outstanding,
     /// While anything is SACKed only what lies below it, then new data; everything that is outstanding otherwise (ns-3).
     BelowHighestSack,
+    /// Everything in order, SACKed or not, by a window that begins at the first segment; duplicate acknowledgements beyond the
+    /// second release nothing (ns-2).
+    GoBackN,
 }
 
 /// A transport profile.
