@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flowstart_core::startup::quick_start::{self, OptionRoom};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
-use flowstart_sim::transport::profile::{PROFILES, Profile, Protocol, RttSamples};
+use flowstart_sim::transport::profile::{PROFILES, Profile, Protocol, RttSamples, TimeoutArithmetic};
 
 use super::{InputError, Parts, toml_value};
 use crate::quic::StackOptions;
@@ -102,6 +102,14 @@ fn check(profile: &Profile) -> Result<(), String> {
     }
     if profile.protocol == Protocol::Quic && profile.rtt_samples != RttSamples::EveryAck {
         return Err("rtt_samples is for TCP; of QUIC allowed is every-ack".into());
+    }
+    if profile.timeout_arithmetic == TimeoutArithmetic::Ticks
+        && (profile.protocol == Protocol::Quic || profile.sample_resolution == Duration::ZERO)
+    {
+        return Err(
+            "timeout_arithmetic is ticks; that is for TCP with a sample_resolution above 0, else allowed is exact"
+                .into(),
+        );
     }
     for (key, number) in [("ack.every", profile.ack.every), ("packet_threshold", profile.packet_threshold)] {
         if number == 0 {
@@ -238,6 +246,12 @@ mod tests {
             let error = Transport::parse("--transport", &format!("model-quic:{policy}")).unwrap_err().to_string();
             let key = policy.split_once('=').unwrap().0;
             assert!(error.contains(key), "{policy}: {error}");
+        }
+        let ticks = |rest| Transport::parse("--transport", &format!("{rest},timeout_arithmetic=ticks"));
+        assert!(ticks("model-tcp:sample_resolution=10ms").is_ok());
+        for without in ["model-tcp:sample_resolution=0s", "model-quic:sample_resolution=10ms"] {
+            let error = ticks(without).unwrap_err().to_string();
+            assert!(error.contains("sample_resolution above 0, else allowed is exact"), "{error}");
         }
     }
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use flowstart_core::aqm::{QueueConfig, QueueLimit};
+use flowstart_core::aqm::{QueueConfig, QueueLimit, QueueState};
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
@@ -28,6 +28,10 @@ const SAME: std::ops::RangeInclusive<f64> = 0.5..=2.0;
 const FULL: f64 = 0.9;
 /// Mean delay of scalable traffic, ms.
 const SHORT_MS: f64 = 1.0;
+/// Runs of which the factors of the ratio are means.
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=6;
+/// Time between updates of p'.
+const UPDATE: Duration = Duration::from_millis(16);
 /// When measuring begins and ends.
 const MEASURED: (Duration, Duration) = (Duration::from_millis(20_000), Duration::from_millis(80_000));
 
@@ -35,12 +39,14 @@ const MEASURED: (Duration, Duration) = (Duration::from_millis(20_000), Duration:
 #[derive(Debug)]
 struct Experiment {
     world: World,
+    link: u32,
+    rtt: Duration,
     prague: usize,
 }
 
 impl Experiment {
-    fn new(rtt: Duration, prague: usize, cubic: usize, ecn: bool) -> Self {
-        let mut world = World::new(1);
+    fn new(rtt: Duration, prague: usize, cubic: usize, ecn: bool, seed: u64) -> Self {
+        let mut world = World::new(seed);
         let limit = QueueLimit { bytes: Some(RATE.amount_in(BUFFER)), ..QueueLimit::default() };
         let back = LinkConfig { limit, ..LinkConfig::new(RATE, rtt / 2) };
         let link = LinkConfig { queue: QueueConfig::DualPi2(Default::default()), ..back.clone() };
@@ -58,31 +64,62 @@ impl Experiment {
             let startup = StartupConfig::SlowStart(Default::default());
             world.add_flow(FlowConfig { startup, avoidance, ..FlowConfig::new(profile.clone(), Pattern::Bulk, route) });
         }
-        Self { world, prague }
+        Self { world, link: chain.forward_link(0), rtt, prague }
     }
 
     fn run(&mut self) -> Measured {
         let (from, to) = MEASURED;
         let before = self.flows_at(from);
+        let (mut time, mut sums) = (from, [0.0, 0.0, 0.0]);
+        while time < to {
+            self.world.run_until(Timestamp::ZERO + time);
+            if let QueueState::DualPi2(queue) = self.world.network.link(self.link).queue() {
+                let p = queue.vars().p;
+                sums = [sums[0] + 1.0, sums[1] + p, sums[2] + p * p];
+            }
+            time += UPDATE;
+        }
+        let [updates, base, squared] = sums;
         let after = self.flows_at(to);
-        let grown: Vec<[f64; 3]> =
-            after.iter().zip(before).map(|(after, before)| [0, 1, 2].map(|of| after[of] - before[of])).collect();
+        let grown: Vec<[f64; 4]> =
+            after.iter().zip(before).map(|(after, before)| [0, 1, 2, 3].map(|of| after[of] - before[of])).collect();
         let (prague, cubic) = grown.split_at(self.prague.min(grown.len()));
-        let sum = |flows: &[[f64; 3]], of: usize| flows.iter().map(|flow| flow[of]).sum::<f64>();
-        let mean = |flows: &[[f64; 3]]| sum(flows, 0) / flows.len() as f64;
+        let sum = |flows: &[[f64; 4]], of: usize| flows.iter().map(|flow| flow[of]).sum::<f64>();
+        let mean = |flows: &[[f64; 4]]| sum(flows, 0) / flows.len() as f64;
+        let time = to.saturating_sub(from);
+        let kind = |flows: &[[f64; 4]]| {
+            let round_trip = self.rtt.as_secs() + sum(flows, 2) / sum(flows, 1) / 1e9;
+            let window = sum(flows, 1) / flows.len() as f64 / time.as_secs() * round_trip;
+            Kind { round_trip, window, marked: sum(flows, 3) / sum(flows, 1) }
+        };
         Measured {
             ratio: mean(prague) / mean(cubic),
-            used: sum(&grown, 0) / RATE.amount_in(to.saturating_sub(from)).get() as f64,
+            used: sum(&grown, 0) / RATE.amount_in(time).get() as f64,
             delay_ms: sum(prague, 2) / sum(prague, 1) / 1e6,
+            prague: kind(prague),
+            cubic: kind(cubic),
+            spread: (squared * updates).sqrt() / base,
         }
     }
 
-    /// What each flow has sent through the link at this time: bytes, packets, and the nanoseconds that they waited.
-    fn flows_at(&mut self, time: Duration) -> Vec<[f64; 3]> {
-        let counts = |flow: &FlowAtLink| [flow.bytes, flow.packets, flow.waited_nanos].map(|count| count as f64);
+    /// What each flow has sent through the link at this time: bytes, packets, the nanoseconds that they waited, and marks.
+    fn flows_at(&mut self, time: Duration) -> Vec<[f64; 4]> {
+        let counts =
+            |flow: &FlowAtLink| [flow.bytes, flow.packets, flow.waited_nanos, flow.marked].map(|count| count as f64);
         self.world.run_until(Timestamp::ZERO + time);
         self.world.network.monitor.as_ref().map_or_else(Vec::new, |monitor| monitor.flows.iter().map(counts).collect())
     }
+}
+
+/// What flows of a kind do on average.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    /// RTT with the wait in the queue, in seconds.
+    round_trip: f64,
+    /// Packets that are under way.
+    window: f64,
+    /// Share of the packets that are marked.
+    marked: f64,
 }
 
 /// What is read of a run.
@@ -94,11 +131,15 @@ struct Measured {
     used: f64,
     /// Mean delay of the Prague flows' packets.
     delay_ms: f64,
+    prague: Kind,
+    cubic: Kind,
+    /// Root mean square of p' in time over its mean.
+    spread: f64,
 }
 
 impl Measured {
     fn check(&self, checker: &mut Checker, cell: &str) {
-        let Self { ratio, used, delay_ms } = *self;
+        let Self { ratio, used, delay_ms, .. } = *self;
         if !ratio.is_nan() {
             let band = format!("{} to {}", SAME.start(), SAME.end());
             checker.check(cell, "rate of prague / cubic", ratio, 1.0, SAME.contains(&ratio), band);
@@ -115,6 +156,51 @@ impl Measured {
     }
 }
 
+/// What the ratio of the rates is made of: means over [`SEEDS`].
+#[derive(Clone, Copy, Debug)]
+struct Factors {
+    /// Least, mean and largest ratio.
+    ratio: [f64; 3],
+    /// Prague's window times the share of its packets that are marked; 2 where marks come in every round trip.
+    scalable: f64,
+    /// CUBIC's window times the root of that share; 1.22 where marks are evenly spaced.
+    classic: f64,
+    /// The root of the share of marked classic packets over that of the scalable ones; 0.5 if both met the same p'.
+    coupling: f64,
+    /// What of that comes from p' that is not constant: half the root mean square of p' in time over its mean.
+    in_time: f64,
+    /// Round trips, classic over scalable.
+    round_trips: f64,
+}
+
+impl Factors {
+    /// Runs a case in which CUBIC has ECN.
+    fn of(rtt: Duration, flows: usize) -> Self {
+        let runs: Vec<Measured> = SEEDS.map(|seed| Experiment::new(rtt, flows, flows, true, seed).run()).collect();
+        let mean = |of: fn(&Measured) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        let ratios = runs.iter().map(|run| run.ratio);
+        let (least, most) = (ratios.clone().fold(f64::INFINITY, f64::min), ratios.fold(f64::NEG_INFINITY, f64::max));
+        Self {
+            ratio: [least, mean(|run| run.ratio), most],
+            scalable: mean(|run| run.prague.window * run.prague.marked),
+            classic: mean(|run| run.cubic.window * run.cubic.marked.sqrt()),
+            coupling: mean(|run| run.cubic.marked.sqrt() / run.prague.marked),
+            in_time: mean(|run| run.spread) / 2.0,
+            round_trips: mean(|run| run.cubic.round_trip / run.prague.round_trip),
+        }
+    }
+}
+
+impl std::fmt::Display for Factors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { ratio: [least, mean, most], scalable, classic, coupling, in_time, round_trips } = self;
+        write!(
+            f,
+            "{mean:.2} ({least:.2} to {most:.2}), {scalable:.2} / {classic:.2} x {coupling:.2} ({in_time:.2}) x {round_trips:.2}"
+        )
+    }
+}
+
 /// Runs the cases and checks the statements.
 pub fn coexistence(reference: Option<&Path>) -> Result<Verdict, String> {
     if reference.is_some() {
@@ -126,14 +212,27 @@ pub fn coexistence(reference: Option<&Path>) -> Result<Verdict, String> {
         for ecn in [true, false] {
             let cell =
                 format!("{rtt}ms, {flows} and {flows} flows, cubic {} ecn", if ecn { "with" } else { "without" });
-            let measured = Experiment::new(Duration::from_millis(rtt), flows, flows, ecn).run();
+            let measured = Experiment::new(Duration::from_millis(rtt), flows, flows, ecn, 1).run();
             ratios = (ratios.0.min(measured.ratio), ratios.1.max(measured.ratio));
             measured.check(&mut checker, &cell);
         }
     }
     for flows in [1, 4] {
         let cell = format!("30ms, {flows} prague alone");
-        Experiment::new(Duration::from_millis(30), flows, 0, false).run().check(&mut checker, &cell);
+        Experiment::new(Duration::from_millis(30), flows, 0, false, 1).run().check(&mut checker, &cell);
     }
-    Ok(checker.verdict("dualpi2-coexistence", format!("rate of prague / cubic {:.2} to {:.2}", ratios.0, ratios.1)))
+    let factors: Vec<String> = [1, 2, 5]
+        .map(|flows| format!("{flows} and {flows}: {}", Factors::of(Duration::from_millis(30), flows)))
+        .to_vec();
+    let note = format!(
+        "rate of prague / cubic {:.2} to {:.2}; at 30ms with ECN over seeds {} to {}, mean (least to most), and what it is made of, prague's \
+         window x share of marks / cubic's window x root of its share x root of cubic's share / prague's share (0.5 rms / mean of \
+         p' in time) x cubic's RTT / prague's: {}",
+        ratios.0,
+        ratios.1,
+        SEEDS.start(),
+        SEEDS.end(),
+        factors.join("; "),
+    );
+    Ok(checker.verdict("dualpi2-coexistence", note))
 }

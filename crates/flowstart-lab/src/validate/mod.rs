@@ -166,6 +166,11 @@ pub struct Verdict {
     pub note: String,
 }
 
+/// Whether the relative error is accepted.
+fn is_within(ours: f64, reference: f64, tolerance: f64) -> bool {
+    (ours - reference).abs() <= tolerance * reference.abs()
+}
+
 /// Collects comparisons.
 #[derive(Clone, Debug, Default)]
 struct Checker {
@@ -190,7 +195,7 @@ impl Checker {
 
     /// Notes a comparison that accepts a relative error.
     fn within(&mut self, cell: &str, metric: &str, ours: f64, reference: f64, tolerance: f64) {
-        let inside = (ours - reference).abs() <= tolerance * reference.abs();
+        let inside = is_within(ours, reference, tolerance);
         self.check(cell, metric, ours, reference, inside, format!("within {} %", tolerance * 100.0));
     }
 

@@ -24,3 +24,4 @@ pub mod scone;
 mod scoreboard;
 pub mod sender;
 pub mod tcp;
+mod tick_estimator;

@@ -107,6 +107,23 @@ impl RttSamples {
     }
 }
 
+/// How TCP's retransmission timeout is computed from samples of the RTT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeoutArithmetic {
+    /// As the equations say (RFC 6298, section 2).
+    #[default]
+    Exact,
+    /// In integers, with [`Profile::sample_resolution`] as the tick (Jacobson 1988, appendix A; BSD, ns-2).
+    Ticks,
+}
+
+impl TimeoutArithmetic {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What an acknowledgement of TCP means that newly acknowledges both cumulatively and selectively, outside recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -152,6 +169,9 @@ pub enum AfterTimeout {
     Outstanding,
     /// While anything is SACKed only what lies below it, then new data; everything that is outstanding otherwise (ns-3).
     BelowHighestSack,
+    /// Everything in order, SACKed or not, by a window that begins at the first segment; duplicate acknowledgements beyond the
+    /// second release nothing (ns-2).
+    GoBackN,
 }
 
 /// A transport profile.
@@ -242,6 +262,9 @@ pub struct Profile {
     /// What TCP measures the RTT with.
     #[serde(default, skip_serializing_if = "RttSamples::is_default")]
     pub rtt_samples: RttSamples,
+    /// How TCP's timeout is computed.
+    #[serde(default, skip_serializing_if = "TimeoutArithmetic::is_default")]
+    pub timeout_arithmetic: TimeoutArithmetic,
     /// When TCP's timer restarts during recovery.
     pub timer_restart: TimerRestart,
     /// What an acknowledgement means that is cumulative and newly SACKs.
@@ -339,6 +362,7 @@ impl Profile {
             granularity: Duration::from_millis(1),
             sample_resolution: Duration::ZERO,
             rtt_samples: RttSamples::EveryAck,
+            timeout_arithmetic: TimeoutArithmetic::Exact,
             timer_restart: TimerRestart::EveryAck,
             mixed_ack: MixedAck::ProgressAndDuplicate,
             tail_repair: TailRepair::Rescue,

@@ -89,6 +89,8 @@ pub(super) struct Scoreboard {
     sacked_bytes: u64,
     /// SACK blocks of the last acknowledgement.
     known: [(u64, u64); 4],
+    /// The same while nothing is marked: after a timeout that goes back.
+    unmarked: [(u64, u64); 4],
     /// The walk of proactive retransmissions has passed everything from here on.
     walked_from: u64,
     /// Something was sent again proactively.
@@ -208,6 +210,20 @@ impl Scoreboard {
         count
     }
 
+    /// Whether the SACK blocks tell of anything since the last acknowledgement; nothing is marked.
+    pub(super) fn has_new_blocks(&mut self, network: &mut Network, ack: &Acknowledgement, advanced: bool) -> bool {
+        let mut blocks = [(0, 0); 4];
+        if let Some(id) = ack.ranges {
+            for (place, range) in blocks.iter_mut().zip(network.ranges.get(id)) {
+                *place = *range;
+            }
+            network.ranges.release(id);
+        }
+        blocks.sort_unstable();
+        let before = std::mem::replace(&mut self.unmarked, blocks);
+        (advanced && ack.ranges.is_some()) || blocks != before
+    }
+
     /// A retransmission older than something that has since arrived is lost.
     fn detect_lost_retransmissions(&mut self, base: &mut SenderBase, now: Timestamp, newest: Timestamp) {
         for (index, segment) in self.segments.iter_mut().enumerate() {
@@ -226,7 +242,7 @@ impl Scoreboard {
     }
 
     /// The index of the segment that starts at `seq`.
-    fn index_of(&self, seq: u64) -> Option<usize> {
+    pub(super) fn index_of(&self, seq: u64) -> Option<usize> {
         let first = self.segments.front()?;
         // Nearly all segments have the same size, so the guess is nearly always right.
         let guess = (seq.checked_sub(first.seq)? / u64::from(first.len.max(1))) as usize;

@@ -13,9 +13,12 @@ use crate::network::Network;
 use crate::packet::Acknowledgement;
 use crate::trace::Event;
 use crate::traffic::Source;
-use crate::transport::profile::{MixedAck, Pipe, RttSamples, TailRepair, TimerRestart, TransitionGrowth};
+use crate::transport::profile::{
+    AfterTimeout, MixedAck, Pipe, RttSamples, TailRepair, TimeoutArithmetic, TimerRestart, TransitionGrowth,
+};
 use crate::transport::scoreboard::{Outcome, Scoreboard};
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
+use crate::transport::tick_estimator::TickEstimator;
 
 /// Longest retransmission timeout (RFC 6298, section 2.5).
 const MAX_RTO: Duration = Duration::from_millis(60_000);
@@ -27,8 +30,9 @@ enum Recovery {
     None,
     /// Fast recovery until `point` is acknowledged.
     Fast { point: u64, partial_acks: u32 },
-    /// After a timeout, until `point` is acknowledged.
-    Timeout { point: u64 },
+    /// After a timeout, until `point` is acknowledged. `next` is sent next by those who go back; `advanced`: something was
+    /// acknowledged since.
+    Timeout { point: u64, next: u64, advanced: bool },
 }
 
 /// The sender.
@@ -46,6 +50,8 @@ pub struct TcpSender {
     rescued: bool,
     /// The segment whose RTT is being measured, where that is one at a time: its end, and when it was sent.
     timed: Option<(u64, Timestamp)>,
+    /// The RTT in ticks, where the timeout is computed with them.
+    ticks: Option<TickEstimator>,
     /// Classic pipe, in segments.
     classic_pipe: i64,
     backoff: u32,
@@ -64,6 +70,7 @@ impl TcpSender {
             repair_head: false,
             rescued: false,
             timed: None,
+            ticks: None,
             classic_pipe: 0,
             backoff: 0,
             rto_at: Timestamp::NEVER,
@@ -81,7 +88,9 @@ impl TcpSender {
     fn rto(&self) -> Duration {
         let profile = &self.base.profile;
         let rtt = &self.base.rtt;
-        let base = if rtt.is_sampled() {
+        let base = if let Some(ticks) = &self.ticks {
+            (profile.sample_resolution * ticks.timeout()).max(profile.min_rto)
+        } else if rtt.is_sampled() {
             (rtt.smoothed() + (rtt.variation() * 4).max(profile.granularity)).max(profile.min_rto)
         } else {
             profile.initial_timeout
@@ -110,7 +119,11 @@ impl TcpSender {
         let answer = self.base.answer_in(network, ack);
         let mut outcome = self.board.take_cumulative(&mut self.base, now, ack.position);
         let in_recovery = self.recovery != Recovery::None;
-        let newly_sacked = self.board.take_blocks(&mut self.base, network, ack, in_recovery, &mut outcome);
+        let newly_sacked = if self.goes_back() {
+            u64::from(self.board.has_new_blocks(network, ack, advanced))
+        } else {
+            self.board.take_blocks(&mut self.base, network, ack, in_recovery, &mut outcome)
+        };
         if advanced && self.base.is_on_path(ack.echo) {
             self.take_sample(now, ack);
         }
@@ -168,6 +181,11 @@ impl TcpSender {
         self.base.profile.pipe == Pipe::Classic
     }
 
+    /// After a timeout everything is sent again in order, by a window that begins at the first segment.
+    fn goes_back(&self) -> bool {
+        self.base.profile.after_timeout == AfterTimeout::GoBackN && matches!(self.recovery, Recovery::Timeout { .. })
+    }
+
     fn take_sample(&mut self, now: Timestamp, ack: &Acknowledgement) {
         let sent = match self.base.profile.rtt_samples {
             RttSamples::EveryAck => ack.echo,
@@ -180,6 +198,12 @@ impl TcpSender {
         let floor =
             |time: Timestamp| time.as_nanos().checked_div(resolution).map_or(time.as_nanos(), |n| n * resolution);
         let nanos = floor(now) - floor(sent).min(floor(now));
+        if self.base.profile.timeout_arithmetic == TimeoutArithmetic::Ticks {
+            let in_ticks = |nanos: u64| nanos.checked_div(resolution).unwrap_or(nanos);
+            // The handshake gave the first sample.
+            let first = in_ticks(self.base.rtt.smoothed().as_nanos());
+            self.ticks.get_or_insert_with(|| TickEstimator::new(first)).update(in_ticks(nanos));
+        }
         self.base.rtt.update(now, Duration::from_nanos(nanos.max(1000)), Duration::ZERO);
         self.backoff = 0;
     }
@@ -191,7 +215,7 @@ impl TcpSender {
         let mut restart = true;
         match &mut self.recovery {
             Recovery::None => self.duplicates = 0,
-            Recovery::Fast { point, .. } | Recovery::Timeout { point } if self.board.una() >= *point => {
+            Recovery::Fast { point, .. } | Recovery::Timeout { point, .. } if self.board.una() >= *point => {
                 self.recovery = Recovery::None;
                 self.duplicates = 0;
             }
@@ -200,7 +224,7 @@ impl TcpSender {
                 self.repair_head = self.base.profile.tail_repair == TailRepair::PartialAck;
                 restart = self.base.profile.timer_restart == TimerRestart::EveryAck || *partial_acks == 1;
             }
-            Recovery::Timeout { .. } => {}
+            Recovery::Timeout { advanced, .. } => (*advanced, self.duplicates) = (true, 0),
         }
         if restart {
             self.restart_timer(now);
@@ -218,10 +242,12 @@ impl TcpSender {
         }
         // RFC 6675, section 2: what newly SACKs is a duplicate, whether or not it also acknowledges cumulatively. Classic
         // stacks follow RFC 5681.
-        if newly_sacked > 0 && !(classic && advanced) {
+        let goes_back = self.goes_back();
+        let too_early = goes_back && matches!(self.recovery, Recovery::Timeout { advanced: false, .. });
+        if newly_sacked > 0 && !((classic || goes_back) && advanced) && !too_early {
             self.duplicates += 1;
         }
-        if let Recovery::Fast { point, .. } | Recovery::Timeout { point } = self.recovery {
+        if let Recovery::Fast { point, .. } | Recovery::Timeout { point, .. } = self.recovery {
             // More of the congestion event that recovery is about.
             let lost = self.base.take_lost();
             if lost > Bytes::ZERO {
@@ -284,7 +310,7 @@ impl TcpSender {
         self.backoff += 1;
         self.duplicates = 0;
         self.timed = None;
-        self.recovery = Recovery::Timeout { point: self.board.high() };
+        self.recovery = Recovery::Timeout { point: self.board.high(), next: self.board.una(), advanced: false };
         // Classic stacks forget what was SACKed (RFC 2018, section 8).
         let forget = self.is_classic();
         self.board.mark_all_lost(&mut self.base, now, forget);
@@ -299,6 +325,11 @@ impl TcpSender {
         self.pacing_at = Timestamp::NEVER;
         if self.is_classic() && matches!(self.recovery, Recovery::Fast { .. }) {
             return self.pump_classic(network, source);
+        }
+        if let Recovery::Timeout { next, .. } = self.recovery
+            && self.goes_back()
+        {
+            return self.pump_back(network, source, next);
         }
         if std::mem::take(&mut self.repair_head) && self.board.head().is_some_and(|head| !head.retransmitted) {
             // Whatever the window, so never new data.
@@ -326,6 +357,32 @@ impl TcpSender {
             };
             self.send(network, next);
             self.classic_pipe += 1;
+        }
+    }
+
+    /// ns-2's send loop after a timeout, from `next` on: SACKs do not count, and the third duplicate stops it until something is
+    /// acknowledged.
+    fn pump_back(&mut self, network: &mut Network, source: &Source, next: u64) {
+        if self.duplicates >= self.base.profile.packet_threshold {
+            return;
+        }
+        let una = self.board.una();
+        let segment = u64::from(self.base.profile.segment);
+        let segments = self.base.controller.cwnd().get() / segment + u64::from(self.duplicates);
+        let mut next = next.max(una);
+        while next < una + segments * segment {
+            let what = match self.board.index_of(next) {
+                Some(index) => Next::Again(index),
+                None => match self.new_data(source) {
+                    Some(chunk) => Next::New(chunk),
+                    None => break,
+                },
+            };
+            next += u64::from(self.payload(what));
+            self.send(network, what);
+        }
+        if let Recovery::Timeout { next: place, .. } = &mut self.recovery {
+            *place = next;
         }
     }
 
@@ -445,13 +502,14 @@ mod tests {
 
     use flowstart_core::controller::Controller;
     use flowstart_core::path::PathKnowledge;
+    use flowstart_core::startup::Increase;
     use flowstart_core::units::Rate;
 
     use super::*;
     use crate::link::LinkConfig;
     use crate::network::Route;
     use crate::traffic::Pattern;
-    use crate::transport::profile::{AfterTimeout, Profile};
+    use crate::transport::profile::Profile;
     use crate::transport::scoreboard::Segment;
     use crate::transport::sender::FlowId;
 
@@ -592,5 +650,25 @@ mod tests {
         };
         assert_eq!(sent(AfterTimeout::Outstanding), 2);
         assert_eq!(sent(AfterTimeout::BelowHighestSack), 1);
+        // Segments 1 and 2, as if nothing had been SACKed.
+        assert_eq!(sent(AfterTimeout::GoBackN), 2);
+    }
+
+    #[test]
+    fn who_goes_back_sends_nothing_after_three_duplicates() {
+        let mut bench = Bench::new(|profile| {
+            (profile.pipe, profile.after_timeout) = (Pipe::Classic, AfterTimeout::GoBackN);
+            profile.increase = Increase::Acknowledgements;
+        });
+        bench.sender.on_timeout(&mut bench.network);
+        bench.sender.pump(&mut bench.network, &bench.source);
+        // Before anything is acknowledged duplicates are from before the timeout.
+        assert_eq!(bench.ack(0, &[5]), 0);
+        // The window grows to 2, and each of the first two duplicates lets one more out.
+        assert_eq!((bench.ack(1, &[5]), bench.ack(1, &[6, 5]), bench.ack(1, &[7, 5])), (2, 1, 1));
+        assert_eq!((bench.ack(1, &[8, 5]), bench.ack(1, &[9, 5])), (0, 0));
+        // 5 segments are acknowledged: the window is 3, and 5 to 7 leave although they were SACKed.
+        assert_eq!(bench.ack(5, &[9]), 3);
+        assert_eq!(bench.sender.base.in_flight, Bytes::new(3 * bench.segment));
     }
 }

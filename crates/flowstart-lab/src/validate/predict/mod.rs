@@ -30,7 +30,12 @@ fn refuse_reference(name: &str, reference: Option<&Path>) -> Result<(), String> 
 /// A sixteenth of the grid of load transients against the oracle.
 pub fn predict_grid(reference: Option<&Path>, jobs: usize) -> Result<Verdict, String> {
     refuse_reference("predict-grid", reference)?;
-    let outcomes = run_cells(&sample(&Grid::whole(PACING_GAIN), EVERY, PART), SEED, jobs)?;
+    part_of_grid(EVERY, PART, jobs)
+}
+
+/// What `predict-grid` checks, on one cell of so many: a smaller part for tests.
+pub fn part_of_grid(every: u64, part: u64, jobs: usize) -> Result<Verdict, String> {
+    let outcomes = run_cells(&sample(&Grid::whole(PACING_GAIN), every, part), SEED, jobs)?;
     let mut checker = Checker::default();
     let summaries =
         CLASSES.map(|(name, belongs)| (name, Summary::of(outcomes.iter().filter(|outcome| belongs(outcome)), 0)));
@@ -61,7 +66,7 @@ pub fn predict_grid(reference: Option<&Path>, jobs: usize) -> Result<Verdict, St
         .join(", ");
     let fallback = Summary::of(outcomes.iter().filter(|outcome| outcome.class() == Class::Small), FALLBACK);
     let note = format!(
-        "a sixteenth of the grid, pacing gain {PACING_GAIN}, sender reductions 0.5, 0.7 and 0.85; won above 20 packets: predict \
+        "one cell of {every} of the grid, pacing gain {PACING_GAIN}, sender reductions 0.5, 0.7 and 0.85; won above 20 packets: predict \
          {:.1} %, {next}; FCT kept at 20 packets and less: predict {:.1} %, codel {:.1} %; exit load p10, p50, p90 above 20 \
          packets: {:.2}, {:.2}, {:.2}",
         100.0 * above.1.won,
@@ -94,7 +99,12 @@ fn label(outcome: &Outcome) -> String {
 /// No transient is seen where there is none.
 pub fn predict_false_triggers(reference: Option<&Path>, jobs: usize) -> Result<Verdict, String> {
     refuse_reference("predict-false-triggers", reference)?;
-    false_triggers::check(jobs)
+    false_triggers::check(jobs, |_| true)
+}
+
+/// What `predict-false-triggers` checks, in the runs whose names begin like this: a part for tests.
+pub fn part_of_false_triggers(names: &[&str], jobs: usize) -> Result<Verdict, String> {
+    false_triggers::check(jobs, |name| names.iter().any(|begin| name.starts_with(begin)))
 }
 
 /// The estimate of the load, and what it says of an RTT ahead, beside the truth.
