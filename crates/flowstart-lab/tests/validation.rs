@@ -8,16 +8,14 @@ use flowstart_lab::validate::{Status, Verdict, validate};
 /// lists, and nothing else here, change with its law. `validation/predict/README.md` has all cells and the causes.
 const GRID_MISSES: &[(&str, &str)] = &[];
 const FALSE_TRIGGER_MISSES: &[(&str, &str)] = &[
-    ("4 CUBIC, 100 ms, steady, renamed", "triggers"),
-    ("4 CUBIC, 100 ms, steady, renamed", "false triggers"),
-    ("4 CUBIC, 100 ms, idle 200 ms, slow start again", "false triggers"),
-    ("4 CUBIC, 100 ms, idle 500 ms, slow start again", "false triggers"),
-    ("4 CUBIC, 100 ms, idle 1000 ms, window kept", "false triggers"),
-    ("4 CUBIC, 100 ms, idle 1000 ms, slow start again", "false triggers"),
-    ("4 CUBIC, 100 ms, idle 2000 ms, window kept", "false triggers"),
-    ("4 CUBIC, 100 ms, idle 2000 ms, slow start again", "false triggers"),
-    ("4 CUBIC, 100 ms, idle 5000 ms, window kept", "false triggers"),
-    ("4 CUBIC, 100 ms, idle 5000 ms, slow start again", "false triggers"),
+    ("4 CUBIC, 100 ms, idle 200 ms, slow start again, new name", "false triggers"),
+    ("4 CUBIC, 100 ms, idle 500 ms, window kept, new name", "false triggers"),
+    ("4 CUBIC, 100 ms, idle 1000 ms, window kept, new name", "false triggers"),
+    ("4 CUBIC, 100 ms, idle 1000 ms, slow start again, new name", "false triggers"),
+    ("4 CUBIC, 100 ms, idle 2000 ms, window kept, new name", "false triggers"),
+    ("4 CUBIC, 100 ms, idle 2000 ms, slow start again, new name", "false triggers"),
+    ("4 CUBIC, 100 ms, idle 5000 ms, window kept, new name", "false triggers"),
+    ("4 CUBIC, 100 ms, idle 5000 ms, slow start again, new name", "false triggers"),
 ];
 /// Four flows of CUBIC at 100 ms, in steady state, renamed, restarting and joined by a fifth, and all loads that nobody answers.
 const FALSE_TRIGGERS: [&str; 3] = ["4 CUBIC, 100 ms", "constant rate", "Poisson"];
@@ -136,7 +134,7 @@ fn a_part_of_the_grid_misses_of_what_is_wanted_of_predict_what_it_did() {
 #[test]
 fn predict_sees_transients_where_none_are_as_often_as_it_did() {
     let verdict = part_of_false_triggers(&FALSE_TRIGGERS, 2).expect("built-in loads");
-    assert_eq!((verdict.cells, missed(&verdict)), (256, FALSE_TRIGGER_MISSES.to_vec()), "{verdict:#?}");
+    assert_eq!((verdict.cells, missed(&verdict)), (266, FALSE_TRIGGER_MISSES.to_vec()), "{verdict:#?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Loads that are no transient: Predict must not see one, and not only because it remembers flows as settled.
 //!
-//! Some runs hide the identity of flows: they get a new number every 20 s, so that Predict takes each for a new one.
+//! Some runs hide the identity of flows, so that Predict takes each for a new one: they get a new number every 20 s, or with each
+//! restart after idle time, without which Predict remembers that a flow was signalled.
 //!
 //! A trigger is right if a flow with data in flight was in slow start (its window below ssthresh) within the RTT before it,
 //! and if the bytes in flight reach the bandwidth-delay product within the RTT after it, in which no sender can have heard of
@@ -41,19 +42,46 @@ const PACKET: u32 = 1500;
 /// Runs of each random load.
 const SEEDS: u64 = 10;
 
+/// When flows get a new number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Renamed {
+    Never,
+    /// Every [`RENAMED`].
+    Regularly,
+    /// With the first packet after so long a silence.
+    After(Duration),
+}
+
 /// Predict, which may not know flows by their names for long.
 #[derive(Clone, Debug)]
 struct Observed {
     inner: Predict,
-    renames: bool,
+    renamed: Renamed,
+    /// When the latest packet of each flow arrived, and how often it was renamed.
+    latest: Vec<(Timestamp, u32)>,
     last: Arc<Mutex<(u64, Option<Trigger>)>>,
+}
+
+impl Observed {
+    /// How many names the flow has had when a packet arrives.
+    fn names(&mut self, flow: usize, now: Timestamp) -> u32 {
+        match self.renamed {
+            Renamed::Never => 0,
+            Renamed::Regularly => (now.as_nanos() / RENAMED.as_nanos()) as u32,
+            Renamed::After(silence) => {
+                self.latest.resize(self.latest.len().max(flow + 1), (now, 0));
+                let (latest, names) = &mut self.latest[flow];
+                *names += u32::from(now.since(*latest) > silence);
+                *latest = now;
+                *names
+            }
+        }
+    }
 }
 
 impl QueueDiscipline for Observed {
     fn enqueue(&mut self, mut packet: QueuedPacket, context: &mut QueueContext<'_>) {
-        if self.renames {
-            packet.flow += STRIDE * ((context.now.as_nanos() / RENAMED.as_nanos()) % 1000) as u32;
-        }
+        packet.flow += STRIDE * (self.names(packet.flow as usize, context.now) % 1000);
         self.inner.enqueue(packet, context);
         context.dropped.iter_mut().for_each(|packet| packet.flow %= STRIDE);
     }
@@ -105,14 +133,14 @@ struct Found {
 }
 
 /// Triggers in ten minutes after the flows have settled.
-fn cubic(flows: u32, rtt: Duration, behaviour: Behaviour, renames: bool) -> Vec<Found> {
+fn cubic(flows: u32, rtt: Duration, behaviour: Behaviour, renamed: Renamed) -> Vec<Found> {
     let mut world = World::new(1);
     let link = LinkConfig::new(RATE, Duration::ZERO);
     let chain = Chain::dumbbell(&mut world, &link, &LinkConfig::new(RATE.scale(10.0), Duration::ZERO));
     let last = Arc::new(Mutex::new((0, None)));
     let outgoing = OutgoingLink { limit: QueueLimit::default(), rate: Some(RATE) };
     let inner = Predict::new(predict::Config::default(), outgoing);
-    let queue = Observed { inner, renames, last: Arc::clone(&last) };
+    let queue = Observed { inner, renamed, latest: Vec::new(), last: Arc::clone(&last) };
     world.network.set_queue(chain.forward_link(0), QueueState::Custom(Box::new(queue)));
     let idle = if let Behaviour::Restarts(_, validation) = behaviour { validation } else { WindowValidation::Keep };
     let profile = Arc::new(Profile {
@@ -245,24 +273,27 @@ fn cases() -> Vec<Case> {
     for flows in [1, 4, 16] {
         for rtt in [20, 100, 300] {
             let path = Duration::from_millis(rtt);
-            let mut add = |what: &str, triggers, behaviour, renames| {
+            let mut add = |what: &str, triggers, behaviour, renamed| {
                 let name = format!("{flows} CUBIC, {rtt} ms, {what}");
-                let run = move || Counts::of(&cubic(flows, path, behaviour, renames));
+                let run = move || Counts::of(&cubic(flows, path, behaviour, renamed));
                 cases.push((name, triggers, 0, Box::new(run)));
             };
-            add("steady", 0, Behaviour::Bulk, false);
-            add("steady, renamed", 0, Behaviour::Bulk, true);
+            add("steady", 0, Behaviour::Bulk, Renamed::Never);
+            add("steady, renamed", 0, Behaviour::Bulk, Renamed::Regularly);
             for idle in [200, 500, 1000, 2000, 5000] {
                 for (validation, window) in
                     [(WindowValidation::Keep, "window kept"), (WindowValidation::Rfc5681, "slow start again")]
                 {
                     let behaviour = Behaviour::Restarts(Duration::from_millis(idle), validation);
                     // Slow start that goes beyond the capacity is what it is for.
-                    add(&format!("idle {idle} ms, {window}"), u64::MAX, behaviour, false);
+                    add(&format!("idle {idle} ms, {window}"), u64::MAX, behaviour, Renamed::Never);
+                    // An RTT without packets is no restart.
+                    let silence = Renamed::After(path.max(Duration::from_millis(idle / 2)));
+                    add(&format!("idle {idle} ms, {window}, new name"), u64::MAX, behaviour, silence);
                 }
             }
             // The one that joins is in slow start.
-            add("one joins", 1, Behaviour::Joined, false);
+            add("one joins", 1, Behaviour::Joined, Renamed::Never);
         }
     }
     for load in [0.1, 0.3, 0.5, 0.7, 0.9, 0.95] {
