@@ -14,7 +14,7 @@ use crate::rng::mix;
 const LINEAR_RATIO: f64 = 1.7;
 /// Packets that a departure causes at most in slow start. What arrives beyond that is sent at once: initial windows, or windows
 /// of before an idle time.
-const ANSWERS: f64 = 2.0;
+pub(super) const ANSWERS: f64 = 2.0;
 /// Bytes of a packet that is no data: handshakes and acknowledgements.
 pub(super) const HANDSHAKE: f64 = 128.0;
 /// Packets of a flow before its doublings are looked at.

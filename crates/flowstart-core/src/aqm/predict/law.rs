@@ -1,8 +1,11 @@
 //! Which packets are signalled. Knows arrivals, departures and how much waits, not the queue itself.
 
+use super::background::Background;
+use super::busy_period::BusyPeriod;
 use super::estimate::{Estimate, INITIAL_WINDOWS, fit};
 use super::flow_table::{FlowTable, HANDSHAKE};
 use super::opening::Openings;
+use super::service_rate::ServiceRate;
 use super::volume::VolumeLog;
 use super::{Config, LoadEstimate, Trigger};
 use crate::time::{Duration, Timestamp};
@@ -21,8 +24,6 @@ const FRESH: f64 = 1.4;
 const SILENCE: f64 = 0.9;
 /// The part of the link that background never takes from the estimate.
 const LEAST_AVAILABLE: f64 = 0.25;
-/// Time over which the rate of background is averaged, in seconds.
-const BACKGROUND_TIME: f64 = 0.25;
 /// Growth that is assumed before it shows: between 1.5 and 2, so that neither is missed by more than a sixth.
 const EARLY_GROWTH: f64 = 1.75;
 /// It shows when so many times the initial windows have arrived.
@@ -37,9 +38,6 @@ const LEAST_CAUSES: f64 = 3.0;
 const LEAST_GROWTH: f64 = 1.25;
 /// A lag shorter than this part of the RTT from handshakes refutes the latter.
 const THINKING: f64 = 0.75;
-/// Packets that a departure causes at most in slow start. What arrives beyond that is sent at once: initial windows, or windows
-/// of before an idle time.
-const ANSWERS: f64 = 2.0;
 /// Windows beyond this many times what the link takes in an RTT stand in the queue, at least this part of them: an estimate of
 /// which nothing is seen there is wrong.
 const FULL: f64 = 1.5;
@@ -93,32 +91,6 @@ pub(super) struct Law {
     last_trigger: Option<Trigger>,
 }
 
-/// The rate of flows that are not young.
-#[derive(Clone, Copy, Debug, Default)]
-struct Background {
-    /// Number of the present interval.
-    interval: u32,
-    /// Flows of which packets arrived in it, and in the one before.
-    flows: (u32, u32),
-    rate: f64,
-    bytes: f64,
-    since: f64,
-}
-
-impl Background {
-    /// Averages by real time, or the end of a transient would count as the background of the next.
-    fn update(&mut self, now: f64) {
-        let span = now - self.since;
-        if span >= BACKGROUND_TIME {
-            self.rate += (1.0 - libm::exp2(-span / BACKGROUND_TIME)) * (self.bytes / span - self.rate);
-            self.bytes = 0.0;
-            self.since = now;
-            self.interval = self.interval.wrapping_add(1);
-            self.flows = (0, self.flows.0);
-        }
-    }
-}
-
 /// The longest times without a young packet, in the last three octaves of the volume.
 #[derive(Clone, Copy, Debug, Default)]
 struct Silences {
@@ -141,74 +113,6 @@ impl Silences {
 
     fn longest(&self) -> f64 {
         self.longest.iter().fold(0.0, |longest, silence| silence.max(longest))
-    }
-}
-
-/// What had arrived and left of the epoch when the queue was last empty or the epoch began.
-#[derive(Clone, Copy, Debug, Default)]
-struct BusyPeriod {
-    arrived: f64,
-    departed: f64,
-    unasked: Unasked,
-    /// Bytes that waited when the epoch began in it: they leave before those of the epoch.
-    standing: f64,
-}
-
-/// What was sent without an answer: while arrivals outrun all that departures may cause, they are windows sent at once.
-#[derive(Clone, Copy, Debug, Default)]
-struct Unasked {
-    /// Most that had arrived beyond [`ANSWERS`] times what had left.
-    excess: f64,
-    /// All that had arrived by then.
-    bytes: f64,
-}
-
-impl Unasked {
-    fn packet(&mut self, arrived: f64, departed: f64) {
-        let excess = arrived - ANSWERS * departed;
-        if excess >= self.excess {
-            *self = Self { excess, bytes: arrived };
-        }
-    }
-}
-
-impl BusyPeriod {
-    /// Bytes that have arrived and left in it.
-    fn volumes(&self, arrived: f64, departed: f64) -> (f64, f64) {
-        (arrived - self.arrived, departed - self.departed)
-    }
-}
-
-/// The link's rate: told, or the rate of departures while packets wait.
-#[derive(Clone, Copy, Debug)]
-struct ServiceRate {
-    rate: Option<f64>,
-    told: bool,
-    /// Start of the measurement, and bytes since.
-    since: f64,
-    bytes: f64,
-    packets: u32,
-}
-
-impl ServiceRate {
-    /// Packets of a measurement.
-    const PACKETS: u32 = 8;
-
-    /// A packet leaves; the next one follows at once if any waits.
-    fn departed(&mut self, now: f64, bytes: f64, waiting: bool) {
-        if self.told {
-            return;
-        }
-        if self.packets > Self::PACKETS && now > self.since {
-            let sample = self.bytes / (now - self.since);
-            self.rate = Some(self.rate.map_or(sample, |rate| rate + (sample - rate) / 8.0));
-            self.packets = 0;
-        }
-        if self.packets == 0 {
-            (self.since, self.bytes) = (now, 0.0);
-        }
-        self.bytes += bytes;
-        self.packets = if waiting { self.packets + 1 } else { 0 };
     }
 }
 
@@ -238,7 +142,7 @@ impl Law {
             busy: BusyPeriod::default(),
             unasked: 0.0,
             empty_at: 0.0,
-            service: ServiceRate { rate, told: rate.is_some(), since: 0.0, bytes: 0.0, packets: 0 },
+            service: ServiceRate::new(rate),
             triggers: 0,
             last_trigger: None,
         }

@@ -8,22 +8,25 @@
 //! and constants are our own.
 //!
 //! How it works, a file each:
-//! - `flow_table`: only flows that began lately and have not been signalled can be in slow start; the rest is background;
-//! - `opening`: the handshake and the first flight of a flow tell its RTT and initial window before anything was answered, and
-//!   its flights how it grows;
+//! - `flow_table`: only flows that began lately and have not been signalled can be in slow start; the rest is background. A flow that
+//!   was signalled once knows its ssthresh, so that its slow start after idle time ends by itself; a handshake makes it new;
+//! - `opening`: the handshake and the first flight of a flow tell its RTT and initial window before anything was answered, or the
+//!   pause after the first flight does, and its flights how it grows;
 //! - `volume`: when how many bytes of these flows had arrived and left;
-//! - `estimate`: RTT and growth where no handshake was seen. What leaves causes arrivals an RTT later, in a fixed proportion,
+//! - `estimate`: RTT and growth where neither is seen. What leaves causes arrivals an RTT later, in a fixed proportion,
 //!   1 if windows do not grow. What arrives faster than departures can cause it was sent at once, and is no growth;
-//! - `law`: signals each of these flows once when what has left will fill the link an RTT later, or when the link has been
+//! - `busy_period`, `background`, `service_rate`: what stands in the queue, what others take, and what the link takes;
+//! - `law`: signals these flows once for each handshake when what has left will fill the link an RTT later, or when the link has been
 //!   saturated for an RTT.
 //!
 //! Everything else is left to `CoDel` ([`super::codel`]), whose interval is the RTT that was measured. It does not drop while less
 //! than four packets of each active flow wait, because such a loss is only noticed by a timeout.
 //!
-//! Limits: flows of a tunnel share one place, and their initial windows are not told from growth. A server that thinks before it
-//! answers makes its RTT look longer, so that the estimate comes later.
+//! Limits: flows of a tunnel share one place; a signal for each of their handshakes, an even distance apart, does not reach each of them.
+//! A slow start that will end below the capacity by itself, at an ssthresh of which this queue knows nothing, is taken for one that will
+//! not.
 //!
-//! Status: experimental; measured by `predict-grid`, `predict-false-triggers` and `predict-estimate`.
+//! Status: experimental; measured by `predict-grid`, `predict-false-triggers`, `predict-estimate` and `predict-hard-loads`.
 
 use alloc::boxed::Box;
 
@@ -36,10 +39,13 @@ use crate::registry::ConfigError;
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
 
+mod background;
+mod busy_period;
 mod estimate;
 mod flow_table;
 mod law;
 mod opening;
+mod service_rate;
 mod volume;
 
 /// One line for listings.
