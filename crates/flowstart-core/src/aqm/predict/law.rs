@@ -333,8 +333,10 @@ impl Law {
         }
         let opening = growth.and_then(|growth| self.opening_load(available, growth));
         let Some(estimate) = self.estimate else { return opening };
-        // An RTT from handshakes is too long if servers think before they answer, which the lag shows.
-        if opening.is_some_and(|load| complete && estimate.rtt >= THINKING * load.rtt.as_secs()) {
+        // An RTT from handshakes is too long if servers think before they answer, which the lag shows; not that of a tunnel, whose
+        // flows begin one after the other.
+        let shared = self.connections > self.joined;
+        if opening.is_some_and(|load| complete && (shared || estimate.rtt >= THINKING * load.rtt.as_secs())) {
             return opening;
         }
         let pipe = estimate.rtt * available;
