@@ -30,12 +30,12 @@ const EARLY_GROWTH: f64 = 1.75;
 const EARLY: f64 = 3.0;
 /// Bounds of the growth that is measured: an acknowledgement for several packets, and for each.
 const GROWTH: (f64, f64) = (1.3, 2.0);
-/// And initial windows of so much of what was sent without an answer have to be known.
-const MOST_WINDOWS: f64 = 0.6;
-/// Packets that have to be answered before that shows growth.
-const LEAST_CAUSES: f64 = 3.0;
 /// Windows that grow by less do not grow.
 const LEAST_GROWTH: f64 = 1.25;
+/// After pauses, growth is believed when so many packets have been answered, and when of so much of what was sent without an
+/// answer it is known that it was an initial window.
+const LEAST_CAUSES: f64 = 3.0;
+const MOST_WINDOWS: f64 = 0.6;
 /// A lag shorter than this part of the RTT from handshakes refutes the latter.
 const THINKING: f64 = 0.75;
 /// Windows beyond this many times what the link takes in an RTT stand in the queue, at least this part of them: an estimate of
@@ -181,13 +181,14 @@ impl Law {
         if self.young > 0 && (over || now - self.silences.last > self.idle) {
             self.end_epoch(now);
         }
-        let known = *self.flows.bucket(flow, now);
-        let idle = if known.rtt > 0.0 { (IDLE_RTTS * known.rtt).max(LEAST_IDLE).min(self.idle) } else { self.idle };
+        let bucket = self.flows.bucket(flow, now);
+        let idle = if bucket.rtt > 0.0 { (IDLE_RTTS * bucket.rtt).max(LEAST_IDLE).min(self.idle) } else { self.idle };
         let small = size <= HANDSHAKE;
-        if now - known.last > idle && known.told && !small {
-            self.flows.bucket(flow, now).begin(now, 0);
-        } else if now - known.last > idle {
-            let was_young = known.epoch == self.epoch;
+        if now - bucket.last > idle && bucket.told && !small {
+            // Its slow start ends at the ssthresh of the last signal.
+            bucket.begin(now, 0);
+        } else if now - bucket.last > idle {
+            let was_young = bucket.epoch == self.epoch;
             if self.young == 0 {
                 self.end_epoch(now);
                 self.busy.standing = backlog;
@@ -333,10 +334,8 @@ impl Law {
         }
         let opening = growth.and_then(|growth| self.opening_load(available, growth));
         let Some(estimate) = self.estimate else { return opening };
-        // An RTT from handshakes is too long if servers think before they answer, which the lag shows; not that of a tunnel, whose
-        // flows begin one after the other.
-        let shared = self.connections > self.joined;
-        if opening.is_some_and(|load| complete && (shared || estimate.rtt >= THINKING * load.rtt.as_secs())) {
+        // An RTT from handshakes is too long if servers think before they answer, which the lag shows.
+        if opening.is_some_and(|load| complete && estimate.rtt >= THINKING * load.rtt.as_secs()) {
             return opening;
         }
         let pipe = estimate.rtt * available;
