@@ -181,14 +181,14 @@ impl Law {
         if self.young > 0 && (over || now - self.silences.last > self.idle) {
             self.end_epoch(now);
         }
-        let bucket = self.flows.bucket(flow, now);
-        let idle = if bucket.rtt > 0.0 { (IDLE_RTTS * bucket.rtt).max(LEAST_IDLE).min(self.idle) } else { self.idle };
+        let latest = self.flows.bucket(flow, now);
+        let idle = if latest.rtt > 0.0 { (IDLE_RTTS * latest.rtt).max(LEAST_IDLE).min(self.idle) } else { self.idle };
         let small = size <= HANDSHAKE;
-        if now - bucket.last > idle && bucket.told && !small {
+        if now - latest.last > idle && latest.told && !small {
             // Its slow start ends at the ssthresh of the last signal.
-            bucket.begin(now, 0);
-        } else if now - bucket.last > idle {
-            let was_young = bucket.epoch == self.epoch;
+            latest.begin(now, 0);
+        } else if now - latest.last > idle {
+            let was_young = latest.epoch == self.epoch;
             if self.young == 0 {
                 self.end_epoch(now);
                 self.busy.standing = backlog;
