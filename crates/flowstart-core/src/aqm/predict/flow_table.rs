@@ -191,6 +191,23 @@ mod tests {
     }
 
     #[test]
+    fn a_window_sent_at_once_is_unasked_and_its_answers_are_not() {
+        let mut bucket = Bucket::EMPTY;
+        bucket.begin(0.0, 1);
+        let mut arrive = |packets: u32, left: u32| -> f64 {
+            bucket.departed = 1500.0 * f64::from(left);
+            let packet = |_| {
+                bucket.count(0.0, 1500.0, 0.0);
+                bucket.add_unasked() / 1500.0
+            };
+            (0..packets).map(packet).sum()
+        };
+        // Ten at once; then two for each of the ten that have left, though these wait; then 50, which is beyond two for each of the
+        // 30 that have left and the first ten: all 80 count, 70 more than before.
+        assert_eq!([arrive(10, 0), arrive(20, 10), arrive(50, 30)], [10.0, 0.0, 70.0]);
+    }
+
+    #[test]
     fn slow_start_is_not_linear() {
         // A round of 2^k packets every second: each doubling takes a second.
         let rounds =

@@ -395,7 +395,7 @@ impl Law {
         bucket.departed += size;
         if bucket.epoch == self.epoch {
             self.departed.add(size, now, backlog);
-            if let Some(known) = self.flows.bucket(flow, now).opening.departed(now, size, size <= HANDSHAKE) {
+            if let Some(known) = bucket.opening.departed(now, size, size <= HANDSHAKE) {
                 self.openings.add(known);
             }
             if self.signalling.is_none() {
@@ -558,6 +558,54 @@ mod tests {
             assert_eq!(triggers(&Config::default(), window, 1, 15), 0, "{window}");
         }
         assert_eq!(triggers(&Config::default(), 10, 2, 5), 1);
+    }
+
+    /// A packet arrives and leaves at once, on an idle link.
+    fn pass(law: &mut Law, seconds: f64, flow: u32, size: u32) {
+        law.arrive(at(seconds), flow, size, Bytes::ZERO);
+        law.depart(at(seconds), (flow, size), (0, Bytes::ZERO), false);
+    }
+
+    #[test]
+    fn after_idle_time_a_flow_that_was_signalled_is_background_unless_it_shakes_hands_again() {
+        let mut law = Law::new(&Config::default(), Some(1.25e6));
+        pass(&mut law, 1.0, 1, PACKET);
+        assert_eq!(law.young, 1);
+        law.dropped(at(1.0), 1);
+        pass(&mut law, 3.0, 1, PACKET);
+        assert_eq!(law.young, 0);
+        pass(&mut law, 6.0, 1, 40);
+        assert_eq!(law.young, 1);
+        // Another, which was never signalled, is young after each idle time.
+        pass(&mut law, 8.0, 2, PACKET);
+        pass(&mut law, 10.0, 2, PACKET);
+        assert_eq!(law.young, 1);
+    }
+
+    #[test]
+    fn a_place_that_several_share_gets_a_signal_for_each_handshake_a_window_apart() {
+        let mut law = Law::new(&Config::default(), Some(1.25e6));
+        for handshake in 0..3 {
+            law.arrive(at(1.0 + 0.001 * f64::from(handshake)), 1, 40, Bytes::ZERO);
+        }
+        law.arrive(at(1.1), 1, PACKET, Bytes::ZERO);
+        // The default interval of 100 ms is 125 000 bytes, for three connections 41 667 each: 27.8 packets.
+        law.trigger(at(1.1), 1.1, None);
+        let signals = (0..100).filter(|_| law.depart(at(1.1), (1, PACKET), (1, Bytes::new(1500)), false));
+        assert_eq!(signals.collect::<alloc::vec::Vec<_>>(), [0, 28, 56]);
+    }
+
+    #[test]
+    fn windows_that_the_queue_does_not_hold_are_refuted() {
+        let mut law = Law::new(&Config::default(), Some(1.25e6));
+        let estimate = |load| LoadEstimate { rtt: Duration::from_secs(0.1), growth: 2.0, load, load_ahead: 2.0 * load };
+        // Of 2.5 times the 125 000 bytes that the link takes in an RTT, half of what is beyond 1.5 should wait: 62 500.
+        law.arrived.add(100_000.0, 1.0, 0.0);
+        law.departed.add(40_000.0, 1.0, 0.0);
+        assert!(law.agrees(&estimate(1.4)));
+        assert!(!law.agrees(&estimate(2.5)));
+        law.arrived.add(2_500.0, 1.0, 0.0);
+        assert!(law.agrees(&estimate(2.5)));
     }
 
     #[test]

@@ -224,6 +224,25 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_tells_the_rtt_without_a_handshake_and_corrects_that_of_a_server_that_thinks() {
+        for handshake in [None, Some(0.75)] {
+            let (mut opening, mut openings) = (Opening::NONE, Openings::default());
+            let mut add = |known: Option<Known>| known.into_iter().for_each(|known| openings.add(known));
+            // The handshake is 250 ms before the data, of which the server has thought 150 ms.
+            handshake.into_iter().for_each(|time| add(opening.arrived(time, 40.0, true)));
+            (0..10).for_each(|packet| add(opening.arrived(1.0 + 0.001 * f64::from(packet), 1500.0, false)));
+            (0..10).for_each(|_| add(opening.departed(1.002, 1500.0, false)));
+            // The first answer comes 100 ms after the first packet has left.
+            add(opening.arrived(1.102, 1500.0, false));
+            assert!(openings.paused, "{handshake:?}");
+            assert!(openings.rtt().is_some_and(|rtt| (rtt - 0.1).abs() < 1e-9), "{handshake:?} {openings:?}");
+            assert_eq!((openings.flows, openings.initial), (1, 15_000.0));
+            // What has left counts with the new RTT: 150 000 + 0.75 * 150 000 bytes a second.
+            assert!((openings.rate_ahead(1.75) - 262_500.0).abs() < 1e-3, "{handshake:?}");
+        }
+    }
+
+    #[test]
     fn packets_of_one_size_tell_nothing() {
         let mut opening = Opening::NONE;
         assert!((0..100).all(|packet| opening.arrived(0.01 * f64::from(packet), 1500.0, false).is_none()));
