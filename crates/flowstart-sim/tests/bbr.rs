@@ -26,6 +26,10 @@ fn bbr() -> AvoidanceConfig {
     AvoidanceConfig::Bbr(bbr::Config::default())
 }
 
+fn version_1() -> AvoidanceConfig {
+    AvoidanceConfig::Bbr(bbr::Config { version: bbr::Version::One, ..bbr::Config::default() })
+}
+
 fn plain() -> StartupConfig {
     StartupConfig::SlowStart(slow_start::Config::default())
 }
@@ -42,10 +46,15 @@ struct Path {
 
 impl Path {
     fn new(buffer_bdp: f64, loss: Option<f64>) -> Self {
+        let loss = loss.map(|probability| LossModel::Independent { probability });
+        Self::over(buffer_bdp, |forward| forward.loss = loss)
+    }
+
+    fn over(buffer_bdp: f64, change: impl FnOnce(&mut LinkConfig)) -> Self {
         let mut world = World::new(5);
         let mut forward = LinkConfig::new(RATE, RTT / 2);
         forward.limit = QueueLimit { bytes: Some(RATE.amount_in(RTT).scale(buffer_bdp)), ..QueueLimit::default() };
-        forward.loss = loss.map(|probability| LossModel::Independent { probability });
+        change(&mut forward);
         let chain = Chain::dumbbell(&mut world, &forward, &LinkConfig::new(RATE, RTT / 2));
         let mut monitor = Monitor::new(chain.forward_link(0));
         monitor.log = Some(Vec::new());
@@ -190,5 +199,74 @@ fn a_launch_at_the_right_rate_finishes_sooner() {
         let name = launched.name();
         let launched = time(launched);
         assert!(launched < plain, "{name}: {launched} s, plain {plain} s");
+    }
+}
+
+#[test]
+fn version_1_fills_the_link_and_looks_for_a_lower_rtt_at_most_every_ten_seconds() {
+    for transport in TRANSPORTS {
+        let mut path = Path::new(2.0, None);
+        let flow = path.add(transport, plain(), version_1(), Pattern::Bulk);
+        path.world.run_until(seconds(30.0));
+        let phases = path.phases(flow);
+        let names: Vec<_> = phases.iter().map(|(_, phase, _)| *phase).collect();
+        assert_eq!(names[..3], ["Startup", "Drain", "ProbeBW"], "{transport}");
+        // The cycle drains the queue, so that the smallest RTT is seen again and again where acknowledgements are not delayed.
+        let probes = names.iter().filter(|name| **name == "ProbeRTT").count();
+        assert!(probes <= 2, "{transport}: {names:?}");
+        // The pacing stays 1 % below the bandwidth, and ProbeRTT takes 2 % of the time.
+        let used = path.used(flow, 2.0, 30.0);
+        assert!(used > 0.95, "{transport}: {used}");
+        // A probe of one RTT at 1.25 times the bandwidth adds a quarter of a BDP.
+        let queue = path.longest_queue(entered(&phases, "ProbeBW") + RTT.as_secs(), 30.0);
+        assert!(queue < 0.5, "{transport}: {queue} BDP");
+        assert_eq!(path.world.record(flow).exit.expect("STARTUP ends").reason, ExitReason::Chokepoint, "{transport}");
+    }
+}
+
+#[test]
+fn two_flows_of_version_1_look_for_a_lower_rtt_and_share() {
+    for transport in TRANSPORTS {
+        let mut path = Path::new(2.0, None);
+        let first = path.add(transport, plain(), version_1(), Pattern::Bulk);
+        path.world.run_until(seconds(3.0));
+        let second = path.add(transport, plain(), version_1(), Pattern::Bulk);
+        path.world.run_until(seconds(60.0));
+        for flow in [first, second] {
+            let probes = path.phases(flow).iter().filter(|(_, phase, _)| *phase == "ProbeRTT").count();
+            assert!((2..=6).contains(&probes), "{transport}: {probes}");
+        }
+        let (first, second) = (path.used(first, 30.0, 60.0), path.used(second, 30.0, 60.0));
+        assert!(first + second > 0.9, "{transport}: {first} and {second}");
+        let share = second / (first + second);
+        assert!((0.3..0.7).contains(&share), "{transport}: {share}");
+    }
+}
+
+#[test]
+fn version_1_does_not_mind_ten_percent_of_random_loss() {
+    for transport in TRANSPORTS {
+        let mut path = Path::new(2.0, Some(0.1));
+        let flow = path.add(transport, plain(), version_1(), Pattern::Bulk);
+        path.world.run_until(seconds(30.0));
+        let used = path.used(flow, 5.0, 30.0);
+        assert!(used > 0.8, "{transport}: {used}");
+    }
+}
+
+#[test]
+fn version_1_finds_a_policer_and_sends_at_its_rate() {
+    for transport in TRANSPORTS {
+        let mut path = Path::over(2.0, |forward| forward.policer = Some((Rate::from_mbit(5), Bytes::new(50_000))));
+        let flow = path.add(transport, plain(), version_1(), Pattern::Bulk);
+        path.world.run_until(seconds(20.0));
+        let phases = path.phases(flow);
+        assert!(phases.iter().any(|(_, _, trigger)| *trigger == "policed"), "{transport}: {phases:?}");
+        // At a quarter of the link's rate.
+        let used = path.used(flow, 5.0, 20.0);
+        assert!((0.2..0.26).contains(&used), "{transport}: {used}");
+        let record = path.world.record(flow);
+        let lost = record.dropped_data as f64 / record.data_packets as f64;
+        assert!(lost < 0.15, "{transport}: {lost}");
     }
 }

@@ -1,51 +1,41 @@
-//! BBR version 3: rate and window follow a model of the path, made of its bandwidth, its RTT and its losses.
+//! BBR: rate and window follow a model of the path, made of its bandwidth and its RTT.
 //!
-//! Reference: draft-ietf-ccwg-bbr, the working group's text of 3 August 2026, sections "Detailed Algorithm" and "Updating
-//! Control Parameters". BBR paces at a multiple of the largest recent delivery rate and keeps a multiple of the
-//! bandwidth-delay product in flight. STARTUP doubles both each round until the delivery rate stops growing or more than 2 %
-//! is lost, DRAIN empties the queue, then `ProbeBW` goes through DOWN, CRUISE, REFILL and UP, and `ProbeRTT` looks for a
-//! lower RTT. Loss beyond 2 % while it probes bounds the window for long (`inflight_longterm`), any other loss for the rest
-//! of the cycle.
+//! References: version 3 is draft-ietf-ccwg-bbr, the working group's text of 3 August 2026; version 1 is
+//! draft-cardwell-iccrg-bbr-congestion-control-00 (July 2017) as Linux has it (`net/ipv4/tcp_bbr.c`, 2018 to 2026). What both
+//! do: they pace at a multiple of the largest recent delivery rate, keep a multiple of the bandwidth-delay product in flight,
+//! and look from time to time for more bandwidth and for a lower RTT. What they do about loss differs in principle: version 3
+//! bounds window and rate by it, version 1 follows it only as far as packets in recovery and policers of the path go.
 //!
 //! BBR is integrated: it is in charge from the first packet, and of the startup scheme only the launch counts. A launch
-//! that sets a rate, or says that it knows the path, is taken as the first bandwidth (the launch rate, or cwnd / RTT) and
-//! is paced at it, not at 2.77 times of it. From there STARTUP goes on as ever: the first samples replace the launch's
-//! rate, both grow if the path has more, and the usual tests end it. A launch that comes with the first acknowledgements
-//! (Careful Resume, Swift Start) raises window and rate then, unless something was lost or STARTUP is over.
+//! that sets a rate, or says that it knows the path, is paced at it (or at cwnd / RTT), not at a multiple of it. From there
+//! STARTUP goes on as ever: the first samples replace the launch's rate, both grow if the path has more, and the usual tests
+//! end it. A launch that comes with the first acknowledgements (Careful Resume, Swift Start) raises window and rate then,
+//! unless something was lost or STARTUP is over.
 //!
-//! Differences from the reference:
-//! - Spurious recoveries are not undone: hosts do not tell of them.
-//! - The draft wants CE marks treated as congestion and leaves open how. Here a mark ends STARTUP, ends UP as too much loss
-//!   does, and otherwise counts as a loss of the round.
-//! - The send quantum bounds bursts when sending resumes, and is the offload budget; how the host groups its packets is the
-//!   host's own policy.
-//! - After a timeout the window is the host's window for timeouts (the draft: one segment beyond what is in flight).
-//! - A sample whose interval is not reliable changes nothing but the window (as in Linux): it belongs to a packet that TCP
-//!   sent twice, and would begin rounds that are none.
-//! - A round of `ProbeBW` without any sample keeps the last maximum (as Linux does), so that the bandwidth never becomes
-//!   unknown.
-//! - The random part of the time between two probes is a hash of `seed` and of what was delivered until when.
+//! | Looking for | Where |
+//! |---|---|
+//! | version 1 | `v1/` |
+//! | version 3 | `v3/` |
+//! | round trips that packets count | `rounds.rs` |
+//! | the largest value of the last rounds | `windowed_max.rs` |
+//! | which samples `ProbeRTT` keeps low | `limited_span.rs` |
+//! | which states were entered, for traces | `transitions.rs` |
 //!
-//! Status: experimental; worked examples and `crates/flowstart-sim/tests/bbr.rs`, no published numbers are reproduced yet.
+//! Status: that of the versions, see there.
 
-mod model;
-mod probe_bw;
-mod probe_rtt;
-mod startup;
-#[cfg(test)]
-mod tests;
+mod limited_span;
+mod rounds;
+mod transitions;
+mod v1;
+mod v3;
+mod windowed_max;
 
 use alloc::boxed::Box;
-use core::ops::{Deref, DerefMut};
+use alloc::format;
 
 use serde::{Deserialize, Serialize};
 
-use self::model::{Aggregation, LatestSignals, MaxBandwidth, MinRtt, Rounds};
-use self::probe_bw::Probing;
-use self::probe_rtt::ProbeRtt;
-use self::startup::FullPipe;
 use super::{Avoidance, SegmentSize, Window};
-use crate::delivery_rate::RateSample;
 use crate::event::{Ack, Ecn, ExitReason, LostPacket, Sent};
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
@@ -54,74 +44,110 @@ use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
 /// One line for listings.
-pub const SUMMARY: &str =
-    "BBRv3: rate and window from a model of bandwidth, RTT and loss; probes by itself from the launch";
+pub const SUMMARY: &str = "BBRv3, or BBRv1 of Linux: rate and window from a model of bandwidth, RTT and loss; probes by itself from the launch";
 /// The document that defines it.
-pub const REFERENCE: &str = "draft-ietf-ccwg-bbr (August 2026)";
+pub const REFERENCE: &str =
+    "draft-ietf-ccwg-bbr (August 2026); version=1: draft-cardwell-iccrg-bbr-congestion-control-00, Linux tcp_bbr.c";
 
-/// A rate that bounds nothing.
-const UNBOUNDED: Rate = Rate::from_bits_per_sec(u64::MAX);
-/// `SetSendQuantum`: the time whose packets may leave together.
-const QUANTUM_TIME: Duration = Duration::from_millis(1);
-/// `SetSendQuantum`: the largest quantum.
-const QUANTUM_MAX: Bytes = Bytes::new(64_000);
-/// `InitPacingRate`: the RTT that is assumed before the first sample.
+/// The RTT that is assumed before the first sample (`InitPacingRate`; `bbr_init_pacing_rate_from_rtt`).
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
-/// Parameters of BBR. Every default is the draft's.
+/// Which BBR.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub enum Version {
+    /// Version 1, the one in Linux.
+    One,
+    /// Version 3, the one of the draft.
+    #[default]
+    Three,
+}
+
+impl TryFrom<u32> for Version {
+    type Error = ConfigError;
+
+    fn try_from(number: u32) -> Result<Self, ConfigError> {
+        match number {
+            1 => Ok(Self::One),
+            3 => Ok(Self::Three),
+            _ => Err(ConfigError::new("version", number, "1 or 3")),
+        }
+    }
+}
+
+impl From<Version> for u32 {
+    fn from(version: Version) -> Self {
+        match version {
+            Version::One => 1,
+            Version::Three => 3,
+        }
+    }
+}
+
+/// Parameters of BBR. Every default is the draft's of version 3.
+///
+/// Version 1 has only those of them that mean the same in both, with the same defaults. What else it needs are the constants
+/// of Linux, and the other parameters must stay as they are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// `StartupPacingGain`: pacing rate over bandwidth in STARTUP, 1 to 10. Draft: 2.77 (4 ln 2).
+    /// Which BBR, 1 or 3. Default: 3.
+    pub version: Version,
+    /// `StartupPacingGain`: pacing rate over bandwidth in STARTUP, 1 to 10. Draft: 2.77 (4 ln 2). Version 3 only.
     pub startup_pacing_gain: f64,
-    /// `DrainPacingGain`: the same in DRAIN, 0.01 to 1. Draft: 0.5.
+    /// `DrainPacingGain`: the same in DRAIN, 0.01 to 1. Draft: 0.5. Version 3 only.
     pub drain_pacing_gain: f64,
-    /// Pacing gain of `ProbeBW_UP`, 1 to 10. Draft: 1.25.
+    /// Pacing gain of `ProbeBW_UP`, 1 to 10. Draft: 1.25. Version 3 only.
     pub up_pacing_gain: f64,
-    /// Pacing gain of `ProbeBW_DOWN`, 0.01 to 1. Draft: 0.9.
+    /// Pacing gain of `ProbeBW_DOWN`, 0.01 to 1. Draft: 0.9. Version 3 only.
     pub down_pacing_gain: f64,
-    /// `DefaultCwndGain`: cwnd over the bandwidth-delay product, 1 to 10. Draft: 2.
+    /// `DefaultCwndGain`: cwnd over the bandwidth-delay product, 1 to 10. Draft: 2. In version 1 that of `ProbeBW`
+    /// (`bbr_cwnd_gain`).
     pub cwnd_gain: f64,
-    /// The same in `ProbeBW_UP`, 1 to 10. Draft: 2.25.
+    /// The same in `ProbeBW_UP`, 1 to 10. Draft: 2.25. Version 3 only.
     pub up_cwnd_gain: f64,
-    /// `ProbeRTTCwndGain`: the same in `ProbeRTT`, 0.01 to 1. Draft: 0.5.
+    /// `ProbeRTTCwndGain`: the same in `ProbeRTT`, 0.01 to 1. Draft: 0.5. Version 3 only.
     pub probe_rtt_cwnd_gain: f64,
-    /// `PacingMarginPercent` as a fraction: pacing stays below the bandwidth by it, 0 to 0.5. Draft: 0.01.
+    /// `PacingMarginPercent` as a fraction: pacing stays below the bandwidth by it, 0 to 0.5. Draft, Linux: 0.01.
     pub pacing_margin: f64,
-    /// `LossThresh`: tolerated loss per round trip as a fraction, 0.0001 to 0.5. Draft: 0.02.
+    /// `LossThresh`: tolerated loss per round trip as a fraction, 0.0001 to 0.5. Draft: 0.02. Version 3 only.
     pub loss_thresh: f64,
-    /// Beta: what a round with loss leaves at least of the short-term bounds, 0.1 to 0.99. Draft: 0.7.
+    /// Beta: what a round with loss leaves at least of the short-term bounds, 0.1 to 0.99. Draft: 0.7. Version 3 only.
     pub beta: f64,
-    /// Headroom: part of `inflight_longterm` that CRUISE leaves free, 0 to 0.9. Draft: 0.15.
+    /// Headroom: part of `inflight_longterm` that CRUISE leaves free, 0 to 0.9. Draft: 0.15. Version 3 only.
     pub headroom: f64,
-    /// Growth of the delivery rate per round below which the pipe may be full, 1 to 4. Draft: 1.25.
+    /// Growth of the delivery rate per round below which the pipe may be full, 1 to 4. Draft, Linux: 1.25.
     pub full_bw_growth: f64,
-    /// Rounds below that growth after which the pipe is full, 1 to 100. Draft: 3.
+    /// Rounds below that growth after which the pipe is full, 1 to 100. Draft, Linux: 3.
     pub full_bw_rounds: u32,
     /// `StartupFullLossCnt`: separate ranges that must be lost in a round before loss ends STARTUP, 1 to 1000. Draft: 6.
+    /// Version 3 only.
     pub startup_loss_ranges: u32,
-    /// `MinPipeCwnd` in segments, 1 to 100. Draft: 4.
+    /// `MinPipeCwnd` in segments, 1 to 100. Draft, Linux: 4.
     pub min_pipe_cwnd: u32,
-    /// `MinRTTFilterLen`: how long the smallest RTT is believed, 100 ms to 1 h. Draft: 10 s.
+    /// `MinRTTFilterLen`: how long the smallest RTT is believed, 100 ms to 1 h. Draft, Linux: 10 s. Version 1 then looks for
+    /// another in `ProbeRTT`.
     pub min_rtt_filter: Duration,
     /// `ProbeRTTInterval`: time without a new smallest RTT after which `ProbeRTT` looks for one, 100 ms to 1 h. Draft: 5 s.
+    /// Version 3 only.
     pub probe_rtt_interval: Duration,
-    /// `ProbeRTTDuration`: how long it stays there at least, 1 ms to 10 s. Draft: 200 ms.
+    /// `ProbeRTTDuration`: how long it stays there at least, 1 ms to 10 s. Draft, Linux: 200 ms.
     pub probe_rtt_duration: Duration,
-    /// Shortest wait between two bandwidth probes, 10 ms to 1 h. Draft: 2 s.
+    /// Shortest wait between two bandwidth probes, 10 ms to 1 h. Draft: 2 s. Version 3 only.
     pub probe_wait: Duration,
-    /// Random part that is added to it, 0 to 1 h. Draft: 1 s.
+    /// Random part that is added to it, 0 to 1 h. Draft: 1 s. Version 3 only.
     pub probe_wait_spread: Duration,
     /// Round trips after which a bandwidth probe is due in any case, so that Reno flows get their share, 1 to 10000.
-    /// Draft: 63.
+    /// Draft: 63. Version 3 only.
     pub reno_rounds: u32,
-    /// Seed of the random waits. Default: 0.
+    /// Seed of the random waits, and of the phase in which the gain cycle of version 1 begins. Default: 0.
     pub seed: u32,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
+            version: Version::Three,
             startup_pacing_gain: 2.77,
             drain_pacing_gain: 0.5,
             up_pacing_gain: 1.25,
@@ -149,7 +175,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Refuses parameters out of range.
+    /// Refuses parameters out of range, and those that the version does not have.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let hour = Duration::from_millis(3_600_000);
         for (field, value, range) in [
@@ -185,401 +211,174 @@ impl Config {
         ] {
             ConfigError::unless_in(field, value, range)?;
         }
-        Ok(())
+        self.refuse_what_version_1_lacks()
     }
-}
 
-/// The state machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Startup,
-    Drain,
-    ProbeBwDown,
-    ProbeBwCruise,
-    ProbeBwRefill,
-    ProbeBwUp,
-    ProbeRtt,
-}
-
-impl State {
-    /// The name in traces.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Startup => "Startup",
-            Self::Drain => "Drain",
-            Self::ProbeBwDown => "ProbeBW_DOWN",
-            Self::ProbeBwCruise => "ProbeBW_CRUISE",
-            Self::ProbeBwRefill => "ProbeBW_REFILL",
-            Self::ProbeBwUp => "ProbeBW_UP",
-            Self::ProbeRtt => "ProbeRTT",
+    /// Beside version 1, parameters that it does not have stay as they are.
+    fn refuse_what_version_1_lacks(&self) -> Result<(), ConfigError> {
+        if self.version != Version::One {
+            return Ok(());
         }
-    }
-
-    /// `IsInAProbeBWState`.
-    fn is_probe_bw(self) -> bool {
-        matches!(self, Self::ProbeBwDown | Self::ProbeBwCruise | Self::ProbeBwRefill | Self::ProbeBwUp)
-    }
-
-    /// `IsProbingBW`.
-    fn is_probing(self) -> bool {
-        matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
+        let has = Self::default();
+        let refused = |field, value: &dyn core::fmt::Display, default: &dyn core::fmt::Display| {
+            let allowed = format!("{default} with version=1, which has no such parameter");
+            Err(ConfigError::new(field, value, allowed))
+        };
+        for (field, value, default) in [
+            ("startup_pacing_gain", self.startup_pacing_gain, has.startup_pacing_gain),
+            ("drain_pacing_gain", self.drain_pacing_gain, has.drain_pacing_gain),
+            ("up_pacing_gain", self.up_pacing_gain, has.up_pacing_gain),
+            ("down_pacing_gain", self.down_pacing_gain, has.down_pacing_gain),
+            ("up_cwnd_gain", self.up_cwnd_gain, has.up_cwnd_gain),
+            ("probe_rtt_cwnd_gain", self.probe_rtt_cwnd_gain, has.probe_rtt_cwnd_gain),
+            ("loss_thresh", self.loss_thresh, has.loss_thresh),
+            ("beta", self.beta, has.beta),
+            ("headroom", self.headroom, has.headroom),
+        ] {
+            if value.to_bits() != default.to_bits() {
+                return refused(field, &value, &default);
+            }
+        }
+        for (field, value, default) in [
+            ("startup_loss_ranges", self.startup_loss_ranges, has.startup_loss_ranges),
+            ("reno_rounds", self.reno_rounds, has.reno_rounds),
+        ] {
+            if value != default {
+                return refused(field, &value, &default);
+            }
+        }
+        for (field, value, default) in [
+            ("probe_rtt_interval", self.probe_rtt_interval, has.probe_rtt_interval),
+            ("probe_wait", self.probe_wait, has.probe_wait),
+            ("probe_wait_spread", self.probe_wait_spread, has.probe_wait_spread),
+        ] {
+            if value != default {
+                return refused(field, &value, &default);
+            }
+        }
+        Ok(())
     }
 }
 
 /// State of BBR, in a box: it is several times as large as that of other algorithms, whose flows should not carry it.
 #[derive(Clone, Debug)]
-pub struct Bbr(Box<Model>);
+pub struct Bbr(Box<dyn Avoidance>);
 
 impl Bbr {
     /// BBR that was not launched yet.
     pub fn new(config: Config, segment: SegmentSize) -> Self {
-        Self(Box::new(Model::new(config, segment)))
+        match config.version {
+            Version::One => Self(Box::new(v1::Model::new(config, segment))),
+            Version::Three => Self(Box::new(v3::Model::new(config, segment))),
+        }
     }
 }
 
-impl Deref for Bbr {
-    type Target = Model;
-
-    fn deref(&self) -> &Model {
-        &self.0
-    }
-}
-
-impl DerefMut for Bbr {
-    fn deref_mut(&mut self) -> &mut Model {
-        &mut self.0
-    }
-}
-
-/// The model of the path and the state machine. Names as in the draft.
-#[derive(Clone, Debug)]
-pub struct Model {
-    config: Config,
-    segment: Bytes,
-    state: State,
-    /// What the last event led to and why, until a trace takes it: at most DRAIN, DOWN and CRUISE at once.
-    entered: [Option<(&'static str, &'static str)>; 3],
-    /// STARTUP ended for this reason, until the controller takes it.
-    exit: Option<ExitReason>,
-    /// `C.InitialCwnd`: the launch window.
-    initial_cwnd: Bytes,
-    /// `C.cwnd` as the controller knows it.
-    cwnd: Bytes,
-    pacing_rate: Rate,
-    /// `C.delivered`.
-    delivered: Bytes,
-    /// `C.inflight`.
-    in_flight: Bytes,
-    rounds: Rounds,
-    max_bw: MaxBandwidth,
-    /// min(`max_bw`, `bw_shortterm`), and the launch's rate before the first sample.
-    bw: Rate,
-    min_rtt: MinRtt,
-    aggregation: Aggregation,
-    latest: LatestSignals,
-    bw_shortterm: Rate,
-    inflight_shortterm: Bytes,
-    inflight_longterm: Bytes,
-    full_pipe: FullPipe,
-    probing: Probing,
-    probe_rtt: ProbeRtt,
-    /// Recovery began in this round.
-    recovery: Option<u64>,
-    /// Recovery ends with the acknowledgement that is being processed.
-    recovered: bool,
-    prior_cwnd: Bytes,
-    idle_restart: bool,
-}
-
-impl Model {
-    fn new(config: Config, SegmentSize(segment): SegmentSize) -> Self {
-        Self {
-            config,
-            segment,
-            state: State::Startup,
-            entered: [None; 3],
-            exit: None,
-            initial_cwnd: segment,
-            cwnd: segment,
-            pacing_rate: Rate::from_transfer(segment, NOMINAL_RTT),
-            delivered: Bytes::ZERO,
-            in_flight: Bytes::ZERO,
-            rounds: Rounds::default(),
-            max_bw: MaxBandwidth::default(),
-            bw: Rate::ZERO,
-            min_rtt: MinRtt::default(),
-            aggregation: Aggregation::default(),
-            latest: LatestSignals::default(),
-            bw_shortterm: UNBOUNDED,
-            inflight_shortterm: Bytes::MAX,
-            inflight_longterm: Bytes::MAX,
-            full_pipe: FullPipe::default(),
-            probing: Probing::default(),
-            probe_rtt: ProbeRtt::default(),
-            recovery: None,
-            recovered: false,
-            prior_cwnd: Bytes::ZERO,
-            idle_restart: false,
-        }
-    }
-
-    fn enter(&mut self, state: State, trigger: &'static str) {
-        self.state = state;
-        if let Some(place) = self.entered.iter_mut().find(|place| place.is_none()) {
-            *place = Some((state.name(), trigger));
-        }
-    }
-
-    fn pacing_gain(&self) -> f64 {
-        match self.state {
-            State::Startup => self.config.startup_pacing_gain,
-            State::Drain => self.config.drain_pacing_gain,
-            State::ProbeBwDown => self.config.down_pacing_gain,
-            State::ProbeBwUp => self.config.up_pacing_gain,
-            State::ProbeBwCruise | State::ProbeBwRefill | State::ProbeRtt => 1.0,
-        }
-    }
-
-    fn cwnd_gain(&self) -> f64 {
-        match self.state {
-            State::ProbeBwUp => self.config.up_cwnd_gain,
-            State::ProbeRtt => self.config.probe_rtt_cwnd_gain,
-            _ => self.config.cwnd_gain,
-        }
-    }
-
-    fn min_pipe_cwnd(&self) -> Bytes {
-        self.segment * u64::from(self.config.min_pipe_cwnd)
-    }
-
-    /// `UpdateModelAndState`.
-    fn update_model_and_state(&mut self, ack: &Ack, rs: &RateSample) {
-        self.latest.begin(rs);
-        self.update_congestion_signals(rs);
-        self.aggregation.update(ack.now, rs.newly_acked, self.bw, self.cwnd, &self.rounds, self.full_pipe.reached);
-        self.check_full_bw_reached(rs);
-        self.check_startup_done(rs);
-        self.check_drain_done(ack.now);
-        self.update_probe_bw_cycle_phase(ack.now, rs);
-        let probe_rtt_due = self.min_rtt.update(ack.now, ack.rtt, &self.config);
-        self.check_probe_rtt(ack.now, probe_rtt_due);
-        if rs.delivered > Bytes::ZERO {
-            self.idle_restart = false;
-        }
-        self.latest.advance(rs);
-        // BoundBWForModel; the launch's bandwidth holds until there is a sample.
-        if self.max_bw.get() > Rate::ZERO {
-            self.bw = self.max_bw.get().min(self.bw_shortterm);
-        }
-    }
-
-    /// `BDPMultiple(bw, gain)`.
-    fn bdp_multiple(&self, bw: Rate, gain: f64) -> Bytes {
-        match self.min_rtt.get() {
-            Some(min_rtt) => bw.amount_in(min_rtt).scale(gain),
-            None => self.initial_cwnd,
-        }
-    }
-
-    /// `QuantizationBudget`.
-    fn quantization_budget(&self, inflight_cap: Bytes) -> Bytes {
-        let cap = inflight_cap.max(self.send_quantum()).max(self.min_pipe_cwnd());
-        if self.state == State::ProbeBwUp { cap + self.segment * 2 } else { cap }
-    }
-
-    /// `Inflight(bw, gain)`.
-    fn inflight(&self, bw: Rate, gain: f64) -> Bytes {
-        self.quantization_budget(self.bdp_multiple(bw, gain))
-    }
-
-    /// `TargetInflight`.
-    fn target_inflight(&self) -> Bytes {
-        self.bdp_multiple(self.bw, 1.0).min(self.cwnd)
-    }
-
-    /// `SetSendQuantum`.
-    fn send_quantum(&self) -> Bytes {
-        self.pacing_rate.amount_in(QUANTUM_TIME).min(QUANTUM_MAX).max(self.segment * 2)
-    }
-
-    /// `SetPacingRateWithGain`.
-    fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = self.bw.scale(gain * (1.0 - self.config.pacing_margin));
-        if rate > Rate::ZERO && (self.full_pipe.reached || rate > self.pacing_rate) {
-            self.pacing_rate = rate;
-        }
-    }
-
-    /// `SetCwnd`.
-    fn set_cwnd(&mut self, newly_acked: Bytes) {
-        // UpdateMaxInflight
-        let max_inflight =
-            self.quantization_budget(self.bdp_multiple(self.bw, self.cwnd_gain()) + self.aggregation.extra_acked());
-        if self.full_pipe.reached {
-            self.cwnd = (self.cwnd + newly_acked).min(max_inflight);
-        } else if self.cwnd < max_inflight || self.delivered < self.initial_cwnd {
-            self.cwnd += newly_acked;
-        }
-        self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
-        if self.state == State::ProbeRtt {
-            // BoundCwndForProbeRTT
-            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
-        }
-        self.bound_cwnd_for_model();
-    }
-
-    /// `BoundCwndForModel`.
-    fn bound_cwnd_for_model(&mut self) {
-        let cap = match self.state {
-            State::ProbeBwDown | State::ProbeBwRefill | State::ProbeBwUp => self.inflight_longterm,
-            State::ProbeBwCruise | State::ProbeRtt => self.inflight_with_headroom(),
-            State::Startup | State::Drain => Bytes::MAX,
-        };
-        self.cwnd = self.cwnd.min(cap.min(self.inflight_shortterm).max(self.min_pipe_cwnd()));
-    }
-
-    /// `SaveCwnd`.
-    fn save_cwnd(&mut self) {
-        let undisturbed = self.recovery.is_none() && self.state != State::ProbeRtt;
-        self.prior_cwnd = if undisturbed { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
-    }
-
-    /// `RestoreCwnd`.
-    fn restore_cwnd(&mut self) {
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
-    }
-}
-
+/// Everything is the version's.
 impl Avoidance for Bbr {
-    fn on_segment_size(&mut self, SegmentSize(segment): SegmentSize) {
-        self.segment = segment;
+    fn on_segment_size(&mut self, segment: SegmentSize) {
+        self.0.on_segment_size(segment);
     }
 
     fn integrated(&self) -> bool {
-        true
+        self.0.integrated()
     }
 
-    /// `OnInit`.
     fn on_launch(&mut self, now: Timestamp, launch: &Launch, rtt: &RttEstimator) {
-        self.initial_cwnd = launch.cwnd;
-        self.cwnd = launch.cwnd;
-        let srtt = if rtt.is_sampled() { rtt.smoothed() } else { NOMINAL_RTT };
-        let nominal_bandwidth = Rate::from_transfer(launch.cwnd, srtt.max(Duration::from_nanos(1)));
-        if launch.knows_the_path() {
-            self.bw = launch.pacing_rate.unwrap_or(nominal_bandwidth);
-            self.pacing_rate = self.bw;
-        } else {
-            self.bw = nominal_bandwidth;
-            self.pacing_rate = nominal_bandwidth.scale(self.config.startup_pacing_gain);
-        }
-        self.min_rtt = MinRtt::new(now, rtt.min());
-        self.aggregation.restart(now);
-        self.enter(State::Startup, "launch");
+        self.0.on_launch(now, launch, rtt);
     }
 
     fn on_late_launch(&mut self, window: Window, cwnd: Bytes, rate: Rate) -> Bytes {
-        if self.state != State::Startup || self.recovery.is_some() {
-            return window.cwnd;
-        }
-        self.cwnd = window.cwnd.max(cwnd);
-        self.pacing_rate = self.pacing_rate.max(rate);
-        self.full_pipe.reset(Rate::ZERO);
-        self.cwnd
+        self.0.on_late_launch(window, cwnd, rate)
     }
 
-    /// `HandleRestartFromIdle`.
     fn on_sent(&mut self, sent: &Sent) {
-        if sent.in_flight <= sent.bytes && sent.app_limited {
-            self.idle_restart = true;
-            self.aggregation.restart(sent.now);
-            if self.state.is_probe_bw() {
-                self.set_pacing_rate(1.0);
-            } else if self.state == State::ProbeRtt {
-                self.check_probe_rtt_done(sent.now);
-            }
-        }
-        self.in_flight = sent.in_flight;
-        if sent.in_flight + self.segment > self.cwnd {
-            self.rounds.note_cwnd_limited();
-        }
+        self.0.on_sent(sent);
     }
 
-    /// `UpdateOnACK`.
-    fn on_ack(&mut self, ack: &Ack, window: Window, _rtt: &RttEstimator) -> Bytes {
-        self.cwnd = window.cwnd;
-        self.in_flight = ack.in_flight;
-        if let Some(mut rs) = ack.sample {
-            self.delivered = rs.total_delivered;
-            if rs.rate.is_some() {
-                rs.app_limited |= self.probe_rtt.limits(rs.prior_delivered);
-                self.update_model_and_state(ack, &rs);
-            }
-        }
-        if core::mem::take(&mut self.recovered) {
-            self.recovery = None;
-            self.restore_cwnd();
-        }
-        let gain = self.pacing_gain();
-        self.set_pacing_rate(gain);
-        self.set_cwnd(ack.sample.map_or(ack.bytes, |rs| rs.newly_acked));
-        self.cwnd
+    fn on_ack(&mut self, ack: &Ack, window: Window, rtt: &RttEstimator) -> Bytes {
+        self.0.on_ack(ack, window, rtt)
     }
 
     fn on_packet_lost(&mut self, lost: &LostPacket) {
-        self.delivered = lost.delivered;
-        self.handle_lost_packet(lost);
+        self.0.on_packet_lost(lost);
     }
 
-    /// `OnEnterFastRecovery`. The window stays; the model bounds it with the next acknowledgement.
-    fn on_congestion(&mut self, _now: Timestamp, _base: Bytes, window: Window) -> Bytes {
-        self.cwnd = window.cwnd;
-        self.save_cwnd();
-        self.recovery = Some(self.rounds.count);
-        self.recovered = false;
-        window.cwnd
+    fn on_congestion(&mut self, now: Timestamp, base: Bytes, window: Window) -> Bytes {
+        self.0.on_congestion(now, base, window)
     }
 
     fn on_recovered(&mut self) {
-        self.recovered = true;
+        self.0.on_recovered();
     }
 
     fn on_mark(&mut self, ecn: &Ecn) {
-        self.in_flight = ecn.in_flight;
-        self.handle_mark(ecn.now);
+        self.0.on_mark(ecn);
     }
 
-    /// `OnEnterRTO`.
-    fn on_timeout(&mut self, _now: Timestamp, window: Window, least: Bytes) -> Bytes {
-        self.cwnd = window.cwnd;
-        self.save_cwnd();
-        self.note_loss();
-        self.recovery = Some(self.rounds.count);
-        self.recovered = false;
-        self.cwnd = least;
-        least
+    fn on_timeout(&mut self, now: Timestamp, window: Window, least: Bytes) -> Bytes {
+        self.0.on_timeout(now, window, least)
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        Some(self.pacing_rate)
+        self.0.pacing_rate()
     }
 
     fn burst(&self) -> Option<Bytes> {
-        Some(self.send_quantum())
+        self.0.burst()
     }
 
     fn is_starting(&self) -> bool {
-        !self.full_pipe.reached
+        self.0.is_starting()
     }
 
     fn take_exit(&mut self) -> Option<ExitReason> {
-        self.exit.take()
+        self.0.take_exit()
     }
 
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
-        self.entered.rotate_left(1);
-        self.entered[2].take()
+        self.0.take_phase()
     }
 
     // An integrated algorithm is never entered from startup.
     fn on_enter(&mut self, _now: Timestamp, _window: Window) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn a_version_that_does_not_exist_is_refused_with_those_that_do() {
+        assert_eq!(Version::try_from(2).unwrap_err().to_string(), "version is 2; allowed is 1 or 3");
+        assert_eq!((Version::try_from(1), Version::try_from(3)), (Ok(Version::One), Ok(Version::Three)));
+        assert_eq!((u32::from(Version::One), Config::default().version), (1, Version::Three));
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused_by_name() {
+        let refused = |config: Config| config.validate().unwrap_err().field;
+        assert_eq!(refused(Config { beta: 1.5, ..Config::default() }), "beta");
+        assert_eq!(refused(Config { full_bw_rounds: 0, ..Config::default() }), "full_bw_rounds");
+        assert_eq!(refused(Config { probe_wait: Duration::ZERO, ..Config::default() }), "probe_wait");
+    }
+
+    #[test]
+    fn version_1_refuses_parameters_that_it_does_not_have() {
+        let one = Config { version: Version::One, ..Config::default() };
+        assert_eq!(one.validate(), Ok(()));
+        let error = Config { beta: 0.5, ..one.clone() }.validate().unwrap_err().to_string();
+        assert_eq!(error, "beta is 0.5; allowed is 0.7 with version=1, which has no such parameter");
+        for config in [
+            Config { reno_rounds: 62, ..one.clone() },
+            Config { probe_wait: Duration::from_millis(1_000), ..one.clone() },
+            Config { startup_pacing_gain: 2.0, ..one.clone() },
+        ] {
+            assert!(config.validate().is_err(), "{config:?}");
+        }
+        // What both versions have may be chosen.
+        assert_eq!(Config { full_bw_rounds: 2, seed: 7, cwnd_gain: 2.5, ..one }.validate(), Ok(()));
+    }
 }

@@ -168,7 +168,7 @@ impl Model {
             self.probing.precautionary = true;
             return Some("precaution");
         }
-        if self.rounds.is_cwnd_limited() && self.cwnd >= self.inflight_longterm {
+        if self.window_use.is_cwnd_limited() && self.cwnd >= self.inflight_longterm {
             // The window, not the path, limits the rate.
             self.full_pipe.reset(rs.rate.unwrap_or(Rate::ZERO));
             return None;
@@ -194,7 +194,7 @@ impl Model {
 
     /// `ProbeInflightLongtermUpward`.
     fn probe_inflight_longterm_upward(&mut self, rs: &RateSample) {
-        if !self.rounds.is_cwnd_limited() || self.cwnd < self.inflight_longterm {
+        if !self.window_use.is_cwnd_limited() || self.cwnd < self.inflight_longterm {
             return;
         }
         self.probing.up_acked += rs.newly_acked;

@@ -1,5 +1,6 @@
 //! `ProbeRTT`: little in flight for a moment, so that the RTT shows what it is without a queue.
 
+use super::super::limited_span::LimitedSpan;
 use super::{Model, State};
 use crate::time::Timestamp;
 use crate::units::Bytes;
@@ -11,15 +12,14 @@ pub(super) struct ProbeRtt {
     done_stamp: Option<Timestamp>,
     /// `probe_rtt_round_done`.
     round_done: bool,
-    /// Samples of packets that were sent while this much was delivered say little about the bandwidth
-    /// (`MarkConnectionAppLimited`).
-    limited: Option<(Bytes, Bytes)>,
+    /// Whose samples it keeps low.
+    limited: LimitedSpan,
 }
 
 impl ProbeRtt {
     /// Whether a packet that was sent when `prior_delivered` was delivered is limited by `ProbeRTT`.
     pub(super) fn limits(&self, prior_delivered: Bytes) -> bool {
-        self.limited.is_some_and(|(from, until)| (from..=until).contains(&prior_delivered))
+        self.limited.limits(prior_delivered)
     }
 }
 
@@ -45,8 +45,7 @@ impl Model {
 
     /// `HandleProbeRTT`.
     fn handle_probe_rtt(&mut self, now: Timestamp) {
-        let from = self.probe_rtt.limited.map_or(self.delivered, |(from, _)| from);
-        self.probe_rtt.limited = Some((from, self.delivered + self.in_flight));
+        self.probe_rtt.limited.extend(self.delivered, self.in_flight);
         if self.probe_rtt.done_stamp.is_none() {
             if self.in_flight <= self.probe_rtt_cwnd() {
                 self.probe_rtt.done_stamp = Some(now + self.config.probe_rtt_duration);

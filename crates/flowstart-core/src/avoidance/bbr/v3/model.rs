@@ -1,44 +1,30 @@
 //! The model of the path: rounds, largest bandwidth, smallest RTT, aggregation, and what loss says in the short term.
 
+use super::super::rounds::Rounds;
+use super::super::windowed_max::WindowedMax;
 use super::{Config, Model, UNBOUNDED};
 use crate::delivery_rate::RateSample;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
-/// Round trips counted by packets.
+/// Whether the window was full (`C.is_cwnd_limited`).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rounds {
-    /// `round_count`.
-    pub(super) count: u64,
-    /// `round_start`: the current acknowledgement begins a round.
-    pub(super) start: bool,
-    next_round_delivered: Bytes,
+pub(super) struct WindowUse {
     limited_now: bool,
     limited_before: bool,
 }
 
-impl Rounds {
-    /// `UpdateRound`; returns whether a round begins.
-    fn update(&mut self, rs: &RateSample) -> bool {
-        self.start = rs.prior_delivered >= self.next_round_delivered;
-        if self.start {
-            self.restart(rs.total_delivered);
-            self.count += 1;
-            self.limited_before = core::mem::take(&mut self.limited_now);
-        }
-        self.start
-    }
-
-    /// `StartRound`.
-    pub(super) fn restart(&mut self, delivered: Bytes) {
-        self.next_round_delivered = delivered;
-    }
-
+impl WindowUse {
     pub(super) fn note_cwnd_limited(&mut self) {
         self.limited_now = true;
     }
 
-    /// `C.is_cwnd_limited`: the window was full within the last round.
+    /// A round begins.
+    fn begin_round(&mut self) {
+        self.limited_before = core::mem::take(&mut self.limited_now);
+    }
+
+    /// The window was full within the last round.
     pub(super) fn is_cwnd_limited(&self) -> bool {
         self.limited_now || self.limited_before
     }
@@ -124,8 +110,7 @@ pub(super) struct Aggregation {
     interval_start: Timestamp,
     delivered: Bytes,
     extra_acked: Bytes,
-    /// The largest amount of each round and the round, of as many as the window holds and the current one.
-    largest: [(u64, Bytes); EXTRA_ACKED_ROUNDS as usize + 1],
+    largest: WindowedMax<Bytes, { EXTRA_ACKED_ROUNDS as usize + 1 }>,
 }
 
 impl Aggregation {
@@ -155,15 +140,8 @@ impl Aggregation {
         }
         self.delivered += newly_acked;
         let extra = self.delivered.saturating_sub(expected).min(cwnd);
-        self.filter(extra, rounds.count, if full_bw_reached { EXTRA_ACKED_ROUNDS } else { 1 });
-    }
-
-    /// `UpdateWindowedMaxFilter` over the last `window` rounds.
-    fn filter(&mut self, extra: Bytes, round: u64, window: u64) {
-        let place = &mut self.largest[(round % (EXTRA_ACKED_ROUNDS + 1)) as usize];
-        *place = if place.0 == round { (round, place.1.max(extra)) } else { (round, extra) };
-        let recent = self.largest.iter().filter(|(at, _)| at + window >= round);
-        self.extra_acked = recent.map(|(_, amount)| *amount).max().unwrap_or(extra);
+        let window = if full_bw_reached { EXTRA_ACKED_ROUNDS } else { 1 };
+        self.extra_acked = self.largest.update(extra, rounds.count, window);
     }
 }
 
@@ -212,6 +190,7 @@ impl Model {
     /// `UpdateCongestionSignals`.
     pub(super) fn update_congestion_signals(&mut self, rs: &RateSample) {
         if self.rounds.update(rs) {
+            self.window_use.begin_round();
             self.probing.count_round();
         }
         self.max_bw.update(rs);
