@@ -12,7 +12,8 @@
 //! an unused window leaves the epoch alone; idle time does not count for it (the RFC leaves this open in section 5.8).
 //! When the sender does not use its window the epoch ends and a new one starts with the next growth (section 5.8
 //! leaves the way open; Google's code does the same). Without an earlier loss `W_max` is the window at the start of the
-//! epoch and K is 0, so the growth is convex at once (section 4.7 prescribes it after a timeout).
+//! epoch and K is 0, so the growth is convex at once. A timeout forgets `W_max`, so the next epoch begins the same way
+//! (section 4.8; Linux and Google's code forget it too); with `after_timeout = "keep-plateau"` it stays, as in ns-3.
 //!
 //! `beta_ecn` is what remains of the window after CE marks (ABE, RFC 8511), also of that which ends slow start, where the RFC
 //! speaks of congestion avoidance; the plateau and the Reno estimate stay those of beta.
@@ -46,6 +47,23 @@ pub enum Approach {
     WholeSegments,
 }
 
+/// What a timeout leaves of the plateau.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterTimeout {
+    /// Nothing: K = 0 and `W_max` = cwnd in the next epoch (RFC 9438, section 4.8; Linux; Google's QUIC).
+    #[default]
+    Forget,
+    /// `W_max` is that of the reduction, and the next epoch approaches it (ns-3 since 2024).
+    KeepPlateau,
+}
+
+impl AfterTimeout {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Parameters of CUBIC.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -69,6 +87,9 @@ pub struct Config {
     pub reno_friendly: bool,
     /// How the window moves to the target. Default: as RFC 9438.
     pub approach: Approach,
+    /// What a timeout leaves of the plateau. Default: as RFC 9438.
+    #[serde(skip_serializing_if = "AfterTimeout::is_default")]
+    pub after_timeout: AfterTimeout,
 }
 
 impl Default for Config {
@@ -82,6 +103,7 @@ impl Default for Config {
             convergence_margin: 0.0,
             reno_friendly: true,
             approach: Approach::Rfc9438,
+            after_timeout: AfterTimeout::Forget,
         }
     }
 }
@@ -105,6 +127,7 @@ pub struct Cubic {
     convergence_margin: f64,
     reno_friendly: bool,
     approach: Approach,
+    after_timeout: AfterTimeout,
     /// `beta_cubic` of the emulated connections together.
     beta: f64,
     /// The same after CE marks.
@@ -151,6 +174,7 @@ impl Cubic {
             convergence_margin: config.convergence_margin,
             reno_friendly: config.reno_friendly,
             approach: config.approach,
+            after_timeout: config.after_timeout,
             beta,
             beta_ecn,
             alpha: 3.0 * n * n * (1.0 - beta) / (1.0 + beta),
@@ -204,10 +228,14 @@ impl Cubic {
         }
         if self.reno_friendly {
             self.acknowledged += acked;
-            let step = libm::floor(cwnd / self.alpha);
-            while self.acknowledged > step {
-                self.acknowledged -= step;
-                self.w_est += 1.0;
+            // Linux counts in whole steps, which are never empty with its beta. With an alpha above the window the estimate
+            // grows by more than a segment for each that is acknowledged.
+            let step = cwnd.max(1.0) / self.alpha;
+            let step = if step < 1.0 { step } else { libm::floor(step) };
+            if self.acknowledged > step {
+                let steps = libm::ceil(self.acknowledged / step) - 1.0;
+                self.acknowledged -= steps * step;
+                self.w_est += steps;
             }
             if self.w_est > cwnd {
                 count = count.min(libm::floor(cwnd / (self.w_est - cwnd)));
@@ -307,6 +335,15 @@ impl Avoidance for Cubic {
 
     fn on_ecn(&mut self, _now: Timestamp, base: Bytes, window: Window) -> Bytes {
         self.reduce(self.beta_ecn, base, window)
+    }
+
+    // K = 0 and W_max = cwnd in the first stage after a timeout (section 4.8): as before the first congestion event.
+    fn on_timeout(&mut self, _now: Timestamp, _window: Window, least: Bytes) -> Bytes {
+        self.epoch_start = None;
+        if self.after_timeout == AfterTimeout::Forget {
+            self.w_max = None;
+        }
+        least
     }
 }
 
@@ -475,6 +512,53 @@ pub(crate) mod tests {
         // 98 + 1 < 99.5: W_max = 98 * (1 + 0.7) / 2 = 83.3.
         cubic.on_congestion(seconds(2.0), window(98.0).cwnd, window(98.0));
         assert!((cubic.w_max.unwrap() - 83.3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn after_a_timeout_the_plateau_is_the_window_itself() {
+        let mut cubic = Cubic::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));
+        cubic.on_congestion(seconds(0.0), window(100.0).cwnd, window(100.0));
+        assert_eq!(cubic.on_timeout(seconds(0.0), window(100.0), window(1.0).cwnd), window(1.0).cwnd);
+        // Slow start has led to ssthresh, 70 segments: K = 0 and W_max = 70, not K = cbrt(30 / 0.4) = 4.2 s and W_max = 100.
+        cubic.start_epoch(seconds(1.0), 70.0);
+        assert_eq!((cubic.k.to_bits(), cubic.origin.to_bits()), (0.0f64.to_bits(), 70.0f64.to_bits()));
+        // W(5) = 0.4 * 125 + 70 = 120.
+        assert!((cubic.w_cubic(5.0) - 120.0).abs() < 1e-9);
+        // There is no W_max that the next loss could miss: no fast convergence.
+        cubic.on_congestion(seconds(2.0), window(80.0).cwnd, window(80.0));
+        assert_eq!(cubic.w_max, Some(80.0));
+    }
+
+    #[test]
+    fn the_plateau_can_survive_a_timeout() {
+        let config = Config { after_timeout: AfterTimeout::KeepPlateau, ..Config::default() };
+        let mut cubic = Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)));
+        cubic.on_congestion(seconds(0.0), window(100.0).cwnd, window(100.0));
+        cubic.on_timeout(seconds(0.0), window(100.0), window(1.0).cwnd);
+        cubic.start_epoch(seconds(1.0), 70.0);
+        // K = cbrt((100 - 70) / 0.4) = 4.217 s.
+        assert!((cubic.k - 4.217).abs() < 1e-3, "{}", cubic.k);
+    }
+
+    #[test]
+    fn with_whole_segments_an_alpha_above_the_window_has_an_end() {
+        let rtt = RttEstimator::new(Duration::from_millis(10));
+        // Segments in the window, and the parameters with which a step of the estimate would be empty.
+        let windows = [(4.0, 10, 0.7), (2.0, 1, 0.1), (0.27, 1, 0.7), (1.0, 100, 0.1)];
+        for (segments, connections, beta) in windows {
+            let config = Config { approach: Approach::WholeSegments, connections, beta, ..Config::default() };
+            assert_eq!(config.validate(), Ok(()));
+            let mut cubic = Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)));
+            let after = cubic.on_ack(&acked(seconds(1.0), 10 * SEGMENT), window(segments), &rtt);
+            assert!(after >= window(segments).cwnd && after <= window(segments + 1.0).cwnd, "{after}");
+        }
+        // beta = 0.1: alpha = 3 * 0.9 / 1.1 = 2.4545; a window of 2 makes steps of 0.8148. Ten segments are 12 whole steps
+        // and a rest of 0.2222: W_est = 2 + 12.
+        let config = Config { approach: Approach::WholeSegments, beta: 0.1, ..Config::default() };
+        let mut cubic = Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)));
+        cubic.on_ack(&acked(seconds(1.0), 10 * SEGMENT), window(2.0), &rtt);
+        assert!((cubic.w_est - 14.0).abs() < 1e-9, "{}", cubic.w_est);
+        assert!((cubic.acknowledged - 0.222_222).abs() < 1e-5, "{}", cubic.acknowledged);
     }
 
     #[test]

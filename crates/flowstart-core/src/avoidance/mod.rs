@@ -66,6 +66,12 @@ pub trait Avoidance: fmt::Debug + Send + CloneAvoidance {
         self.on_congestion(now, base, window)
     }
 
+    /// A retransmission timeout or persistent congestion. Comes after the [`Avoidance::on_congestion`] for it, where there is
+    /// one. `least` is the host's window after it. Returns the new cwnd; only an integrated algorithm has another.
+    fn on_timeout(&mut self, _now: Timestamp, _window: Window, least: Bytes) -> Bytes {
+        least
+    }
+
     /// Whether the algorithm probes and continues by itself. Then it is never entered; [`Avoidance::on_ack`] comes with
     /// every acknowledgement and with a rate sample where the host makes one, whether or not the window is in use and in
     /// recovery too; and the methods below are called. For all other algorithms they are not, and need no implementation; a
@@ -117,11 +123,6 @@ pub trait Avoidance: fmt::Debug + Send + CloneAvoidance {
     /// An acknowledgement brought the routers' feedback: the change of throughput in bytes per second. Returns the new cwnd.
     fn on_feedback(&mut self, _now: Timestamp, _feedback: i32, window: Window, _rtt: &RttEstimator) -> Bytes {
         window.cwnd
-    }
-
-    /// A retransmission timeout or persistent congestion; `least` is the host's window after it. Returns the new cwnd.
-    fn on_timeout(&mut self, _now: Timestamp, _window: Window, least: Bytes) -> Bytes {
-        least
     }
 
     /// Rate at which packets may leave, also on a host that does not pace by itself. Asked for after every event.

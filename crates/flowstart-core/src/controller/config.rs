@@ -39,6 +39,33 @@ pub enum GrowthRule {
     ThreeSegmentsFree,
 }
 
+/// What a timeout does to ssthresh. It is never below two segments (RFC 5681, equation 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeoutReduction {
+    /// Each timeout reduces it, but not when the same data has timed out before (RFC 5681, section 3.1; ns-3). Persistent
+    /// congestion leaves it as the loss has set it (RFC 9002, section 7.6.2).
+    #[default]
+    EachTimeout,
+    /// As `each-timeout`, but not when the window was reduced before and the recovery from that is not over (Linux).
+    OncePerWindow,
+    /// Half of the window, whatever the congestion avoidance, with each timeout and with persistent congestion (Google's
+    /// QUIC).
+    HalfWindow,
+}
+
+/// How slow start runs after a timeout or persistent congestion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlowStartAfterTimeout {
+    /// Classic slow start, up to ssthresh (RFC 5681).
+    #[default]
+    Classic,
+    /// With the startup scheme's rule for leaving it, where the scheme has one that its reference applies again
+    /// ([`Startup::on_restart`](crate::startup::Startup::on_restart)): HyStart in Linux, ns-3 and Google's QUIC.
+    Scheme,
+}
+
 /// How packets are spread in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -88,6 +115,10 @@ pub struct ControllerConfig {
     pub pacing: Option<Pacing>,
     /// Window in segments after a retransmission timeout. RFC 5681: 1; RFC 9002: its minimum, 2.
     pub timeout_window: u64,
+    /// What a timeout does to ssthresh.
+    pub timeout_reduction: TimeoutReduction,
+    /// How slow start runs after a timeout.
+    pub slow_start_after_timeout: SlowStartAfterTimeout,
     /// What becomes of the window when the application did not use it.
     pub window_validation: WindowValidation,
     /// Whether a reduction can be taken back ([`Controller::on_spurious_loss`](super::Controller::on_spurious_loss)).
@@ -112,6 +143,8 @@ impl ControllerConfig {
             transition_growth: false,
             pacing: Some(Pacing::default()),
             timeout_window: 2,
+            timeout_reduction: TimeoutReduction::EachTimeout,
+            slow_start_after_timeout: SlowStartAfterTimeout::Classic,
             window_validation: WindowValidation::Keep,
             undo: false,
         }

@@ -98,9 +98,9 @@ impl Controller {
     pub(super) fn start_integrated_recovery(&mut self, loss: &Loss) {
         self.sensing = None;
         self.last_reduction = Some(self.highest_sent);
-        self.recovery = Some(Recovery::new(self.highest_sent, loss.in_flight_before));
         let cwnd = self.avoidance.as_dyn().on_congestion(loss.now, loss.in_flight_before, self.window);
         self.set_cwnd(cwnd);
+        self.recovery = Some(Recovery::new(self.highest_sent, self.window.cwnd, loss.in_flight_before));
         self.follow_integrated(loss.now);
     }
 

@@ -6,7 +6,7 @@
 //! (RFC 6582, RFC 6675 and RFC 9002 section 7.3.2 agree on this rule and differ only in what a position is).
 //!
 //! Order of calls for one acknowledgement: [`Controller::on_loss`] first, then [`Controller::on_ack`], as in RFC 9002,
-//! appendix A.7. After a retransmission timeout or persistent congestion the flow restarts with classic slow start.
+//! appendix A.7. After a retransmission timeout or persistent congestion the flow restarts with slow start.
 //!
 //! An integrated congestion avoidance (BBR) is in charge from the first packet: of the startup scheme only the launch
 //! counts, the window follows the algorithm alone, and no reduction or recovery of the controller interferes.
@@ -20,7 +20,7 @@
 //! | what changes beside a scalable one | `scalable.rs` |
 //! | what idle time does to the window | `window_validation.rs` |
 
-pub use config::{ControllerConfig, GrowthRule, Pacing, ReductionBase};
+pub use config::{ControllerConfig, GrowthRule, Pacing, ReductionBase, SlowStartAfterTimeout, TimeoutReduction};
 pub use recovery::Reduction;
 pub use window_validation::{Resume, WindowValidation};
 
@@ -75,8 +75,11 @@ pub struct Output {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Startup,
-    /// Classic slow start after a timeout, or after a startup that ended below ssthresh.
-    Restart,
+    /// Slow start after a timeout, or after a startup that ended below ssthresh: classic, or with the scheme's rule for
+    /// leaving it.
+    Restart {
+        by_scheme: bool,
+    },
     Avoidance,
     /// An integrated congestion avoidance, which is or is not in its own startup.
     Integrated {
@@ -321,6 +324,8 @@ impl Controller {
     /// and minima count in the new size. A startup scheme keeps the size that it was built with.
     pub fn set_segment(&mut self, segment: Bytes) {
         self.config.segment = segment;
+        // A window below one segment would stop the sender.
+        self.set_cwnd(self.window.cwnd);
         self.avoidance.as_dyn().on_segment_size(SegmentSize(segment));
     }
 
@@ -336,7 +341,7 @@ impl Controller {
         self.window.ssthresh = undo.window.ssthresh;
         self.set_cwnd(undo.window.cwnd.max(before));
         if self.window.cwnd < self.window.ssthresh {
-            self.phase = Phase::Restart;
+            self.phase = Phase::Restart { by_scheme: false };
         }
         self.log.note(now, Decision::ReductionUndone { before, after: self.window.cwnd });
         self.update_pacing(rtt);
@@ -351,7 +356,7 @@ impl Controller {
         self.window.ssthresh = window.ssthresh;
         self.set_cwnd(window.cwnd);
         if self.phase == Phase::Avoidance && self.window.cwnd < self.window.ssthresh {
-            self.phase = Phase::Restart;
+            self.phase = Phase::Restart { by_scheme: false };
         }
         let Window { cwnd: after, ssthresh } = self.window;
         self.log.note(now, Decision::WindowValidated { before, after, ssthresh });
@@ -379,6 +384,8 @@ impl Controller {
             }
             self.avoidance.as_dyn().on_sent(sent);
             self.follow_integrated(sent.now);
+        } else if let Phase::Restart { by_scheme: true } = self.phase {
+            self.startup.as_dyn().on_sent(sent);
         }
     }
 
@@ -446,7 +453,7 @@ impl Controller {
             if ack.position > recovery.point {
                 self.recovery = None;
                 if self.config.reduction != Reduction::Immediate {
-                    self.set_cwnd(self.window.ssthresh);
+                    self.set_cwnd(recovery.target);
                 }
                 if let Some(validation) = &mut self.validation
                     && let Some(cwnd) = validation.on_recovered(recovery.lost(ack.in_flight))
@@ -470,7 +477,7 @@ impl Controller {
             }
             let step = match self.phase {
                 Phase::Startup => self.startup.as_dyn().on_ack_in_recovery(ack, self.window, rtt),
-                Phase::Restart | Phase::Avoidance | Phase::Integrated { .. } => None,
+                Phase::Restart { .. } | Phase::Avoidance | Phase::Integrated { .. } => None,
             };
             if let Some(step) = step {
                 self.take_step(ack.now, step);
@@ -480,8 +487,7 @@ impl Controller {
                 self.update_pacing(rtt);
                 return;
             }
-            let Window { ssthresh, .. } = self.window;
-            if let Some(cwnd) = recovery.on_ack(ack, self.config.reduction, ssthresh, self.config.segment) {
+            if let Some(cwnd) = recovery.on_ack(ack, self.config.reduction, self.config.segment) {
                 self.window.cwnd = cwnd;
             }
             self.recovery = Some(recovery);
@@ -535,28 +541,50 @@ impl Controller {
         self.update_pacing(rtt);
     }
 
-    /// A retransmission timeout: classic slow start from the smallest window. When the timer fires again before any position
-    /// is acknowledged, the same segment was lost again and ssthresh is held (RFC 5681, section 3.1).
+    /// A retransmission timeout: slow start from the smallest window. When the timer fires again before any position is
+    /// acknowledged, the same segment was lost again and ssthresh is held (RFC 5681, section 3.1). Otherwise it is reduced as
+    /// [`ControllerConfig::timeout_reduction`] says.
     pub fn on_timeout(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
         if let Phase::Integrated { .. } = self.phase {
             return self.time_out_integrated(timeout);
         }
-        if self.timed_out_at != Some(self.acknowledged) {
-            let base = self.base(timeout.in_flight_before);
-            let reduced = self.avoidance.as_dyn().on_congestion(timeout.now, base, self.window);
-            self.window.ssthresh = reduced.max(self.config.segment * 2);
-        }
+        let repeated = self.timed_out_at == Some(self.acknowledged);
         self.timed_out_at = Some(self.acknowledged);
+        match (self.config.timeout_reduction, self.recovery) {
+            (TimeoutReduction::HalfWindow, _) => self.halve_ssthresh(),
+            (TimeoutReduction::OncePerWindow, Some(recovery)) => self.keep_reduced(recovery),
+            _ if repeated => {}
+            _ => {
+                let base = self.base(timeout.in_flight_before);
+                let reduced = self.avoidance.as_dyn().on_congestion(timeout.now, base, self.window);
+                self.window.ssthresh = reduced.max(self.config.segment * 2);
+            }
+        }
         self.collapse(timeout, rtt);
     }
 
-    /// Persistent congestion: classic slow start from the smallest window, up to the ssthresh that the loss has left
-    /// (RFC 9002, section 7.6.2). Comes after the [`Controller::on_loss`] of the packets that establish it.
+    /// Persistent congestion: slow start from the smallest window, up to the ssthresh that the loss has left (RFC 9002,
+    /// section 7.6.2) unless [`ControllerConfig::timeout_reduction`] says otherwise. Comes after the [`Controller::on_loss`]
+    /// of the packets that establish it.
     pub fn on_persistent_congestion(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
         if let Phase::Integrated { .. } = self.phase {
             return self.time_out_integrated(timeout);
         }
+        match (self.config.timeout_reduction, self.recovery) {
+            (TimeoutReduction::HalfWindow, _) => self.halve_ssthresh(),
+            (_, Some(recovery)) => self.keep_reduced(recovery),
+            _ => {}
+        }
         self.collapse(timeout, rtt);
+    }
+
+    fn halve_ssthresh(&mut self) {
+        self.window.ssthresh = (self.window.cwnd / 2).max(self.config.segment * 2);
+    }
+
+    /// What recovery would have led to is left as ssthresh, also where the scheme has another one.
+    fn keep_reduced(&mut self, recovery: Recovery) {
+        self.window.ssthresh = self.window.ssthresh.min(recovery.target);
     }
 
     fn collapse(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
@@ -564,15 +592,21 @@ impl Controller {
         if let Some(validation) = &mut self.validation {
             validation.on_timeout(timeout.now);
         }
-        self.window.cwnd = self.config.segment * self.config.timeout_window;
+        let least = self.config.segment * self.config.timeout_window;
+        let cwnd = self.avoidance.as_dyn().on_timeout(timeout.now, self.window, least);
+        self.set_cwnd(cwnd);
         self.recovery = None;
         self.undo = None;
         self.last_reduction = Some(self.highest_sent);
+        self.launch_rate = None;
+        self.launch_burst = None;
         if self.phase == Phase::Startup {
             let (cwnd, ssthresh) = (self.window.cwnd, self.window.ssthresh);
             self.log.note(timeout.now, Decision::StartupExited { reason: ExitReason::Timeout, cwnd, ssthresh });
         }
-        self.phase = Phase::Restart;
+        let by_scheme = self.config.slow_start_after_timeout == SlowStartAfterTimeout::Scheme
+            && self.startup.as_dyn().on_restart(timeout.now, self.highest_sent);
+        self.phase = Phase::Restart { by_scheme };
         self.log.note(timeout.now, Decision::Collapsed { before, ssthresh: self.window.ssthresh });
         self.update_pacing(rtt);
     }
@@ -591,7 +625,7 @@ impl Controller {
     pub fn next_wakeup(&mut self) -> Timestamp {
         match self.phase {
             Phase::Startup => self.startup.as_dyn().next_wakeup(),
-            Phase::Restart | Phase::Avoidance | Phase::Integrated { .. } => Timestamp::NEVER,
+            Phase::Restart { .. } | Phase::Avoidance | Phase::Integrated { .. } => Timestamp::NEVER,
         }
     }
 
@@ -602,7 +636,7 @@ impl Controller {
         let pacing = self.config.pacing;
         let own_burst = match self.phase {
             Phase::Integrated { .. } => self.launch_burst.or(self.avoidance.as_dyn().burst()),
-            Phase::Startup | Phase::Restart | Phase::Avoidance => self.launch_burst,
+            Phase::Startup | Phase::Restart { .. } | Phase::Avoidance => self.launch_burst,
         };
         Output {
             cwnd: self.window.cwnd,
@@ -633,7 +667,7 @@ impl Controller {
     pub fn proactive_retransmit(&self) -> Bytes {
         match self.phase {
             Phase::Startup => self.proactive,
-            Phase::Restart | Phase::Avoidance | Phase::Integrated { .. } => Bytes::ZERO,
+            Phase::Restart { .. } | Phase::Avoidance | Phase::Integrated { .. } => Bytes::ZERO,
         }
     }
 
@@ -664,15 +698,19 @@ impl Controller {
         let may_grow = self.validation.as_ref().is_none_or(|validation| validation.may_grow(ack, cwnd, segment));
         let in_use = may_grow && self.in_use(ack);
         match self.phase {
-            Phase::Startup => {
+            Phase::Startup | Phase::Restart { by_scheme: true } => {
                 let step = self.startup.as_dyn().on_ack(ack, self.window, in_use, rtt);
-                self.take_step(ack.now, step);
+                if self.phase == Phase::Startup {
+                    self.take_step(ack.now, step);
+                } else {
+                    self.take_step_again(ack.now, step);
+                }
                 if self.config.transition_growth && in_use && self.phase == Phase::Avoidance {
                     let grown = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
                     self.set_cwnd(grown);
                 }
             }
-            Phase::Restart if in_use => {
+            Phase::Restart { by_scheme: false } if in_use => {
                 let grown = self.config.startup_context().slow_start_growth(self.window.cwnd, ack);
                 if grown >= self.window.ssthresh {
                     self.set_cwnd(self.window.ssthresh.max(self.window.cwnd));
@@ -685,7 +723,7 @@ impl Controller {
                 let grown = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
                 self.set_cwnd(grown);
             }
-            Phase::Restart | Phase::Integrated { .. } => {}
+            Phase::Restart { .. } | Phase::Integrated { .. } => {}
             Phase::Avoidance => self.avoidance.as_dyn().on_underused(ack.now),
         }
     }
@@ -726,7 +764,6 @@ impl Controller {
             _ => avoidance.on_congestion(event.now, base, self.window),
         };
         let reduced = validated.unwrap_or(reduced).max(self.config.segment * self.config.min_window);
-        self.recovery = Some(Recovery::new(self.highest_sent, event.in_flight_before.max(self.config.segment)));
         self.last_reduction = Some(self.highest_sent);
         if self.phase == Phase::Startup {
             let step = match self.startup.as_dyn().on_congestion(event, self.window, reduced) {
@@ -735,16 +772,14 @@ impl Controller {
                 }
                 step => step,
             };
-            if let Step::Continue { cwnd } = step {
-                // Recovery needs a target while the scheme stays in charge.
-                self.window.ssthresh = cwnd;
-            }
             self.take_step(event.now, step);
         } else {
             self.window.ssthresh = reduced;
             self.set_cwnd(reduced);
             self.phase = Phase::Avoidance;
         }
+        let recover_fs = event.in_flight_before.max(self.config.segment);
+        self.recovery = Some(Recovery::new(self.highest_sent, self.window.cwnd, recover_fs));
         self.log.note(event.now, Decision::WindowReduced { before, after: self.window.cwnd });
     }
 
@@ -768,11 +803,26 @@ impl Controller {
         }
     }
 
+    /// The scheme's rule in a slow start after a timeout. Startup is over already.
+    fn take_step_again(&mut self, now: Timestamp, step: Step) {
+        match step {
+            Step::Continue { cwnd } => self.set_cwnd(cwnd),
+            Step::Exit(Continuation { cwnd, ssthresh, .. }) => {
+                self.window.ssthresh = ssthresh;
+                self.set_cwnd(cwnd);
+                self.phase = Phase::Restart { by_scheme: false };
+                if self.window.cwnd >= ssthresh {
+                    self.enter_avoidance(now);
+                }
+            }
+        }
+    }
+
     fn exit_startup(&mut self, now: Timestamp, Continuation { cwnd, ssthresh, reason }: Continuation) {
         self.window.ssthresh = ssthresh;
         self.log.note(now, Decision::StartupExited { reason, cwnd, ssthresh });
         if cwnd < ssthresh {
-            self.phase = Phase::Restart;
+            self.phase = Phase::Restart { by_scheme: false };
         } else {
             self.enter_avoidance(now);
         }
@@ -792,12 +842,13 @@ impl Controller {
     fn update_pacing(&mut self, rtt: &RttEstimator) {
         self.scheme_rate = match self.phase {
             Phase::Startup => self.advised_scheme_rate(),
-            Phase::Restart | Phase::Avoidance | Phase::Integrated { .. } => None,
+            Phase::Restart { .. } | Phase::Avoidance | Phase::Integrated { .. } => None,
         };
         let Some(pacing) = self.config.pacing else {
             return;
         };
-        let gain = if self.window.cwnd < self.window.ssthresh { pacing.startup_gain } else { pacing.avoidance_gain };
+        let ssthresh = self.recovery.map_or(self.window.ssthresh, |recovery| recovery.target.min(self.window.ssthresh));
+        let gain = if self.window.cwnd < ssthresh { pacing.startup_gain } else { pacing.avoidance_gain };
         self.host_rate = Some(Rate::from_transfer(self.window.cwnd.scale(gain), rtt.smoothed()));
     }
 }

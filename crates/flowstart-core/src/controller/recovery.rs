@@ -31,6 +31,9 @@ pub enum Reduction {
 pub(super) struct Recovery {
     /// Recovery ends when a position beyond it is acknowledged.
     pub(super) point: Position,
+    /// The window that recovery leads to; RFC 6937 calls it ssthresh. A scheme that stays in charge may have another
+    /// ssthresh.
+    pub(super) target: Bytes,
     /// `RecoverFS`: bytes in flight when it began.
     pub(super) recover_fs: Bytes,
     /// `prr_delivered`: bytes delivered since.
@@ -42,9 +45,9 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Recovery that ends beyond `point` and begins with this many bytes in flight.
-    pub(super) fn new(point: Position, recover_fs: Bytes) -> Self {
-        Self { point, recover_fs, prr_delivered: Bytes::ZERO, prr_out: Bytes::ZERO, delivered: Bytes::ZERO }
+    /// Recovery that ends beyond `point`, leads to the window `target`, and begins with this many bytes in flight.
+    pub(super) fn new(point: Position, target: Bytes, recover_fs: Bytes) -> Self {
+        Self { point, target, recover_fs, prr_delivered: Bytes::ZERO, prr_out: Bytes::ZERO, delivered: Bytes::ZERO }
     }
 
     /// What was lost since recovery began, when this much is in flight: what left the flight without being delivered.
@@ -53,19 +56,20 @@ impl Recovery {
     }
 
     /// What `reduction` makes of the window after `ack`; `None` where it stays as it was reduced.
-    pub(super) fn on_ack(&mut self, ack: &Ack, reduction: Reduction, ssthresh: Bytes, segment: Bytes) -> Option<Bytes> {
+    pub(super) fn on_ack(&mut self, ack: &Ack, reduction: Reduction, segment: Bytes) -> Option<Bytes> {
         let margin = match reduction {
             Reduction::Immediate => return None,
             Reduction::PrrSafe if !ack.safe => Bytes::ZERO,
             Reduction::PrrPerPacket => segment * ack.packets,
             Reduction::Prr | Reduction::PrrSafe => segment,
         };
-        Some(self.proportional_window(ack, ssthresh, segment, margin).max(segment))
+        Some(self.proportional_window(ack, segment, margin).max(segment))
     }
 
     /// The window that RFC 6937, section 3.1 allows after `ack`: pipe + sndcnt. `margin` is what may be sent beyond what
     /// was delivered while the window is rebuilt.
-    fn proportional_window(&mut self, ack: &Ack, ssthresh: Bytes, segment: Bytes, margin: Bytes) -> Bytes {
+    fn proportional_window(&mut self, ack: &Ack, segment: Bytes, margin: Bytes) -> Bytes {
+        let ssthresh = self.target;
         self.prr_delivered += ack.bytes;
         let pipe = ack.in_flight;
         let send = if pipe > ssthresh {

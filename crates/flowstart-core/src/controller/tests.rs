@@ -562,3 +562,295 @@ fn an_approval_is_used_where_slow_start_would_not_be_as_far_a_round_trip_later()
     let (mut other, rtt) = self::controller(Reduction::Immediate);
     assert!(!other.on_approval(Timestamp::ZERO, &path(2400), &rtt));
 }
+
+#[test]
+fn an_undo_gives_cubic_its_plateau_and_its_epoch_back() {
+    let startup = StartupConfig::SlowStart(Default::default());
+    let avoidance = AvoidanceConfig::Cubic(cubic::Config::default());
+    let config = ControllerConfig {
+        segment: Bytes::new(SEGMENT),
+        initial_window: 100,
+        undo: true,
+        ..ControllerConfig::new(startup, avoidance)
+    };
+    let mut rtt = RttEstimator::new(Duration::from_millis(100));
+    rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
+    let mut spurious = Controller::new(config);
+    spurious.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+    // One reduction, recovery, and an epoch that has begun: W_max = 100, cwnd = 70.
+    send(&mut spurious, 100, 100 * SEGMENT);
+    spurious.on_loss(&loss(1, 100 * SEGMENT), &rtt);
+    let acknowledge = |controller: &mut Controller, ms: u64, position: u64| {
+        let now = Timestamp::ZERO + Duration::from_millis(ms);
+        controller.on_ack(&Ack { position, ..acked(now, 10 * SEGMENT) }, &rtt);
+    };
+    acknowledge(&mut spurious, 100, 101);
+    acknowledge(&mut spurious, 200, 102);
+    let mut undisturbed = spurious.clone();
+    send(&mut spurious, 200, 70 * SEGMENT);
+    spurious.on_loss(&loss(150, 70 * SEGMENT), &rtt);
+    assert!(spurious.cwnd() < undisturbed.cwnd());
+    spurious.on_spurious_loss(Timestamp::ZERO + Duration::from_millis(250), &rtt);
+    // From here on both follow the same cubic, up to the plateau and beyond it (K = cbrt(30 / 0.4) = 4.2 s).
+    for round in 3..80 {
+        acknowledge(&mut spurious, 100 * round, 200 + round);
+        acknowledge(&mut undisturbed, 100 * round, 200 + round);
+        assert_eq!(spurious.cwnd(), undisturbed.cwnd(), "round {round}");
+    }
+    assert!(spurious.cwnd() > Bytes::new(100 * SEGMENT), "{}", spurious.cwnd());
+}
+
+/// CUBIC with a hundred segments that loses the first of them, and the same controller when recovery then ends in a timeout.
+fn recovery_that_times_out(timeout_reduction: TimeoutReduction) -> (Controller, Controller) {
+    let config = ControllerConfig {
+        segment: Bytes::new(SEGMENT),
+        initial_window: 100,
+        timeout_reduction,
+        ..ControllerConfig::new(
+            StartupConfig::SlowStart(Default::default()),
+            AvoidanceConfig::Cubic(cubic::Config::default()),
+        )
+    };
+    let rtt = RttEstimator::new(Duration::from_millis(100));
+    let mut controller = Controller::new(config);
+    controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+    send(&mut controller, 100, 100 * SEGMENT);
+    controller.on_loss(&loss(1, 100 * SEGMENT), &rtt);
+    let recovering = controller.clone();
+    controller.on_timeout(&Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(30 * SEGMENT) }, &rtt);
+    (recovering, controller)
+}
+
+#[test]
+fn the_policy_says_what_a_timeout_in_recovery_leaves_of_ssthresh() {
+    let ssthresh = |policy| recovery_that_times_out(policy).1.ssthresh().get() / SEGMENT;
+    // The loss has left 100 * 0.7 = 70 segments. Another reduction: 70 * 0.7 = 49. Half of the window of 70: 35.
+    assert_eq!(ssthresh(TimeoutReduction::EachTimeout), 49);
+    assert_eq!(ssthresh(TimeoutReduction::OncePerWindow), 70);
+    assert_eq!(ssthresh(TimeoutReduction::HalfWindow), 35);
+}
+
+#[test]
+fn once_per_window_still_reduces_for_a_timeout_outside_of_recovery_and_for_the_next_window() {
+    let (_, mut controller) = recovery_that_times_out(TimeoutReduction::OncePerWindow);
+    let rtt = RttEstimator::new(Duration::from_millis(100));
+    let timeout = Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(SEGMENT) };
+    // The same data again: held.
+    controller.on_timeout(&timeout, &rtt);
+    assert_eq!(controller.ssthresh(), Bytes::new(70 * SEGMENT));
+    // The timeout has made progress to 12 segments when other data times out: 12 * 0.7 = 8.4.
+    for position in 101..=110 {
+        controller.on_ack(&Ack { position, ..acked(Timestamp::ZERO, SEGMENT) }, &rtt);
+    }
+    assert_eq!(controller.cwnd(), Bytes::new(12 * SEGMENT));
+    controller.on_timeout(&timeout, &rtt);
+    assert_eq!(controller.ssthresh(), Bytes::new(8400));
+}
+
+#[test]
+fn with_half_window_persistent_congestion_halves_too() {
+    // The loss has left 70 segments.
+    let (mut controller, _) = recovery_that_times_out(TimeoutReduction::HalfWindow);
+    let rtt = RttEstimator::new(Duration::from_millis(100));
+    controller.on_persistent_congestion(&Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::ZERO }, &rtt);
+    assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(2 * SEGMENT), Bytes::new(35 * SEGMENT)));
+}
+
+#[test]
+fn cubic_begins_anew_after_a_timeout() {
+    let (_, mut controller) = recovery_that_times_out(TimeoutReduction::OncePerWindow);
+    let mut rtt = RttEstimator::new(Duration::from_millis(100));
+    rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
+    let acknowledge = |controller: &mut Controller, ms: u64, bytes: u64| {
+        let now = Timestamp::ZERO + Duration::from_millis(ms);
+        controller.on_ack(&Ack { position: 101 + ms, ..acked(now, bytes) }, &rtt);
+    };
+    // Slow start from 2 to ssthresh, 70 segments, with one acknowledgement.
+    acknowledge(&mut controller, 0, 70 * SEGMENT);
+    assert_eq!(controller.cwnd(), Bytes::new(70 * SEGMENT));
+    // A second of congestion avoidance in which each acknowledgement is for a tenth of a window. K = 0 and W_max = 70 (RFC
+    // 9438, section 4.8): W(1.1) = 70 + 0.4 * 1.1^3 = 70.5, and Reno's estimate, 0.529 segments in each of ten round trips,
+    // 75.3. Towards W_max = 100 with K = 4.2 s it would be W(1.1) = 100 - 0.4 * 3.1^3 = 88.
+    for tenth in 1..=100 {
+        acknowledge(&mut controller, tenth * 10, 7 * SEGMENT);
+    }
+    let segments = controller.cwnd().get() as f64 / SEGMENT as f64;
+    assert!((74.0..77.0).contains(&segments), "{segments}");
+}
+
+/// HyStart that has left slow start because of the delay, has timed out, and is then told of a round trip with a longer RTT.
+fn delayed_after_a_timeout(slow_start_after_timeout: SlowStartAfterTimeout, variant: hystart::Variant) -> Controller {
+    let startup = StartupConfig::Hystart(hystart::Config { variant, train: Some(false), ..Default::default() });
+    let config = ControllerConfig {
+        segment: Bytes::new(SEGMENT),
+        initial_window: 100,
+        slow_start_after_timeout,
+        pacing: None,
+        ..ControllerConfig::new(startup, AvoidanceConfig::Reno(Default::default()))
+    };
+    let mut rtt = RttEstimator::new(Duration::from_millis(100));
+    rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
+    let mut controller = Controller::new(config);
+    controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+    let mut position = 0;
+    let mut round = |controller: &mut Controller, sample: u64, estimator: &RttEstimator| {
+        for _ in 0..40 {
+            position += 1;
+            send(controller, position, 40 * SEGMENT);
+        }
+        for place in (0..40).rev() {
+            let ack = acked(Timestamp::ZERO, SEGMENT);
+            controller.on_ack(
+                &Ack { position: position - place, rtt: Some(Duration::from_millis(sample)), ..ack },
+                estimator,
+            );
+        }
+    };
+    let mut longer = RttEstimator::new(Duration::from_millis(300));
+    longer.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
+    (0..50).for_each(|_| longer.update(Timestamp::ZERO, Duration::from_millis(300), Duration::ZERO));
+    round(&mut controller, 100, &rtt);
+    round(&mut controller, 300, &longer);
+    assert!(!controller.in_startup(), "the RTT has tripled");
+    controller.on_timeout(&Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(100 * SEGMENT) }, &rtt);
+    assert!(controller.ssthresh() > Bytes::new(60 * SEGMENT));
+    // 2 + 40 segments in the first round trip; the second is too slow.
+    round(&mut controller, 100, &rtt);
+    assert_eq!(controller.cwnd(), Bytes::new(42 * SEGMENT));
+    round(&mut controller, 300, &longer);
+    controller
+}
+
+#[test]
+fn hystart_runs_again_after_a_timeout_where_the_host_wants_it() {
+    for variant in [hystart::Variant::Quic, hystart::Variant::Linux, hystart::Variant::Ns3] {
+        let classic = delayed_after_a_timeout(SlowStartAfterTimeout::Classic, variant);
+        assert!(classic.cwnd() >= classic.ssthresh(), "up to ssthresh, {}", classic.ssthresh());
+        assert!(classic.ssthresh() > Bytes::new(60 * SEGMENT));
+        let again = delayed_after_a_timeout(SlowStartAfterTimeout::Scheme, variant);
+        assert!(again.ssthresh() < Bytes::new(53 * SEGMENT), "left with {} ({variant:?})", again.ssthresh());
+        assert!(again.cwnd() < again.ssthresh() + Bytes::new(2 * SEGMENT), "congestion avoidance since then");
+        assert!(!again.in_startup(), "startup itself was over before");
+    }
+}
+
+#[test]
+fn a_scheme_that_is_no_rule_for_leaving_slow_start_does_not_run_again() {
+    let startup = StartupConfig::HystartPlusPlus(Default::default());
+    let config = ControllerConfig {
+        slow_start_after_timeout: SlowStartAfterTimeout::Scheme,
+        ..ControllerConfig::new(startup, AvoidanceConfig::Reno(Default::default()))
+    };
+    let rtt = RttEstimator::new(Duration::from_millis(100));
+    let mut controller = Controller::new(config);
+    controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+    controller.on_timeout(&Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(12_000) }, &rtt);
+    assert_eq!(controller.phase, Phase::Restart { by_scheme: false });
+}
+
+#[test]
+fn a_timeout_ends_the_launch() {
+    // Jump Start launches half a megabyte over 100 ms: 40 Mbit/s.
+    let startup = StartupConfig::JumpStart(Default::default());
+    let mut rtt = RttEstimator::new(Duration::from_millis(100));
+    rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
+    let path = PathKnowledge {
+        handshake_rtt: Some(Duration::from_millis(100)),
+        bytes_waiting: Some(Bytes::new(500_000)),
+        receive_window: Some(Bytes::new(1_000_000)),
+        ..PathKnowledge::default()
+    };
+    let mut controller = Controller::new(ControllerConfig::new(startup, AvoidanceConfig::Reno(Default::default())));
+    controller.launch(Timestamp::ZERO, &path, &rtt);
+    assert!(controller.pacing_rate() > Some(Rate::from_mbit(39)));
+    send(&mut controller, 1, SEGMENT);
+    controller.on_timeout(&Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(SEGMENT) }, &rtt);
+    // Two segments of 1200 bytes in 100 ms, twice as fast: 384 kbit/s.
+    assert_eq!(controller.pacing_rate(), Some(Rate::from_bits_per_sec(384_000)));
+    // The burst is the host's again, not more than the window.
+    assert_eq!(controller.output().burst, Bytes::new(2400));
+}
+
+#[test]
+fn an_approval_of_which_nothing_has_left_is_void_when_an_earlier_packet_is_lost() {
+    let startup = StartupConfig::QuickStart(quick_start::Config { header: Bytes::ZERO, ..Default::default() });
+    for reduction in [Reduction::Immediate, Reduction::Prr, Reduction::PrrPerPacket, Reduction::PrrSafe] {
+        let mut rtt = RttEstimator::new(Duration::from_millis(100));
+        rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
+        let mut config = ControllerConfig::new(startup.clone(), AvoidanceConfig::Reno(reno::Config::default()));
+        (config.segment, config.reduction) = (Bytes::new(SEGMENT), reduction);
+        let mut controller = Controller::new(config);
+        controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+        (1..=10).for_each(|position| send(&mut controller, position, position * SEGMENT));
+        // 2.4 Mbit/s * 100 ms = 30 segments are approved, none of which leaves.
+        let path = PathKnowledge {
+            approved_rate: Some(Rate::from_bits_per_sec(2_400_000)),
+            handshake_rtt: Some(Duration::from_millis(100)),
+            ..PathKnowledge::default()
+        };
+        assert!(controller.on_approval(Timestamp::ZERO, &path, &rtt));
+        controller.on_retransmission(1, Bytes::new(SEGMENT));
+        controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
+        // Half of the window of ten.
+        assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(5 * SEGMENT), Bytes::new(5 * SEGMENT)));
+        assert_eq!(controller.next_wakeup(), Timestamp::NEVER, "there is nothing left to expire");
+        controller.on_timer(Timestamp::ZERO + Duration::from_millis(100), &rtt);
+        send(&mut controller, 11, 5 * SEGMENT);
+        controller.on_ack(&Ack { position: 11, ..acked(Timestamp::ZERO, SEGMENT) }, &rtt);
+        assert!(!controller.in_recovery());
+        assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(5 * SEGMENT), Bytes::new(5 * SEGMENT)));
+    }
+}
+
+/// A scheme that stays in charge of a loss, and ends in the recovery from it with a window that knows of no threshold.
+#[derive(Clone, Debug)]
+struct StaysInCharge;
+
+impl Startup for StaysInCharge {
+    fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
+        Launch::window(Bytes::new(20 * SEGMENT))
+    }
+
+    fn on_ack(&mut self, _ack: &Ack, window: Window, _in_use: bool, _rtt: &RttEstimator) -> Step {
+        Step::Continue { cwnd: window.cwnd }
+    }
+
+    fn on_congestion(&mut self, _loss: &Loss, _window: Window, _reduced: Bytes) -> Step {
+        Step::Continue { cwnd: Bytes::new(7 * SEGMENT) }
+    }
+
+    fn on_timer(&mut self, _now: Timestamp, window: Window) -> Step {
+        Step::Exit(Continuation { cwnd: window.cwnd, ssthresh: Bytes::MAX, reason: ExitReason::Validated })
+    }
+}
+
+#[test]
+fn recovery_leads_to_its_target_whatever_becomes_of_ssthresh() {
+    for reduction in [Reduction::Immediate, Reduction::Prr, Reduction::PrrPerPacket, Reduction::PrrSafe] {
+        let (template, rtt) = controller(reduction);
+        let startup = StartupState::Custom(Box::new(StaysInCharge));
+        let mut controller = Controller::with_algorithms(template.config, startup, template.avoidance);
+        controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+        send(&mut controller, 20, 20 * SEGMENT);
+        controller.on_loss(&loss(1, 20 * SEGMENT), &rtt);
+        assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(7 * SEGMENT), Bytes::MAX));
+        let mut persistent = controller.clone();
+        controller.on_timer(Timestamp::ZERO, &rtt);
+        assert!(!controller.in_startup() && controller.in_recovery());
+        controller.on_ack(&Ack { position: 21, ..acked(Timestamp::ZERO, SEGMENT) }, &rtt);
+        assert_eq!(controller.cwnd(), Bytes::new(7 * SEGMENT), "{reduction:?}");
+        // Persistent congestion leaves the target as ssthresh.
+        let timeout = Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::ZERO };
+        persistent.on_persistent_congestion(&timeout, &rtt);
+        assert_eq!(persistent.ssthresh(), Bytes::new(7 * SEGMENT));
+    }
+}
+
+#[test]
+fn a_window_below_a_segment_of_the_new_size_becomes_one_segment() {
+    let (mut controller, rtt) = controller(Reduction::Immediate);
+    controller.on_timeout(&Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(SEGMENT) }, &rtt);
+    assert_eq!(controller.cwnd(), Bytes::new(2 * SEGMENT));
+    controller.set_segment(Bytes::new(9000));
+    assert_eq!(controller.cwnd(), Bytes::new(9000));
+}

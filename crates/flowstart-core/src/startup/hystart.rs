@@ -260,6 +260,20 @@ impl Startup for Hystart {
         self.highest_sent = self.highest_sent.max(sent.position);
     }
 
+    // All variants run again after a timeout: Linux and ns-3 begin a round at once, Google's QUIC with the next sample. The
+    // smallest RTT of `linux` stays that of the connection, where Linux begins anew.
+    fn on_restart(&mut self, now: Timestamp, highest_sent: Position) -> bool {
+        self.highest_sent = highest_sent;
+        self.smoothed_min = Duration::MAX;
+        self.found = None;
+        match self.config.variant {
+            Variant::Quic => self.round_end = None,
+            Variant::Linux => self.start_round(now, highest_sent),
+            Variant::Ns3 => self.start_round(now, highest_sent + 1),
+        }
+        true
+    }
+
     // Probing as slow start; Validation by the RTT and the acknowledgements of each round.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
         let large = window.cwnd >= self.context.segment * u64::from(self.config.limits.low_window);

@@ -174,8 +174,8 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
     fn on_retransmission(&mut self, _position: Position, _bytes: Bytes) {}
 
     /// Validation: a congestion event. `reduced` is what congestion avoidance would make of the window. A scheme that
-    /// answers with [`Step::Continue`] stays in charge: recovery leads to that window, which is also ssthresh meanwhile,
-    /// and [`Startup::on_recovered`] says how it goes on.
+    /// answers with [`Step::Continue`] stays in charge: recovery leads to that window, ssthresh stays as it is, and
+    /// [`Startup::on_recovered`] says how it goes on.
     fn on_congestion(&mut self, loss: &Loss, window: Window, reduced: Bytes) -> Step {
         let _ = (loss, window);
         Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss })
@@ -189,7 +189,17 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
 
     /// Recovery is over and the scheme stayed in charge. `window` is what recovery led to.
     fn on_recovered(&mut self, _now: Timestamp, window: Window) -> Step {
-        Step::Exit(Continuation { cwnd: window.cwnd, ssthresh: window.ssthresh, reason: ExitReason::Loss })
+        Step::Exit(Continuation { cwnd: window.cwnd, ssthresh: window.cwnd, reason: ExitReason::Loss })
+    }
+
+    /// Slow start begins again after a timeout, long after this scheme may have ended; `highest_sent` is the highest position
+    /// sent so far. Returns whether the scheme says when it is left, as in the initial slow start. Then it forgets what it has
+    /// found and is told by [`Startup::on_sent`] and [`Startup::on_ack`] as before, until it answers with [`Step::Exit`] or
+    /// congestion ends slow start. Called where the host's policy wants it
+    /// ([`SlowStartAfterTimeout::Scheme`](crate::controller::SlowStartAfterTimeout::Scheme)). Only a scheme that is nothing
+    /// but a rule for leaving slow start, and whose reference applies it again, has an answer.
+    fn on_restart(&mut self, _now: Timestamp, _highest_sent: Position) -> bool {
+        false
     }
 
     /// Probing: rate at which packets may leave from now on, also on a host that does not pace by itself; `None`: the

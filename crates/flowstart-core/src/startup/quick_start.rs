@@ -366,6 +366,17 @@ impl Startup for QuickStart {
     }
 
     fn on_congestion(&mut self, loss: &Loss, _window: Window, reduced: Bytes) -> Step {
+        if let Some(connection) = &mut self.connection {
+            connection.expires = Timestamp::NEVER;
+            if connection.first.is_none() {
+                // Nothing of the approved window has left, so the congestion is the connection's own: the approval is void,
+                // and what is reduced is the window without it (RFC 5681, equation 4).
+                self.state = State::SlowStart;
+                let half = (connection.without.cwnd / 2).max(self.context.segment * 2);
+                let cwnd = reduced.min(half);
+                return Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Loss });
+            }
+        }
         // Nothing is lost with an echoed mark, which counts as a failure all the same (section 4.6).
         let marked = loss.bytes == Bytes::ZERO && self.is_window(loss.position);
         if !self.lost && !marked {

@@ -11,7 +11,7 @@ use super::{InputError, Parts};
 use crate::quic::StackOptions;
 
 /// What the real stack can be told: policies of its profile, and groups of them. All others are the stack's own.
-const STACK_KEYS: [&str; 22] = [
+const STACK_KEYS: [&str; 24] = [
     "opening",
     "token",
     "payload",
@@ -21,6 +21,8 @@ const STACK_KEYS: [&str; 22] = [
     "min_window",
     "max_window",
     "timeout_window",
+    "timeout_reduction",
+    "slow_start_after_timeout",
     "increase",
     "reduction",
     "reduction_base",

@@ -4,7 +4,10 @@
 //! profile's name in the code.
 
 use flowstart_core::avoidance::{AvoidanceConfig, cubic, reno};
-use flowstart_core::controller::{ControllerConfig, GrowthRule, Pacing, Reduction, ReductionBase, WindowValidation};
+use flowstart_core::controller::{
+    ControllerConfig, GrowthRule, Pacing, Reduction, ReductionBase, SlowStartAfterTimeout, TimeoutReduction,
+    WindowValidation,
+};
 use flowstart_core::startup::{Increase, StartupConfig, hystart, slow_start};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
@@ -227,6 +230,12 @@ pub struct Profile {
     pub max_window: Option<u64>,
     /// Window after a timeout, in segments.
     pub timeout_window: u64,
+    /// What a timeout does to ssthresh.
+    #[serde(default)]
+    pub timeout_reduction: TimeoutReduction,
+    /// How slow start runs after a timeout.
+    #[serde(default)]
+    pub slow_start_after_timeout: SlowStartAfterTimeout,
     /// How slow start counts.
     pub increase: Increase,
     /// How the window moves during recovery.
@@ -345,6 +354,8 @@ impl Profile {
             min_window: 2,
             max_window: None,
             timeout_window: 2,
+            timeout_reduction: TimeoutReduction::EachTimeout,
+            slow_start_after_timeout: SlowStartAfterTimeout::Classic,
             increase: Increase::Bytes,
             reduction: Reduction::Immediate,
             reduction_base: ReductionBase::Cwnd,
@@ -422,6 +433,8 @@ impl Profile {
             segment: 1460,
             initial_window: 32,
             max_window: Some(2000),
+            timeout_reduction: TimeoutReduction::HalfWindow,
+            slow_start_after_timeout: SlowStartAfterTimeout::Scheme,
             increase: Increase::Packets,
             reduction: Reduction::PrrPerPacket,
             growth: GrowthRule::ThreeSegmentsFree,
@@ -482,6 +495,8 @@ impl Profile {
             completion_size: 152 + 14,
             ack: AckPolicy { every: 2, max_delay: Duration::from_millis(40), quick: 16 },
             segment: 1448,
+            timeout_reduction: TimeoutReduction::OncePerWindow,
+            slow_start_after_timeout: SlowStartAfterTimeout::Scheme,
             reduction: Reduction::PrrSafe,
             reduction_base: ReductionBase::Cwnd,
             growth: GrowthRule::HalfWindow,
@@ -517,9 +532,14 @@ impl Profile {
     }
 
     /// ns-3 as the reference runs configure it: MSS 1448, 54 bytes of headers, PRR, delayed acknowledgements of 200 ms,
-    /// no pacing, the data sender opens.
+    /// no pacing, the data sender opens. After a timeout ns-3 keeps the plateau of CUBIC; that it runs HyStart again and forgets
+    /// the smallest RTT, by which CUBIC looks ahead, is not modelled.
     pub fn ns3() -> Self {
-        let whole_segments = cubic::Config { approach: cubic::Approach::WholeSegments, ..cubic::Config::default() };
+        let whole_segments = cubic::Config {
+            approach: cubic::Approach::WholeSegments,
+            after_timeout: cubic::AfterTimeout::KeepPlateau,
+            ..cubic::Config::default()
+        };
         Self {
             opening: Opening::Sender,
             payload: 1448,
@@ -567,6 +587,8 @@ impl Profile {
             transition_growth: self.transition_growth != TransitionGrowth::Nothing,
             pacing: self.pacing,
             timeout_window: self.timeout_window,
+            timeout_reduction: self.timeout_reduction,
+            slow_start_after_timeout: self.slow_start_after_timeout,
             window_validation: self.idle,
             undo: false,
         }
