@@ -103,6 +103,7 @@ fn search_finds_the_chokepoint_with_a_fixed_look_back() {
     // deliveries stopped growing, and bins of 0.35 RTT add up to two of them; 0.26 is reached after 1.46 RTT.
     for (thresh, closed_form) in [(0.35, 2.2), (0.26, 1.46)] {
         let config = search::Config {
+            variant: search::Variant::Slides,
             thresh: Some(thresh),
             look_back_rtt: search::LookBackRtt::Initial,
             ..search::Config::default()

@@ -1,4 +1,4 @@
-//! Worked examples of both variants, and what they make of ideal paths.
+//! Worked examples of the variants, and what they make of ideal paths.
 
 use alloc::vec;
 
@@ -12,6 +12,17 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 /// Bins last 100 ms * 3.5 / 10 = 35 ms.
 const RTT: Duration = Duration::from_millis(100);
 
+const VARIANTS: [Variant; 4] = [Variant::Slides, Variant::Firefox, Variant::Freebsd, Variant::Linux];
+
+/// Algorithm 1.
+fn slides() -> Config {
+    variant(Variant::Slides)
+}
+
+fn variant(variant: Variant) -> Config {
+    Config { variant, ..Config::default() }
+}
+
 /// Algorithm 1 to the letter.
 fn literal() -> Config {
     Config {
@@ -19,8 +30,8 @@ fn literal() -> Config {
         count_current: true,
         look_back: Some(LookBack::RoundDown),
         wrap: Wrap::Literal,
-        skipped_bins: SkippedBins::None,
-        ..Config::default()
+        skipped_bins: Some(SkippedBins::None),
+        ..slides()
     }
 }
 
@@ -30,10 +41,10 @@ fn search(config: Config) -> Search {
     scheme
 }
 
-/// `seed` after bins 0 to `curr` - 1 counted what `bytes` says, when bin `curr` has just begun.
+/// `slides` after bins 0 to `curr` - 1 counted what `bytes` says, when bin `curr` has just begun.
 fn filled(config: Config, curr: u64, bytes: impl Fn(u64) -> u64) -> Search {
     let mut scheme = search(config);
-    let Bins::Seed(seed::Bins(bin)) = &mut scheme.bins else { panic!("totals are not bins") };
+    let Bins::Deltas(deltas::Bins(bin)) = &mut scheme.bins else { panic!("totals are not bins") };
     let places = bin.len() as u64;
     (0..curr).for_each(|i| bin[(i % places) as usize] = bytes(i));
     bin[(curr % places) as usize] = 0;
@@ -41,10 +52,10 @@ fn filled(config: Config, curr: u64, bytes: impl Fn(u64) -> u64) -> Search {
     scheme
 }
 
-/// `draft` with 2000 bytes sent and 1000 acknowledged in each bin.
-fn totals(config: &Config, curr: u64) -> Search {
-    let mut scheme = search(Config { variant: Variant::Draft, ..config.clone() });
-    let Bins::Draft(draft::Bins { sent, acked, .. }) = &mut scheme.bins else { panic!("bins are not totals") };
+/// A variant with totals after 2000 bytes were sent and 1000 acknowledged in each bin.
+fn totals(config: Config, curr: u64) -> Search {
+    let mut scheme = search(config);
+    let Bins::Totals(totals::Bins { sent, acked, .. }) = &mut scheme.bins else { panic!("bins are not totals") };
     let places = sent.len() as u64;
     for i in 0..=curr {
         (sent[(i % places) as usize], acked[(i % places) as usize]) = (i * 2000, i * 1000);
@@ -62,7 +73,7 @@ fn constant_deliveries_miss_half_of_twice_as_much() {
     // W bins that ended: (2 * 10,000 - 10,000) / (2 * 10,000) = 0.5. The other readings meet unequal numbers of
     // filled bins unless both sums leave out the bin that just began.
     let norm_diff = |sum, count_current| {
-        let config = Config { sum, count_current, ..Config::default() };
+        let config = Config { sum, count_current, ..slides() };
         rounded(filled(config, 20, |_| 1000).norm_diff(20, RTT))
     };
     assert_eq!(norm_diff(Sum::W, false), Some(0.5));
@@ -84,9 +95,9 @@ fn the_letter_of_the_algorithm_leaves_an_unlimited_path() {
     let norm_diff = |config: Config| rounded(filled(config, 20, bytes).norm_diff(20, RTT));
     assert_eq!(norm_diff(literal()), Some(0.376));
     // Equal numbers of filled bins: 1 - r^2 / 2 = 0.188. An older window as well: 1 - r^3 / 2 = -0.035.
-    let down = Config { look_back: Some(LookBack::RoundDown), ..Config::default() };
+    let down = Config { look_back: Some(LookBack::RoundDown), ..slides() };
     assert_eq!(norm_diff(down), Some(0.188));
-    assert_eq!(norm_diff(Config::default()), Some(-0.035));
+    assert_eq!(norm_diff(slides()), Some(-0.035));
 }
 
 #[test]
@@ -94,7 +105,7 @@ fn an_rtt_ago_lies_between_two_bins() {
     // 100 / 35 = 2.857 bins. Bin i has 1000 * i bytes; the sum of the ten before bin e is 1000 * (10 e - 55).
     // Ten bins before curr = 20: 145,000. Two bins earlier 125,000, three 115,000, one 135,000.
     let norm_diff = |look_back| {
-        let config = Config { look_back: Some(look_back), ..Config::default() };
+        let config = Config { look_back: Some(look_back), ..slides() };
         rounded(filled(config, 20, |i| 1000 * i).norm_diff(20, RTT))
     };
     // 1 - 145 / 250
@@ -111,7 +122,7 @@ fn an_rtt_ago_lies_between_two_bins() {
 fn the_look_back_may_follow_the_queue_or_not() {
     // Now 205 ms: 5.86, 6 bins. Ten bins before bin 14: 85,000. 1 - 145 / 170 = 0.147.
     let norm_diff = |look_back_rtt| {
-        let config = Config { look_back_rtt, ..Config::default() };
+        let config = Config { look_back_rtt, ..slides() };
         rounded(filled(config, 20, |i| 1000 * i).norm_diff(20, MS(205)))
     };
     assert_eq!(norm_diff(LookBackRtt::Current), Some(0.147));
@@ -134,30 +145,61 @@ fn the_last_extra_bin_needs_one_place_more_than_there_are() {
 #[test]
 fn a_window_and_an_rtt_must_have_passed() {
     // prev = 12 - 3 = 9 < W.
-    assert_eq!(filled(Config::default(), 12, |_| 1000).norm_diff(12, RTT), None);
-    assert_eq!(rounded(filled(Config::default(), 13, |_| 1000).norm_diff(13, RTT)), Some(0.5));
+    assert_eq!(filled(slides(), 12, |_| 1000).norm_diff(12, RTT), None);
+    assert_eq!(rounded(filled(slides(), 13, |_| 1000).norm_diff(13, RTT)), Some(0.5));
     // An RTT of less than half a bin leaves nothing to compare with.
-    assert_eq!(filled(Config::default(), 20, |_| 1000).norm_diff(20, MS(17)), None);
+    assert_eq!(filled(slides(), 20, |_| 1000).norm_diff(20, MS(17)), None);
 }
 
 #[test]
-fn draft_compares_with_what_was_sent() {
-    // Ten bins: 10,000 acknowledged, 20,000 sent.
-    assert_eq!(rounded(totals(&Config::default(), 20).norm_diff(20, RTT)), Some(0.5));
-    // 14 bins are in reach, 15 are not.
-    assert_eq!(rounded(totals(&Config::default(), 40).norm_diff(40, MS(490))), Some(0.5));
-    assert_eq!(totals(&Config::default(), 40).norm_diff(40, MS(525)), None);
+fn others_compare_with_what_was_sent_as_far_back_as_they_keep_it() {
+    let norm_diff = |of, rtt| rounded(totals(variant(of), 60).norm_diff(60, MS(rtt)));
+    for of in [Variant::Firefox, Variant::Freebsd, Variant::Linux] {
+        // Ten bins: 10,000 acknowledged, 20,000 sent.
+        assert_eq!(norm_diff(of, 100), Some(0.5));
+    }
+    // Firefox: 14 bins are less than 15.
+    assert_eq!((norm_diff(Variant::Firefox, 490), norm_diff(Variant::Firefox, 525)), (Some(0.5), None));
+    // The authors: 38 bins are less than 40 - 1.
+    assert_eq!((norm_diff(Variant::Linux, 1330), norm_diff(Variant::Linux, 1365)), (Some(0.5), None));
+    assert_eq!((norm_diff(Variant::Freebsd, 1330), norm_diff(Variant::Freebsd, 1365)), (Some(0.5), None));
 }
 
 #[test]
-fn the_drafts_interpolation_looks_at_the_older_bin() {
+fn the_first_decision_counts_all_that_was_sent_before_as_a_bin() {
+    // 2.857 bins before bin 12: prev = 10. Firefox waits for a window and a bin.
+    assert_eq!(totals(variant(Variant::Firefox), 12).norm_diff(12, RTT), None);
+    assert_eq!(rounded(totals(variant(Variant::Firefox), 13).norm_diff(13, RTT)), Some(0.5));
+    // The authors take what was sent before bin 0 for what was sent in a bin before it: nothing at first.
+    let first = |before: u64| {
+        let mut scheme = totals(variant(Variant::Linux), 12);
+        let Bins::Totals(totals::Bins { sent, .. }) = &mut scheme.bins else { panic!("bins are not totals") };
+        sent.iter_mut().take(13).for_each(|total| *total += before);
+        rounded(scheme.norm_diff(12, RTT))
+    };
+    // Sent in the ten bins before bin 10: 20,000, before bin 9 with the one before bin 0: 18,000. 20,000 * 0.143 +
+    // 18,000 * 0.857 = 18,286: 1 - 10,000 / 18,286.
+    assert_eq!(first(0), Some(0.453));
+    // With 10,000 before: 20,000 * 0.143 + 28,000 * 0.857 = 26,857: 1 - 10,000 / 26,857.
+    assert_eq!(first(10_000), Some(0.628));
+}
+
+#[test]
+fn an_rtt_of_less_than_a_bin_compares_a_window_with_itself() {
+    // 17.5 ms are half a bin: as much was sent in the window before, and 10,000 were acknowledged.
+    assert_eq!(rounded(totals(variant(Variant::Firefox), 20).norm_diff(20, Duration::from_micros(17_500))), Some(0.5));
+    let newer = Config { look_back: Some(LookBack::InterpolateNewer), ..Config::default() };
+    assert_eq!(totals(newer, 20).norm_diff(20, MS(17)), None, "a newer window is not there yet");
+}
+
+#[test]
+fn interpolation_looks_at_the_older_bin() {
     // Sent in bin i: 1000 * (2 i + 1), so that the total before bin i is 1000 * i^2. 2.857 bins before 20:
     // between bins 18 and 17. Sent in the ten bins before 18: 324 - 64 = 260, before 17: 289 - 49 = 240, before 19:
     // 361 - 81 = 280, in thousands. Acknowledged: 10,000 * 18 = 180,000.
     let norm_diff = |look_back| {
-        let config = Config { look_back, ..Config::default() };
-        let mut scheme = totals(&config, 20);
-        let Bins::Draft(draft::Bins { sent, acked, .. }) = &mut scheme.bins else { panic!("bins are not totals") };
+        let mut scheme = totals(Config { look_back, ..Config::default() }, 20);
+        let Bins::Totals(totals::Bins { sent, acked, .. }) = &mut scheme.bins else { panic!("bins are not totals") };
         (0..=20).for_each(|i| (sent[i], acked[i]) = (1000 * (i * i) as u64, 18_000 * i as u64));
         rounded(scheme.norm_diff(20, RTT))
     };
@@ -167,12 +209,17 @@ fn the_drafts_interpolation_looks_at_the_older_bin() {
     assert_eq!(norm_diff(Some(LookBack::InterpolateNewer)), Some(0.351));
 }
 
+/// An acknowledgement at this time.
+fn at(ms: u64) -> Ack {
+    acked(Timestamp::ZERO + MS(ms), 1000)
+}
+
 #[test]
 fn skipped_bins_are_filled_forgotten_or_ignored() {
     // Bin 20 ends at 35 ms. At 36 ms one bin has ended, at 150 ms 1 + floor(115 / 35) = 4, at 390 ms 11.
-    let after = |skipped_bins, at| {
-        let mut scheme = filled(Config { skipped_bins, ..Config::default() }, 20, |_| 1000);
-        (scheme.advance(Timestamp::ZERO + MS(at), 20), scheme)
+    let after = |skipped_bins, ms| {
+        let mut scheme = filled(Config { skipped_bins: Some(skipped_bins), ..slides() }, 20, |_| 1000);
+        (scheme.advance(&at(ms), 20, RTT), scheme)
     };
     assert_eq!(after(SkippedBins::Fill, 35).0, None);
     assert_eq!(after(SkippedBins::Fill, 36).0, Some(21));
@@ -187,15 +234,42 @@ fn skipped_bins_are_filled_forgotten_or_ignored() {
     assert_eq!(after(SkippedBins::Fill, 390).0, Some(31));
     // A pause longer than all places leaves nothing.
     let (_, scheme) = after(SkippedBins::Fill, 100_000);
-    assert!(matches!(scheme.bins, Bins::Seed(seed::Bins(bin)) if bin.iter().all(|&bytes| bytes == 0)));
+    assert!(matches!(scheme.bins, Bins::Deltas(deltas::Bins(bin)) if bin.iter().all(|&bytes| bytes == 0)));
+}
+
+#[test]
+fn freebsd_begins_anew_after_two_initial_rtts_and_linux_when_the_sender_had_nothing_to_send() {
+    // 100 / 35 are 2 whole bins, twice that are 4. Bin 20 ends at 35 ms: at 150 ms 1 + floor(115 / 35) = 4 have ended,
+    // at 175 ms 5, at 350 ms 10, at 385 ms 11.
+    let after = |ms| {
+        let mut scheme = totals(variant(Variant::Freebsd), 20);
+        let next = scheme.advance(&at(ms), 20, MS(200));
+        (next, scheme.curr, scheme.bin_duration, scheme.bin_end)
+    };
+    let end = |ms: u64| Timestamp::ZERO + MS(ms);
+    assert_eq!(after(150), (Some(24), Some(24), MS(35), end(175)));
+    assert_eq!(after(175), (None, Some(0), MS(35), end(210)));
+    assert_eq!(after(350), (None, Some(0), MS(35), end(385)));
+    // More than a window: the RTT of now is the initial one, 200 ms * 0.35 = 70 ms.
+    assert_eq!(after(385), (None, Some(0), MS(70), end(455)));
+
+    let limited = |of, ms| {
+        let mut scheme = totals(variant(of), 20);
+        let ack = Ack { app_limited: true, ..at(ms) };
+        (scheme.advance(&ack, 20, RTT), scheme.curr)
+    };
+    assert_eq!(limited(Variant::Linux, 35), (None, Some(20)), "no bin has ended");
+    assert_eq!(limited(Variant::Linux, 36), (None, Some(0)));
+    assert_eq!(limited(Variant::Firefox, 36), (Some(21), Some(21)));
+    assert_eq!(totals(variant(Variant::Linux), 20).advance(&at(420), 20, RTT), Some(32), "pauses alone do not count");
 }
 
 #[test]
 fn totals_stay_what_they_were_over_skipped_bins() {
-    let mut scheme = totals(&Config::default(), 20);
-    let Bins::Draft(bins) = &mut scheme.bins else { panic!("bins are not totals") };
+    let mut scheme = totals(Config::default(), 20);
+    let Bins::Totals(bins) = &mut scheme.bins else { panic!("bins are not totals") };
     (bins.sent_bytes, bins.acked_bytes) = (41_000, 20_500);
-    assert_eq!(scheme.advance(Timestamp::ZERO + MS(150), 20), Some(24));
+    assert_eq!(scheme.advance(&at(150), 20, RTT), Some(24));
     // 20,500 - 14,000
     assert_eq!(scheme.window(Count::Delivered, 24, 24), Some(6500));
     // Bin 23 began with the total of bin 20.
@@ -213,7 +287,7 @@ fn exit_of(step: Step) -> Option<(Bytes, Bytes, ExitReason)> {
 fn reduce_takes_off_what_two_initial_rtts_delivered() {
     // 200 / 35 = 5.714 bins of 10,000 bytes: 6, 5 or 5.714 of them.
     let cwnd = |look_back, cwnd| {
-        let config = Config { look_back: Some(look_back), ..Config::default() };
+        let config = Config { look_back: Some(look_back), ..slides() };
         exit_of(filled(config, 20, |_| 10_000).leave(20, Bytes::new(cwnd)))
     };
     let chokepoint = |cwnd| Some((Bytes::new(cwnd), Bytes::new(cwnd), ExitReason::Chokepoint));
@@ -223,7 +297,7 @@ fn reduce_takes_off_what_two_initial_rtts_delivered() {
     assert_eq!(cwnd(LookBack::InterpolateOlder, 100_000), chokepoint(42_857));
     // Not below the initial window of 10,000 bytes.
     assert_eq!(cwnd(LookBack::Round, 61_000), chokepoint(10_000));
-    let exit_only = Config { exit: Some(Exit::ExitOnly), ..Config::default() };
+    let exit_only = Config { exit: Some(Exit::ExitOnly), ..slides() };
     let step = filled(exit_only, 20, |_| 10_000).leave(20, Bytes::new(100_000));
     assert_eq!(exit_of(step), chokepoint(100_000));
 }
@@ -231,7 +305,7 @@ fn reduce_takes_off_what_two_initial_rtts_delivered() {
 #[test]
 fn drain_follows_the_bytes_in_flight_to_what_an_rtt_delivers() {
     // 100 / 35 are 3 bins when rounded up: target = 3 * 10,000.
-    let config = Config { exit: Some(Exit::Drain), ..Config::default() };
+    let config = Config { exit: Some(Exit::Drain), ..slides() };
     let mut scheme = filled(config, 20, |_| 10_000);
     let mut cwnd = Bytes::new(60_000);
     assert_eq!(scheme.leave(20, cwnd), Step::Continue { cwnd });
@@ -262,7 +336,7 @@ fn loss_before_detection_ends_startup_as_in_slow_start() {
         Loss { now: Timestamp::ZERO, bytes: Bytes::new(1000), position: 1, in_flight_before: in_flight, in_flight };
     let (reduced, window) = (Bytes::new(28_000), Window { cwnd: in_flight, ssthresh: Bytes::MAX });
     let expected = Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss };
-    assert_eq!(search(Config::default()).on_congestion(&loss, window, reduced), Step::Exit(expected));
+    assert_eq!(search(slides()).on_congestion(&loss, window, reduced), Step::Exit(expected));
 }
 
 /// Steps of the fluid per base RTT.
@@ -331,36 +405,36 @@ fn detection(config: &Config) -> (f64, f64) {
 fn with_a_fixed_look_back_detection_takes_two_or_three_rtts() {
     // At time x after capacity was reached, in RTTs, with growth as 2^x before it, THRESH is met at x = 2.2; a bin
     // may last 0.35 RTT longer, and 3 bins are 1.05 RTTs.
-    let config = Config { look_back_rtt: LookBackRtt::Initial, exit: Some(Exit::ExitOnly), ..Config::default() };
+    let config = Config { look_back_rtt: LookBackRtt::Initial, exit: Some(Exit::ExitOnly), ..slides() };
     let (shortest, longest) = detection(&config);
     assert!(shortest >= 2.2 && longest <= 2.9, "{shortest} to {longest}");
-    // The threshold of the draft is met at x = 1.46.
-    let draft = Config { variant: Variant::Draft, ..config };
-    let (shortest, longest) = detection(&draft);
+    // Firefox's threshold is met at x = 1.46.
+    let firefox = Config { variant: Variant::Firefox, ..config };
+    let (shortest, longest) = detection(&firefox);
     assert!(shortest >= 1.4 && longest <= 1.9, "{shortest} to {longest}");
 }
 
 #[test]
 fn a_look_back_that_grows_with_the_queue_detects_later() {
-    let config = Config { exit: Some(Exit::ExitOnly), ..Config::default() };
+    let config = Config { exit: Some(Exit::ExitOnly), ..slides() };
     let (shortest, longest) = detection(&config);
     assert!(shortest >= 4.3 && longest <= 5.3, "{shortest} to {longest}");
 }
 
 #[test]
 fn an_unlimited_path_is_never_full() {
-    for variant in [Variant::Seed, Variant::Draft] {
-        assert_eq!(fluid(Config { variant, ..Config::default() }, None, 30), None);
+    for of in VARIANTS {
+        assert_eq!(fluid(variant(of), None, 30), None, "{of:?}");
     }
     assert!(fluid(literal(), None, 30).is_some(), "Algorithm 1 to the letter");
-    let newer = Config { variant: Variant::Draft, look_back: Some(LookBack::InterpolateNewer), ..Config::default() };
+    let newer = Config { look_back: Some(LookBack::InterpolateNewer), ..Config::default() };
     assert!(fluid(newer, None, 30).is_some(), "the draft's text");
 }
 
 #[test]
 fn a_whole_window_in_one_acknowledgement_does_not_look_full() {
-    for variant in [Variant::Seed, Variant::Draft] {
-        let mut scheme = Search::new(Config { variant, ..Config::default() }, context(Increase::Bytes));
+    for of in VARIANTS {
+        let mut scheme = Search::new(variant(of), context(Increase::Bytes));
         let mut window = Window { cwnd: Bytes::new(10_000), ssthresh: Bytes::MAX };
         let mut rtt = RttEstimator::new(RTT);
         for round in 1..30 {
@@ -378,7 +452,7 @@ fn a_whole_window_in_one_acknowledgement_does_not_look_full() {
             ack.rtt = Some(RTT);
             match scheme.on_ack(&ack, window, true, &rtt) {
                 Step::Continue { cwnd } => window.cwnd = cwnd,
-                Step::Exit(_) => panic!("{variant:?} left in round {round}"),
+                Step::Exit(_) => panic!("{of:?} left in round {round}"),
             }
         }
     }
@@ -387,28 +461,31 @@ fn a_whole_window_in_one_acknowledgement_does_not_look_full() {
 #[test]
 fn every_reading_survives_pauses_and_changing_rtts() {
     let readings = [Wrap::Extend, Wrap::Literal, Wrap::Refuse].into_iter().flat_map(|wrap| {
-        [SkippedBins::None, SkippedBins::Fill, SkippedBins::Reset].into_iter().flat_map(move |skipped_bins| {
-            [LookBack::RoundDown, LookBack::Round, LookBack::InterpolateOlder, LookBack::InterpolateNewer]
-                .into_iter()
-                .map(move |look_back| (wrap, skipped_bins, look_back))
-        })
+        [SkippedBins::None, SkippedBins::Fill, SkippedBins::Reset, SkippedBins::Restart].into_iter().flat_map(
+            move |skipped_bins| {
+                [LookBack::RoundDown, LookBack::Round, LookBack::InterpolateOlder, LookBack::InterpolateNewer]
+                    .into_iter()
+                    .map(move |look_back| (wrap, skipped_bins, look_back))
+            },
+        )
     });
     for (wrap, skipped_bins, look_back) in readings {
         for (w, extra_bins, sum) in [(2, 1, Sum::W), (2, 1, Sum::WPlusOne), (10, 15, Sum::WPlusOne)] {
-            for variant in [Variant::Seed, Variant::Draft] {
+            for variant in VARIANTS {
                 let look_back = Some(look_back);
                 let count_current = w == 10;
                 let config = Config {
                     variant,
                     window_factor: 2.0,
                     w,
-                    extra_bins,
+                    extra_bins: Some(extra_bins),
                     sum,
                     count_current,
                     look_back,
                     wrap,
-                    skipped_bins,
-                    ..Config::default()
+                    skipped_bins: Some(skipped_bins),
+                    app_limited: Some(AppLimited::Restart),
+                    ..slides()
                 };
                 let mut scheme = Search::new(config, context(Increase::Bytes));
                 let window = Window { cwnd: Bytes::new(50_000), ssthresh: Bytes::MAX };
@@ -418,7 +495,7 @@ fn every_reading_survives_pauses_and_changing_rtts() {
                     now += Duration::from_micros(index * index * 7919 % 90_000 * (index % 11));
                     rtt.update(now, MS(20 + index * 31 % 400), Duration::ZERO);
                     let mut ack = acked(now, index % 7 * 1000);
-                    ack.rtt = rtt.latest();
+                    (ack.rtt, ack.app_limited) = (rtt.latest(), index % 50 == 49);
                     let (bytes, position) = (Bytes::new(index % 5 * 1000), index);
                     scheme.on_sent(&Sent { now, bytes, in_flight: bytes, position, app_limited: false });
                     match scheme.on_ack(&ack, window, true, &rtt) {
@@ -434,9 +511,9 @@ fn every_reading_survives_pauses_and_changing_rtts() {
 #[test]
 fn absurd_parameters_are_refused() {
     let refused = |config: Config| config.validate().map_err(|error| error.field);
-    assert_eq!(refused(Config { w: 1, ..Config::default() }), Err("w"));
-    assert_eq!(refused(Config { window_factor: f64::NAN, ..Config::default() }), Err("window_factor"));
-    assert_eq!(refused(Config { thresh: Some(0.0), ..Config::default() }), Err("thresh"));
+    assert_eq!(refused(Config { w: 1, ..slides() }), Err("w"));
+    assert_eq!(refused(Config { window_factor: f64::NAN, ..slides() }), Err("window_factor"));
+    assert_eq!(refused(Config { thresh: Some(0.0), ..slides() }), Err("thresh"));
     assert_eq!(refused(literal()), Ok(()));
-    assert_eq!(refused(Config { variant: Variant::Draft, ..literal() }), Err("sum"));
+    assert_eq!(refused(Config { variant: Variant::Firefox, ..literal() }), Err("sum"));
 }

@@ -1,40 +1,17 @@
-//! draft-chung-ccwg-search-09: bins that keep totals of what was sent and acknowledged, and a window that follows the
-//! draining queue.
-
-use core::ops::Range;
+//! Firefox and the authors' code 4.0: bins that keep totals of what was sent and acknowledged, and the authors' window
+//! that follows the draining queue.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Config, Count, Exit, LookBack, Sum, Wrap};
+use super::Count;
 use crate::event::{Ack, ExitReason};
-use crate::registry::ConfigError;
 use crate::startup::{Continuation, Step};
 use crate::units::Bytes;
 
-/// THRESH of the draft.
-pub(super) const THRESH: f64 = 0.26;
-/// The draft's section 3.2.
-pub(super) const EXIT: Exit = Exit::Drain;
-/// The draft's text has the newer bin, which Firefox's stack calls an erratum.
-pub(super) const LOOK_BACK: LookBack = LookBack::InterpolateOlder;
-/// Segments that are acknowledged for each that may be sent while the queue drains (the authors' Linux code, 4.0).
+/// Segments that are acknowledged for each that may be sent while the queue drains: `SEARCH_DRAIN_ACKEDSEG_THRESH` of
+/// FreeBSD 12e48363 and Linux 087a48d6. Linux 211febb, an earlier state of 4.0, has 16.
 const DRAIN_ACKED: u64 = 3;
-
-/// Refuses the readings of Algorithm 1 that the draft does not have.
-pub(super) fn validate(config: &Config) -> Result<(), ConfigError> {
-    if config.sum != Sum::W {
-        return Err(ConfigError::new("sum", "W+1", "W with variant=draft"));
-    }
-    if config.count_current {
-        return Err(ConfigError::new("count_current", "true", "false with variant=draft"));
-    }
-    if config.wrap != Wrap::Extend {
-        let written = if config.wrap == Wrap::Literal { "literal" } else { "refuse" };
-        return Err(ConfigError::new("wrap", written, "extend with variant=draft"));
-    }
-    Ok(())
-}
 
 /// Totals when each bin began.
 #[derive(Clone, Debug)]
@@ -73,14 +50,18 @@ impl Bins {
         (self.sent[place], self.acked[place]) = (self.sent_bytes, self.acked_bytes);
     }
 
-    /// Bytes of these bins, seen in bin `curr`; `None` when some of them are not kept.
-    pub(super) fn bytes(&self, count: Count, curr: u64, bins: Range<u64>) -> Option<u64> {
+    /// Bytes of the `number` bins before bin `end`, seen in bin `curr`; `None` when some of them are not kept. Before
+    /// bin 0 lies one that took all that came earlier: 4.0 interpolates with a total of 0 there.
+    pub(super) fn bytes(&self, count: Count, curr: u64, end: u64, number: u64) -> Option<u64> {
         let totals = match count {
             Count::Delivered => &self.acked,
             Count::Sent => &self.sent,
         };
         let total = |bin| totals[self.place(bin)];
-        (curr - bins.start < totals.len() as u64).then(|| total(bins.end).saturating_sub(total(bins.start)))
+        match end.checked_sub(number) {
+            None => (end + 1 == number).then(|| total(end)),
+            Some(first) => (curr - first < totals.len() as u64).then(|| total(end).saturating_sub(total(first))),
+        }
     }
 }
 

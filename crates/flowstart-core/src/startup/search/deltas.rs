@@ -5,15 +5,9 @@ use core::ops::Range;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Exit, LookBack, Wrap};
+use super::Wrap;
 use crate::units::Bytes;
 
-/// THRESH of Algorithm 1.
-pub(super) const THRESH: f64 = 0.35;
-/// Lines 25 to 27.
-pub(super) const EXIT: Exit = Exit::Reduce;
-/// Algorithm 1 does not say; 2.86 bins are nearer to 3.
-pub(super) const LOOK_BACK: LookBack = LookBack::Round;
 /// How much more slow start delivers in each RTT.
 pub(super) const GROWTH: f64 = 2.0;
 
