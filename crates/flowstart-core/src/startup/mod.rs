@@ -7,6 +7,7 @@
 //! | Name | File |
 //! |---|---|
 //! | `slow-start` | [`slow_start`] |
+//! | `limited-slow-start` | [`limited_slow_start`] |
 //! | `hystart` | [`hystart`] |
 //! | `initial-start` | [`initial_start`] |
 //! | `jump-start` | [`jump_start`] |
@@ -14,6 +15,7 @@
 //! | `halfback` | [`halfback`] |
 //! | `hystart-plus-plus` | [`hystart_plus_plus`] |
 //! | `search` | [`search`] |
+//! | `hybla` | [`hybla`] |
 //! | `blitzstart` | [`blitzstart`] |
 //! | `careful-resume` | [`careful_resume`] |
 //! | `rapid-start` | [`rapid_start`] |
@@ -37,11 +39,13 @@ use crate::units::{Bytes, Rate};
 pub mod blitzstart;
 pub mod careful_resume;
 pub mod halfback;
+pub mod hybla;
 pub mod hystart;
 pub mod hystart_plus_plus;
 pub mod initial_start;
 pub mod jump_start;
 mod launched_window;
+pub mod limited_slow_start;
 pub mod more_start;
 pub mod quick_start;
 pub mod rapid_start;
@@ -258,6 +262,7 @@ algorithms! {
     context StartupContext;
     with phases;
     SlowStart = "slow-start" in slow_start,
+    LimitedSlowStart = "limited-slow-start" in limited_slow_start,
     Hystart = "hystart" in hystart,
     InitialStart = "initial-start" in initial_start,
     JumpStart = "jump-start" in jump_start,
@@ -265,6 +270,7 @@ algorithms! {
     Halfback = "halfback" in halfback,
     HystartPlusPlus = "hystart-plus-plus" in hystart_plus_plus,
     Search = "search" in search,
+    Hybla = "hybla" in hybla,
     Blitzstart = "blitzstart" in blitzstart,
     CarefulResume = "careful-resume" in careful_resume,
     RapidStart = "rapid-start" in rapid_start,
@@ -287,9 +293,13 @@ impl StartupConfig {
             | Self::CarefulResume(_)
             | Self::SwiftStart(_)
             | Self::QuickStart(_) => true,
-            Self::Hystart(_) | Self::HystartPlusPlus(_) | Self::Search(_) | Self::RapidStart(_) | Self::Suss(_) => {
-                false
-            }
+            Self::LimitedSlowStart(_)
+            | Self::Hystart(_)
+            | Self::HystartPlusPlus(_)
+            | Self::Search(_)
+            | Self::Hybla(_)
+            | Self::RapidStart(_)
+            | Self::Suss(_) => false,
         }
     }
 }
