@@ -1,18 +1,28 @@
 //! Jump-Start: everything that waits is sent in the first round trip.
 //!
-//! Reference: Liu, Allman, Jin, Wang, "Congestion Control Without a Startup Phase", `PFLDnet` 2007; Scharf, "Quick-Start,
-//! Jump-Start, and Other Fast Startup Approaches", 2008. The sender paces the data in its queue over the first RTT,
-//! limited by the receiver's window. Without loss it goes on as TCP does. When R of the D paced packets had to be
-//! retransmitted, cwnd after recovery is (D - R) / 2, at least one segment.
+//! Reference: Liu, Allman, Jin, Wang, "Congestion Control Without a Startup Phase", `PFLDnet` 2007; Scharf,
+//! "Quick-Start, Jump-Start, and Other Fast Startup Approaches", 2008. The sender paces the data in its queue over the
+//! first RTT, limited by the receiver's window. Without loss it goes on as TCP does. When R of the D paced packets had
+//! to be retransmitted, cwnd after recovery is (D - R) / 2, at least one segment.
 //!
-//! Differences from the reference: D and R are counted in bytes; a retransmission that is lost while recovery lasts counts
-//! again, and losses of what followed the launch do not count. With `pacing = false` the window leaves as a burst, to
-//! tell what pacing is worth. Where no RTT is known, and when the data fits the initial window, it is slow start.
+//! Differences from the reference: D and R are counted in bytes; a retransmission that is lost while recovery lasts
+//! counts again, and losses of what followed the launch do not count. With `pacing = false` the window leaves as a
+//! burst, to tell what pacing is worth. Where no RTT is known, and when the data fits the initial window, it is slow
+//! start.
+//!
+//! `retreat=acknowledged` is what quicly (h2o, commit b11d3634) does with the window that it calls "jumpstart": the
+//! first acknowledgement ends it with what is in flight as cwnd. After a loss cwnd is half of what was acknowledged of
+//! it, at least half of the initial window, and rises to 0.7 times that while recovery brings more. quicly does not
+//! jump by what waits, but by a configured number of packets, for which `threshold` stands, and as soon as it knows an
+//! RTT, where here the launch does. With its Rapid Start the reduction is that of [`rapid_start`](super::rapid_start),
+//! whose first flight is such a jump. With the rate of an earlier connection the jump is its BDP, where
+//! [`careful_resume`](super::careful_resume) takes half.
 //!
 //! Status: worked examples; no published numbers are reproduced yet.
 
 use serde::{Deserialize, Serialize};
 
+pub use super::launched_window::Retreat;
 use super::launched_window::{Flight, Launched, LaunchesWindow, all_that_waits};
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
@@ -27,7 +37,7 @@ pub const PHASES: &str = "queued data and receive window; all of it over the fir
     cwnd (D - R) / 2";
 
 /// Parameters of Jump-Start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Most bytes that are launched. Scharf (2008) names 64 KiB as a possible threshold. Default: only the receive
@@ -35,11 +45,16 @@ pub struct Config {
     pub threshold: Option<Bytes>,
     /// Whether the window is paced over the RTT. Reference: yes.
     pub pacing: bool,
+    /// What becomes of the window. Reference: `half-delivered`.
+    pub retreat: Retreat,
+    /// For `retreat=acknowledged`: how much of what is acknowledged the window rises to in recovery, 0.1 to 1. quicly:
+    /// 0.7.
+    pub beta: f64,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { threshold: None, pacing: true }
+        Self { threshold: None, pacing: true, retreat: Retreat::HalfDelivered, beta: 0.7 }
     }
 }
 
@@ -47,18 +62,27 @@ impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let range = Bytes::new(1000)..=Bytes::new(1_000_000_000_000);
-        self.threshold.map_or(Ok(()), |threshold| ConfigError::unless_in("threshold", threshold, range))
+        self.threshold.map_or(Ok(()), |threshold| ConfigError::unless_in("threshold", threshold, range))?;
+        ConfigError::unless_in("beta", self.beta, 0.1..=1.0)
     }
 }
 
 /// State of Jump-Start.
 pub type JumpStart = Launched<Config>;
 
-// Validation and Continuation are those of every launched window, which are Jump-Start's.
+// Validation and Continuation are those of every launched window, of which `retreat` chooses.
 impl LaunchesWindow for Config {
     // Sensing: D = min(queued data, receive window, threshold). Probing: over the RTT of the handshake.
     fn flight(&self, path: &PathKnowledge, initial_window: Bytes) -> Option<Flight> {
         all_that_waits(path, initial_window, self.threshold, self.pacing)
+    }
+
+    fn retreat(&self) -> Retreat {
+        self.retreat
+    }
+
+    fn beta(&self) -> f64 {
+        self.beta
     }
 }
 
@@ -223,5 +247,69 @@ pub(crate) mod tests {
         let reduced = Bytes::new(50_000);
         let exit = Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss };
         assert_eq!(lose(&mut scheme, 1), Step::Exit(exit), "a later loss is nothing special");
+    }
+
+    fn acknowledged() -> Config {
+        Config { retreat: Retreat::Acknowledged, ..Config::default() }
+    }
+
+    /// An acknowledgement of a segment with this position, with `in_flight` segments in flight before it.
+    fn ack(position: u64, in_flight: u64) -> crate::event::Ack {
+        let mut ack = acked(Timestamp::ZERO, 1000);
+        (ack.position, ack.in_flight_before) = (position, Bytes::new(in_flight * 1000));
+        ack
+    }
+
+    #[test]
+    fn with_the_other_retreat_the_first_acknowledgement_makes_the_window_what_is_in_flight() {
+        let (mut scheme, _) = launch(acknowledged(), &path());
+        send(&mut scheme, 80);
+        let rtt = RttEstimator::new(Duration::from_millis(200));
+        let window = Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::MAX };
+        // 80 of 100 segments have left: 80, and slow start's one.
+        let step = scheme.on_ack(&ack(1, 80), window, true, &rtt);
+        assert_eq!((step, scheme.pacing_rate()), (Step::Continue { cwnd: Bytes::new(81_000) }, None));
+        let window = Window { cwnd: Bytes::new(81_000), ssthresh: Bytes::MAX };
+        assert_eq!(scheme.on_ack(&ack(2, 81), window, true, &rtt), Step::Continue { cwnd: Bytes::new(82_000) });
+        // The 80th segment is the last of the launch: a later loss is nothing special.
+        scheme.on_ack(&ack(80, 81), window, true, &rtt);
+        assert!(matches!(lose(&mut scheme, 1), Step::Exit(_)));
+    }
+
+    #[test]
+    fn with_the_other_retreat_the_window_is_beta_times_what_was_acknowledged() {
+        let (mut scheme, _) = launch(acknowledged(), &path());
+        send(&mut scheme, 100);
+        let rtt = RttEstimator::new(Duration::from_millis(200));
+        let mut window = Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::MAX };
+        for position in 1..=30 {
+            scheme.on_ack(&ack(position, 100), window, true, &rtt);
+        }
+        // 30 segments * 0.5.
+        assert_eq!(lose(&mut scheme, 40), Step::Continue { cwnd: Bytes::new(15_000) });
+        window.cwnd = Bytes::new(15_000);
+        for position in 71..=100 {
+            if let Some(Step::Continue { cwnd }) = scheme.on_ack_in_recovery(&ack(position, 60), window, &rtt) {
+                window.cwnd = cwnd;
+            }
+        }
+        // (30 + 30) * 0.7 = 42 segments. What was sent after the launch does not count.
+        assert_eq!(window.cwnd, Bytes::new(42_000));
+        let later = scheme.on_ack_in_recovery(&ack(101, 60), window, &rtt);
+        assert_eq!(later, Some(Step::Continue { cwnd: Bytes::new(42_000) }));
+        let exit = Continuation { cwnd: window.cwnd, ssthresh: window.cwnd, reason: ExitReason::Loss };
+        assert_eq!(scheme.on_recovered(Timestamp::ZERO, window), Step::Exit(exit));
+    }
+
+    #[test]
+    fn with_the_other_retreat_half_of_the_initial_window_remains() {
+        let (mut scheme, _) = launch(acknowledged(), &path());
+        send(&mut scheme, 100);
+        let rtt = RttEstimator::new(Duration::from_millis(200));
+        let window = Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::MAX };
+        scheme.on_ack(&ack(1, 100), window, true, &rtt);
+        // One segment was acknowledged, 10 are the initial window: 10 * 0.5.
+        assert_eq!(lose(&mut scheme, 90), Step::Continue { cwnd: Bytes::new(5_000) });
+        assert_eq!(Config { beta: 0.0, ..acknowledged() }.validate().map_err(|error| error.field), Err("beta"));
     }
 }

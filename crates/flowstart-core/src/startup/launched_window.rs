@@ -1,13 +1,17 @@
-//! A window that a scheme launches at once, and Jump-Start's rule for what becomes of it.
+//! A window that a scheme launches at once, and the rules for what becomes of it.
 //!
-//! Reference: Liu, Allman, Jin, Wang, "Congestion Control Without a Startup Phase", `PFLDnet` 2007. D is what was launched,
-//! R what of it had to be retransmitted, each time. Without loss the flow goes on in slow start from the window it has. With loss it
-//! recovers as always, and the window afterwards is (D - R) / 2, at least one segment: half of what the path took.
+//! Reference: Liu, Allman, Jin, Wang, "Congestion Control Without a Startup Phase", `PFLDnet` 2007. D is what was
+//! launched, R what of it had to be retransmitted, each time. Without loss the flow goes on in slow start from the
+//! window it has. With loss it recovers as always, and the window afterwards is (D - R) / 2, at least one segment: half
+//! of what the path took. quicly (h2o), `include/quicly/cc.h` and `lib/cc-pico.c` at commit b11d3634, has another rule:
+//! [`Retreat::Acknowledged`].
 //!
 //! Shared by the schemes that launch a window: `jump-start`, `more-start`, `halfback`. Each says in its file what it
 //! launches ([`Flight`]); the rest is [`Launched`].
 
 use core::fmt;
+
+use serde::{Deserialize, Serialize};
 
 use super::{Continuation, Launch, Startup, StartupContext, Step};
 use crate::avoidance::Window;
@@ -28,21 +32,49 @@ pub struct Flight {
     pub pacing: bool,
 }
 
+/// What becomes of a launched window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Retreat {
+    /// It is the window until something of it is lost, and then (D - R) / 2 after recovery (Liu et al. 2007).
+    #[default]
+    HalfDelivered,
+    /// With its first acknowledgement it becomes what is in flight. When something of it is lost, it becomes half of
+    /// what of it was acknowledged, or half of the initial window if that is more. During recovery it rises to beta
+    /// times what of it was acknowledged (quicly).
+    Acknowledged,
+}
+
+/// How much of the acknowledged bytes remains when the first loss is found (quicly).
+const FIRST_LOSS: f64 = 0.5;
+/// `QUICLY_MIN_CWND`: smallest window in segments.
+const MIN_WINDOW: u64 = 2;
+
 /// A scheme that launches a window, by its configuration: its Sensing and Probing, and what it adds to Validation.
 pub trait LaunchesWindow: Clone + fmt::Debug + Send + 'static {
     /// Sensing and Probing: what is launched; `None` is slow start from `initial_window`.
     fn flight(&self, path: &PathKnowledge, initial_window: Bytes) -> Option<Flight>;
 
-    /// Validation: whether an acknowledgement sends a segment again without any sign of loss. `waiting` are the bytes of
-    /// the flow that have not left yet; `None`: nobody knows how many there are.
+    /// Validation: what becomes of the window.
+    fn retreat(&self) -> Retreat {
+        Retreat::HalfDelivered
+    }
+
+    /// For [`Retreat::Acknowledged`]: how much of what is acknowledged the window rises to.
+    fn beta(&self) -> f64 {
+        1.0
+    }
+
+    /// Validation: whether an acknowledgement sends a segment again without any sign of loss. `waiting` are the bytes
+    /// of the flow that have not left yet; `None`: nobody knows how many there are.
     fn sends_again(&self, waiting: Option<Bytes>) -> bool {
         let _ = waiting;
         false
     }
 }
 
-/// The flight of all data that waits, as far as the receive window and `threshold` allow, over the RTT of the handshake;
-/// `None` when it fits the initial window or no RTT is known.
+/// The flight of all data that waits, as far as the receive window and `threshold` allow, over the RTT of the
+/// handshake; `None` when it fits the initial window or no RTT is known.
 pub(super) fn all_that_waits(
     path: &PathKnowledge,
     initial_window: Bytes,
@@ -67,6 +99,8 @@ pub struct Launched<S> {
     sent: Bytes,
     /// Bytes of them that had to be sent again, each time: R.
     retransmitted: Bytes,
+    /// Bytes of them that were acknowledged; not more than D.
+    acked: Bytes,
     /// Position of the last packet that was sent.
     last: Position,
     /// Position of the last of the launched bytes, once it has left or nothing more of them will.
@@ -97,11 +131,18 @@ impl<S> Launched<S> {
             rate: None,
             sent: none,
             retransmitted: none,
+            acked: none,
             last: 0,
             end: None,
             waiting: None,
             state: State::SlowStart,
         }
+    }
+}
+
+impl<S> Launched<S> {
+    fn count(&mut self, ack: &Ack) {
+        self.acked = (self.acked + ack.bytes).min(self.sent);
     }
 }
 
@@ -141,10 +182,18 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
 
     // Validation: what is lost of the window. Slow start goes on from it meanwhile.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, _rtt: &RttEstimator) -> Step {
+        let mut before = window.cwnd;
+        if self.scheme.retreat() == Retreat::Acknowledged && self.state == State::Unvalidated {
+            if self.acked == Bytes::ZERO {
+                before = ack.in_flight_before.min(window.cwnd);
+                self.end = Some(self.last);
+            }
+            self.count(ack);
+        }
         if self.end.is_some_and(|end| ack.position >= end) {
             self.state = State::SlowStart;
         }
-        let cwnd = if in_use { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd };
+        let cwnd = if in_use { self.context.slow_start_growth(before, ack) } else { before };
         Step::Continue { cwnd }
     }
 
@@ -163,12 +212,31 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
         self.state = State::Recovering;
         // What has not left yet is not part of D any more.
         self.end = self.end.or(Some(self.last));
-        Step::Continue { cwnd: reduced }
+        match self.scheme.retreat() {
+            Retreat::HalfDelivered => Step::Continue { cwnd: reduced },
+            Retreat::Acknowledged => {
+                let cwnd = self.acked.max(self.context.initial_window).scale(FIRST_LOSS);
+                Step::Continue { cwnd: cwnd.max(self.context.segment * MIN_WINDOW) }
+            }
+        }
     }
 
-    // Continuation: cwnd = max(1, (D - R) / 2).
-    fn on_recovered(&mut self, _now: Timestamp, _window: Window) -> Step {
-        let cwnd = (self.sent.saturating_sub(self.retransmitted) / 2).max(self.context.segment);
+    fn on_ack_in_recovery(&mut self, ack: &Ack, window: Window, _rtt: &RttEstimator) -> Option<Step> {
+        if self.scheme.retreat() != Retreat::Acknowledged || self.state != State::Recovering {
+            return None;
+        }
+        if self.end.is_some_and(|end| ack.position <= end) {
+            self.count(ack);
+        }
+        Some(Step::Continue { cwnd: window.cwnd.max(self.acked.scale(self.scheme.beta())) })
+    }
+
+    // Continuation: cwnd = max(1, (D - R) / 2), or what recovery has led to.
+    fn on_recovered(&mut self, _now: Timestamp, window: Window) -> Step {
+        let cwnd = match self.scheme.retreat() {
+            Retreat::HalfDelivered => (self.sent.saturating_sub(self.retransmitted) / 2).max(self.context.segment),
+            Retreat::Acknowledged => window.cwnd,
+        };
         Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Loss })
     }
 }
