@@ -17,9 +17,9 @@
 //! | tests | delay | delay and train | delay and train |
 //! | RTT of a round | samples | samples | smoothed RTT at each acknowledgement |
 //! | delay test | once, with sample 8 | from sample 9 on | from sample 9 on |
-//! | too much delay | an eighth, 4..16 ms | an eighth, 4..16 ms | the smallest smoothed RTT: it doubled |
+//! | too much delay | an eighth, 4..16 ms | an eighth, 4..16 ms | the smallest smoothed RTT, 4..1000 ms |
 //! | a train is longer than | RTT / 2, paced RTT | RTT / 2, paced RTT | the smallest smoothed RTT |
-//! | below `low_window` | tests, but does not exit | does not test | does not test |
+//! | below `low_window` | tests, and exits with the next sample | does not test | does not test |
 //!
 //! Status: `quic` is part of `blitzstart-table1`, `ns3` of `ns3-startup`; `linux` is experimental.
 
@@ -43,6 +43,9 @@ pub const REFERENCE: &str = "Ha, Rhee, Computer Networks 55 (2011), section 4; G
 /// Sensing; Probing; Validation; Continuation.
 pub const PHASES: &str =
     "nothing; doubles every RTT; until the RTT or the ACK train grows; congestion avoidance with the window it has";
+
+/// `HyStartDelayMax` of ns-3's `TcpCubic`.
+const NS3_MAX_THRESHOLD: Duration = Duration::from_millis(1000);
 
 /// Which implementation is followed where they differ; the table above says how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,13 +101,14 @@ impl Config {
 pub struct Limits {
     /// RTT samples at the start of a round that are looked at, 1 to 1000. All variants: 8.
     pub samples: u32,
-    /// Smallest growth of the RTT that counts, at most `max_threshold`; not in `ns3`. Linux and Google's QUIC: 4 ms.
+    /// Smallest growth of the RTT that counts, at most `max_threshold`. All variants: 4 ms.
     pub min_threshold: Duration,
-    /// Growth of the RTT that always counts, up to 100 s; not in `ns3`. Linux and Google's QUIC: 16 ms.
+    /// Growth of the RTT that always counts, up to 100 s. Linux and Google's QUIC: 16 ms; `ns3` has 1 s in its place,
+    /// whatever is set.
     pub max_threshold: Duration,
     /// Largest spacing of acknowledgements inside a train, up to 100 s. Linux and ns-3: 2 ms.
     pub ack_gap: Duration,
-    /// Smallest window in segments that may be an exit. All variants: 16.
+    /// Smallest window in segments with which a test ends slow start at once. All variants: 16.
     pub low_window: u32,
 }
 
@@ -220,7 +224,8 @@ impl Hystart {
         if large {
             self.test_train(ack.now, self.smoothed_min);
             if self.sample_count == self.config.limits.samples {
-                self.test_delay(self.smoothed_min * 2);
+                let growth = self.smoothed_min.max(self.config.limits.min_threshold).min(NS3_MAX_THRESHOLD);
+                self.test_delay(self.smoothed_min + growth);
             } else {
                 self.sample_count += 1;
                 self.round_min = self.round_min.min(smoothed);
@@ -277,13 +282,15 @@ impl Startup for Hystart {
     // Probing as slow start; Validation by the RTT and the acknowledgements of each round.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
         let large = window.cwnd >= self.context.segment * u64::from(self.config.limits.low_window);
+        // `quic` looks at the window only when it finds something: with the next sample it exits.
+        let found_before = self.found.filter(|_| self.config.variant == Variant::Quic && ack.rtt.is_some());
         if self.config.variant == Variant::Ns3 {
             self.on_smoothed(ack, rtt.smoothed(), large, in_use);
         } else if let (Some(sample), Some(min_rtt)) = (ack.rtt, rtt.min()) {
             self.on_sample(ack, sample, min_rtt, large);
         }
         // Continuation: the window as it is.
-        if let Some(reason) = self.found.filter(|_| large) {
+        if let Some(reason) = found_before.or(self.found.filter(|_| large)) {
             return Step::Exit(Continuation { cwnd: window.cwnd, ssthresh: window.cwnd, reason });
         }
         let cwnd = if in_use { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd };
@@ -418,5 +425,48 @@ mod tests {
         acks.iter_mut().skip(1).for_each(|ack| ack.1 = 400);
         assert_eq!(timed_round(config.clone(), false, &acks[..9]), None, "the eight samples of the round");
         assert_eq!(timed_round(config, false, &acks[..10]), Some(ExitReason::Delay), "and the ninth");
+    }
+
+    /// Whether `ns3` leaves with a round of ten acknowledgements of this RTT (ms) on a path with a smallest RTT of
+    /// `base`.
+    fn ns3_leaves(base: u64, sample: u64) -> bool {
+        let config = Config { variant: Variant::Ns3, train: Some(false), ..Config::default() };
+        let mut scheme = Hystart::new(config, context(Increase::Bytes));
+        let window = Window { cwnd: Bytes::new(20_000), ssthresh: Bytes::MAX };
+        let smoothed = |ms: u64| {
+            let mut rtt = RttEstimator::new(Duration::from_millis(100));
+            rtt.update(Timestamp::ZERO, Duration::from_millis(ms), Duration::ZERO);
+            rtt
+        };
+        let ack = acked(Timestamp::ZERO, 1000);
+        scheme.on_ack(&ack, window, true, &smoothed(base));
+        (0..10).any(|_| matches!(scheme.on_ack(&ack, window, true, &smoothed(sample)), Step::Exit(_)))
+    }
+
+    #[test]
+    fn ns3_bounds_the_growth_by_4_ms_and_by_a_second() {
+        // 2 ms: 2 + 4. 40 ms: 40 + 40. 2 s: 2 + 1.
+        assert!(!ns3_leaves(2, 6) && ns3_leaves(2, 7));
+        assert!(!ns3_leaves(40, 80) && ns3_leaves(40, 81));
+        assert!(!ns3_leaves(2000, 3000) && ns3_leaves(2000, 3001));
+    }
+
+    #[test]
+    fn below_the_low_window_google_leaves_with_the_next_sample() {
+        let mut scheme = Hystart::new(Config::default(), context(Increase::Bytes));
+        let mut rtt = RttEstimator::new(Duration::from_millis(100));
+        rtt.update(Timestamp::ZERO, Duration::from_millis(40), Duration::ZERO);
+        let window = Window { cwnd: Bytes::new(12_000), ssthresh: Bytes::MAX };
+        let bytes = Bytes::new(1);
+        scheme.on_sent(&Sent { now: Timestamp::ZERO, bytes, in_flight: bytes, position: 100, app_limited: false });
+        let mut ack = acked(Timestamp::ZERO, 1000);
+        ack.rtt = Some(Duration::from_millis(60));
+        for _ in 0..8 {
+            assert!(matches!(scheme.on_ack(&ack, window, true, &rtt), Step::Continue { .. }), "12 are less than 16");
+        }
+        let without = acked(Timestamp::ZERO, 1000);
+        assert!(matches!(scheme.on_ack(&without, window, true, &rtt), Step::Continue { .. }), "no sample, no question");
+        ack.rtt = Some(Duration::from_millis(40));
+        assert!(matches!(scheme.on_ack(&ack, window, true, &rtt), Step::Exit(exit) if exit.cwnd == window.cwnd));
     }
 }
