@@ -7,9 +7,10 @@
 //! The L queue also marks by its own delay: beyond a step, or on a ramp.
 //!
 //! Checked line by line against the RFC's figures 2 to 8 and Linux's `sch_dualpi2.c`. Where they differ, Linux is the
-//! default: the step (the RFC has the ramp, which is `laqm=ramp`), no least length of the L queue for it (the RFC: more
-//! than one packet, so here for the ramp), a C weight of 10 % (an example of the RFC: 1/16), and no drops or marks by
-//! the controller while less than two of the largest packets wait.
+//! default: the update and its gains (the RFC: 15 ms, 0.15 and 3.0 Hz for a largest RTT of 100 ms), the step (the RFC has
+//! the ramp, which is `laqm=ramp`), no least length of the L queue for it (the RFC: more than one packet, so here for the
+//! ramp), a C weight of 10 % (an example of the RFC: 1/16), and no drops or marks by the controller while less than two of
+//! the largest packets wait.
 //!
 //! Differences from the reference: probabilities are drawn (so in Linux), where the RFC's pseudo-code spreads marks
 //! evenly. Weighted round robin only, which the RFC recommends; its time-shifted scheduler is left out. The updates
@@ -47,13 +48,16 @@ pub enum Laqm {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Delay to steer to, 1us to 10s. RFC 9332, appendix A.1: 15 ms.
+    /// Delay to steer to, 1us to 10s. RFC 9332, appendix A.1, and Linux: 15 ms.
     pub target: Duration,
-    /// Time between updates of the probability, 100us to 10s. RFC 9332, appendix A.1: 16 ms.
+    /// Time between updates of the probability, 100us to 10s. Linux: 16 ms. RFC 9332, appendix A.1: the smaller of the
+    /// target and a third of the largest RTT, 15 ms.
     pub t_update: Duration,
-    /// Weight of the deviation from the target in Hz, 0 to 1000. RFC 9332, appendix A.1: 0.16.
+    /// Weight of the deviation from the target in Hz, 0 to 1000. Linux: 0.16 (41/256). RFC 9332, appendix A.1: 0.15, a
+    /// tenth of `t_update` over the square of the largest RTT.
     pub alpha: f64,
-    /// Weight of the delay's change in Hz, 0 to 1000. RFC 9332, appendix A.1: 3.2.
+    /// Weight of the delay's change in Hz, 0 to 1000. Linux: 3.2 (819/256). RFC 9332, appendix A.1: 3.0, 0.3 over the
+    /// largest RTT.
     pub beta: f64,
     /// k, by which the probability of the L queue exceeds p', 0 to 100. RFC 9332, section 2.1: 2.
     pub coupling: f64,
