@@ -18,7 +18,7 @@ use crate::spec::mobility::{self, Move};
 use crate::spec::size::TransferSize;
 use crate::spec::transport::{Transport, check_quick_start};
 use crate::spec::web::Web;
-use crate::spec::{InputError, Written, avoidance, measured_scheme};
+use crate::spec::{InputError, STACK, Written, avoidance, measured_scheme};
 
 mod oracle;
 mod shipped;
@@ -226,8 +226,17 @@ impl Scenario {
         let links =
             each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;
         let sizes = self.sizes(Bytes::new(u64::from(profile.payload)))?;
-        let named = each("scheme", &self.scheme, |text| measured_scheme("scheme", text, profile))?;
+        let named = each("scheme", &self.scheme, |text| measured_scheme("scheme", text, &transport))?;
         let (schemes, scheme_avoidances): (Vec<_>, Vec<_>) = named.into_iter().unzip();
+        if let Some(chosen) = self.avoidance.as_ref().filter(|_| schemes.iter().any(|scheme| scheme.text == STACK)) {
+            let problem = format!(
+                "the scheme {STACK} has the transport's own, {}; allowed is none beside it, or one for each other scheme, as in \
+                 slow-start:avoidance={}",
+                profile.avoidance.name(),
+                profile.avoidance.name()
+            );
+            return Err(InputError::new("avoidance", chosen, problem));
+        }
         let avoidance_text = self.avoidance.clone().unwrap_or_else(|| profile.avoidance.name().to_owned());
         let avoidance = avoidance("avoidance", &avoidance_text, &profile.avoidance)?;
         let avoidance_of = |own: &Option<Written<AvoidanceConfig>>| own.as_ref().unwrap_or(&avoidance).value.clone();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flowstart_core::event::Decision;
 use flowstart_core::scone::element::Config;
-use flowstart_core::startup::StartupConfig;
+use flowstart_core::startup::{StartupConfig, jump_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
@@ -17,8 +17,12 @@ use flowstart_sim::transport::scone::SconePolicy;
 use flowstart_sim::world::{FlowConfig, World};
 
 const LIMIT: Timestamp = Timestamp::from_nanos(600_000_000_000);
-const JUMP: StartupConfig =
-    StartupConfig::JumpStart(flowstart_core::startup::jump_start::Config { threshold: None, pacing: true });
+const JUMP: StartupConfig = StartupConfig::JumpStart(jump_start::Config {
+    threshold: None,
+    pacing: true,
+    retreat: jump_start::Retreat::HalfDelivered,
+    beta: 0.7,
+});
 
 /// Jump-Start of 2 MB over 50 Mbit/s and 50 ms, with an element that advises this many Mbit/s.
 fn transfer(

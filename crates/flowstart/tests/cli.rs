@@ -75,7 +75,10 @@ fn bad_input_is_refused_with_its_place_and_what_is_allowed() {
         assert!(output.get_output().stdout.is_empty());
     }
     for (field, value, expected) in [
-        ("--scheme", "jumpstart", "slow-start, hystart, initial-start, jump-start"),
+        ("--scheme", "jumpstart", "slow-start, limited-slow-start, hystart, initial-start, jump-start"),
+        ("--scheme", "slowstart", "quick-start, stack"),
+        ("--scheme", "stack:avoidance=reno", "`avoidance` is not for stack"),
+        ("--scheme", "stack:iw=3", "allowed is stack alone"),
         ("--scheme", "blitzstart:estimate=nan", "estimate"),
         ("--scheme", "blitzstart:estimat=2", "estimat"),
         ("--scheme", "slow-start:iw=0", "1 to 100000"),
@@ -291,6 +294,53 @@ fn a_move_needs_a_time_and_a_link_and_shows_in_the_cell() {
     flowstart(&["trace"]).args(base).arg("lte,at=500ms").assert().success();
     flowstart(&["explain"]).args(base).arg("lte,at=500ms").assert().code(2);
     flowstart(&["trace", "--cell", "x", "--from", "y", "--move", "lte,at=1s"]).assert().code(2);
+}
+
+#[test]
+fn stack_is_what_the_transport_does_by_itself() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("results").display().to_string();
+    let base =
+        ["--link", "dsl-fast", "--size", "70KB", "--scheme", "stack", "hystart:iw=3", "--transport", "model-tcp"];
+    let output = flowstart(&["compare"]).args(base).args(["--reps", "2", "--out", &out, "--json"]).assert().success();
+    let summary: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let cell = &summary["cells"][0];
+    assert_eq!((&cell["id"], &cell["scheme"]), (&"dsl-fast/taildrop/70KB/stack/none".into(), &"stack".into()));
+    assert_eq!(cell["avoidance"], "cubic");
+    // What ran: the profile's own, and Linux's HyStart also where a scheme does not say which.
+    for cell in 0..2 {
+        let resolved = &summary["cells"][cell]["resolved"];
+        let scheme = (&resolved["scheme"]["kind"], &resolved["scheme"]["variant"]);
+        assert_eq!(scheme, (&"hystart".into(), &"linux".into()), "{resolved}");
+        assert_eq!(resolved["avoidance"], resolved["transport"]["policies"]["avoidance"]);
+    }
+    let flows = fs::read_to_string(Path::new(&out).join("flows.csv")).unwrap();
+    assert_eq!(flows.lines().filter(|line| line.split(',').any(|field| field == "stack")).count(), 2, "{flows}");
+    flowstart(&["explain", "--cell", "dsl-fast/taildrop/70KB/stack/none", "--from", &out]).assert().success();
+    let single = ["trace", "--link", "dsl-fast", "--size", "70KB", "--scheme", "stack"];
+    flowstart(&single).assert().success();
+
+    // Its congestion avoidance is not to be chosen, and the real stack has none of its own here.
+    for (extra, expected) in [
+        (["--avoidance", "reno"], "avoidance `reno`: the scheme stack has the transport's own, cubic; allowed is"),
+        (["--transport", "quic"], "scheme `stack`: the real stack runs the controller of this program"),
+    ] {
+        let mut arguments = vec!["compare"];
+        arguments.extend(&base[..if extra[0] == "--transport" { 7 } else { base.len() }]);
+        arguments.extend(extra);
+        let output = flowstart(&arguments).assert().code(2);
+        let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(stderr.contains(expected), "{stderr}");
+    }
+    // In a scenario, and in the list.
+    let scenario = folder.path().join("stack.toml");
+    let text = "link = [\"dsl-fast\"]\nsize = [\"70KB\"]\nscheme = [\"stack\", \"slow-start\"]\nreps = 1\n";
+    fs::write(&scenario, text).unwrap();
+    let output = flowstart(&["run", &scenario.display().to_string(), "--json"]).assert().success();
+    let summary: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert_eq!(summary["cells"][0]["resolved"]["scheme"]["kind"], "slow-start");
+    let listed = flowstart(&["list", "schemes"]).assert().success();
+    assert!(String::from_utf8_lossy(&listed.get_output().stdout).lines().any(|line| line.starts_with("stack ")));
 }
 
 #[test]

@@ -680,7 +680,8 @@ fn cubic_begins_anew_after_a_timeout() {
 
 /// HyStart that has left slow start because of the delay, has timed out, and is then told of a round trip with a longer RTT.
 fn delayed_after_a_timeout(slow_start_after_timeout: SlowStartAfterTimeout, variant: hystart::Variant) -> Controller {
-    let startup = StartupConfig::Hystart(hystart::Config { variant, train: Some(false), ..Default::default() });
+    let startup =
+        StartupConfig::Hystart(hystart::Config { variant: Some(variant), train: Some(false), ..Default::default() });
     let config = ControllerConfig {
         segment: Bytes::new(SEGMENT),
         initial_window: 100,

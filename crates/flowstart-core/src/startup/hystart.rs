@@ -66,8 +66,8 @@ pub enum Variant {
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's.
     pub iw: Option<u32>,
-    /// Which implementation is followed. Default: Google's QUIC.
-    pub variant: Variant,
+    /// Which implementation is followed. Default: the host's, and Google's QUIC for a host that has none.
+    pub variant: Option<Variant>,
     /// Whether the RTT is tested. All variants: yes.
     pub delay: bool,
     /// Whether the ACK train is tested. Default: the variant's, which is no for `quic`, yes for `linux` and `ns3`.
@@ -79,7 +79,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { iw: None, variant: Variant::Quic, delay: true, train: None, limits: Limits::default() }
+        Self { iw: None, variant: None, delay: true, train: None, limits: Limits::default() }
     }
 }
 
@@ -90,8 +90,13 @@ impl Config {
         self.limits.validate()
     }
 
+    /// The implementation, which a host should have set.
+    fn variant(&self) -> Variant {
+        self.variant.unwrap_or_default()
+    }
+
     fn tests_train(&self) -> bool {
-        self.train.unwrap_or(self.variant != Variant::Quic)
+        self.train.unwrap_or(self.variant() != Variant::Quic)
     }
 }
 
@@ -195,7 +200,7 @@ impl Hystart {
             self.start_round(ack.now, self.highest_sent);
         }
         let train = if self.context.paced { min_rtt } else { min_rtt / 2 };
-        if self.config.variant == Variant::Quic {
+        if self.config.variant() == Variant::Quic {
             self.test_train(ack.now, train);
             self.sample_count += 1;
             if self.sample_count <= self.config.limits.samples {
@@ -271,7 +276,7 @@ impl Startup for Hystart {
         self.highest_sent = highest_sent;
         self.smoothed_min = Duration::MAX;
         self.found = None;
-        match self.config.variant {
+        match self.config.variant() {
             Variant::Quic => self.round_end = None,
             Variant::Linux => self.start_round(now, highest_sent),
             Variant::Ns3 => self.start_round(now, highest_sent + 1),
@@ -283,8 +288,8 @@ impl Startup for Hystart {
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
         let large = window.cwnd >= self.context.segment * u64::from(self.config.limits.low_window);
         // `quic` looks at the window only when it finds something: with the next sample it exits.
-        let found_before = self.found.filter(|_| self.config.variant == Variant::Quic && ack.rtt.is_some());
-        if self.config.variant == Variant::Ns3 {
+        let found_before = self.found.filter(|_| self.config.variant() == Variant::Quic && ack.rtt.is_some());
+        if self.config.variant() == Variant::Ns3 {
             self.on_smoothed(ack, rtt.smoothed(), large, in_use);
         } else if let (Some(sample), Some(min_rtt)) = (ack.rtt, rtt.min()) {
             self.on_sample(ack, sample, min_rtt, large);
@@ -374,7 +379,7 @@ mod tests {
     #[test]
     fn a_train_longer_than_half_of_the_rtt_ends_slow_start() {
         // 40 ms / 2 = 20 ms: acknowledgements 2 ms apart must go on for more than that.
-        let config = Config { variant: Variant::Linux, ..Config::default() };
+        let config = Config { variant: Some(Variant::Linux), ..Config::default() };
         assert_eq!(timed_round(config.clone(), false, &train(2, 20)), None);
         assert_eq!(timed_round(config.clone(), false, &train(2, 22)), Some(ExitReason::AckTrain));
         // A host that paces spreads a window over half of the RTT by itself: 40 ms.
@@ -384,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_gap_ends_the_train_for_the_rest_of_the_round() {
-        let config = Config { variant: Variant::Linux, ..Config::default() };
+        let config = Config { variant: Some(Variant::Linux), ..Config::default() };
         assert_eq!(timed_round(config.clone(), false, &train(3, 300)), None, "3 ms apart is no train");
         let mut acks = train(2, 10);
         // 110 ms and then 113 ms: whatever follows in this round is not compared.
@@ -397,7 +402,7 @@ mod tests {
         assert_eq!(timed_round(Config::default(), false, &train(2, 100)), None);
         let on = Config { train: Some(true), ..Config::default() };
         assert_eq!(timed_round(on, false, &train(2, 100)), Some(ExitReason::AckTrain));
-        let off = Config { variant: Variant::Linux, train: Some(false), ..Config::default() };
+        let off = Config { variant: Some(Variant::Linux), train: Some(false), ..Config::default() };
         assert_eq!(timed_round(off, false, &train(2, 100)), None);
         let neither = Config { delay: false, ..Config::default() };
         assert_eq!(timed_round(neither, false, &[(0, 90); 20]), None);
@@ -405,14 +410,14 @@ mod tests {
 
     #[test]
     fn linux_compares_from_the_ninth_sample_on() {
-        let config = Config { variant: Variant::Linux, ..Config::default() };
+        let config = Config { variant: Some(Variant::Linux), ..Config::default() };
         assert_eq!(timed_round(config.clone(), false, &[(0, 46); 8]), None);
         assert_eq!(timed_round(config, false, &[(0, 46); 9]), Some(ExitReason::Delay));
     }
 
     #[test]
     fn ns3_waits_for_a_train_as_long_as_the_rtt_or_for_its_double() {
-        let config = Config { variant: Variant::Ns3, ..Config::default() };
+        let config = Config { variant: Some(Variant::Ns3), ..Config::default() };
         // The first acknowledgement begins the round; the smallest smoothed RTT is 40 ms.
         assert_eq!(timed_round(config.clone(), false, &train(2, 40)), None);
         assert_eq!(timed_round(config.clone(), false, &train(2, 42)), Some(ExitReason::AckTrain));
@@ -430,7 +435,7 @@ mod tests {
     /// Whether `ns3` leaves with a round of ten acknowledgements of this RTT (ms) on a path with a smallest RTT of
     /// `base`.
     fn ns3_leaves(base: u64, sample: u64) -> bool {
-        let config = Config { variant: Variant::Ns3, train: Some(false), ..Config::default() };
+        let config = Config { variant: Some(Variant::Ns3), train: Some(false), ..Config::default() };
         let mut scheme = Hystart::new(config, context(Increase::Bytes));
         let window = Window { cwnd: Bytes::new(20_000), ssthresh: Bytes::MAX };
         let smoothed = |ms: u64| {

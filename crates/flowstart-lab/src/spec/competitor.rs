@@ -14,7 +14,7 @@ use flowstart_sim::transport::profile::Profile;
 
 use super::arrival::LONGEST_GAP;
 use super::size::{DISTRIBUTION_KEYS, TransferSize, distributed};
-use super::{InputError, Parts, Written, avoidance, scheme};
+use super::{InputError, Parts, Written, avoidance, host_scheme, scheme};
 
 /// What else uses the link.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,8 +159,8 @@ fn bulk<'a>(
     let (mut flows, mut iw) = (1, None);
     let named = keys.iter().find(|(key, _)| *key == "startup");
     let mut startup = match named {
-        Some((_, spec)) => scheme(field, spec, &profile.startup)?.value,
-        None => profile.startup.clone(),
+        Some((_, spec)) => host_scheme(field, spec, profile)?.value,
+        None => profile.resolved(profile.startup.clone()),
     };
     // Keys that are not the competitor's belong to its congestion avoidance.
     let mut rest = Vec::new();
@@ -275,7 +275,7 @@ fn web(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> Res
     let named = |name| own.iter().find(|(key, _)| *key == name).copied();
     let load = named("load").map(|(key, value)| rate(field, text, key, value)).transpose()?;
     let receiver_rate = named("receiver_rate").map(|(key, value)| rate(field, text, key, value)).transpose()?;
-    let startup = named("startup").map(|(_, spec)| scheme(field, spec, &profile.startup)).transpose()?;
+    let startup = named("startup").map(|(_, spec)| host_scheme(field, spec, profile)).transpose()?;
     let startup = startup.map(|written| written.value);
     if let Some(startup) = &startup {
         ControllerConfig::validate_pair(startup, &profile.avoidance)
@@ -335,7 +335,7 @@ fn requests(field: &str, text: &str, keys: &[(&str, &str)], ask: Rate) -> Result
 
 fn short(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> Result<Competitor, InputError> {
     let (mut size, mut flows, mut every) = (Bytes::new(70_000), 8, None);
-    let mut startup = scheme(field, "slow-start", &profile.startup)?.value;
+    let mut startup = host_scheme(field, "slow-start", profile)?.value;
     let mut algorithm = profile.avoidance.clone();
     for &(key, value) in keys {
         match key {
@@ -357,7 +357,7 @@ fn short(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> R
                 }
                 every = Some(gap);
             }
-            "startup" => startup = scheme(field, value, &profile.startup)?.value,
+            "startup" => startup = host_scheme(field, value, profile)?.value,
             "avoidance" => algorithm = avoidance(field, value, &profile.avoidance)?.value,
             _ => return Err(unknown(field, text, key, "size, count, every, startup, avoidance")),
         }

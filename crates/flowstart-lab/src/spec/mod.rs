@@ -12,6 +12,8 @@ use flowstart_sim::transport::profile::Profile;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::transport::Transport;
+
 pub mod application;
 pub mod aqm;
 pub mod arrival;
@@ -177,26 +179,69 @@ pub fn scheme(field: &str, text: &str, base: &StartupConfig) -> Result<Written<S
     algorithm(field, text, names, name, StartupConfig::validate, Some(base))
 }
 
-/// Reads the scheme of measured flows, which may name a congestion avoidance of its own: `slow-start:avoidance=xcp`.
+/// Reads a startup scheme of a host with this profile, which decides what the spec leaves to it.
+pub(crate) fn host_scheme(field: &str, text: &str, profile: &Profile) -> Result<Written<StartupConfig>, InputError> {
+    let written = scheme(field, text, &profile.startup)?;
+    Ok(Written { value: profile.resolved(written.value), ..written })
+}
+
+/// The scheme that is none: what the transport does by itself.
+pub const STACK: &str = "stack";
+/// One line for listings.
+pub const STACK_SUMMARY: &str =
+    "what the transport profile does by itself: its own startup and congestion avoidance; takes no --avoidance";
+
+/// A startup scheme, and the congestion avoidance that comes with it.
+type Measured = (Written<StartupConfig>, Option<Written<AvoidanceConfig>>);
+
+/// Reads the scheme of measured flows, which may name a congestion avoidance of its own, `slow-start:avoidance=xcp`, or be
+/// [`STACK`].
 ///
 /// # Errors
 ///
 /// What cannot be read of either.
-pub fn measured_scheme(
-    field: &str,
-    text: &str,
-    profile: &Profile,
-) -> Result<(Written<StartupConfig>, Option<Written<AvoidanceConfig>>), InputError> {
+pub fn measured_scheme(field: &str, text: &str, transport: &Transport) -> Result<Measured, InputError> {
+    let profile = &*transport.profile;
     let parts = Parts::parse(field, text)?;
+    if parts.name == STACK {
+        return own_stack(field, text, &parts, transport);
+    }
+    if !StartupConfig::NAMES.contains(&parts.name) {
+        let problem =
+            format!("`{}` is not known; use one of {}, {STACK}", parts.called(), StartupConfig::NAMES.join(", "));
+        return Err(InputError::new(field, text, problem));
+    }
     let Some((_, named)) = parts.keys.iter().find(|(key, _)| *key == "avoidance") else {
-        return Ok((scheme(field, text, &profile.startup)?, None));
+        return Ok((host_scheme(field, text, profile)?, None));
     };
     let rest: Vec<String> =
         parts.keys.iter().filter(|(key, _)| *key != "avoidance").map(|(key, value)| format!("{key}={value}")).collect();
     let spec = if rest.is_empty() { parts.name.to_owned() } else { format!("{}:{}", parts.name, rest.join(",")) };
-    let startup = scheme(field, &spec, &profile.startup)?.value;
+    let startup = host_scheme(field, &spec, profile)?.value;
     let own = avoidance(field, named, &profile.avoidance)?;
     Ok((Written { text: text.to_owned(), value: startup }, Some(own)))
+}
+
+/// [`STACK`], which is as it is.
+fn own_stack(field: &str, text: &str, parts: &Parts<'_>, transport: &Transport) -> Result<Measured, InputError> {
+    let profile = &*transport.profile;
+    if let Some((key, _)) = parts.keys.first() {
+        let problem = format!(
+            "`{key}` is not for {STACK}, which is what profile {} does by itself, {} and {}; allowed is {STACK} alone",
+            transport.profile_name,
+            profile.startup.name(),
+            profile.avoidance.name()
+        );
+        return Err(InputError::new(field, text, problem));
+    }
+    if transport.stack.is_some() {
+        let problem = "the real stack runs the controller of this program, never its own; allowed are the other schemes, such as \
+                       slow-start:avoidance=cubic, or --transport model-quic and model-tcp";
+        return Err(InputError::new(field, text, problem));
+    }
+    let startup = Written { text: text.to_owned(), value: profile.resolved(profile.startup.clone()) };
+    let avoidance = Written { text: profile.avoidance.name().to_owned(), value: profile.avoidance.clone() };
+    Ok((startup, Some(avoidance)))
 }
 
 /// Reads a congestion avoidance.
@@ -249,7 +294,7 @@ mod tests {
     #[test]
     fn errors_name_the_field_and_what_is_allowed() {
         let error = |text| scheme("--scheme", text, &baseline()).unwrap_err().to_string();
-        assert!(error("jumpstart").contains("slow-start, hystart, initial-start, jump-start"));
+        assert!(error("jumpstart").contains("slow-start, limited-slow-start, hystart, initial-start, jump-start"));
         assert!(
             error("blitzstart:estimat=1").contains("expected one of `estimate`"),
             "{}",

@@ -74,7 +74,8 @@ impl Transport {
                 target.insert(key.to_owned(), toml_value(value));
             }
         }
-        let profile: Profile = table.try_into().map_err(|error| refused(error.message().to_owned()))?;
+        let mut profile: Profile = table.try_into().map_err(|error| refused(error.message().to_owned()))?;
+        profile.startup = profile.resolved(profile.startup.clone());
         check(&profile).map_err(refused)?;
         Ok(Self { text: text.to_owned(), profile_name: name.to_owned(), profile: Arc::new(profile), stack: None })
     }

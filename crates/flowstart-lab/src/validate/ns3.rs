@@ -132,7 +132,7 @@ impl Experiment {
             profile.avoidance = AvoidanceConfig::Reno(reno::Config { whole_segments: true, ..reno::Config::default() });
         }
         if self.hystart {
-            let config = hystart::Config { variant: hystart::Variant::Ns3, ..hystart::Config::default() };
+            let config = hystart::Config { variant: Some(hystart::Variant::Ns3), ..hystart::Config::default() };
             profile.startup = StartupConfig::Hystart(config);
         }
         Arc::new(profile)

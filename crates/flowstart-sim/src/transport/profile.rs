@@ -295,6 +295,8 @@ pub struct Profile {
     /// Pacing; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<Pacing>,
+    /// Which HyStart the scheme `hystart` is without a `variant`, also where the host's own startup is another.
+    pub hystart: hystart::Variant,
     /// Startup scheme of flows for which none is given.
     pub startup: StartupConfig,
     /// Congestion avoidance of flows for which none is given.
@@ -382,6 +384,8 @@ impl Profile {
             ecn: false,
             scone: SconePolicy::None,
             pacing: Some(Pacing { startup_gain: 1.25, ..Pacing::default() }),
+            // quiche, from which most QUIC stacks have taken theirs.
+            hystart: hystart::Variant::Quic,
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
             avoidance: AvoidanceConfig::Reno(reno::Config::default()),
         }
@@ -479,6 +483,7 @@ impl Profile {
             initial_timeout: Duration::from_millis(1000),
             handshake_timeout: Duration::from_millis(1000),
             pacing: None,
+            hystart: hystart::Variant::Linux,
             ..Self::rfc9002()
         }
     }
@@ -565,16 +570,28 @@ impl Profile {
             mixed_ack: MixedAck::DuplicateOnly,
             tail_repair: TailRepair::PartialAck,
             after_timeout: AfterTimeout::BelowHighestSack,
+            hystart: hystart::Variant::Ns3,
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
             avoidance: AvoidanceConfig::Cubic(whole_segments),
             ..Self::tcp_rfc()
         }
     }
 
+    /// A startup scheme with everything that its configuration leaves to the host.
+    pub fn resolved(&self, startup: StartupConfig) -> StartupConfig {
+        match startup {
+            StartupConfig::Hystart(config) => {
+                let variant = config.variant.or(Some(self.hystart));
+                StartupConfig::Hystart(hystart::Config { variant, ..config })
+            }
+            other => other,
+        }
+    }
+
     /// The controller of a flow with this profile.
     pub fn controller(&self, startup: StartupConfig, avoidance: AvoidanceConfig) -> ControllerConfig {
         ControllerConfig {
-            startup,
+            startup: self.resolved(startup),
             avoidance,
             segment: Bytes::new(u64::from(self.segment)),
             initial_window: self.initial_window,
@@ -632,6 +649,21 @@ mod tests {
             assert_eq!(toml::from_str::<Profile>(&text).unwrap(), profile, "{name}");
         }
         assert_eq!(Profile::named("tcp"), None);
+    }
+
+    #[test]
+    fn hystart_without_a_variant_is_the_hosts() {
+        let of = |name: &str, variant| {
+            let config = hystart::Config { variant, ..hystart::Config::default() };
+            match Profile::named(name).unwrap().resolved(StartupConfig::Hystart(config)) {
+                StartupConfig::Hystart(config) => config.variant,
+                other => panic!("{other:?}"),
+            }
+        };
+        use hystart::Variant::{Linux, Ns3, Quic};
+        let own = ["tcp-linux", "tcp-rfc", "ns3", "gquic", "rfc9002", "noq"].map(|name| of(name, None));
+        assert_eq!(own, [Linux, Linux, Ns3, Quic, Quic, Quic].map(Some));
+        assert_eq!(of("tcp-linux", Some(Quic)), Some(Quic), "what is chosen stays");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
 use flowstart_lab::scenario::{SHIPPED, Scenario};
 use flowstart_lab::spec::link::PRESETS;
+use flowstart_lab::spec::{STACK, STACK_SUMMARY};
 use flowstart_sim::transport::profile::PROFILES;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -64,6 +65,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         What::Schemes => StartupConfig::defaults()
             .iter()
             .map(|c| Entry { phases: Some(c.phases()), ..entry(c.name(), c.summary(), c.reference(), parameters(c)) })
+            .chain([entry(STACK, STACK_SUMMARY, "", Value::Null)])
             .collect(),
         What::Avoidance => AvoidanceConfig::defaults()
             .iter()
