@@ -9,18 +9,33 @@ use crate::units::{Bytes, Rate};
 /// of its size over the rate. A host with coarse timers may release packets up to `quantum` early, so that they leave
 /// in small groups; the gaps are counted from the planned times, so the rate is kept. With a timer that ticks at fixed
 /// times, what falls due between two ticks leaves with the second.
+///
+/// A host whose interface segments what the stack hands over (TSO) hands over groups: each leaves at once when its first packet
+/// is due, and is followed by a gap of its whole size over the rate. A group ends early when nothing more may be sent at the
+/// time. The gap after a group that was held up is shorter by the delay, but by no more than half (Linux,
+/// `tcp_update_skb_after_send`).
 #[derive(Clone, Debug)]
 pub struct Pacer {
     quantum: Duration,
     tick: Duration,
     burst: Bytes,
+    group: Bytes,
+    /// When the current group began, and how much it still holds.
+    current: (Timestamp, Bytes),
     next_release: Timestamp,
 }
 
 impl Pacer {
     /// A pacer that may release up to `quantum` early.
     pub fn new(quantum: Duration) -> Self {
-        Self { quantum, tick: Duration::ZERO, burst: Bytes::ZERO, next_release: Timestamp::ZERO }
+        Self {
+            quantum,
+            tick: Duration::ZERO,
+            burst: Bytes::ZERO,
+            group: Bytes::ZERO,
+            current: (Timestamp::ZERO, Bytes::ZERO),
+            next_release: Timestamp::ZERO,
+        }
     }
 
     /// From now on packets leave with the ticks of a timer of this granularity; zero: exactly.
@@ -33,10 +48,22 @@ impl Pacer {
         self.burst = burst;
     }
 
+    /// From now on packets leave in groups of `group` bytes; zero: one by one.
+    #[inline]
+    pub fn set_group(&mut self, group: Bytes) {
+        self.group = group;
+    }
+
+    /// Whether the group that began at `now` holds more.
+    #[inline]
+    fn continues_group(&self, now: Timestamp) -> bool {
+        self.current.0 == now && self.current.1 > Bytes::ZERO
+    }
+
     /// When the next packet may leave; a time not after `now` means at once.
     #[inline]
     pub fn release_time(&self, now: Timestamp) -> Timestamp {
-        if self.burst > Bytes::ZERO || self.next_release <= now + self.quantum {
+        if self.burst > Bytes::ZERO || self.next_release <= now + self.quantum || self.continues_group(now) {
             return now;
         }
         match self.tick.as_nanos() {
@@ -54,10 +81,26 @@ impl Pacer {
                 return;
             }
         }
+        if self.group > Bytes::ZERO {
+            return self.send_in_group(now, bytes, rate);
+        }
         // A sender that was held up by the window or the application does not save its unused release times, but for those
         // that its timer has passed over.
         let earliest = Timestamp::from_nanos(now.as_nanos().saturating_sub(self.tick.as_nanos()));
         self.next_release = self.next_release.max(earliest) + rate.time_for(bytes);
+    }
+
+    /// As [`Pacer::on_sent`], of a packet that begins or continues a group.
+    fn send_in_group(&mut self, now: Timestamp, bytes: Bytes, rate: Rate) {
+        let gap = rate.time_for(bytes);
+        if self.continues_group(now) {
+            self.next_release += gap;
+            self.current.1 = self.current.1.saturating_sub(bytes);
+            return;
+        }
+        let held_up = now.since(self.next_release);
+        self.next_release = self.next_release.max(now) + gap.saturating_sub(held_up.min(gap / 2));
+        self.current = (now, self.group.saturating_sub(bytes));
     }
 }
 
@@ -96,6 +139,33 @@ mod tests {
         pacer.set_tick(Duration::from_millis(3));
         // Planned for 0, 1, 2, 3, ... ms: those of 1 to 3 leave at 3 ms, those of 4 to 6 at 6 ms.
         assert_eq!(releases(&mut pacer, 8), [0, 3000, 3000, 3000, 6000, 6000, 6000, 9000]);
+    }
+
+    #[test]
+    fn a_group_leaves_at_once_and_is_followed_by_its_gap() {
+        let mut pacer = Pacer::new(Duration::ZERO);
+        pacer.set_group(Bytes::new(2500));
+        assert_eq!(releases(&mut pacer, 7), [0, 0, 2000, 2000, 4000, 4000, 6000]);
+        // A group that the window cut short is over: the next packet is due 1 ms after the one at 6 ms.
+        let at = |millis| Timestamp::ZERO + Duration::from_millis(millis);
+        assert_eq!(pacer.release_time(at(6)), at(6));
+        assert_eq!(pacer.release_time(Timestamp::from_nanos(6_000_001)), at(7));
+    }
+
+    #[test]
+    fn the_gap_after_a_group_that_was_held_up_is_at_most_halved() {
+        let at = |micros| Timestamp::ZERO + Duration::from_micros(micros);
+        let next = |held_up: u64| {
+            let mut pacer = Pacer::new(Duration::ZERO);
+            pacer.set_group(Bytes::new(1250));
+            pacer.on_sent(at(0), Bytes::new(1250), Rate::from_mbit(10));
+            // Due at 1 ms.
+            pacer.on_sent(at(1000 + held_up), Bytes::new(1250), Rate::from_mbit(10));
+            pacer.release_time(at(1000 + held_up)).since(at(1000 + held_up))
+        };
+        assert_eq!(next(0), Duration::from_micros(1000));
+        assert_eq!(next(300), Duration::from_micros(700));
+        assert_eq!(next(900), Duration::from_micros(500));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod host;
 
 use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueLimit, QueuedPacket};
-use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::avoidance::{AvoidanceConfig, bbr};
 use flowstart_core::controller::{Controller, ControllerConfig};
 use flowstart_core::path::SavedPath;
 use flowstart_core::rng::Substream;
@@ -37,10 +37,16 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
+/// Every congestion avoidance with its defaults, and the versions beside them.
+fn every_avoidance() -> impl Iterator<Item = AvoidanceConfig> {
+    let version_1 = bbr::Config { version: bbr::Version::One, ..bbr::Config::default() };
+    AvoidanceConfig::defaults().into_iter().chain([AvoidanceConfig::Bbr(version_1)])
+}
+
 fn every_controller() -> Vec<Host> {
     let mut hosts = Vec::new();
     for startup in StartupConfig::defaults() {
-        for avoidance in AvoidanceConfig::defaults() {
+        for avoidance in every_avoidance() {
             for policies in POLICIES {
                 hosts.push(Host::new(startup.clone(), avoidance.clone(), policies, known()));
             }
@@ -140,7 +146,7 @@ fn every_scheme_describes_itself_and_survives_its_own_configuration() {
         let text = toml::to_string(&config).expect("a configuration is TOML");
         assert_eq!(toml::from_str::<StartupConfig>(&text).expect("what was written can be read"), config);
     }
-    for config in AvoidanceConfig::defaults() {
+    for config in every_avoidance() {
         let text = toml::to_string(&config).expect("a configuration is TOML");
         assert_eq!(toml::from_str::<AvoidanceConfig>(&text).expect("what was written can be read"), config);
     }

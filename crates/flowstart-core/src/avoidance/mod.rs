@@ -135,6 +135,12 @@ pub trait Avoidance: fmt::Debug + Send + CloneAvoidance {
         None
     }
 
+    /// Bytes that a host without pacing of its own hands to its interface at once, each time that the pacing rate lets packets
+    /// leave; `None`: packets leave one by one.
+    fn send_group(&self) -> Option<Bytes> {
+        None
+    }
+
     /// Whether the algorithm is still in its own startup.
     fn is_starting(&self) -> bool {
         false

@@ -35,6 +35,7 @@ impl Controller {
             self.log.note(now, Decision::StartupExited { reason, cwnd, ssthresh });
         }
         self.scheme_rate = avoidance.pacing_rate();
+        self.send_group = avoidance.send_group().filter(|_| self.config.pacing.is_none()).unwrap_or(Bytes::ZERO);
         let starting = avoidance.is_starting();
         self.phase = Phase::Integrated { starting };
         self.sensing = self.sensing.filter(|_| starting);

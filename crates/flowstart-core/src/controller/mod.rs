@@ -119,6 +119,8 @@ pub struct Controller {
     scheme_rate: Option<Rate>,
     /// What the host's own rule gives.
     host_rate: Option<Rate>,
+    /// What an integrated algorithm lets leave together.
+    send_group: Bytes,
     /// What was granted and not yet used.
     proactive: Bytes,
     /// The congestion avoidance is integrated.
@@ -186,6 +188,7 @@ impl Controller {
             launch_burst: None,
             scheme_rate: None,
             host_rate: None,
+            send_group: Bytes::ZERO,
             proactive: Bytes::ZERO,
             integrated,
             feedback,
@@ -660,6 +663,13 @@ impl Controller {
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
         self.launch_rate.or(self.scheme_rate).or(self.host_rate)
+    }
+
+    /// Bytes of the packets that leave together, as the interface of a host without pacing of its own segments them; zero: they
+    /// leave one by one.
+    #[inline]
+    pub fn send_group(&self) -> Bytes {
+        self.send_group
     }
 
     /// Bytes that may be sent again without any sign of loss ([`Output::proactive_retransmit`]).

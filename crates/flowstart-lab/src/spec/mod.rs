@@ -257,7 +257,7 @@ pub fn aqm(field: &str, text: &str) -> Result<Written<QueueConfig>, InputError> 
 
 #[cfg(test)]
 mod tests {
-    use flowstart_core::avoidance::cubic;
+    use flowstart_core::avoidance::{bbr, cubic};
     use flowstart_core::startup::blitzstart;
 
     use super::*;
@@ -289,6 +289,19 @@ mod tests {
         };
         assert_eq!((config.connections, config.beta), (2, 0.5));
         assert_eq!(avoidance("--avoidance", "reno", &base).unwrap().value.name(), "reno");
+    }
+
+    #[test]
+    fn a_version_is_a_key_and_those_that_do_not_exist_are_refused() {
+        let base = AvoidanceConfig::defaults().remove(0);
+        let Ok(Written { value: AvoidanceConfig::Bbr(config), .. }) = avoidance("--avoidance", "bbr:version=1", &base)
+        else {
+            panic!("a valid spec");
+        };
+        assert_eq!(config.version, bbr::Version::One);
+        let error = |text| avoidance("--avoidance", text, &base).unwrap_err().to_string();
+        assert!(error("bbr:version=2").contains("version is 2; allowed is 1 or 3"), "{}", error("bbr:version=2"));
+        assert!(error("bbr:version=1,beta=0.5").contains("beta is 0.5"), "{}", error("bbr:version=1,beta=0.5"));
     }
 
     #[test]

@@ -362,6 +362,7 @@ impl SenderBase {
             *budget = budget.saturating_sub(size.get());
         }
         if let Some(rate) = self.controller.pacing_rate() {
+            self.pacer.set_group(self.controller.send_group());
             self.pacer.on_sent(now, size, rate);
         }
         self.controller.on_sent(&Sent {

@@ -328,6 +328,10 @@ impl Avoidance for Bbr {
         self.0.burst()
     }
 
+    fn send_group(&self) -> Option<Bytes> {
+        self.0.send_group()
+    }
+
     fn is_starting(&self) -> bool {
         self.0.is_starting()
     }

@@ -358,6 +358,11 @@ impl Avoidance for Model {
         Some(self.segment * if begins { INIT_CWND } else { self.tso_segs_goal() })
     }
 
+    /// `tcp_tso_autosize` with `bbr_min_tso_segs`.
+    fn send_group(&self) -> Option<Bytes> {
+        Some(self.segment * self.tso_segs_goal())
+    }
+
     fn is_starting(&self) -> bool {
         !self.full_pipe.reached
     }
