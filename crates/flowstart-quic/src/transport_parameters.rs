@@ -334,10 +334,34 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_parameters_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..80), hinted in any::<bool>()) {
-            let bytes = if hinted { [&HINTED, &bytes[..]].concat() } else { bytes };
-            let read = PeerParameters::read(&bytes);
-            prop_assert!(read.path_state.is_err() || read.errors().count() < 4);
+        fn whatever_follows_a_hint_is_read_or_refused_with_the_reason(
+            bytes in prop::collection::vec(any::<u8>(), 0..80),
+            state in prop::option::of(0..300usize),
+        ) {
+            let mut all = HINTED.to_vec();
+            if let Some(length) = state {
+                write(PATH_STATE, &vec![7; length], &mut all);
+            }
+            let known = all.len();
+            all.extend_from_slice(&bytes);
+            let read = PeerParameters::read(&all);
+            let errors: Vec<_> = read.errors().collect();
+            // What is wrong with all of them is said once, and where it is.
+            if let Some(ParameterError::Truncated(at)) = errors.iter().find(|e| matches!(e, ParameterError::Truncated(_))) {
+                prop_assert!((known..all.len()).contains(at) && errors.len() == 1, "{errors:?}");
+                return Ok(());
+            }
+            let repeated = |id| errors.contains(&ParameterError::Repeated(id));
+            prop_assert!(read.hint == Ok(Some(hint())) || repeated(HINT), "{read:?}");
+            match (&read.path_state, state) {
+                (Ok(read), Some(length)) => prop_assert_eq!(read, &Some(vec![7; length])),
+                (Ok(read), None) => {
+                    let sent = |state: &Vec<u8>| bytes.windows(state.len().max(1)).any(|part| part == state);
+                    prop_assert!(read.as_ref().is_none_or(sent), "{read:?}");
+                }
+                (Err(ParameterError::PathStateLength(length)), _) => prop_assert!(!(1..=MAX_PATH_STATE).contains(length)),
+                (Err(_), _) => prop_assert!(repeated(PATH_STATE), "{read:?}"),
+            }
         }
 
         #[test]
