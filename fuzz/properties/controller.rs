@@ -287,6 +287,7 @@ impl Noq {
         assert!(window >= SEGMENT, "{window}");
         assert_eq!(metrics.congestion_window, window);
         assert!(metrics.pacing_rate.is_some_and(|rate| rate > 0), "{:?}", metrics.pacing_rate);
+        assert!(metrics.send_quantum.is_some_and(|quantum| quantum >= 2 * SEGMENT), "{:?}", metrics.send_quantum);
         assert!(status.startup_lost <= status.lost.min(status.startup_sent), "{status:?}");
     }
 }

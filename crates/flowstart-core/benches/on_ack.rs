@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flowstart_core::avoidance::{AvoidanceConfig, bbr, cubic};
-use flowstart_core::controller::{Controller, ControllerConfig, WindowValidation};
+use flowstart_core::controller::{AckFrame, Controller, ControllerConfig, WindowValidation};
 use flowstart_core::delivery_rate::{DeliveryRate, Snapshot};
 use flowstart_core::event::{Ack, Sent};
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
@@ -111,7 +111,7 @@ impl Host {
                 app_limited: false,
                 sample: rate_sample,
             };
-            self.controller.on_ack(&ack, &self.rtt);
+            self.controller.on_ack_frame(&AckFrame { delivered: Some(ack), ..AckFrame::default() }, &self.rtt);
         }
         while self.controller.take_decision().is_some() {}
         self.controller.cwnd()

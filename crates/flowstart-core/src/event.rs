@@ -96,7 +96,7 @@ pub struct Ecn {
     pub now: Timestamp,
     /// QUIC: largest packet number acknowledged by the echo. TCP: the cumulative acknowledgement.
     pub position: Position,
-    /// Bytes in flight.
+    /// Bytes in flight before the acknowledgement that echoes it.
     pub in_flight: Bytes,
     /// Packets that were newly reported as marked, at least 1 where a host knows no number (TCP: `AccECN`, RFC 9768; QUIC: the
     /// ECN counts of RFC 9000, section 19.3.2).

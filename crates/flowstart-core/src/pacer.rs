@@ -3,6 +3,19 @@
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
+/// Time whose packets may leave together (`BBR.SetSendQuantum`).
+const QUANTUM_TIME: Duration = Duration::from_millis(1);
+/// Largest quantum (`BBR.SetSendQuantum`).
+const QUANTUM_MAX: Bytes = Bytes::new(64_000);
+
+/// `C.send_quantum` of draft-ietf-ccwg-bbr, section 5.6.3: bytes that may be scheduled and handed down together, as one batch
+/// of segmentation offload. What is sent at `rate` in a millisecond, at least two segments and at most 64 KB; without a rate
+/// the most.
+#[inline]
+pub fn send_quantum(rate: Option<Rate>, segment: Bytes) -> Bytes {
+    rate.map_or(QUANTUM_MAX, |rate| rate.amount_in(QUANTUM_TIME)).min(QUANTUM_MAX).max(segment * 2)
+}
+
 /// Decides when the next packet may leave.
 ///
 /// A burst allowance lets the first packets after quiescence leave at once; after it each packet is followed by a gap
@@ -118,6 +131,14 @@ mod tests {
             pacer.on_sent(now, Bytes::new(1250), Rate::from_mbit(10));
         }
         times
+    }
+
+    #[test]
+    fn a_millisecond_leaves_together_but_two_segments_at_least_and_64_kb_at_most() {
+        let quantum = |mbit| send_quantum(Some(Rate::from_mbit(mbit)), Bytes::new(1200)).get();
+        // 1 Mbit/s are 125 bytes in a millisecond, 100 Mbit/s are 12,500, 1 Gbit/s are 125,000.
+        assert_eq!((quantum(1), quantum(100), quantum(1000)), (2400, 12_500, 64_000));
+        assert_eq!(send_quantum(None, Bytes::new(1200)), Bytes::new(64_000));
     }
 
     #[test]

@@ -65,6 +65,12 @@ struct Shared {
     built: u64,
 }
 
+impl Shared {
+    fn known(&self, first_path: bool) -> PathKnowledge {
+        if first_path { self.path.clone() } else { self.path.for_new_path() }
+    }
+}
+
 /// What an application and the controller of one connection share.
 #[derive(Debug, Default)]
 pub struct Flow(Mutex<Shared>);
@@ -76,7 +82,8 @@ impl Flow {
     }
 
     /// As [`Flow::new`], but the launch waits for [`Flow::expect`]: schemes that launch what waits to be sent need to be
-    /// told. Until then the connection sends with its initial window.
+    /// told. Until then the connection sends with its initial window. The first sign of congestion ends the waiting, because
+    /// it has to be answered: the scheme launches with what is known by then, and the window is reduced.
     pub fn waiting(path: PathKnowledge) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Shared { path, waits: true, ..Shared::default() })))
     }
@@ -131,11 +138,14 @@ impl Flow {
     /// What Sensing may use, once the application has said what it wanted to say.
     pub(crate) fn ready(&self, first_path: bool) -> Option<PathKnowledge> {
         let shared = self.shared();
-        match (shared.waits, first_path) {
-            (true, _) => None,
-            (false, true) => Some(shared.path.clone()),
-            (false, false) => Some(shared.path.for_new_path()),
-        }
+        (!shared.waits).then(|| shared.known(first_path))
+    }
+
+    /// What Sensing may use, whatever the application still wanted to say. Nobody waits for it any more.
+    pub(crate) fn stop_waiting(&self, first_path: bool) -> PathKnowledge {
+        let mut shared = self.shared();
+        shared.waits = false;
+        shared.known(first_path)
     }
 
     /// The controller has news, and decided this. Advice that it has not heard yet.

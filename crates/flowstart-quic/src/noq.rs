@@ -14,9 +14,9 @@
 //! What the host does not give, and what follows from it:
 //!
 //! - **Pacing bursts are the host's.** Its token bucket holds 2 ms at the pacing rate, at least 10 packets and at most 256,
-//!   but never more than 10 ms; [`Output::burst`](flowstart_core::controller::Output::burst) and
-//!   [`Output::send_quantum`](flowstart_core::controller::Output::send_quantum) cannot change that. A paced launch begins
-//!   with what the bucket holds in one go, and continues evenly. On sockets timers are late, and what does not fit into the
+//!   but never more than 10 ms; [`Output::burst`](flowstart_core::controller::Output::burst) cannot change that.
+//!   [`Output::send_quantum`](flowstart_core::controller::Output::send_quantum) bounds what of it is handed down in one batch.
+//!   A paced launch begins with what the bucket holds in one go, and continues evenly. On sockets timers are late, and what does not fit into the
 //!   bucket meanwhile is lost: a launch may take almost twice as long as its rate says, never less.
 //! - **No proactive retransmission**: `halfback` would be `jump-start`, and is refused.
 //! - **No options of IP**: the host asks no routers for a rate (Quick-Start). `quick-start` launches with
@@ -29,8 +29,8 @@
 //!   that would lead below its minimum (RFC 9002, section 5.3); while that is a little too high, as after a slow handshake,
 //!   samples keep up to 25 ms, which HyStart takes for a queue.
 //! - **Whether the application limits the sender** is known for the time of an acknowledgement, not for the time when the
-//!   acknowledged packet left. In slow start a packet that left with at least half of the present window in flight counts as
-//!   one of a busy sender.
+//!   acknowledged packet left. Packets that left before the window was last full count as those of a busy sender. What the
+//!   pacer alone held back while data waited does not, once the data has run out.
 //! - **Probe timeouts are not told**; they reduce nothing (RFC 9002, section 7.5).
 //! - **Packets of the handshake** before the launch count for the RTT only. What of them is lost after it counts as a loss.
 //! - **A receiver ends the connection when too many pieces wait behind a gap** ("too many gaps in stream buffer"): beyond 2048
@@ -47,6 +47,7 @@ use std::time::Instant;
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::ControllerConfig;
+use flowstart_core::pacer;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::units::{Bytes, Rate};
 use noq_proto::congestion;
@@ -97,6 +98,10 @@ impl congestion::Controller for Controller {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
         let now = self.0.at(now);
         self.0.tell(|sender| sender.on_sent(now, Bytes::new(bytes.into()), pn));
+    }
+
+    fn on_cwnd_limited(&mut self) {
+        self.0.tell(Sender::on_window_full);
     }
 
     fn on_ack(
@@ -152,7 +157,9 @@ impl congestion::Controller for Controller {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = answer.window.get();
         metrics.ssthresh = answer.ssthresh.map(Bytes::get);
-        metrics.pacing_rate = Some((answer.pacing_rate.min(FASTEST).bits_per_sec() / 8).max(1));
+        // Rounded up, so that only a rate of zero is zero bytes a second. Of that the host makes one byte a second.
+        metrics.pacing_rate = Some(answer.pacing_rate.min(FASTEST).bits_per_sec().div_ceil(8));
+        metrics.send_quantum = Some(pacer::send_quantum(Some(answer.pacing_rate), answer.packet).get());
         metrics.bandwidth_estimate = answer.highest_rate.map(Rate::bits_per_sec);
         metrics
     }
@@ -167,5 +174,69 @@ impl congestion::Controller for Controller {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flowstart_core::avoidance::{AvoidanceState, SegmentSize, Window};
+    use flowstart_core::event::{Ack, DecisionLog, Loss};
+    use flowstart_core::path::PathKnowledge;
+    use flowstart_core::rtt::RttEstimator;
+    use flowstart_core::startup::{Launch, Startup, StartupState, Step};
+    use flowstart_core::time::{Duration, Timestamp};
+    use noq_proto::congestion::Controller as _;
+
+    const PACKET: u16 = 1200;
+
+    /// Launches at a rate, and stays at its window.
+    #[derive(Clone, Debug)]
+    struct AtRate(Rate);
+
+    impl Startup for AtRate {
+        fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
+            Launch { pacing_rate: Some(self.0), ..Launch::window(Bytes::new(12_000)) }
+        }
+
+        fn on_ack(&mut self, _ack: &Ack, window: Window, _in_use: bool, _rtt: &RttEstimator) -> Step {
+            Step::Continue { cwnd: window.cwnd }
+        }
+
+        fn on_congestion(&mut self, _loss: &Loss, window: Window, _reduced: Bytes) -> Step {
+            Step::Continue { cwnd: window.cwnd }
+        }
+    }
+
+    /// What the host is told after a launch at this rate.
+    fn launched(bits_per_sec: u64) -> ControllerMetrics {
+        let (startup, cubic) = (StartupConfig::defaults().swap_remove(0), AvoidanceConfig::defaults().swap_remove(1));
+        let scheme = StartupState::Custom(Box::new(AtRate(Rate::from_bits_per_sec(bits_per_sec))));
+        let avoidance: AvoidanceState = cubic.build(SegmentSize(Bytes::new(PACKET.into())));
+        let factory = ControllerFactory::new(startup, cubic).unwrap().with_algorithms(scheme, avoidance);
+        let mut controller = Controller(factory.host(Instant::now(), PACKET));
+        assert_eq!(controller.metrics().send_quantum, Some(64_000), "nothing bounds a batch before the launch");
+        let at = |ms| Timestamp::ZERO + Duration::from_millis(ms);
+        controller.0.tell(|sender| {
+            let bytes = Bytes::new(PACKET.into());
+            sender.on_sent(at(0), bytes, 0);
+            sender.on_acknowledged(at(100), at(0), bytes, Some(0), Duration::from_millis(333));
+            sender.on_acknowledgement_end(at(100), Bytes::ZERO, false);
+        });
+        controller.metrics()
+    }
+
+    #[test]
+    fn a_batch_is_what_leaves_in_a_millisecond() {
+        // 80 Mbit/s: 10 MB/s, 10,000 bytes in a millisecond. 1 Mbit/s: 125 bytes, so two packets. 8 Gbit/s: 64 KB.
+        let told = |rate| (launched(rate).pacing_rate, launched(rate).send_quantum);
+        assert_eq!(told(80_000_000), (Some(10_000_000), Some(10_000)));
+        assert_eq!(told(1_000_000), (Some(125_000), Some(2400)));
+        assert_eq!(told(8_000_000_000), (Some(1_000_000_000), Some(64_000)));
+    }
+
+    #[test]
+    fn a_rate_of_zero_is_told_as_it_is() {
+        assert_eq!((launched(0).pacing_rate, launched(1).pacing_rate), (Some(0), Some(1)));
     }
 }

@@ -24,7 +24,8 @@
 //! - **Before the first RTT sample** the host paces for an RTT of 333 ms.
 //! - **Packets are told of in batches**, and losses as sums with the time of the latest: the controller's positions are
 //!   batches. Packets that hold only acknowledgements are counted when they leave, until the next acknowledgement corrects
-//!   the sum.
+//!   the sum. An end that only receives gets none; then the oldest batches are remembered as one.
+//! - **A full window is not told**: it is full for the controller when no full packet fits into it any more.
 //! - **Spurious losses are not told**: reductions are not taken back.
 
 use std::any::Any;
@@ -84,7 +85,10 @@ pub struct Controller(Hosted);
 impl congestion::Controller for Controller {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
         let now = self.0.at(now);
-        self.0.tell(|sender| sender.on_sent(now, Bytes::new(bytes), last_packet_number));
+        self.0.tell(|sender| {
+            sender.on_sent(now, Bytes::new(bytes), last_packet_number);
+            sender.bound_memory();
+        });
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _app_limited: bool, rtt: &quinn_proto::RttEstimator) {

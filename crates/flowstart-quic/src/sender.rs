@@ -1,19 +1,27 @@
 //! The events of a QUIC stack as events of the controller: what the adapters of all hosts share.
 //!
-//! Hosts differ from what [`Controller`] wants in two ways that are mended here. They tell of acknowledgements before the
-//! losses that the same frame reveals; RFC 9002, appendix A.7 and the controller want them the other way round, so an
-//! acknowledgement is kept until a loss, another event or a question about the window follows it. They build a controller
-//! before anything is known of the path; so nothing is launched before the handshake has measured the RTT. And they do not
-//! say how long the receiver held an acknowledgement back, but their smoothed RTT takes it into account:
-//! smoothed' = 7/8 smoothed + 1/8 sample (RFC 9002, section 5.3), so the sample without the delay is
-//! 8 smoothed' - 7 smoothed. They tell the smoothed RTT with the acknowledgement that follows; so every sample but the first
-//! reaches the controller one acknowledgement late.
+//! Hosts differ from what [`Controller`] wants in these ways, which are mended here.
+//!
+//! - They tell of an ACK frame piece by piece, and in another order: first what it acknowledges, then the losses that it
+//!   reveals, then its marks. [`Controller::on_ack_frame`] wants it as a whole, because losses and marks reduce the window
+//!   before what was delivered lets it grow (RFC 9002, appendix A.7). No call says that nothing more follows. So what
+//!   [`Sender::on_acknowledgement_end`] knows is kept, and losses and marks of the same time are added to it, until
+//!   another event or a question about the window comes.
+//! - They build a controller before anything is known of the path. So nothing is launched before the handshake has measured
+//!   the RTT, and the application has said what it wanted to say; but at the latest when there is congestion to answer.
+//! - They do not say how long the receiver held an acknowledgement back, but their smoothed RTT takes it into account:
+//!   smoothed' = 7/8 smoothed + 1/8 sample (RFC 9002, section 5.3), so the sample without the delay is
+//!   8 smoothed' - 7 smoothed. They tell the smoothed RTT with the acknowledgement that follows; so every sample but the
+//!   first reaches the controller one acknowledgement late.
+//! - They say whether the application limits the sender now, not whether it did when the acknowledged packet left. So it is
+//!   noted up to which packet the window was full.
 
 use std::sync::Arc;
 
-use flowstart_core::controller::{Controller, Resume};
+use flowstart_core::controller::{AckFrame, Controller, Resume};
 use flowstart_core::delivery_rate::DeliveryRate;
 use flowstart_core::event::{Ack, Decision, Ecn, Loss, Position, Sent, Timeout};
+use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
 use flowstart_core::startup::UNPACED;
 use flowstart_core::time::{Duration, Timestamp};
@@ -31,6 +39,9 @@ const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// A packet's fate is known when a packet that left this much and four RTTs later is acknowledged.
 const FATE_KNOWN: Duration = Duration::from_millis(1000);
 
+/// Packets that are told apart whatever the window: quinn remembers a thousand that hold only acknowledgements.
+const FEWEST_REMEMBERED: usize = 1024;
+
 /// What an ACK frame acknowledged so far.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
@@ -38,8 +49,6 @@ struct Batch {
     packets: u64,
     position: Position,
     newest_sent: Timestamp,
-    /// Most that was in flight when one of them left.
-    sent_into: Bytes,
     in_flight_before: Bytes,
 }
 
@@ -57,6 +66,8 @@ pub(crate) struct Sender {
     rtt: RttEstimator,
     rate: DeliveryRate,
     sent: SentLog,
+    /// Most packets that are told apart, where that is bounded.
+    remembered: usize,
     flow: Arc<Flow>,
     /// What the flow is told with the next news.
     status: Status,
@@ -78,9 +89,12 @@ pub(crate) struct Sender {
     largest_acknowledged: Position,
     newest_acknowledged: Timestamp,
     batch: Option<Batch>,
-    kept: Option<Ack>,
+    /// What an ACK frame has told so far, and when. The controller was not told of it.
+    kept: Option<(Timestamp, AckFrame)>,
     lost: Lost,
     app_limited: bool,
+    /// Position of the last packet that had left when the window was found full.
+    full_until: Position,
     last_sent: Timestamp,
     /// Time of the latest event.
     now: Timestamp,
@@ -95,6 +109,7 @@ impl Sender {
             rtt: RttEstimator::new(INITIAL_RTT),
             rate: DeliveryRate::default(),
             sent: SentLog::default(),
+            remembered: 0,
             flow,
             status,
             first_path: status.moves == 0,
@@ -111,6 +126,7 @@ impl Sender {
             kept: None,
             lost: Lost::default(),
             app_limited: false,
+            full_until: 0,
             last_sent: Timestamp::ZERO,
             now: Timestamp::ZERO,
         }
@@ -135,6 +151,7 @@ impl Sender {
             ssthresh: known(self.controller.ssthresh()),
             pacing_rate: rate.unwrap_or(UNPACED),
             highest_rate: self.status.highest_rate,
+            packet: self.packet,
         }
     }
 
@@ -157,7 +174,15 @@ impl Sender {
                 self.status.startup_sent += bytes;
             }
         }
+        if self.in_flight + self.packet > self.controller.cwnd() {
+            self.on_window_full();
+        }
         self.last_sent = now;
+    }
+
+    /// The window stops the host, or the last packet has filled it: it is in use (RFC 9002, section 7.8).
+    pub(crate) fn on_window_full(&mut self) {
+        self.full_until = self.sent.last_position();
     }
 
     /// Sending begins again after idle time. The host does not ask before the first packet leaves; so it is told with it.
@@ -166,6 +191,16 @@ impl Sender {
         if let Some(path) = self.flow.ready(self.first_path) {
             self.controller.on_resume(&resume, &path, &self.rtt);
         }
+    }
+
+    /// Bounds what is remembered of packets that are never acknowledged: a host may tell of those that hold only
+    /// acknowledgements, and an end that only receives sends nothing else. Twice as many as the largest window of so far holds
+    /// are told apart, so that what is in flight beside them is found.
+    pub(crate) fn bound_memory(&mut self) {
+        let window = self.controller.cwnd().get() / self.packet.get().max(1);
+        let most = usize::try_from(window.saturating_mul(2)).unwrap_or(usize::MAX);
+        self.remembered = self.remembered.max(most.saturating_add(FEWEST_REMEMBERED));
+        self.sent.join_oldest(self.remembered);
     }
 
     /// RFC 9002, section 6.2.1.
@@ -206,7 +241,6 @@ impl Sender {
             packets: 0,
             position: 0,
             newest_sent: sent_at,
-            sent_into: Bytes::ZERO,
             in_flight_before,
         });
         batch.newest_sent = batch.newest_sent.max(sent_at);
@@ -221,7 +255,6 @@ impl Sender {
         if self.launched_after.is_some_and(|launch| position > launch) {
             batch.bytes += bytes;
             batch.packets += 1;
-            batch.sent_into = batch.sent_into.max(packet.snapshot.tx_in_flight);
         }
         batch.position = batch.position.max(position);
     }
@@ -248,11 +281,7 @@ impl Sender {
             }
         }
         if batch.packets > 0 {
-            // The host says whether the sender has run out of data by now. That does not make packets that filled the
-            // window of slow start, half of today's, packets of an idle sender.
-            let filled = batch.sent_into * 2 >= self.controller.cwnd();
-            let app_limited = app_limited && !(filled && self.controller.cwnd() < self.controller.ssthresh());
-            self.kept = Some(Ack {
+            let delivered = Ack {
                 now,
                 bytes: batch.bytes,
                 packets: batch.packets,
@@ -261,16 +290,18 @@ impl Sender {
                 in_flight_before: batch.in_flight_before,
                 in_flight,
                 safe: true,
-                app_limited,
+                // The sender may have run out of data since, but these packets were part of a full window.
+                app_limited: app_limited && batch.position > self.full_until,
                 sample: None,
-            });
+            };
+            self.kept = Some((now, AckFrame { delivered: Some(delivered), ..AckFrame::default() }));
         }
     }
 
     /// A packet was declared lost. Where the host tells of sums only, `number` is `None` and the packets are those sent up
     /// to `sent_at`.
     pub(crate) fn on_packet_lost(&mut self, now: Timestamp, bytes: Bytes, place: LostPlace) {
-        if self.kept.is_none_or(|kept| kept.now != now) {
+        if self.kept.is_none_or(|(kept, _)| kept != now) {
             self.advance(now);
         }
         let (found, packets) = match place {
@@ -300,33 +331,49 @@ impl Sender {
     /// The packets told of before are all that one detection found; `persistent`: they establish persistent congestion.
     pub(crate) fn on_loss(&mut self, now: Timestamp, persistent: bool) {
         self.now = self.now.max(now);
-        let lost = core::mem::take(&mut self.lost);
-        let in_flight_before = self.kept.map_or(self.in_flight, |ack| ack.in_flight_before);
-        self.in_flight = self.in_flight.saturating_sub(lost.bytes);
-        if let Some(ack) = &mut self.kept {
-            ack.in_flight = self.in_flight;
-            ack.safe = false;
+        let Lost { bytes, position } = core::mem::take(&mut self.lost);
+        if bytes == Bytes::ZERO {
+            return;
         }
-        if self.launched_after.is_some() && lost.bytes > Bytes::ZERO {
-            let Lost { bytes, position } = lost;
-            let event = Loss { now, bytes, position, in_flight_before, in_flight: self.in_flight };
-            self.controller.on_loss(&event, &self.rtt);
-            if persistent {
-                self.controller.on_persistent_congestion(&Timeout { now, in_flight_before }, &self.rtt);
+        self.launch_into_congestion();
+        let in_flight_before = self.in_flight;
+        self.in_flight = self.in_flight.saturating_sub(bytes);
+        let in_flight = self.in_flight;
+        let mut loss = Loss { now, bytes, position, in_flight_before, in_flight };
+        if let Some((_, frame)) = self.kept.as_mut().filter(|(kept, _)| *kept == now) {
+            if let Some(ack) = &mut frame.delivered {
+                (ack.in_flight, ack.safe) = (in_flight, false);
+                loss.in_flight_before = ack.in_flight_before;
             }
+            if let Some(before) = frame.lost {
+                loss = Loss { bytes: before.bytes + bytes, position: before.position.max(position), ..loss };
+            }
+            frame.lost = Some(loss);
+            frame.persistent_congestion |= persistent;
+            return;
         }
         self.settle();
+        self.controller.on_loss(&loss, &self.rtt);
+        if persistent {
+            self.controller.on_persistent_congestion(&Timeout { now, in_flight_before }, &self.rtt);
+        }
+        self.publish();
     }
 
     /// New CE marks were echoed.
     pub(crate) fn on_ecn(&mut self, now: Timestamp) {
-        self.advance(now);
-        if self.launched_after.is_some() {
-            let (position, in_flight) = (self.largest_acknowledged, self.in_flight);
-            // The hosts tell of marks, but not of how many.
-            self.controller.on_ecn(&Ecn { now, position, in_flight, packets: 1 }, &self.rtt);
-            self.publish();
+        let position = self.largest_acknowledged;
+        // The hosts tell of marks, but not of how many.
+        let mut ecn = Ecn { now, position, in_flight: self.in_flight, packets: 1 };
+        if let Some((_, frame)) = self.kept.as_mut().filter(|(kept, _)| *kept == now) {
+            ecn.in_flight = frame.delivered.map_or(ecn.in_flight, |ack| ack.in_flight_before);
+            frame.marked = Some(ecn);
+            return;
         }
+        self.advance(now);
+        self.launch_into_congestion();
+        self.controller.on_ack_frame(&AckFrame { marked: Some(ecn), ..AckFrame::default() }, &self.rtt);
+        self.publish();
     }
 
     /// Everything that was declared lost was delivered after all.
@@ -354,31 +401,42 @@ impl Sender {
 
     /// Nothing more belongs to the latest event.
     fn settle(&mut self) {
-        if self.launched_after.is_none() {
-            self.launch();
+        if self.launched_after.is_none()
+            && self.rtt.is_sampled()
+            && let Some(path) = self.flow.ready(self.first_path)
+        {
+            self.launch(path);
         }
-        let Some(mut ack) = self.kept.take() else { return };
+        let Some((now, mut frame)) = self.kept.take() else { return };
         let sample = self.rate.take_sample(self.rtt.min());
-        if self.controller.wants_rate_samples() {
-            ack.sample = sample;
+        if let Some(ack) = &mut frame.delivered {
+            ack.sample = sample.filter(|_| self.controller.wants_rate_samples());
+            self.status.delivered += ack.bytes;
         }
-        self.controller.on_ack(&ack, &self.rtt);
+        self.controller.on_ack_frame(&frame, &self.rtt);
         if self.app_limited {
             let (timeout, window) = (self.probe_timeout(), Bytes::MAX);
-            self.controller.on_limited(ack.now, ack.in_flight, timeout, window, &self.rtt);
+            self.controller.on_limited(now, self.in_flight, timeout, window, &self.rtt);
         }
-        self.status.delivered += ack.bytes;
         self.status.highest_rate = self.status.highest_rate.max(sample.and_then(|sample| sample.rate));
         self.publish();
     }
 
-    /// Launches when the RTT is known and the application has said what it wanted to say.
-    fn launch(&mut self) {
-        let Some(rtt) = self.rtt.min() else { return };
-        let Some(mut path) = self.flow.ready(self.first_path) else { return };
-        path.handshake_rtt = Some(rtt);
+    /// There is congestion to answer, and only a launched controller can: what is known by now has to do.
+    fn launch_into_congestion(&mut self) {
+        if self.launched_after.is_none() {
+            let path = self.flow.stop_waiting(self.first_path);
+            self.launch(path);
+        }
+    }
+
+    /// Launches with what is known of the path.
+    fn launch(&mut self, mut path: PathKnowledge) {
+        path.handshake_rtt = self.rtt.min();
+        let position = self.sent.last_position();
+        self.controller.on_sent_before_launch(position);
         self.controller.launch(self.now, &path, &self.rtt);
-        self.launched_after = Some(self.sent.last_position());
+        self.launched_after = Some(position);
         self.publish();
     }
 
@@ -427,6 +485,8 @@ pub(crate) struct Answer {
     pub(crate) pacing_rate: Rate,
     /// Highest rate at which the path delivered.
     pub(crate) highest_rate: Option<Rate>,
+    /// Size of a full packet.
+    pub(crate) packet: Bytes,
 }
 
 /// What a host says about the place of a lost packet.
@@ -443,6 +503,7 @@ mod tests {
     use super::*;
     use flowstart_core::avoidance::AvoidanceConfig;
     use flowstart_core::controller::ControllerConfig;
+    use flowstart_core::event::ExitReason;
     use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge};
     use flowstart_core::startup::StartupConfig;
     use proptest::prelude::*;
@@ -516,11 +577,144 @@ mod tests {
         sender.on_acknowledged(at(230), at(100), PACKET, Some(2), ms(100));
         sender.on_acknowledgement_end(at(230), PACKET, false);
         // 8 * 100 - 7 * 100 = 100 ms: no queue.
-        assert_eq!((sender.kept.unwrap().rtt, sender.rtt.smoothed()), (Some(ms(100)), ms(100)));
+        assert_eq!((kept(&sender).rtt, sender.rtt.smoothed()), (Some(ms(100)), ms(100)));
         // After 130 ms without delay: 7/8 * 100 + 1/8 * 130 = 103.75 ms.
         sender.on_acknowledged(at(240), at(100), PACKET, Some(3), Duration::from_micros(103_750));
         sender.on_acknowledgement_end(at(240), Bytes::ZERO, false);
-        assert_eq!((sender.kept.unwrap().rtt, sender.rtt.smoothed()), (Some(ms(130)), Duration::from_micros(103_750)));
+        assert_eq!((kept(&sender).rtt, sender.rtt.smoothed()), (Some(ms(130)), Duration::from_micros(103_750)));
+    }
+
+    /// What the controller will be told of the last acknowledgement.
+    fn kept(sender: &Sender) -> Ack {
+        sender.kept.unwrap().1.delivered.unwrap()
+    }
+
+    /// 10 packets leave and all but the first `missing` are acknowledged a round trip later, by one frame.
+    fn flight(sender: &mut Sender, missing: u64) {
+        for number in 1..=10 {
+            sender.on_sent(at(100), PACKET, number);
+        }
+        for number in missing + 1..=10 {
+            sender.on_acknowledged(at(200), at(100), PACKET, Some(number), Duration::from_millis(100));
+        }
+        sender.on_acknowledgement_end(at(200), PACKET * missing, false);
+    }
+
+    #[test]
+    fn a_mark_comes_before_the_acknowledgement_of_its_frame() {
+        let mut sender = slow_start();
+        flight(&mut sender, 0);
+        // The host tells of the mark last.
+        sender.on_ecn(at(200));
+        // CUBIC makes 0.7 of a window of 10 packets, not of the 20 that the acknowledgement would have made of it first.
+        assert_eq!(sender.answer().window, PACKET * 7);
+        // A mark that comes alone is of the same window.
+        sender.on_ecn(at(200));
+        assert_eq!(sender.answer().window, PACKET * 7);
+    }
+
+    #[test]
+    fn a_loss_and_a_mark_of_one_frame_reduce_once() {
+        let mut sender = slow_start();
+        flight(&mut sender, 1);
+        sender.on_packet_lost(at(200), PACKET, LostPlace::Number(1));
+        sender.on_loss(at(200), false);
+        sender.on_ecn(at(200));
+        assert_eq!(sender.answer().window, PACKET * 7);
+        assert_eq!(sender.flow.status().exit.map(|(_, reason, _)| reason), Some(ExitReason::Loss));
+        // The loss was none. The mark would have reduced the window as well, so it stays.
+        sender.on_spurious_loss();
+        assert_eq!(sender.answer().window, PACKET * 7);
+    }
+
+    /// A sender whose application has not said yet what it will send, with an initial window in flight.
+    fn untold() -> Sender {
+        let jump_start = StartupConfig::defaults().into_iter().find(|startup| startup.name() == "jump-start");
+        let mut config = ControllerConfig::new(jump_start.unwrap(), AvoidanceConfig::defaults().swap_remove(1));
+        config.undo = true;
+        let mut sender = Sender::new(Controller::new(config), PACKET, Flow::waiting(PathKnowledge::default()));
+        sender.on_sent(at(0), PACKET, 0);
+        sender.on_acknowledged(at(100), at(0), PACKET, Some(0), INITIAL_RTT);
+        sender.on_acknowledgement_end(at(100), Bytes::ZERO, true);
+        flight(&mut sender, 1);
+        assert_eq!((sender.answer().window, sender.flow.status().launch), (PACKET * 10, None));
+        sender
+    }
+
+    #[test]
+    fn congestion_launches_what_waits_and_is_answered() {
+        let mut sender = untold();
+        sender.on_packet_lost(at(200), PACKET, LostPlace::Number(1));
+        sender.on_loss(at(200), false);
+        // Nobody knows how much there is to jump to, so it is slow start from 10 packets; CUBIC leaves 7.
+        let answer = sender.answer();
+        assert_eq!(
+            (answer.window, sender.flow.status().launch.map(|launch| launch.1)),
+            (PACKET * 7, Some(PACKET * 10))
+        );
+        // 1.25 * 7 packets in a round trip of 100 ms: 840 kbit/s.
+        assert_eq!(answer.pacing_rate, Rate::from_bits_per_sec(840_000));
+        // What left before the launch belongs to the same window, although the controller was not told of it then.
+        sender.on_sent(at(210), PACKET, 11);
+        sender.on_packet_lost(at(220), PACKET, LostPlace::Number(10));
+        sender.on_loss(at(220), false);
+        assert_eq!(sender.answer().window, PACKET * 7);
+        // The application comes too late.
+        sender.flow.expect(Bytes::new(1_000_000), PACKET);
+        assert_eq!(sender.answer().window, PACKET * 7);
+    }
+
+    #[test]
+    fn a_mark_or_persistent_congestion_launches_as_well() {
+        let mut sender = untold();
+        sender.on_ecn(at(200));
+        assert_eq!(sender.answer().window, PACKET * 7);
+        assert_eq!(sender.flow.status().exit.map(|(_, reason, _)| reason), Some(ExitReason::Ecn));
+        let mut sender = untold();
+        sender.on_packet_lost(at(900), PACKET, LostPlace::Number(1));
+        sender.on_loss(at(900), true);
+        assert_eq!(sender.answer().window, PACKET * 2);
+    }
+
+    #[test]
+    fn packets_that_filled_the_window_are_not_those_of_an_idle_sender() {
+        let acknowledge_all = |sender: &mut Sender| {
+            for number in 1..=8 {
+                sender.on_acknowledged(at(200), at(100), PACKET, Some(number), Duration::from_millis(100));
+            }
+            sender.on_acknowledgement_end(at(200), Bytes::ZERO, true);
+            sender.answer().window
+        };
+        let sent = |bytes: Bytes| {
+            let mut sender = slow_start();
+            (1..=8).for_each(|number| sender.on_sent(at(100), bytes, number));
+            sender
+        };
+        // 8 packets in a window of 10, and nothing more to send: the window was never in use.
+        assert_eq!(acknowledge_all(&mut sent(PACKET)), PACKET * 10);
+        // The host says that the window stopped it, as it counts packets of which it does not tell.
+        let mut stopped = sent(PACKET);
+        stopped.on_window_full();
+        assert_eq!(acknowledge_all(&mut stopped), PACKET * 18);
+        // 8 times 1400 bytes leave no room for another 1200 in 12,000.
+        assert_eq!(acknowledge_all(&mut sent(Bytes::new(1400))), PACKET * 18);
+    }
+
+    #[test]
+    fn packets_that_are_never_acknowledged_are_not_remembered_for_ever() {
+        let mut sender = slow_start();
+        // The only one that elicits an acknowledgement, and then 100,000 that hold acknowledgements, 40 bytes each.
+        sender.on_sent(at(100), PACKET, 1);
+        for number in 2..100_000 {
+            sender.on_sent(at(100 + number / 100), Bytes::new(40), number);
+            sender.bound_memory();
+        }
+        // 1024 + 2 * 10
+        assert_eq!(sender.sent.len(), 1044);
+        // It is still known, and its loss is answered.
+        sender.on_packet_lost(at(1_200), PACKET, LostPlace::SentAt(at(100)));
+        sender.on_loss(at(1_200), false);
+        assert_eq!(sender.answer().window, PACKET * 7);
     }
 
     #[derive(Clone, Copy, Debug)]

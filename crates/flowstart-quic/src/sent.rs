@@ -56,12 +56,20 @@ pub(crate) struct SentLog {
     ordered_from: Position,
     /// Position of the packet that was found last.
     found: Position,
+    /// The first packet stands for older ones as well, the oldest of which left then.
+    joined_since: Option<Timestamp>,
 }
 
 impl SentLog {
     /// Position of the packet that left last; 0 before the first.
     pub(crate) fn last_position(&self) -> Position {
         self.removed + self.packets.len() as u64
+    }
+
+    /// Packets that are told apart.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len()
     }
 
     /// A packet left.
@@ -161,8 +169,27 @@ impl SentLog {
     /// The latest packet that left at `time` or before it and is still in flight.
     pub(crate) fn at(&self, time: Timestamp) -> Option<Position> {
         let end = self.packets.partition_point(|packet| packet.send_time <= time);
+        // What left before the first packet may have been joined to it.
+        let end = if end == 0 && self.joined_since.is_some_and(|oldest| oldest <= time) { 1 } else { end };
         let index = (0..end).rev().find(|index| self.packets[*index].bytes > 0)?;
         Some(self.position(index))
+    }
+
+    /// Joins the oldest packets until at most `most` are left, but one at least. The first packet stands for those that were
+    /// joined to it: their bytes are found by time ([`SentLog::at`]), not by number.
+    pub(crate) fn join_oldest(&mut self, most: usize) {
+        if self.packets.len() <= most.max(1) {
+            return;
+        }
+        while self.packets.len() > most.max(1) {
+            let Some(oldest) = self.packets.pop_front() else { break };
+            self.removed += 1;
+            if let (Some(first), true) = (self.packets.front_mut(), oldest.bytes > 0) {
+                first.bytes = first.bytes.saturating_add(oldest.bytes);
+                self.joined_since.get_or_insert(oldest.send_time);
+            }
+        }
+        self.forget_commons();
     }
 
     /// Forgets packets that are settled, and those sent before `horizon`, of whose fate the host will not tell: probes of
@@ -171,7 +198,13 @@ impl SentLog {
         while self.packets.front().is_some_and(|p| p.bytes == 0 || p.send_time < horizon) {
             self.packets.pop_front();
             self.removed += 1;
+            self.joined_since = None;
         }
+        self.forget_commons();
+    }
+
+    /// Forgets what only removed packets remember.
+    fn forget_commons(&mut self) {
         let first = self.packets.front().map_or(0, |packet| packet.common.wrapping_sub(self.commons_removed));
         // An empty log keeps what it has until a packet has left.
         self.commons.drain(..(first as usize).min(self.commons.len()));
@@ -268,6 +301,22 @@ mod tests {
                 assert!(log.commons.len() <= log.packets.len() + 1, "{} for {}", log.commons.len(), log.packets.len());
             }
         }
+    }
+
+    #[test]
+    fn the_oldest_packets_are_joined_and_found_by_time() {
+        let mut log = log(&[(0, 0), (10, 1), (20, 2), (30, 3)]);
+        log.settle(1, Bytes::new(100));
+        log.join_oldest(2);
+        // Packet 1 was delivered; packet 2 belongs to packet 3 now.
+        assert_eq!((log.at(at(5)), log.at(at(10)), log.at(at(30))), (None, Some(3), Some(4)));
+        assert_eq!(log.settle(3, Bytes::new(150)).map(|packet| packet.bytes), Some(Bytes::new(200)));
+        assert_eq!((log.at(at(19)), log.last_position()), (Some(3), 4));
+        // It is as young as the youngest of them, and gone with it.
+        log.forget(at(20));
+        assert_eq!(log.at(at(19)), Some(3));
+        log.forget(at(21));
+        assert_eq!((log.at(at(19)), log.at(at(30))), (None, Some(4)));
     }
 
     #[test]

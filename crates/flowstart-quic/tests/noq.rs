@@ -91,6 +91,24 @@ fn jump_start_waits_to_be_told_how_much_there_is() {
 }
 
 #[test]
+fn congestion_is_answered_although_nobody_said_how_much_there_is() {
+    let factory = factory(StartupConfig::JumpStart(jump_start::Config::default()));
+    for (bad, reason) in [(Fate::Drop, ExitReason::Loss), (Fate::Mark, ExitReason::Ecn)] {
+        let untold = Flow::waiting(PathKnowledge::default());
+        let fate = move |number, _| if number == 20 { bad } else { Fate::Deliver };
+        let path = Path { fate: Box::new(fate), ..Path::default() };
+        let outcome = transfer(&factory, &untold, 500_000, path, LIMIT);
+        let status = untold.status();
+        assert_eq!(status.exit.map(|(_, reason, _)| reason), Some(reason));
+        // Slow start from 10 packets, of which CUBIC leaves 7.
+        assert_eq!(status.launch.map(|(_, cwnd, _)| cwnd), Some(Bytes::new(12_000)));
+        assert_eq!(status.exit.map(|(_, _, cwnd)| cwnd), Some(Bytes::new(8_400)));
+        // The window grows again. An initial window per round trip would take 500,000 / 12,000 * 100 ms = 4.2 s.
+        assert!(outcome.done.is_some_and(|done| done < MS(3_500)), "{:?}", outcome.done);
+    }
+}
+
+#[test]
 fn a_loss_ends_startup_and_reduces_once_per_window() {
     let flow = Flow::new(PathKnowledge::default());
     let fate = |number, _| if (60..64).contains(&number) { Fate::Drop } else { Fate::Deliver };

@@ -107,7 +107,7 @@ pub trait Avoidance: fmt::Debug + Send + CloneAvoidance {
         false
     }
 
-    /// Data was delivered, whatever the phase; comes before the marks of the same acknowledgement.
+    /// Data was delivered, whatever the phase; comes after the marks of the same acknowledgement.
     fn on_delivered(&mut self, _ack: &Ack, _rtt: &RttEstimator) {}
 
     /// Whether [`Avoidance::on_ecn`] may reduce the window for marks that were just told.

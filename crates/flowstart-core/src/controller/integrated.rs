@@ -58,7 +58,7 @@ impl Controller {
     }
 
     /// An acknowledgement brought the feedback of the path's routers: the change of throughput in bytes per second. Comes with
-    /// the [`Controller::on_ack`] of the same acknowledgement, before or after it.
+    /// the [`Controller::on_ack_frame`] of the same acknowledgement, before or after it.
     pub fn on_feedback(&mut self, now: Timestamp, feedback: i32, rtt: &RttEstimator) {
         if let Phase::Integrated { .. } = self.phase {
             let cwnd = self.avoidance.as_dyn().on_feedback(now, feedback, self.window, rtt);

@@ -5,14 +5,15 @@
 //! marks at or below the position that was highest when the window was last reduced do not reduce it again
 //! (RFC 6582, RFC 6675 and RFC 9002 section 7.3.2 agree on this rule and differ only in what a position is).
 //!
-//! Order of calls for one acknowledgement: [`Controller::on_loss`] first, then [`Controller::on_ack`], as in RFC 9002,
-//! appendix A.7. After a retransmission timeout or persistent congestion the flow restarts with slow start.
+//! An acknowledgement is told as a whole, by [`Controller::on_ack_frame`], which owns the order of its losses, its marks and
+//! what it delivers. After a retransmission timeout or persistent congestion the flow restarts with slow start.
 //!
 //! An integrated congestion avoidance (BBR) is in charge from the first packet: of the startup scheme only the launch
 //! counts, the window follows the algorithm alone, and no reduction or recovery of the controller interferes.
 //!
 //! | Looking for | Where |
 //! |---|---|
+//! | the order in which an acknowledgement is processed | `ack_frame.rs` |
 //! | policies in which stacks differ, and which pairs make sense | `config.rs` |
 //! | what throughput advice caps | `advice.rs` |
 //! | proportional rate reduction | `recovery.rs` |
@@ -20,6 +21,7 @@
 //! | what changes beside a scalable one | `scalable.rs` |
 //! | what idle time does to the window | `window_validation.rs` |
 
+pub use ack_frame::AckFrame;
 pub use config::{ControllerConfig, GrowthRule, Pacing, ReductionBase, SlowStartAfterTimeout, TimeoutReduction};
 pub use recovery::Reduction;
 pub use window_validation::{Resume, WindowValidation};
@@ -31,6 +33,7 @@ use alloc::boxed::Box;
 
 use crate::avoidance::{AvoidanceState, SegmentSize, Window};
 use crate::event::{Ack, Decision, DecisionLog, Ecn, ExitReason, Loss, LostPacket, Position, Sent, Timeout};
+use crate::pacer;
 use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
 use crate::startup::quick_start::QuickStart;
@@ -38,6 +41,7 @@ use crate::startup::{Continuation, Launch, Startup, StartupConfig, StartupState,
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
+mod ack_frame;
 mod advice;
 mod config;
 mod integrated;
@@ -55,7 +59,9 @@ pub struct Output {
     /// Bytes that may leave at once when sending starts or resumes with nothing in flight.
     pub burst: Bytes,
     /// How much before its time a packet may leave, so that packets are sent in groups.
-    pub send_quantum: Duration,
+    pub pacing_lead: Duration,
+    /// Bytes that may be handed down at once, as one batch of segmentation offload ([`pacer::send_quantum`]).
+    pub send_quantum: Bytes,
     /// Bytes that may be sent again without any sign of loss: data that was sent and is not acknowledged, in the bytes by
     /// which packets count as in flight ([`Sent::bytes`]). It is what remains of the
     /// grants of [`Startup::proactive_retransmit`], and zero after startup.
@@ -366,6 +372,11 @@ impl Controller {
         self.update_pacing(rtt);
     }
 
+    /// Packets up to `position` left before the launch: losses and marks among them are one congestion event.
+    pub fn on_sent_before_launch(&mut self, position: Position) {
+        self.highest_sent = self.highest_sent.max(position);
+    }
+
     /// A packet that counts as in flight was sent.
     #[inline]
     pub fn on_sent(&mut self, sent: &Sent) {
@@ -425,7 +436,7 @@ impl Controller {
     }
 
     /// Data was delivered.
-    pub fn on_ack(&mut self, ack: &Ack, rtt: &RttEstimator) {
+    pub(crate) fn on_ack(&mut self, ack: &Ack, rtt: &RttEstimator) {
         if self.earlier_path.is_some_and(|end| ack.position <= end) {
             return;
         }
@@ -501,7 +512,7 @@ impl Controller {
         self.update_pacing(rtt);
     }
 
-    /// Packets were declared lost.
+    /// Packets were declared lost, by a timer. Those that an acknowledgement reveals are part of its [`AckFrame`].
     pub fn on_loss(&mut self, loss: &Loss, rtt: &RttEstimator) {
         if self.phase == Phase::Startup {
             self.startup.as_dyn().on_lost(loss);
@@ -519,11 +530,13 @@ impl Controller {
 
     /// The receiver echoed new CE marks. They are a congestion event like a loss (RFC 3168; RFC 9002, section 7.1), and what
     /// remains of the window says [`Avoidance::on_ecn`](crate::avoidance::Avoidance::on_ecn), also where they end startup.
-    pub fn on_ecn(&mut self, ecn: &Ecn, rtt: &RttEstimator) {
+    pub(crate) fn on_ecn(&mut self, ecn: &Ecn, rtt: &RttEstimator) {
         if self.scalable && self.take_marks(ecn, rtt) {
             return;
         }
         if self.last_reduction.is_some_and(|point| ecn.position <= point) {
+            // The marks would have reduced the window as well, so a loss that turns out to be none does not give it back.
+            self.undo = None;
             return;
         }
         if let Phase::Integrated { .. } = self.phase {
@@ -647,7 +660,8 @@ impl Controller {
             burst: own_burst
                 .unwrap_or_else(|| pacing.map_or(Bytes::ZERO, |pacing| self.config.segment * pacing.burst))
                 .min(self.window.cwnd),
-            send_quantum: pacing.map_or(Duration::ZERO, |pacing| pacing.quantum),
+            pacing_lead: pacing.map_or(Duration::ZERO, |pacing| pacing.quantum),
+            send_quantum: self.send_quantum(),
             proactive_retransmit: self.proactive_retransmit(),
             next_wakeup,
         }
@@ -670,6 +684,12 @@ impl Controller {
     #[inline]
     pub fn send_group(&self) -> Bytes {
         self.send_group
+    }
+
+    /// Bytes that may be handed down at once ([`Output::send_quantum`]).
+    #[inline]
+    pub fn send_quantum(&self) -> Bytes {
+        pacer::send_quantum(self.pacing_rate(), self.config.segment)
     }
 
     /// Bytes that may be sent again without any sign of loss ([`Output::proactive_retransmit`]).

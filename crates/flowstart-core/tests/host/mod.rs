@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::{
-    Controller, ControllerConfig, GrowthRule, Reduction, ReductionBase, Resume, WindowValidation,
+    AckFrame, Controller, ControllerConfig, GrowthRule, Reduction, ReductionBase, Resume, WindowValidation,
 };
 use flowstart_core::delivery_rate::{DeliveryRate, Snapshot};
 use flowstart_core::event::{Ack, Ecn, Loss, Sent, Timeout};
@@ -204,7 +204,7 @@ impl Host {
                     // A host without samples must not hurt either.
                     sample: self.samples.then(|| self.estimator.take_sample(self.rtt.min())).flatten(),
                 };
-                self.controller.on_ack(&ack, &self.rtt);
+                self.controller.on_ack_frame(&AckFrame { delivered: Some(ack), ..AckFrame::default() }, &self.rtt);
             }
             Operation::Lose { packets } => {
                 let bytes = (u64::from(packets) * SEGMENT).min(self.in_flight);
@@ -228,7 +228,7 @@ impl Host {
             }
             Operation::Mark => {
                 let ecn = Ecn { now, position: self.acknowledged, in_flight: Bytes::new(self.in_flight), packets: 1 };
-                self.controller.on_ecn(&ecn, &self.rtt);
+                self.controller.on_ack_frame(&AckFrame { marked: Some(ecn), ..AckFrame::default() }, &self.rtt);
             }
             Operation::TimeOut => {
                 let in_flight_before = Bytes::new(self.in_flight);

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use flowstart_core::controller::AckFrame;
 use flowstart_core::event::{Ack, Ecn, Loss, Timeout};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
@@ -120,7 +121,7 @@ impl QuicSender {
 
     /// When [`QuicSender::on_timer`] wants to be called.
     pub fn next_timer(&mut self) -> Timestamp {
-        let wakeup = self.base.controller.output().next_wakeup;
+        let wakeup = self.base.controller.next_wakeup();
         self.loss_time.min(self.pto_time()).min(self.pacing_at).min(wakeup)
     }
 
@@ -154,7 +155,15 @@ impl QuicSender {
             self.base.rtt.update(now, sample, ack.delay);
             rtt = Some(sample.saturating_sub(ack.delay).max(self.base.rtt.min().unwrap_or_default()));
         }
-        let lost = self.detect_losses(network, in_flight_before);
+        let mut frame = AckFrame::default();
+        if let Some((lost, persistent)) = self.detect_losses(network, in_flight_before) {
+            (frame.lost, frame.persistent_congestion) = (Some(lost), persistent);
+        }
+        if ack.ce_count > self.base.ce_count {
+            let packets = u64::from(ack.ce_count - self.base.ce_count);
+            self.base.ce_count = ack.ce_count;
+            frame.marked = Some(Ecn { now, position: largest, in_flight: in_flight_before, packets });
+        }
         if outcome.packets > 0 {
             self.pto_count = 0;
             let mut event = Ack {
@@ -165,21 +174,16 @@ impl QuicSender {
                 rtt,
                 in_flight_before,
                 in_flight: self.base.in_flight,
-                safe: !lost,
+                safe: frame.lost.is_none(),
                 app_limited: outcome.app_limited,
                 sample: None,
             };
             self.base.add_sample(&mut event);
-            self.base.controller.on_ack(&event, &self.base.rtt);
+            frame.delivered = Some(event);
             let contiguous = if network.is_traced() { self.contiguous() } else { 0 };
             network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
         }
-        if ack.ce_count > self.base.ce_count {
-            let packets = u64::from(ack.ce_count - self.base.ce_count);
-            self.base.ce_count = ack.ce_count;
-            let event = Ecn { now, position: largest, in_flight: self.base.in_flight, packets };
-            self.base.controller.on_ecn(&event, &self.base.rtt);
-        }
+        self.base.controller.on_ack_frame(&frame, &self.base.rtt);
         if let Some(answer) = answer {
             self.base.on_answer(network, &answer);
         }
@@ -322,10 +326,10 @@ impl QuicSender {
         }
     }
 
-    /// RFC 9002, section 6.1: packet and time threshold; section 7.6: persistent congestion. Returns whether anything was
-    /// lost.
-    fn detect_losses(&mut self, network: &mut Network, in_flight_before: Bytes) -> bool {
-        let Some(largest) = self.largest_acknowledged else { return false };
+    /// RFC 9002, section 6.1: packet and time threshold; section 7.6: persistent congestion. Returns what was lost, and whether
+    /// it establishes persistent congestion.
+    fn detect_losses(&mut self, network: &mut Network, in_flight_before: Bytes) -> Option<(Loss, bool)> {
+        let largest = self.largest_acknowledged?;
         let now = network.now();
         let threshold = u64::from(self.base.profile.packet_threshold);
         let rtt = &self.base.rtt;
@@ -375,15 +379,11 @@ impl QuicSender {
         }
         let lost = self.base.take_lost();
         if lost == Bytes::ZERO {
-            return false;
+            return None;
         }
         self.drop_settled();
         let event = Loss { now, bytes: lost, position: largest_lost, in_flight_before, in_flight: self.base.in_flight };
-        self.base.controller.on_loss(&event, &self.base.rtt);
-        if persistent > self.pto() * PERSISTENT_CONGESTION_THRESHOLD {
-            self.base.controller.on_persistent_congestion(&Timeout { now, in_flight_before }, &self.base.rtt);
-        }
-        true
+        Some((event, persistent > self.pto() * PERSISTENT_CONGESTION_THRESHOLD))
     }
 
     fn remember_lost(&mut self, number: u64) {
@@ -400,8 +400,13 @@ impl QuicSender {
     pub fn on_timer(&mut self, network: &mut Network) {
         let now = network.now();
         if self.loss_time <= now {
-            let in_flight = self.base.in_flight;
-            self.detect_losses(network, in_flight);
+            let in_flight_before = self.base.in_flight;
+            if let Some((lost, persistent)) = self.detect_losses(network, in_flight_before) {
+                self.base.controller.on_loss(&lost, &self.base.rtt);
+                if persistent {
+                    self.base.controller.on_persistent_congestion(&Timeout { now, in_flight_before }, &self.base.rtt);
+                }
+            }
         } else if self.pto_time() <= now {
             network.note(self.base.flow.index, || Event::TimerFired);
             self.pto_count += 1;
@@ -409,7 +414,7 @@ impl QuicSender {
             // The timer runs again from here, even when the probes find nothing to carry.
             self.last_sent = now;
         }
-        if self.base.controller.output().next_wakeup <= now {
+        if self.base.controller.next_wakeup() <= now {
             self.base.controller.on_timer(now, &self.base.rtt);
         }
         self.base.after_event(network);

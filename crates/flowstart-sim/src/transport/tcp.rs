@@ -5,6 +5,7 @@
 //!
 //! Differences: the receive window never shrinks.
 
+use flowstart_core::controller::AckFrame;
 use flowstart_core::event::{Ack, Ecn, Loss, Timeout};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
@@ -80,7 +81,7 @@ impl TcpSender {
 
     /// When [`TcpSender::on_timer`] wants to be called.
     pub fn next_timer(&mut self) -> Timestamp {
-        let wakeup = self.base.controller.output().next_wakeup;
+        let wakeup = self.base.controller.next_wakeup();
         self.rto_at.min(self.pacing_at).min(wakeup)
     }
 
@@ -136,15 +137,14 @@ impl TcpSender {
             self.on_progress(network, &mut outcome);
         }
         let declared_lost = network.record(self.base.flow.index).declared_lost;
-        self.detect_losses(network, advanced, newly_sacked, in_flight_before);
+        let lost = self.detect_losses(network, advanced, newly_sacked, in_flight_before);
+        let mut frame = AckFrame { lost, duplicate: !progress, ..AckFrame::default() };
         self.count_classic(was_fast, advanced);
         if outcome.bytes > Bytes::ZERO {
             let contiguous = self.board.una();
             network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
         }
-        // Duplicate acknowledgements do not open the window; PRR and rate samples count what they deliver.
-        let counts = self.base.controller.in_recovery() || self.base.sampling.is_some();
-        if outcome.bytes > Bytes::ZERO && (progress || counts) {
+        if outcome.bytes > Bytes::ZERO {
             let recovered = was_fast && self.recovery == Recovery::None;
             let bytes = match self.base.profile.transition_growth {
                 TransitionGrowth::Advance if recovered => Bytes::new(self.board.una() - una_before),
@@ -163,14 +163,14 @@ impl TcpSender {
                 sample: None,
             };
             self.base.add_sample(&mut event);
-            self.base.controller.on_ack(&event, &self.base.rtt);
+            frame.delivered = Some(event);
         }
         if ack.ce_count > self.base.ce_count {
             let packets = u64::from(ack.ce_count - self.base.ce_count);
             self.base.ce_count = ack.ce_count;
-            let event = Ecn { now, position: self.board.una(), in_flight: self.base.in_flight, packets };
-            self.base.controller.on_ecn(&event, &self.base.rtt);
+            frame.marked = Some(Ecn { now, position: self.board.una(), in_flight: in_flight_before, packets });
         }
+        self.base.controller.on_ack_frame(&frame, &self.base.rtt);
         if let Some(answer) = answer {
             self.base.on_answer(network, &answer);
         }
@@ -234,8 +234,15 @@ impl TcpSender {
         }
     }
 
-    /// Declares losses and enters recovery.
-    fn detect_losses(&mut self, network: &mut Network, advanced: bool, newly_sacked: u64, before: Bytes) {
+    /// Declares losses and enters recovery. Returns what the controller is told of them.
+    fn detect_losses(
+        &mut self,
+        network: &mut Network,
+        advanced: bool,
+        newly_sacked: u64,
+        in_flight_before: Bytes,
+    ) -> Option<Loss> {
+        let now = network.now();
         let classic = self.is_classic();
         if !classic {
             self.board.mark_lost(&mut self.base, network);
@@ -249,18 +256,16 @@ impl TcpSender {
         }
         if let Recovery::Fast { point, .. } | Recovery::Timeout { point, .. } = self.recovery {
             // More of the congestion event that recovery is about.
-            let lost = self.base.take_lost();
-            if lost > Bytes::ZERO {
-                self.tell_lost(network, lost, before, point - 1);
-            }
-            return;
+            let (bytes, in_flight) = (self.base.take_lost(), self.base.in_flight);
+            let event = Loss { now, bytes, position: point - 1, in_flight_before, in_flight };
+            return Some(event).filter(|event| event.bytes > Bytes::ZERO);
         }
         let head_lost = self.board.head().is_some_and(|head| head.lost);
         if self.duplicates < self.base.profile.packet_threshold && !head_lost {
-            return;
+            return None;
         }
         if !self.board.mark_head_lost(&mut self.base, network) {
-            return;
+            return None;
         }
         self.recovery = Recovery::Fast { point: self.board.high(), partial_acks: 0 };
         self.rescued = false;
@@ -274,14 +279,9 @@ impl TcpSender {
         // Everything that is outstanding belongs to this event, whatever of it turns out to be lost.
         // The first segment may have been declared lost in the recovery before this one.
         let head = self.board.head().map_or(0, |head| head.len);
-        let lost = self.base.take_lost().max(Bytes::new(u64::from(head)));
-        self.tell_lost(network, lost, before, self.board.high() - 1);
-    }
-
-    /// Tells the controller what was declared lost. `position` is the last one of the congestion event.
-    fn tell_lost(&mut self, network: &Network, bytes: Bytes, in_flight_before: Bytes, position: u64) {
-        let event = Loss { now: network.now(), bytes, position, in_flight_before, in_flight: self.base.in_flight };
-        self.base.controller.on_loss(&event, &self.base.rtt);
+        let bytes = self.base.take_lost().max(Bytes::new(u64::from(head)));
+        let in_flight = self.base.in_flight;
+        Some(Loss { now, bytes, position: self.board.high() - 1, in_flight_before, in_flight })
     }
 
     /// The classic pipe: every acknowledgement in recovery takes one off, a partial one another.
@@ -297,7 +297,7 @@ impl TcpSender {
         if self.rto_at <= now {
             self.on_timeout(network);
         }
-        if self.base.controller.output().next_wakeup <= now {
+        if self.base.controller.next_wakeup() <= now {
             self.base.controller.on_timer(now, &self.base.rtt);
         }
         self.base.after_event(network);

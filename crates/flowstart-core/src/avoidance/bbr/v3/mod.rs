@@ -41,6 +41,7 @@ use super::{Config, NOMINAL_RTT};
 use crate::avoidance::{Avoidance, SegmentSize, Window};
 use crate::delivery_rate::RateSample;
 use crate::event::{Ack, Ecn, ExitReason, LostPacket, Sent};
+use crate::pacer;
 use crate::rtt::RttEstimator;
 use crate::startup::Launch;
 use crate::time::{Duration, Timestamp};
@@ -48,10 +49,6 @@ use crate::units::{Bytes, Rate};
 
 /// A rate that bounds nothing.
 const UNBOUNDED: Rate = Rate::from_bits_per_sec(u64::MAX);
-/// `SetSendQuantum`: the time whose packets may leave together.
-const QUANTUM_TIME: Duration = Duration::from_millis(1);
-/// `SetSendQuantum`: the largest quantum.
-const QUANTUM_MAX: Bytes = Bytes::new(64_000);
 
 /// The state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,7 +235,7 @@ impl Model {
 
     /// `SetSendQuantum`.
     fn send_quantum(&self) -> Bytes {
-        self.pacing_rate.amount_in(QUANTUM_TIME).min(QUANTUM_MAX).max(self.segment * 2)
+        pacer::send_quantum(Some(self.pacing_rate), self.segment)
     }
 
     /// `SetPacingRateWithGain`.
