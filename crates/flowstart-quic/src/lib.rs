@@ -18,6 +18,7 @@
 #[cfg_attr(not(all(feature = "noq", feature = "quinn")), allow(dead_code, reason = "each host uses its part"))]
 mod sender;
 #[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg_attr(not(all(feature = "noq", feature = "quinn")), allow(dead_code, reason = "each host uses its part"))]
 mod sent;
 mod varint;
 

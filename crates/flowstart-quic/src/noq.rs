@@ -55,7 +55,8 @@ use noq_proto::congestion::ControllerMetrics;
 
 use crate::Unsupported;
 use crate::factory::{Factory, Host, Hosted, span};
-use crate::sender::{LostPlace, Sender};
+use crate::sender::Sender;
+use crate::sent::LostPlace;
 
 /// The host's pacer counts whole nanoseconds of delay, so a rate beyond this makes it wait for nothing for ever: 100 Gbit/s,
 /// at which a packet takes 0.1 us.

@@ -41,7 +41,7 @@ use quinn_proto::congestion::ControllerMetrics;
 
 use crate::Unsupported;
 use crate::factory::{Factory, Host, Hosted, span};
-use crate::sender::LostPlace;
+use crate::sent::LostPlace;
 
 /// The host quinn.
 #[derive(Clone, Copy, Debug)]
@@ -140,5 +140,26 @@ impl congestion::Controller for Controller {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quinn_proto::congestion::Controller as _;
+
+    #[test]
+    fn an_end_that_only_receives_does_not_grow() {
+        let (startup, cubic) = (StartupConfig::defaults().swap_remove(0), AvoidanceConfig::defaults().swap_remove(1));
+        let begin = Instant::now();
+        let mut controller = Controller(ControllerFactory::new(startup, cubic).unwrap().host(begin, 1200));
+        // DATAGRAMs arrive for 100 s, and nothing but acknowledgements leaves.
+        for number in 0..100_000 {
+            controller.on_sent(begin + std::time::Duration::from_millis(number), 40, number);
+        }
+        let mut remembered = 0;
+        controller.0.tell(|sender| remembered = sender.packets_remembered());
+        // 1024 + 2 * 10
+        assert_eq!(remembered, 1044);
     }
 }

@@ -28,7 +28,7 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
 use crate::flow::{Flow, Status};
-use crate::sent::{Packet, SentLog};
+use crate::sent::{LostPlace, Packet, SentLog};
 
 /// RTT before the first sample (RFC 9002, section 6.2.2).
 const INITIAL_RTT: Duration = Duration::from_millis(333);
@@ -203,6 +203,12 @@ impl Sender {
         self.sent.join_oldest(self.remembered);
     }
 
+    /// Packets that are told apart.
+    #[cfg(test)]
+    pub(crate) fn packets_remembered(&self) -> usize {
+        self.sent.len()
+    }
+
     /// RFC 9002, section 6.2.1.
     fn probe_timeout(&self) -> Duration {
         self.rtt.smoothed() + self.rtt.variation() * 4 + MAX_ACK_DELAY
@@ -304,11 +310,11 @@ impl Sender {
         if self.kept.is_none_or(|(kept, _)| kept != now) {
             self.advance(now);
         }
-        let (found, packets) = match place {
-            LostPlace::Number(number) => (self.sent.find_number(number), 1),
-            LostPlace::SentAt(time) => (self.sent.at(time), bytes.get().div_ceil(self.packet.get().max(1))),
+        let packets = match place {
+            LostPlace::Number(_) => 1,
+            LostPlace::SentAt(_) => bytes.get().div_ceil(self.packet.get().max(1)),
         };
-        let Some(position) = found else { return };
+        let Some(position) = self.sent.find_lost(place) else { return };
         let Some(packet) = self.sent.settle(position, bytes) else { return };
         self.lost.bytes += bytes;
         self.lost.position = self.lost.position.max(position);
@@ -489,325 +495,5 @@ pub(crate) struct Answer {
     pub(crate) packet: Bytes,
 }
 
-/// What a host says about the place of a lost packet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum LostPlace {
-    /// Its number.
-    Number(u64),
-    /// When the latest of them left.
-    SentAt(Timestamp),
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use flowstart_core::avoidance::AvoidanceConfig;
-    use flowstart_core::controller::ControllerConfig;
-    use flowstart_core::event::ExitReason;
-    use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge};
-    use flowstart_core::startup::StartupConfig;
-    use proptest::prelude::*;
-
-    const PACKET: Bytes = Bytes::new(1200);
-
-    fn sender(startup: StartupConfig, avoidance: AvoidanceConfig, path: PathKnowledge) -> Sender {
-        let config = ControllerConfig { undo: true, ..ControllerConfig::new(startup, avoidance) };
-        Sender::new(Controller::new(config), PACKET, Flow::new(path))
-    }
-
-    fn at(millis: u64) -> Timestamp {
-        Timestamp::ZERO + Duration::from_millis(millis)
-    }
-
-    fn slow_start() -> Sender {
-        let defaults = (StartupConfig::defaults().swap_remove(0), AvoidanceConfig::defaults().swap_remove(1));
-        let mut sender = sender(defaults.0, defaults.1, PathKnowledge::default());
-        // The handshake: one packet, acknowledged after 100 ms.
-        sender.on_sent(at(0), PACKET, 0);
-        sender.on_acknowledged(at(100), at(0), PACKET, Some(0), INITIAL_RTT);
-        sender.on_acknowledgement_end(at(100), Bytes::ZERO, true);
-        assert_eq!(sender.answer().window, PACKET * 10);
-        sender
-    }
-
-    #[test]
-    fn a_loss_comes_before_the_acknowledgement_of_its_frame() {
-        let mut sender = slow_start();
-        for number in 1..=10 {
-            sender.on_sent(at(100), PACKET, number);
-        }
-        // A frame acknowledges 4 to 10 and so reveals that 1 to 3 are lost. The host tells of the acknowledgement first.
-        for number in 4..=10 {
-            sender.on_acknowledged(at(200), at(100), PACKET, Some(number), Duration::from_millis(100));
-        }
-        sender.on_acknowledgement_end(at(200), PACKET * 3, false);
-        for number in 1..=3 {
-            sender.on_packet_lost(at(200), PACKET, LostPlace::Number(number));
-        }
-        sender.on_loss(at(200), false);
-        // CUBIC makes 0.7 of a window of 10 packets, not of the 17 that the acknowledgement would have made of it first.
-        assert_eq!(sender.answer().window, PACKET * 7);
-        assert_eq!(sender.flow.status().lost, PACKET * 3);
-        assert_eq!(sender.flow.status().in_flight, Bytes::ZERO);
-    }
-
-    #[test]
-    fn without_a_loss_the_acknowledgement_counts_when_the_window_is_asked_for() {
-        let mut sender = slow_start();
-        for number in 1..=10 {
-            sender.on_sent(at(100), PACKET, number);
-        }
-        for number in 1..=10 {
-            sender.on_acknowledged(at(200), at(100), PACKET, Some(number), Duration::from_millis(100));
-        }
-        sender.on_acknowledgement_end(at(200), Bytes::ZERO, false);
-        assert_eq!(sender.answer().window, PACKET * 20);
-    }
-
-    #[test]
-    fn the_receivers_delay_is_found_in_the_hosts_smoothed_rtt() {
-        let mut sender = slow_start();
-        let ms = Duration::from_millis;
-        sender.on_sent(at(100), PACKET, 1);
-        sender.on_sent(at(100), PACKET, 2);
-        sender.on_sent(at(100), PACKET, 3);
-        // After 120 ms, of which the receiver waited 20: the host's smoothed RTT stays at 100 ms.
-        sender.on_acknowledged(at(220), at(100), PACKET, Some(1), ms(100));
-        sender.on_acknowledgement_end(at(220), PACKET * 2, false);
-        sender.on_acknowledged(at(230), at(100), PACKET, Some(2), ms(100));
-        sender.on_acknowledgement_end(at(230), PACKET, false);
-        // 8 * 100 - 7 * 100 = 100 ms: no queue.
-        assert_eq!((kept(&sender).rtt, sender.rtt.smoothed()), (Some(ms(100)), ms(100)));
-        // After 130 ms without delay: 7/8 * 100 + 1/8 * 130 = 103.75 ms.
-        sender.on_acknowledged(at(240), at(100), PACKET, Some(3), Duration::from_micros(103_750));
-        sender.on_acknowledgement_end(at(240), Bytes::ZERO, false);
-        assert_eq!((kept(&sender).rtt, sender.rtt.smoothed()), (Some(ms(130)), Duration::from_micros(103_750)));
-    }
-
-    /// What the controller will be told of the last acknowledgement.
-    fn kept(sender: &Sender) -> Ack {
-        sender.kept.unwrap().1.delivered.unwrap()
-    }
-
-    /// 10 packets leave and all but the first `missing` are acknowledged a round trip later, by one frame.
-    fn flight(sender: &mut Sender, missing: u64) {
-        for number in 1..=10 {
-            sender.on_sent(at(100), PACKET, number);
-        }
-        for number in missing + 1..=10 {
-            sender.on_acknowledged(at(200), at(100), PACKET, Some(number), Duration::from_millis(100));
-        }
-        sender.on_acknowledgement_end(at(200), PACKET * missing, false);
-    }
-
-    #[test]
-    fn a_mark_comes_before_the_acknowledgement_of_its_frame() {
-        let mut sender = slow_start();
-        flight(&mut sender, 0);
-        // The host tells of the mark last.
-        sender.on_ecn(at(200));
-        // CUBIC makes 0.7 of a window of 10 packets, not of the 20 that the acknowledgement would have made of it first.
-        assert_eq!(sender.answer().window, PACKET * 7);
-        // A mark that comes alone is of the same window.
-        sender.on_ecn(at(200));
-        assert_eq!(sender.answer().window, PACKET * 7);
-    }
-
-    #[test]
-    fn a_loss_and_a_mark_of_one_frame_reduce_once() {
-        let mut sender = slow_start();
-        flight(&mut sender, 1);
-        sender.on_packet_lost(at(200), PACKET, LostPlace::Number(1));
-        sender.on_loss(at(200), false);
-        sender.on_ecn(at(200));
-        assert_eq!(sender.answer().window, PACKET * 7);
-        assert_eq!(sender.flow.status().exit.map(|(_, reason, _)| reason), Some(ExitReason::Loss));
-        // The loss was none. The mark would have reduced the window as well, so it stays.
-        sender.on_spurious_loss();
-        assert_eq!(sender.answer().window, PACKET * 7);
-    }
-
-    /// A sender whose application has not said yet what it will send, with an initial window in flight.
-    fn untold() -> Sender {
-        let jump_start = StartupConfig::defaults().into_iter().find(|startup| startup.name() == "jump-start");
-        let mut config = ControllerConfig::new(jump_start.unwrap(), AvoidanceConfig::defaults().swap_remove(1));
-        config.undo = true;
-        let mut sender = Sender::new(Controller::new(config), PACKET, Flow::waiting(PathKnowledge::default()));
-        sender.on_sent(at(0), PACKET, 0);
-        sender.on_acknowledged(at(100), at(0), PACKET, Some(0), INITIAL_RTT);
-        sender.on_acknowledgement_end(at(100), Bytes::ZERO, true);
-        flight(&mut sender, 1);
-        assert_eq!((sender.answer().window, sender.flow.status().launch), (PACKET * 10, None));
-        sender
-    }
-
-    #[test]
-    fn congestion_launches_what_waits_and_is_answered() {
-        let mut sender = untold();
-        sender.on_packet_lost(at(200), PACKET, LostPlace::Number(1));
-        sender.on_loss(at(200), false);
-        // Nobody knows how much there is to jump to, so it is slow start from 10 packets; CUBIC leaves 7.
-        let answer = sender.answer();
-        assert_eq!(
-            (answer.window, sender.flow.status().launch.map(|launch| launch.1)),
-            (PACKET * 7, Some(PACKET * 10))
-        );
-        // 1.25 * 7 packets in a round trip of 100 ms: 840 kbit/s.
-        assert_eq!(answer.pacing_rate, Rate::from_bits_per_sec(840_000));
-        // What left before the launch belongs to the same window, although the controller was not told of it then.
-        sender.on_sent(at(210), PACKET, 11);
-        sender.on_packet_lost(at(220), PACKET, LostPlace::Number(10));
-        sender.on_loss(at(220), false);
-        assert_eq!(sender.answer().window, PACKET * 7);
-        // The application comes too late.
-        sender.flow.expect(Bytes::new(1_000_000), PACKET);
-        assert_eq!(sender.answer().window, PACKET * 7);
-    }
-
-    #[test]
-    fn a_mark_or_persistent_congestion_launches_as_well() {
-        let mut sender = untold();
-        sender.on_ecn(at(200));
-        assert_eq!(sender.answer().window, PACKET * 7);
-        assert_eq!(sender.flow.status().exit.map(|(_, reason, _)| reason), Some(ExitReason::Ecn));
-        let mut sender = untold();
-        sender.on_packet_lost(at(900), PACKET, LostPlace::Number(1));
-        sender.on_loss(at(900), true);
-        assert_eq!(sender.answer().window, PACKET * 2);
-    }
-
-    #[test]
-    fn packets_that_filled_the_window_are_not_those_of_an_idle_sender() {
-        let acknowledge_all = |sender: &mut Sender| {
-            for number in 1..=8 {
-                sender.on_acknowledged(at(200), at(100), PACKET, Some(number), Duration::from_millis(100));
-            }
-            sender.on_acknowledgement_end(at(200), Bytes::ZERO, true);
-            sender.answer().window
-        };
-        let sent = |bytes: Bytes| {
-            let mut sender = slow_start();
-            (1..=8).for_each(|number| sender.on_sent(at(100), bytes, number));
-            sender
-        };
-        // 8 packets in a window of 10, and nothing more to send: the window was never in use.
-        assert_eq!(acknowledge_all(&mut sent(PACKET)), PACKET * 10);
-        // The host says that the window stopped it, as it counts packets of which it does not tell.
-        let mut stopped = sent(PACKET);
-        stopped.on_window_full();
-        assert_eq!(acknowledge_all(&mut stopped), PACKET * 18);
-        // 8 times 1400 bytes leave no room for another 1200 in 12,000.
-        assert_eq!(acknowledge_all(&mut sent(Bytes::new(1400))), PACKET * 18);
-    }
-
-    #[test]
-    fn packets_that_are_never_acknowledged_are_not_remembered_for_ever() {
-        let mut sender = slow_start();
-        // The only one that elicits an acknowledgement, and then 100,000 that hold acknowledgements, 40 bytes each.
-        sender.on_sent(at(100), PACKET, 1);
-        for number in 2..100_000 {
-            sender.on_sent(at(100 + number / 100), Bytes::new(40), number);
-            sender.bound_memory();
-        }
-        // 1024 + 2 * 10
-        assert_eq!(sender.sent.len(), 1044);
-        // It is still known, and its loss is answered.
-        sender.on_packet_lost(at(1_200), PACKET, LostPlace::SentAt(at(100)));
-        sender.on_loss(at(1_200), false);
-        assert_eq!(sender.answer().window, PACKET * 7);
-    }
-
-    #[derive(Clone, Copy, Debug)]
-    enum Event {
-        Sent { bytes: u64, skipped: u64 },
-        Acknowledged { back: u64, count: u64, app_limited: bool },
-        Unknown { number: u64 },
-        Lost { back: u64, count: u64, persistent: bool },
-        Marked,
-        Spurious,
-        PacketSize(u64),
-        Time { millis: u64 },
-    }
-
-    fn event() -> impl Strategy<Value = Event> {
-        prop_oneof![
-            8 => (1..1500u64, 0..3u64).prop_map(|(bytes, skipped)| Event::Sent { bytes, skipped }),
-            6 => (0..40u64, 1..20u64, any::<bool>())
-                .prop_map(|(back, count, app_limited)| Event::Acknowledged { back, count, app_limited }),
-            1 => any::<u64>().prop_map(|number| Event::Unknown { number }),
-            2 => (0..40u64, 1..20u64, prop::bool::weighted(0.1))
-                .prop_map(|(back, count, persistent)| Event::Lost { back, count, persistent }),
-            1 => Just(Event::Marked),
-            1 => Just(Event::Spurious),
-            1 => (1200..9000u64).prop_map(Event::PacketSize),
-            6 => (0..400u64).prop_map(|millis| Event::Time { millis }),
-        ]
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
-        #[test]
-        fn no_sequence_of_events_breaks_any_pair(
-            events in prop::collection::vec(event(), 1..300),
-            hint in 1..100_000u64,
-            waiting in any::<u64>(),
-        ) {
-            for startup in StartupConfig::defaults() {
-                for avoidance in AvoidanceConfig::defaults() {
-                    if ControllerConfig::validate_pair(&startup, &avoidance).is_err() {
-                        continue;
-                    }
-                    let path = PathKnowledge {
-                        hint: Some(Hint { bandwidth: Rate::from_mbit(hint), technology: AccessTechnology::Lte }),
-                        bytes_waiting: Some(Bytes::new(waiting)),
-                        requested_rate: Some(Rate::from_mbit(hint)),
-                        ..PathKnowledge::default()
-                    };
-                    let mut sender = sender(startup.clone(), avoidance, path);
-                    let (mut now, mut number) = (Timestamp::ZERO, 0);
-                    let smoothed = Duration::from_millis(hint);
-                    let mut left: Vec<(Timestamp, u64, Bytes)> = Vec::new();
-                    for event in &events {
-                        match *event {
-                            Event::Sent { bytes, skipped } => {
-                                number += skipped;
-                                sender.on_sent(now, Bytes::new(bytes), number);
-                                left.push((now, number, Bytes::new(bytes)));
-                                number += 1;
-                            }
-                            Event::Acknowledged { back, count, app_limited } => {
-                                let end = left.len().saturating_sub(back as usize);
-                                let start = end.saturating_sub(count as usize);
-                                for (time, number, bytes) in left.drain(start..end) {
-                                    sender.on_acknowledged(now, time, bytes, Some(number), smoothed);
-                                }
-                                let in_flight = left.iter().fold(Bytes::ZERO, |sum, packet| sum + packet.2);
-                                sender.on_acknowledgement_end(now, in_flight, app_limited);
-                            }
-                            Event::Unknown { number } => {
-                                sender.on_acknowledged(now, now, PACKET, Some(number), smoothed);
-                                sender.on_packet_lost(now, PACKET, LostPlace::Number(number));
-                            }
-                            Event::Lost { back, count, persistent } => {
-                                let end = left.len().saturating_sub(back as usize);
-                                let start = end.saturating_sub(count as usize);
-                                for (_, number, bytes) in left.drain(start..end) {
-                                    sender.on_packet_lost(now, bytes, LostPlace::Number(number));
-                                }
-                                sender.on_loss(now, persistent);
-                            }
-                            Event::Marked => sender.on_ecn(now),
-                            Event::Spurious => sender.on_spurious_loss(),
-                            Event::PacketSize(size) => sender.on_packet_size(Bytes::new(size)),
-                            Event::Time { millis } => now += Duration::from_millis(millis),
-                        }
-                        prop_assert!(sender.answer().window >= PACKET, "{startup:?}: {:?}", sender.answer().window);
-                        prop_assert!(sender.answer().pacing_rate > Rate::from_bits_per_sec(0), "{startup:?}");
-                    }
-                    let status = sender.flow.status();
-                    prop_assert!(status.startup_lost <= status.lost.min(status.startup_sent));
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -18,6 +18,15 @@ pub(crate) struct Packet {
     pub(crate) snapshot: Snapshot,
 }
 
+/// What a host says about the place of a lost packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LostPlace {
+    /// Its number.
+    Number(u64),
+    /// When the latest of them left.
+    SentAt(Timestamp),
+}
+
 /// A packet as it is kept: 32 bytes, because there is one for each packet of a window, and many connections.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
@@ -155,6 +164,14 @@ impl SentLog {
         }
         let index = self.packets.iter().take(offset).position(in_flight)?;
         Some(self.position(index))
+    }
+
+    /// The packet that a host declares lost.
+    pub(crate) fn find_lost(&self, place: LostPlace) -> Option<Position> {
+        match place {
+            LostPlace::Number(number) => self.find_number(number),
+            LostPlace::SentAt(time) => self.at(time),
+        }
     }
 
     /// Takes `bytes` of the packet out of flight; returns the packet as it was.

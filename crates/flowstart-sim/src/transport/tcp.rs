@@ -521,6 +521,8 @@ mod tests {
         sender: TcpSender,
         source: Source,
         segment: u64,
+        /// CE marks that acknowledgements echo.
+        ce_count: u32,
     }
 
     impl Bench {
@@ -539,7 +541,7 @@ mod tests {
             let mut sender = TcpSender::new(base);
             sender.base.launch(&mut network, &PathKnowledge::default());
             sender.pump(&mut network, &source);
-            Self { network, sender, source, segment }
+            Self { network, sender, source, segment, ce_count: 0 }
         }
 
         /// An acknowledgement of everything below segment `next`, with these segments SACKed; returns how many packets leave.
@@ -553,7 +555,7 @@ mod tests {
                 delay: Duration::ZERO,
                 echo: Timestamp::ZERO,
                 limit: u64::MAX,
-                ce_count: 0,
+                ce_count: self.ce_count,
                 requests: 0,
             };
             self.sender.on_acknowledgement(&mut self.network, &ack);
@@ -577,6 +579,15 @@ mod tests {
         // 18 in flight, cut to 9; 20 - 3 SACKed - 1 lost = 16 are left, and yet segment 0 leaves: 17.
         assert_eq!(bench.ack(0, &[18, 2, 1]), 1);
         assert_eq!((bench.sender.base.controller.cwnd().get() / bench.segment, bench.in_flight()), (9, 17));
+    }
+
+    #[test]
+    fn a_mark_halves_what_was_in_flight_before_its_acknowledgement() {
+        let mut bench = Bench::new(|_| {});
+        bench.ce_count = 1;
+        bench.ack(10, &[]);
+        // 20 in flight become 10. What left before the reduction does not let the window grow.
+        assert_eq!(bench.sender.base.controller.cwnd().get() / bench.segment, 10);
     }
 
     #[test]

@@ -300,15 +300,10 @@ impl Transfer {
             std::mem::swap(&mut carried, &mut self.ends[side].watch.seen().carried);
             let mut carried = carried.drain(..);
             let datagrams = buffer[..transmit.size].chunks(transmit.segment_size.unwrap_or(transmit.size).max(1));
-            let count = datagrams.len();
             for bytes in datagrams {
                 let (carried, to) = (carried.next().unwrap_or_default(), transmit.destination);
                 let quick_start = self.option_of_next(side);
                 self.send(world, under_way, side, Outgoing { bytes, carried, ecn, to, quick_start });
-            }
-            // There is more data, so the window or the pacer stops it. Another call would find out the same.
-            if count < at_once.get() && self.steady.is_some() {
-                break;
             }
         }
         buffer.clear();
