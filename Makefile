@@ -4,7 +4,7 @@ RESULTS := results/$(shell date +%Y%m%d-%H%M%S)
 FLOWSTART := target/release/flowstart
 FUZZ_SECONDS ?= 60
 
-.PHONY: run test lint bench bench-quic interop fuzz study study-predict setup
+.PHONY: run test lint bench bench-quic bench-report interop fuzz study study-predict setup
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
@@ -36,6 +36,11 @@ bench: setup
 bench-quic: setup
 	cargo build --release --locked -p flowstart
 	$(FLOWSTART) perf pairs --size 1GB --pairs 10
+
+# CPU time and memory of comparisons with --out as a ratio to those without.
+bench-report: setup
+	cargo build --release --locked -p flowstart
+	FLOWSTART=$(FLOWSTART) scripts/bench-report
 
 # The QUIC client and server against aioquic, curl and Chromium; what cannot be installed is skipped.
 interop: setup

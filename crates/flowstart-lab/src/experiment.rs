@@ -5,11 +5,13 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::flows::{self, Row};
+use crate::observe::{Kept, Wanted};
 use crate::plan::{Plan, Setting};
 use crate::run;
 use crate::spec::web::Rows;
@@ -23,6 +25,17 @@ pub fn execute(
     known: &[Row],
     done: impl Fn(&[Row]) + Sync,
 ) -> Result<Vec<Row>, ExperimentError> {
+    Ok(execute_watched(plan, jobs, known, &Wanted::default(), done)?.0)
+}
+
+/// As [`execute`], and watches the runs: what is wanted of those that are not known already is kept.
+pub fn execute_watched(
+    plan: &Plan,
+    jobs: usize,
+    known: &[Row],
+    wanted: &Wanted,
+    done: impl Fn(&[Row]) + Sync,
+) -> Result<(Vec<Row>, Kept), ExperimentError> {
     let pool = threads(jobs)?;
     // A repetition of a setting is complete when all its cells are known.
     let complete: BTreeSet<(&str, u64)> = known.iter().map(|row| (row.cell.as_str(), row.rep)).collect();
@@ -36,10 +49,11 @@ pub fn execute(
         .flat_map(|setting| (0..plan.reps).map(move |rep| (setting, rep)))
         .filter(|(setting, rep)| !is_known(setting, *rep))
         .collect();
+    let kept = Mutex::new(Kept::default());
     let fresh: Vec<Vec<(usize, Row)>> = pool.install(|| {
         work.par_iter()
             .map(|(setting, rep)| {
-                let rows = rows_of(plan, *setting, *rep);
+                let rows = rows_of(plan, *setting, *rep, wanted, &kept);
                 done(&rows.iter().map(|(_, row)| row.clone()).collect::<Vec<_>>());
                 rows
             })
@@ -54,7 +68,8 @@ pub fn execute(
         (!redone.contains(&(place, row.rep))).then(|| (place, row.clone()))
     }));
     rows.sort_by_key(|(place, row)| (*place, row.rep, row.flow));
-    Ok(rows.into_iter().map(|(_, row)| row).collect())
+    let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((rows.into_iter().map(|(_, row)| row).collect(), kept))
 }
 
 /// A pool of `jobs` threads (0: one per core).
@@ -63,10 +78,13 @@ pub(crate) fn threads(jobs: usize) -> Result<rayon::ThreadPool, ExperimentError>
     pool.map_err(|error| ExperimentError::Threads(error.to_string()))
 }
 
-fn rows_of(plan: &Plan, setting: Setting, rep: u32) -> Vec<(usize, Row)> {
-    run::repetition(plan, setting, rep)
+fn rows_of(plan: &Plan, setting: Setting, rep: u32, wanted: &Wanted, kept: &Mutex<Kept>) -> Vec<(usize, Row)> {
+    run::watched_repetition(plan, setting, rep, wanted)
         .into_iter()
-        .flat_map(|(cell, outcomes)| {
+        .flat_map(|(cell, outcomes, seen)| {
+            if wanted.of(&cell, rep).is_anything() {
+                kept.lock().unwrap_or_else(PoisonError::into_inner).add(cell.index, rep, seen);
+            }
             let rows: Vec<Row> = outcomes.iter().map(|outcome| Row::new(plan, &cell, rep, outcome)).collect();
             let together = plan.sizes[cell.size].value.web().is_some_and(|web| web.rows == Rows::Repetition);
             let rows = if together { Row::of_repetition(&rows).into_iter().collect() } else { rows };

@@ -11,6 +11,7 @@
 //! | the same for web sessions | [`web`] |
 //! | the physical limit of a transfer | [`ideal`] |
 //! | where the time of a transfer went | [`explain`] |
+//! | what a report shows of a run, made while it goes on | [`observe`] |
 //! | a row per flow and repetition, CSV and Parquet | [`flows`] |
 //! | load transients and how queue disciplines control them | [`transient`] |
 //! | statistics | [`statistics`] |
@@ -27,6 +28,7 @@ pub mod explain;
 pub mod flows;
 pub mod ideal;
 pub mod media;
+pub mod observe;
 pub mod pairs;
 pub mod plan;
 pub mod quality;

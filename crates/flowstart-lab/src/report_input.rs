@@ -1,14 +1,17 @@
 //! From results to what the report shows: the answer in a sentence, the cells, example runs.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 use rayon::prelude::*;
 
 use crate::experiment::{self, ExperimentError};
-use crate::explain::explain;
 use crate::flows::Row;
 use crate::ideal::{ideal_fct, quick_start_rounds, slow_start_fct};
+use crate::observe::{Kept, MOST_FLOWS, Shown, Wanted, Watched};
 use crate::pairs::paired;
 use crate::plan::{Cell, Plan};
 use crate::report;
@@ -16,7 +19,6 @@ use crate::run;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Buffer;
 use crate::summary::{CellSummary, Summary, felt, rows_by_cell, values};
-use crate::trace_export;
 
 mod answer;
 mod examples;
@@ -25,13 +27,12 @@ mod rtt;
 mod web;
 
 pub use answer::answer;
-use examples::examples;
-pub use examples::{Series, median_rep};
+pub use examples::{MeasuredFlow, median_flow, median_rep};
 pub use published::{estimate_of, published_table};
 
-/// Most cells whose median runs are explained: each is simulated again, with its own warm-up.
+/// Most cells whose median runs are explained: a page with more bars shows nothing.
 const MAX_EXPLAINED: usize = 200;
-/// Most repetitions whose media packets are drawn: each is simulated again.
+/// Most repetitions whose media packets are drawn.
 const MEDIA_REPS: u32 = 10;
 
 /// Text of a scenario that the report repeats.
@@ -45,8 +46,71 @@ pub struct Texts {
     pub analysis: String,
 }
 
-/// Builds the report. Runs that it shows are simulated again on `jobs` threads (0: one per core), whose number does not
-/// show.
+/// What the report needs to be seen of runs while they go on, so that none of them must be simulated again.
+pub fn wanted(plan: &Plan) -> Wanted {
+    let mut wanted = Wanted { series: examples::watched_cells(plan), ..Wanted::default() };
+    for cell in plan.cells() {
+        if is_explained(plan, &cell) && is_watched(plan, &cell) {
+            wanted.causes.insert(cell.index);
+        }
+        if has_media(plan, &cell) {
+            wanted.media.insert(cell.index, plan.reps.min(MEDIA_REPS));
+        }
+    }
+    wanted
+}
+
+/// Whether the runs of a cell have so few flows that each of them can be watched.
+fn is_watched(plan: &Plan, cell: &Cell) -> bool {
+    plan.flow_count(cell) <= MOST_FLOWS
+}
+
+/// Whether the causes of a cell are shown.
+fn is_explained(plan: &Plan, cell: &Cell) -> bool {
+    let is_transfer = plan.sizes[cell.size].value.web().is_none();
+    is_transfer && plan.mobility(cell).is_none() && plan.cells().len() <= MAX_EXPLAINED
+}
+
+/// Whether the media packets beside a cell's newcomers are shown.
+fn has_media(plan: &Plan, cell: &Cell) -> bool {
+    plan.competitors[cell.competitor].value.media().is_some() && plan.sizes[cell.size].value.web().is_none()
+}
+
+/// Whether a run is simulated again for the report, and how many of how many are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Again {
+    /// Runs that were simulated again.
+    pub done: usize,
+    /// Runs that are to be.
+    pub of: usize,
+}
+
+/// Simulates what the report shows and nobody has seen: runs of an earlier, interrupted experiment, and the few examples of
+/// very many runs.
+fn see_the_rest(plan: &Plan, shown: &[(Cell, u32, Shown)], kept: &mut Kept, progress: &(dyn Fn(Again) + Sync)) {
+    let mut rest: BTreeMap<(usize, u32), (Cell, Shown)> = BTreeMap::new();
+    for (cell, rep, shown) in shown {
+        if let Some(missing) = kept.missing(cell, *rep, *shown) {
+            let (_, all) = rest.entry((cell.index, *rep)).or_insert((*cell, Shown::default()));
+            *all = all.or(missing);
+        }
+    }
+    let (of, done) = (rest.len(), AtomicUsize::new(0));
+    let rest: Vec<_> = rest.into_iter().collect();
+    let seen: Vec<_> = rest
+        .par_iter()
+        .map(|((_, rep), (cell, shown))| {
+            let (_, seen) = run::watch(plan, cell, *rep, *shown);
+            progress(Again { done: done.fetch_add(1, Ordering::Relaxed) + 1, of });
+            (cell.index, *rep, seen)
+        })
+        .collect();
+    seen.into_iter().for_each(|(cell, rep, seen)| kept.add(cell, rep, seen));
+}
+
+/// Builds the report. Of the runs that it shows, those of which nothing was `kept` are simulated again on `jobs` threads (0: one
+/// per core), whose number does not show; `progress` is told of each.
+#[expect(clippy::too_many_arguments, reason = "what a report is made of, of which nothing belongs together")]
 pub fn build(
     plan: &Plan,
     rows: &[Row],
@@ -54,22 +118,30 @@ pub fn build(
     texts: &Texts,
     jobs: usize,
     method: report::Method,
+    mut kept: Kept,
+    progress: &(dyn Fn(Again) + Sync),
 ) -> Result<report::Report, ExperimentError> {
     let by_cell = rows_by_cell(plan, rows);
     let cells = plan.cells();
     let explained = cells.len() <= MAX_EXPLAINED;
-    let (causes, media, runs) = experiment::threads(jobs)?.install(|| {
-        let causes: Vec<Option<report::Causes>> = cells
-            .par_iter()
-            .map(|cell| if explained { causes(plan, cell, &by_cell[cell.index]) } else { None })
-            .collect();
-        let reps = plan.reps.min(MEDIA_REPS);
-        let media: Vec<Vec<f64>> = cells
-            .par_iter()
-            .map(|cell| (0..reps).flat_map(|rep| run::media_delays(plan, cell, rep)).collect())
-            .collect();
-        (causes, media, examples(plan, &by_cell))
+    let examples = examples::examples(plan, &by_cell);
+    let mut shown: Vec<(Cell, u32, Shown)> =
+        examples.iter().map(|example| (example.0, example.1.rep, examples::shown(plan, example))).collect();
+    for cell in &cells {
+        if let Some(of) = median_flow(&by_cell[cell.index]).filter(|_| is_explained(plan, cell)) {
+            let watched = Watched { causes: true, series: None };
+            shown.push((*cell, of.rep, Shown { watched, media_delays: false }));
+        }
+        let reps = if has_media(plan, cell) { plan.reps.min(MEDIA_REPS) } else { 0 };
+        shown.extend((0..reps).map(|rep| (*cell, rep, Shown { media_delays: true, ..Shown::default() })));
+    }
+    experiment::threads(jobs)?.install(|| see_the_rest(plan, &shown, &mut kept, progress));
+    let causes = cells.iter().map(|cell| causes(cell, &by_cell[cell.index], &kept));
+    let media = cells.iter().map(|cell| {
+        let delays = (0..plan.reps.min(MEDIA_REPS)).filter_map(|rep| kept.get(cell, rep)?.media_delays.as_ref());
+        delays.flatten().copied().collect::<Vec<f64>>()
     });
+    let runs = examples.iter().filter_map(|one| examples::example(plan, one, &by_cell[one.0.index], &kept)).collect();
     let entries = cells.iter().zip(causes).zip(media).map(|((cell, causes), media)| {
         let mut entry = cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index]);
         entry.causes = causes;
@@ -88,8 +160,8 @@ pub fn build(
         cells: entries.collect(),
         unexplained: (!explained && !has_web(plan)).then(|| {
             format!(
-                "Finding the causes needs every run again, so it is left out of reports with more than {MAX_EXPLAINED} \
-                 cells; this one has {}. For any of them, write explain instead of trace in its replay command.",
+                "Causes are left out of reports with more than {MAX_EXPLAINED} cells; this one has {}. For any of them, write \
+                 explain instead of trace in its replay command.",
                 cells.len()
             )
         }),
@@ -100,13 +172,10 @@ pub fn build(
     })
 }
 
-/// Where the time of the median run went.
-fn causes(plan: &Plan, cell: &Cell, rows: &[&Row]) -> Option<report::Causes> {
-    if plan.sizes[cell.size].value.web().is_some() {
-        return None;
-    }
-    let run = trace_export::trace(plan, cell, median_rep(rows)?);
-    explain(plan, cell, &run).as_ref().map(report::Causes::from)
+/// Where the time of the median flow went.
+fn causes(cell: &Cell, rows: &[&Row], kept: &Kept) -> Option<report::Causes> {
+    let MeasuredFlow { rep, flow } = median_flow(rows)?;
+    kept.get(cell, rep)?.explanations.get(flow)?.as_ref().map(report::Causes::from)
 }
 
 /// What the schemes do, once for each kind.

@@ -18,8 +18,10 @@ use flowstart_sim::traffic::arrivals::Arrivals;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, Stopped, World};
 
+use crate::explain::explanation;
 use crate::ideal::{ideal_application_fct, ideal_fct, ideal_moved_fct};
 use crate::media::{self, MediaOutcome};
+use crate::observe::{Seen, SeenSeries, Shown, Wanted, Watched, Watcher};
 use crate::plan::{Cell, Plan, Setting};
 use crate::quic::QuicFlows;
 use crate::spec::aqm::Aqm;
@@ -179,7 +181,7 @@ fn equip(world: &mut World, chain: &Chain, link: &Link, upstream: Option<Rate>) 
 
 /// Builds the world of a setting and lets its competitor establish itself.
 pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
-    prepare(plan, setting, rep, false)
+    prepare(plan, setting, rep, None)
 }
 
 /// How long newcomers run.
@@ -191,11 +193,17 @@ pub enum Until {
     After(Duration),
 }
 
+/// Makes the trace of a world in which newcomers start at this time.
+type Tracer<'a> = &'a dyn Fn(&World, Timestamp) -> Trace;
+
+/// Makes traces that keep everything.
+const WHOLE: Tracer<'static> = &|_, _| Trace::default();
+
 /// Runs one repetition of a cell again, with a trace that begins a second before the newcomers and a log of everything
 /// that leaves the bottleneck.
 pub fn replay(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
     let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
-    let mut warm = prepare(plan, setting, rep, true);
+    let mut warm = prepare(plan, setting, rep, Some(WHOLE));
     log_departures(&mut warm);
     newcomers(plan, &warm, cell, Until::Complete)
 }
@@ -203,7 +211,7 @@ pub fn replay(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
 /// As [`replay`], and keeps the datagrams that senders of real flows see.
 pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
     let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
-    let mut warm = Warm { captured: true, ..prepare(plan, setting, rep, true) };
+    let mut warm = Warm { captured: true, ..prepare(plan, setting, rep, Some(WHOLE)) };
     log_departures(&mut warm);
     newcomers(plan, &warm, cell, Until::Complete)
 }
@@ -211,23 +219,57 @@ pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
 /// Runs one repetition of a cell with a log of everything that leaves the bottleneck, but no trace.
 pub fn replay_until(plan: &Plan, cell: &Cell, rep: u32, until: Until) -> Finished {
     let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
-    let mut warm = prepare(plan, setting, rep, false);
+    let mut warm = prepare(plan, setting, rep, None);
     log_departures(&mut warm);
     newcomers(plan, &warm, cell, until)
 }
 
-/// One-way delays, in milliseconds, of media packets that were sent while the newcomers were there in one repetition of a
-/// cell; nothing without media.
-pub fn media_delays(plan: &Plan, cell: &Cell, rep: u32) -> Vec<f64> {
-    if plan.competitors[cell.competitor].value.media().is_none() || plan.sizes[cell.size].value.web().is_some() {
-        return Vec::new();
-    }
-    let warm = warm_up(plan, Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor }, rep);
+/// Runs one repetition of a cell again and watches it.
+pub fn watch(plan: &Plan, cell: &Cell, rep: u32, wanted: Shown) -> (Vec<FlowOutcome>, Seen) {
+    let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
+    let tracer: Tracer<'_> = &|world, start| watcher(plan, setting, wanted.watched, world, start);
+    let warm = prepare(plan, setting, rep, Some(tracer).filter(|_| wanted.watched.is_anything()));
     let mut finished = newcomers(plan, &warm, cell, Until::Complete);
-    let end = finished.world.now();
-    // What is under way then arrives later.
-    finished.run_until(end + AFTERMATH);
-    media::delays(&finished.world, warm.others, finished.start, end)
+    let outcomes = outcomes(plan, cell, &mut finished);
+    let mut seen = take_seen(plan, cell, &mut finished, &outcomes);
+    if wanted.media_delays {
+        let end = finished.world.now();
+        // What is under way then arrives later.
+        finished.run_until(end + AFTERMATH);
+        seen.media_delays = Some(media::delays(&finished.world, warm.others, finished.start, end));
+    }
+    (outcomes, seen)
+}
+
+/// A trace that tells a watcher, which looks at the bottleneck.
+fn watcher(plan: &Plan, setting: Setting, watched: Watched, world: &World, start: Timestamp) -> Trace {
+    let bottleneck = world.network.monitor.as_ref().map_or(u32::MAX, |monitor| monitor.link);
+    Trace::told_to(Watcher::new(watched, bottleneck, &plan.links[setting.link], start))
+}
+
+/// Ends the watching of a run whose newcomers have just ended.
+fn take_seen(plan: &Plan, cell: &Cell, finished: &mut Finished, outcomes: &[FlowOutcome]) -> Seen {
+    let trace = finished.world.network.trace.take();
+    match trace.and_then(|trace| trace.into_observer::<Watcher>()) {
+        Some(watcher) => seen(plan, cell, finished, outcomes, watcher),
+        None => Seen::default(),
+    }
+}
+
+/// What a watcher has seen of a run.
+pub fn seen(plan: &Plan, cell: &Cell, finished: &Finished, outcomes: &[FlowOutcome], watcher: Watcher) -> Seen {
+    let observed = watcher.finish();
+    let explained = outcomes.iter().zip(&observed.splits);
+    Seen {
+        explanations: explained.map(|(outcome, split)| explanation(plan, cell, outcome, split.as_ref()?)).collect(),
+        series: observed.series.map(|series| SeenSeries {
+            series,
+            start: finished.start,
+            end: finished.world.now(),
+            flows: finished.flows.clone(),
+        }),
+        media_delays: None,
+    }
 }
 
 fn log_departures(warm: &mut Warm) {
@@ -237,15 +279,15 @@ fn log_departures(warm: &mut Warm) {
 }
 
 /// Runs on to `time`; a trace begins [`TRACE_LEAD`] before it.
-fn approach(world: &mut World, time: Timestamp, traced: bool) {
-    if traced {
+fn approach(world: &mut World, time: Timestamp, tracer: Option<Tracer<'_>>) {
+    if let Some(tracer) = tracer {
         world.run_until((time - TRACE_LEAD).max(world.now()));
-        world.network.trace = Some(Box::new(Trace::default()));
+        world.network.trace = Some(Box::new(tracer(world, time)));
     }
     world.run_until(time);
 }
 
-fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
+fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tracer<'_>>) -> Warm {
     let link = &plan.links[setting.link];
     let seed = plan.run_seed(rep);
     let mut world = World::new(seed);
@@ -261,7 +303,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
     world.run_until(origin);
     let profile = plan.transport.profile.clone();
     match &plan.competitors[setting.competitor].value {
-        Competitor::None => approach(&mut world, origin, traced),
+        Competitor::None => approach(&mut world, origin, tracer),
         Competitor::Bulk { count, startup, avoidance } => {
             for _ in 0..*count {
                 let route = connect(&mut world, &chain, link);
@@ -272,7 +314,7 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
                 config.start = origin + link.rtt.scale(rng.uniform() * f64::from(*count));
                 world.add_flow(config);
             }
-            wait_for_epochs(&mut world, plan.phase(rep), traced);
+            wait_for_epochs(&mut world, plan.phase(rep), tracer);
         }
         Competitor::Pattern { count, pattern } => {
             for _ in 0..*count {
@@ -282,10 +324,10 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
                 world.add_flow(config);
             }
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
-            approach(&mut world, origin + start, traced);
+            approach(&mut world, origin + start, tracer);
         }
         Competitor::Short { count, size, every, startup, avoidance } => {
-            approach(&mut world, origin, traced);
+            approach(&mut world, origin, tracer);
             for place in 0..u64::from(*count) {
                 let route = connect(&mut world, &chain, link);
                 let mut config = FlowConfig::new(profile.clone(), Pattern::Transfer(*size), route);
@@ -307,14 +349,14 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, traced: bool) -> Warm {
             template.startup = startup.clone().unwrap_or(template.startup);
             world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
-            approach(&mut world, origin + start, traced);
+            approach(&mut world, origin + start, tracer);
         }
         Competitor::Requests(requests) => {
             let route = connect(&mut world, &chain, link);
             let start = origin + Duration::from_millis(100).scale(rng.uniform());
             world.add_requests(*requests, profile.clone(), &route, start);
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
-            approach(&mut world, origin + start, traced);
+            approach(&mut world, origin + start, tracer);
         }
     }
     let others = world.flow_count() as u32;
@@ -329,7 +371,7 @@ fn place_in_recording(link: &Link, phase: f64) -> Duration {
 }
 
 /// Runs until the first flow has had its epochs, and on to the place in the next epoch that `phase` names.
-fn wait_for_epochs(world: &mut World, phase: f64, traced: bool) {
+fn wait_for_epochs(world: &mut World, phase: f64, tracer: Option<Tracer<'_>>) {
     let limit = world.now() + WARM_UP_LIMIT;
     let mut last_cut = world.now();
     let mut cycle = Duration::ZERO;
@@ -338,7 +380,7 @@ fn wait_for_epochs(world: &mut World, phase: f64, traced: bool) {
     while epochs <= WARM_UP_EPOCHS {
         let cuts = world.record(0).window_cuts;
         if world.run_while(limit, |world| world.record(0).window_cuts == cuts).is_err() {
-            approach(world, limit.max(world.now()), traced);
+            approach(world, limit.max(world.now()), tracer);
             return;
         }
         let rtt = world.window(0).map_or(Duration::ZERO, |(_, _, rtt)| rtt);
@@ -350,7 +392,7 @@ fn wait_for_epochs(world: &mut World, phase: f64, traced: bool) {
         }
     }
     let start = world.now() + cycle.scale(phase);
-    approach(world, start, traced);
+    approach(world, start, tracer);
 }
 
 /// What Sensing knows about a link before the handshake.
@@ -424,7 +466,11 @@ impl Finished {
 
 /// Forks the warm world and runs a cell's newcomers in it.
 pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finished {
-    let mut world = warm.world.clone();
+    newcomers_in(warm.world.clone(), plan, warm, cell, until)
+}
+
+/// Runs a cell's newcomers in `world`, a fork of the warm one.
+fn newcomers_in(mut world: World, plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finished {
     let start = world.now();
     let mut departed_before = 0;
     if let Some(monitor) = &mut world.network.monitor {
@@ -459,6 +505,10 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
             }
         })
         .collect();
+    if let Some(watcher) = world.network.trace.as_mut().and_then(|trace| trace.observer_mut::<Watcher>()) {
+        let link = |transfer: &Transfer| plan.links[cell.link].for_hosts(transfer.link.host_rtt());
+        watcher.follow(&flows, transfers.iter().map(link));
+    }
     let mut finished = Finished { world, quic, flows, start, transfers, failure: None, departed_before };
     if let Until::After(time) = until {
         finished.run_until(start + time);
@@ -557,18 +607,41 @@ fn transfers(plan: &Plan, warm: &Warm, cell: &Cell, start: Timestamp) -> Vec<Tra
 
 /// Runs every cell of a setting for one repetition.
 pub fn repetition(plan: &Plan, setting: Setting, rep: u32) -> Vec<(Cell, Vec<FlowOutcome>)> {
-    let warm = warm_up(plan, setting, rep);
+    let results = watched_repetition(plan, setting, rep, &Wanted::default());
+    results.into_iter().map(|(cell, outcomes, _)| (cell, outcomes)).collect()
+}
+
+/// As [`repetition`], and what is wanted to be seen of each run.
+pub fn watched_repetition(
+    plan: &Plan,
+    setting: Setting,
+    rep: u32,
+    wanted: &Wanted,
+) -> Vec<(Cell, Vec<FlowOutcome>, Seen)> {
+    let all = plan.cells_of(setting).iter().fold(Watched::default(), |all, cell| all.or(wanted.of(cell, rep).watched));
+    let tracer: Tracer<'_> = &|world, start| watcher(plan, setting, all, world, start);
+    let mut warm = prepare(plan, setting, rep, Some(tracer).filter(|_| all.is_anything()));
     let mut results = Vec::new();
+    let mut all_seen = Vec::new();
     for cell in plan.cells_of(setting) {
         if let Some(sessions) = plan.sizes[cell.size].value.web() {
-            let (world, known) = (warm.world.clone(), |link: &Link| knowledge(plan, link));
+            let (mut world, known) = (warm.world.clone(), |link: &Link| knowledge(plan, link));
+            world.network.trace = None;
             let outcomes = web::outcomes(plan, &cell, sessions, world, &warm.chain, warm.seed, known);
             results.push((cell, outcomes, Timestamp::ZERO, None));
+            all_seen.push(Seen::default());
             continue;
         }
-        let mut finished = newcomers(plan, &warm, &cell, Until::Complete);
+        let (mut world, shown) = (warm.world.clone(), wanted.of(&cell, rep));
+        match world.network.trace.as_mut().and_then(|trace| trace.observer_mut::<Watcher>()) {
+            Some(watcher) if shown.watched.is_anything() => watcher.keep(shown.watched),
+            _ => world.network.trace = None,
+        }
+        let mut finished = newcomers_in(world, plan, &warm, &cell, Until::Complete);
         let mut outcomes = outcomes(plan, &cell, &mut finished);
-        let end = finished.world.now() + AFTERMATH;
+        let mut seen = take_seen(plan, &cell, &mut finished, &outcomes);
+        let newcomers_end = finished.world.now();
+        let end = newcomers_end + AFTERMATH;
         let others = (warm.others > 0).then(|| {
             finished.run_until(end);
             others_state(&mut finished.world, warm.others)
@@ -577,12 +650,17 @@ pub fn repetition(plan: &Plan, setting: Setting, rep: u32) -> Vec<(Cell, Vec<Flo
             let media = media::outcome(&finished.world, config, warm.others, finished.start, end);
             outcomes.iter_mut().for_each(|outcome| outcome.media = Some(media));
         }
+        if shown.media_delays {
+            seen.media_delays = Some(media::delays(&finished.world, warm.others, finished.start, newcomers_end));
+        }
         results.push((cell, outcomes, end, others));
+        all_seen.push(seen);
     }
+    warm.world.network.trace = None;
     if warm.others > 0 {
         compare_with_nobody(&warm, &mut results);
     }
-    results.into_iter().map(|(cell, outcomes, ..)| (cell, outcomes)).collect()
+    results.into_iter().zip(all_seen).map(|((cell, outcomes, ..), seen)| (cell, outcomes, seen)).collect()
 }
 
 type CellResult = (Cell, Vec<FlowOutcome>, Timestamp, Option<OthersState>);

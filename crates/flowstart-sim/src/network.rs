@@ -107,7 +107,7 @@ pub struct Network {
     pub records: Vec<FlowRecord>,
     /// Watches one link; set by [`Network::watch`].
     pub monitor: Option<Box<Monitor>>,
-    /// Collects events.
+    /// Keeps events, or tells an observer.
     pub trace: Option<Box<Trace>>,
     /// What happened to flows whose ends are outside, and was not told yet.
     pub(crate) external: VecDeque<ExternalEvent>,
@@ -250,7 +250,7 @@ impl Network {
     #[inline]
     pub fn note(&mut self, flow: u32, event: impl FnOnce() -> Event) {
         if let Some(trace) = &mut self.trace {
-            trace.entries.push(Entry { time: self.engine.now(), flow, event: event() });
+            trace.note(Entry { time: self.engine.now(), flow, event: event() });
         }
     }
 

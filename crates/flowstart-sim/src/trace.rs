@@ -1,6 +1,10 @@
 //! Everything that happened to a run's flows and queues, when somebody wants to see it.
 //!
-//! [`Trace::entries`] says what transports and queues did, [`Trace::packets`] what hosts would capture.
+//! [`Trace::entries`] says what transports and queues did, [`Trace::packets`] what hosts would capture. A trace that is
+//! [told to](Trace::told_to) an [`Observer`] keeps neither: the observer hears of everything while it happens.
+
+use std::any::Any;
+use std::fmt;
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::event::Decision;
@@ -131,7 +135,7 @@ pub struct Entry {
 pub struct HostPacket {
     /// When.
     pub time: Timestamp,
-    /// Number of [`Trace::entries`] that came before it.
+    /// Number of [`Trace::entries`] that came before it; 0 where they are not kept.
     pub entries_before: usize,
     /// It reached a host; otherwise it left one.
     pub reached: bool,
@@ -160,8 +164,27 @@ impl HostPacket {
     }
 }
 
-/// The events of a run in order.
-#[derive(Clone, Debug, Default)]
+/// Hears of everything that happens in a world while it happens, in order.
+pub trait Observer: Any + fmt::Debug + Send + Sync {
+    /// Something happened.
+    fn on_event(&mut self, entry: &Entry);
+
+    /// A packet left or reached a host; `ranges` are those that an acknowledgement carries, as in [`Trace::ranges_of`].
+    fn on_packet(&mut self, _packet: &HostPacket, _ranges: &[(u64, u64)]) {}
+
+    /// Whether it wants to hear of packets.
+    fn wants_packets(&self) -> bool {
+        false
+    }
+
+    /// Who hears of what happens in a clone of the world; nobody where what was heard cannot be had twice.
+    fn fork(&self) -> Option<Box<dyn Observer>> {
+        None
+    }
+}
+
+/// The events of a run in order, or who is told them.
+#[derive(Debug, Default)]
 pub struct Trace {
     /// The events.
     pub entries: Vec<Entry>,
@@ -169,11 +192,73 @@ pub struct Trace {
     pub packets: Vec<HostPacket>,
     /// Ranges of the acknowledgements among the packets, one list after the other.
     ranges: Vec<(u64, u64)>,
+    /// Is told events and packets, which are not kept then.
+    observer: Option<Box<dyn Observer>>,
+    /// Whether packets are kept or told to anybody.
+    without_packets: bool,
+}
+
+impl Clone for Trace {
+    fn clone(&self) -> Self {
+        let Self { entries, packets, ranges, observer, without_packets } = self;
+        let fork = observer.as_ref().map(|observer| observer.fork().unwrap_or_else(|| Box::new(Nobody)));
+        Self {
+            entries: entries.clone(),
+            packets: packets.clone(),
+            ranges: ranges.clone(),
+            observer: fork,
+            without_packets: *without_packets,
+        }
+    }
+}
+
+/// Hears nothing.
+#[derive(Debug)]
+struct Nobody;
+
+impl Observer for Nobody {
+    fn on_event(&mut self, _: &Entry) {}
+
+    fn fork(&self) -> Option<Box<dyn Observer>> {
+        Some(Box::new(Self))
+    }
 }
 
 impl Trace {
+    /// A trace that keeps nothing and tells an observer.
+    pub fn told_to(observer: impl Observer) -> Self {
+        Self { without_packets: !observer.wants_packets(), observer: Some(Box::new(observer)), ..Self::default() }
+    }
+
+    /// The observer, if it is one of this type.
+    pub fn observer_mut<T: Observer>(&mut self) -> Option<&mut T> {
+        let any: &mut dyn Any = self.observer.as_deref_mut()?;
+        any.downcast_mut()
+    }
+
+    /// The observer back, if it is one of this type.
+    pub fn into_observer<T: Observer>(self) -> Option<T> {
+        let any: Box<dyn Any> = self.observer?;
+        any.downcast().ok().map(|observer| *observer)
+    }
+
+    /// Notes an event. It is not part of what calls it, so that worlds without a trace have less code.
+    #[inline(never)]
+    pub(crate) fn note(&mut self, entry: Entry) {
+        match &mut self.observer {
+            None => self.entries.push(entry),
+            Some(observer) => observer.on_event(&entry),
+        }
+    }
+
     /// Notes a packet that leaves or reaches a host.
     pub(crate) fn note_packet(&mut self, time: Timestamp, packet: &Packet, reached: bool, pool: &mut RangePool) {
+        if self.without_packets {
+            return;
+        }
+        if self.observer.is_some() {
+            self.ranges.clear();
+        }
         let first = self.ranges.len() as u32;
         let mut quick_start = NO_OPTION;
         if let Body::Acknowledgement(Acknowledgement { ranges: Some(id), .. }) = packet.body {
@@ -186,19 +271,12 @@ impl Trace {
         }
         let ranges = (first, self.ranges.len() as u32 - first);
         let entries_before = self.entries.len();
-        self.packets.push(HostPacket {
-            time,
-            entries_before,
-            reached,
-            flow,
-            size,
-            direction,
-            links,
-            ecn,
-            body,
-            quick_start,
-            ranges,
-        });
+        let packet =
+            HostPacket { time, entries_before, reached, flow, size, direction, links, ecn, body, quick_start, ranges };
+        match &mut self.observer {
+            None => self.packets.push(packet),
+            Some(observer) => observer.on_packet(&packet, &self.ranges),
+        }
     }
 
     /// The ranges that an acknowledgement carries: QUIC packet numbers, newest first, or TCP SACK blocks, most recent
@@ -206,5 +284,43 @@ impl Trace {
     pub fn ranges_of(&self, packet: &HostPacket) -> &[(u64, u64)] {
         let (first, count) = packet.ranges;
         &self.ranges[first as usize..][..count as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Debug, Default)]
+    struct Counter {
+        events: u64,
+        is_forked: bool,
+    }
+
+    impl Observer for Counter {
+        fn on_event(&mut self, _: &Entry) {
+            self.events += 1;
+        }
+
+        fn fork(&self) -> Option<Box<dyn Observer>> {
+            self.is_forked.then(|| Box::new(self.clone()) as Box<dyn Observer>)
+        }
+    }
+
+    #[test]
+    fn an_observer_is_told_and_nothing_is_kept() {
+        let entry = Entry { time: Timestamp::ZERO, flow: 0, event: Event::TimerFired };
+        for is_forked in [false, true] {
+            let mut trace = Trace::told_to(Counter { events: 0, is_forked });
+            trace.note(entry);
+            let mut fork = trace.clone();
+            trace.note(entry);
+            fork.note(entry);
+            assert!(trace.entries.is_empty() && fork.entries.is_empty());
+            assert_eq!(trace.observer_mut::<Counter>().map(|counter| counter.events), Some(2));
+            assert_eq!(trace.into_observer::<Counter>().map(|counter| counter.events), Some(2));
+            // Who cannot be forked does not hear of the fork.
+            assert_eq!(fork.into_observer::<Counter>().map(|counter| counter.events), is_forked.then_some(2));
+        }
     }
 }

@@ -30,6 +30,19 @@ pub(crate) fn progress(runs: u64) -> ProgressBar {
     bar
 }
 
+/// The same for runs that are simulated again for the report, which the bar shows when the first of them is done.
+pub(crate) fn report_progress() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(0);
+    let template = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs again for the report, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
 /// Writes to stdout. A reader that has seen enough and closed the pipe is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();

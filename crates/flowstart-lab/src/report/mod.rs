@@ -359,8 +359,11 @@ pub struct RunFlow {
     pub name: String,
     /// True for the measured flow, false for a competitor.
     pub measured: bool,
-    /// Each packet leaving the bottleneck: `[time, wire bytes]`, in order of time.
+    /// Each packet leaving the bottleneck: `[time, wire bytes]`, in order of time; or what left in each bin, with the time of the
+    /// latest packet.
     pub departures: Vec<[f64; 2]>,
+    /// Milliseconds of a bin of departures; 0 when each is a packet.
+    pub bin_ms: f64,
 }
 
 /// How the numbers of a report were obtained.

@@ -60,10 +60,11 @@ pub(super) fn thin_points<T: Copy>(points: &[T], most: usize) -> Vec<T> {
 }
 
 /// Throughput in Mbit/s as the mean over the `window` milliseconds before each of `samples` instants from `from` to
-/// `to`, of packets `[time in ms, bytes]` in order of time. Of the time before `known` nothing is known, so a window that
-/// reaches beyond it is cut there.
+/// `to`, of packets `[time in ms, bytes]` in order of time; or of the sums of bins that are `bin` milliseconds long and end at
+/// these times. Of the time before `known` nothing is known, so a window that reaches beyond it is cut there.
 pub(super) fn rolling_mean(
     packets: &[[f64; 2]],
+    bin: f64,
     window: f64,
     known: f64,
     from: f64,
@@ -86,6 +87,12 @@ pub(super) fn rolling_mean(
                 bytes -= packets[begin][1];
                 begin += 1;
             }
+            // Of bins that lie on an end of the window only a part is in it.
+            let part = |place: usize, end: f64| match packets.get(place) {
+                Some([time, bytes]) if bin > 0.0 => ((end - time) / bin + 1.0).clamp(0.0, 1.0) * bytes,
+                _ => 0.0,
+            };
+            let bytes = bytes + part(end, now) - part(begin, now - window);
             // bytes * 8 bits per window ms = kbit/s; / 1000 = Mbit/s
             [now, bytes * 8.0 / window.min(now - known) / 1000.0]
         })
@@ -138,10 +145,14 @@ mod tests {
     fn steady_flow_has_its_rate() {
         // 1250 bytes every ms = 10 Mbit/s
         let packets: Vec<[f64; 2]> = (0..1000).map(|i| [f64::from(i), 1250.0]).collect();
-        let mean = rolling_mean(&packets, 50.0, f64::NEG_INFINITY, 0.0, 999.0, 100);
+        let mean = rolling_mean(&packets, 0.0, 50.0, f64::NEG_INFINITY, 0.0, 999.0, 100);
         assert!((mean[99][1] - 10.0).abs() < 1e-9, "{:?}", mean[99]);
         // 100 ms after the record begins, a window of a second holds 101 packets: 10.1 Mbit/s, not 1.
-        let cut = rolling_mean(&packets, 1000.0, 0.0, 100.0, 999.0, 100);
+        let cut = rolling_mean(&packets, 0.0, 1000.0, 0.0, 100.0, 999.0, 100);
         assert!((cut[0][1] - 10.1).abs() < 1e-9, "{:?}", cut[0]);
+        // Bins of 7 ms do not divide the window, whose ends have parts of them.
+        let bins: Vec<[f64; 2]> = (1..150).map(|i| [f64::from(7 * i - 1), 7.0 * 1250.0]).collect();
+        let mean = rolling_mean(&bins, 7.0, 50.0, f64::NEG_INFINITY, 100.0, 999.0, 100);
+        assert!(mean.iter().all(|point| (point[1] - 10.0).abs() < 1e-9), "{mean:?}");
     }
 }

@@ -119,6 +119,7 @@ fn sample() -> Report {
             name: "new".to_owned(),
             measured: true,
             departures: (0..900).map(|i| [f64::from(i), 1500.0]).collect(),
+            ..RunFlow::default()
         }],
         queue_packets: vec![[0.0, 1.0], [5.0, 9.0]],
         drops: vec![5.0],

@@ -8,14 +8,15 @@
 //! | a capture for packet tools | [`TracedRun::write_pcapng`] |
 
 use flowstart_core::event::Decision;
+use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
-use flowstart_sim::trace::Event;
+use flowstart_sim::trace::{Event, Observer};
 use flowstart_sim::transport::profile::{Profile, Protocol};
 
-use crate::explain::explain;
+use crate::observe::{FlowSeries, Line, Marks, Resolution, Seen, Watched, Watcher};
 use crate::plan::{Cell, Plan};
 use crate::report;
-use crate::report_input::{Series, link_input};
+use crate::report_input::link_input;
 use crate::run::{self, Finished};
 
 mod csv;
@@ -75,80 +76,121 @@ impl TracedRun {
         format!("{scheme} with {avoidance} on {transport}: {size} over {link}, queue {aqm}, competitor {competitor}")
     }
 
+    /// What a page shows of the run, read from its whole trace.
+    fn shown(&self, plan: &Plan, cell: &Cell) -> Seen {
+        let network = &self.finished.world.network;
+        let (Some(trace), Some(monitor)) = (&network.trace, &network.monitor) else { return Seen::default() };
+        let mut watcher = Watcher::new(PAGE, monitor.link, &plan.links[cell.link], self.finished.start);
+        let links = self.outcomes.iter().map(|outcome| plan.links[cell.link].for_hosts(outcome.rtt));
+        watcher.follow(&self.finished.flows, links);
+        trace.entries.iter().for_each(|entry| watcher.on_event(entry));
+        run::seen(plan, cell, &self.finished, &self.outcomes, watcher)
+    }
+
     /// The page of the run.
     pub fn page(&self, plan: &Plan, cell: &Cell, rep: u32, method: report::Method) -> report::TraceReport {
-        let series = Series::read(&self.finished);
-        let measured = self.finished.flows.first().copied();
-        let outcome = self.outcomes.first();
-        let record = outcome.map(|outcome| &outcome.record);
-        let mut events = Vec::new();
-        if let Some(trace) = &self.finished.world.network.trace {
-            for entry in trace.entries.iter().filter(|entry| Some(entry.flow) == measured) {
-                let (kind, detail) = match entry.event {
-                    Event::Decided(decision) => describe(&decision),
-                    Event::Hint { told, used } => (report::TraceEventKind::Other, describe_hint(told, used)),
-                    Event::Advised { rate } => (report::TraceEventKind::Other, format!("the path advises {rate}")),
-                    Event::FlowControl { blocked, limit } => {
-                        let text = if blocked { "stops the sender" } else { "lets it go on" };
-                        (report::TraceEventKind::Other, format!("flow control {text} at byte {limit}"))
-                    }
-                    Event::TimerFired => {
-                        (report::TraceEventKind::Rto, "a retransmission or probe timer fired".to_owned())
-                    }
-                    _ => continue,
-                };
-                events.push(report::TraceEvent { time_ms: self.ms(entry.time), kind, detail });
-            }
-        }
-        let size = outcome.map_or(f64::NAN, |outcome| outcome.size.get() as f64);
-        let fct = record.and_then(|r| Some(r.completed?.since(r.started?).as_millis()));
-        let ideal = outcome.map(|outcome| outcome.ideal_fct.as_millis());
-        let sentence = match (fct, ideal) {
-            (Some(fct), Some(ideal)) => format!(
-                "{} moved {} over {} in {fct:.1} ms, {:.2} times the physical limit of {ideal:.1} ms.",
-                plan.schemes[cell.scheme].text,
-                plan.carried(cell),
-                plan.links[cell.link].text,
-                fct / ideal
-            ),
-            _ => "The transfer did not finish.".to_owned(),
-        };
-        report::TraceReport {
-            title: String::new(),
-            answer: vec![sentence],
-            link: link_input(plan, &plan.links[cell.link]),
-            size: plan.carried(cell),
-            scheme: plan.schemes[cell.scheme].text.clone(),
-            avoidance: plan.avoidance_of(cell).text.clone(),
-            transport: plan.transport.text.clone(),
-            competitor: plan.competitors[cell.competitor].text.clone(),
-            rep: Some(rep),
-            fct_ms: fct,
-            ideal_fct_ms: ideal,
-            dropped_packets: record.map(|r| r.dropped),
-            retransmitted_bytes: record.map(|r| r.retransmitted),
-            inflation: record.map(|r| r.retransmitted as f64 / size),
-            share: outcome.and_then(|outcome| outcome.share),
-            exit_ms: record.and_then(|r| r.exit).map(|exit| self.ms(exit.time)),
-            exit_reason: record.and_then(|r| r.exit).map(|exit| exit.reason.to_string()),
-            max_queue_delay_ms: outcome
-                .and_then(|outcome| outcome.max_queue_delay)
-                .map(flowstart_core::time::Duration::as_millis),
-            causes: explain(plan, cell, self).as_ref().map(report::Causes::from),
-            events,
-            sent: series.sent,
-            retransmitted: series.retransmitted,
-            dropped: series.dropped,
-            acked: series.acked,
-            cwnd: series.cwnd,
-            in_flight: series.in_flight,
-            ssthresh: series.ssthresh,
-            pacing_rate_mbit: series.pacing_rate_mbit,
-            queue_packets: series.queue,
-            other_drops: series.other_drops,
-            method,
-        }
+        page(plan, cell, rep, &self.outcomes, &self.shown(plan, cell), method)
     }
+}
+
+/// What a page shows.
+pub const PAGE: Watched = Watched {
+    causes: true,
+    series: Some(Resolution { bins: 8192, marks: 40_000, volume: 2, longest: Duration::MAX, whole: true }),
+};
+
+/// The page of a run of which this was seen.
+pub fn page(
+    plan: &Plan,
+    cell: &Cell,
+    rep: u32,
+    outcomes: &[run::FlowOutcome],
+    seen: &Seen,
+    method: report::Method,
+) -> report::TraceReport {
+    let outcome = outcomes.first();
+    let record = outcome.map(|outcome| &outcome.record);
+    let flow = seen.series.as_ref().and_then(|series| Some((series, series.series.flows.first()?)));
+    let ms = |time| flow.map_or(f64::NAN, |(series, _)| series.ms(time));
+    let line = |of: fn(&FlowSeries) -> &Line| flow.map_or(Vec::new(), |(seen, flow)| seen.points(of(flow).points()));
+    let marks = |of: fn(&FlowSeries) -> &Marks| flow.map_or(Vec::new(), |(seen, flow)| seen.points(of(flow).points()));
+    let mut events = flow.map_or(Vec::new(), |(_, flow)| {
+        let told = flow.notable.iter();
+        told.filter_map(|(time, event)| {
+            let (kind, detail) = in_words(event)?;
+            Some(report::TraceEvent { time_ms: ms(*time), kind, detail })
+        })
+        .collect::<Vec<_>>()
+    });
+    if let Some((_, flow)) = flow
+        && let Some(more) = flow.notable_count.checked_sub(flow.notable.len() as u64).filter(|more| *more > 0)
+    {
+        let time_ms = events.last().map_or(0.0, |last| last.time_ms);
+        let detail = format!("{more} more events follow; trace.csv has all of them");
+        events.push(report::TraceEvent { time_ms, kind: report::TraceEventKind::Other, detail });
+    }
+    let size = outcome.map_or(f64::NAN, |outcome| outcome.size.get() as f64);
+    let fct = record.and_then(|r| Some(r.completed?.since(r.started?).as_millis()));
+    let ideal = outcome.map(|outcome| outcome.ideal_fct.as_millis());
+    let sentence = match (fct, ideal) {
+        (Some(fct), Some(ideal)) => format!(
+            "{} moved {} over {} in {fct:.1} ms, {:.2} times the physical limit of {ideal:.1} ms.",
+            plan.schemes[cell.scheme].text,
+            plan.carried(cell),
+            plan.links[cell.link].text,
+            fct / ideal
+        ),
+        _ => "The transfer did not finish.".to_owned(),
+    };
+    report::TraceReport {
+        title: String::new(),
+        answer: vec![sentence],
+        link: link_input(plan, &plan.links[cell.link]),
+        size: plan.carried(cell),
+        scheme: plan.schemes[cell.scheme].text.clone(),
+        avoidance: plan.avoidance_of(cell).text.clone(),
+        transport: plan.transport.text.clone(),
+        competitor: plan.competitors[cell.competitor].text.clone(),
+        rep: Some(rep),
+        fct_ms: fct,
+        ideal_fct_ms: ideal,
+        dropped_packets: record.map(|r| r.dropped),
+        retransmitted_bytes: record.map(|r| r.retransmitted),
+        inflation: record.map(|r| r.retransmitted as f64 / size),
+        share: outcome.and_then(|outcome| outcome.share),
+        exit_ms: record.and_then(|r| r.exit).map(|exit| ms(exit.time)),
+        exit_reason: record.and_then(|r| r.exit).map(|exit| exit.reason.to_string()),
+        max_queue_delay_ms: outcome.and_then(|outcome| outcome.max_queue_delay).map(Duration::as_millis),
+        causes: seen.explanations.first().and_then(|first| first.as_ref()).map(report::Causes::from),
+        events,
+        sent: marks(|flow| &flow.sent),
+        retransmitted: marks(|flow| &flow.retransmitted),
+        dropped: marks(|flow| &flow.dropped),
+        acked: line(|flow| &flow.acked),
+        cwnd: line(|flow| &flow.cwnd),
+        in_flight: line(|flow| &flow.in_flight),
+        ssthresh: line(|flow| &flow.ssthresh),
+        pacing_rate_mbit: line(|flow| &flow.pacing_rate_mbit),
+        queue_packets: seen.series.as_ref().map_or(Vec::new(), |seen| seen.points(seen.series.queue.points())),
+        other_drops: seen.series.as_ref().map_or(Vec::new(), |seen| seen.other_drops(0)),
+        method,
+    }
+}
+
+/// What a sender does, in words.
+fn in_words(event: &Event) -> Option<(report::TraceEventKind, String)> {
+    use report::TraceEventKind as Kind;
+    Some(match *event {
+        Event::Decided(decision) => describe(&decision),
+        Event::Hint { told, used } => (Kind::Other, describe_hint(told, used)),
+        Event::Advised { rate } => (Kind::Other, format!("the path advises {rate}")),
+        Event::FlowControl { blocked, limit } => {
+            let text = if blocked { "stops the sender" } else { "lets it go on" };
+            (Kind::Other, format!("flow control {text} at byte {limit}"))
+        }
+        Event::TimerFired => (Kind::Rto, "a retransmission or probe timer fired".to_owned()),
+        _ => return None,
+    })
 }
 
 /// Bytes of an Ethernet header.

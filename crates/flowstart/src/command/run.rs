@@ -10,6 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use flowstart_lab::experiment::{self, FILES, Manifest};
 use flowstart_lab::flows::{ExtraColumns, Row};
+use flowstart_lab::observe::Wanted;
 use flowstart_lab::plan::Plan;
 use flowstart_lab::report::{self, DataFile, Method};
 use flowstart_lab::report_input::{self, Texts};
@@ -172,7 +173,9 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     let journal =
         Mutex::new(job.results.out.as_ref().map(|folder| Journal::open(folder, &job.plan, &known)).transpose()?);
     let bar = output::progress(experiment::run_count(&job.plan));
-    let rows = experiment::execute(&job.plan, job.results.jobs, &known, |rows| {
+    // A run is watched while it goes on where there will be a report.
+    let wanted = job.results.out.as_ref().map_or_else(Wanted::default, |_| report_input::wanted(&job.plan));
+    let (rows, kept) = experiment::execute_watched(&job.plan, job.results.jobs, &known, &wanted, |rows| {
         bar.inc(rows.iter().filter(|row| row.flow == 0).count() as u64);
         if let Ok(mut journal) = journal.lock()
             && let Some(journal) = journal.as_mut()
@@ -188,10 +191,16 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
         .then(|| table1::published_table(&job.plan, &rows));
     if let Some(folder) = &job.results.out {
         experiment::write_results(folder, &rows, &summary, &manifest)?;
-        // Only now: the page needs runs again, and the results are safe whatever becomes of it.
+        // Only now: the results are safe whatever becomes of the page.
         let method = method(job, &manifest);
-        let mut page =
-            report_input::build(&job.plan, &rows, &summary, &texts(&job.scenario), job.results.jobs, method)?;
+        let bar = output::report_progress();
+        let texts = texts(&job.scenario);
+        let jobs = job.results.jobs;
+        let mut page = report_input::build(&job.plan, &rows, &summary, &texts, jobs, method, kept, &|again| {
+            bar.set_length(again.of as u64);
+            bar.set_position(again.done as u64);
+        })?;
+        bar.finish_and_clear();
         page.published = published.clone();
         let html = report::render(&page).map_err(|error| Failure::Other(format!("report: {error}")))?;
         experiment::write_file(&folder.join("report.html"), |out| out.write_all(html.as_bytes()))?;

@@ -62,7 +62,7 @@ fn short_mean(run: &ExampleRun, flow: &crate::report::RunFlow) -> Vec<[f64; 2]> 
 fn mean_of(run: &ExampleRun, flow: &crate::report::RunFlow, window: f64, samples: usize) -> Vec<[f64; 2]> {
     let (known, from) =
         if flow.measured { (f64::NEG_INFINITY, run.from_ms.max(0.0)) } else { (run.from_ms, run.from_ms + run.rtt_ms) };
-    rolling_mean(&flow.departures, window, known, from, run.to_ms, samples)
+    rolling_mean(&flow.departures, flow.bin_ms, window, known, from, run.to_ms, samples)
 }
 
 /// Throughput, then cwnd and bytes in flight, then the queue, over a common time axis.
