@@ -512,7 +512,7 @@ impl Flow {
                     exchange.on_option(packet.direction, &quick_start, packet.hop);
                 }
                 if let Some(sample) = self.handshake.receiver_rtt(network.now(), flight, attempt) {
-                    self.receiver.take_rtt(sample);
+                    self.receiver.take_rtt(network.now(), sample);
                 }
                 let progress = self.handshake.on_packet(network, flight, part, attempt);
                 if let Progress::Launch { rtt, unvalidated } = progress {

@@ -39,7 +39,7 @@ fn alone(startup: StartupConfig) -> Alone {
     let route = chain.connect(&mut world, host, host);
     let profile = Profile {
         pacing: None,
-        ack: AckPolicy { every: 1, max_delay: Duration::ZERO, quick: 0 },
+        ack: AckPolicy::new(1, Duration::ZERO, 0),
         receive_window: Bytes::new(1 << 40),
         ..Profile::rfc9002()
     };

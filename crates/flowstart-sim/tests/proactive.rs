@@ -61,7 +61,7 @@ fn transfer(name: &str, granting: bool, lost: &[u64]) -> (FlowRecord, Vec<u64>) 
         payload: 1400,
         segment: 1400 + if name == "tcp-rfc" || name == "tcp-linux" { 0 } else { 35 },
         overhead_in_flight: if name == "tcp-rfc" || name == "tcp-linux" { 0 } else { 35 },
-        ack: AckPolicy { every: 1, max_delay: Duration::ZERO, quick: 0 },
+        ack: AckPolicy::new(1, Duration::ZERO, 0),
         pacing: None,
         ..Profile::named(name).expect("a listed profile")
     };

@@ -8,20 +8,25 @@
 //! last longer than half of the smallest RTT, or than all of it on a host that paces. Slow start then ends with the
 //! window it has; loss ends it as in plain slow start.
 //!
-//! Differences from the reference: by default only the delay test, as in Google's QUIC. Linux adds up to 1 ms to the
-//! threshold of the train for the aggregation of packets in the host, which is left out here. `variant` chooses between
+//! Differences from the reference: by default only the delay test, as in Google's QUIC. `variant` chooses between
 //! implementations that differ in more than constants:
 //!
 //! | | `quic` | `linux` | `ns3` |
 //! |---|---|---|---|
 //! | tests | delay | delay and train | delay and train |
 //! | RTT of a round | samples | samples | smoothed RTT at each acknowledgement |
+//! | smallest RTT | the connection's | of data, without the handshake | smoothed |
+//! | acknowledgement beyond a round's end | belongs to it | begins the next | begins the next |
 //! | delay test | once, with sample 8 | from sample 9 on | from sample 9 on |
 //! | too much delay | an eighth, 4..16 ms | an eighth, 4..16 ms | the smallest smoothed RTT, 4..1000 ms |
-//! | a train is longer than | RTT / 2, paced RTT | RTT / 2, paced RTT | the smallest smoothed RTT |
+//! | a train is longer than | RTT / 2, paced RTT | (RTT + aggregation) / 2, paced the whole | the smallest smoothed RTT |
 //! | below `low_window` | tests, and exits with the next sample | does not test | does not test |
 //!
-//! Status: `quic` is part of `blitzstart-table1`, `ns3` of `ns3-startup`; `linux` is experimental.
+//! Linux allows for the aggregation of packets in the host: four of the largest units that it hands to its interface, 64 KiB,
+//! at the rate at which it would pace, twice the window per smoothed RTT, and at most 1 ms (`hystart_ack_delay`). Below
+//! 2 Gbit/s that is 1 ms. Positions are those of TCP there, where an acknowledgement tells of the first byte that is missing.
+//!
+//! Status: `quic` is part of `blitzstart-table1`, `ns3` of `ns3-startup`, `linux` of `linux-startup`.
 
 use alloc::format;
 
@@ -35,6 +40,7 @@ use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
+use crate::units::{Bytes, Rate};
 
 /// One line for listings.
 pub const SUMMARY: &str = "slow start that ends when the RTT of a round has grown by an eighth, or after an ACK train";
@@ -147,6 +153,11 @@ impl Limits {
     }
 }
 
+/// `linux`: what a host may hold back in order to hand over more at once, in bytes (four times `GSO_MAX_SIZE`), and the longest
+/// time that is allowed for it.
+const AGGREGATION: Bytes = Bytes::new(4 * 65_536);
+const LONGEST_AGGREGATION: Duration = Duration::from_millis(1);
+
 /// State of HyStart. Names as in the paper where it has one.
 #[derive(Clone, Debug)]
 pub struct Hystart {
@@ -163,8 +174,8 @@ pub struct Hystart {
     sample_count: u32,
     /// Smallest RTT of this round's first samples (currRTT).
     round_min: Duration,
-    /// Smallest smoothed RTT, which `ns3` has for the smallest RTT (dMin).
-    smoothed_min: Duration,
+    /// The smallest RTT (dMin): `linux` since the launch, `ns3` that of smoothed ones.
+    delay_min: Duration,
     /// What ends slow start, once it was seen.
     found: Option<ExitReason>,
 }
@@ -181,7 +192,7 @@ impl Hystart {
             last_ack: Timestamp::ZERO,
             sample_count: 0,
             round_min: Duration::MAX,
-            smoothed_min: Duration::MAX,
+            delay_min: Duration::MAX,
             found: None,
         }
     }
@@ -194,43 +205,58 @@ impl Hystart {
         self.round_min = Duration::MAX;
     }
 
-    /// `quic` and `linux`: looks at an acknowledgement that gave a sample. The one that ends a round belongs to it.
-    fn on_sample(&mut self, ack: &Ack, sample: Duration, min_rtt: Duration, large: bool) {
+    /// `quic`: looks at an acknowledgement that gave a sample. The one that ends a round belongs to it.
+    fn on_sample(&mut self, ack: &Ack, sample: Duration, min_rtt: Duration) {
         if self.round_end.is_none() {
             self.start_round(ack.now, self.highest_sent);
         }
-        let train = if self.context.paced { min_rtt } else { min_rtt / 2 };
-        if self.config.variant() == Variant::Quic {
-            self.test_train(ack.now, train);
-            self.sample_count += 1;
-            if self.sample_count <= self.config.limits.samples {
-                self.round_min = self.round_min.min(sample);
-            }
-            if self.sample_count == self.config.limits.samples {
-                self.test_delay(self.config.limits.longest_rtt(min_rtt));
-            }
-        } else if large {
-            self.test_train(ack.now, train);
+        self.test_train(ack.now, if self.context.paced { min_rtt } else { min_rtt / 2 });
+        self.sample_count += 1;
+        if self.sample_count <= self.config.limits.samples {
             self.round_min = self.round_min.min(sample);
-            if self.sample_count == self.config.limits.samples {
-                self.test_delay(self.config.limits.longest_rtt(min_rtt));
-            } else {
-                self.sample_count += 1;
-            }
+        }
+        if self.sample_count == self.config.limits.samples {
+            self.test_delay(self.config.limits.longest_rtt(min_rtt));
         }
         if self.round_end.is_some_and(|end| ack.position >= end) {
             self.round_end = None;
         }
     }
 
+    /// `linux`: looks at an acknowledgement that gave a sample.
+    fn on_data_sample(&mut self, ack: &Ack, sample: Duration, smoothed: Duration, cwnd: Bytes, large: bool) {
+        self.delay_min = self.delay_min.min(sample);
+        // What is acknowledged beyond everything that had been sent.
+        if self.round_end.is_none_or(|end| ack.position > end) {
+            self.start_round(ack.now, self.highest_sent + 1);
+        }
+        if !large {
+            return;
+        }
+        let longest = self.delay_min + Self::aggregation(smoothed, cwnd);
+        self.test_train(ack.now, if self.context.paced { longest } else { longest / 2 });
+        self.round_min = self.round_min.min(sample);
+        if self.sample_count == self.config.limits.samples {
+            self.test_delay(self.config.limits.longest_rtt(self.delay_min));
+        } else {
+            self.sample_count += 1;
+        }
+    }
+
+    /// How much longer a train may be because of aggregation: `hystart_ack_delay` of Linux.
+    fn aggregation(smoothed: Duration, cwnd: Bytes) -> Duration {
+        let rate = Rate::from_transfer(cwnd * 2, smoothed);
+        rate.time_for(AGGREGATION).min(LONGEST_AGGREGATION)
+    }
+
     /// `ns3`: looks at every acknowledgement. A round begins after the tests, and only while the window is in use.
     fn on_smoothed(&mut self, ack: &Ack, smoothed: Duration, large: bool, in_use: bool) {
-        self.smoothed_min = self.smoothed_min.min(smoothed);
+        self.delay_min = self.delay_min.min(smoothed);
         if large {
-            self.test_train(ack.now, self.smoothed_min);
+            self.test_train(ack.now, self.delay_min);
             if self.sample_count == self.config.limits.samples {
-                let growth = self.smoothed_min.max(self.config.limits.min_threshold).min(NS3_MAX_THRESHOLD);
-                self.test_delay(self.smoothed_min + growth);
+                let growth = self.delay_min.max(self.config.limits.min_threshold).min(NS3_MAX_THRESHOLD);
+                self.test_delay(self.delay_min + growth);
             } else {
                 self.sample_count += 1;
                 self.round_min = self.round_min.min(smoothed);
@@ -270,16 +296,15 @@ impl Startup for Hystart {
         self.highest_sent = self.highest_sent.max(sent.position);
     }
 
-    // All variants run again after a timeout: Linux and ns-3 begin a round at once, Google's QUIC with the next sample. The
-    // smallest RTT of `linux` stays that of the connection, where Linux begins anew.
+    // All variants run again after a timeout: Linux and ns-3 begin a round at once and forget the smallest RTT, Google's QUIC
+    // begins one with the next sample.
     fn on_restart(&mut self, now: Timestamp, highest_sent: Position) -> bool {
         self.highest_sent = highest_sent;
-        self.smoothed_min = Duration::MAX;
+        self.delay_min = Duration::MAX;
         self.found = None;
         match self.config.variant() {
             Variant::Quic => self.round_end = None,
-            Variant::Linux => self.start_round(now, highest_sent),
-            Variant::Ns3 => self.start_round(now, highest_sent + 1),
+            Variant::Linux | Variant::Ns3 => self.start_round(now, highest_sent + 1),
         }
         true
     }
@@ -287,15 +312,18 @@ impl Startup for Hystart {
     // Probing as slow start; Validation by the RTT and the acknowledgements of each round.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
         let large = window.cwnd >= self.context.segment * u64::from(self.config.limits.low_window);
-        // `quic` looks at the window only when it finds something: with the next sample it exits.
-        let found_before = self.found.filter(|_| self.config.variant() == Variant::Quic && ack.rtt.is_some());
-        if self.config.variant() == Variant::Ns3 {
-            self.on_smoothed(ack, rtt.smoothed(), large, in_use);
-        } else if let (Some(sample), Some(min_rtt)) = (ack.rtt, rtt.min()) {
-            self.on_sample(ack, sample, min_rtt, large);
+        // Google's code looks at the window only when it finds something.
+        let known = self.found.is_some() && self.config.variant() == Variant::Quic && ack.rtt.is_some();
+        match (self.config.variant(), ack.rtt, rtt.min()) {
+            (Variant::Ns3, ..) => self.on_smoothed(ack, rtt.smoothed(), large, in_use),
+            (Variant::Linux, Some(sample), _) => {
+                self.on_data_sample(ack, sample, rtt.smoothed(), window.cwnd, large);
+            }
+            (Variant::Quic, Some(sample), Some(min_rtt)) if !known => self.on_sample(ack, sample, min_rtt),
+            _ => {}
         }
         // Continuation: the window as it is.
-        if let Some(reason) = found_before.or(self.found.filter(|_| large)) {
+        if let Some(reason) = self.found.filter(|_| large || known) {
             return Step::Exit(Continuation { cwnd: window.cwnd, ssthresh: window.cwnd, reason });
         }
         let cwnd = if in_use { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd };
@@ -309,7 +337,6 @@ mod tests {
     use crate::avoidance::cubic::tests::acked;
     use crate::startup::Increase;
     use crate::startup::slow_start::tests::context;
-    use crate::units::Bytes;
 
     /// Feeds one round of acknowledgements, each with its time and its RTT (ms), on a path with a smallest RTT of 40
     /// ms; returns the exit, if any.
@@ -378,11 +405,11 @@ mod tests {
 
     #[test]
     fn a_train_longer_than_half_of_the_rtt_ends_slow_start() {
-        // 40 ms / 2 = 20 ms: acknowledgements 2 ms apart must go on for more than that.
+        // 1 ms for aggregation: (40 ms + 1 ms) / 2 = 20.5 ms. Acknowledgements 2 ms apart must go on for more than that.
         let config = Config { variant: Some(Variant::Linux), ..Config::default() };
         assert_eq!(timed_round(config.clone(), false, &train(2, 20)), None);
         assert_eq!(timed_round(config.clone(), false, &train(2, 22)), Some(ExitReason::AckTrain));
-        // A host that paces spreads a window over half of the RTT by itself: 40 ms.
+        // A host that paces spreads a window over half of the RTT by itself: 41 ms.
         assert_eq!(timed_round(config.clone(), true, &train(2, 40)), None);
         assert_eq!(timed_round(config, true, &train(2, 42)), Some(ExitReason::AckTrain));
     }
@@ -408,11 +435,70 @@ mod tests {
         assert_eq!(timed_round(neither, false, &[(0, 90); 20]), None);
     }
 
+    /// `linux` after samples in ms, each of a round of its own where `ends` says so; the handshake took 10 ms.
+    fn linux(samples: &[u64], ends: &[usize]) -> Option<ExitReason> {
+        let config = Config { variant: Some(Variant::Linux), train: Some(false), ..Config::default() };
+        let mut scheme = Hystart::new(config, context(Increase::Bytes));
+        let mut rtt = RttEstimator::new(Duration::from_millis(100));
+        rtt.update(Timestamp::ZERO, Duration::from_millis(10), Duration::ZERO);
+        let window = Window { cwnd: Bytes::new(20_000), ssthresh: Bytes::MAX };
+        for (index, &sample) in samples.iter().enumerate() {
+            let mut ack = acked(Timestamp::ZERO, 1000);
+            ack.rtt = Some(Duration::from_millis(sample));
+            // The first byte that is missing: 101 and 102 after 100 was sent as the last one.
+            ack.position = if ends.contains(&index) { scheme.highest_sent + 2 } else { scheme.highest_sent + 1 };
+            if ends.contains(&index) {
+                scheme.highest_sent += 100;
+            }
+            if let Step::Exit(exit) = scheme.on_ack(&ack, window, true, &rtt) {
+                return Some(exit.reason);
+            }
+        }
+        None
+    }
+
     #[test]
-    fn linux_compares_from_the_ninth_sample_on() {
-        let config = Config { variant: Some(Variant::Linux), ..Config::default() };
-        assert_eq!(timed_round(config.clone(), false, &[(0, 46); 8]), None);
-        assert_eq!(timed_round(config, false, &[(0, 46); 9]), Some(ExitReason::Delay));
+    fn linux_compares_from_the_ninth_sample_of_a_round_on() {
+        // The first round has the smallest RTT, 40 ms: 45 ms are not too much, 46 are.
+        let samples = [[40].as_slice(), &[46; 9]].concat();
+        assert_eq!(linux(&samples[..9], &[0, 1]), None);
+        assert_eq!(linux(&samples, &[0, 1]), Some(ExitReason::Delay));
+        let less = [[40].as_slice(), &[45; 20]].concat();
+        assert_eq!(linux(&less, &[0, 1]), None);
+        // What begins the next round is part of it: a fast one keeps it going.
+        let fast = [[40, 41].as_slice(), &[46; 9]].concat();
+        assert_eq!(linux(&fast, &[0, 1]), None);
+        assert_eq!(linux(&fast, &[0, 2]), Some(ExitReason::Delay));
+    }
+
+    #[test]
+    fn linux_does_not_compare_with_the_handshake() {
+        // 40 ms are four times the handshake's 10, and no growth.
+        assert_eq!(linux(&[40; 30], &[0, 10]), None);
+    }
+
+    #[test]
+    fn aggregation_is_bounded_by_a_millisecond_and_shrinks_with_the_rate() {
+        let ms = Duration::from_millis;
+        assert_eq!(Hystart::aggregation(ms(50), Bytes::new(200_000)), ms(1));
+        // 262,144 bytes at 2 * 25 MB / 50 ms = 1 GB/s.
+        assert_eq!(Hystart::aggregation(ms(50), Bytes::new(25_000_000)), Duration::from_nanos(262_144));
+    }
+
+    #[test]
+    fn quic_leaves_below_the_low_window_with_the_next_acknowledgement() {
+        let mut scheme = Hystart::new(Config::default(), context(Increase::Bytes));
+        let mut rtt = RttEstimator::new(Duration::from_millis(100));
+        rtt.update(Timestamp::ZERO, Duration::from_millis(40), Duration::ZERO);
+        let window = Window { cwnd: Bytes::new(15_000), ssthresh: Bytes::MAX };
+        let exits: alloc::vec::Vec<bool> = (0..9)
+            .map(|_| {
+                let ack = Ack { rtt: Some(Duration::from_millis(60)), ..acked(Timestamp::ZERO, 1) };
+                matches!(scheme.on_ack(&ack, window, true, &rtt), Step::Exit(_))
+            })
+            .collect();
+        // Eight samples show the delay in a window of 15; the ninth finds it known.
+        assert_eq!(exits, [false, false, false, false, false, false, false, false, true]);
     }
 
     #[test]
@@ -430,6 +516,23 @@ mod tests {
         acks.iter_mut().skip(1).for_each(|ack| ack.1 = 400);
         assert_eq!(timed_round(config.clone(), false, &acks[..9]), None, "the eight samples of the round");
         assert_eq!(timed_round(config, false, &acks[..10]), Some(ExitReason::Delay), "and the ninth");
+        // Below 4 ms it must grow by these, not by itself: 1 ms and then 1 + 35 / 8 = 5.375 ms, and 1 + 28 / 8 = 4.5 ms.
+        let short = |later: u64| {
+            let mut acks = [(0, later); 12];
+            acks[0].1 = 1;
+            let mut scheme = Hystart::new(Config { variant: Some(Variant::Ns3), ..Config::default() }, context(Increase::Bytes));
+            let mut rtt = RttEstimator::new(Duration::from_millis(100));
+            let window = Window { cwnd: Bytes::new(20_000), ssthresh: Bytes::MAX };
+            acks.iter().enumerate().any(|(index, &(_, sample))| {
+                // The estimate stays where the second sample took it.
+                if index < 2 {
+                    rtt.update(Timestamp::ZERO, Duration::from_millis(sample), Duration::ZERO);
+                }
+                let ack = Ack { rtt: rtt.latest(), ..acked(Timestamp::ZERO, 1) };
+                matches!(scheme.on_ack(&ack, window, true, &rtt), Step::Exit(_))
+            })
+        };
+        assert_eq!((short(36), short(29)), (true, false));
     }
 
     /// Whether `ns3` leaves with a round of ten acknowledgements of this RTT (ms) on a path with a smallest RTT of

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flowstart_core::startup::quick_start::{self, OptionRoom};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
-use flowstart_sim::transport::profile::{PROFILES, Profile, Protocol, RttSamples, TimeoutArithmetic};
+use flowstart_sim::transport::profile::{PROFILES, Profile, Protocol, ReceiveBuffer, RttSamples, TimeoutArithmetic};
 
 use super::{InputError, Parts, toml_value};
 use crate::quic::StackOptions;
@@ -67,6 +67,16 @@ impl Transport {
                     .and_then(toml::Value::as_table_mut)
                     .ok_or_else(|| refused(format!("`{outer}` is not a group of policies")))?;
                 key = inner;
+            }
+            let buffer = ReceiveBuffer::NAMED.iter().find(|(name, _)| key == "receive_window" && name == value);
+            if let Some((_, buffer)) = buffer {
+                let buffer = toml::Value::try_from(buffer).map_err(|error| refused(error.to_string()))?;
+                target.insert("receive_buffer".to_owned(), buffer);
+                continue;
+            }
+            // A window that is given as a size follows from nothing else.
+            if ["receive_window", "initial_receive_window"].contains(&key) {
+                target.remove("receive_buffer");
             }
             if *value == "none" {
                 target.remove(key);
@@ -173,6 +183,24 @@ fn check(profile: &Profile) -> Result<(), String> {
             ));
         }
     }
+    if let Some(buffer) = profile.receive_buffer {
+        let (packet, largest) = (Bytes::new(u64::from(buffer.packet)), Bytes::new(4_000_000_000));
+        if profile.protocol == Protocol::Quic {
+            return Err("receive_buffer is for TCP; of QUIC allowed is none".into());
+        }
+        if !(profile.payload..=65_536).contains(&buffer.packet) {
+            return Err(format!("receive_buffer.packet is {packet}; allowed is a packet's payload to 65536 bytes"));
+        }
+        if !(packet * 4..=buffer.largest).contains(&buffer.initial) || buffer.largest > largest {
+            let ReceiveBuffer { initial, largest, .. } = buffer;
+            return Err(format!(
+                "receive_buffer is {initial} to {largest}; allowed is from four times receive_buffer.packet to 4GB"
+            ));
+        }
+    }
+    if let Some(compression) = profile.ack.compression.filter(|compression| *compression > second) {
+        return Err(format!("ack.compression is {compression}; allowed is up to 1s"));
+    }
     if profile.receive_window > Bytes::new(1_000_000_000_000) {
         return Err(format!("receive_window is {}; allowed is up to 1000GB", profile.receive_window));
     }
@@ -267,6 +295,24 @@ mod tests {
             let error = parse(wrong).unwrap_err().to_string();
             assert!(error.contains("allowed is one packet, 1.46KB, to receive_window"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_receive_window_is_a_size_or_that_of_a_buffer_with_a_name() {
+        let parse = |keys: &str| Transport::parse("--transport", &format!("model-tcp:profile=tcp-linux{keys}"));
+        let buffer = |keys| parse(keys).unwrap().profile.receive_buffer;
+        assert_eq!(buffer(",receive_window=auto"), Some(ReceiveBuffer::AUTO));
+        assert_eq!(buffer(",receive_window=open"), Some(ReceiveBuffer::OPEN));
+        assert_eq!(buffer(""), Some(ReceiveBuffer::OPEN));
+        let largest = buffer(",receive_window=auto,receive_buffer.largest=64MB").unwrap().largest;
+        assert_eq!(largest, Bytes::new(64_000_000));
+        let sized = parse(",receive_window=4MB").unwrap().profile;
+        assert_eq!((sized.receive_buffer, sized.receive_window), (None, Bytes::new(4_000_000)));
+        for wrong in [",receive_buffer.initial=1KB", ",receive_buffer.initial=5GB", ",receive_buffer.packet=0"] {
+            assert!(parse(wrong).unwrap_err().to_string().contains("allowed is"), "{wrong}");
+        }
+        assert!(parse(",receive_window=closed").is_err());
+        assert!(Transport::parse("--transport", "model-quic:receive_window=auto").is_err());
     }
 
     #[cfg(not(feature = "quic"))]

@@ -359,6 +359,7 @@ fn profile(config: &Config) -> Profile {
         completion_size: if acknowledged { rfc.ack_size } else { 0 },
         payload: PAYLOAD,
         receive_window: Bytes::new(1 << 30),
+        receive_buffer: None,
         initial_window: config.initial_window,
         ecn: config.ecn,
         pacing: config.pacing_gain.map(pacing),

@@ -20,6 +20,7 @@
 //! | `quick-start-extreme-conservative` | Quick-Start paper, figure 11: Extreme against a conservative router | [`quick_start_web`] |
 //! | `quick-start-request-size` | Quick-Start paper, section 5.2: Greedy and Ideal requests | [`quick_start_web`] |
 //! | `ns3-startup` | TCP alone and beside a long flow in ns-3 | [`ns3`] |
+//! | `linux-startup` | TCP alone and beside a long flow in Linux | [`linux`] |
 //! | `slides-speedup` | benefit of fast startups by transfer size | [`slides`] |
 //! | `slides-shared-bottleneck` | fast startups under rising load | [`shared_bottleneck`] |
 //! | `slides-mixed-rtts` | fast startups where RTTs and sizes are mixed | [`mixed_rtts`] |
@@ -46,6 +47,7 @@ use serde::Serialize;
 pub mod claims;
 pub mod dualpi2;
 pub mod flow_initiation;
+pub mod linux;
 pub mod mixed_rtts;
 pub mod ns2;
 pub mod ns2_aqm;
@@ -64,7 +66,7 @@ pub mod table1;
 pub mod xcp;
 
 /// The entries in the order in which they are checked.
-pub const NAMES: [&str; 39] = [
+pub const NAMES: [&str; 40] = [
     "ns2-single-flow",
     "ns2-chain",
     "ns2-quick-start",
@@ -75,6 +77,7 @@ pub const NAMES: [&str; 39] = [
     "quick-start-figure-3",
     "quick-start-attacks",
     "ns3-startup",
+    "linux-startup",
     "quick-start-load",
     "quick-start-drop-rates",
     "quick-start-durations",
@@ -219,6 +222,7 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         "quick-start-figure-3" => quick_start_figures::figure_3(reference, jobs),
         "quick-start-attacks" => quick_start_attacks::attacks(reference, jobs),
         "ns3-startup" => ns3::startup(reference),
+        "linux-startup" => linux::startup(reference),
         "slides-speedup" => slides::speedup(reference, jobs),
         "slides-shared-bottleneck" => shared_bottleneck::shared_bottleneck(reference, jobs),
         "slides-mixed-rtts" => mixed_rtts::mixed_rtts(reference, jobs),

@@ -6,9 +6,9 @@
 //! | connection set-up | [`handshake`] |
 //! | the QUIC sender | [`quic`] |
 //! | the TCP sender | [`tcp`] |
-//! | what TCP knows about its segments | `scoreboard.rs` |
+//! | what TCP knows about its segments | `scoreboard.rs`, `rack.rs` |
 //! | receivers and when they acknowledge | [`receiver`] |
-//! | how receive windows grow | [`receive_window`] |
+//! | how receive windows grow | [`receive_window`], [`receive_buffer`] |
 //! | Quick-Start's requests and answers | [`quick_start`] |
 //! | what both senders share | [`sender`] |
 //! | delivery rate samples | [`sampling`] |
@@ -17,6 +17,8 @@ pub mod handshake;
 pub mod profile;
 pub mod quic;
 pub mod quick_start;
+mod rack;
+pub mod receive_buffer;
 pub mod receive_window;
 pub mod receiver;
 pub mod sampling;

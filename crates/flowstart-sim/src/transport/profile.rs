@@ -13,6 +13,7 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::receive_buffer::Buffer;
 use super::scone::SconePolicy;
 
 /// Which transport protocol is modelled.
@@ -47,6 +48,44 @@ pub struct AckPolicy {
     pub max_delay: Duration,
     /// Packets at the start that are acknowledged one by one.
     pub quick: u32,
+    /// Whether a packet that lets the receive window grow is acknowledged at once, not counted among these (Linux;
+    /// [`Profile::receive_buffer`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub while_growing: bool,
+    /// How long acknowledgements are held back that only tell of data beyond a gap, after three of them; absent: not at all.
+    /// Linux: 1 ms on paths of 20 ms and longer (`tcp_comp_sack_delay_ns`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Duration>,
+}
+
+impl AckPolicy {
+    /// An acknowledgement for every so many packets, after this time, and for each of the first ones.
+    pub const fn new(every: u32, max_delay: Duration, quick: u32) -> Self {
+        Self { every, max_delay, quick, while_growing: false, compression: None }
+    }
+}
+
+/// The buffer that Linux has for what arrives on a connection (`tcp_rmem`), from which its receive window follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiveBuffer {
+    /// Its size at first.
+    pub initial: Bytes,
+    /// Its largest size.
+    pub largest: Bytes,
+    /// What a full packet takes of it (`truesize`). 2304: 2048 of data and 256 that describe it, where an interface hands over
+    /// each packet by itself.
+    pub packet: u32,
+}
+
+impl ReceiveBuffer {
+    /// `tcp_rmem` of 4096 131072 6291456, as Linux ships: the window begins at 64 kB and grows.
+    pub const AUTO: Self = Self { initial: Bytes::new(131_072), largest: Bytes::new(6_291_456), packet: 2304 };
+    /// `tcp_rmem` of 4096 16777216 67108864: the window is no limit below 8 MB.
+    pub const OPEN: Self = Self { initial: Bytes::new(16_777_216), largest: Bytes::new(67_108_864), packet: 2304 };
+
+    /// The buffers that have a name.
+    pub const NAMED: [(&str, Self); 2] = [("auto", Self::AUTO), ("open", Self::OPEN)];
 }
 
 /// When a sender does not obey the receive window.
@@ -71,6 +110,24 @@ pub enum Pipe {
     /// A counter that every arriving acknowledgement decrements, a partial one twice; lost packets are not deducted and
     /// a hole counts as lost as soon as anything above it was SACKed (Fall, Floyd 1996; ns-2's Sack1).
     Classic,
+}
+
+/// What tells TCP that a segment is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossDetection {
+    /// [`Profile::packet_threshold`] `SACKed` segments above it, or duplicate acknowledgements (RFC 6675).
+    #[default]
+    SackedAbove,
+    /// The delivery of something that was sent after it, and time (RFC 8985). Nothing is sent again that is not known to be
+    /// lost.
+    Rack,
+}
+
+impl LossDetection {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// When the sender may put another packet into the window.
@@ -214,6 +271,9 @@ pub struct Profile {
     /// from the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_receive_window: Option<Bytes>,
+    /// The buffer from which the receive window follows instead of the two above; absent: they hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_buffer: Option<ReceiveBuffer>,
     /// When the sender does not obey the receive window.
     #[serde(default)]
     pub ignore_receive_window: IgnoreReceiveWindow,
@@ -254,6 +314,12 @@ pub struct Profile {
     /// TCP: absent; lost retransmissions are found by their order instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_threshold: Option<f64>,
+    /// What tells TCP of losses.
+    #[serde(default, skip_serializing_if = "LossDetection::is_default")]
+    pub loss_detection: LossDetection,
+    /// Whether TCP sends a segment when nothing was acknowledged for two RTTs (RFC 8985, section 7).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loss_probe: bool,
     /// How TCP counts the bytes in flight.
     pub pipe: Pipe,
     /// Whether TCP notices the loss of a retransmission when later packets arrive (RFC 8985).
@@ -349,8 +415,9 @@ impl Profile {
             token: true,
             receive_window: Bytes::new(16_000_000),
             initial_receive_window: None,
+            receive_buffer: None,
             ignore_receive_window: IgnoreReceiveWindow::Never,
-            ack: AckPolicy { every: 2, max_delay: Duration::from_millis(25), quick: 0 },
+            ack: AckPolicy::new(2, Duration::from_millis(25), 0),
             segment: 1200,
             initial_window: 10,
             min_window: 2,
@@ -366,6 +433,8 @@ impl Profile {
             window_test: WindowTest::Fits,
             packet_threshold: 3,
             time_threshold: Some(1.125),
+            loss_detection: LossDetection::SackedAbove,
+            loss_probe: false,
             pipe: Pipe::Scoreboard,
             lost_retransmissions: true,
             min_rto: Duration::ZERO,
@@ -473,7 +542,7 @@ impl Profile {
             answer_packets: 1,
             answer_size: 40,
             completion_size: 140,
-            ack: AckPolicy { every: 2, max_delay: Duration::from_millis(100), quick: 0 },
+            ack: AckPolicy::new(2, Duration::from_millis(100), 0),
             segment: 1460,
             timeout_window: 1,
             reduction_base: ReductionBase::FlightSize,
@@ -498,7 +567,12 @@ impl Profile {
             opening_size: 60 + 14,
             answer_size: 60 + 14,
             completion_size: 152 + 14,
-            ack: AckPolicy { every: 2, max_delay: Duration::from_millis(40), quick: 16 },
+            receive_buffer: Some(ReceiveBuffer::OPEN),
+            ack: AckPolicy {
+                while_growing: true,
+                compression: Some(Duration::from_millis(1)),
+                ..AckPolicy::new(2, Duration::from_millis(40), 16)
+            },
             segment: 1448,
             timeout_reduction: TimeoutReduction::OncePerWindow,
             slow_start_after_timeout: SlowStartAfterTimeout::Scheme,
@@ -506,8 +580,13 @@ impl Profile {
             reduction_base: ReductionBase::Cwnd,
             growth: GrowthRule::HalfWindow,
             transition_growth: TransitionGrowth::Delivered,
+            loss_detection: LossDetection::Rack,
+            loss_probe: true,
             lost_retransmissions: true,
+            tail_repair: TailRepair::Timer,
             min_rto: Duration::from_millis(200),
+            // The floor of 200 ms is that of the variation: a timeout is at least the RTT and 200 ms.
+            granularity: Duration::from_millis(200),
             sample_resolution: Duration::ZERO,
             startup: StartupConfig::Hystart(hystart::Config::default()),
             avoidance: AvoidanceConfig::Cubic(whole_segments),
@@ -521,7 +600,7 @@ impl Profile {
             opening: Opening::Sender,
             completion_size: 0,
             receive_window: Bytes::new(14_600_000_000),
-            ack: AckPolicy { every: 1, max_delay: Duration::ZERO, quick: 0 },
+            ack: AckPolicy::new(1, Duration::ZERO, 0),
             initial_window: 3,
             increase: Increase::Acknowledgements,
             reduction_base: ReductionBase::Cwnd,
@@ -555,7 +634,7 @@ impl Profile {
             completion_size: 54,
             receive_window: Bytes::new(64 << 20),
             // The first segment is acknowledged at once, then every second one.
-            ack: AckPolicy { every: 2, max_delay: Duration::from_millis(200), quick: 1 },
+            ack: AckPolicy::new(2, Duration::from_millis(200), 1),
             segment: 1448,
             reduction: Reduction::PrrSafe,
             reduction_base: ReductionBase::Cwnd,
@@ -613,6 +692,9 @@ impl Profile {
 
     /// The receive window that the handshake announces.
     pub fn first_receive_window(&self) -> Bytes {
+        if let Some(buffer) = Buffer::new(self) {
+            return Bytes::new(buffer.limit());
+        }
         self.initial_receive_window.map_or(self.receive_window, |initial| initial.min(self.receive_window))
     }
 

@@ -13,6 +13,7 @@ use crate::path_signals::{CONGESTION_HEADER, PathSignal};
 use crate::ranges::RangeSet;
 use crate::trace::Event;
 use crate::transport::profile::{Profile, Protocol};
+use crate::transport::receive_buffer::{Arrived, Buffer};
 use crate::transport::receive_window::Autotuning;
 use crate::transport::scone::{REPORT_SIZE, SconeReceiver};
 use crate::transport::sender::FlowId;
@@ -21,6 +22,11 @@ use crate::transport::sender::FlowId;
 const BLOCKS_REMEMBERED: usize = 4;
 /// SACK blocks beside timestamps and an answer of Quick-Start in the 40 bytes of options: 12 + 8 + 2 + 2 * 8 = 38.
 const BLOCKS_WITH_ANSWER: usize = 2;
+
+/// Acknowledgements that tell of data beyond a gap before others are held back.
+const DUPLICATES_AT_ONCE: u32 = 3;
+/// Acknowledgements that are held back together at most (`tcp_comp_sack_nr` of Linux).
+const MOST_COMPRESSED: u32 = 44;
 
 /// A data packet as it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +69,13 @@ pub struct Receiver {
     /// TCP: the cumulative acknowledgement sent last.
     last_ack_sent: u64,
     unacknowledged: u32,
-    packets: u64,
+    /// Packets that are still acknowledged one by one.
+    quick: u32,
+    /// Acknowledgements of data beyond the present gap: those that left, and those that are held back.
+    duplicates: (u64, u32),
+    compressed: u32,
+    /// Payload bytes that arrived, each once.
+    received: u64,
     ce_count: u32,
     requests: u32,
     ack_at: Timestamp,
@@ -71,6 +83,8 @@ pub struct Receiver {
     answer: QuickStartOption,
     /// A receive window that grows.
     autotuning: Option<Box<Autotuning>>,
+    /// A receive window that follows from a buffer.
+    buffer: Option<Box<Buffer>>,
     /// XCP's feedback that was not returned yet, once there was any.
     pub feedback: Option<Returned>,
     /// The advice of the path, where the ends support SCONE.
@@ -83,6 +97,8 @@ impl Receiver {
         Self {
             flow,
             autotuning: Autotuning::new(&profile).map(Box::new),
+            buffer: Buffer::new(&profile).map(Box::new),
+            quick: profile.ack.quick,
             feedback: None,
             scone: (!profile.scone.is_none()).then(Box::default),
             profile,
@@ -96,7 +112,9 @@ impl Receiver {
             echo: Timestamp::ZERO,
             last_ack_sent: 0,
             unacknowledged: 0,
-            packets: 0,
+            duplicates: (0, 0),
+            compressed: 0,
+            received: 0,
             ce_count: 0,
             requests: 0,
             ack_at: Timestamp::NEVER,
@@ -131,7 +149,10 @@ impl Receiver {
     }
 
     /// The handshake measured the RTT at this end.
-    pub fn take_rtt(&mut self, sample: Duration) {
+    pub fn take_rtt(&mut self, now: Timestamp, sample: Duration) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.take_rtt(now, sample);
+        }
         if let Some(autotuning) = &mut self.autotuning {
             autotuning.take_rtt(sample);
         }
@@ -150,8 +171,8 @@ impl Receiver {
         }
         let fresh = self.bytes.insert(offset, end);
         network.record(self.flow.index).delivered += fresh;
+        self.received += fresh;
         self.contiguous = self.bytes.contiguous_end(0).max(self.contiguous);
-        self.packets += 1;
         self.unacknowledged += 1;
         let marked = arrival.ecn == EcnCodepoint::Ce;
         self.ce_count += u32::from(marked);
@@ -166,14 +187,53 @@ impl Receiver {
             }
         };
         self.answer = arrival.answer;
-        let at_once = at_once || self.answer != NO_OPTION;
+        let answers = self.answer != NO_OPTION;
         let raised = self.autotuning.as_mut().is_some_and(|window| window.on_data(now, self.contiguous));
-        let quick = self.packets <= u64::from(self.profile.ack.quick);
-        if at_once || raised || marked || quick || self.unacknowledged >= self.profile.ack.every {
+        let arrived = Arrived {
+            len: u64::from(len),
+            sent_at: arrival.sent_at,
+            contiguous: self.contiguous,
+            beyond: (self.received - self.contiguous, self.bytes.ranges().last().map_or(0, |last| last.1)),
+            in_order: offset < self.contiguous,
+        };
+        let grows = self.buffer.as_mut().is_some_and(|buffer| buffer.on_data(now, &arrived));
+        if grows && self.profile.ack.while_growing {
+            self.quick |= 1;
+        }
+        let quick = self.quick > 0;
+        self.quick = self.quick.saturating_sub(1);
+        let due = match at_once {
+            true => quick || !self.compresses(now),
+            false => quick || self.unacknowledged >= self.profile.ack.every,
+        };
+        if raised || marked || answers || due {
             self.acknowledge(network);
         } else if self.ack_at == Timestamp::NEVER {
             self.ack_at = now + self.profile.ack.max_delay;
         }
+        if let Some(buffer) = &mut self.buffer {
+            buffer.read(now, &arrived);
+        }
+    }
+
+    /// Whether the acknowledgement of a packet that is out of order is held back: it tells only of data beyond a gap, and three
+    /// that did have left.
+    fn compresses(&mut self, now: Timestamp) -> bool {
+        let Some(delay) = self.profile.ack.compression else { return false };
+        let progress = self.contiguous > self.last_ack_sent + u64::from(self.profile.payload);
+        if progress || self.bytes.ranges().len() < 2 || self.compressed >= MOST_COMPRESSED {
+            return false;
+        }
+        if self.duplicates.0 != self.contiguous {
+            self.duplicates = (self.contiguous, 0);
+        }
+        if self.duplicates.1 < DUPLICATES_AT_ONCE {
+            self.duplicates.1 += 1;
+            return false;
+        }
+        self.compressed += 1;
+        self.ack_at = self.ack_at.min(now + delay);
+        true
     }
 
     /// Notes a packet number; whether RFC 9000, section 13.2.1 wants an acknowledgement at once: the packet is out of
@@ -235,9 +295,10 @@ impl Receiver {
                 (contiguous, ranges, Duration::ZERO)
             }
         };
-        let limit = match &self.autotuning {
-            Some(autotuning) => autotuning.limit(self.contiguous),
-            None => self.contiguous + self.profile.receive_window.get(),
+        let limit = match (&mut self.buffer, &self.autotuning) {
+            (Some(buffer), _) => buffer.announce(self.contiguous, self.received - self.contiguous),
+            (None, Some(autotuning)) => autotuning.limit(self.contiguous),
+            (None, None) => self.contiguous + self.profile.receive_window.get(),
         };
         if let Some(ranges) = ranges.filter(|_| answers) {
             network.ranges.set_answer(ranges, answer);
@@ -264,6 +325,7 @@ impl Receiver {
             requests: self.requests,
         });
         self.unacknowledged = 0;
+        self.compressed = 0;
         self.last_ack_sent = self.contiguous;
         self.ack_at = Timestamp::NEVER;
         let FlowId { index, generation } = self.flow;

@@ -1,7 +1,8 @@
 //! The scoreboard of the TCP sender: what is outstanding, what was SACKed and what is lost (RFC 6675, sections 2 to 4).
 //!
 //! A segment is lost when three segments above it were SACKed. A retransmission is lost when a segment that was sent after
-//! it is SACKed (RFC 8985 in spirit), for profiles that look for it; otherwise only the retransmission timer notices.
+//! it is SACKed (RFC 8985 in spirit), for profiles that look for it; otherwise only the retransmission timer notices. Profiles
+//! that detect losses by time do so in `rack.rs` instead.
 //!
 //! Differences: segments are never split or merged.
 
@@ -13,7 +14,8 @@ use flowstart_core::units::Bytes;
 use crate::network::Network;
 use crate::packet::Acknowledgement;
 use crate::trace::Event;
-use crate::transport::profile::AfterTimeout;
+use crate::transport::profile::{AfterTimeout, LossDetection};
+use crate::transport::rack::Rack;
 use crate::transport::sender::{Chunk, SenderBase};
 
 /// A segment that was sent and is not cumulatively acknowledged.
@@ -22,8 +24,8 @@ pub(super) struct Segment {
     pub(super) seq: u64,
     pub(super) len: u32,
     /// When it was sent last.
-    sent_at: Timestamp,
-    sacked: bool,
+    pub(super) sent_at: Timestamp,
+    pub(super) sacked: bool,
     pub(super) lost: bool,
     /// Sent again since it was last declared lost.
     pub(super) retransmitted: bool,
@@ -31,7 +33,7 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
     }
 
@@ -76,7 +78,7 @@ impl Outcome {
 /// The scoreboard.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
-    segments: VecDeque<Segment>,
+    pub(super) segments: VecDeque<Segment>,
     una: u64,
     /// End of what was ever sent.
     high: u64,
@@ -85,8 +87,11 @@ pub(super) struct Scoreboard {
     lost_below: u64,
     /// No segment below this waits for retransmission.
     retransmit_from: u64,
-    /// Bytes above `una` that are SACKed.
+    /// Bytes and segments above `una` that are SACKed.
     sacked_bytes: u64,
+    pub(super) sacked_count: u64,
+    /// What loss detection by time remembers.
+    pub(super) rack: Rack,
     /// SACK blocks of the last acknowledgement.
     known: [(u64, u64); 4],
     /// The same while nothing is marked: after a timeout that goes back.
@@ -137,7 +142,9 @@ impl Scoreboard {
             segment.leave_flight(base);
             if segment.sacked {
                 self.sacked_bytes -= u64::from(segment.len);
+                self.sacked_count -= 1;
             } else {
+                self.rack.deliver(now, segment, base.rtt.min());
                 base.sample_delivered(0, now, segment.end(), Bytes::new(u64::from(segment.len)));
                 outcome.deliver(segment);
             }
@@ -195,16 +202,19 @@ impl Scoreboard {
                 if !(self.has_copies && segment.retransmitted && !segment.lost) {
                     newest = newest.max(Some(segment.sent_at));
                 }
+                self.rack.deliver(network.now(), segment, base.rtt.min());
                 segment.sacked = true;
                 segment.lost = false;
                 segment.retransmitted = false;
                 self.sacked_bytes += u64::from(segment.len);
+                self.sacked_count += 1;
                 self.high_sacked = self.high_sacked.max(segment.end());
                 count += 1;
             }
         }
         self.known = blocks;
-        if let (true, true, Some(newest)) = (in_recovery, base.profile.lost_retransmissions, newest) {
+        let by_order = base.profile.lost_retransmissions && base.profile.loss_detection == LossDetection::SackedAbove;
+        if let (true, true, Some(newest)) = (in_recovery, by_order, newest) {
             self.detect_lost_retransmissions(base, network.now(), newest);
         }
         count
@@ -290,16 +300,23 @@ impl Scoreboard {
         self.lost_below = self.segments[edge].seq;
     }
 
+    /// Declares the segment at `index` lost, or its retransmission.
+    pub(super) fn declare(&mut self, index: usize, base: &mut SenderBase, network: &mut Network) {
+        let segment = &mut self.segments[index];
+        segment.leave_flight(base);
+        segment.lost = true;
+        segment.retransmitted = false;
+        segment.declare_lost(base, index, network.now());
+        segment.tell_retransmission(base);
+        self.retransmit_from = self.retransmit_from.min(segment.seq);
+        note_lost(base, network, segment);
+    }
+
     /// Declares the first segment lost, if it is not yet; returns whether there is one.
     pub(super) fn mark_head_lost(&mut self, base: &mut SenderBase, network: &mut Network) -> bool {
-        let Some(head) = self.segments.front_mut() else { return false };
+        let Some(head) = self.segments.front() else { return false };
         if !head.lost {
-            head.leave_flight(base);
-            head.lost = true;
-            head.retransmitted = false;
-            head.declare_lost(base, 0, network.now());
-            head.tell_retransmission(base);
-            note_lost(base, network, head);
+            self.declare(0, base, network);
         }
         true
     }
@@ -318,6 +335,7 @@ impl Scoreboard {
         }
         if forget {
             self.sacked_bytes = 0;
+            self.sacked_count = 0;
             self.high_sacked = self.una;
             self.known = [(0, 0); 4];
         }

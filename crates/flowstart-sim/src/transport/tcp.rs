@@ -15,7 +15,7 @@ use crate::packet::Acknowledgement;
 use crate::trace::Event;
 use crate::traffic::Source;
 use crate::transport::profile::{
-    AfterTimeout, MixedAck, Pipe, RttSamples, TailRepair, TimeoutArithmetic, TimerRestart, TransitionGrowth,
+    AfterTimeout, LossDetection, MixedAck, Pipe, RttSamples, TailRepair, TimeoutArithmetic, TimerRestart, TransitionGrowth,
 };
 use crate::transport::scoreboard::{Outcome, Scoreboard};
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
@@ -23,6 +23,9 @@ use crate::transport::tick_estimator::TickEstimator;
 
 /// Longest retransmission timeout (RFC 6298, section 2.5).
 const MAX_RTO: Duration = Duration::from_millis(60_000);
+
+/// What a loss probe waits beyond two RTTs (`TCP_TIMEOUT_MIN` of Linux: two ticks of its clock).
+const PROBE_MARGIN: Duration = Duration::from_millis(2);
 
 /// Recovery from a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +61,13 @@ pub struct TcpSender {
     backoff: u32,
     rto_at: Timestamp,
     pacing_at: Timestamp,
+    /// When segments that may have been reordered are lost (RFC 8985, section 6.3).
+    reorder_at: Timestamp,
+    /// When the loss probe leaves (RFC 8985, section 7.2), and the end of what was sent when the last one did, until that is
+    /// acknowledged.
+    probe_at: Timestamp,
+    probed: Option<u64>,
+    probe_due: bool,
 }
 
 impl TcpSender {
@@ -76,13 +86,17 @@ impl TcpSender {
             backoff: 0,
             rto_at: Timestamp::NEVER,
             pacing_at: Timestamp::NEVER,
+            reorder_at: Timestamp::NEVER,
+            probe_at: Timestamp::NEVER,
+            probed: None,
+            probe_due: false,
         }
     }
 
     /// When [`TcpSender::on_timer`] wants to be called.
     pub fn next_timer(&mut self) -> Timestamp {
         let wakeup = self.base.controller.next_wakeup();
-        self.rto_at.min(self.pacing_at).min(wakeup)
+        self.rto_at.min(self.pacing_at).min(wakeup).min(self.reorder_at).min(self.probe_at)
     }
 
     /// The retransmission timeout (RFC 6298, sections 2.3, 2.4 and 5.5).
@@ -101,6 +115,23 @@ impl TcpSender {
 
     fn restart_timer(&mut self, now: Timestamp) {
         self.rto_at = if self.board.is_empty() { Timestamp::NEVER } else { now + self.rto() };
+        self.schedule_probe(now);
+    }
+
+    /// The loss probe leaves two RTTs from now if nothing is acknowledged until then, later where one packet may wait for a
+    /// delayed acknowledgement (RFC 8985, section 7.2; Linux has the smallest timeout for the longest delay). There is none
+    /// while it is known that something is missing, and one in a flight.
+    fn schedule_probe(&mut self, now: Timestamp) {
+        self.probe_at = Timestamp::NEVER;
+        let nothing_missing = self.recovery == Recovery::None && self.board.sacked_count == 0;
+        if !self.base.profile.loss_probe || !nothing_missing || self.board.is_empty() || self.probed.is_some() {
+            return;
+        }
+        let margin = if self.board.len() == 1 { self.base.profile.min_rto } else { PROBE_MARGIN };
+        let timeout = self.base.rtt.smoothed() * 2 + margin;
+        if timeout < self.rto() {
+            self.probe_at = now + timeout;
+        }
     }
 
     /// An acknowledgement arrived.
@@ -117,6 +148,8 @@ impl TcpSender {
             return;
         }
         let advanced = ack.position > una_before;
+        // What a probe asked for is there, or the probe arrived twice.
+        self.probed = self.probed.filter(|high| ack.position < *high || (ack.position == *high && advanced));
         let answer = self.base.answer_in(network, ack);
         let mut outcome = self.board.take_cumulative(&mut self.base, now, ack.position);
         let in_recovery = self.recovery != Recovery::None;
@@ -244,7 +277,13 @@ impl TcpSender {
     ) -> Option<Loss> {
         let now = network.now();
         let classic = self.is_classic();
-        if !classic {
+        let by_time = self.base.profile.loss_detection == LossDetection::Rack;
+        if by_time {
+            let in_recovery = self.recovery != Recovery::None;
+            if let Some(again) = self.board.detect_by_time(&mut self.base, network, in_recovery) {
+                self.reorder_at = again;
+            }
+        } else if !classic {
             self.board.mark_lost(&mut self.base, network);
         }
         // RFC 6675, section 2: what newly SACKs is a duplicate, whether or not it also acknowledges cumulatively. Classic
@@ -261,7 +300,7 @@ impl TcpSender {
             return Some(event).filter(|event| event.bytes > Bytes::ZERO);
         }
         let head_lost = self.board.head().is_some_and(|head| head.lost);
-        if self.duplicates < self.base.profile.packet_threshold && !head_lost {
+        if (by_time || self.duplicates < self.base.profile.packet_threshold) && !head_lost {
             return None;
         }
         if !self.board.mark_head_lost(&mut self.base, network) {
@@ -294,8 +333,18 @@ impl TcpSender {
     /// The retransmission timer fired, or a paced packet is due.
     pub fn on_timer(&mut self, network: &mut Network) {
         let now = network.now();
+        if self.reorder_at <= now {
+            self.reorder_at = Timestamp::NEVER;
+            self.board.rack.look_again();
+            if let Some(loss) = self.detect_losses(network, false, 0, self.base.in_flight) {
+                self.base.controller.on_loss(&loss, &self.base.rtt);
+            }
+        }
         if self.rto_at <= now {
             self.on_timeout(network);
+        } else if self.probe_at <= now {
+            self.probe_at = Timestamp::NEVER;
+            self.probe_due = true;
         }
         if self.base.controller.next_wakeup() <= now {
             self.base.controller.on_timer(now, &self.base.rtt);
@@ -307,6 +356,7 @@ impl TcpSender {
         let now = network.now();
         network.note(self.base.flow.index, || Event::TimerFired);
         let in_flight_before = self.base.in_flight;
+        (self.reorder_at, self.probe_at, self.probed) = (Timestamp::NEVER, Timestamp::NEVER, None);
         self.backoff += 1;
         self.duplicates = 0;
         self.timed = None;
@@ -336,7 +386,19 @@ impl TcpSender {
             let next = self.next(source).filter(|next| matches!(next, Next::Again(_)));
             self.send(network, next.unwrap_or(Next::Again(0)));
         }
+        if std::mem::take(&mut self.probe_due) {
+            self.probe(network, source);
+        }
         self.pacing_at = self.pump_permitted(network, source);
+    }
+
+    /// A loss probe, whatever the window: new data, or the last segment once more (RFC 8985, section 7.3).
+    fn probe(&mut self, network: &mut Network, source: &Source) {
+        let last = self.board.len().checked_sub(1).map(Next::Again);
+        let Some(next) = self.new_data(source).map(Next::New).or(last) else { return };
+        self.send(network, next);
+        self.probed = Some(self.board.high());
+        (self.probe_at, self.rto_at) = (Timestamp::NEVER, network.now() + self.rto());
     }
 
     /// ns-2's send loop in recovery: the first retransmission at once, then whatever the counter lets out.
@@ -420,7 +482,8 @@ impl Transmission for TcpSender {
         if let Some(chunk) = self.new_data(source) {
             return Some(Next::New(chunk));
         }
-        if !matches!(self.recovery, Recovery::Fast { .. }) {
+        let known_only = self.base.profile.loss_detection == LossDetection::Rack;
+        if !matches!(self.recovery, Recovery::Fast { .. }) || known_only {
             return None;
         }
         self.board.next_unsure().or_else(|| self.rescue()).map(Next::Again)
@@ -481,6 +544,9 @@ impl Transmission for TcpSender {
         }
         if self.rto_at == Timestamp::NEVER {
             self.rto_at = now + self.rto();
+        }
+        if let Next::New(_) = next {
+            self.schedule_probe(now);
         }
     }
 }

@@ -147,6 +147,7 @@ fn cubic(flows: u32, rtt: Duration, behaviour: Behaviour, renamed: Renamed) -> V
         ecn: true,
         idle,
         receive_window: Bytes::new(1 << 30),
+        receive_buffer: None,
         startup: StartupConfig::SlowStart(slow_start::Config::default()),
         ..Profile::tcp_linux()
     });
