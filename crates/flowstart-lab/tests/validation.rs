@@ -79,6 +79,16 @@ fn startup_agrees_with_ns_3() {
 }
 
 #[test]
+fn the_profile_of_linux_agrees_with_a_kernel_but_for_two_completion_times() {
+    let verdict = validate("linux-startup", None, 1).expect("built-in reference");
+    let expected = [
+        ("r20-30 (20 Mbit/s 30 ms 50 packets) bbr open 70KB", "fct_ms"),
+        ("r20-30 (20 Mbit/s 30 ms 50 packets) bbr open 300KB", "fct_ms"),
+    ];
+    assert_eq!((verdict.cells, missed(&verdict)), (124, expected.to_vec()), "{verdict:#?}");
+}
+
+#[test]
 fn fast_startups_help_from_10_kb_on_and_longer_than_the_slides_say() {
     let verdict = validate("slides-speedup", None, 1).expect("built-in scenario");
     let missed: Vec<&str> = verdict.misses.iter().map(|miss| miss.cell.as_str()).collect();

@@ -5,7 +5,7 @@
 //! take the place of beta (ABE, RFC 8511).
 //!
 //! Differences from the reference: the increase is counted in bytes without rounding; with `whole_segments` it is added
-//! a segment at a time, when a whole window has been acknowledged, as Linux does. `beta_ecn` also holds for the mark that ends
+//! a segment at a time, when a whole window has been acknowledged, and a reduction leaves whole segments, as in Linux. `beta_ecn` also holds for the mark that ends
 //! slow start, where RFC 8511 speaks of congestion avoidance.
 //!
 //! Status: validated by `ns2-chain` and `ns3-startup`; `beta_ecn` by worked examples.
@@ -33,7 +33,7 @@ pub struct Config {
     /// What remains of it after CE marks, 0.1 to 0.99. Default: as after loss. RFC 8511, section 3.1: 0.8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta_ecn: Option<f64>,
-    /// Whether the window grows only in whole segments. Default: no, RFC 5681 equation (3).
+    /// Whether the window grows, and is cut, only in whole segments. Default: no, RFC 5681 equation (3).
     pub whole_segments: bool,
 }
 
@@ -65,6 +65,16 @@ impl Reno {
     pub fn new(config: Config, SegmentSize(segment): SegmentSize) -> Self {
         Self { config, segment: segment.get(), credit: 0 }
     }
+
+    /// What remains of a window; whole segments of it where it grows by them.
+    fn reduce(&mut self, beta: f64, base: Bytes) -> Bytes {
+        self.credit = 0;
+        let reduced = base.scale(beta);
+        match self.config.whole_segments {
+            true => Bytes::new(reduced.get() / self.segment * self.segment),
+            false => reduced,
+        }
+    }
 }
 
 impl Avoidance for Reno {
@@ -91,13 +101,11 @@ impl Avoidance for Reno {
     }
 
     fn on_congestion(&mut self, _now: Timestamp, base: Bytes, _window: Window) -> Bytes {
-        self.credit = 0;
-        base.scale(self.config.beta)
+        self.reduce(self.config.beta, base)
     }
 
     fn on_ecn(&mut self, _now: Timestamp, base: Bytes, _window: Window) -> Bytes {
-        self.credit = 0;
-        base.scale(self.config.beta_ecn.unwrap_or(self.config.beta))
+        self.reduce(self.config.beta_ecn.unwrap_or(self.config.beta), base)
     }
 }
 
@@ -108,6 +116,17 @@ mod tests {
     use crate::time::Duration;
 
     const SEGMENT: u64 = 1000;
+
+    #[test]
+    fn where_windows_are_whole_segments_so_is_what_remains() {
+        let cut = |whole_segments| {
+            let mut reno = Reno::new(Config { whole_segments, ..Config::default() }, SegmentSize(Bytes::new(SEGMENT)));
+            let window = Window { cwnd: Bytes::new(401 * SEGMENT), ssthresh: Bytes::MAX };
+            reno.on_congestion(Timestamp::ZERO, window.cwnd, window).get()
+        };
+        // Half of 401 segments are 200.5.
+        assert_eq!((cut(true), cut(false)), (200 * SEGMENT, 200 * SEGMENT + SEGMENT / 2));
+    }
 
     fn grow(config: Config, acks: usize) -> u64 {
         let mut reno = Reno::new(config, SegmentSize(Bytes::new(SEGMENT)));

@@ -212,7 +212,8 @@ impl Link {
     fn connect(&self, world: &mut World) -> Route {
         let delay = Duration::from_micros(self.rtt_us) / 2;
         let limit = QueueLimit { packets: Some(self.limit_packets), bytes: None, counts_in_service: false };
-        let forward = world.add_link(&LinkConfig { limit, ..LinkConfig::new(Rate::from_bits_per_sec(self.rate_bps), delay) });
+        let forward =
+            world.add_link(&LinkConfig { limit, ..LinkConfig::new(Rate::from_bits_per_sec(self.rate_bps), delay) });
         let back = world.add_link(&LinkConfig::new(UNLIMITED, delay));
         Route { forward: vec![forward], back: vec![back] }
     }
@@ -301,7 +302,14 @@ impl Cell {
         closeness.largest = closeness.largest.max(off);
         let mut packets = |metric: &str, ours: f64, reference: f64, least: f64| {
             let inside = (ours - reference).abs() <= least + SHARE_BAND * reference;
-            checker.check(&name, metric, ours, reference, inside, format!("within {least} and {} %", SHARE_BAND * 100.0));
+            checker.check(
+                &name,
+                metric,
+                ours,
+                reference,
+                inside,
+                format!("within {least} and {} %", SHARE_BAND * 100.0),
+            );
         };
         packets("retransmitted", ours.retransmitted, self.median(|run| run.retransmitted), RETRANSMISSIONS_BAND);
         let exit = self.median(|run| run.exit_cwnd);

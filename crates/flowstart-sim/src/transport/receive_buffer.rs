@@ -321,10 +321,11 @@ mod tests {
 
     #[test]
     fn packets_in_a_bad_ratio_let_it_grow_only_while_it_is_small() {
-        // A page for each packet: 1448 * 256 / 4096 = 90, and 4096 * 90 / 256 = 1440 is a good ratio again.
+        // A page for each packet: 1448 * 256 / 4096 = 90, so that 131,072 * 90 / 256 = 46,080 is all there is.
         let mut buffer = buffer(ReceiveBuffer { packet: 4096, ..ReceiveBuffer::AUTO });
-        assert!(buffer.on_data(at(51), &in_order(26, 1448)));
-        // 200 bytes of it: 720 and then 360 at half of 1,105,920 and 552,960 and so on: 180 <= 200 at 276,480 > 46,080.
+        assert!(!buffer.on_data(at(51), &in_order(26, 1448)));
+        assert_eq!(buffer.rcv_ssthresh, 46_080);
+        // 4096 * 90 / 256 = 1440. Packets of 200 bytes: 720, 360 and then 180 <= 200, while 1,105,920 has become 276,480.
         assert_eq!(buffer.step_of_small(200), 2896);
         assert_eq!(buffer.step_of_small(10), 0);
     }

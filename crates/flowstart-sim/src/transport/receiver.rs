@@ -23,6 +23,8 @@ const BLOCKS_REMEMBERED: usize = 4;
 /// SACK blocks beside timestamps and an answer of Quick-Start in the 40 bytes of options: 12 + 8 + 2 + 2 * 8 = 38.
 const BLOCKS_WITH_ANSWER: usize = 2;
 
+/// SACK blocks that every acknowledgement has room for (`TCP_SACK_BLOCKS_EXPECTED`).
+const BLOCKS_SURE: usize = 2;
 /// Acknowledgements that tell of data beyond a gap before others are held back.
 const DUPLICATES_AT_ONCE: u32 = 3;
 /// Acknowledgements that are held back together at most (`tcp_comp_sack_nr` of Linux).
@@ -181,6 +183,9 @@ impl Receiver {
             Protocol::Tcp => {
                 let gap = self.bytes.ranges().len() > 1;
                 if offset > self.contiguous || (gap && fresh > 0) {
+                    if self.compressed > 0 && self.pushes_out_a_block(offset, end) {
+                        self.acknowledge(network);
+                    }
                     self.remember_block(offset);
                 }
                 gap || had_gap || fresh == 0
@@ -252,6 +257,14 @@ impl Receiver {
             self.largest_at = now;
         }
         number != expected
+    }
+
+    /// Whether a block moves out of the first two places for what arrived, and might never be told of: what is held back leaves
+    /// first (`tcp_sack_new_ofo_skb` of Linux).
+    fn pushes_out_a_block(&self, offset: u64, end: u64) -> bool {
+        let known = self.bytes.containing(offset).filter(|block| *block != (offset, end));
+        let place = known.and_then(|(start, end)| self.recent_blocks.iter().position(|at| (start..end).contains(at)));
+        place.unwrap_or(self.recent_blocks.len()) >= BLOCKS_SURE
     }
 
     /// Puts the block that contains `offset` in front of the other blocks (RFC 2018, section 4).

@@ -15,7 +15,8 @@ use crate::packet::Acknowledgement;
 use crate::trace::Event;
 use crate::traffic::Source;
 use crate::transport::profile::{
-    AfterTimeout, LossDetection, MixedAck, Pipe, RttSamples, TailRepair, TimeoutArithmetic, TimerRestart, TransitionGrowth,
+    AfterTimeout, LossDetection, MixedAck, Pipe, RttSamples, TailRepair, TimeoutArithmetic, TimerRestart,
+    TransitionGrowth,
 };
 use crate::transport::scoreboard::{Outcome, Scoreboard};
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
