@@ -111,7 +111,7 @@ pub fn controller(data: &[u8]) -> bool {
 fn events_of_a_host(input: &mut Input<'_>) -> Option<()> {
     let startup = input.pick(&StartupConfig::defaults())?;
     let avoidance = input.pick(&AvoidanceConfig::defaults())?;
-    let mut host = Host::new(startup, avoidance, input.pick(&POLICIES)?, input.path()?);
+    let mut host = Host::new(host::config(startup, avoidance, input.pick(&POLICIES)?), input.path()?)?;
     for _ in 0..MOST {
         let Some((operation, times)) = input.operation() else { break };
         (0..times).for_each(|_| host.apply(&operation));

@@ -59,7 +59,7 @@ struct Host {
 impl Host {
     fn new(startup: StartupConfig, avoidance: AvoidanceConfig, window_validation: WindowValidation) -> Self {
         let config = ControllerConfig { window_validation, ..ControllerConfig::new(startup, avoidance) };
-        let mut controller = Controller::new(config);
+        let mut controller = Controller::new(config).expect("a default");
         let mut rtt = RttEstimator::new(Duration::from_millis(50));
         rtt.update(Timestamp::ZERO, Duration::from_millis(50), Duration::ZERO);
         let path = PathKnowledge {

@@ -156,7 +156,7 @@ impl DeliveryRate {
             prior_delivered: snapshot.delivered,
             delivered,
             interval,
-            rate: reliable.then(|| Rate::from_transfer(delivered, interval)),
+            rate: if reliable { Rate::from_transfer(delivered, interval) } else { None },
             app_limited: snapshot.app_limited,
             newly_acked: core::mem::take(&mut self.newly_acked),
             newly_lost: core::mem::take(&mut self.newly_lost),

@@ -36,6 +36,8 @@ pub mod rng;
 pub mod rtt;
 pub mod scone;
 pub mod startup;
+#[cfg(test)]
+mod test_support;
 pub mod time;
 pub mod units;
 pub mod xcp;

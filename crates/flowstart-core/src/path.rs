@@ -79,8 +79,8 @@ pub struct SavedPath {
 }
 
 impl SavedPath {
-    /// The rate it reached: cwnd / RTT.
-    pub fn rate(&self) -> Rate {
+    /// The rate it reached: cwnd / RTT; `None` where it saved nothing, or no RTT.
+    pub fn rate(&self) -> Option<Rate> {
         Rate::from_transfer(self.cwnd, self.rtt)
     }
 }

@@ -125,7 +125,8 @@ impl Sub for Bytes {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         debug_assert!(self.0 >= other.0, "{} - {} bytes", self.0, other.0);
-        Self(self.0.wrapping_sub(other.0))
+        // A mistake of the caller's, which must not become a window without end.
+        self.saturating_sub(other)
     }
 }
 
@@ -209,12 +210,13 @@ impl Rate {
         Self(megabits * 1_000_000)
     }
 
-    /// The rate that moves `amount` in `span`; zero when `span` is zero.
-    pub fn from_transfer(amount: Bytes, span: Duration) -> Self {
-        if span == Duration::ZERO {
-            return Self::ZERO;
+    /// The rate that moves `amount` in `span`, rounded down but at least 1 bit/s, because at zero nothing would ever move.
+    /// `None` when nothing is moved, or in no time: there is no such rate.
+    pub fn from_transfer(amount: Bytes, span: Duration) -> Option<Self> {
+        if amount == Bytes::ZERO || span == Duration::ZERO {
+            return None;
         }
-        Self((amount.0 as f64 * 8e9 / span.as_nanos() as f64) as u64)
+        Some(Self(((amount.0 as f64 * 8e9 / span.as_nanos() as f64) as u64).max(1)))
     }
 
     /// Bits per second.
@@ -294,7 +296,25 @@ mod tests {
         let rate: Rate = "10mbit".parse().unwrap();
         assert_eq!(rate.time_for(Bytes::new(1500)), Duration::from_micros(1200));
         assert_eq!(rate.amount_in(Duration::from_millis(100)), Bytes::new(125_000));
-        assert_eq!(Rate::from_transfer(Bytes::new(125_000), Duration::from_millis(100)), rate);
+        assert_eq!(Rate::from_transfer(Bytes::new(125_000), Duration::from_millis(100)), Some(rate));
+    }
+
+    #[test]
+    fn no_transfer_has_a_rate_of_zero() {
+        assert_eq!(Rate::from_transfer(Bytes::new(1500), Duration::ZERO), None);
+        assert_eq!(Rate::from_transfer(Bytes::ZERO, Duration::from_millis(100)), None);
+        // A byte in 100 s: 8 / 100 bits per second are rounded up to 1.
+        let slow = Rate::from_transfer(Bytes::new(1), Duration::from_secs(100.0));
+        assert_eq!(slow, Some(Rate::from_bits_per_sec(1)));
+    }
+
+    #[test]
+    #[cfg_attr(debug_assertions, should_panic(expected = "1 - 2 bytes"))]
+    fn a_difference_below_zero_is_a_mistake_that_costs_a_release_nothing_but_the_difference() {
+        assert_eq!(Bytes::new(1) - Bytes::new(2), Bytes::ZERO);
+        let mut left = Bytes::new(1);
+        left -= Bytes::new(2);
+        assert_eq!(left, Bytes::ZERO);
     }
 
     #[test]

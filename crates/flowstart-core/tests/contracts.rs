@@ -1,15 +1,19 @@
 //! What every entry of the registries must keep, whatever happens to it.
 
+mod configurations;
 mod host;
 
+use std::sync::OnceLock;
+
+use configurations::{Configuration, Random, Space};
 use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueLimit, QueuedPacket};
 use flowstart_core::avoidance::{AvoidanceConfig, bbr};
 use flowstart_core::controller::{Controller, ControllerConfig};
-use flowstart_core::path::SavedPath;
+use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
 use host::{Host, Operation, POLICIES, SEGMENT, known};
 use proptest::prelude::*;
 
@@ -18,7 +22,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         any::<u32>().prop_map(Operation::Wait),
         Just(Operation::Send),
         Just(Operation::Send),
-        (1..20u8, 1..2000u16, any::<bool>()).prop_map(|(packets, rtt_ms, app_limited)| Operation::Acknowledge {
+        (1..20u8, 0..2000u16, any::<bool>()).prop_map(|(packets, rtt_ms, app_limited)| Operation::Acknowledge {
             packets,
             rtt_ms,
             app_limited
@@ -43,23 +47,131 @@ fn every_avoidance() -> impl Iterator<Item = AvoidanceConfig> {
     AvoidanceConfig::defaults().into_iter().chain([AvoidanceConfig::Bbr(version_1)])
 }
 
-fn every_controller() -> Vec<Host> {
+/// Every pair of entries that makes sense, with the defaults and each of the policies.
+fn every_default() -> Vec<Host> {
     let mut hosts = Vec::new();
     for startup in StartupConfig::defaults() {
         for avoidance in every_avoidance() {
             for policies in POLICIES {
-                hosts.push(Host::new(startup.clone(), avoidance.clone(), policies, known()));
+                hosts.extend(Host::new(host::config(startup.clone(), avoidance.clone(), policies), known()));
             }
         }
     }
     hosts
 }
 
+/// Everything that each entry of the registries may be, and what hosts may choose besides.
+struct Spaces {
+    startup: Vec<Space<StartupConfig>>,
+    avoidance: Vec<Space<AvoidanceConfig>>,
+    policies: Space<ControllerConfig>,
+}
+
+fn spaces() -> &'static Spaces {
+    static SPACES: OnceLock<Spaces> = OnceLock::new();
+    SPACES.get_or_init(|| {
+        let (startup, avoidance) = (StartupConfig::defaults(), AvoidanceConfig::defaults());
+        let policies = ControllerConfig::new(startup[0].clone(), avoidance[0].clone());
+        Spaces {
+            startup: startup.iter().map(Space::of).collect(),
+            avoidance: avoidance.iter().map(Space::of).collect(),
+            policies: Space::of(&policies),
+        }
+    })
+}
+
+/// What is known of a path, at random, with what nobody should say among it.
+fn some_path(random: &mut Random) -> PathKnowledge {
+    let mut path = known();
+    let rates = [0, 1, 1000, 64_000, 20_000_000, 1_000_000_000, 1_000_000_000_000].map(Rate::from_bits_per_sec);
+    let times = [0, 1, 1000, 1_000_000, 50_000_000, 3_000_000_000].map(Duration::from_nanos);
+    let sizes = [0, 1, 1200, 100_000, 1_000_000_000].map(Bytes::new);
+    if random.below(4) > 0 {
+        path.handshake_rtt = Some(*random.pick(&times)).filter(|_| random.below(4) > 0);
+        path.saved = (random.below(3) > 0).then(|| SavedPath {
+            rtt: *random.pick(&times),
+            cwnd: *random.pick(&sizes),
+            age: *random.pick(&times),
+        });
+        path.receive_window = Some(*random.pick(&sizes)).filter(|_| random.below(2) > 0);
+        path.bytes_waiting = Some(*random.pick(&sizes)).filter(|_| random.below(2) > 0);
+        path.hint =
+            path.hint.map(|hint| Hint { bandwidth: *random.pick(&rates), ..hint }).filter(|_| random.below(4) > 0);
+        for rate in [
+            &mut path.requested_rate,
+            &mut path.interface_rate,
+            &mut path.approved_rate,
+            &mut path.advised_rate,
+            &mut path.oracle_rate,
+        ] {
+            *rate = Some(*random.pick(&rates)).filter(|_| random.below(3) > 0);
+        }
+    }
+    path
+}
+
+/// A controller for each entry of the registries, all of them drawn at random from what is valid.
+fn every_entry_at_random(random: &mut Random) -> Vec<(ControllerConfig, Host)> {
+    let Spaces { startup, avoidance, policies } = spaces();
+    let mut hosts = Vec::new();
+    let mut add = |startup: &Space<StartupConfig>, avoidance: &Space<AvoidanceConfig>, random: &mut Random| {
+        let (startup, avoidance) = (startup.draw(random), avoidance.draw(random));
+        let mut config = ControllerConfig { startup, avoidance, ..policies.draw(random) };
+        if random.below(2) == 0 {
+            config = host::config(config.startup, config.avoidance, *random.pick(&POLICIES));
+        }
+        let host = Host::new(config.clone(), some_path(random));
+        assert_eq!(host.is_some(), config.validate().is_ok());
+        hosts.extend(host.map(|host| (config, host)));
+    };
+    for scheme in startup {
+        let avoidance = random.pick(avoidance);
+        add(scheme, avoidance, random);
+    }
+    for algorithm in avoidance {
+        let scheme = random.pick(startup);
+        add(scheme, algorithm, random);
+        // Every algorithm takes this one.
+        add(&startup[0], algorithm, random);
+    }
+    hosts
+}
+
+/// The keys of `entry` that random configurations never vary.
+fn unvaried<T: Configuration>(name: &str, entry: &T) -> Vec<String> {
+    let space = Space::of(entry);
+    let unvaried = space.keys_that_do_not_vary(100, &mut Random(1));
+    unvaried.into_iter().map(|key| format!("{name}:{key}")).collect()
+}
+
+#[test]
+fn random_configurations_vary_every_key_of_every_entry() {
+    let mut missed: Vec<String> = Vec::new();
+    missed.extend(StartupConfig::defaults().iter().flat_map(|entry| unvaried(entry.name(), entry)));
+    missed.extend(AvoidanceConfig::defaults().iter().flat_map(|entry| unvaried(entry.name(), entry)));
+    missed.extend(QueueConfig::defaults().iter().flat_map(|entry| unvaried(entry.name(), entry)));
+    let policies = ControllerConfig::new(StartupConfig::defaults().remove(0), AvoidanceConfig::defaults().remove(0));
+    missed.extend(unvaried("policies", &policies));
+    assert!(missed.is_empty(), "{missed:?}");
+    // Keys that the defaults leave out, keys of groups, and those that are flattened into an entry.
+    let keys = |name: &str| {
+        let startup =
+            StartupConfig::defaults().iter().find(|entry| entry.name() == name).map(|entry| Space::of(entry).keys());
+        let avoidance = || {
+            AvoidanceConfig::defaults().iter().find(|entry| entry.name() == name).map(|entry| Space::of(entry).keys())
+        };
+        startup.or_else(avoidance).unwrap_or_default()
+    };
+    assert!(keys("cubic").contains(&"beta_ecn".into()), "{:?}", keys("cubic"));
+    assert!(keys("hystart").contains(&"low_window".into()), "{:?}", keys("hystart"));
+    assert!(Space::of(&policies).keys().contains(&"pacing.startup_gain".into()));
+}
+
 #[test]
 fn every_scheme_launches_again_after_idle_time_as_it_launched_at_first() {
     for startup in StartupConfig::defaults() {
         let avoidance = AvoidanceConfig::Reno(Default::default());
-        let mut host = Host::new(startup.clone(), avoidance, POLICIES[0], known());
+        let mut host = Host::new(host::config(startup.clone(), avoidance, POLICIES[0]), known()).expect("a default");
         host.apply(&Operation::Send);
         host.apply(&Operation::Lose { packets: 1 });
         host.apply(&Operation::Send);
@@ -77,7 +189,7 @@ fn every_scheme_launches_again_after_idle_time_as_it_launched_at_first() {
             segment: Bytes::new(SEGMENT),
             ..ControllerConfig::new(startup.clone(), AvoidanceConfig::Reno(Default::default()))
         };
-        let mut first = Controller::new(config);
+        let mut first = Controller::new(config).expect("a default");
         first.launch(host.now, &path, &host.rtt);
         let output = first.output();
         assert_eq!((again.cwnd, again.burst), (output.cwnd, output.burst), "{}", startup.name());
@@ -86,12 +198,23 @@ fn every_scheme_launches_again_after_idle_time_as_it_launched_at_first() {
     }
 }
 
+/// Tells of a configuration when a test fails over it.
+struct Named<'a>(&'a ControllerConfig);
+
+impl Drop for Named<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{:?}", self.0);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn no_controller_panics_stops_sending_or_forgets_its_rate(operations in prop::collection::vec(operation(), 0..300)) {
-        for mut host in every_controller() {
+        for mut host in every_default() {
             for operation in &operations {
                 host.apply(operation);
             }
@@ -99,16 +222,31 @@ proptest! {
     }
 
     #[test]
-    fn the_same_events_lead_to_the_same_window(operations in prop::collection::vec(operation(), 0..200)) {
-        for host in every_controller() {
-            let (mut first, mut second) = (host.clone(), host);
-            for operation in &operations {
-                first.apply(operation);
-            }
-            for operation in &operations {
-                second.apply(operation);
-            }
-            prop_assert_eq!(first.controller.output(), second.controller.output());
+    fn no_valid_configuration_stops_a_controller(
+        operations in prop::collection::vec(operation(), 0..300),
+        seed in any::<u64>(),
+    ) {
+        for (config, mut host) in every_entry_at_random(&mut Random(seed)) {
+            let _named = Named(&config);
+            operations.iter().for_each(|operation| host.apply(operation));
+        }
+    }
+
+    #[test]
+    fn a_copy_of_a_controller_goes_on_as_the_controller_does_on_its_own(
+        operations in prop::collection::vec(operation(), 0..200),
+        seed in any::<u64>(),
+    ) {
+        // The copy is taken in the middle and meets other events than the controller first: what they share would show.
+        for (_, mut host) in every_entry_at_random(&mut Random(seed)) {
+            let half = operations.len() / 2;
+            operations[..half].iter().for_each(|operation| host.apply(operation));
+            let (mut copy, mut again) = (host.clone(), host.clone());
+            operations[..half].iter().for_each(|operation| host.apply(operation));
+            operations[half..].iter().for_each(|operation| copy.apply(operation));
+            operations[half..].iter().for_each(|operation| again.apply(operation));
+            prop_assert_eq!(copy.controller.output(), again.controller.output());
+            prop_assert_eq!(format!("{:?}", copy.controller), format!("{:?}", again.controller));
         }
     }
 

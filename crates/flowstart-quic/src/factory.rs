@@ -73,11 +73,9 @@ impl<H: Host> Factory<H> {
     ///
     /// # Errors
     ///
-    /// [`Unsupported::Config`] when the pair is meaningless or a parameter is out of its range.
+    /// [`Unsupported::Config`] when the pair is meaningless, or a parameter or a policy is out of its range.
     pub fn forced(config: ControllerConfig) -> Result<Self, Unsupported> {
-        config.startup.validate()?;
-        config.avoidance.validate()?;
-        ControllerConfig::validate_pair(&config.startup, &config.avoidance)?;
+        config.validate()?;
         Ok(Self { config, algorithms: None, flow: None, host: PhantomData })
     }
 
@@ -101,7 +99,7 @@ impl<H: Host> Factory<H> {
 
     /// A controller for a path with packets of this size.
     pub(crate) fn host(&self, now: Instant, packet: u16) -> Hosted {
-        let config = ControllerConfig { segment: Bytes::new(packet.into()), ..self.config.clone() };
+        let config = ControllerConfig { segment: Bytes::new(packet.max(1).into()), ..self.config.clone() };
         let initial_window = config.segment * config.initial_window;
         let controller = match &self.algorithms {
             None => Controller::new(config),
@@ -110,6 +108,7 @@ impl<H: Host> Factory<H> {
                 Controller::with_algorithms(config, startup, avoidance)
             }
         };
+        let controller = controller.expect("the configuration is that of this factory, with a packet of any size");
         let flow = self.flow.clone().unwrap_or_else(|| Flow::new(PathKnowledge::default()));
         Hosted {
             sender: Mutex::new(Sender::new(controller, Bytes::new(packet.into()), flow)),

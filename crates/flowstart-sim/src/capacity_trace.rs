@@ -109,7 +109,8 @@ impl CapacityTrace {
     /// The average rate over one period.
     pub fn mean_rate(&self) -> Rate {
         let bytes = Bytes::new(self.times.len() as u64 * u64::from(OPPORTUNITY));
-        Rate::from_transfer(bytes, Duration::from_millis(u64::from(self.period)))
+        // A trace without opportunities or without a period is refused when it is read.
+        Rate::from_transfer(bytes, Duration::from_millis(u64::from(self.period))).unwrap_or(Rate::ZERO)
     }
 }
 

@@ -7,6 +7,7 @@ use flowstart_core::controller::Controller;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::quick_start::host::Known;
 use flowstart_core::quick_start::wire::LENGTH;
+use flowstart_core::registry::ConfigError;
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::startup::quick_start::{Config, OptionRoom};
@@ -77,6 +78,24 @@ impl FlowConfig {
             knowledge: PathKnowledge::default(),
             start: Timestamp::ZERO,
             think_time: Duration::ZERO,
+        }
+    }
+
+    /// Refuses a profile, a scheme or a congestion avoidance that no controller can be made of. Whoever reads them from outside
+    /// calls this, or its parts, before a world gets the flow.
+    ///
+    /// # Errors
+    ///
+    /// What [`ControllerConfig::validate`](flowstart_core::controller::ControllerConfig::validate) refuses.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.profile.controller(self.startup.clone(), self.avoidance.clone()).validate()
+    }
+
+    fn controller(&self) -> Controller {
+        let config = self.profile.controller(self.startup.clone(), self.avoidance.clone());
+        match Controller::new(config) {
+            Ok(controller) => controller,
+            Err(error) => panic!("a flow that was not validated: {error}"),
         }
     }
 }
@@ -186,8 +205,12 @@ impl World {
     }
 
     /// Adds a flow; its number names it in records and traces.
+    ///
+    /// # Panics
+    ///
+    /// When [`FlowConfig::validate`] refuses it.
     pub fn add_flow(&mut self, config: FlowConfig) -> u32 {
-        let controller = Controller::new(config.profile.controller(config.startup.clone(), config.avoidance.clone()));
+        let controller = config.controller();
         self.add_flow_with(config, controller)
     }
 
@@ -453,7 +476,7 @@ impl World {
 
     /// A new flow in the place of a complete one, if there is any.
     fn create_flow(&mut self, config: FlowConfig, role: Option<Role>) {
-        let controller = Controller::new(config.profile.controller(config.startup.clone(), config.avoidance.clone()));
+        let controller = config.controller();
         let index = match self.free.pop() {
             Some(index) => {
                 let record = std::mem::take(&mut self.network.records[index as usize]);

@@ -31,8 +31,9 @@ use flowstart_sim::world::{FlowConfig, World};
 const CASES: u64 = 1_000;
 /// Simulated time that transfers may take. Paths with heavy loss may need longer; nothing is wrong with that.
 const LIMIT: Duration = Duration::from_millis(900_000);
-/// Simulated time after the transfers in which everything comes to rest: longer than any retransmission timer.
-const REST: Duration = Duration::from_millis(400_000);
+/// Simulated time after the transfers in which everything comes to rest: sixty of the longest retransmission timers, because
+/// what is sent again may be lost again.
+const REST: Duration = Duration::from_millis(3_600_000);
 
 /// Random choices of a scenario.
 struct Random(Substream);
@@ -225,6 +226,10 @@ fn scenario(seed: u64) -> Scenario {
             let (chunk, interval) = (Bytes::new(size.div_ceil(4)), routers.millis(1.0, 3000.0));
             config.pattern = Pattern::Chunks { size: chunk, interval, count: 4 };
             size = chunk.get() * 4;
+        }
+        // Some pairs make no sense.
+        while config.validate().is_err() {
+            config.avoidance = random.one_of(&AvoidanceConfig::defaults());
         }
         write!(
             text,

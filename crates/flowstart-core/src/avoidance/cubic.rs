@@ -348,27 +348,12 @@ impl Avoidance for Cubic {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
+    use crate::test_support::acked;
     use crate::time::Duration;
 
     const SEGMENT: u64 = 1200;
-
-    /// An acknowledgement of `bytes` bytes at `now`.
-    pub(crate) fn acked(now: Timestamp, bytes: u64) -> Ack {
-        Ack {
-            now,
-            bytes: Bytes::new(bytes),
-            packets: 1,
-            position: 0,
-            rtt: None,
-            in_flight_before: Bytes::new(bytes),
-            in_flight: Bytes::ZERO,
-            safe: true,
-            app_limited: false,
-            sample: None,
-        }
-    }
 
     fn window(segments: f64) -> Window {
         let cwnd = Bytes::new((segments * SEGMENT as f64) as u64);

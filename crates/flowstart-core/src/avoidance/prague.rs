@@ -182,7 +182,7 @@ impl Avoidance for Prague {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
+    use crate::test_support::acked;
 
     const SEGMENT: u64 = 1000;
 

@@ -112,7 +112,7 @@ impl Avoidance for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
+    use crate::test_support::acked;
     use crate::time::Duration;
 
     const SEGMENT: u64 = 1000;

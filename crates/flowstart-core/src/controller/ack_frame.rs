@@ -61,12 +61,12 @@ impl Controller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
     use crate::avoidance::{AvoidanceConfig, cubic, reno};
     use crate::controller::{ControllerConfig, Reduction};
     use crate::event::{Decision, ExitReason, Position, Sent};
     use crate::path::PathKnowledge;
     use crate::startup::StartupConfig;
+    use crate::test_support::acked;
     use crate::time::{Duration, Timestamp};
 
     const SEGMENT: u64 = 1000;
@@ -85,7 +85,7 @@ mod tests {
             ..ControllerConfig::new(startup, AvoidanceConfig::Cubic(cubic::Config::default()))
         };
         change(&mut config);
-        let mut controller = Controller::new(config);
+        let mut controller = Controller::new(config).unwrap();
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt());
         (1..=10).for_each(|position| send(&mut controller, position, position));
         controller

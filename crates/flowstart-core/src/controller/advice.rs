@@ -90,7 +90,8 @@ impl Controller {
 
     fn advice_of(&self, rate: Option<Rate>, rtt: Option<Duration>) -> Option<Advice> {
         let initial = self.config.segment * self.config.initial_window;
-        rate.map(|rate| {
+        // A rate of zero advises nothing that a sender could follow.
+        rate.filter(|rate| *rate > Rate::ZERO).map(|rate| {
             let window = rtt.map_or(Bytes::MAX, |rtt| rate.amount_in(rtt).max(initial));
             Advice { rate, window }
         })

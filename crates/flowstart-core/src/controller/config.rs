@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -70,13 +71,13 @@ pub enum SlowStartAfterTimeout {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pacing {
-    /// Pacing rate over cwnd / SRTT while cwnd is below ssthresh. Google's QUIC and Linux: 2.
+    /// Pacing rate over cwnd / SRTT while cwnd is below ssthresh, 0.01 to 100. Google's QUIC and Linux: 2.
     pub startup_gain: f64,
-    /// Pacing rate over cwnd / SRTT otherwise. Google's QUIC: 1.25; Linux 1.2; RFC 9002, section 7.7 suggests 1.25.
+    /// Pacing rate over cwnd / SRTT otherwise, 0.01 to 100. Google's QUIC: 1.25; Linux 1.2; RFC 9002, section 7.7 suggests 1.25.
     pub avoidance_gain: f64,
-    /// Segments that leave at once when sending starts or resumes. RFC 9002, section 7.7: the initial window, 10.
+    /// Segments that leave at once when sending starts or resumes, 1 to 1000000. RFC 9002, section 7.7: the initial window, 10.
     pub burst: u64,
-    /// How much before its time a packet may leave. Google's QUIC: 1 ms.
+    /// How much before its time a packet may leave, 0 to 1 s. Google's QUIC: 1 ms.
     pub quantum: Duration,
 }
 
@@ -86,20 +87,34 @@ impl Default for Pacing {
     }
 }
 
-/// Everything that defines a controller besides the scheme and the congestion avoidance.
-#[derive(Clone, Debug, PartialEq)]
+impl Pacing {
+    /// Refuses parameters out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("pacing.startup_gain", self.startup_gain, 0.01..=100.0)?;
+        ConfigError::unless_in("pacing.avoidance_gain", self.avoidance_gain, 0.01..=100.0)?;
+        ConfigError::unless_in("pacing.burst", self.burst, SEGMENTS)?;
+        ConfigError::unless_in("pacing.quantum", self.quantum, Duration::ZERO..=Duration::from_millis(1000))
+    }
+}
+
+/// Windows and bursts in segments.
+const SEGMENTS: RangeInclusive<u64> = 1..=1_000_000;
+
+/// Everything that defines a controller: its scheme and congestion avoidance, and the policies in which stacks differ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ControllerConfig {
     /// Startup scheme.
     pub startup: StartupConfig,
     /// Congestion avoidance.
     pub avoidance: AvoidanceConfig,
-    /// Segment size in which windows are counted.
+    /// Segment size in which windows are counted, 1 to 65535 bytes.
     pub segment: Bytes,
-    /// Initial window in segments when the scheme does not set one.
+    /// Initial window in segments when the scheme does not set one, 1 to 1000000.
     pub initial_window: u64,
-    /// Smallest window in segments. RFC 9002, section 7.2: 2.
+    /// Smallest window in segments, 1 to 1000000. RFC 9002, section 7.2: 2.
     pub min_window: u64,
-    /// Largest window in segments; `None`: no limit.
+    /// Largest window in segments, 1 to 1000000; `None`: no limit.
     pub max_window: Option<u64>,
     /// How slow start counts acknowledgements.
     pub increase: Increase,
@@ -113,7 +128,7 @@ pub struct ControllerConfig {
     pub transition_growth: bool,
     /// Pacing, `None`: bursts as acknowledgements release them.
     pub pacing: Option<Pacing>,
-    /// Window in segments after a retransmission timeout. RFC 5681: 1; RFC 9002: its minimum, 2.
+    /// Window in segments after a retransmission timeout, 1 to 1000000. RFC 5681: 1; RFC 9002: its minimum, 2.
     pub timeout_window: u64,
     /// What a timeout does to ssthresh.
     pub timeout_reduction: TimeoutReduction,
@@ -148,6 +163,25 @@ impl ControllerConfig {
             window_validation: WindowValidation::Keep,
             undo: false,
         }
+    }
+
+    /// Refuses policies and parameters out of range, and a pair that is meaningless. A controller is only made of what this
+    /// accepts.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.validate_parts()?;
+        Self::validate_pair(&self.startup, &self.avoidance)
+    }
+
+    /// As [`ControllerConfig::validate`] without the pair, which a caller's own algorithms may replace.
+    pub(super) fn validate_parts(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("segment", self.segment, Bytes::new(1)..=Bytes::new(65_535))?;
+        ConfigError::unless_in("initial_window", self.initial_window, SEGMENTS)?;
+        ConfigError::unless_in("min_window", self.min_window, SEGMENTS)?;
+        ConfigError::unless_in("max_window", self.max_window.unwrap_or(1), SEGMENTS)?;
+        ConfigError::unless_in("timeout_window", self.timeout_window, SEGMENTS)?;
+        self.pacing.as_ref().map_or(Ok(()), Pacing::validate)?;
+        self.startup.validate()?;
+        self.avoidance.validate()
     }
 
     /// Refuses a scheme of which nothing would be left because the congestion avoidance starts by itself.

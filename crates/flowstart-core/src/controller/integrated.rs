@@ -71,8 +71,8 @@ impl Controller {
     /// An algorithm that is told by routers has no rate of its own after its launch: a host that paces does so by its own rule.
     fn pace_by_host(&mut self, rtt: &RttEstimator) {
         if let (true, Some(pacing)) = (self.feedback, self.config.pacing) {
-            let window = self.window.cwnd.scale(pacing.avoidance_gain);
-            self.host_rate = Some(Rate::from_transfer(window, rtt.smoothed()));
+            let window = self.window.cwnd.scale(pacing.avoidance_gain).max(Bytes::new(1));
+            self.host_rate = Rate::from_transfer(window, rtt.smoothed());
         }
     }
 

@@ -35,6 +35,7 @@ use crate::avoidance::{AvoidanceState, SegmentSize, Window};
 use crate::event::{Ack, Decision, DecisionLog, Ecn, ExitReason, Loss, LostPacket, Position, Sent, Timeout};
 use crate::pacer;
 use crate::path::PathKnowledge;
+use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::startup::quick_start::QuickStart;
 use crate::startup::{Continuation, Launch, Startup, StartupConfig, StartupState, Step};
@@ -152,16 +153,30 @@ pub struct Controller {
 
 impl Controller {
     /// A controller that has not launched yet.
-    pub fn new(config: ControllerConfig) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// What [`ControllerConfig::validate`] refuses. From here on nothing fails.
+    pub fn new(config: ControllerConfig) -> Result<Self, ConfigError> {
+        config.validate()?;
         let startup = config.startup.build(config.startup_context());
         let avoidance = config.avoidance.build(SegmentSize(config.segment));
-        Self::assemble(config, startup, avoidance)
+        Ok(Self::assemble(config, startup, avoidance))
     }
 
     /// A controller with algorithms of the caller, for schemes outside this crate.
-    pub fn with_algorithms(config: ControllerConfig, startup: StartupState, avoidance: AvoidanceState) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// As [`Controller::new`], but nothing is known of whether the pair makes sense.
+    pub fn with_algorithms(
+        config: ControllerConfig,
+        startup: StartupState,
+        avoidance: AvoidanceState,
+    ) -> Result<Self, ConfigError> {
+        config.validate_parts()?;
         let unused = Some(Box::new((startup.clone(), avoidance.clone())));
-        Self { unused, ..Self::assemble(config, startup, avoidance) }
+        Ok(Self { unused, ..Self::assemble(config, startup, avoidance) })
     }
 
     fn assemble(mut config: ControllerConfig, startup: StartupState, mut avoidance: AvoidanceState) -> Self {
@@ -332,6 +347,7 @@ impl Controller {
     /// Segments have another size from now on (path MTU discovery). Windows that are held in bytes stay as they are; growth
     /// and minima count in the new size. A startup scheme keeps the size that it was built with.
     pub fn set_segment(&mut self, segment: Bytes) {
+        let segment = segment.max(Bytes::new(1));
         self.config.segment = segment;
         // A window below one segment would stop the sender.
         self.set_cwnd(self.window.cwnd);
@@ -879,7 +895,9 @@ impl Controller {
         };
         let ssthresh = self.recovery.map_or(self.window.ssthresh, |recovery| recovery.target.min(self.window.ssthresh));
         let gain = if self.window.cwnd < ssthresh { pacing.startup_gain } else { pacing.avoidance_gain };
-        self.host_rate = Some(Rate::from_transfer(self.window.cwnd.scale(gain), rtt.smoothed()));
+        // A gain below 1 leaves something of the smallest window.
+        let paced = self.window.cwnd.scale(gain).max(Bytes::new(1));
+        self.host_rate = Rate::from_transfer(paced, rtt.smoothed());
     }
 }
 

@@ -41,11 +41,11 @@ impl Controller {
 mod tests {
     use super::*;
     use crate::avoidance::AvoidanceConfig;
-    use crate::avoidance::cubic::tests::acked;
     use crate::controller::ControllerConfig;
     use crate::event::{Ack, ExitReason, Loss, Position, Sent};
     use crate::path::PathKnowledge;
     use crate::startup::StartupConfig;
+    use crate::test_support::acked;
     use crate::time::{Duration, Timestamp};
     use crate::units::Bytes;
 
@@ -70,7 +70,8 @@ mod tests {
             initial_window: 100,
             pacing: None,
             ..ControllerConfig::new(startup, AvoidanceConfig::Prague(Default::default()))
-        });
+        })
+        .unwrap();
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt());
         assert!(controller.scalable() && controller.pacing_rate().is_some(), "it paces on a host that does not");
         send(&mut controller, 1000);

@@ -1,9 +1,9 @@
 use alloc::vec::Vec;
 
 use super::*;
-use crate::avoidance::cubic::tests::acked;
 use crate::avoidance::{AvoidanceConfig, bbr, cubic, reno};
 use crate::startup::{Launch, Startup, StartupConfig, blitzstart, hystart, quick_start, slow_start};
+use crate::test_support::acked;
 
 const SEGMENT: u64 = 1000;
 
@@ -14,7 +14,7 @@ fn controller(reduction: Reduction) -> (Controller, RttEstimator) {
     config.reduction = reduction;
     let mut rtt = RttEstimator::new(Duration::from_millis(100));
     rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
-    let mut controller = Controller::new(config);
+    let mut controller = Controller::new(config).unwrap();
     controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
     (controller, rtt)
 }
@@ -59,7 +59,7 @@ fn marks_reduce_by_the_factor_for_marks_also_where_they_end_startup() {
     let after = |avoidance: AvoidanceConfig, marked: bool| {
         let startup = StartupConfig::SlowStart(Default::default());
         let config = ControllerConfig { segment: Bytes::new(1000), ..ControllerConfig::new(startup, avoidance) };
-        let mut controller = Controller::new(config);
+        let mut controller = Controller::new(config).unwrap();
         let rtt = RttEstimator::new(Duration::from_millis(100));
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
         send(&mut controller, 10, 10_000);
@@ -304,7 +304,7 @@ fn grants_add_up_are_used_and_end_with_startup() {
     let scheme = Generous(slow_start::SlowStart::new(slow_start::Config::default(), context));
     let avoidance = AvoidanceConfig::Reno(reno::Config::default()).build(SegmentSize(Bytes::new(SEGMENT)));
     let mut controller =
-        Controller::with_algorithms(plain.config.clone(), StartupState::Custom(Box::new(scheme)), avoidance);
+        Controller::with_algorithms(plain.config.clone(), StartupState::Custom(Box::new(scheme)), avoidance).unwrap();
     controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
     send(&mut controller, 10, 10 * SEGMENT);
     assert_eq!(controller.output().proactive_retransmit, Bytes::ZERO);
@@ -333,7 +333,7 @@ fn decisions_tell_the_story_of_startup() {
     let startup = StartupConfig::Hystart(hystart::Config::default());
     let config = ControllerConfig::new(startup, AvoidanceConfig::Cubic(cubic::Config::default()));
     let rtt = RttEstimator::new(Duration::from_millis(100));
-    let mut controller = Controller::new(config);
+    let mut controller = Controller::new(config).unwrap();
     controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
     controller.on_loss(&loss(1, 12_000), &rtt);
     let decisions: Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
@@ -368,7 +368,7 @@ impl Startup for EndsEarly {
 fn a_startup_that_ends_below_ssthresh_continues_with_slow_start_and_phases_are_told_once() {
     let (template, rtt) = controller(Reduction::Immediate);
     let startup = StartupState::Custom(Box::new(EndsEarly { told: false }));
-    let mut controller = Controller::with_algorithms(template.config, startup, template.avoidance);
+    let mut controller = Controller::with_algorithms(template.config, startup, template.avoidance).unwrap();
     controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
     for _ in 0..3 {
         controller.on_ack(&acked(Timestamp::ZERO, SEGMENT), &rtt);
@@ -387,7 +387,7 @@ fn an_integrated_algorithm_takes_the_launch_and_nothing_reduces_its_window() {
     let config = ControllerConfig::new(startup, AvoidanceConfig::Bbr(bbr::Config::default()));
     let mut rtt = RttEstimator::new(Duration::from_millis(100));
     rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
-    let mut controller = Controller::new(config);
+    let mut controller = Controller::new(config).unwrap();
     assert!(controller.wants_rate_samples());
     controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
     // Ten segments of 1200 bytes in 100 ms, times 2.77.
@@ -449,7 +449,7 @@ fn generous(advised: Option<Rate>) -> PathKnowledge {
 fn most(startup: StartupConfig, avoidance: AvoidanceConfig, advised: Option<Rate>, acks: u64) -> (Bytes, Option<Rate>) {
     let mut rtt = RttEstimator::new(Duration::from_millis(100));
     rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
-    let mut controller = Controller::new(ControllerConfig::new(startup, avoidance));
+    let mut controller = Controller::new(ControllerConfig::new(startup, avoidance)).unwrap();
     controller.launch(Timestamp::ZERO, &generous(advised), &rtt);
     let mut most = (controller.cwnd(), controller.launch_rate.or(controller.scheme_rate));
     let mut position = 0;
@@ -509,7 +509,8 @@ fn late_advice_caps_what_has_not_left_of_a_jump_but_not_slow_start() {
     let mut rtt = RttEstimator::new(Duration::from_millis(100));
     rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
     let launched = |startup| {
-        let mut controller = Controller::new(ControllerConfig::new(startup, AvoidanceConfig::Reno(Default::default())));
+        let mut controller =
+            Controller::new(ControllerConfig::new(startup, AvoidanceConfig::Reno(Default::default()))).unwrap();
         controller.launch(Timestamp::ZERO, &generous(None), &rtt);
         controller
     };
@@ -530,7 +531,7 @@ fn an_approval_is_used_where_slow_start_would_not_be_as_far_a_round_trip_later()
         let (_, rtt) = controller(Reduction::Immediate);
         let mut config = ControllerConfig::new(startup.clone(), AvoidanceConfig::Reno(reno::Config::default()));
         config.segment = Bytes::new(SEGMENT);
-        let mut controller = Controller::new(config);
+        let mut controller = Controller::new(config).unwrap();
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
         (1..=10).for_each(|position| send(&mut controller, position, position * SEGMENT));
         (controller, rtt)
@@ -575,7 +576,7 @@ fn an_undo_gives_cubic_its_plateau_and_its_epoch_back() {
     };
     let mut rtt = RttEstimator::new(Duration::from_millis(100));
     rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
-    let mut spurious = Controller::new(config);
+    let mut spurious = Controller::new(config).unwrap();
     spurious.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
     // One reduction, recovery, and an epoch that has begun: W_max = 100, cwnd = 70.
     send(&mut spurious, 100, 100 * SEGMENT);
@@ -612,7 +613,7 @@ fn recovery_that_times_out(timeout_reduction: TimeoutReduction) -> (Controller, 
         )
     };
     let rtt = RttEstimator::new(Duration::from_millis(100));
-    let mut controller = Controller::new(config);
+    let mut controller = Controller::new(config).unwrap();
     controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
     send(&mut controller, 100, 100 * SEGMENT);
     controller.on_loss(&loss(1, 100 * SEGMENT), &rtt);
@@ -691,7 +692,7 @@ fn delayed_after_a_timeout(slow_start_after_timeout: SlowStartAfterTimeout, vari
     };
     let mut rtt = RttEstimator::new(Duration::from_millis(100));
     rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
-    let mut controller = Controller::new(config);
+    let mut controller = Controller::new(config).unwrap();
     controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
     let mut position = 0;
     let mut round = |controller: &mut Controller, sample: u64, estimator: &RttEstimator| {
@@ -743,7 +744,7 @@ fn a_scheme_that_is_no_rule_for_leaving_slow_start_does_not_run_again() {
         ..ControllerConfig::new(startup, AvoidanceConfig::Reno(Default::default()))
     };
     let rtt = RttEstimator::new(Duration::from_millis(100));
-    let mut controller = Controller::new(config);
+    let mut controller = Controller::new(config).unwrap();
     controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
     controller.on_timeout(&Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(12_000) }, &rtt);
     assert_eq!(controller.phase, Phase::Restart { by_scheme: false });
@@ -761,7 +762,8 @@ fn a_timeout_ends_the_launch() {
         receive_window: Some(Bytes::new(1_000_000)),
         ..PathKnowledge::default()
     };
-    let mut controller = Controller::new(ControllerConfig::new(startup, AvoidanceConfig::Reno(Default::default())));
+    let mut controller =
+        Controller::new(ControllerConfig::new(startup, AvoidanceConfig::Reno(Default::default()))).unwrap();
     controller.launch(Timestamp::ZERO, &path, &rtt);
     assert!(controller.pacing_rate() > Some(Rate::from_mbit(39)));
     send(&mut controller, 1, SEGMENT);
@@ -780,7 +782,7 @@ fn an_approval_of_which_nothing_has_left_is_void_when_an_earlier_packet_is_lost(
         rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
         let mut config = ControllerConfig::new(startup.clone(), AvoidanceConfig::Reno(reno::Config::default()));
         (config.segment, config.reduction) = (Bytes::new(SEGMENT), reduction);
-        let mut controller = Controller::new(config);
+        let mut controller = Controller::new(config).unwrap();
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
         (1..=10).for_each(|position| send(&mut controller, position, position * SEGMENT));
         // 2.4 Mbit/s * 100 ms = 30 segments are approved, none of which leaves.
@@ -830,7 +832,7 @@ fn recovery_leads_to_its_target_whatever_becomes_of_ssthresh() {
     for reduction in [Reduction::Immediate, Reduction::Prr, Reduction::PrrPerPacket, Reduction::PrrSafe] {
         let (template, rtt) = controller(reduction);
         let startup = StartupState::Custom(Box::new(StaysInCharge));
-        let mut controller = Controller::with_algorithms(template.config, startup, template.avoidance);
+        let mut controller = Controller::with_algorithms(template.config, startup, template.avoidance).unwrap();
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
         send(&mut controller, 20, 20 * SEGMENT);
         controller.on_loss(&loss(1, 20 * SEGMENT), &rtt);

@@ -295,11 +295,15 @@ fn remembered(window: Window) -> Bytes {
 mod tests {
     use super::super::{Controller, ControllerConfig};
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
-    use crate::avoidance::{AvoidanceConfig, reno};
-    use crate::event::{Decision, Loss, Timeout};
+    use crate::test_support::acked;
+    use alloc::boxed::Box;
+
+    use crate::avoidance::{AvoidanceConfig, SegmentSize, reno};
+    use crate::event::{Decision, DecisionLog, ExitReason, Loss, Timeout};
     use crate::path::PathKnowledge;
-    use crate::startup::{StartupConfig, careful_resume, jump_start, slow_start};
+    use crate::startup::{
+        Continuation, Launch, Startup, StartupConfig, StartupState, Step, careful_resume, jump_start, slow_start,
+    };
     use crate::units::Rate;
 
     const SEGMENT: u64 = 1000;
@@ -307,6 +311,20 @@ mod tests {
 
     fn at(ms: u64) -> Timestamp {
         Timestamp::ZERO + MS(ms)
+    }
+
+    /// A scheme that hands its window over with its launch.
+    #[derive(Clone, Debug)]
+    struct EndsWithItsLaunch(Continuation);
+
+    impl Startup for EndsWithItsLaunch {
+        fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
+            Launch { continuation: Some(self.0), ..Launch::window(self.0.cwnd) }
+        }
+
+        fn on_ack(&mut self, _ack: &Ack, _window: Window, _in_use: bool, _rtt: &RttEstimator) -> Step {
+            Step::Exit(self.0)
+        }
     }
 
     /// A host with an RTT of 100 ms whose window is `cwnd` segments in congestion avoidance.
@@ -325,17 +343,30 @@ mod tests {
             };
             let mut rtt = RttEstimator::new(MS(100));
             rtt.update(Timestamp::ZERO, MS(100), Duration::ZERO);
-            let mut controller = Controller::new(config);
+            let mut controller = Controller::new(config).unwrap();
             controller.launch(Timestamp::ZERO, path, &rtt);
             Self { controller, rtt, position: 0 }
         }
 
         fn new(policy: WindowValidation, cwnd: u64, ssthresh: u64) -> Self {
             let startup = StartupConfig::SlowStart(slow_start::Config::default());
-            let mut host = Self::launched(policy, startup, &PathKnowledge::default());
-            host.controller.window =
-                Window { cwnd: Bytes::new(cwnd * SEGMENT), ssthresh: Bytes::new(ssthresh * SEGMENT) };
-            host.controller.phase = super::super::Phase::Avoidance;
+            let avoidance = AvoidanceConfig::Reno(reno::Config::default());
+            let config = ControllerConfig {
+                segment: Bytes::new(SEGMENT),
+                window_validation: policy,
+                ..ControllerConfig::new(startup, avoidance.clone())
+            };
+            let (cwnd, ssthresh) = (Bytes::new(cwnd * SEGMENT), Bytes::new(ssthresh * SEGMENT));
+            let known = Continuation { cwnd, ssthresh, reason: ExitReason::Launch };
+            let avoidance = avoidance.build(SegmentSize(Bytes::new(SEGMENT)));
+            let startup = StartupState::Custom(Box::new(EndsWithItsLaunch(known)));
+            let mut host = Self {
+                controller: Controller::with_algorithms(config, startup, avoidance).unwrap(),
+                rtt: RttEstimator::new(MS(100)),
+                position: 0,
+            };
+            host.rtt.update(Timestamp::ZERO, MS(100), Duration::ZERO);
+            host.controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &host.rtt);
             host
         }
 

@@ -93,9 +93,9 @@ impl RequestSize {
                     (Some(buffer), Some(window)) => buffer.min(window),
                     (buffer, window) => buffer.or(window)?,
                 };
-                Some(Rate::from_transfer(window, known.rtt?))
+                Rate::from_transfer(window, known.rtt?)
             }
-            Self::Object => Some(Rate::from_transfer(sizes.on_the_wire(known.object?), known.rtt?)),
+            Self::Object => Rate::from_transfer(sizes.on_the_wire(known.object?), known.rtt?),
         }
     }
 }

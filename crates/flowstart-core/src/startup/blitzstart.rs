@@ -218,7 +218,7 @@ impl Startup for Blitzstart {
         // Continuation: congestion avoidance from the first packet; ssthresh = cwnd so that slow start never runs.
         let continuation = Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Launch };
         let (pacing_rate, burst) =
-            if self.config.pacing { ((!by_host).then_some(pacing_rate), None) } else { (None, Some(cwnd)) };
+            if self.config.pacing { (pacing_rate.filter(|_| !by_host), None) } else { (None, Some(cwnd)) };
         Launch { cwnd, pacing_rate, burst, continuation: Some(continuation) }
     }
 

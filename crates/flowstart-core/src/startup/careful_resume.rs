@@ -233,7 +233,8 @@ impl CarefulResume {
         let current_rtt = ack.rtt.or(rtt.latest()).unwrap_or(rtt.smoothed());
         self.unvalidated_until = ack.now + current_rtt;
         // ITT = current RTT * MPS / jump_cwnd
-        self.rate = Some(if self.config.pacing { Rate::from_transfer(self.jump_cwnd, current_rtt) } else { UNPACED });
+        let paced = if self.config.pacing { Rate::from_transfer(self.jump_cwnd, current_rtt) } else { None };
+        self.rate = paced.or(Some(UNPACED));
         Some(self.jump_cwnd)
     }
 
@@ -398,9 +399,9 @@ impl Startup for CarefulResume {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
     use crate::startup::Increase;
     use crate::startup::slow_start::tests::context;
+    use crate::test_support::acked;
 
     const SEGMENT: u64 = 1000;
     const RTT: Duration = Duration::from_millis(100);

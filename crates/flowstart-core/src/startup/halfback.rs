@@ -68,11 +68,11 @@ impl LaunchesWindow for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
     use crate::event::DecisionLog;
     use crate::startup::jump_start::tests::send;
     use crate::startup::slow_start::tests::context;
     use crate::startup::{Increase, Launch, Startup};
+    use crate::test_support::acked;
     use crate::time::{Duration, Timestamp};
     use crate::units::Rate;
 

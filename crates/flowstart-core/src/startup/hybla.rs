@@ -135,10 +135,10 @@ impl Startup for Hybla {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
     use crate::event::ExitReason;
     use crate::startup::Increase;
     use crate::startup::slow_start::tests::context;
+    use crate::test_support::acked;
     use crate::units::Bytes;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;

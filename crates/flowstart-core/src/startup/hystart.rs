@@ -246,7 +246,7 @@ impl Hystart {
     /// How much longer a train may be because of aggregation: `hystart_ack_delay` of Linux.
     fn aggregation(smoothed: Duration, cwnd: Bytes) -> Duration {
         let rate = Rate::from_transfer(cwnd * 2, smoothed);
-        rate.time_for(AGGREGATION).min(LONGEST_AGGREGATION)
+        rate.map_or(LONGEST_AGGREGATION, |rate| rate.time_for(AGGREGATION).min(LONGEST_AGGREGATION))
     }
 
     /// `ns3`: looks at every acknowledgement. A round begins after the tests, and only while the window is in use.
@@ -334,9 +334,9 @@ impl Startup for Hystart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
     use crate::startup::Increase;
     use crate::startup::slow_start::tests::context;
+    use crate::test_support::acked;
 
     /// Feeds one round of acknowledgements, each with its time and its RTT (ms), on a path with a smallest RTT of 40
     /// ms; returns the exit, if any.

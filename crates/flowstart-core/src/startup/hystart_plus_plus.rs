@@ -241,12 +241,12 @@ impl Startup for HystartPlusPlus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
     use crate::avoidance::{AvoidanceConfig, reno};
     use crate::controller::{Controller, ControllerConfig};
     use crate::event::{Decision, Loss};
     use crate::startup::slow_start::tests::context;
     use crate::startup::{Increase, StartupConfig};
+    use crate::test_support::acked;
 
     const CSS: Option<(&str, &str)> = Some(("css", "rtt_increase"));
     const RESUMED: Option<(&str, &str)> = Some(("slow_start", "rtt_decrease"));
@@ -442,7 +442,7 @@ mod tests {
     fn the_controller_shows_the_transition() {
         let startup = StartupConfig::HystartPlusPlus(Config::default());
         let mut controller =
-            Controller::new(ControllerConfig::new(startup, AvoidanceConfig::Reno(reno::Config::default())));
+            Controller::new(ControllerConfig::new(startup, AvoidanceConfig::Reno(reno::Config::default()))).unwrap();
         let rtt = RttEstimator::new(Duration::from_millis(80));
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
         for position in 1..=20 {

@@ -107,7 +107,7 @@ impl Startup for InitialStart {
     fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         let cwnd = self.window(path).max(self.context.segment);
         let rtt = path.handshake_rtt.or(path.min_rtt()).filter(|_| self.config.pacing);
-        let pacing_rate = rtt.map(|rtt| Rate::from_transfer(cwnd, rtt));
+        let pacing_rate = rtt.and_then(|rtt| Rate::from_transfer(cwnd, rtt));
         let burst = (!self.config.pacing).then_some(cwnd);
         Launch { pacing_rate, burst, ..Launch::window(cwnd) }
     }

@@ -90,11 +90,11 @@ impl LaunchesWindow for Config {
 pub(crate) mod tests {
     use super::*;
     use crate::avoidance::Window;
-    use crate::avoidance::cubic::tests::acked;
     use crate::event::{DecisionLog, ExitReason, Loss, Sent};
     use crate::rtt::RttEstimator;
     use crate::startup::slow_start::tests::context;
     use crate::startup::{Continuation, Increase, Launch, Startup, Step};
+    use crate::test_support::acked;
     use crate::time::{Duration, Timestamp};
     use crate::units::Rate;
 

@@ -154,7 +154,7 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
             return Launch::window(self.context.initial_window);
         };
         self.window = window.max(self.context.segment);
-        self.rate = pacing.then(|| Rate::from_transfer(self.window, span));
+        self.rate = if pacing { Rate::from_transfer(self.window, span) } else { None };
         self.state = State::Unvalidated;
         let burst = (!pacing).then_some(self.window);
         Launch { pacing_rate: self.rate, burst, ..Launch::window(self.window) }

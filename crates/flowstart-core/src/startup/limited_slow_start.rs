@@ -96,10 +96,10 @@ impl Startup for LimitedSlowStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
     use crate::event::ExitReason;
     use crate::startup::Increase;
     use crate::startup::slow_start::tests::context;
+    use crate::test_support::acked;
     use crate::time::Duration;
 
     fn after(increase: Increase, cwnd: u64, acked_bytes: u64) -> u64 {

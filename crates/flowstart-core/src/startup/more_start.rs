@@ -76,7 +76,7 @@ impl Config {
     fn answer(&self, path: &PathKnowledge) -> Option<Rate> {
         let application = self.rate.or(path.requested_rate);
         let hint = path.hint.map(|hint| hint.bandwidth);
-        let saved = path.saved.map(|saved| saved.rate());
+        let saved = path.saved.and_then(|saved| saved.rate());
         let answer = match self.source {
             RateSource::Any => application.or(hint).or(path.oracle_rate).or(saved),
             RateSource::Application => application,

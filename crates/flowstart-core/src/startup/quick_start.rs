@@ -305,7 +305,7 @@ impl Startup for QuickStart {
             return initial;
         }
         self.state = State::Sending;
-        self.rate = Some(Rate::from_transfer(whole, rtt));
+        self.rate = Rate::from_transfer(whole, rtt);
         if let Some(connection) = &mut self.connection {
             connection.expires = now + rtt;
             self.context.initial_window = connection.without.cwnd.min(Bytes::new(whole.get() / 2)).max(segment);
@@ -453,9 +453,9 @@ impl Startup for QuickStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
     use crate::startup::Increase;
     use crate::startup::slow_start::tests::context;
+    use crate::test_support::acked;
 
     fn path(approved_mbit: u64) -> PathKnowledge {
         PathKnowledge {

@@ -226,7 +226,7 @@ impl Startup for RapidStart {
         self.entered = Some(("first-flight", "connect"));
         let cwnd = self.context.initial_window.scale(self.config.first_flight);
         if self.config.pacing {
-            Launch { pacing_rate: Some(Rate::from_transfer(cwnd, rtt)), ..Launch::window(cwnd) }
+            Launch { pacing_rate: Rate::from_transfer(cwnd, rtt), ..Launch::window(cwnd) }
         } else {
             Launch { burst: Some(cwnd), ..Launch::window(cwnd) }
         }
@@ -246,7 +246,7 @@ impl Startup for RapidStart {
                 *cwnd = (*cwnd + cwnd.saturating_sub(window.cwnd)).min(window.ssthresh);
             }
             let paced = fast && self.config.pacing;
-            self.rate = paced.then(|| Rate::from_transfer(cwnd.scale(FASTEST_GROWTH), rtt.smoothed()));
+            self.rate = if paced { Rate::from_transfer(cwnd.scale(FASTEST_GROWTH), rtt.smoothed()) } else { None };
         }
         step
     }
@@ -312,9 +312,9 @@ impl Startup for RapidStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
     use crate::startup::Increase;
     use crate::startup::slow_start::tests::context;
+    use crate::test_support::acked;
 
     const SEGMENT: u64 = 1000;
     const MS: fn(u64) -> Duration = Duration::from_millis;

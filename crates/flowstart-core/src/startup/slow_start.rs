@@ -77,7 +77,7 @@ impl Startup for SlowStart {
     fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         let cwnd = self.context.with_initial_window(self.config.iw).initial_window;
         let spread_over = path.handshake_rtt.filter(|_| self.config.spread);
-        Launch { pacing_rate: spread_over.map(|rtt| Rate::from_transfer(cwnd, rtt)), ..Launch::window(cwnd) }
+        Launch { pacing_rate: spread_over.and_then(|rtt| Rate::from_transfer(cwnd, rtt)), ..Launch::window(cwnd) }
     }
 
     // Probing: clocked by acknowledgements. Validation: the window is confirmed by being acknowledged without loss.
@@ -100,8 +100,8 @@ pub(super) fn up_to_ssthresh(cwnd: Bytes, window: Window) -> Step {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
     use crate::startup::Increase;
+    use crate::test_support::acked;
     use crate::time::Duration;
 
     pub(crate) fn context(increase: Increase) -> StartupContext {

@@ -246,7 +246,8 @@ impl Suss {
         self.jumps += 1;
         self.entered = Some(("guard", "blue_train_ended"));
         let guard = if self.config.pacing { blue_time.saturating_sub(blue_train) / 2 } else { Duration::ZERO };
-        let rate = if self.config.pacing { Rate::from_transfer(cwnd, self.min_rtt) } else { UNPACED };
+        let paced = if self.config.pacing { Rate::from_transfer(cwnd, self.min_rtt) } else { None };
+        let rate = paced.unwrap_or(UNPACED);
         self.part = Part::Guard { until: now + guard, cwnd, rate };
     }
 
@@ -374,9 +375,9 @@ impl Startup for Suss {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
     use crate::startup::Increase;
     use crate::startup::slow_start::tests::context;
+    use crate::test_support::acked;
     use alloc::collections::VecDeque;
     use alloc::vec::Vec;
 

@@ -148,7 +148,7 @@ impl SwiftStart {
                     Pair::Acknowledged => acknowledged,
                 };
                 // BW = SegSize / (t_ack2 - t_ack1); Capacity = BW * (t_ack1 - t_seg1)
-                let capacity = Rate::from_transfer(size, spacing).amount_in(rtt);
+                let capacity = Rate::from_transfer(size, spacing)?.amount_in(rtt);
                 return Some((capacity.scale(1.0 / self.config.gamma), rtt));
             }
         }
@@ -156,7 +156,8 @@ impl SwiftStart {
     }
 
     fn rate_for(&self, cwnd: Bytes, rtt: Duration) -> Option<Rate> {
-        Some(if self.config.pacing && rtt > Duration::ZERO { Rate::from_transfer(cwnd, rtt) } else { UNPACED })
+        let paced = if self.config.pacing { Rate::from_transfer(cwnd, rtt) } else { None };
+        paced.or(Some(UNPACED))
     }
 }
 
@@ -202,9 +203,9 @@ impl Startup for SwiftStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avoidance::cubic::tests::acked;
     use crate::startup::Increase;
     use crate::startup::slow_start::tests::context;
+    use crate::test_support::acked;
 
     const SEGMENT: u64 = 1000;
     const RTT: Duration = Duration::from_millis(100);

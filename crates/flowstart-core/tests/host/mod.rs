@@ -89,6 +89,10 @@ pub(crate) struct Host {
     pub(crate) rtt: RttEstimator,
     /// The time.
     pub(crate) now: Timestamp,
+    /// Bytes of a packet.
+    segment: u64,
+    /// It paces by itself.
+    paced: bool,
     in_flight: u64,
     next: u64,
     acknowledged: u64,
@@ -100,25 +104,31 @@ pub(crate) struct Host {
     pub(crate) path: PathKnowledge,
 }
 
+/// What a host with these policies makes a controller of.
+pub(crate) fn config(
+    startup: StartupConfig,
+    avoidance: AvoidanceConfig,
+    (reduction, window_validation): (Reduction, WindowValidation),
+) -> ControllerConfig {
+    ControllerConfig {
+        segment: Bytes::new(SEGMENT),
+        reduction,
+        reduction_base: ReductionBase::FlightSize,
+        growth: GrowthRule::HalfWindow,
+        window_validation,
+        undo: true,
+        ..ControllerConfig::new(startup, avoidance)
+    }
+}
+
 impl Host {
-    /// A host whose controller has launched with what `path` knows.
-    pub(crate) fn new(
-        startup: StartupConfig,
-        avoidance: AvoidanceConfig,
-        (reduction, window_validation): (Reduction, WindowValidation),
-        path: PathKnowledge,
-    ) -> Self {
-        let config = ControllerConfig {
-            segment: Bytes::new(SEGMENT),
-            reduction,
-            reduction_base: ReductionBase::FlightSize,
-            growth: GrowthRule::HalfWindow,
-            window_validation,
-            undo: true,
-            ..ControllerConfig::new(startup, avoidance)
-        };
+    /// A host whose controller has launched with what `path` knows; `None` where nobody can make such a controller.
+    pub(crate) fn new(config: ControllerConfig, path: PathKnowledge) -> Option<Self> {
+        let (segment, reduction, paced) = (config.segment.get(), config.reduction, config.pacing.is_some());
         let mut host = Self {
-            controller: Controller::new(config),
+            segment,
+            paced,
+            controller: Controller::new(config).ok()?,
             rtt: RttEstimator::new(Duration::from_millis(333)),
             now: Timestamp::ZERO,
             in_flight: 0,
@@ -130,7 +140,8 @@ impl Host {
             path,
         };
         host.controller.launch(host.now, &host.path, &host.rtt);
-        host
+        host.check(&Operation::Timer);
+        Some(host)
     }
 
     /// Everything is acknowledged, nothing is sent for this long, and then data waits again.
@@ -146,10 +157,19 @@ impl Host {
     /// It happens, and what a controller promises to its host holds.
     pub(crate) fn apply(&mut self, operation: &Operation) {
         self.happen(operation);
+        self.check(operation);
+    }
+
+    fn check(&mut self, operation: &Operation) {
         let output = self.controller.output();
-        assert!(output.cwnd >= Bytes::new(SEGMENT), "{output:?} after {operation:?}");
+        assert!(output.cwnd >= Bytes::new(self.segment), "{output:?} after {operation:?}");
+        // What comes near the end of the number range was meant to be no number, or has none.
+        assert!(output.cwnd < Bytes::new(1 << 60), "{output:?} after {operation:?}");
         assert!(output.burst <= output.cwnd, "{output:?} after {operation:?}");
-        assert!(output.pacing_rate.is_some(), "{output:?} after {operation:?}");
+        let rate = output.pacing_rate;
+        assert!(rate.is_none_or(|rate| rate > Rate::ZERO), "{output:?} after {operation:?}");
+        let in_no_time = self.rtt.smoothed() == Duration::ZERO;
+        assert!(rate.is_some() || !self.paced || in_no_time, "{output:?} after {operation:?}");
     }
 
     fn happen(&mut self, operation: &Operation) {
@@ -158,43 +178,48 @@ impl Host {
             Operation::Wait(nanos) => self.now = now + Duration::from_nanos(u64::from(nanos)),
             Operation::Send => {
                 // A host obeys the window.
-                if self.in_flight + SEGMENT > self.controller.cwnd().get() {
+                if self.in_flight + self.segment > self.controller.cwnd().get() {
                     return;
                 }
-                self.in_flight += SEGMENT;
+                self.in_flight += self.segment;
                 let in_flight = Bytes::new(self.in_flight);
                 self.controller.on_sent(&Sent {
                     now,
-                    bytes: Bytes::new(SEGMENT),
+                    bytes: Bytes::new(self.segment),
                     in_flight,
                     position: self.next,
                     app_limited: self.next.is_multiple_of(7),
                 });
-                self.snapshots.push_back(self.estimator.on_sent(now, Bytes::new(SEGMENT), in_flight));
+                self.snapshots.push_back(self.estimator.on_sent(now, Bytes::new(self.segment), in_flight));
                 self.next += 1;
             }
             Operation::Acknowledge { packets, rtt_ms, app_limited } => {
-                let bytes = (u64::from(packets) * SEGMENT).min(self.in_flight);
+                let bytes = (u64::from(packets) * self.segment).min(self.in_flight);
                 if bytes == 0 {
                     return;
                 }
                 let before = self.in_flight;
                 self.in_flight -= bytes;
-                self.acknowledged = (self.acknowledged + bytes / SEGMENT).min(self.next - 1);
+                self.acknowledged = (self.acknowledged + bytes / self.segment).min(self.next - 1);
                 let sample = Duration::from_millis(u64::from(rtt_ms));
                 self.rtt.update(now, sample, Duration::ZERO);
                 if app_limited {
                     self.estimator.mark_app_limited(Bytes::new(self.in_flight));
                 }
-                for place in 0..bytes / SEGMENT {
+                for place in 0..bytes / self.segment {
                     if let Some(snapshot) = self.snapshots.pop_front() {
-                        self.estimator.on_delivered(now, &snapshot, self.acknowledged + place, Bytes::new(SEGMENT));
+                        self.estimator.on_delivered(
+                            now,
+                            &snapshot,
+                            self.acknowledged + place,
+                            Bytes::new(self.segment),
+                        );
                     }
                 }
                 let ack = Ack {
                     now,
                     bytes: Bytes::new(bytes),
-                    packets: bytes / SEGMENT,
+                    packets: bytes / self.segment,
                     position: self.acknowledged,
                     rtt: Some(sample),
                     in_flight_before: Bytes::new(before),
@@ -207,7 +232,7 @@ impl Host {
                 self.controller.on_ack_frame(&AckFrame { delivered: Some(ack), ..AckFrame::default() }, &self.rtt);
             }
             Operation::Lose { packets } => {
-                let bytes = (u64::from(packets) * SEGMENT).min(self.in_flight);
+                let bytes = (u64::from(packets) * self.segment).min(self.in_flight);
                 if bytes == 0 {
                     return;
                 }
@@ -215,11 +240,11 @@ impl Host {
                 self.in_flight -= bytes;
                 let in_flight = Bytes::new(self.in_flight);
                 let position = self.next - 1;
-                for place in 0..bytes / SEGMENT {
-                    self.controller.on_retransmission(position.saturating_sub(place), Bytes::new(SEGMENT));
+                for place in 0..bytes / self.segment {
+                    self.controller.on_retransmission(position.saturating_sub(place), Bytes::new(self.segment));
                     if let Some(snapshot) = self.snapshots.pop_front() {
                         let places = (2 * place, 2 * place + 1);
-                        let lost = self.estimator.on_lost(now, &snapshot, places, Bytes::new(SEGMENT));
+                        let lost = self.estimator.on_lost(now, &snapshot, places, Bytes::new(self.segment));
                         self.controller.on_packet_lost(&lost);
                     }
                 }
@@ -243,7 +268,7 @@ impl Host {
             }
             Operation::FindSpurious => self.controller.on_spurious_loss(now, &self.rtt),
             Operation::ChangeSegment(bytes) => {
-                self.controller.set_segment(Bytes::new(u64::from(bytes).max(SEGMENT)));
+                self.controller.set_segment(Bytes::new(u64::from(bytes).max(self.segment)));
             }
             Operation::Timer => self.controller.on_timer(now, &self.rtt),
             Operation::Idle { ms } => self.be_idle(Duration::from_millis(u64::from(ms))),

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::BytesMut;
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Timestamp;
-use flowstart_core::units::Rate;
 use flowstart_quic::hint::HintPolicy;
 use flowstart_quic::hint::policy::Evidence;
 use flowstart_quic::session::observer::ObservedConfig;
@@ -282,7 +281,7 @@ fn hear_hint(
             }
         };
         flow.learn(|path| {
-            let delivered = path.saved.as_ref().map(|saved| Rate::from_transfer(saved.cwnd, saved.rtt));
+            let delivered = path.saved.as_ref().and_then(|saved| saved.rate());
             let evidence = Evidence { link: path.interface_rate, delivered, ..Evidence::default() };
             path.hint = policy.decide(&hint, &evidence).of(&hint);
             noted.seen().hint = Some((Some(hint.rate), path.hint.map(|used| used.bandwidth)));

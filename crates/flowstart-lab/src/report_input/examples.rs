@@ -210,7 +210,7 @@ mod tests {
         let (texts, method) = Default::default();
         let summary = summarize(&plan, &rows);
         let built = super::super::build(&plan, &rows, &summary, &texts, 1, method, Kept::default(), &|_| {}).unwrap();
-        let (shown, causes) = (&built.runs[0], built.cells[0].causes.clone().unwrap());
+        let (shown, causes) = (&built.runs[0], built.cells[0].causes.unwrap());
         assert_eq!((shown.rep, shown.fct_ms), (chosen.rep, Some(fcts[place].0)));
         assert_eq!(shown.flows.iter().position(|flow| flow.measured), Some(chosen.flow));
         let row = rows.iter().find(|row| of(&(0.0, row.rep, row.flow))).unwrap();

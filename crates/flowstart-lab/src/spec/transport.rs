@@ -150,27 +150,6 @@ fn check(profile: &Profile) -> Result<(), String> {
     if !(1..=60).contains(&profile.answer_packets) {
         return Err(format!("answer_packets is {}; allowed is 1 to 60", profile.answer_packets));
     }
-    for (key, window) in [
-        ("initial_window", profile.initial_window),
-        ("min_window", profile.min_window),
-        ("timeout_window", profile.timeout_window),
-        ("max_window", profile.max_window.unwrap_or(1)),
-        ("pacing.burst", profile.pacing.map_or(1, |pacing| pacing.burst)),
-    ] {
-        if !(1..=1_000_000).contains(&window) {
-            return Err(format!("{key} is {window}; allowed is 1 to 1000000 segments"));
-        }
-    }
-    if let Some(pacing) = profile.pacing {
-        for (key, gain) in [("startup_gain", pacing.startup_gain), ("avoidance_gain", pacing.avoidance_gain)] {
-            if !(0.01..=100.0).contains(&gain) {
-                return Err(format!("pacing.{key} is {gain}; allowed is 0.01 to 100"));
-            }
-        }
-        if pacing.quantum > second {
-            return Err(format!("pacing.quantum is {}; allowed is 0s to 1s", pacing.quantum));
-        }
-    }
     if profile.receive_window.get() < u64::from(profile.payload) {
         return Err(format!("receive_window {} is smaller than one packet", profile.receive_window));
     }
@@ -205,7 +184,9 @@ fn check(profile: &Profile) -> Result<(), String> {
         return Err(format!("receive_window is {}; allowed is up to 1000GB", profile.receive_window));
     }
     profile.startup.validate().map_err(|error| format!("startup.{error}"))?;
-    profile.avoidance.validate().map_err(|error| format!("avoidance.{error}"))
+    profile.avoidance.validate().map_err(|error| format!("avoidance.{error}"))?;
+    let controller = profile.controller(profile.startup.clone(), profile.avoidance.clone());
+    controller.validate().map_err(|error| error.to_string())
 }
 
 /// Refuses what only the model's hosts can do about Quick-Start.

@@ -10,7 +10,7 @@ const PACKET: Bytes = Bytes::new(1200);
 
 fn sender(startup: StartupConfig, avoidance: AvoidanceConfig, path: PathKnowledge) -> Sender {
     let config = ControllerConfig { undo: true, ..ControllerConfig::new(startup, avoidance) };
-    Sender::new(Controller::new(config), PACKET, Flow::new(path))
+    Sender::new(Controller::new(config).unwrap(), PACKET, Flow::new(path))
 }
 
 fn at(millis: u64) -> Timestamp {
@@ -130,7 +130,7 @@ fn untold() -> Sender {
     let jump_start = StartupConfig::defaults().into_iter().find(|startup| startup.name() == "jump-start");
     let mut config = ControllerConfig::new(jump_start.unwrap(), AvoidanceConfig::defaults().swap_remove(1));
     config.undo = true;
-    let mut sender = Sender::new(Controller::new(config), PACKET, Flow::waiting(PathKnowledge::default()));
+    let mut sender = Sender::new(Controller::new(config).unwrap(), PACKET, Flow::waiting(PathKnowledge::default()));
     sender.on_sent(at(0), PACKET, 0);
     sender.on_acknowledged(at(100), at(0), PACKET, Some(0), INITIAL_RTT);
     sender.on_acknowledgement_end(at(100), Bytes::ZERO, true);

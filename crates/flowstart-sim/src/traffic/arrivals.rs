@@ -78,7 +78,7 @@ mod tests {
             assert!((sizes.smallest..=sizes.largest).contains(&size));
             now = time;
         }
-        let load = Rate::from_transfer(Bytes::new(arrivals.offered), end.since(Timestamp::ZERO));
+        let load = Rate::from_transfer(Bytes::new(arrivals.offered), end.since(Timestamp::ZERO)).unwrap();
         assert!((load.as_mbit() / 5.0 - 1.0).abs() < 0.03, "{load}");
     }
 }

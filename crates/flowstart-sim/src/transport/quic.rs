@@ -625,7 +625,8 @@ mod tests {
         network.set_route(0, &Route { forward: vec![link], back: Vec::new() });
         let mut source = Source::new(Pattern::Transfer(Bytes::new(1_000_000)), 1, 0);
         source.start(Timestamp::ZERO);
-        let controller = Controller::new(profile.controller(profile.startup.clone(), profile.avoidance.clone()));
+        let controller =
+            Controller::new(profile.controller(profile.startup.clone(), profile.avoidance.clone())).unwrap();
         let segment = u64::from(profile.segment);
         let base = SenderBase::new(FlowId { index: 0, generation: 0 }, Arc::new(profile), controller);
         let mut sender = QuicSender::new(base);

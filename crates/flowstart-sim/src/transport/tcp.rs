@@ -603,7 +603,8 @@ mod tests {
             network.set_route(0, &Route { forward: vec![link], back: Vec::new() });
             let mut source = Source::new(Pattern::Transfer(Bytes::new(SEGMENTS * segment)), 1, 0);
             source.start(Timestamp::ZERO);
-            let controller = Controller::new(profile.controller(profile.startup.clone(), profile.avoidance.clone()));
+            let controller =
+                Controller::new(profile.controller(profile.startup.clone(), profile.avoidance.clone())).unwrap();
             let base = SenderBase::new(FlowId { index: 0, generation: 0 }, Arc::new(profile), controller);
             let mut sender = TcpSender::new(base);
             sender.base.launch(&mut network, &PathKnowledge::default());

@@ -52,6 +52,11 @@ pub const REFERENCE: &str =
 /// The RTT that is assumed before the first sample (`InitPacingRate`; `bbr_init_pacing_rate_from_rtt`).
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
+/// The rate of a window over a span, never zero: a span is taken for a nanosecond at least.
+fn rate_of(window: Bytes, span: Duration) -> Rate {
+    Rate::from_transfer(window, span.max(Duration::from_nanos(1))).unwrap_or(Rate::from_bits_per_sec(1))
+}
+
 /// Which BBR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]

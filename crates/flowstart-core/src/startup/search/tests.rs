@@ -3,10 +3,10 @@
 use alloc::vec;
 
 use super::*;
-use crate::avoidance::cubic::tests::acked;
 use crate::event::Loss;
 use crate::startup::Increase;
 use crate::startup::slow_start::tests::context;
+use crate::test_support::acked;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 /// Bins last 100 ms * 3.5 / 10 = 35 ms.

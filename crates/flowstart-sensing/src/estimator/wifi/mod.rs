@@ -203,7 +203,8 @@ pub fn ip_rate(phy: Rate, generation: Generation, packet: Bytes) -> Rate {
     let packets = fits.clamp(1, window);
     let data = phy.time_for(frame * packets);
     let taken = Duration::from_nanos(AIFS_NS + BACKOFF_NS + preamble + SIFS_NS + acknowledgement) + data;
-    Rate::from_transfer(packet * packets, taken)
+    // A preamble alone takes time.
+    Rate::from_transfer(packet * packets, taken).unwrap_or(Rate::ZERO)
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ impl Model {
         if !is_lossy || elapsed < Duration::from_millis(1) {
             return;
         }
-        let bw = Rate::from_transfer(delivered, elapsed);
+        let Some(bw) = Rate::from_transfer(delivered, elapsed) else { return };
         let before = self.long_term.bw;
         if before > Rate::ZERO && self.is_same_bandwidth(bw, before) {
             self.long_term.bw = Rate::from_bits_per_sec(bw.bits_per_sec().midpoint(before.bits_per_sec()));

@@ -43,7 +43,7 @@ use self::window::{INIT_CWND, Recovery};
 use super::rounds::Rounds;
 use super::transitions::Transitions;
 use super::windowed_max::WindowedMax;
-use super::{Config, NOMINAL_RTT};
+use super::{Config, NOMINAL_RTT, rate_of};
 use crate::avoidance::{Avoidance, SegmentSize, Window};
 use crate::delivery_rate::RateSample;
 use crate::event::{Ack, ExitReason, LostPacket, Sent};
@@ -146,7 +146,7 @@ impl Model {
             transitions: Transitions::default(),
             exit: None,
             cwnd: segment,
-            pacing_rate: Rate::from_transfer(segment, NOMINAL_RTT),
+            pacing_rate: rate_of(segment, NOMINAL_RTT),
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
             has_seen_rtt: false,
@@ -228,12 +228,12 @@ impl Model {
     fn init_pacing_rate(&mut self, rtt: &RttEstimator) {
         let srtt = if rtt.is_sampled() { rtt.smoothed().max(Duration::from_micros(1)) } else { NOMINAL_RTT };
         self.has_seen_rtt = rtt.is_sampled();
-        self.pacing_rate = Rate::from_transfer(self.cwnd, srtt).scale(HIGH_GAIN).scale(1.0 - self.config.pacing_margin);
+        self.pacing_rate = rate_of(self.cwnd, srtt).scale(HIGH_GAIN).scale(1.0 - self.config.pacing_margin);
     }
 
     /// A segment in the longest time for which an RTT is believed: so that the pacer never waits for ever.
     fn slowest(&self) -> Rate {
-        Rate::from_transfer(self.segment, self.config.min_rtt_filter)
+        rate_of(self.segment, self.config.min_rtt_filter)
     }
 
     /// `bbr_packets_in_net_at_edt`, in bytes: how much will be in the network when the next packet departs.
@@ -258,7 +258,7 @@ impl Avoidance for Model {
         self.cwnd = launch.cwnd;
         if launch.knows_the_path() {
             let srtt = if rtt.is_sampled() { rtt.smoothed() } else { NOMINAL_RTT };
-            self.pacing_rate = launch.pacing_rate.unwrap_or(Rate::from_transfer(launch.cwnd, srtt)).max(self.slowest());
+            self.pacing_rate = launch.pacing_rate.unwrap_or_else(|| rate_of(launch.cwnd, srtt)).max(self.slowest());
             self.has_seen_rtt = true;
         } else {
             self.init_pacing_rate(rtt);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::avoidance::bbr::Version;
-use crate::avoidance::cubic::tests::acked;
+use crate::test_support::acked;
 
 const SEGMENT: u64 = 1000;
 const MS: fn(u64) -> Duration = Duration::from_millis;

@@ -37,14 +37,14 @@ use self::probe_rtt::ProbeRtt;
 use self::startup::FullPipe;
 use super::rounds::Rounds;
 use super::transitions::Transitions;
-use super::{Config, NOMINAL_RTT};
+use super::{Config, NOMINAL_RTT, rate_of};
 use crate::avoidance::{Avoidance, SegmentSize, Window};
 use crate::delivery_rate::RateSample;
 use crate::event::{Ack, Ecn, ExitReason, LostPacket, Sent};
 use crate::pacer;
 use crate::rtt::RttEstimator;
 use crate::startup::Launch;
-use crate::time::{Duration, Timestamp};
+use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
 
 /// A rate that bounds nothing.
@@ -138,7 +138,7 @@ impl Model {
             exit: None,
             initial_cwnd: segment,
             cwnd: segment,
-            pacing_rate: Rate::from_transfer(segment, NOMINAL_RTT),
+            pacing_rate: rate_of(segment, NOMINAL_RTT),
             delivered: Bytes::ZERO,
             in_flight: Bytes::ZERO,
             rounds: Rounds::default(),
@@ -300,7 +300,7 @@ impl Avoidance for Model {
         self.initial_cwnd = launch.cwnd;
         self.cwnd = launch.cwnd;
         let srtt = if rtt.is_sampled() { rtt.smoothed() } else { NOMINAL_RTT };
-        let nominal_bandwidth = Rate::from_transfer(launch.cwnd, srtt.max(Duration::from_nanos(1)));
+        let nominal_bandwidth = rate_of(launch.cwnd, srtt);
         if launch.knows_the_path() {
             self.bw = launch.pacing_rate.unwrap_or(nominal_bandwidth);
             self.pacing_rate = self.bw;

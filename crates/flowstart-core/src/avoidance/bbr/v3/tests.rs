@@ -1,7 +1,8 @@
 //! Worked examples.
 
 use super::*;
-use crate::avoidance::cubic::tests::acked;
+use crate::test_support::acked;
+use crate::time::Duration;
 
 const SEGMENT: u64 = 1000;
 const MS: fn(u64) -> Duration = Duration::from_millis;
