@@ -22,7 +22,7 @@ fn transfer(rate_mbit: u64, packets: u64, size: u64, profile: Profile) -> FlowRe
     let forward = world.add_link(&LinkConfig { limit, ..LinkConfig::new(Rate::from_mbit(rate_mbit), delay) });
     let back = world.add_link(&LinkConfig::new(Rate::from_mbit(1_000_000), delay));
     let route = Route { forward: vec![forward], back: vec![back] };
-    let whole_segments = reno::Config { whole_segments: true, ..reno::Config::default() };
+    let whole_segments = reno::Config { whole_segments: true, whole_cuts: true, ..reno::Config::default() };
     let flow = world.add_flow(FlowConfig {
         startup: StartupConfig::SlowStart(slow_start::Config::default()),
         avoidance: AvoidanceConfig::Reno(whole_segments),

@@ -5,10 +5,11 @@
 //! take the place of beta (ABE, RFC 8511).
 //!
 //! Differences from the reference: the increase is counted in bytes without rounding; with `whole_segments` it is added
-//! a segment at a time, when a whole window has been acknowledged, and a reduction leaves whole segments, as in Linux. `beta_ecn` also holds for the mark that ends
-//! slow start, where RFC 8511 speaks of congestion avoidance.
+//! a segment at a time, when a whole window has been acknowledged, as Linux does; with `whole_cuts` a reduction leaves whole
+//! segments, as in Linux as well. `beta_ecn` also holds for the mark that ends slow start, where RFC 8511 speaks of congestion
+//! avoidance.
 //!
-//! Status: validated by `ns2-chain` and `ns3-startup`; `beta_ecn` by worked examples.
+//! Status: validated by `ns2-chain`, `ns3-startup` and `linux-startup`; `beta_ecn` by worked examples.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,13 +34,16 @@ pub struct Config {
     /// What remains of it after CE marks, 0.1 to 0.99. Default: as after loss. RFC 8511, section 3.1: 0.8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta_ecn: Option<f64>,
-    /// Whether the window grows, and is cut, only in whole segments. Default: no, RFC 5681 equation (3).
+    /// Whether the window grows only in whole segments. Default: no, RFC 5681 equation (3).
     pub whole_segments: bool,
+    /// Whether a reduction leaves whole segments. Default: no, RFC 5681; Linux does, ns-3 does not.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub whole_cuts: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { beta: 0.5, beta_ecn: None, whole_segments: false }
+        Self { beta: 0.5, beta_ecn: None, whole_segments: false, whole_cuts: false }
     }
 }
 
@@ -66,11 +70,11 @@ impl Reno {
         Self { config, segment: segment.get(), credit: 0 }
     }
 
-    /// What remains of a window; whole segments of it where it grows by them.
+    /// What remains of a window; whole segments of it where they are counted.
     fn reduce(&mut self, beta: f64, base: Bytes) -> Bytes {
         self.credit = 0;
         let reduced = base.scale(beta);
-        match self.config.whole_segments {
+        match self.config.whole_cuts {
             true => Bytes::new(reduced.get() / self.segment * self.segment),
             false => reduced,
         }
@@ -119,8 +123,8 @@ mod tests {
 
     #[test]
     fn where_windows_are_whole_segments_so_is_what_remains() {
-        let cut = |whole_segments| {
-            let mut reno = Reno::new(Config { whole_segments, ..Config::default() }, SegmentSize(Bytes::new(SEGMENT)));
+        let cut = |whole_cuts| {
+            let mut reno = Reno::new(Config { whole_cuts, ..Config::default() }, SegmentSize(Bytes::new(SEGMENT)));
             let window = Window { cwnd: Bytes::new(401 * SEGMENT), ssthresh: Bytes::MAX };
             reno.on_congestion(Timestamp::ZERO, window.cwnd, window).get()
         };

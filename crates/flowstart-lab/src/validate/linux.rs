@@ -196,7 +196,7 @@ impl Link {
         let (startup, avoidance) = match congestion_control {
             "cubic" => (profile.startup.clone(), profile.avoidance.clone()),
             "reno" => {
-                let whole_segments = reno::Config { whole_segments: true, ..reno::Config::default() };
+                let whole_segments = reno::Config { whole_segments: true, whole_cuts: true, ..reno::Config::default() };
                 (StartupConfig::SlowStart(slow_start::Config::default()), AvoidanceConfig::Reno(whole_segments))
             }
             "bbr" => {
