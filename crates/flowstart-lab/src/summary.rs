@@ -345,7 +345,7 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
             json!({"kind": "media", "count": count, "media": media})
         }
         Competitor::Pattern { count, pattern } => {
-            json!({"kind": "pattern", "count": count, "pattern": format!("{pattern:?}")})
+            json!({"kind": "pattern", "count": count, "pattern": pattern})
         }
         Competitor::Short { count, size, every, startup, avoidance } => {
             let kind = "short";
@@ -402,6 +402,25 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_resolved_is_json_throughout_and_complete() {
+        let folder = std::env::temp_dir().join(format!("flowstart-resolved-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("up"), "1\n2\n").unwrap();
+        let text = "link = [\"rate=10mbit,rtt=50ms,up_trace=up\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 1\n\
+                    competitor = [\"cbr:rate=5mbit\", \"onoff:rate=5mbit,on=200ms,off=300ms\"]";
+        let plan = crate::scenario::Scenario::from_text(text).unwrap().plan(&folder).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let resolved: Vec<Value> = plan.cells().iter().map(|cell| resolved(&plan, cell)).collect();
+        let cbr =
+            json!({"kind": "pattern", "count": 1, "pattern": {"constant-rate": {"rate": "5mbit", "packet": 1500}}});
+        assert_eq!(resolved[0]["competitor"], cbr);
+        let on_off = json!({"on-off": {"rate": "5mbit", "mean_on": "200ms", "mean_off": "300ms"}});
+        assert_eq!(resolved[1]["competitor"]["pattern"], on_off);
+        let file = folder.join("up").display().to_string();
+        assert!(resolved.iter().all(|one| one["link"]["up_trace"] == file.as_str()));
+    }
 
     #[test]
     fn flows_of_one_repetition_are_one_observation() {

@@ -132,6 +132,8 @@ pub struct Link {
     pub up_rate: Rate,
     /// Recorded capacity of the way back.
     pub up_trace: Option<Arc<CapacityTrace>>,
+    /// File of that trace.
+    pub up_trace_file: Option<PathBuf>,
     /// Buffer of the way back.
     pub up_buffer: Buffer,
     /// Rate of the hosts' own links.
@@ -181,6 +183,8 @@ pub struct ResolvedLink {
     buffer: String,
     counts: &'static str,
     up_rate: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    up_trace: Option<String>,
     up_buffer: String,
     access_rate: String,
     access_delay: String,
@@ -314,6 +318,7 @@ impl Link {
             buffer: self.buffer.to_string(),
             counts: if self.counts_in_service { "system" } else { "waiting" },
             up_rate: self.up_rate.to_string(),
+            up_trace: self.up_trace_file.as_ref().map(|file| file.display().to_string()),
             up_buffer: self.up_buffer.to_string(),
             access_rate: self.access_rate.to_string(),
             access_delay: self.access_delay.to_string(),
@@ -565,6 +570,7 @@ impl Reader<'_> {
             rtt,
             buffer: self.buffer("buffer")?.unwrap_or(Buffer::Bdp(1.0)),
             up_rate: self.rate("up_rate")?.unwrap_or(rate),
+            up_trace_file: up_trace.as_ref().map(|(file, _)| file.clone()),
             up_trace: up_trace.map(|(_, trace)| trace),
             up_buffer: self.buffer("up_buffer")?.unwrap_or(Buffer::Unlimited),
             access_rate,

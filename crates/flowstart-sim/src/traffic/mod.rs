@@ -4,6 +4,8 @@ use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
+use serde::Serialize;
+
 use media::Media;
 use unresponsive::Unresponsive;
 
@@ -14,7 +16,8 @@ pub mod unresponsive;
 pub mod web;
 
 /// What an application writes into its flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     /// One transfer, all at once.
     Transfer(Bytes),

@@ -11,6 +11,7 @@
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
+use serde::Serialize;
 
 /// Frames from one key frame to the next.
 const GROUP: u32 = 12;
@@ -20,7 +21,8 @@ const KEY_FRAME: f64 = 4.0;
 const VARIATION: f64 = 0.5;
 
 /// How long an on or off time is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Lengths {
     /// Exponentially distributed.
     Exponential,
@@ -42,7 +44,8 @@ impl Lengths {
 }
 
 /// When packets leave.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// On and off in turn.
     OnOff {
@@ -61,7 +64,7 @@ pub enum Shape {
 }
 
 /// A source without congestion control.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Unresponsive {
     /// Mean rate on the wire, above 0.
     pub rate: Rate,
