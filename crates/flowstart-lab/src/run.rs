@@ -112,6 +112,8 @@ pub struct Warm {
     world: World,
     chain: Chain,
     others: u32,
+    /// Whether there are others, of whom none may have come yet.
+    has_others: bool,
     /// Whether the others are transfers whose completion times can be compared.
     others_end: bool,
     /// Seed of the repetition.
@@ -360,8 +362,9 @@ fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tracer<'_>>) 
         }
     }
     let others = world.flow_count() as u32;
-    let others_end = plan.competitors[setting.competitor].value.has_transfers();
-    Warm { world, chain, others, others_end, seed, captured: false }
+    let competitor = &plan.competitors[setting.competitor].value;
+    let (has_others, others_end) = (*competitor != Competitor::None, competitor.has_transfers());
+    Warm { world, chain, others, has_others, others_end, seed, captured: false }
 }
 
 /// Where in a recorded trace a repetition begins: at its beginning unless the link says otherwise.
@@ -440,8 +443,8 @@ pub struct Finished {
     pub start: Timestamp,
     /// What each of them transfers.
     transfers: Vec<Transfer>,
-    /// Why it did not finish.
-    pub failure: Option<Failure>,
+    /// Why each of them did not finish.
+    failures: Vec<Option<Failure>>,
     /// Wire bytes that had left the bottleneck at the start.
     departed_before: u64,
 }
@@ -509,30 +512,37 @@ fn newcomers_in(mut world: World, plan: &Plan, warm: &Warm, cell: &Cell, until: 
         let link = |transfer: &Transfer| plan.links[cell.link].for_hosts(transfer.link.host_rtt());
         watcher.follow(&flows, transfers.iter().map(link));
     }
-    let mut finished = Finished { world, quic, flows, start, transfers, failure: None, departed_before };
+    let failures = vec![None; flows.len()];
+    let mut finished = Finished { world, quic, flows, start, transfers, failures, departed_before };
     if let Until::After(time) = until {
         finished.run_until(start + time);
         return finished;
     }
+    complete(plan, cell, &mut finished);
+    finished
+}
+
+/// Runs until every newcomer's transfer is complete or has failed.
+fn complete(plan: &Plan, cell: &Cell, finished: &mut Finished) {
+    let start = finished.start;
     let ideals = finished.transfers.iter().map(|transfer| transfer.limit(plan, cell));
     let ideals = ideals.fold(Duration::ZERO, |sum, ideal| sum + ideal);
     let last_start = finished.transfers.last().map_or(start, |transfer| transfer.start);
     let limit = last_start + (ideals * LIMIT_FACTOR).max(LEAST_LIMIT);
-    relocate(plan, cell, &mut finished, limit);
-    for &flow in &finished.flows {
+    relocate(plan, cell, finished, limit);
+    // A flow that fails, whose real stack gave up for example, stops none of the others.
+    for (&flow, failure) in finished.flows.iter().zip(&mut finished.failures) {
         let complete = match &mut finished.quic {
             Some(quic) => quic.run_flow(&mut finished.world, flow, limit),
             None => finished.world.run_flow(flow, limit),
         };
         if let Err(stopped) = complete {
-            finished.failure = Some(match stopped {
+            *failure = Some(match stopped {
                 Stopped::TimeLimit => Failure::TimeLimit,
                 Stopped::Idle => Failure::Stalled,
             });
-            break;
         }
     }
-    finished
 }
 
 /// Lets the oracle manage the bottleneck's queue, in which nothing waits: nobody else is there.
@@ -642,9 +652,9 @@ pub fn watched_repetition(
         let mut seen = take_seen(plan, &cell, &mut finished, &outcomes);
         let newcomers_end = finished.world.now();
         let end = newcomers_end + AFTERMATH;
-        let others = (warm.others > 0).then(|| {
+        let others = warm.has_others.then(|| {
             finished.run_until(end);
-            others_state(&mut finished.world, warm.others)
+            others_state(&mut finished.world, &finished.flows)
         });
         if let Some(config) = plan.competitors[setting.competitor].value.media() {
             let media = media::outcome(&finished.world, config, warm.others, finished.start, end);
@@ -657,7 +667,7 @@ pub fn watched_repetition(
         all_seen.push(seen);
     }
     warm.world.network.trace = None;
-    if warm.others > 0 {
+    if warm.has_others {
         compare_with_nobody(&warm, &mut results);
     }
     results.into_iter().zip(all_seen).map(|((cell, outcomes, ..), seen)| (cell, outcomes, seen)).collect()
@@ -668,13 +678,13 @@ type CellResult = (Cell, Vec<FlowOutcome>, Timestamp, Option<OthersState>);
 /// Runs the warm world on without a newcomer, and fills in what each newcomer cost the others.
 fn compare_with_nobody(warm: &Warm, results: &mut [CellResult]) {
     let mut world = warm.world.clone();
-    let before = others_state(&mut world, warm.others);
+    let before = others_state(&mut world, &[]);
     let mut order: Vec<usize> = (0..results.len()).collect();
     order.sort_by_key(|&index| results[index].2);
     for index in order {
         let (_, outcomes, end, with) = &mut results[index];
         world.run_until(*end);
-        let without = others_state(&mut world, warm.others);
+        let without = others_state(&mut world, &[]);
         let Some(with) = with else { continue };
         let harm = Harm {
             goodput_lost_mbit: (without.delivered as f64 - with.delivered as f64) * 8.0 / 1e6,
@@ -687,6 +697,16 @@ fn compare_with_nobody(warm: &Warm, results: &mut [CellResult]) {
 }
 
 impl OthersState {
+    /// Adds what a flow did until `now`.
+    fn add(&mut self, record: &FlowRecord, now: Timestamp) {
+        self.delivered += record.delivered;
+        self.dropped += record.dropped;
+        if let Some(started) = record.started {
+            self.completion.0 += record.completed.unwrap_or(now).since(started);
+            self.completion.1 += 1;
+        }
+    }
+
     /// Mean time that a packet waited since `before`, in milliseconds.
     fn mean_wait(&self, before: &Self) -> Option<f64> {
         let packets = self.packets - before.packets;
@@ -700,18 +720,19 @@ impl OthersState {
     }
 }
 
-/// Sums up the first `others` flows. Flows that arrivals created later than the warm-up are not among them.
-fn others_state(world: &mut World, others: u32) -> OthersState {
+/// Sums up everybody but the newcomers: flows that are there, and those whose places arrivals have used again. Arrivals do not
+/// depend on what happens in the world, so that it has the same others with newcomers and without.
+fn others_state(world: &mut World, newcomers: &[u32]) -> OthersState {
     let mut state = OthersState::default();
-    for flow in 0..others {
-        let record = world.record(flow);
-        state.delivered += record.delivered;
-        state.dropped += record.dropped;
-        if let Some(started) = record.started {
-            state.completion.0 += record.completed.unwrap_or(world.now()).since(started);
-            state.completion.1 += 1;
-        }
+    let now = world.now();
+    for record in world.finished_flows() {
+        state.add(record, now);
+    }
+    let others = (0..world.flow_count() as u32).filter(|flow| !newcomers.contains(flow));
+    for flow in others {
+        state.add(world.record(flow), now);
         if let Some(monitor) = &mut world.network.monitor {
+            // Counts at the link are those of a place, whoever has used it.
             let at_link = monitor.flow(flow);
             state.waited += at_link.waited_nanos;
             state.packets += at_link.packets;
@@ -723,10 +744,11 @@ fn others_state(world: &mut World, others: u32) -> OthersState {
 /// Reads what a cell's newcomers did.
 pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOutcome> {
     let link = &plan.links[cell.link];
-    let (start, failure, departed_before) = (finished.start, finished.failure, finished.departed_before);
+    let (start, departed_before) = (finished.start, finished.departed_before);
     let end = finished.world.now();
     let mut outcomes = Vec::new();
-    for (place, (&flow, transfer)) in finished.flows.iter().zip(&finished.transfers).enumerate() {
+    let flows = finished.flows.iter().zip(&finished.transfers).zip(&finished.failures);
+    for (place, ((&flow, transfer), failure)) in flows.enumerate() {
         let record = finished.world.record(flow).clone();
         let monitor = finished.world.network.monitor.as_mut();
         let (mut share, mut max, mut p99, mut utilization) = (None, None, None, None);
@@ -800,6 +822,44 @@ mod tests {
         assert_eq!(launches("model-quic", "lte,at=0s").0.len(), 2);
         assert_eq!(launches("model-quic", "lte,at=100s").0, stays);
     }
+
+    #[test]
+    fn connections_that_come_and_go_lose_only_what_a_newcomer_takes() {
+        // Room for everything, and a newcomer of 20 KB, or 0.16 Mbit. Five seconds after it the connections of then are where they
+        // would have been, but for the few under way that it had slowed down.
+        let text = "link = [\"rate=10mbit,rtt=80ms,buffer=unlimited\"]\nsize = [\"20KB\"]\nscheme = [\"slow-start\"]\n\
+                    competitor = [\"web:load=2mbit\"]\nreps = 6";
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        for rep in 0..plan.reps {
+            let warm = warm_up(&plan, plan.settings()[0], rep);
+            let flows = newcomers(&plan, &warm, &plan.cells()[0], Until::Complete).world;
+            assert!(!flows.finished_flows().is_empty(), "places are used again, whose counts begin anew");
+            let harm = repetition(&plan, plan.settings()[0], rep)[0].1[0].others.unwrap();
+            assert!((-0.02..=0.16).contains(&harm.goodput_lost_mbit), "{rep}: {harm:?}");
+            assert_eq!(harm.dropped_packets, 0.0, "{rep}");
+            assert!(harm.extra_delay_ms.is_some_and(|delay| (-0.1..=1.0).contains(&delay)), "{rep}: {harm:?}");
+        }
+    }
+
+    #[cfg(feature = "quic")]
+    #[test]
+    fn a_real_connection_that_gives_up_fails_alone() {
+        let text =
+            "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nflows = 3\ntransport = \"quic\"\nreps = 1";
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        let (cell, warm) = (plan.cells()[0], warm_up(&plan, plan.settings()[0], 0));
+        let mut finished = newcomers(&plan, &warm, &cell, Until::After(Duration::ZERO));
+        finished.quic.as_mut().unwrap().give_up(finished.flows[0]);
+        complete(&plan, &cell, &mut finished);
+        let outcomes = outcomes(&plan, &cell, &mut finished);
+        let failures: Vec<Option<Failure>> = outcomes.iter().map(|outcome| outcome.failure).collect();
+        // The first one's stack goes on, and nobody listens.
+        assert!(
+            failures[1..] == [None, None] && outcomes[1..].iter().all(|one| one.record.completed.is_some()),
+            "{failures:?}"
+        );
+    }
+
     #[test]
     fn a_real_connection_that_moves_validates_its_path_and_launches_without_the_hint() {
         let (stays, _) = launches("quic", "none");

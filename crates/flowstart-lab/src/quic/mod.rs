@@ -213,6 +213,13 @@ impl QuicFlows {
         Ok(())
     }
 
+    /// Lets a flow fail as if its stack had closed the connection.
+    #[cfg(test)]
+    pub(crate) fn give_up(&mut self, flow: u32) {
+        let place = flow.saturating_sub(self.first) as usize;
+        self.transfers[place].failed = true;
+    }
+
     fn on_event(&mut self, world: &mut World, event: ExternalEvent) {
         let place = |flow: u32| flow.saturating_sub(self.first) as usize;
         match event {
