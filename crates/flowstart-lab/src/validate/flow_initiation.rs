@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::{Checker, Verdict};
+use super::{Checker, Verdict, mean_of_cell};
 use crate::experiment;
 use crate::scenario::Scenario;
 use crate::summary::{CellSummary, summarize};
@@ -40,7 +40,7 @@ struct Impact {
 
 impl Impact {
     fn of(cell: &CellSummary) -> Self {
-        let mean = |name| cell.metrics.get(name).and_then(|metric| metric.mean).unwrap_or(f64::NAN);
+        let mean = |name| mean_of_cell(cell, name);
         Self {
             fct: mean("fct_ms"),
             max_delay: mean("media_delay_max_ms"),
@@ -75,7 +75,8 @@ pub fn flow_initiation(reference: Option<&Path>, jobs: usize) -> Result<Verdict,
 
 /// Checks the statements on the cells that `find` gives for a size, an initial window and an arrival.
 fn check(find: impl Fn(u64, u32, &str) -> Option<Impact>) -> Option<Verdict> {
-    let mut checker = Checker::default();
+    // One flow against six, small impact, more flows and larger windows, lasting harm, and bulk.
+    let mut checker = Checker::declaring(4 + 4 + 14 + 10 + 2);
     let ten = find(PAGE, 10, "")?;
     for (name, arrival) in [("together", TOGETHER[2].1), ("20 ms apart", APART)] {
         let six = find(OBJECT, 3, arrival)?;

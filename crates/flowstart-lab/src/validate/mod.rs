@@ -44,6 +44,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::flows::Row;
+use crate::statistics::mean;
+use crate::summary::CellSummary;
+
 pub mod claims;
 pub mod dualpi2;
 pub mod flow_initiation;
@@ -154,7 +158,7 @@ impl std::fmt::Display for Number {
     }
 }
 
-/// What validating an entry gave.
+/// What validating an entry gave. It passes only when all numbers that the entry declared were compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
     /// Entry.
@@ -174,18 +178,42 @@ fn is_within(ours: f64, reference: f64, tolerance: f64) -> bool {
     (ours - reference).abs() <= tolerance * reference.abs()
 }
 
-/// Collects comparisons.
+/// The mean of a number over all runs of a cell; NaN, which no band contains, when a run failed or has no such number.
+fn mean_of_all(rows: &[&Row], value: impl Fn(&Row) -> Option<f64>) -> f64 {
+    let values: Option<Vec<f64>> = rows.iter().map(|row| value(row).filter(|_| !row.failed())).collect();
+    values.and_then(|values| mean(&values)).unwrap_or(f64::NAN)
+}
+
+/// The mean of a metric of a cell; NaN when a run failed or the metric is undefined.
+fn mean_of_cell(cell: &CellSummary, metric: &str) -> f64 {
+    let mean = cell.metrics.get(metric).and_then(|metric| metric.mean);
+    mean.filter(|_| cell.failed == 0).unwrap_or(f64::NAN)
+}
+
+/// Collects comparisons. How many there will be is declared before anything runs, so that a cell that gave nothing cannot go
+/// unnoticed.
 #[derive(Clone, Debug, Default)]
 struct Checker {
+    declared: usize,
     cells: usize,
     misses: Vec<Miss>,
 }
 
 impl Checker {
-    /// Notes a comparison; `band` says what is accepted.
+    /// A checker for so many comparisons.
+    fn declaring(count: usize) -> Self {
+        Self { declared: count, ..Self::default() }
+    }
+
+    /// Declares so many comparisons more.
+    fn declare(&mut self, count: usize) {
+        self.declared += count;
+    }
+
+    /// Notes a comparison; `band` says what is accepted. A number that is undefined is never inside.
     fn check(&mut self, cell: &str, metric: &str, ours: f64, reference: f64, inside: bool, band: impl Into<String>) {
         self.cells += 1;
-        if !inside {
+        if !inside || !ours.is_finite() || !reference.is_finite() {
             self.misses.push(Miss {
                 cell: cell.to_owned(),
                 metric: metric.to_owned(),
@@ -202,7 +230,17 @@ impl Checker {
         self.check(cell, metric, ours, reference, inside, format!("within {} %", tolerance * 100.0));
     }
 
-    fn verdict(self, name: &str, note: String) -> Verdict {
+    /// The verdict: a pass when everything that was declared was compared, and was inside.
+    fn verdict(mut self, name: &str, note: String) -> Verdict {
+        if self.cells != self.declared || self.declared == 0 {
+            self.misses.push(Miss {
+                cell: "all".to_owned(),
+                metric: "numbers compared".to_owned(),
+                ours: (self.cells as f64).into(),
+                reference: (self.declared as f64).into(),
+                band: "all that were declared, at least one".to_owned(),
+            });
+        }
         let status = if self.misses.is_empty() { Status::Pass } else { Status::Miss };
         Verdict { name: name.to_owned(), status, cells: self.cells, misses: self.misses, note }
     }
@@ -245,5 +283,47 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
             entry.validate(reference, jobs)
         }
         _ => Err(format!("no entry `{name}`; use one of {}", NAMES.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_passes_only_when_all_that_was_declared_was_compared() {
+        let compared = |declared: usize, count: usize| {
+            let mut checker = Checker::declaring(declared);
+            (0..count).for_each(|_| checker.within("a", "b", 1.0, 1.0, 0.0));
+            checker.verdict("c", String::new())
+        };
+        assert_eq!(compared(2, 2).status, Status::Pass);
+        for (declared, count) in [(0, 0), (2, 1), (1, 2), (0, 1)] {
+            let verdict = compared(declared, count);
+            assert_eq!((verdict.status, verdict.cells), (Status::Miss, count), "{declared} {count}");
+            let Miss { metric, ours, reference, .. } = &verdict.misses[0];
+            assert_eq!(metric, "numbers compared");
+            assert_eq!((ours.0, reference.0), (Some(count as f64), Some(declared as f64)));
+        }
+    }
+
+    #[test]
+    fn an_undefined_number_is_a_miss_whatever_its_comparison_says() {
+        for (ours, reference) in [(f64::NAN, 1.0), (1.0, f64::NAN), (f64::INFINITY, 1.0)] {
+            let mut checker = Checker::declaring(1);
+            checker.check("a", "b", ours, reference, true, "anything");
+            assert_eq!(checker.verdict("c", String::new()).misses.len(), 1, "{ours} {reference}");
+        }
+    }
+
+    #[test]
+    fn a_cell_with_a_failed_run_has_no_mean() {
+        let text = "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 2";
+        let plan = crate::scenario::Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        let mut rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+        let of = |rows: &[Row]| mean_of_all(&rows.iter().collect::<Vec<_>>(), |row| row.fct_ms);
+        assert!(of(&rows).is_finite() && of(&[]).is_nan());
+        rows[1].status = "time-limit".into();
+        assert!(of(&rows).is_nan());
     }
 }

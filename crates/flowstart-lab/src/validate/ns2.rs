@@ -97,6 +97,7 @@ pub(super) fn single_flow(reference: Option<&Path>) -> Result<Verdict, String> {
             if row.optional("mode").is_some_and(|mode| mode != "none") {
                 continue;
             }
+            checker.declare(1);
             let mut transfer = Transfer::read(&row)?;
             transfer.initial_window = Some(row.number_in("init_window_pkts", 1.0..=1e6)? as u64);
             let expected = row.number("fct_rx_s")?;
@@ -114,6 +115,9 @@ pub(super) fn single_flow(reference: Option<&Path>) -> Result<Verdict, String> {
             checker.check(&cell, "fct_rx_s", fct, expected, (fct - expected).abs() <= allowed, band);
         }
     }
+    if checker.declared == 0 {
+        return Err("ns2-single-flow: no row is without Quick-Start (`none` in column `mode`)".into());
+    }
     Ok(checker.verdict("ns2-single-flow", format!("largest difference {:.2} us", worst * 1e6)))
 }
 
@@ -123,6 +127,8 @@ pub(super) fn chain(reference: Option<&Path>) -> Result<Verdict, String> {
     let mut worst: f64 = 0.0;
     for table in Table::load(reference, &CHAIN)? {
         for row in table.rows() {
+            let has_first_drop = row.optional("first_drop_s").is_some_and(|text| !text.is_empty());
+            checker.declare(4 + usize::from(has_first_drop));
             let mut transfer = Transfer::read(&row)?;
             transfer.hops = row.number_in("hops", 1.0..=64.0)? as u32;
             transfer.access = Rate::from_mbit(1000);
@@ -142,7 +148,7 @@ pub(super) fn chain(reference: Option<&Path>) -> Result<Verdict, String> {
             let deepest = row.number("max_queue_pkts")?;
             let ours = link.max_waiting as f64 + if link.dropped > 0 { 1.0 } else { 0.0 };
             checker.check(&cell, "max_queue_pkts", ours, deepest, ours == deepest, "equal");
-            if row.optional("first_drop_s").is_some_and(|text| !text.is_empty()) {
+            if has_first_drop {
                 let expected = row.number("first_drop_s")?;
                 let first = seconds(record.first_drop);
                 let allowed = 2.0 * WIRE_BITS / transfer.rate.bits_per_sec() as f64;

@@ -274,7 +274,7 @@ pub(super) fn transient(reference: Option<&Path>, jobs: usize) -> Result<Verdict
     }
     let pool = experiment::threads(jobs).map_err(|error| error.to_string())?;
     let results: Vec<_> = pool.install(|| cells.par_iter().map(Cell::run).collect());
-    let mut checker = Checker::default();
+    let mut checker = Checker::declaring(2 * cells.len());
     let mut missed: Vec<(&Cell, Vec<String>)> = Vec::new();
     for (cell, (peak, dropped)) in cells.iter().zip(results) {
         let runs = cell.drops.len();

@@ -58,10 +58,14 @@ pub(super) fn startup(reference: Option<&Path>) -> Result<Verdict, String> {
                         ours.push(fct);
                         theirs.push(expected);
                     }
-                    None => competing.push((experiment, vec![fct], vec![expected])),
+                    None => {
+                        checker.declare(1);
+                        competing.push((experiment, vec![fct], vec![expected]));
+                    }
                 }
                 continue;
             }
+            checker.declare(2);
             let record = experiment.alone();
             let fct = completion_time(&record);
             worst = worst.max((fct / expected - 1.0).abs());
@@ -70,8 +74,14 @@ pub(super) fn startup(reference: Option<&Path>) -> Result<Verdict, String> {
             checker.within(&cell, "drops_short", record.dropped as f64, row.number("drops_short")?, 0.15);
         }
     }
+    if checker.declared == 0 {
+        return Err("ns3-startup: no row has `LinuxReno` or `Cubic` in column `cc` and release `dev`".into());
+    }
     for (experiment, ours, theirs) in &competing {
-        let (fct, expected) = (median(ours).unwrap_or(f64::NAN), median(theirs).unwrap_or(f64::NAN));
+        // A run that does not end must not be left out of the median.
+        let ended = ours.iter().all(|fct| fct.is_finite());
+        let fct = median(ours).filter(|_| ended).unwrap_or(f64::NAN);
+        let expected = median(theirs).unwrap_or(f64::NAN);
         checker.within(&format!("competing {}", experiment.name()), "median fct_s", fct, expected, 0.25);
     }
     let note = format!(

@@ -40,7 +40,7 @@ fn equivalence(name: &str, text: &str, reference: Option<&Path>, jobs: usize) ->
     }
     let (plan, stack) = times(text, None, jobs)?;
     let (_, model) = times(text, Some(MODEL), jobs)?;
-    let mut checker = Checker::default();
+    let mut checker = Checker::declaring(plan.cells().len());
     let mut ratios = Vec::new();
     for (cell, (stack, model)) in plan.cells().iter().zip(stack.iter().zip(&model)) {
         let logs: Vec<f64> = stack.iter().zip(model).map(|(stack, model)| (stack / model).ln()).collect();

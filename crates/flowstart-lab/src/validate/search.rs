@@ -75,7 +75,8 @@ pub(super) fn geo(reference: Option<&Path>, jobs: usize) -> Result<Verdict, Stri
     if reference.is_some() {
         return Err("search-geo has no table of numbers that another file could replace".into());
     }
-    let mut checker = Checker::default();
+    // Two links: two variants with two gains over two baselines and two shares, and an exit. The largest gain over the buffers.
+    let mut checker = Checker::declaring(2 * (2 * (2 * 2 + 2) + 1) + 1);
     let (plan, runs) = startups(CLASSES, jobs)?;
     for (link, written) in plan.links.iter().enumerate() {
         let server = if written.text.contains("access_rate") { "server not limited" } else { "server at 150 Mbit/s" };
@@ -83,6 +84,7 @@ pub(super) fn geo(reference: Option<&Path>, jobs: usize) -> Result<Verdict, Stri
         let time = |scheme, size| median_fct(&of(scheme, size));
         let from_baseline = |size: &usize| (time(SLOW_START, *size) - BASELINE_S).abs();
         let sizes = 0..plan.sizes.len();
+        // A size without a median is the farthest, and a link without sizes leaves its numbers uncompared.
         let Some(size) = sizes.min_by(|a, b| from_baseline(a).total_cmp(&from_baseline(b))) else { continue };
         for scheme in [SEARCH, FIXED] {
             let cell = format!("{server}, {}, {}", plan.sizes[size].text, plan.schemes[scheme].text);
@@ -121,7 +123,7 @@ pub(super) fn geo(reference: Option<&Path>, jobs: usize) -> Result<Verdict, Stri
             format!("0 to {AT_CHOKEPOINT}"),
         );
     }
-    let count = |class| runs.iter().filter(|(.., run)| run.class == class).count();
+    let count = |class| runs.iter().flat_map(|(.., run)| run).filter(|run| run.class == class).count();
     let classes = [Class::FirstRttLoss, Class::WirelessLoss, Class::Clean].map(count);
     let buffers = buffers(jobs, &mut checker)?;
     let note = format!(
@@ -176,15 +178,15 @@ fn near(checker: &mut Checker, cell: &str, metric: &str, ours: f64, (published, 
     checker.check(cell, metric, ours, published, inside, format!("within {tolerance}"));
 }
 
-/// A run with its cell and repetition.
-type Run = (Cell, u32, Startup);
+/// A run with its cell and repetition; nothing is known of one that is not complete.
+type Run = (Cell, u32, Option<Startup>);
 
-/// The clean runs of a link, scheme and size, with their repetitions.
+/// The clean runs of a link, scheme and size, with their repetitions; none when a run is not complete, since what is left says
+/// nothing of the cell.
 fn clean(runs: &[Run], (link, scheme, size): (usize, usize, usize)) -> Vec<(u32, Startup)> {
-    let own = runs.iter().filter(|(cell, _, run)| {
-        (cell.link, cell.scheme, cell.size) == (link, scheme, size) && run.class == Class::Clean
-    });
-    own.map(|(_, rep, run)| (*rep, run.clone())).collect()
+    let own = runs.iter().filter(|(cell, ..)| (cell.link, cell.scheme, cell.size) == (link, scheme, size));
+    let all: Option<Vec<(u32, Startup)>> = own.map(|(_, rep, run)| Some((*rep, run.clone()?))).collect();
+    all.unwrap_or_default().into_iter().filter(|(_, run)| run.class == Class::Clean).collect()
 }
 
 /// Runs a scenario and looks at every startup in it.
@@ -196,11 +198,12 @@ fn startups(text: &str, jobs: usize) -> Result<(Plan, Vec<Run>), String> {
     let pool = experiment::threads(jobs).map_err(|error| error.to_string())?;
     let runs: Vec<Run> = pool.install(|| {
         work.par_iter()
-            .filter_map(|&(cell, rep)| {
+            .map(|&(cell, rep)| {
                 let run = run::replay_until(&plan, &cell, rep, Until::Complete);
-                let startup =
-                    look(&plan.links[cell.link], run.world.record(run.flows[0]), run.world.network.monitor.as_ref()?)?;
-                Some((cell, rep, startup))
+                let monitor = run.world.network.monitor.as_ref();
+                let record = run.world.record(run.flows[0]);
+                let startup = monitor.and_then(|monitor| look(&plan.links[cell.link], record, monitor));
+                (cell, rep, startup)
             })
             .collect()
     });

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::{Checker, Verdict};
+use super::{Checker, Verdict, mean_of_cell};
 use crate::experiment;
 use crate::scenario::Scenario;
 use crate::summary::{CellSummary, summarize};
@@ -46,7 +46,7 @@ struct Point {
 
 /// The points of a scheme, by load.
 fn points(cells: &[(f64, &CellSummary)], scheme: &str) -> Vec<Point> {
-    let mean = |cell: &CellSummary, name| cell.metrics.get(name).and_then(|metric| metric.mean).unwrap_or(f64::NAN);
+    let mean = |cell: &CellSummary, name| mean_of_cell(cell, name);
     let of_scheme = cells.iter().filter(|(_, cell)| cell.scheme == scheme);
     of_scheme
         .map(|(load, cell)| Point { load: *load, fct: mean(cell, "fct_ms"), inflation: mean(cell, "inflation") })
@@ -69,7 +69,9 @@ pub fn shared_bottleneck(reference: Option<&Path>, jobs: usize) -> Result<Verdic
 }
 
 fn check(points: impl Fn(&str) -> Vec<Point>) -> Verdict {
-    let mut checker = Checker::default();
+    // 9 loads, 2 of overshooting, 2 high loads with 3 others, 2 high loads and a decline for two requests, 3 loads between for
+    // one of them, and 5 busy loads and a mean for each pair.
+    let mut checker = Checker::declaring(9 + 2 + 6 + 6 + 3 + 12);
     let slow = points(SLOW_START);
     let jump = points(JUMP_START);
     let speedups = |of: &[Point]| -> Vec<f64> { slow.iter().zip(of).map(|(slow, own)| slow.fct / own.fct).collect() };

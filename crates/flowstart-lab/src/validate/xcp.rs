@@ -121,7 +121,8 @@ pub fn fairness(reference: Option<&Path>) -> Result<Verdict, String> {
     if reference.is_some() {
         return Err("xcp-fairness has no table of numbers that another file could replace".into());
     }
-    let mut checker = Checker::default();
+    // 10 steady cases with 4 numbers each; 5 newcomers with 2, and 2 of the link.
+    let mut checker = Checker::declaring(10 * 4 + 5 * 2 + 2);
     let least = steady(&mut checker);
     dynamics(&mut checker);
     Ok(checker.verdict("xcp-fairness", format!("lowest utilization of a steady case {least:.3}")))

@@ -162,7 +162,7 @@ fn quantiles(values: &mut [f64]) -> [f64; 3] {
 
 /// Quantiles for bursts and paced senders, with and without delayed acknowledgements.
 pub(super) fn check() -> Verdict {
-    let mut checker = Checker::default();
+    let mut checker = Checker::declaring(12);
     let mut lines = Vec::new();
     for (pacing, name) in [(None, "bursts"), (Some(1.0), "paced by 1"), (Some(2.0), "paced by 2")] {
         for delayed in [false, true] {

@@ -38,6 +38,20 @@ pub enum Class {
     Small,
 }
 
+impl Class {
+    /// That of a cell.
+    pub fn of(cell: &Config) -> Self {
+        let packets = cell.available_bdp();
+        if packets >= LARGE_PER_FLOW * f64::from(cell.flows) {
+            Self::Large
+        } else if packets > SMALL {
+            Self::Middle
+        } else {
+            Self::Small
+        }
+    }
+}
+
 impl Outcome {
     /// Runs a cell with all disciplines and this seed.
     pub fn of(cell: &Config, seed: u64) -> Self {
@@ -58,14 +72,7 @@ impl Outcome {
 
     /// The cell's class.
     pub fn class(&self) -> Class {
-        let packets = self.cell.available_bdp();
-        if packets >= LARGE_PER_FLOW * f64::from(self.cell.flows) {
-            Class::Large
-        } else if packets > SMALL {
-            Class::Middle
-        } else {
-            Class::Small
-        }
+        Class::of(&self.cell)
     }
 
     /// Completion time over the oracle's.

@@ -148,7 +148,8 @@ pub fn line(name: &str, found: &Found) -> String {
 
 /// Every row against what is wanted of the same classes of the whole grid, and loads that are no transient.
 pub(super) fn check(jobs: usize) -> Result<Verdict, String> {
-    let mut checker = Checker::default();
+    // One number above 20 packets and two below, for each row; a count for each seed of a load.
+    let mut checker = Checker::declaring(3 * rows().len() + steady_loads::loads().len() * steady_loads::SEEDS as usize);
     let mut lines = Vec::new();
     for row in rows() {
         let Found { above, small } = Found::of(&run_cells(&row.cells, SEED, jobs)?);

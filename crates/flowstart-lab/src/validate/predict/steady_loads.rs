@@ -23,7 +23,7 @@ const SETTLED: Duration = Duration::from_millis(30_000);
 /// Sources that are many: what begins is a small part of the load.
 const MANY: u32 = 16;
 /// Runs of each load.
-const SEEDS: u64 = 3;
+pub(super) const SEEDS: u64 = 3;
 /// Sources begin within this time.
 const SPREAD: f64 = 1.0;
 
