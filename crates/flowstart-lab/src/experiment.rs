@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::flows::{self, Row};
+use crate::journal::Identity;
 use crate::observe::{Kept, Wanted};
 use crate::plan::{Plan, Setting};
 use crate::run;
@@ -119,6 +120,9 @@ pub struct Manifest {
     pub unix_time_s: u64,
     /// Files written.
     pub files: Vec<String>,
+    /// Which experiment the rows belong to; absent in folders of programs that did not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Identity>,
 }
 
 /// An experiment that could not be run or written.
@@ -171,16 +175,6 @@ pub fn prepare_folder(folder: &Path, resume: bool) -> Result<(), ExperimentError
     let probe = folder.join(".writable");
     File::create(&probe).map_err(|error| refused(format!("cannot be written: {error}")))?;
     fs::remove_file(&probe).map_err(|error| refused(format!("cannot be written: {error}")))
-}
-
-/// Reads the rows of an earlier, interrupted experiment.
-pub fn read_rows(file: &Path) -> Result<Vec<Row>, ExperimentError> {
-    let refused = |problem: String| ExperimentError::Folder { folder: file.to_owned(), problem };
-    if !file.exists() {
-        return Ok(Vec::new());
-    }
-    let input = File::open(file).map_err(|error| refused(error.to_string()))?;
-    flows::read_csv(input).map_err(refused)
 }
 
 /// Writes a file completely or not at all.

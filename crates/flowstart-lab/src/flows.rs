@@ -17,8 +17,11 @@ use crate::plan::{Cell, Plan};
 use crate::run::{Failure, FlowOutcome};
 use crate::statistics::mean;
 
+/// What a row's status can be.
+pub const STATUS: [&str; 3] = ["ok", "time-limit", "stalled"];
+
 /// One measured flow of one repetition. Undefined is absent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Cell.
     pub cell: String,
@@ -223,9 +226,9 @@ impl Row {
             seed: plan.run_seed(rep),
             start_s: outcome.start.as_secs(),
             status: match outcome.failure {
-                None => "ok",
-                Some(Failure::TimeLimit) => "time-limit",
-                Some(Failure::Stalled) => "stalled",
+                None => STATUS[0],
+                Some(Failure::TimeLimit) => STATUS[1],
+                Some(Failure::Stalled) => STATUS[2],
             }
             .to_owned(),
             fct_ms: fct.map(millis),
@@ -326,7 +329,7 @@ impl Row {
 
     /// Whether the run failed.
     pub fn failed(&self) -> bool {
-        self.status != "ok"
+        self.status != STATUS[0]
     }
 }
 
@@ -418,6 +421,31 @@ impl ExtraColumns {
             [&EXTRA_FCT, &OBJECT_COLUMNS, &RTT, &WEB_COLUMNS, &QUICK_START_COLUMNS, &MEDIA_COLUMNS];
         Self(kinds.into_iter().zip(wanted).filter(|(_, wanted)| *wanted).flat_map(|(kind, _)| kind).copied().collect())
     }
+}
+
+/// The columns of all experiments.
+fn base_header() -> Vec<String> {
+    let mut text = Vec::new();
+    // A row has a header; there is nothing that could fail.
+    let _ = write_csv_with(&[Row::default()], &mut text, &ExtraColumns::default());
+    let mut reader = csv::Reader::from_reader(text.as_slice());
+    reader.headers().map_or_else(|_| Vec::new(), |header| header.iter().map(str::to_owned).collect())
+}
+
+/// The columns of rows with these in addition.
+pub fn header(extra: &ExtraColumns) -> Vec<String> {
+    let mut header = base_header();
+    header.extend(extra.0.iter().map(|column| column.0.to_owned()));
+    header
+}
+
+/// Whether these are the columns of all experiments and some of `extra`, each once.
+pub fn is_header_of(columns: &[String], extra: &ExtraColumns) -> bool {
+    let base = base_header();
+    let Some(more) = columns.strip_prefix(base.as_slice()) else { return false };
+    let place = |name: &String| extra.0.iter().position(|column| column.0 == name);
+    let places: Option<Vec<usize>> = more.iter().map(place).collect();
+    places.is_some_and(|places| places.windows(2).all(|pair| pair[0] < pair[1]))
 }
 
 /// Writes rows as CSV.

@@ -27,6 +27,7 @@ pub mod experiment;
 pub mod explain;
 pub mod flows;
 pub mod ideal;
+pub mod journal;
 pub mod media;
 pub mod observe;
 pub mod pairs;

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
+use predicates::prelude::PredicateBooleanExt;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -389,6 +390,66 @@ fn two_avoidances_that_nobody_chose_are_pointed_out_on_stderr() {
 /// Hash of `flows.csv` of the comparison above.
 const GOLDEN: u64 = 82_711_037_851_147_656;
 
+/// What a run like that of `whole` leaves that is stopped after so many lines of its rows, the header among them.
+fn interrupted(whole: &Path, lines: usize, half: &str) -> String {
+    let manifest: Value = serde_json::from_slice(&fs::read(whole.join("manifest.json")).unwrap()).unwrap();
+    let rows = fs::read_to_string(whole.join("flows.csv")).unwrap();
+    let rows: Vec<&str> = rows.lines().take(lines).collect();
+    format!("#{}\n{}\n{half}", manifest["experiment"], rows.join("\n"))
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_killed_loses_at_most_the_repetition_in_progress() {
+    use std::process::{Command as Program, Stdio};
+
+    let folder = TempDir::new().unwrap();
+    let scenario = folder.path().join("s.toml");
+    let text = "link = [\"lte\"]\nsize = [\"3MB\"]\nscheme = [\"slow-start\", \"hystart\"]\nreps = 30\n";
+    fs::write(&scenario, text).unwrap();
+    let (whole, part) = (folder.path().join("whole"), folder.path().join("part"));
+    let run = |out: &Path| {
+        let mut run = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+        run.arg("run").arg(&scenario).arg("--out").arg(out).args(["--jobs", "1"]).stdout(Stdio::null());
+        run
+    };
+    let journal = part.join("flows.partial.csv");
+    let rows_in_journal = || fs::read_to_string(&journal).unwrap_or_default().lines().count().saturating_sub(2);
+    let mut known = 0;
+    for _ in 0..2 {
+        let mut child = run(&part).arg("--resume").spawn().unwrap();
+        // However fast or slow the machine is, some repetitions are done then; a run that is complete is as good.
+        while rows_in_journal() < known + 4 && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            let rows = fs::read_to_string(&journal).map_or(known, |text| text.lines().count().saturating_sub(2));
+            assert!(rows >= known, "what is known stays on disk");
+        }
+        let _ = child.kill();
+        child.wait().unwrap();
+        if !journal.exists() {
+            break;
+        }
+        known = rows_in_journal();
+    }
+    // More repetitions and other threads go on with the same rows.
+    let reps = |mut run: Program, jobs: &str| run.args(["--reps", "31"]).arg(jobs).status().unwrap().success();
+    assert!(reps(run(&part), "--resume") && reps(run(&whole), "--json"));
+    let rows = |out: &Path| fs::read_to_string(out.join("flows.csv")).unwrap();
+    assert_eq!(rows(&part), rows(&whole));
+    assert!(!journal.exists());
+
+    // Another scenario under the same name is refused, and nothing is lost.
+    fs::write(&scenario, text.replace("reps", "link_options = \"loss=0.1%\"\nhint = false\nreps")).unwrap();
+    let told = run(&part).arg("--resume").stderr(Stdio::piped()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert_eq!(told.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.contains("link is `lte` as well") && stderr.contains("its hint is `true`, now it is `false`"),
+        "{stderr}"
+    );
+    assert_eq!(rows(&part), rows(&whole));
+}
+
 #[test]
 fn an_interrupted_run_goes_on_where_it_stopped() {
     let folder = TempDir::new().unwrap();
@@ -401,15 +462,25 @@ fn an_interrupted_run_goes_on_where_it_stopped() {
     fs::create_dir(&part).unwrap();
     let rows = fs::read_to_string(whole.join("flows.csv")).unwrap();
     let resume = || flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().success();
+    let journal = part.join("flows.partial.csv");
     // The header, a repetition with both flows, one flow of the next, and half a line.
-    let some: Vec<&str> = rows.lines().take(4).collect();
-    fs::write(part.join("flows.partial.csv"), some.join("\n") + "\ndsl-fast/tail").unwrap();
+    fs::write(&journal, interrupted(&whole, 4, "dsl-fast/tail")).unwrap();
     resume();
     assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
     // Stopped between the results and the end: everything is in both files.
-    fs::write(part.join("flows.partial.csv"), &rows).unwrap();
+    fs::write(&journal, interrupted(&whole, 100, "")).unwrap();
     resume();
     assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
+    // What cannot be of this program is refused, with the line.
+    fs::write(&journal, interrupted(&whole, 2, "dsl-fast,what\n")).unwrap();
+    let told = flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().code(2);
+    told.stderr(predicates::str::contains("flows.partial.csv").and(predicates::str::contains("line: 4")));
+    assert!(journal.exists() && fs::read_to_string(part.join("flows.csv")).unwrap() == rows);
+    // Rows that do not say of which experiment they are do not count, and are kept.
+    fs::write(&journal, &rows).unwrap();
+    resume().stderr(predicates::str::contains("they are kept in"));
+    assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
+    assert_eq!(fs::read_to_string(part.join("flows.unknown.csv")).unwrap(), rows);
 }
 
 #[test]
@@ -427,8 +498,7 @@ fn arrivals_sizes_and_racing_transfers_are_cells_that_can_be_replayed_and_resume
     assert_eq!(rows.lines().count(), 8 * 8 + 1);
     assert!(rows.lines().next().unwrap().ends_with(",others_extra_fct_ms"));
     fs::create_dir(&part).unwrap();
-    let some: Vec<&str> = rows.lines().take(20).collect();
-    fs::write(part.join("flows.partial.csv"), some.join("\n") + "\n").unwrap();
+    fs::write(part.join("flows.partial.csv"), interrupted(&whole, 20, "")).unwrap();
     flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().success();
     assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
     let summary: Value = serde_json::from_slice(&fs::read(whole.join("summary.json")).unwrap()).unwrap();
@@ -461,8 +531,7 @@ fn chunks_and_pages_have_times_of_their_objects_and_can_be_replayed_resumed_and_
     let last = ",first_object_fct_ms,later_objects_fct_ms,mean_object_fct_ms,worst_object_fct_ms";
     assert!(rows.lines().next().unwrap().ends_with(last));
     fs::create_dir(&part).unwrap();
-    let some: Vec<&str> = rows.lines().take(8).collect();
-    fs::write(part.join("flows.partial.csv"), some.join("\n") + "\n").unwrap();
+    fs::write(part.join("flows.partial.csv"), interrupted(&whole, 8, "")).unwrap();
     flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().success();
     assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
     let summary: Value = serde_json::from_slice(&fs::read(whole.join("summary.json")).unwrap()).unwrap();

@@ -1,7 +1,5 @@
 //! `flowstart run`, and what `compare` shares with it.
 
-use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -9,7 +7,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use flowstart_lab::experiment::{self, FILES, Manifest};
-use flowstart_lab::flows::{ExtraColumns, Row};
+use flowstart_lab::flows::Row;
+use flowstart_lab::journal::{self, Identity, Journal};
 use flowstart_lab::observe::Wanted;
 use flowstart_lab::plan::Plan;
 use flowstart_lab::report::{self, DataFile, Method};
@@ -132,32 +131,6 @@ pub(crate) fn mixed(scenario: &Scenario, plan: &Plan, advice: &str) -> Vec<Strin
     vec![note]
 }
 
-/// Rows of repetitions that are done, kept on disk while an experiment runs.
-const JOURNAL: &str = "flows.partial.csv";
-
-/// The rows of repetitions that an interrupted run finished: the plan's, each once, with all their flows.
-fn earlier_rows(folder: &Path, plan: &Plan) -> Result<Vec<Row>, Failure> {
-    let journal = folder.join(JOURNAL);
-    // What stopped the run may have stopped it in the middle of a line.
-    if let Ok(text) = std::fs::read(&journal) {
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        if whole < text.len() {
-            std::fs::write(&journal, &text[..whole])
-                .map_err(|error| Failure::Input(format!("--out: cannot write {}: {error}", journal.display())))?;
-        }
-    }
-    let mut rows = experiment::read_rows(&folder.join("flows.csv"))?;
-    rows.extend(experiment::read_rows(&journal)?);
-    rows.retain(|row| u64::from(plan.reps) > row.rep && plan.run_seed(row.rep as u32) == row.seed);
-    // Both files hold the rows of a run that was stopped while it wrote its results.
-    rows.sort_by(|a, b| (&a.cell, a.rep, a.flow).cmp(&(&b.cell, b.rep, b.flow)));
-    rows.dedup_by(|a, b| (&a.cell, a.rep, a.flow) == (&b.cell, b.rep, b.flow));
-    let flows: BTreeMap<String, usize> =
-        plan.cells().iter().map(|cell| (plan.id(cell), plan.flow_count(cell) as usize)).collect();
-    let complete = |rows: &&[Row]| flows.get(&rows[0].cell) == Some(&rows.len());
-    Ok(rows.chunk_by(|a, b| (&a.cell, a.rep) == (&b.cell, b.rep)).filter(complete).flatten().cloned().collect())
-}
-
 /// Runs an experiment, writes its folder and shows the result.
 pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     let started = Instant::now();
@@ -167,20 +140,27 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     if let Some(folder) = &job.results.out {
         experiment::prepare_folder(folder, job.resume)?;
         if job.resume {
-            known = earlier_rows(folder, &job.plan)?;
+            let earlier = journal::earlier(folder, &job.plan)?;
+            if let Some(file) = &earlier.set_aside {
+                let why = "the rows of an interrupted run do not say of which experiment they are, and are run again";
+                tell!("note: {why}; they are kept in {}", file.display());
+            }
+            known = earlier.rows;
         }
     }
-    let journal =
-        Mutex::new(job.results.out.as_ref().map(|folder| Journal::open(folder, &job.plan, &known)).transpose()?);
+    let out = job.results.out.as_ref();
+    let journal = Mutex::new(out.map(|folder| Journal::open(folder, &job.plan, &known)).transpose()?);
     let bar = output::progress(experiment::run_count(&job.plan));
     // A run is watched while it goes on where there will be a report.
     let wanted = job.results.out.as_ref().map_or_else(Wanted::default, |_| report_input::wanted(&job.plan));
     let (rows, kept) = experiment::execute_watched(&job.plan, job.results.jobs, &known, &wanted, |rows| {
         bar.inc(rows.iter().filter(|row| row.flow == 0).count() as u64);
         if let Ok(mut journal) = journal.lock()
-            && let Some(journal) = journal.as_mut()
+            && let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(rows))
         {
-            journal.add(rows);
+            // That does not stop the experiment; the results are written at its end.
+            tell!("note: the run cannot be resumed from here on, its journal cannot be written: {error}");
+            *journal = None;
         }
     })?;
     bar.finish_and_clear();
@@ -204,8 +184,7 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
         page.published = published.clone();
         let html = report::render(&page).map_err(|error| Failure::Other(format!("report: {error}")))?;
         experiment::write_file(&folder.join("report.html"), |out| out.write_all(html.as_bytes()))?;
-        // The journal has done its work.
-        let _ = std::fs::remove_file(folder.join(JOURNAL));
+        Journal::remove(folder);
     }
     show(job, &answer, &summary, published.as_ref())?;
     report_failures(&rows);
@@ -272,6 +251,7 @@ fn manifest(job: &Job, scenario: String, started: Instant) -> Manifest {
         wall_time_s: started.elapsed().as_secs_f64(),
         unix_time_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
         files: FILES.iter().map(|file| (*file).to_owned()).collect(),
+        experiment: Some(Identity::of(&job.plan)),
     }
 }
 
@@ -294,35 +274,5 @@ fn method(job: &Job, manifest: &Manifest) -> Method {
         .map(|(name, what)| DataFile { name: name.into(), what: what.into() })
         .to_vec(),
         notes: job.notes.clone(),
-    }
-}
-
-/// Appends finished repetitions to a file, so that an interrupted run loses nothing.
-#[derive(Debug)]
-struct Journal {
-    file: std::fs::File,
-    header: bool,
-    extra: ExtraColumns,
-}
-
-impl Journal {
-    fn open(folder: &Path, plan: &Plan, known: &[Row]) -> Result<Self, Failure> {
-        let path = folder.join(JOURNAL);
-        let file = std::fs::File::create(&path)
-            .map_err(|error| Failure::Input(format!("--out: cannot write {}: {error}", path.display())))?;
-        let mut journal = Self { file, header: true, extra: ExtraColumns::of(plan) };
-        journal.add(known);
-        Ok(journal)
-    }
-
-    fn add(&mut self, rows: &[Row]) {
-        let mut text = Vec::new();
-        if rows.is_empty() || flowstart_lab::flows::write_csv_with(rows, &mut text, &self.extra).is_err() {
-            return;
-        }
-        let body = if self.header { 0 } else { text.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1) };
-        self.header = false;
-        // A journal that cannot be written does not stop the experiment; the results are written at its end.
-        let _ = self.file.write_all(text.get(body..).unwrap_or_default());
     }
 }

@@ -1,0 +1,223 @@
+use super::*;
+use crate::experiment;
+use crate::scenario::Scenario;
+
+const TEXT: &str =
+    "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\", \"blitzstart\"]\nreps = 3\nflows = 2\n";
+
+fn plan(text: &str) -> Plan {
+    Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap()
+}
+
+fn rows(plan: &Plan) -> Vec<Row> {
+    experiment::execute(plan, 1, &[], |_| {}).unwrap()
+}
+
+/// The journal of all rows of a plan, and the plan.
+fn whole(folder: &Path) -> (Plan, Vec<Row>, PathBuf) {
+    let plan = plan(TEXT);
+    let rows = rows(&plan);
+    Journal::open(folder, &plan, &[]).unwrap().add(&rows).unwrap();
+    (plan, rows, folder.join(JOURNAL))
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("flowstart-journal-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Rows in the order of [`earlier`].
+fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_by(|a, b| (&a.cell, a.rep, a.flow).cmp(&(&b.cell, b.rep, b.flow)));
+    rows
+}
+
+fn problem(folder: &Path, plan: &Plan) -> String {
+    earlier(folder, plan).unwrap_err().to_string()
+}
+
+#[test]
+fn what_was_written_is_read_and_a_larger_number_of_repetitions_goes_on_with_it() {
+    let folder = Folder::new("whole");
+    let (plan, rows, journal) = whole(&folder.0);
+    assert_eq!(earlier(&folder.0, &plan).unwrap().rows, sorted(rows.clone()));
+    let more = Plan { reps: 5, ..plan.clone() };
+    assert_eq!(earlier(&folder.0, &more).unwrap().rows, sorted(rows.clone()));
+    let fewer = Plan { reps: 2, ..plan.clone() };
+    assert!(problem(&folder.0, &fewer).contains("rep is 2; allowed is 0 to 1, or --reps 3 and more"));
+    // Half a line and half a repetition at the end are run again.
+    let text = fs::read_to_string(&journal).unwrap();
+    for (cut, left) in [(10, 10), (text.lines().last().unwrap().len() + 11, 10), (1, 10)] {
+        fs::write(&journal, &text[..text.len() - cut]).unwrap();
+        let found = earlier(&folder.0, &plan).unwrap().rows;
+        assert_eq!(found.len(), left, "{cut}");
+        assert!(found.iter().all(|row| rows.contains(row)));
+    }
+    for begin in ["", "#", "#{\"program\""] {
+        fs::write(&journal, begin).unwrap();
+        assert_eq!(earlier(&folder.0, &plan).unwrap().rows, [], "`{begin}`");
+    }
+}
+
+#[test]
+fn another_experiment_is_refused_and_told_apart() {
+    let folder = Folder::new("other");
+    whole(&folder.0);
+    for (from, to, name) in [
+        ("\"lte\"", "\"3g\"", "its link is `lte`, now it is `3g`"),
+        ("reps", "link_options = \"loss=1%\"\nreps", "link is `lte` as well, but means something else"),
+        ("70KB", "80KB", "its size is `70KB`, now it is `80KB`"),
+        ("blitzstart", "jump-start", "its scheme is `slow-start blitzstart`, now it is `slow-start jump-start`"),
+        ("reps", "avoidance = \"cubic\"\nreps", "its avoidance is `reno`, now it is `cubic`"),
+        ("reps", "aqm = [\"codel\"]\nreps", "its aqm is `taildrop`, now it is `codel`"),
+        ("reps", "competitor = [\"bulk\"]\nreps", "its competitor is `none`, now it is `bulk`"),
+        ("reps", "transport = \"model-tcp\"\nreps", "its transport is `model-quic`, now it is `model-tcp`"),
+        ("reps", "arrival = [\"every=1ms\"]\nreps", "its arrival is `together`, now it is `every=1ms`"),
+        ("reps", "idle = [\"keep\"]\nreps", "its idle is ``, now it is `keep`"),
+        ("reps", "move = [\"lte,at=1s\"]\nreps", "its move is `none`, now it is `lte,at=1s`"),
+        ("flows = 2", "flows = 3", "its flows is `2`, now it is `3`"),
+        ("reps", "hint = false\nreps", "its hint is `true`, now it is `false`"),
+        ("reps", "seed = 2\nreps", "its seed is `1`, now it is `2`"),
+    ] {
+        let found = problem(&folder.0, &plan(&TEXT.replace(from, to)));
+        assert!(found.contains(name) && found.contains("is of another experiment"), "{to}: {found}");
+    }
+    let now = Identity::of(&plan(TEXT));
+    let then = Identity { program: "0.0.1".into(), ..now.clone() };
+    assert!(then.differences(&now)[0].starts_with("its program is flowstart 0.0.1, this is "));
+    assert_eq!(now.differences(&now), Vec::<String>::new());
+}
+
+#[test]
+fn the_content_of_a_recording_counts_and_its_place_does_not() {
+    let (here, there) = (Folder::new("here"), Folder::new("there"));
+    let text = TEXT.replace("\"lte\"", "\"trace=down,up_trace=up,rtt=50ms,buffer=100pkt\"");
+    let identity = |folder: &Folder, down: &str, up: &str| {
+        fs::write(folder.0.join("down"), down).unwrap();
+        fs::write(folder.0.join("up"), up).unwrap();
+        Identity::of(&Scenario::from_text(&text).unwrap().plan(&folder.0).unwrap())
+    };
+    let first = identity(&here, "1\n2\n", "1\n2\n");
+    assert_eq!(first, identity(&there, "1\n2\n", "1\n2\n"));
+    for (down, up) in [("1\n3\n", "1\n2\n"), ("1\n2\n", "1\n3\n")] {
+        assert_eq!(first.differences(&identity(&there, down, up)).len(), 1);
+    }
+}
+
+#[test]
+fn a_row_that_this_program_could_not_have_written_is_refused() {
+    let folder = Folder::new("rows");
+    let (plan, _, journal) = whole(&folder.0);
+    let text = fs::read_to_string(&journal).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let header: Vec<&str> = lines[1].split(',').collect();
+    // The sixth row, with a value in place of another one.
+    let with = |column: &str, value: &str| {
+        let mut fields: Vec<&str> = lines[7].split(',').collect();
+        fields[header.iter().position(|name| *name == column).unwrap()] = value;
+        let line = fields.join(",");
+        let mut lines = lines.clone();
+        lines[7] = &line;
+        lines.join("\n") + "\n"
+    };
+    let (twice, long) = (format!("{text}{}\n", lines[3]), format!("{text}{},1\n", lines[3]));
+    for (changed, expected) in [
+        (with("cell", "lte/taildrop/70KB/search/none"), "line 8: no cell is `lte/taildrop/70KB/search/none`"),
+        (with("rep", "3"), "line 8: rep is 3; allowed is 0 to 2"),
+        (with("rep", "-1"), "line 8"),
+        (with("flow", "2"), "line 8: flow is 2; allowed is 0 to 1"),
+        (with("seed", "7"), "line 8: seed is 7"),
+        (with("scheme", "search"), "line 8: scheme is `search`"),
+        (with("status", "fine"), "line 8: status is `fine`; allowed are ok, time-limit, stalled"),
+        (with("fct_ms", "NaN"), "line 8: fct_ms is NaN"),
+        (with("ideal_fct_ms", "inf"), "line 8: ideal_fct_ms is inf"),
+        (with("fct_ms", "soon"), "line 8"),
+        (with("dropped_packets", ""), "line 8"),
+        (twice, "line 15: this flow of this repetition is there twice"),
+        (long, "15"),
+        (text.replace("status", "state"), "its columns are not those"),
+        (text.replacen("lte/", "l\u{0}te/", 1), "no cell is"),
+    ] {
+        fs::write(&journal, &changed).unwrap();
+        let found = problem(&folder.0, &plan);
+        assert!(found.contains(expected) && found.contains(JOURNAL), "{expected}: {found}");
+    }
+    fs::write(&journal, [text.as_bytes(), b"\xff\xfe,\n"].concat()).unwrap();
+    assert!(problem(&folder.0, &plan).contains("line 15: not text"));
+}
+
+#[test]
+fn rows_that_belong_to_nobody_are_set_aside_or_refused() {
+    let folder = Folder::new("nobody");
+    let (plan, rows, journal) = whole(&folder.0);
+    let text = fs::read_to_string(&journal).unwrap();
+    let (_, nameless) = text.split_once('\n').unwrap();
+    fs::write(&journal, nameless).unwrap();
+    let found = earlier(&folder.0, &plan).unwrap();
+    assert_eq!(found.rows, []);
+    assert_eq!(fs::read_to_string(found.set_aside.unwrap()).unwrap(), nameless);
+    // Results without a manifest could be of any experiment, unless the journal is still there.
+    experiment::write_rows(&folder.0, &rows).unwrap();
+    assert!(problem(&folder.0, &plan).contains("there is no manifest.json"));
+    Journal::open(&folder.0, &plan, &[]).unwrap();
+    assert_eq!(earlier(&folder.0, &plan).unwrap().rows, sorted(rows.clone()));
+    // The same flow with two results.
+    let mut other = rows;
+    other[2].dropped_packets += 1;
+    Journal::open(&folder.0, &plan, &other).unwrap();
+    assert!(problem(&folder.0, &plan).contains("differs from that in flows.partial.csv"));
+}
+
+#[test]
+fn connections_are_complete_when_all_that_they_tell_of_are_there() {
+    let folder = Folder::new("connections");
+    let text = "link = [\"rate=10mbit,rtt=80ms,quick_start=target\"]\nlink_options = \"hops=2,buffer=150pkt\"\nreps = 2\n\
+                application = [\"web:sessions=2,run=10s,rows=connections\"]\nscheme = [\"slow-start:iw=3\", \"quick-start:iw=3\"]\n\
+                transport = \"model-tcp:profile=ns2-sack1\"";
+    let plan = plan(text);
+    let rows = rows(&plan);
+    assert!(rows.len() > 20, "{}", rows.len());
+    let mut journal = Journal::open(&folder.0, &plan, &[]).unwrap();
+    let of_rep = |rep: u64| rows.iter().filter(move |row| row.rep == rep).cloned().collect::<Vec<_>>();
+    journal.add(&of_rep(0)).unwrap();
+    let (first, second) = (of_rep(0), of_rep(1));
+    journal.add(&second[..second.len() - 1]).unwrap();
+    let found = earlier(&folder.0, &plan).unwrap().rows;
+    let unfinished = &second.last().unwrap().cell;
+    let complete = first.into_iter().chain(second.iter().filter(|row| row.cell != *unfinished).cloned());
+    assert_eq!(found, sorted(complete.collect()));
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    let again = experiment::execute(&plan, 1, &found, |_| {
+        done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!((again.unwrap(), done.into_inner()), (rows, 1), "one repetition is run again");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_journal_is_replaced_and_never_emptied() {
+    use std::io::{Read, Seek};
+
+    let folder = Folder::new("replaced");
+    let (plan, rows, journal) = whole(&folder.0);
+    let text = fs::read_to_string(&journal).unwrap();
+    let mut before = File::open(&journal).unwrap();
+    Journal::open(&folder.0, &plan, &rows[..4]).unwrap();
+    // Whoever still has the old file finds everything in it.
+    let mut kept = String::new();
+    before.rewind().unwrap();
+    before.read_to_string(&mut kept).unwrap();
+    assert_eq!(kept, text);
+    assert_eq!(fs::read_to_string(&journal).unwrap().lines().count(), 2 + 4);
+}
