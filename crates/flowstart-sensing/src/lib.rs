@@ -17,3 +17,14 @@ pub mod interface;
 pub mod oracle;
 pub mod path_store;
 pub mod shared_window;
+
+/// Longer than anything that ends takes, on a machine however busy. What has no bound lasts longer.
+#[cfg(test)]
+pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Says why a test cannot run here. With `CI=true` in the environment all of them have to.
+#[cfg(test)]
+pub(crate) fn skip(reason: &str) {
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true requires this test, which cannot run: {reason}");
+    eprintln!("skipped: {reason}");
+}

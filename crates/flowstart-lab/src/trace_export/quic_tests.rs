@@ -85,7 +85,6 @@ fn lengths_and_times_of_a_capture_repeat() {
 #[test]
 fn tshark_decrypts_a_capture() {
     if !has_tshark() {
-        eprintln!("skipped: there is no tshark");
         return;
     }
     let folder = std::env::temp_dir().join(format!("flowstart-quic-capture-{}", std::process::id()));
@@ -119,7 +118,6 @@ fn tshark_decrypts_a_capture() {
 #[test]
 fn tshark_sees_a_moved_client_and_the_validation_of_its_path() {
     if !has_tshark() {
-        eprintln!("skipped: there is no tshark");
         return;
     }
     let scenario = "link = [\"dsl-fast\"]\nsize = [\"5MB\"]\nscheme = [\"blitzstart\"]\nmove = [\"lte,at=500ms\"]\nreps = 1\n\

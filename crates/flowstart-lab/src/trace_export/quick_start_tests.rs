@@ -62,7 +62,6 @@ fn fields(file: &str, filter: &str, names: &[&str]) -> Vec<Vec<String>> {
 #[test]
 fn tshark_reads_every_field_of_quick_starts_options() {
     if !has_tshark() {
-        eprintln!("skipped: there is no tshark");
         return;
     }
     for transport in
@@ -97,7 +96,6 @@ fn tshark_reads_every_field_of_quick_starts_options() {
 #[test]
 fn tshark_reads_requests_answers_and_reports_in_mid_connection() {
     if !has_tshark() {
-        eprintln!("skipped: there is no tshark");
         return;
     }
     for transport in ["model-tcp", "model-tcp:profile=ns2-sack1", "model-quic"] {
@@ -154,7 +152,6 @@ fn tshark_reads_requests_answers_and_reports_in_mid_connection() {
 #[test]
 fn tshark_reads_the_options_and_the_answer_of_the_real_stack() {
     if !has_tshark() {
-        eprintln!("skipped: there is no tshark");
         return;
     }
     for transport in ["quic", "quic:retry=true"] {
@@ -189,7 +186,6 @@ fn tshark_reads_the_options_and_the_answer_of_the_real_stack() {
 #[test]
 fn tshark_does_not_know_the_second_pass_and_finds_nothing_malformed() {
     if !has_tshark() {
-        eprintln!("skipped: there is no tshark");
         return;
     }
     let folder = std::env::temp_dir().join(format!("flowstart-second-pass-{}", std::process::id()));

@@ -291,6 +291,7 @@ mod tests {
 
     use super::super::tests::{keeps_the_contract, prefix, seen};
     use super::*;
+    use crate::{PATIENCE, skip};
 
     /// A server of this test alone, which ends with it.
     struct Server {
@@ -312,15 +313,16 @@ mod tests {
             match started {
                 Ok(process) => Some(Self { process, port, _folder: folder }),
                 Err(error) => {
-                    eprintln!("skipped: redis-server cannot be started: {error}");
+                    skip(&format!("redis-server cannot be started: {error}"));
                     None
                 }
             }
         }
 
         fn store(&self) -> RedisStore {
-            let store = RedisStore::new(config(self.port, 2000), Retention::default()).unwrap();
-            for _ in 0..200 {
+            let store = RedisStore::new(config(self.port, PATIENCE.as_millis() as u64), Retention::default()).unwrap();
+            let begin = Instant::now();
+            while begin.elapsed() < PATIENCE {
                 if store.get(prefix("203.0.113.0/24"), UnixTime::from_secs(0)).is_ok() {
                     return store;
                 }
@@ -345,12 +347,12 @@ mod tests {
         }
     }
 
-    /// A call has to fail, and in hardly more than its bound of 50 ms.
+    /// A call has to fail within its bound of 50 ms. How busy the machine is says how much later this thread is told.
     fn fails_in_time(store: &RedisStore) -> StoreError {
         let started = Instant::now();
         let error = store.get(prefix("192.0.2.0/24"), UnixTime::from_secs(0)).unwrap_err();
         let taken = started.elapsed();
-        assert!(taken < std::time::Duration::from_millis(300), "{taken:?} for a bound of 50 ms");
+        assert!(taken < PATIENCE, "{taken:?} for a bound of 50 ms");
         error
     }
 

@@ -209,6 +209,10 @@ mod tests {
 
     use super::message::{SERVICES, Service};
     use super::*;
+    use crate::{PATIENCE, skip};
+
+    /// The bound of a call that succeeds.
+    const PATIENCE_BOUND: Duration = Duration::from_millis(PATIENCE.as_millis() as u64);
 
     /// Recorded from `miniupnpd` 2.3.1, with its names of host and system left out.
     const DESCRIPTION: &str = include_str!("recorded/miniupnpd-description.xml");
@@ -291,7 +295,7 @@ mod tests {
         let address = gateway.local_addr().unwrap();
         let started = Instant::now();
         assert_eq!(search_at(address, Duration::from_millis(50)).unwrap(), None);
-        assert!(started.elapsed() < std::time::Duration::from_millis(500));
+        assert!(started.elapsed() < PATIENCE);
 
         let thread = std::thread::spawn(move || {
             let mut datagram = [0; 2048];
@@ -303,7 +307,7 @@ mod tests {
                 let _ = gateway.send_to(answer.as_bytes(), from);
             }
         });
-        let found = search_at(address, Duration::from_millis(2000)).unwrap();
+        let found = search_at(address, PATIENCE_BOUND).unwrap();
         assert_eq!(found, Some(Found { gateway: Ipv4Addr::LOCALHOST.into(), description: "http://x/".into() }));
         thread.join().unwrap();
     }
@@ -315,7 +319,7 @@ mod tests {
         let started = Instant::now();
         let error = link_properties_of(&url, Ipv4Addr::LOCALHOST.into(), Duration::from_millis(50)).unwrap_err();
         assert!(matches!(error, GatewayError::Unreachable { .. }), "{error}");
-        assert!(started.elapsed() < std::time::Duration::from_millis(500));
+        assert!(started.elapsed() < PATIENCE);
     }
 
     #[test]
@@ -341,7 +345,7 @@ mod tests {
             }
             requests
         });
-        let told = link_properties_of(&url, Ipv4Addr::LOCALHOST.into(), Duration::from_millis(5000)).unwrap();
+        let told = link_properties_of(&url, Ipv4Addr::LOCALHOST.into(), PATIENCE_BOUND).unwrap();
         assert_eq!(told.downstream, Some(Rate::from_mbit(25)));
         let requests = thread.join().unwrap();
         assert!(requests[0].starts_with("GET /rootDesc.xml HTTP/1.1\r\n"));
@@ -356,8 +360,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let settings = folder.path().join("miniupnpd.conf");
         let Ok(Some(outside)) = crate::interface::interface_towards(Ipv4Addr::new(192, 0, 2, 1).into()) else {
-            eprintln!("skipped: this host has no interface to the outside, which miniupnpd wants");
-            return;
+            return skip("this host has no interface to the outside, which miniupnpd wants");
         };
         let text = format!(
             "ext_ifname={outside}\next_ip=1.2.3.4\nlistening_ip=lo\nport={port}\nenable_upnp=yes\nenable_natpmp=no\n\
@@ -375,19 +378,14 @@ mod tests {
             .spawn();
         let mut process = match started {
             Ok(process) => process,
-            Err(error) => {
-                eprintln!("skipped: miniupnpd cannot be started: {error}");
-                return;
-            }
+            Err(error) => return skip(&format!("miniupnpd cannot be started: {error}")),
         };
         let url = format!("http://127.0.0.1:{port}/rootDesc.xml");
         let mut told = None;
-        for _ in 0..50 {
+        let begin = Instant::now();
+        while told.is_none() && process.try_wait().unwrap().is_none() && begin.elapsed() < PATIENCE {
             std::thread::sleep(std::time::Duration::from_millis(40));
-            told = link_properties_of(&url, Ipv4Addr::LOCALHOST.into(), Duration::from_millis(2000)).ok();
-            if told.is_some() || process.try_wait().unwrap().is_some() {
-                break;
-            }
+            told = link_properties_of(&url, Ipv4Addr::LOCALHOST.into(), PATIENCE_BOUND).ok();
         }
         let ended = process.try_wait().unwrap();
         let _ = process.kill();
@@ -396,7 +394,7 @@ mod tests {
             (Some(told), _) => {
                 assert_eq!((told.downstream, told.upstream), (Some(Rate::from_mbit(25)), Some(Rate::from_mbit(5))));
             }
-            (None, Some(status)) => eprintln!("skipped: miniupnpd ended with {status}, it needs more rights"),
+            (None, Some(status)) => skip(&format!("miniupnpd ended with {status}, it needs more rights")),
             (None, None) => panic!("miniupnpd runs and tells nothing"),
         }
     }
