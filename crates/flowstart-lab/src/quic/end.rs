@@ -281,7 +281,7 @@ fn hear_hint(
             }
         };
         flow.learn(|path| {
-            let delivered = path.saved.as_ref().and_then(|saved| saved.rate());
+            let delivered = path.saved.as_ref().and_then(flowstart_core::path::SavedPath::rate);
             let evidence = Evidence { link: path.interface_rate, delivered, ..Evidence::default() };
             path.hint = policy.decide(&hint, &evidence).of(&hint);
             noted.seen().hint = Some((Some(hint.rate), path.hint.map(|used| used.bandwidth)));
