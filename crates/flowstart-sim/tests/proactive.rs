@@ -76,7 +76,8 @@ fn transfer(name: &str, granting: bool, lost: &[u64]) -> (FlowRecord, Vec<u64>) 
     let config = profile.controller(profile.startup.clone(), profile.avoidance.clone());
     let avoidance = profile.avoidance.build(SegmentSize(segment));
     let scheme = Whole { segment, sent: 0, granting };
-    let controller = Controller::with_algorithms(config, StartupState::Custom(Box::new(scheme)), avoidance).unwrap();
+    let controller = Controller::with_algorithms(config, StartupState::Custom(Box::new(scheme)), avoidance)
+        .expect("a valid configuration");
     let pattern = Pattern::Transfer(Bytes::new(PACKETS * payload));
     world.network.trace = Some(Box::new(Trace::default()));
     let flow = world.add_flow_with(FlowConfig::new(Arc::new(profile), pattern, route), controller);
