@@ -1,6 +1,9 @@
 //! Random sequences of events, for every startup scheme with every congestion avoidance: as a host tells them to the
 //! controller itself, and as noq tells them to the adapter.
 
+#[path = "../../crates/flowstart-core/tests/configurations/mod.rs"]
+#[allow(dead_code, reason = "the contracts use all of it")]
+mod configurations;
 #[path = "../../crates/flowstart-core/tests/host/mod.rs"]
 #[allow(dead_code, reason = "the contracts use all of it")]
 mod host;
@@ -11,16 +14,15 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration as StdDuration, Instant};
 
-use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::ControllerConfig;
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
-use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::{ControllerFactory, Flow};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, Controller, ControllerFactory as _};
 
+use configurations::{Configuration, Random, Space, spaces};
 use host::{Host, Operation, POLICIES, SEGMENT};
 
 /// Events of one sequence. The effort of some grows with what is in flight.
@@ -47,6 +49,18 @@ impl Input<'_> {
     /// One of a list, which is not empty.
     fn pick<T: Clone>(&mut self, list: &[T]) -> Option<T> {
         Some(list[usize::from(self.byte()?) % list.len()].clone())
+    }
+
+    /// Which of the registry's entries, and what to draw of it.
+    fn configuration<T: Configuration>(&mut self, entries: &[Space<T>], random: &mut Option<Random>) -> Option<T> {
+        let entry = &entries[usize::from(self.byte()?) % entries.len()];
+        Some(random.as_mut().map_or_else(|| entry.default().clone(), |random| entry.draw(random)))
+    }
+
+    /// What draws valid configurations; zero stands for the defaults.
+    fn random(&mut self) -> Option<Option<Random>> {
+        let seed = self.number()?;
+        Some((seed > 0).then(|| Random(u64::from(seed) << 32)))
     }
 
     /// A bit for each thing that may be known, and its value.
@@ -103,15 +117,22 @@ impl Input<'_> {
     }
 }
 
-/// The controller of a pair, with the policies of a host: three bytes that choose them, what is known of the path, events.
+/// The controller of a pair, with the policies of a host: two bytes that draw their configurations, three that choose them,
+/// what is known of the path, events.
 pub fn controller(data: &[u8]) -> bool {
     events_of_a_host(&mut Input(data)).is_some()
 }
 
 fn events_of_a_host(input: &mut Input<'_>) -> Option<()> {
-    let startup = input.pick(&StartupConfig::defaults())?;
-    let avoidance = input.pick(&AvoidanceConfig::defaults())?;
-    let mut host = Host::new(host::config(startup, avoidance, input.pick(&POLICIES)?), input.path()?)?;
+    let mut random = input.random()?;
+    let startup = input.configuration(&spaces().startup, &mut random)?;
+    let avoidance = input.configuration(&spaces().avoidance, &mut random)?;
+    let policies = input.byte()?;
+    let config = match &mut random {
+        Some(random) if policies >= 128 => ControllerConfig { startup, avoidance, ..spaces().policies.draw(random) },
+        _ => host::config(startup, avoidance, POLICIES[usize::from(policies) % POLICIES.len()]),
+    };
+    let mut host = Host::new(config, input.path()?)?;
     for _ in 0..MOST {
         let Some((operation, times)) = input.operation() else { break };
         (0..times).for_each(|_| host.apply(&operation));
@@ -186,14 +207,15 @@ struct Noq {
     under_way: Vec<Packet>,
 }
 
-/// The adapter for noq: two bytes that choose the pair, what is known of the path, whether the launch has to wait, events.
+/// The adapter for noq: two bytes that draw configurations, two that choose the pair, what is known of the path, whether the launch has to wait, events.
 pub fn adapter(data: &[u8]) -> bool {
     events_of_noq(&mut Input(data)).is_some()
 }
 
 fn events_of_noq(input: &mut Input<'_>) -> Option<()> {
-    let startup = input.pick(&StartupConfig::defaults())?;
-    let avoidance = input.pick(&AvoidanceConfig::defaults())?;
+    let mut random = input.random()?;
+    let startup = input.configuration(&spaces().startup, &mut random)?;
+    let avoidance = input.configuration(&spaces().avoidance, &mut random)?;
     let path = input.path()?;
     let flow = if input.byte()? % 2 == 0 { Flow::new(path) } else { Flow::waiting(path) };
     let config = ControllerConfig { undo: true, ..ControllerConfig::new(startup, avoidance) };

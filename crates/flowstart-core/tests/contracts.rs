@@ -3,9 +3,7 @@
 mod configurations;
 mod host;
 
-use std::sync::OnceLock;
-
-use configurations::{Configuration, Random, Space};
+use configurations::{Configuration, Random, Space, Spaces, spaces};
 use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueLimit, QueuedPacket};
 use flowstart_core::avoidance::{AvoidanceConfig, bbr};
 use flowstart_core::controller::{Controller, ControllerConfig};
@@ -58,26 +56,6 @@ fn every_default() -> Vec<Host> {
         }
     }
     hosts
-}
-
-/// Everything that each entry of the registries may be, and what hosts may choose besides.
-struct Spaces {
-    startup: Vec<Space<StartupConfig>>,
-    avoidance: Vec<Space<AvoidanceConfig>>,
-    policies: Space<ControllerConfig>,
-}
-
-fn spaces() -> &'static Spaces {
-    static SPACES: OnceLock<Spaces> = OnceLock::new();
-    SPACES.get_or_init(|| {
-        let (startup, avoidance) = (StartupConfig::defaults(), AvoidanceConfig::defaults());
-        let policies = ControllerConfig::new(startup[0].clone(), avoidance[0].clone());
-        Spaces {
-            startup: startup.iter().map(Space::of).collect(),
-            avoidance: avoidance.iter().map(Space::of).collect(),
-            policies: Space::of(&policies),
-        }
-    })
 }
 
 /// What is known of a path, at random, with what nobody should say among it.
@@ -238,7 +216,8 @@ proptest! {
         seed in any::<u64>(),
     ) {
         // The copy is taken in the middle and meets other events than the controller first: what they share would show.
-        for (_, mut host) in every_entry_at_random(&mut Random(seed)) {
+        for (config, mut host) in every_entry_at_random(&mut Random(seed)) {
+            let _named = Named(&config);
             let half = operations.len() / 2;
             operations[..half].iter().for_each(|operation| host.apply(operation));
             let (mut copy, mut again) = (host.clone(), host.clone());

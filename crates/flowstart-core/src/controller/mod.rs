@@ -50,6 +50,10 @@ mod recovery;
 mod scalable;
 mod window_validation;
 
+/// The largest window of a launch: 1 TiB, what 100 Gbit/s carry in 88 s. A rate and an RTT that come from a peer or a file may
+/// have any product, and growth must stay far from the end of the number range.
+const LARGEST_LAUNCH: Bytes = Bytes::new(1 << 40);
+
 /// What a transport may do now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Output {
@@ -249,7 +253,7 @@ impl Controller {
     }
 
     fn take_launch(&mut self, now: Timestamp, launch: &Launch, rtt: &RttEstimator) {
-        self.set_cwnd(launch.cwnd);
+        self.set_cwnd(launch.cwnd.min(LARGEST_LAUNCH));
         self.launch_rate = launch.pacing_rate;
         // A scheme that paces by itself starts with one segment unless it says more.
         self.launch_burst = launch.burst.or(launch.pacing_rate.map(|_| self.config.segment));

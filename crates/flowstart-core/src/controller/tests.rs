@@ -857,3 +857,18 @@ fn a_window_below_a_segment_of_the_new_size_becomes_one_segment() {
     controller.set_segment(Bytes::new(9000));
     assert_eq!(controller.cwnd(), Bytes::new(9000));
 }
+
+#[test]
+fn a_launch_from_any_rate_and_rtt_stays_far_from_the_end_of_the_number_range() {
+    // 2^64 bit/s for 3 h would be a window above 2^64 bytes.
+    let mut rtt = RttEstimator::new(Duration::from_millis(10_000_000));
+    rtt.update(Timestamp::ZERO, Duration::from_millis(10_000_000), Duration::ZERO);
+    let huge = Some(Rate::from_bits_per_sec(u64::MAX));
+    let path = PathKnowledge { requested_rate: huge, approved_rate: huge, oracle_rate: huge, ..generous(None) };
+    for startup in StartupConfig::defaults() {
+        let avoidance = AvoidanceConfig::Reno(Default::default());
+        let mut controller = Controller::new(ControllerConfig::new(startup.clone(), avoidance)).unwrap();
+        controller.launch(Timestamp::ZERO, &path, &rtt);
+        assert!(controller.cwnd() <= LARGEST_LAUNCH, "{}: {}", startup.name(), controller.cwnd());
+    }
+}

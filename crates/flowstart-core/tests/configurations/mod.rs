@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
+use std::sync::OnceLock;
 
 use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
@@ -151,6 +152,11 @@ impl<T: Configuration> Space<T> {
         Self { start, keys, default: default.clone() }
     }
 
+    /// What it starts from.
+    pub(crate) fn default(&self) -> &T {
+        &self.default
+    }
+
     /// The names of all keys, `outer.inner` where one is in a group.
     pub(crate) fn keys(&self) -> Vec<String> {
         self.keys.iter().map(|key| key.path.join(".")).collect()
@@ -197,6 +203,30 @@ impl<T: Configuration> Space<T> {
         }
         self.keys().into_iter().filter(|key| seen.get(key).is_none_or(|values| values.len() < 2)).collect()
     }
+}
+
+/// Everything that each entry of the registries may be, and what hosts may choose besides.
+pub(crate) struct Spaces {
+    /// A space for each startup scheme.
+    pub(crate) startup: Vec<Space<StartupConfig>>,
+    /// A space for each congestion avoidance.
+    pub(crate) avoidance: Vec<Space<AvoidanceConfig>>,
+    /// The policies of hosts, with any startup scheme and congestion avoidance.
+    pub(crate) policies: Space<ControllerConfig>,
+}
+
+/// The spaces of all registries; what they may be is found out once.
+pub(crate) fn spaces() -> &'static Spaces {
+    static SPACES: OnceLock<Spaces> = OnceLock::new();
+    SPACES.get_or_init(|| {
+        let (startup, avoidance) = (StartupConfig::defaults(), AvoidanceConfig::defaults());
+        let policies = ControllerConfig::new(startup[0].clone(), avoidance[0].clone());
+        Spaces {
+            startup: startup.iter().map(Space::of).collect(),
+            avoidance: avoidance.iter().map(Space::of).collect(),
+            policies: Space::of(&policies),
+        }
+    })
 }
 
 impl Key {

@@ -95,7 +95,10 @@ pub(crate) struct Host {
     paced: bool,
     in_flight: u64,
     next: u64,
+    /// The last position that was acknowledged or given up.
     acknowledged: u64,
+    /// The last position that was sent on an earlier path.
+    earlier_path: u64,
     /// Samples of the delivery rate; packets are acknowledged and lost in the order in which they were sent.
     estimator: DeliveryRate,
     snapshots: VecDeque<Snapshot>,
@@ -134,6 +137,7 @@ impl Host {
             in_flight: 0,
             next: 1,
             acknowledged: 0,
+            earlier_path: 0,
             estimator: DeliveryRate::default(),
             snapshots: VecDeque::new(),
             samples: reduction != Reduction::PrrSafe,
@@ -202,7 +206,10 @@ impl Host {
                 self.in_flight -= bytes;
                 self.acknowledged = (self.acknowledged + bytes / self.segment).min(self.next - 1);
                 let sample = Duration::from_millis(u64::from(rtt_ms));
-                self.rtt.update(now, sample, Duration::ZERO);
+                // A packet of an earlier path says nothing of this one (RFC 9002, section 5.1 with RFC 9000, section 9.4).
+                if self.acknowledged > self.earlier_path {
+                    self.rtt.update(now, sample, Duration::ZERO);
+                }
                 if app_limited {
                     self.estimator.mark_app_limited(Bytes::new(self.in_flight));
                 }
@@ -240,6 +247,7 @@ impl Host {
                 self.in_flight -= bytes;
                 let in_flight = Bytes::new(self.in_flight);
                 let position = self.next - 1;
+                self.acknowledged = (self.acknowledged + bytes / self.segment).min(position);
                 for place in 0..bytes / self.segment {
                     self.controller.on_retransmission(position.saturating_sub(place), Bytes::new(self.segment));
                     if let Some(snapshot) = self.snapshots.pop_front() {
@@ -258,6 +266,7 @@ impl Host {
             Operation::TimeOut => {
                 let in_flight_before = Bytes::new(self.in_flight);
                 self.in_flight = 0;
+                self.acknowledged = self.next - 1;
                 self.snapshots.clear();
                 self.controller.on_timeout(&Timeout { now, in_flight_before }, &self.rtt);
             }
@@ -282,6 +291,7 @@ impl Host {
             }
             Operation::ChangePath => {
                 self.rtt = RttEstimator::new(Duration::from_millis(333));
+                self.earlier_path = self.next - 1;
                 self.controller.on_path_change(now, &self.path.for_new_path(), &self.rtt);
             }
         }
