@@ -2,7 +2,6 @@
 //! controller itself, and as noq tells them to the adapter.
 
 #[path = "../../crates/flowstart-core/tests/configurations/mod.rs"]
-#[allow(dead_code, reason = "the contracts use all of it")]
 mod configurations;
 #[path = "../../crates/flowstart-core/tests/host/mod.rs"]
 #[allow(dead_code, reason = "the contracts use all of it")]

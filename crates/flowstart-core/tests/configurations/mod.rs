@@ -6,6 +6,8 @@
 //! whose ends are candidates too. A draw changes one key after another, as long as the whole is accepted, so that keys which
 //! bound each other meet both their bounds.
 
+#![allow(dead_code, reason = "each of its users needs a part")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::OnceLock;
