@@ -3,6 +3,8 @@
 mod configurations;
 mod host;
 
+use std::fmt::Debug;
+
 use configurations::{Configuration, Random, Space, Spaces, spaces};
 use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueLimit, QueuedPacket};
 use flowstart_core::avoidance::{AvoidanceConfig, bbr};
@@ -90,7 +92,7 @@ fn some_path(random: &mut Random) -> PathKnowledge {
 
 /// A controller for each entry of the registries, all of them drawn at random from what is valid.
 fn every_entry_at_random(random: &mut Random) -> Vec<(ControllerConfig, Host)> {
-    let Spaces { startup, avoidance, policies } = spaces();
+    let Spaces { startup, avoidance, policies, .. } = spaces();
     let mut hosts = Vec::new();
     let mut add = |startup: &Space<StartupConfig>, avoidance: &Space<AvoidanceConfig>, random: &mut Random| {
         let (startup, avoidance) = (startup.draw(random), avoidance.draw(random));
@@ -177,9 +179,9 @@ fn every_scheme_launches_again_after_idle_time_as_it_launched_at_first() {
 }
 
 /// Tells of a configuration when a test fails over it.
-struct Named<'a>(&'a ControllerConfig);
+struct Named<'a, T: Debug>(&'a T);
 
-impl Drop for Named<'_> {
+impl<T: Debug> Drop for Named<'_, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{:?}", self.0);
@@ -233,9 +235,13 @@ proptest! {
     fn queues_lose_nothing_unaccounted(
         sizes in prop::collection::vec((40..1500u32, any::<bool>()), 1..300),
         packets in 1..50u64,
+        seed in any::<u64>(),
     ) {
         let limit = QueueLimit { packets: Some(packets), ..QueueLimit::default() };
-        for config in QueueConfig::defaults() {
+        let mut random = Random(seed);
+        let drawn = spaces().queue.iter().map(|entry| entry.draw(&mut random));
+        for config in QueueConfig::defaults().into_iter().chain(drawn) {
+            let _named = Named(&config);
             let mut queue = config.build(limit.into());
             let mut rng = Substream::new(1, "queue", 0);
             let mut dropped = Vec::new();

@@ -2,10 +2,13 @@
 
 #![allow(clippy::expect_used, reason = "a test that cannot be set up fails")]
 
+mod configurations;
 mod router;
 
+use configurations::{Random, spaces};
 use flowstart_core::aqm::{OutgoingLink, QueueConfig};
 use flowstart_core::time::Duration;
+use flowstart_core::units::Bytes;
 use proptest::prelude::*;
 use router::{Operation, Router, links};
 
@@ -18,7 +21,7 @@ const OTHERS: &[&str] = &[
     "kind = 'hred'\nrtt = '100us'\nw_q = 1.0\nmax_p = 1.0",
     "kind = 'hred'\nrtt = '100s'\nmax_p = 0.0\necn = false",
     "kind = 'pi'\na = 0.02\nb = 0.019\nq_ref = 5.0\nw = 1000.0",
-    "kind = 'pi'\na = 0.0\nb = 1.0\nunit = 'bytes'\nmean_packet = '1B'",
+    "kind = 'pi'\na = 1.0\nb = 1.0\nunit = 'bytes'\nmean_packet = '1B'",
     "kind = 'avq'\nalpha = 100.0\ngamma = 1.0\ninitial = 0.0\nbuffer = '3000B'",
     "kind = 'avq'\nalpha = 0.0\ninitial = 1.0\nbuffer = '1B'\necn = false",
     "kind = 'pie'\nqdelay_ref = '1us'\nt_update = '100us'\nalpha = 1000.0\nbeta = 1000.0\nmax_burst = '0ms'",
@@ -46,6 +49,12 @@ fn configs() -> Vec<QueueConfig> {
     configs
 }
 
+/// A configuration of every entry of the registry, drawn at random from what is valid.
+fn drawn(seed: u64) -> Vec<QueueConfig> {
+    let mut random = Random(seed);
+    spaces().queue.iter().map(|entry| entry.draw(&mut random)).collect()
+}
+
 fn operation() -> impl Strategy<Value = Operation> {
     let arrive = || {
         (0..8u8, prop_oneof![Just(1500u16), 40..1500u16], prop::bool::weighted(0.1))
@@ -67,8 +76,9 @@ proptest! {
     fn every_packet_is_accounted_for_in_order_and_never_held_back(
         operations in prop::collection::vec(operation(), 0..400),
         link in prop::sample::select(links()),
+        seed in any::<u64>(),
     ) {
-        for config in configs() {
+        for config in configs().into_iter().chain(drawn(seed)) {
             let mut router = Router::new(&config, link);
             operations.iter().for_each(|operation| router.apply(*operation));
             router.drain();
@@ -79,8 +89,9 @@ proptest! {
     fn a_copy_of_a_queue_goes_on_as_the_queue(
         operations in prop::collection::vec(operation(), 0..200),
         link in prop::sample::select(links()),
+        seed in any::<u64>(),
     ) {
-        for config in configs() {
+        for config in configs().into_iter().chain(drawn(seed)) {
             let mut router = Router::new(&config, link);
             let half = operations.len() / 2;
             operations[..half].iter().for_each(|operation| router.apply(*operation));
@@ -123,5 +134,45 @@ fn an_idle_link_costs_no_timers_for_ever() {
         router.drain();
         let timers = router.idle_timers(100_000);
         assert!(timers < 100_000, "{}: its timer goes on", config.name());
+    }
+}
+
+#[test]
+fn no_valid_configuration_keeps_a_timer_that_changes_nothing() {
+    for config in (0..60).flat_map(drawn).chain(configs()) {
+        let mut router = Router::new(&config, link());
+        overload(&mut router, 2000);
+        router.drain();
+        // Slow laws need longer than this, but they get somewhere.
+        let ends = router.idle_timers(50_000) < 50_000;
+        assert!(ends || router.timer_has_an_effect(), "{config:?}: its timer goes on");
+    }
+}
+
+/// Whether the configuration can take a packet of this size, and has a law that can come to rest within a minute.
+fn can_serve(config: &QueueConfig, size: u64) -> bool {
+    let QueueConfig::Avq(avq) = config else { return true };
+    // What does not fit into the virtual buffer is signalled, and the virtual capacity is what the law makes of it.
+    (avq.buffer == Bytes::ZERO || avq.buffer >= Bytes::new(size)) && avq.alpha * avq.gamma > 0.001
+}
+
+#[test]
+fn a_link_that_has_been_idle_serves_whatever_happened_before() {
+    const SIZE: u16 = 900;
+    for config in (0..60).flat_map(drawn).chain(configs()).filter(|config| can_serve(config, SIZE.into())) {
+        let mut router = Router::new(&config, link());
+        overload(&mut router, 2000);
+        router.drain();
+        let light = |router: &mut Router, packets: u64| {
+            let before = router.left;
+            for _ in 0..packets {
+                router.apply(Operation::Arrive { flow: 3, size: SIZE, marked: false });
+                router.apply(Operation::Serve(Duration::from_millis(600)));
+            }
+            router.left - before
+        };
+        // A minute of a packet now and then, and every one after that has the link for itself.
+        light(&mut router, 100);
+        assert_eq!(light(&mut router, 50), 50, "{config:?} drops packets that nobody is in the way of");
     }
 }

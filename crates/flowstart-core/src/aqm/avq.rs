@@ -8,7 +8,9 @@
 //! Checked line by line against ns-2's module.
 //!
 //! Differences from the reference: sizes are in bytes only, ns-2's default. A virtual packet is refused when it does
-//! not fit, as in the paper; ns-2 compares after adding it, which is the same. The virtual capacity is held to the
+//! not fit, as in the paper; ns-2 compares after adding it, which is the same. A virtual capacity that has come down to 0
+//! grows when a packet is dropped as well: ns-2 adapts it with packets that are accepted, of which there would be none any
+//! more. The virtual capacity is held to the
 //! link's before the arriving bytes are taken off, as remembered of the paper; ns-2 does so after, so that there it
 //! reaches the link's own. A packet that cannot be marked is dropped; ns-2 drops all (its default) or, where it marks,
 //! lets such packets pass. The limit of the queue counts 1500 bytes a packet, there 1000. Where the link's rate is not
@@ -42,7 +44,7 @@ pub struct Config {
     pub alpha: f64,
     /// Utilization to steer to, 0.01 to 1. ns-2 and the paper: 0.98.
     pub gamma: f64,
-    /// The virtual capacity at the beginning over the link's rate, 0 to 1. ns-2: 0.8.
+    /// The virtual capacity at the beginning over the link's rate, 0 to 1; above 0 where `alpha` is 0. ns-2: 0.8.
     pub initial: f64,
     /// The virtual buffer, up to 1 TB. Default: 0, that of the real queue (packets count 1500 bytes), or 150 KB if that has
     /// no limit.
@@ -63,6 +65,9 @@ impl Config {
         ConfigError::unless_in("alpha", self.alpha, 0.0..=100.0)?;
         ConfigError::unless_in("gamma", self.gamma, 0.01..=1.0)?;
         ConfigError::unless_in("initial", self.initial, 0.0..=1.0)?;
+        if self.initial == 0.0 && self.alpha == 0.0 {
+            return Err(ConfigError::new("initial", self.initial, "above 0 with alpha=0"));
+        }
         ConfigError::unless_in("buffer", self.buffer, Bytes::ZERO..=Bytes::new(1_000_000_000_000))
     }
 
@@ -126,16 +131,22 @@ impl Law {
         let fits = *vq + b <= self.buffer;
         if fits {
             *vq += b;
-        } else if !(capable && self.config.ecn) {
-            // The capacity follows what is accepted, so a dropped packet does not count.
-            return Decision::Drop;
         }
-        // C~ <- max(min(C~ + alpha gamma C (t - s), C) - alpha b, 0).
-        let elapsed = now.since(*adapted).as_nanos() as f64 / 1e9;
-        let Config { alpha, gamma, .. } = self.config;
-        *capacity = ((*capacity + alpha * gamma * c * elapsed).min(c) - alpha * b).max(0.0);
-        *adapted = now;
-        if fits { Decision::Pass } else { Decision::Signal }
+        let decision = match (fits, capable && self.config.ecn) {
+            (true, _) => Decision::Pass,
+            (false, true) => Decision::Signal,
+            (false, false) => Decision::Drop,
+        };
+        // The capacity follows what is accepted, so a dropped packet does not count.
+        let accepted = if decision == Decision::Drop { 0.0 } else { b };
+        if accepted > 0.0 || *capacity == 0.0 {
+            // C~ <- max(min(C~ + alpha gamma C (t - s), C) - alpha b, 0).
+            let elapsed = now.since(*adapted).as_nanos() as f64 / 1e9;
+            let Config { alpha, gamma, .. } = self.config;
+            *capacity = ((*capacity + alpha * gamma * c * elapsed).min(c) - alpha * accepted).max(0.0);
+            *adapted = now;
+        }
+        decision
     }
 }
 
@@ -251,6 +262,26 @@ mod tests {
         assert_eq!(law.vars.virtual_capacity, before);
         assert_eq!(law.on_arrival(ms(0), 1000, true, RATE), Decision::Signal);
         assert_ne!(law.vars.virtual_capacity, before);
+    }
+
+    #[test]
+    fn a_virtual_capacity_of_nothing_grows_again() {
+        // 10 x 1000 bytes/s less with each packet at once: nothing of 20,000 is left after two, and the third fills the buffer.
+        let mut law = law(Config { alpha: 10.0, gamma: 0.5, initial: 0.02, ..Config::default() });
+        (0..3).for_each(|_| assert_eq!(law.on_arrival(ms(0), 1000, false, RATE), Decision::Pass));
+        assert_eq!((law.vars.vq, law.vars.virtual_capacity), (3000.0, Some(0.0)));
+        // 10 x 0.5 x 1,000,000 x 0.001 = 5000 bytes/s after a ms; they serve a packet in 200 ms.
+        assert_eq!(law.on_arrival(ms(1), 1000, false, RATE), Decision::Drop);
+        assert!((law.vars.virtual_capacity.unwrap_or_default() - 5000.0).abs() < 1e-6);
+        assert_eq!(law.on_arrival(ms(200), 1000, false, RATE), Decision::Drop);
+        assert_eq!(law.on_arrival(ms(202), 1000, false, RATE), Decision::Pass);
+    }
+
+    #[test]
+    fn a_virtual_capacity_that_is_nothing_for_ever_is_refused() {
+        let config = |alpha, initial| Config { alpha, initial, ..Config::default() };
+        assert_eq!([config(0.0, 1.0).validate(), config(0.1, 0.0).validate()], [Ok(()), Ok(())]);
+        assert_eq!(config(0.0, 0.0).validate().unwrap_err().field, "initial");
     }
 
     #[test]

@@ -123,11 +123,20 @@ pub struct Vars {
 impl Vars {
     /// The update of appendix A.2: `curq` is the longer of the delays of the two queues.
     fn update(&mut self, config: &Config, curq: Duration) {
+        self.p = self.corrected(config, curq);
+        self.prevq = curq;
+    }
+
+    /// Whether another update of empty queues changes nothing: at probability 0, or where `alpha` moves it too little.
+    fn rests(&self, config: &Config) -> bool {
+        self.prevq == Duration::ZERO && self.corrected(config, Duration::ZERO) == self.p
+    }
+
+    fn corrected(&self, config: &Config, curq: Duration) -> f64 {
         let (delay, target, before) = (curq.as_secs(), config.target.as_secs(), self.prevq.as_secs());
         let p = self.p + config.alpha * (delay - target) + config.beta * (delay - before);
         let most = if config.drop_overload { 1.0 } else { f64::min(1.0 / config.coupling, 1.0) };
-        self.p = p.clamp(0.0, most);
-        self.prevq = curq;
+        p.clamp(0.0, most)
     }
 }
 
@@ -287,7 +296,7 @@ impl QueueDiscipline for DualPi2 {
     fn on_timer(&mut self, context: &mut QueueContext<'_>) {
         let delay = self.delay(context.now);
         self.vars.update(&self.config, delay);
-        let rests = self.is_empty() && self.vars.p == 0.0 && self.vars.prevq == Duration::ZERO;
+        let rests = self.is_empty() && self.vars.rests(&self.config);
         self.next_update = if rests { Timestamp::NEVER } else { next_on_grid(context.now, self.config.t_update) };
     }
 }
@@ -484,6 +493,15 @@ mod tests {
         tick(&mut link);
         tick(&mut link);
         assert_eq!(link.queue.next_timer(), Timestamp::NEVER);
+    }
+
+    #[test]
+    fn updates_pause_where_alpha_does_not_move_the_probability() {
+        let vars = |p, prevq| Vars { p, prevq, ..Vars::default() };
+        let without = Config { alpha: 0.0, ..Config::default() };
+        assert!(vars(0.5, Duration::ZERO).rests(&without));
+        assert!(!vars(0.5, Duration::from_millis(1)).rests(&without));
+        assert!(!vars(0.5, Duration::ZERO).rests(&Config::default()));
     }
 
     #[test]

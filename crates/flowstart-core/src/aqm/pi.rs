@@ -37,7 +37,8 @@ pub const REFERENCE: &str = "Hollot, Misra, Towsley, Gong, INFOCOM 2001";
 pub struct Config {
     /// Weight of the deviation now, per packet, 0 to 1. ns-2: 0.00001822.
     pub a: f64,
-    /// Weight of the deviation at the last sample, per packet, 0 to 1. ns-2: 0.00001816.
+    /// Weight of the deviation at the last sample, per packet, 0 to `a`: a larger one makes the probability rise while the queue
+    /// is empty. ns-2: 0.00001816.
     pub b: f64,
     /// Queue to steer to in packets, 0 to 1,000,000. ns-2: 50 (the paper's simulations: 200).
     pub q_ref: f64,
@@ -69,7 +70,7 @@ impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         ConfigError::unless_in("a", self.a, 0.0..=1.0)?;
-        ConfigError::unless_in("b", self.b, 0.0..=1.0)?;
+        ConfigError::unless_in("b", self.b, 0.0..=self.a)?;
         ConfigError::unless_in("q_ref", self.q_ref, 0.0..=1e6)?;
         ConfigError::unless_in("w", self.w, 0.01..=10_000.0)?;
         ConfigError::unless_in("mean_packet", self.mean_packet, Bytes::new(1)..=Bytes::new(1_000_000))
@@ -110,21 +111,25 @@ impl Law {
         }
     }
 
-    /// p <- p + a (q - `q_ref`) - b (`q_old` - `q_ref`), within 0 and 1.
+    /// p + a (q - `q_ref`) - b (`q_old` - `q_ref`), within 0 and 1.
+    fn corrected(&self, q: f64) -> f64 {
+        let Config { a, b, q_ref, .. } = self.config;
+        (self.p + a * (q - q_ref) - b * (self.q_old - q_ref)).clamp(0.0, 1.0)
+    }
+
+    /// Corrects the probability by the queue as it is now.
     pub fn sample(&mut self, packets: usize, bytes: Bytes) {
         let q = match self.config.unit {
             Unit::Packets => packets as f64,
             Unit::Bytes => bytes.get() as f64 / self.config.mean_packet.get() as f64,
         };
-        let Config { a, b, q_ref, .. } = self.config;
-        self.p = (self.p + a * (q - q_ref) - b * (self.q_old - q_ref)).clamp(0.0, 1.0);
+        self.p = self.corrected(q);
         self.q_old = q;
     }
 
-    /// Whether another sample of an empty queue changes nothing. With a > b it does not at probability 0; with a < b the
-    /// probability of an empty queue rises, and the samples never pause.
+    /// Whether another sample of an empty queue changes nothing: at probability 0, or where a and b differ too little.
     fn rests(&self) -> bool {
-        self.p == 0.0 && self.q_old == 0.0 && self.config.a >= self.config.b
+        self.q_old == 0.0 && self.corrected(0.0) == self.p
     }
 }
 
@@ -225,10 +230,20 @@ mod tests {
     #[test]
     fn an_empty_queue_that_another_sample_would_change_does_not_rest() {
         assert!(Law::new(Config::default()).rests());
-        let mut rising = Law::new(Config { a: 0.001, b: 0.002, ..Config::default() });
-        assert!(!rising.rests());
-        // 0.001 (0 - 50) - 0.002 (0 - 50) = 0.05.
-        rising.sample(0, Bytes::ZERO);
-        assert!((rising.probability() - 0.05).abs() < 1e-12);
+        let law = |b| Law { config: Config { a: 0.001, b, ..Config::default() }, p: 0.5, q_old: 0.0 };
+        // 0.5 + 0.001 (0 - 50) - 0.0005 (0 - 50) = 0.475.
+        let mut falling = law(0.0005);
+        assert!(!falling.rests());
+        falling.sample(0, Bytes::ZERO);
+        assert!((falling.probability() - 0.475).abs() < 1e-12);
+        // The two deviations weigh the same: the probability stays, and so may the samples.
+        assert!(law(0.001).rests());
+    }
+
+    #[test]
+    fn a_probability_that_would_rise_with_an_empty_queue_is_refused() {
+        assert_eq!(Config { a: 0.001, b: 0.001, ..Config::default() }.validate(), Ok(()));
+        let error = Config { a: 0.001, b: 0.002, ..Config::default() }.validate().unwrap_err();
+        assert_eq!((error.field, &*error.allowed), ("b", "0 to 0.001"));
     }
 }

@@ -230,9 +230,8 @@ impl Vars {
             p = p.min(0.02);
         }
         p += self.drop_prob;
-        // Exponential decay when congestion has gone (section 4.2).
         if self.current_qdelay == Duration::ZERO && self.qdelay_old == Duration::ZERO {
-            p *= 0.98;
+            p = decayed(p);
         }
         p.clamp(0.0, 1.0)
     }
@@ -347,7 +346,7 @@ impl Law {
             }
             p += vars.drop_prob;
             if delay == Duration::ZERO && vars.qdelay_old == Duration::ZERO {
-                p *= 0.98;
+                p = decayed(p);
             } else if delay > Duration::from_millis(200) {
                 p += 0.02;
             }
@@ -379,6 +378,14 @@ impl Law {
     pub fn rests(&self) -> bool {
         self.vars.rests() && (self.config.rules == Rules::Rfc8033 || self.burst_state == BurstState::NoBurst)
     }
+}
+
+/// Exponential decay when congestion has gone (section 4.2). The smallest numbers that a double can hold are rounded back to
+/// themselves: without `alpha`, which takes something off as well, the updates of an empty queue would never end.
+#[inline]
+fn decayed(p: f64) -> f64 {
+    let p = p * 0.98;
+    if p < f64::MIN_POSITIVE { 0.0 } else { p }
 }
 
 /// The factor that auto-tuning scales a correction with (RFC 8033, section 4.2). Without branches, as nobody can foresee how far

@@ -336,3 +336,16 @@ fn a_probability_keeps_the_timer_until_it_has_decayed() {
     assert_eq!(queue.law.vars.drop_prob, 0.0);
     assert!(updates > 10);
 }
+
+#[test]
+fn a_probability_ends_without_alpha_too() {
+    for rules in [Rules::Rfc8033, Rules::Ns2] {
+        let mut law = Law::new(Config { alpha: 0.0, rules, ..Config::default() });
+        law.vars.drop_prob = 1.0;
+        // 0.98^n is below the smallest normal number, 2.2e-308, after ln(2.2e-308) / ln(0.98) = 35,065 updates.
+        (0..35_060).for_each(|_| law.update(Bytes::ZERO));
+        assert!(law.vars().drop_prob > 0.0 && !law.rests(), "{rules:?}");
+        (0..10).for_each(|_| law.update(Bytes::ZERO));
+        assert!(law.vars().drop_prob == 0.0 && law.rests(), "{rules:?}");
+    }
+}

@@ -213,6 +213,8 @@ pub(crate) struct Spaces {
     pub(crate) startup: Vec<Space<StartupConfig>>,
     /// A space for each congestion avoidance.
     pub(crate) avoidance: Vec<Space<AvoidanceConfig>>,
+    /// A space for each queue discipline.
+    pub(crate) queue: Vec<Space<QueueConfig>>,
     /// The policies of hosts, with any startup scheme and congestion avoidance.
     pub(crate) policies: Space<ControllerConfig>,
 }
@@ -226,6 +228,7 @@ pub(crate) fn spaces() -> &'static Spaces {
         Spaces {
             startup: startup.iter().map(Space::of).collect(),
             avoidance: avoidance.iter().map(Space::of).collect(),
+            queue: QueueConfig::defaults().iter().map(Space::of).collect(),
             policies: Space::of(&policies),
         }
     })
