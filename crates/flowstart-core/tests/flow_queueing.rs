@@ -3,6 +3,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+mod configurations;
+
+use configurations::{Random, spaces};
 use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueLimit, QueuedPacket};
 use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
@@ -39,6 +42,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Disciplines that separate flows.
+const SEPARATING: [&str; 5] = ["fq-codel", "fq-pie", "sfq", "sfq-codel", "dualpi2"];
+
 /// How full the queues are.
 #[derive(Clone, Copy, Debug)]
 enum Load {
@@ -48,8 +54,8 @@ enum Load {
     Overload,
 }
 
-/// How often `packets` packets of 1000 flows allocated after the first million.
-fn run(config: &QueueConfig, packets: u64, load: Load) -> u64 {
+/// How often `packets` packets of 1000 flows allocated after the first `warm`.
+fn run(config: &QueueConfig, warm: u64, packets: u64, load: Load) -> u64 {
     let limit = QueueLimit { packets: Some(4000), ..QueueLimit::default() };
     let mut state = config.build(limit.into());
     let queue = state.as_dyn();
@@ -58,7 +64,7 @@ fn run(config: &QueueConfig, packets: u64, load: Load) -> u64 {
     let mut dropped = Vec::with_capacity(10_000);
     let (mut allocations, mut credit) = (0, 0);
     for index in 0..packets {
-        if index == 1_000_000 {
+        if index == warm {
             allocations = ALLOCATIONS.get();
         }
         let now = Timestamp::ZERO + Duration::from_nanos(1200 * index);
@@ -86,12 +92,25 @@ fn run(config: &QueueConfig, packets: u64, load: Load) -> u64 {
 #[test]
 fn ten_million_packets_need_no_more_memory_than_the_first_million() {
     for config in QueueConfig::defaults() {
-        if !["fq-codel", "fq-pie", "sfq", "sfq-codel", "dualpi2"].contains(&config.name()) {
+        if !SEPARATING.contains(&config.name()) {
             continue;
         }
         let packets = if config.name() == "fq-codel" { 10_000_000 } else { 2_000_000 };
         for load in [Load::Standing, Load::Overload] {
-            assert_eq!(run(&config, packets, load), 0, "{} {load:?}", config.name());
+            assert_eq!(run(&config, 1_000_000, packets, load), 0, "{} {load:?}", config.name());
+        }
+    }
+}
+
+#[test]
+fn no_valid_configuration_needs_more_memory_for_more_packets() {
+    let mut random = Random(1);
+    for entry in spaces().queue.iter().filter(|entry| SEPARATING.contains(&entry.default().name())) {
+        for _ in 0..8 {
+            let config = entry.draw(&mut random);
+            for load in [Load::Standing, Load::Overload] {
+                assert_eq!(run(&config, 100_000, 150_000, load), 0, "{config:?} {load:?}");
+            }
         }
     }
 }

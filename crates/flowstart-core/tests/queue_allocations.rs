@@ -3,8 +3,10 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+mod configurations;
 mod standing_queue;
 
+use configurations::{Random, spaces};
 use flowstart_core::aqm::{EcnCodepoint, QueueConfig};
 use standing_queue::StandingQueue;
 
@@ -48,6 +50,28 @@ fn no_discipline_allocates_per_packet() {
             assert!(sent > 40_000, "{name}: {sent} packets say little");
             assert_eq!(allocated, 0, "{name}: allocations for {sent} packets of {flows} flows");
         }
+    }
+}
+
+#[test]
+fn no_valid_configuration_allocates_per_packet() {
+    const DRAWS: usize = 12;
+    let mut random = Random(1);
+    for entry in &spaces().queue {
+        let mut packets = 0;
+        for draw in 0..DRAWS {
+            let config = entry.draw(&mut random);
+            let (flows, ecn) =
+                [(1, EcnCodepoint::NotEct), (1000, EcnCodepoint::Ect0), (7, EcnCodepoint::Ect1)][draw % 3];
+            let mut queue = StandingQueue::new(&config, flows, ecn);
+            let before = ALLOCATIONS.get();
+            let sent = (0..10_000).filter(|_| queue.pair().is_some()).count();
+            assert_eq!(ALLOCATIONS.get() - before, 0, "{config:?}: allocations for {sent} packets of {flows} flows");
+            // A law that drops nearly everything has no queue, and says less.
+            assert!(sent > 9_900 || !queue.stands(), "{config:?}: {sent} packets from a queue that stands");
+            packets += sent;
+        }
+        assert!(packets > DRAWS * 5_000, "{}: {packets} packets say little", entry.default().name());
     }
 }
 

@@ -9,6 +9,8 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::iter;
 
 use super::{QueueContext, QueuedPacket};
 use crate::rng::{Substream, mix};
@@ -140,15 +142,13 @@ impl PacketQueues {
         Bytes::new(self.queues[queue as usize].bytes)
     }
 
-    /// The queue with the most bytes; the first of several.
-    pub fn fattest(&self) -> u32 {
-        let mut fattest = 0;
-        for (queue, ends) in self.queues.iter().enumerate() {
-            if ends.bytes > self.queues[fattest].bytes {
-                fattest = queue;
-            }
-        }
-        fattest as u32
+    /// The queue with the most bytes of `candidates`, which name every queue that is not empty; of several the one with the
+    /// smallest number.
+    pub fn fattest(&self, candidates: impl Iterator<Item = u32>) -> Option<u32> {
+        candidates.max_by_key(|queue| {
+            let Ends { packets, bytes, .. } = self.queues[*queue as usize];
+            (bytes, packets > 0, Reverse(*queue))
+        })
     }
 
     /// Packets in all queues.
@@ -252,6 +252,22 @@ impl RoundRobin {
         }
     }
 
+    /// The queues that have a turn, in no order that means anything.
+    pub fn active(&self) -> impl Iterator<Item = u32> {
+        let list = |turns: Turns| {
+            let known = |queue: u32| (queue != NONE).then_some(queue);
+            iter::successors(known(turns.first), move |queue| known(self.turns[*queue as usize].next))
+        };
+        list(self.new).chain(list(self.old))
+    }
+
+    /// No queue has a turn any more.
+    pub fn clear(&mut self) {
+        self.turns.fill(Turn { place: Place::Nowhere, next: NONE, deficit: 0 });
+        let empty = Turns { first: NONE, last: NONE };
+        (self.new, self.old) = (empty, empty);
+    }
+
     /// The queue whose turn it is.
     #[inline]
     pub fn whose(&mut self) -> Option<u32> {
@@ -324,9 +340,21 @@ impl Lengths {
         Self { of_length: vec![NONE], queues: vec![(0, NONE, NONE); queues as usize], longest: 0 }
     }
 
-    /// A queue has this many packets now, one more or one less than before.
+    /// All queues are empty now.
+    pub fn clear(&mut self) {
+        self.of_length.fill(NONE);
+        self.queues.fill((0, NONE, NONE));
+        self.longest = 0;
+    }
+
+    /// A queue of `queues` has one packet more or one less than before. No queue has more packets than all together had, so the
+    /// lengths need more memory only when the packets do.
     #[inline]
-    pub fn change(&mut self, queue: u32, length: u32) {
+    pub fn change(&mut self, queue: u32, queues: &PacketQueues) {
+        let length = queues.len_of(queue);
+        if self.of_length.len() <= queues.capacity() {
+            self.of_length.resize(queues.capacity() + 1, NONE);
+        }
         let (before, previous, next) = self.queues[queue as usize];
         if before > 0 {
             if next == queue {
@@ -339,9 +367,6 @@ impl Lengths {
         }
         self.queues[queue as usize] = (length, queue, queue);
         if length > 0 {
-            if self.of_length.len() <= length as usize {
-                self.of_length.resize(length as usize + 1, NONE);
-            }
             match self.of_length[length as usize] {
                 NONE => {}
                 other => {
@@ -439,6 +464,27 @@ mod tests {
     }
 
     #[test]
+    fn queues_with_a_turn_are_known() {
+        let mut turns = RoundRobin::new(4, Bytes::new(100));
+        let active = |turns: &RoundRobin| {
+            let mut queues: Vec<u32> = turns.active().collect();
+            queues.sort_unstable();
+            queues
+        };
+        assert!(active(&turns).is_empty());
+        [3, 0].iter().for_each(|queue| turns.activate(*queue, true));
+        turns.activate(1, false);
+        assert_eq!(active(&turns), [0, 1, 3]);
+        // Queue 3 has used its quantum, and waits behind queue 1.
+        assert_eq!(turns.whose(), Some(3));
+        turns.sent(3, 100);
+        assert_eq!(turns.whose(), Some(0));
+        assert_eq!(active(&turns), [0, 1, 3]);
+        turns.clear();
+        assert!(active(&turns).is_empty() && turns.whose().is_none());
+    }
+
+    #[test]
     fn without_a_quantum_queues_send_packet_by_packet() {
         let mut turns = RoundRobin::new(2, Bytes::ZERO);
         turns.activate(0, false);
@@ -488,7 +534,7 @@ mod tests {
                     _ => prop_assert_eq!(queues.pop_last(queue), model.pop_back()),
                 }
                 if lengths.queues[queue as usize].0 != queues.len_of(queue) {
-                    lengths.change(queue, queues.len_of(queue));
+                    lengths.change(queue, &queues);
                 }
                 most = most.max(queues.len());
                 let bytes = |model: &VecDeque<QueuedPacket>| -> u64 {
@@ -500,7 +546,10 @@ mod tests {
                 prop_assert_eq!(queues.first(queue), expected[queue as usize].front());
                 let longest = expected.iter().map(VecDeque::len).max().unwrap();
                 prop_assert_eq!(lengths.longest().map_or(0, |queue| expected[queue as usize].len()), longest);
-                prop_assert_eq!(queues.bytes_of(queues.fattest()).get(), expected.iter().map(bytes).max().unwrap());
+                let fattest = queues.fattest(0..4).unwrap();
+                prop_assert_eq!(queues.bytes_of(fattest).get(), expected.iter().map(bytes).max().unwrap());
+                prop_assert!((0..fattest).all(|before| queues.bytes_of(before) < queues.bytes_of(fattest)));
+                prop_assert_eq!(queues.fattest((0..4).rev()), Some(fattest));
             }
             prop_assert!(queues.slab.len() == most, "the slab has as many places as packets ever waited");
         }

@@ -134,7 +134,7 @@ impl FqCoDel {
 
     /// Drops from the front of the fattest queue: half of its bytes, `drop_batch` packets at most.
     fn drop_batch(&mut self, context: &mut QueueContext<'_>) {
-        let fattest = self.queues.fattest();
+        let Some(fattest) = self.queues.fattest(self.turns.active()) else { return };
         let threshold = self.queues.bytes_of(fattest) / 2;
         let (mut packets, mut bytes) = (0, Bytes::ZERO);
         while let Some(packet) = self.queues.pop(fattest) {

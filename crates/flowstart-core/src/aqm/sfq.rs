@@ -16,6 +16,8 @@
 //!
 //! Status: worked examples; properties of the queues.
 
+use alloc::vec::Vec;
+
 use serde::{Deserialize, Serialize};
 
 use super::flow_queueing::{FlowHash, Lengths, PacketQueues, RoundRobin};
@@ -78,6 +80,8 @@ pub struct Sfq {
     queues: PacketQueues,
     turns: RoundRobin,
     lengths: Lengths,
+    /// Packets on their way between queues, none between two calls. It has room for all before they move.
+    moving: Vec<QueuedPacket>,
     /// When the hash changes; `None` before the first packet.
     perturb_at: Option<Timestamp>,
     stats: QueueStats,
@@ -92,6 +96,7 @@ impl Sfq {
             queues: PacketQueues::new(config.flows),
             turns: RoundRobin::new(config.flows, config.quantum),
             lengths: Lengths::new(config.flows),
+            moving: Vec::new(),
             perturb_at: None,
             stats: QueueStats::default(),
             config,
@@ -101,22 +106,21 @@ impl Sfq {
     fn push(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
         let queue = self.hash.queue_of(packet.flow, self.config.flows, context);
         self.queues.push(queue, packet);
-        self.lengths.change(queue, self.queues.len_of(queue));
+        self.lengths.change(queue, &self.queues);
         self.turns.activate(queue, false);
     }
 
     /// Another hash, and every packet where it belongs now. Those of a flow were in one queue and stay in order.
     fn perturb(&mut self, context: &mut QueueContext<'_>) {
         self.hash.perturb(context.rng);
-        let old = core::mem::replace(&mut self.queues, PacketQueues::new(self.config.flows));
-        self.turns = RoundRobin::new(self.config.flows, self.config.quantum);
-        self.lengths = Lengths::new(self.config.flows);
-        let mut old = old;
-        for queue in 0..old.queues() {
-            while let Some(packet) = old.pop(queue) {
-                self.push(packet, context);
-            }
+        self.turns.clear();
+        self.lengths.clear();
+        let mut moving = core::mem::take(&mut self.moving);
+        for queue in 0..self.queues.queues() {
+            moving.extend(core::iter::from_fn(|| self.queues.pop(queue)));
         }
+        moving.drain(..).for_each(|packet| self.push(packet, context));
+        self.moving = moving;
     }
 }
 
@@ -132,12 +136,15 @@ impl QueueDiscipline for Sfq {
             }
         }
         self.push(packet, context);
+        if self.config.perturb > Duration::ZERO && self.moving.capacity() < self.queues.capacity() {
+            self.moving.reserve(self.queues.capacity());
+        }
         // The arriving packet may be the one that goes, and is counted already.
         while let Some(longest) = self.lengths.longest()
             && !self.limit.admits(0, self.queues.len() as u64 - 1, self.queues.bytes(), context.in_service)
         {
             context.dropped.extend(self.queues.pop_last(longest));
-            self.lengths.change(longest, self.queues.len_of(longest));
+            self.lengths.change(longest, &self.queues);
             self.stats.dropped_full += 1;
         }
     }
@@ -148,10 +155,9 @@ impl QueueDiscipline for Sfq {
                 self.turns.emptied(queue, false);
                 continue;
             };
-            let left = self.queues.len_of(queue);
-            self.lengths.change(queue, left);
+            self.lengths.change(queue, &self.queues);
             // An empty queue has no turn any more, and begins behind all others.
-            match left {
+            match self.queues.len_of(queue) {
                 0 => self.turns.emptied(queue, false),
                 _ => self.turns.sent(queue, packet.size),
             }

@@ -106,12 +106,12 @@ impl QueueDiscipline for SfqCoDel {
                 return;
             };
             context.dropped.extend(self.bins.pop_last(longest));
-            self.lengths.change(longest, self.bins.len_of(longest));
+            self.lengths.change(longest, &self.bins);
             self.stats.dropped_full += 1;
         }
         let bin = self.hash.queue_of(packet.flow, self.bins.queues(), context);
         self.bins.push(bin, packet);
-        self.lengths.change(bin, self.bins.len_of(bin));
+        self.lengths.change(bin, &self.bins);
         self.turns.activate(bin, true);
     }
 
@@ -120,7 +120,7 @@ impl QueueDiscipline for SfqCoDel {
         while let Some(bin) = turns.whose() {
             let next = || {
                 let packet = bins.pop(bin)?;
-                lengths.change(bin, bins.len_of(bin));
+                lengths.change(bin, bins);
                 let backlog = if bins.len_of(bin) == 0 { Bytes::ZERO } else { bins.bytes() };
                 Some((packet, backlog))
             };
