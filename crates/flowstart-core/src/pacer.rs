@@ -16,6 +16,20 @@ pub fn send_quantum(rate: Option<Rate>, segment: Bytes) -> Bytes {
     rate.map_or(QUANTUM_MAX, |rate| rate.amount_in(QUANTUM_TIME)).min(QUANTUM_MAX).max(segment * 2)
 }
 
+/// What leaves together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    /// When it began, and when it was due, if that is later.
+    began: Timestamp,
+    due: Timestamp,
+    /// How much it still holds.
+    rest: Bytes,
+    /// How long it was held up.
+    held_up: Duration,
+    /// What its packets take at the rate.
+    gap: Duration,
+}
+
 /// Decides when the next packet may leave.
 ///
 /// A burst allowance lets the first packets after quiescence leave at once; after it each packet is followed by a gap
@@ -25,7 +39,7 @@ pub fn send_quantum(rate: Option<Rate>, segment: Bytes) -> Bytes {
 ///
 /// A host whose interface segments what the stack hands over (TSO) hands over groups: each leaves at once when its first packet
 /// is due, and is followed by a gap of its whole size over the rate. A group ends early when nothing more may be sent at the
-/// time. The gap after a group that was held up is shorter by the delay, but by no more than half (Linux,
+/// time. The gap after a group that was held up is shorter by the delay, but by no more than half of the group's (Linux,
 /// `tcp_update_skb_after_send`).
 #[derive(Clone, Debug)]
 pub struct Pacer {
@@ -33,8 +47,7 @@ pub struct Pacer {
     tick: Duration,
     burst: Bytes,
     group: Bytes,
-    /// When the current group began, and how much it still holds.
-    current: (Timestamp, Bytes),
+    current: Group,
     next_release: Timestamp,
 }
 
@@ -46,7 +59,7 @@ impl Pacer {
             tick: Duration::ZERO,
             burst: Bytes::ZERO,
             group: Bytes::ZERO,
-            current: (Timestamp::ZERO, Bytes::ZERO),
+            current: Group::default(),
             next_release: Timestamp::ZERO,
         }
     }
@@ -70,7 +83,7 @@ impl Pacer {
     /// Whether the group that began at `now` holds more.
     #[inline]
     fn continues_group(&self, now: Timestamp) -> bool {
-        self.current.0 == now && self.current.1 > Bytes::ZERO
+        self.current.began == now && self.current.rest > Bytes::ZERO
     }
 
     /// When the next packet may leave; a time not after `now` means at once.
@@ -105,15 +118,14 @@ impl Pacer {
 
     /// As [`Pacer::on_sent`], of a packet that begins or continues a group.
     fn send_in_group(&mut self, now: Timestamp, bytes: Bytes, rate: Rate) {
-        let gap = rate.time_for(bytes);
-        if self.continues_group(now) {
-            self.next_release += gap;
-            self.current.1 = self.current.1.saturating_sub(bytes);
-            return;
+        if !self.continues_group(now) {
+            let (due, held_up) = (self.next_release.max(now), now.since(self.next_release));
+            self.current = Group { began: now, due, rest: self.group, held_up, gap: Duration::ZERO };
         }
-        let held_up = now.since(self.next_release);
-        self.next_release = self.next_release.max(now) + gap.saturating_sub(held_up.min(gap / 2));
-        self.current = (now, self.group.saturating_sub(bytes));
+        let group = &mut self.current;
+        group.rest = group.rest.saturating_sub(bytes);
+        group.gap += rate.time_for(bytes);
+        self.next_release = group.due + group.gap.saturating_sub(group.held_up.min(group.gap / 2));
     }
 }
 
@@ -187,6 +199,25 @@ mod tests {
         assert_eq!(next(0), Duration::from_micros(1000));
         assert_eq!(next(300), Duration::from_micros(700));
         assert_eq!(next(900), Duration::from_micros(500));
+    }
+
+    #[test]
+    fn the_gap_of_a_group_is_shortened_as_a_whole() {
+        let at = |micros| Timestamp::ZERO + Duration::from_micros(micros);
+        let next = |held_up: u64| {
+            let mut pacer = Pacer::new(Duration::ZERO);
+            pacer.set_group(Bytes::new(2500));
+            // Four packets of 1 ms in two groups: the second is due at 2 ms.
+            for sent in [0, 0, 2000 + held_up, 2000 + held_up] {
+                assert!(pacer.release_time(at(sent)) <= at(sent));
+                pacer.on_sent(at(sent), Bytes::new(1250), Rate::from_mbit(10));
+            }
+            pacer.release_time(at(2000 + held_up)).since(at(2000 + held_up))
+        };
+        assert_eq!(next(0), Duration::from_micros(2000));
+        assert_eq!(next(700), Duration::from_micros(1300));
+        // Half of the 2 ms, not of the first packet's.
+        assert_eq!(next(5000), Duration::from_micros(1000));
     }
 
     #[test]
