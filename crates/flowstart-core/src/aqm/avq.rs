@@ -10,9 +10,8 @@
 //! Differences from the reference: sizes are in bytes only, ns-2's default. A virtual packet is refused when it does
 //! not fit, as in the paper; ns-2 compares after adding it, which is the same. A virtual capacity that has come down to 0
 //! grows when a packet is dropped as well: ns-2 adapts it with packets that are accepted, of which there would be none any
-//! more. The virtual capacity is held to the
-//! link's before the arriving bytes are taken off, as remembered of the paper; ns-2 does so after, so that there it
-//! reaches the link's own. A packet that cannot be marked is dropped; ns-2 drops all (its default) or, where it marks,
+//! more. The virtual capacity is held to the link's before the arriving bytes are taken off, as remembered of the paper;
+//! ns-2 does so after, so that there it reaches the link's own. A packet that cannot be marked is dropped; ns-2 drops all (its default) or, where it marks,
 //! lets such packets pass. The limit of the queue counts 1500 bytes a packet, there 1000. Where the link's rate is not
 //! known, nothing is signalled until it has been measured.
 //!

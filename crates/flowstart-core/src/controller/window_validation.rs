@@ -384,12 +384,12 @@ mod tests {
             self.controller.on_ack(&ack, &self.rtt);
         }
 
+        /// The packet that is sent now is lost.
         fn lose(&mut self, ms: u64, in_flight: u64) {
+            self.send(ms, in_flight);
             let in_flight = Bytes::new(in_flight * SEGMENT);
             let bytes = Bytes::new(SEGMENT);
             let after = in_flight.saturating_sub(bytes);
-            self.position += 1;
-            self.controller.highest_sent = self.position;
             let loss =
                 Loss { now: at(ms), bytes, position: self.position, in_flight_before: in_flight, in_flight: after };
             self.controller.on_loss(&loss, &self.rtt);

@@ -158,6 +158,18 @@ impl Host {
         self.controller.on_resume(&resume, &self.path, &self.rtt);
     }
 
+    /// Packets that were sent.
+    #[allow(dead_code, reason = "not every test counts them")]
+    pub(crate) fn sent(&self) -> u64 {
+        self.next - 1
+    }
+
+    /// Packets that are neither acknowledged nor lost.
+    #[allow(dead_code, reason = "not every test counts them")]
+    pub(crate) fn packets_in_flight(&self) -> u64 {
+        self.in_flight / self.segment
+    }
+
     /// It happens, and what a controller promises to its host holds.
     pub(crate) fn apply(&mut self, operation: &Operation) {
         self.happen(operation);
