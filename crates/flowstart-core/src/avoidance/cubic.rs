@@ -9,7 +9,9 @@
 //! takes Google's way to the target: the window jumps to W(t + min RTT) but by at most half of the acknowledged bytes.
 //! `approach = "whole-segments"` takes that of Linux (`tcp_cubic.c`), which ns-3 shares: windows are whole segments, the
 //! target is W(t + min RTT), at least two acknowledged segments make one of growth, at most 20 before the first loss, and
-//! an unused window leaves the epoch alone; idle time does not count for it (the RFC leaves this open in section 5.8).
+//! an unused window leaves the epoch alone; idle time does not count for it (the RFC leaves this open in section 5.8). Where
+//! the two differ ns-3 is the default, `surplus` and `recount_after` are for Linux (`tcp_cong_avoid_ai`, `bictcp_update`);
+//! that Linux counts time in ticks, and looks at the curve once in a tick at most, is not modelled.
 //! When the sender does not use its window the epoch ends and a new one starts with the next growth (section 5.8
 //! leaves the way open; Google's code does the same). Without an earlier loss `W_max` is the window at the start of the
 //! epoch and K is 0, so the growth is convex at once. A timeout forgets `W_max`, so the next epoch begins the same way
@@ -58,6 +60,25 @@ pub enum AfterTimeout {
     KeepPlateau,
 }
 
+/// Whole segments: what becomes of acknowledged segments that were counted while more of them made one of growth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Surplus {
+    /// They count as all others, an acknowledgement adds one segment of growth at most, and reductions leave the count alone
+    /// (ns-3).
+    #[default]
+    Counts,
+    /// They make one segment of growth, whatever their number; what an acknowledgement adds makes as many as it can, and a
+    /// reduction begins to count anew (Linux).
+    OneSegment,
+}
+
+impl Surplus {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl AfterTimeout {
     fn is_default(&self) -> bool {
         *self == Self::default()
@@ -90,6 +111,18 @@ pub struct Config {
     /// What a timeout leaves of the plateau. Default: as RFC 9438.
     #[serde(skip_serializing_if = "AfterTimeout::is_default")]
     pub after_timeout: AfterTimeout,
+    /// Whole segments: what becomes of those that were counted at a slower pace. Default: they count as all others.
+    #[serde(skip_serializing_if = "Surplus::is_default")]
+    pub surplus: Surplus,
+    /// Whole segments: how long the number that makes one of growth stays while the window does, up to 1 s. Default: 0, each
+    /// acknowledgement brings a new one; Linux: 1/32 s.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub recount_after: Duration,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(duration: &Duration) -> bool {
+    *duration == Duration::ZERO
 }
 
 impl Default for Config {
@@ -104,6 +137,8 @@ impl Default for Config {
             reno_friendly: true,
             approach: Approach::Rfc9438,
             after_timeout: AfterTimeout::Forget,
+            surplus: Surplus::Counts,
+            recount_after: Duration::ZERO,
         }
     }
 }
@@ -115,7 +150,8 @@ impl Config {
         ConfigError::unless_in("beta", self.beta, 0.1..=0.99)?;
         ConfigError::unless_in("beta_ecn", self.beta_ecn.unwrap_or(self.beta), 0.1..=0.99)?;
         ConfigError::unless_in("connections", self.connections, 1..=100)?;
-        ConfigError::unless_in("convergence_margin", self.convergence_margin, 0.0..=1000.0)
+        ConfigError::unless_in("convergence_margin", self.convergence_margin, 0.0..=1000.0)?;
+        ConfigError::unless_in("recount_after", self.recount_after, Duration::ZERO..=Duration::from_millis(1000))
     }
 }
 
@@ -128,6 +164,8 @@ pub struct Cubic {
     reno_friendly: bool,
     approach: Approach,
     after_timeout: AfterTimeout,
+    surplus: Surplus,
+    recount_after: Duration,
     /// `beta_cubic` of the emulated connections together.
     beta: f64,
     /// The same after CE marks.
@@ -152,6 +190,19 @@ pub struct Cubic {
     carry: f64,
     /// Whole segments: segments acknowledged since `w_est` grew (`ack_cnt` of Linux).
     acknowledged: f64,
+    /// Whole segments: the last count that was computed, where it stays for a while.
+    counted: Option<Count>,
+}
+
+/// Acknowledged segments that make one of growth.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    /// How many.
+    segments: f64,
+    /// When this was found (`last_time`).
+    at: Timestamp,
+    /// For which window (`last_cwnd`).
+    cwnd: f64,
 }
 
 /// Acknowledged segments that make one segment of growth, with whole segments: at least this many.
@@ -175,6 +226,8 @@ impl Cubic {
             reno_friendly: config.reno_friendly,
             approach: config.approach,
             after_timeout: config.after_timeout,
+            surplus: config.surplus,
+            recount_after: config.recount_after,
             beta,
             beta_ecn,
             alpha: 3.0 * n * n * (1.0 - beta) / (1.0 + beta),
@@ -187,6 +240,7 @@ impl Cubic {
             w_est: 0.0,
             carry: 0.0,
             acknowledged: 0.0,
+            counted: None,
         }
     }
 
@@ -217,6 +271,14 @@ impl Cubic {
         }
     }
 
+    /// Seconds since the epoch began, which is now where there is none.
+    fn time_in_epoch(&mut self, now: Timestamp, cwnd: f64) -> f64 {
+        if self.epoch_start.is_none() {
+            self.start_epoch(now, cwnd);
+        }
+        now.since(self.epoch_start.unwrap_or(now)).as_secs()
+    }
+
     /// Segments that must be acknowledged for a segment of growth: `bictcp_update` of Linux.
     fn segments_per_growth(&mut self, t: f64, cwnd: f64, acked: f64) -> f64 {
         let distance = libm::fabs(t - self.k);
@@ -226,8 +288,8 @@ impl Cubic {
         if self.w_max.is_none() {
             count = count.min(SLOWEST_BEFORE_LOSS);
         }
+        self.acknowledged += acked;
         if self.reno_friendly {
-            self.acknowledged += acked;
             // Linux counts in whole steps, which are never empty with its beta. With an alpha above the window the estimate
             // grows by more than a segment for each that is acknowledged.
             let step = cwnd.max(1.0) / self.alpha;
@@ -244,6 +306,35 @@ impl Cubic {
         count.max(FASTEST)
     }
 
+    /// The same where it stays for a while (`bictcp_update` of Linux). The epoch begins when it is computed.
+    fn kept_count(&mut self, now: Timestamp, ahead: f64, cwnd: f64, acked: f64) -> f64 {
+        if let Some(known) = self.counted
+            && known.cwnd.to_bits() == cwnd.to_bits()
+            && now.since(known.at) <= self.recount_after
+        {
+            self.acknowledged += acked;
+            return known.segments;
+        }
+        let t = self.time_in_epoch(now, cwnd) + ahead;
+        let segments = self.segments_per_growth(t, cwnd, acked);
+        self.counted = (self.recount_after > Duration::ZERO).then_some(Count { segments, at: now, cwnd });
+        segments
+    }
+
+    /// Segments of growth when `acked` more were acknowledged and `count` make one (`tcp_cong_avoid_ai` of Linux, and
+    /// `TcpCubic::IncreaseWindow` of ns-3).
+    fn whole_growth(&mut self, acked: f64, count: f64) -> f64 {
+        let mut grown = 0.0;
+        if self.surplus == Surplus::OneSegment && self.carry >= count {
+            (self.carry, grown) = (0.0, 1.0);
+        }
+        self.carry += acked;
+        let earned = libm::floor(self.carry / count);
+        let earned = if self.surplus == Surplus::OneSegment { earned } else { earned.min(1.0) };
+        self.carry -= earned * count;
+        grown + earned
+    }
+
     /// A congestion event that leaves `beta` of `base`.
     fn reduce(&mut self, beta: f64, base: Bytes, window: Window) -> Bytes {
         let cwnd = self.in_segments(window.cwnd);
@@ -253,6 +344,9 @@ impl Cubic {
         self.cwnd_prior = cwnd;
         self.epoch_start = None;
         if self.approach == Approach::WholeSegments {
+            if self.surplus == Surplus::OneSegment {
+                self.carry = 0.0;
+            }
             self.w_max = Some(libm::floor(w_max));
             return Bytes::new((libm::floor(self.in_segments(base) * beta) * self.segment) as u64);
         }
@@ -279,12 +373,10 @@ impl Avoidance for Cubic {
     fn on_ack(&mut self, ack: &Ack, window: Window, rtt: &RttEstimator) -> Bytes {
         let cwnd = self.in_segments(window.cwnd);
         let acked = ack.bytes.get() as f64 / self.segment;
-        if self.epoch_start.is_none() {
-            self.start_epoch(ack.now, cwnd);
-        }
-        let t = ack.now.since(self.epoch_start.unwrap_or(ack.now)).as_secs();
+        let ahead = rtt.min().unwrap_or_default().as_secs();
         let grown = match self.approach {
             Approach::Rfc9438 => {
+                let t = self.time_in_epoch(ack.now, cwnd);
                 // Once the estimate has passed cwnd_prior it grows like one Reno flow (section 4.3).
                 let alpha = if self.w_est < self.cwnd_prior { self.alpha } else { self.alpha.max(1.0) };
                 self.w_est += alpha * acked / cwnd; // equation 4
@@ -296,21 +388,15 @@ impl Avoidance for Cubic {
                 }
             }
             Approach::HalfAcked => {
+                let t = self.time_in_epoch(ack.now, cwnd);
                 self.w_est += self.alpha * acked / self.w_est;
-                let ahead = rtt.min().unwrap_or_default().as_secs();
                 let target = self.w_cubic(t + ahead).min(cwnd + acked / 2.0);
                 let estimate = if self.reno_friendly { self.w_est } else { 0.0 };
                 target.max(estimate).max(cwnd)
             }
             Approach::WholeSegments => {
-                let ahead = rtt.min().unwrap_or_default().as_secs();
-                let count = self.segments_per_growth(t + ahead, cwnd, acked);
-                self.carry += acked;
-                if self.carry < count {
-                    return window.cwnd;
-                }
-                self.carry -= count;
-                return window.cwnd + Bytes::new(self.segment as u64);
+                let count = self.kept_count(ack.now, ahead, cwnd, acked);
+                return window.cwnd + Bytes::new((self.whole_growth(acked, count) * self.segment) as u64);
             }
         };
         let bytes = (grown - cwnd) * self.segment + self.carry;
@@ -342,6 +428,7 @@ impl Avoidance for Cubic {
         self.epoch_start = None;
         if self.after_timeout == AfterTimeout::Forget {
             self.w_max = None;
+            self.counted = None;
         }
         least
     }
@@ -349,6 +436,9 @@ impl Avoidance for Cubic {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
     use super::*;
     use crate::test_support::acked;
     use crate::time::Duration;
@@ -475,6 +565,59 @@ mod tests {
             current.cwnd = cubic.on_ack(&acked(seconds(0.0), SEGMENT), current, &rtt);
         }
         assert_eq!(current.cwnd, Bytes::new((105.5 * SEGMENT as f64) as u64));
+    }
+
+    /// Windows in segments after acknowledgements of this many segments each, at these times in ms, from a cut of 100 on.
+    fn windows_after(config: &Config, acks: &[(u64, u64)]) -> (Vec<f64>, Cubic) {
+        let whole = Config { approach: Approach::WholeSegments, reno_friendly: false, ..config.clone() };
+        let mut cubic = Cubic::new(whole, SegmentSize(Bytes::new(SEGMENT)));
+        let mut current = window(100.0);
+        current.cwnd = cubic.on_congestion(seconds(0.0), current.cwnd, current);
+        let rtt = RttEstimator::new(Duration::from_millis(10));
+        let mut windows = Vec::new();
+        for (millis, segments) in acks {
+            let ack = acked(Timestamp::ZERO + Duration::from_millis(*millis), segments * SEGMENT);
+            current.cwnd = cubic.on_ack(&ack, current, &rtt);
+            windows.push(current.cwnd.get() as f64 / SEGMENT as f64);
+        }
+        (windows, cubic)
+    }
+
+    #[test]
+    fn segments_that_were_counted_at_a_slower_pace_can_make_one_of_growth_at_most() {
+        // W_max = 100, the window 70, K = cbrt(30 / 0.4) = 4.217 s. At first the target is 70 or 71 and 60 segments are too
+        // few. At 1 s target = 100 - floor(0.4 * 3.217^3) = 87: a count of floor(70 / 17) = 4.
+        let acks = [(0, 60), (1000, 1), (1000, 1), (1000, 1), (1000, 1)];
+        let (all_count, _) = windows_after(&Config::default(), &acks);
+        assert_eq!(all_count, [70.0, 71.0, 72.0, 73.0, 74.0]);
+        let one = Config { surplus: Surplus::OneSegment, ..Config::default() };
+        // One for the 60. Windows of 71 still have a count of 71 / 16 = 4: with the fourth segment the next.
+        let (windows, cubic) = windows_after(&one, &acks);
+        assert_eq!(windows, [70.0, 71.0, 71.0, 71.0, 72.0]);
+        assert!(cubic.carry.abs() < 1e-12, "{}", cubic.carry);
+        // What one acknowledgement adds is not surplus: 9 segments make two of growth where 4 make one.
+        let (windows, cubic) = windows_after(&one, &[(0, 1), (1000, 9)]);
+        assert_eq!((windows, cubic.carry.to_bits()), (vec![70.0, 72.0], 2.0f64.to_bits()));
+        // A reduction begins anew.
+        let (_, mut cubic) = windows_after(&one, &[(0, 60)]);
+        cubic.on_congestion(seconds(1.0), window(70.0).cwnd, window(70.0));
+        assert!(cubic.carry.abs() < 1e-12, "{}", cubic.carry);
+    }
+
+    #[test]
+    fn the_count_can_stay_while_the_window_does() {
+        let kept = Config { recount_after: Duration::from_micros(31_250), ..Config::default() };
+        assert_eq!(kept.validate(), Ok(()));
+        // As above the count is 4 at 1 s. At 1.031 s target = 100 - floor(0.4 * 3.186^3) = 88 makes floor(70 / 18) = 3.
+        let at_once = windows_after(&Config::default(), &[(0, 1), (1000, 1), (1031, 1)]);
+        let still_kept = windows_after(&kept, &[(0, 1), (1000, 1), (1031, 1)]);
+        let recounted = windows_after(&kept, &[(0, 1), (1000, 1), (1032, 1)]);
+        assert_eq!((at_once.0[2], still_kept.0[2], recounted.0[2]), (71.0, 70.0, 71.0));
+        // Another window has another count, at once.
+        let (windows, cubic) = windows_after(&kept, &[(0, 1), (1000, 3), (1001, 1)]);
+        assert_eq!(windows, [70.0, 71.0, 71.0]);
+        assert_eq!(cubic.counted.map(|count| (count.at, count.cwnd)), Some((seconds(1.001), 71.0)));
+        assert!(at_once.1.counted.is_none());
     }
 
     #[test]

@@ -559,7 +559,12 @@ impl Profile {
 
     /// TCP as Linux runs it: timestamps, CUBIC with HyStart, PRR, acknowledgements one by one at the start.
     pub fn tcp_linux() -> Self {
-        let whole_segments = cubic::Config { approach: cubic::Approach::WholeSegments, ..cubic::Config::default() };
+        let whole_segments = cubic::Config {
+            approach: cubic::Approach::WholeSegments,
+            surplus: cubic::Surplus::OneSegment,
+            recount_after: Duration::from_micros(31_250),
+            ..cubic::Config::default()
+        };
         Self {
             payload: 1448,
             overhead: 52 + 14,
