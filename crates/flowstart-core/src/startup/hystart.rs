@@ -437,8 +437,15 @@ mod tests {
 
     /// `linux` after samples in ms, each of a round of its own where `ends` says so; the handshake took 10 ms.
     fn linux(samples: &[u64], ends: &[usize]) -> Option<ExitReason> {
+        sampled(&mut linux_by_delay(), samples, ends)
+    }
+
+    fn linux_by_delay() -> Hystart {
         let config = Config { variant: Some(Variant::Linux), train: Some(false), ..Config::default() };
-        let mut scheme = Hystart::new(config, context(Increase::Bytes));
+        Hystart::new(config, context(Increase::Bytes))
+    }
+
+    fn sampled(scheme: &mut Hystart, samples: &[u64], ends: &[usize]) -> Option<ExitReason> {
         let mut rtt = RttEstimator::new(Duration::from_millis(100));
         rtt.update(Timestamp::ZERO, Duration::from_millis(10), Duration::ZERO);
         let window = Window { cwnd: Bytes::new(20_000), ssthresh: Bytes::MAX };
@@ -475,6 +482,22 @@ mod tests {
     fn linux_does_not_compare_with_the_handshake() {
         // 40 ms are four times the handshake's 10, and no growth.
         assert_eq!(linux(&[40; 30], &[0, 10]), None);
+    }
+
+    #[test]
+    fn linux_forgets_the_smallest_rtt_with_a_timeout() {
+        let left = |timeout: bool| {
+            let mut scheme = linux_by_delay();
+            assert_eq!(sampled(&mut scheme, &[40], &[0]), None);
+            if timeout {
+                let highest_sent = scheme.highest_sent;
+                assert!(scheme.on_restart(Timestamp::ZERO, highest_sent));
+            }
+            sampled(&mut scheme, &[80; 30], &[0, 15])
+        };
+        assert_eq!(left(false), Some(ExitReason::Delay));
+        // 80 ms are the smallest RTT now.
+        assert_eq!(left(true), None);
     }
 
     #[test]
