@@ -1,8 +1,6 @@
 //! Random sequences of events, for every startup scheme with every congestion avoidance: as a host tells them to the
 //! controller itself, and as noq tells them to the adapter.
 
-#[path = "../../crates/flowstart-core/tests/configurations/mod.rs"]
-mod configurations;
 #[path = "../../crates/flowstart-core/tests/host/mod.rs"]
 #[allow(dead_code, reason = "the contracts use all of it")]
 mod host;
@@ -21,7 +19,7 @@ use flowstart_quic::{ControllerFactory, Flow};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, Controller, ControllerFactory as _};
 
-use configurations::{Configuration, Random, Space, spaces};
+use super::configurations::{Configuration, Random, Space, spaces};
 use host::{Host, Operation, POLICIES, SEGMENT};
 
 /// Events of one sequence. The effort of some grows with what is in flight.

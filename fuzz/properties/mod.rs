@@ -4,6 +4,8 @@
 //! Each property reads bytes the way its parser meets them and says whether the parser accepted them. `fuzz/fuzz.rs` hands
 //! them to libFuzzer; the tests in `crates/flowstart/tests/parsers.rs` call them without it.
 
+#[path = "../../crates/flowstart-core/tests/configurations/mod.rs"]
+mod configurations;
 mod controller;
 mod files;
 mod queues;
@@ -35,7 +37,7 @@ all! {
     xcp: congestion_header xcp_router;
     server: request_path;
     files: connection_log server_metrics flow_rows reference_table frames;
-    queues: queue_discipline;
+    queues: queue_discipline queue;
     controller: controller adapter;
 }
 

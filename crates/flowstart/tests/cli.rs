@@ -579,6 +579,14 @@ fn a_transfer_that_cannot_finish_is_counted_and_named() {
 }
 
 #[test]
+fn the_list_of_congestion_avoidance_names_the_versions_of_bbr() {
+    let output = flowstart(&["list", "avoidance"]).assert().success();
+    let list = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    let bbr = list.lines().find(|line| line.starts_with("bbr")).unwrap();
+    assert!(bbr.contains("version=3") && bbr.contains("version=1"), "{bbr}");
+}
+
+#[test]
 fn listings_and_help_work_everywhere() {
     // Neither the scenarios nor anything else depends on the folder that a user is in.
     let elsewhere = TempDir::new().unwrap();

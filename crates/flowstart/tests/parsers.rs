@@ -213,6 +213,7 @@ tests! {
     tables_have_numbers_in_range: reference_table,
     frames_are_read_until_they_end: frames,
     queue_disciplines_account_for_every_packet: queue_discipline,
+    drawn_queue_disciplines_account_for_every_packet: queue,
     no_sequence_of_events_breaks_the_controller: controller,
     no_sequence_of_events_breaks_the_adapter: adapter,
 }

@@ -369,6 +369,8 @@ fn short(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> R
 
 #[cfg(test)]
 mod tests {
+    use flowstart_core::avoidance::bbr;
+
     use super::*;
 
     fn parse(text: &str) -> Result<Competitor, InputError> {
@@ -399,6 +401,23 @@ mod tests {
         assert!(parse("bulk:bbr,startup=blitzstart").is_ok());
         let error = parse("bulk:bbr,startup=hystart").unwrap_err().to_string();
         assert!(error.contains("hystart is only a rule for leaving slow start"), "{error}");
+    }
+
+    #[test]
+    fn the_version_of_a_competitors_avoidance_may_be_chosen() {
+        for text in ["bulk:bbr,version=1,count=2", "bbr:version=1,count=2", "bulk:count=2,bbr,version=1"] {
+            let Competitor::Bulk { count, avoidance: AvoidanceConfig::Bbr(config), .. } = parse(text).unwrap() else {
+                panic!("a bulk competitor under BBR")
+            };
+            assert_eq!((count, config.version), (2, bbr::Version::One), "{text}");
+        }
+        let error = |text| parse(text).unwrap_err().to_string();
+        assert!(
+            error("bulk:bbr,version=2").contains("version is 2; allowed is 1 or 3"),
+            "{}",
+            error("bulk:bbr,version=2")
+        );
+        assert!(error("bulk:cubic,version=1").contains("version"), "{}", error("bulk:cubic,version=1"));
     }
 
     #[test]
