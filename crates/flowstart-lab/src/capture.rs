@@ -1,6 +1,7 @@
 //! The datagrams of real flows as a capture at the data sender has them, and the secrets that open them. Not at both hosts:
 //! to whoever follows a connection, the second sight of a packet is another packet, whose number is guessed wrongly.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,22 +39,44 @@ pub struct Capture {
 
 /// The TLS secrets of all connections. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Secrets(Arc<Mutex<String>>);
+pub struct Secrets(Arc<Mutex<Lines>>);
+
+/// A line for each secret.
+#[derive(Debug, Default)]
+struct Lines {
+    text: String,
+    /// Both ends tell the same ones.
+    known: BTreeSet<String>,
+}
 
 impl Secrets {
-    fn lines(&self) -> MutexGuard<'_, String> {
+    fn lines(&self) -> MutexGuard<'_, Lines> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection tells one: what it is for, the connection's client random, and the secret.
+    /// An end of a connection tells one: what it is for, the connection's client random, and the secret.
     pub fn tell(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
-        self.lines().push_str(&line);
+        let mut lines = self.lines();
+        if !lines.known.contains(&line) {
+            lines.text.push_str(&line);
+            lines.known.insert(line);
+        }
+    }
+
+    /// Bytes of [`Secrets::text`].
+    pub fn len(&self) -> usize {
+        self.lines().text.len()
+    }
+
+    /// Whether no connection has told any.
+    pub fn is_empty(&self) -> bool {
+        self.lines().text.is_empty()
     }
 
     /// A line for each, as in files for `SSLKEYLOGFILE` (draft-ietf-tls-keylogfile).
     pub fn text(&self) -> String {
-        self.lines().clone()
+        self.lines().text.clone()
     }
 }

@@ -179,11 +179,38 @@ pub fn prepare_folder(folder: &Path, resume: bool) -> Result<(), ExperimentError
 
 /// Writes a file completely or not at all.
 pub fn write_file(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), ExperimentError> {
-    let refused = |error: io::Error| ExperimentError::Write { file: file.to_owned(), problem: error.to_string() };
-    let partial = file.with_extension("partial");
-    let mut writer = BufWriter::new(File::create(&partial).map_err(refused)?);
-    content(&mut writer).and_then(|()| writer.flush()).map_err(refused)?;
-    fs::rename(&partial, file).map_err(refused)
+    let (growing, out) = GrowingFile::create(file)?;
+    let mut writer = BufWriter::new(out);
+    content(&mut writer).and_then(|()| writer.flush()).map_err(|error| growing.refused(&error))?;
+    growing.complete()
+}
+
+/// A file that has its name when it is complete. Until then `.partial` follows.
+#[derive(Debug)]
+pub struct GrowingFile {
+    file: PathBuf,
+    partial: PathBuf,
+}
+
+impl GrowingFile {
+    /// Begins a file; what is written to it goes to the second value.
+    pub fn create(file: &Path) -> Result<(Self, File), ExperimentError> {
+        let mut partial = file.to_owned().into_os_string();
+        partial.push(".partial");
+        let growing = Self { file: file.to_owned(), partial: partial.into() };
+        let out = File::create(&growing.partial).map_err(|error| growing.refused(&error))?;
+        Ok((growing, out))
+    }
+
+    /// Everything is written.
+    pub fn complete(self) -> Result<(), ExperimentError> {
+        fs::rename(&self.partial, &self.file).map_err(|error| self.refused(&error))
+    }
+
+    /// It could not be written.
+    pub fn refused(&self, error: &io::Error) -> ExperimentError {
+        ExperimentError::Write { file: self.file.clone(), problem: error.to_string() }
+    }
 }
 
 /// Writes `flows.csv`, `flows.parquet`, `summary.json` and `manifest.json`.

@@ -27,6 +27,7 @@ use crate::quic::QuicFlows;
 use crate::spec::aqm::Aqm;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
+use crate::trace_export::Exporter;
 use crate::transient::oracle::{Oracle, Truth};
 use crate::web::{self, WebOutcome};
 
@@ -196,7 +197,7 @@ pub enum Until {
 }
 
 /// Makes the trace of a world in which newcomers start at this time.
-type Tracer<'a> = &'a dyn Fn(&World, Timestamp) -> Trace;
+pub type Tracer<'a> = &'a dyn Fn(&World, Timestamp) -> Trace;
 
 /// Makes traces that keep everything.
 const WHOLE: Tracer<'static> = &|_, _| Trace::default();
@@ -216,6 +217,18 @@ pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
     let mut warm = Warm { captured: true, ..prepare(plan, setting, rep, Some(WHOLE)) };
     log_departures(&mut warm);
     newcomers(plan, &warm, cell, Until::Complete)
+}
+
+/// Runs one repetition of a cell with a trace that `tracer` makes a second before the newcomers. Who observes them moves to
+/// their world, for not everybody can be cloned. With `captured`, it is also told the datagrams that senders of real flows
+/// see, if it is an [`Exporter`].
+pub fn told(plan: &Plan, cell: &Cell, rep: u32, captured: bool, tracer: Tracer<'_>) -> Finished {
+    let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
+    let mut warm = Warm { captured, ..prepare(plan, setting, rep, Some(tracer)) };
+    let trace = warm.world.network.trace.take();
+    let mut world = warm.world.clone();
+    world.network.trace = trace;
+    newcomers_in(world, plan, &warm, cell, Until::Complete)
 }
 
 /// Runs one repetition of a cell with a log of everything that leaves the bottleneck, but no trace.
@@ -508,9 +521,13 @@ fn newcomers_in(mut world: World, plan: &Plan, warm: &Warm, cell: &Cell, until: 
             }
         })
         .collect();
-    if let Some(watcher) = world.network.trace.as_mut().and_then(|trace| trace.observer_mut::<Watcher>()) {
-        let link = |transfer: &Transfer| plan.links[cell.link].for_hosts(transfer.link.host_rtt());
-        watcher.follow(&flows, transfers.iter().map(link));
+    if let Some(trace) = &mut world.network.trace {
+        let links = transfers.iter().map(|transfer| plan.links[cell.link].for_hosts(transfer.link.host_rtt()));
+        if let Some(watcher) = trace.observer_mut::<Watcher>() {
+            watcher.follow(&flows, links);
+        } else if let Some(exporter) = trace.observer_mut::<Exporter>() {
+            exporter.follow(&flows, links);
+        }
     }
     let failures = vec![None; flows.len()];
     let mut finished = Finished { world, quic, flows, start, transfers, failures, departed_before };

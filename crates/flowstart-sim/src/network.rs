@@ -268,6 +268,12 @@ impl Network {
         self.trace.is_some()
     }
 
+    /// Whether who observes the world wants to hear no more.
+    #[inline]
+    pub fn is_observation_done(&self) -> bool {
+        self.trace.as_ref().is_some_and(|trace| trace.is_done())
+    }
+
     /// Sends a packet into the first link of its flow's route, with what it carries for the path.
     #[expect(
         clippy::too_many_arguments,

@@ -177,6 +177,11 @@ pub trait Observer: Any + fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether it wants to hear no more, so that a run that is only for it may end.
+    fn is_done(&self) -> bool {
+        false
+    }
+
     /// Who hears of what happens in a clone of the world; nobody where what was heard cannot be had twice.
     fn fork(&self) -> Option<Box<dyn Observer>> {
         None
@@ -228,6 +233,11 @@ impl Trace {
     /// A trace that keeps nothing and tells an observer.
     pub fn told_to(observer: impl Observer) -> Self {
         Self { without_packets: !observer.wants_packets(), observer: Some(Box::new(observer)), ..Self::default() }
+    }
+
+    /// Whether its observer wants to hear no more.
+    pub fn is_done(&self) -> bool {
+        self.observer.as_ref().is_some_and(|observer| observer.is_done())
     }
 
     /// The observer, if it is one of this type.

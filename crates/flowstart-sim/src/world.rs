@@ -397,9 +397,9 @@ impl World {
         self.network.engine.advance(time);
     }
 
-    /// Runs until `flow` is complete or `limit` has passed.
+    /// Runs until `flow` is complete or who observes the world wants to hear no more; an error when `limit` passes first.
     pub fn run_flow(&mut self, flow: u32, limit: Timestamp) -> Result<(), Stopped> {
-        self.run_while(limit, |world| world.record(flow).completed.is_none())
+        self.run_while(limit, |world| world.record(flow).completed.is_none() && !world.network.is_observation_done())
     }
 
     /// Runs while `condition` holds, looking after every event; an error when `limit` passes first.

@@ -208,9 +208,11 @@ impl Ends {
         flow: &Arc<Flow>,
         setup: &Setup<'_>,
     ) -> Result<Self, SetupError> {
-        let (mut client_tls, server_tls) = tls(profile)?;
+        let (mut client_tls, mut server_tls) = tls(profile)?;
         if let Some(secrets) = &setup.secrets {
+            // Each end tells a secret before it sends what the secret opens.
             client_tls.key_log = Arc::new(secrets.clone());
+            server_tls.key_log = Arc::new(secrets.clone());
         }
         let watches = [Watch::default(), Watch::default()];
         let mut parameters = setup.hint.as_ref().map_or(Vec::new(), |hint| parameter(HINT, hint));

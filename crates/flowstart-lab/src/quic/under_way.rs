@@ -3,9 +3,11 @@
 use std::net::SocketAddr;
 
 use bytes::BytesMut;
+use flowstart_sim::world::World;
 
 use super::frames::Carried;
-use crate::capture::Capture;
+use crate::capture::{Capture, CapturedDatagram};
+use crate::trace_export::Exporter;
 
 /// Memory for datagrams under way is taken in pieces of this many bytes.
 const ARENA: usize = 1 << 16;
@@ -32,6 +34,15 @@ pub(super) struct UnderWay {
 }
 
 impl UnderWay {
+    /// A data sender sees a datagram. Who writes the run while it goes on is told of it; otherwise it is kept.
+    pub(super) fn see(&mut self, world: &mut World, datagram: impl FnOnce() -> CapturedDatagram) {
+        let Some(capture) = &mut self.capture else { return };
+        match world.network.trace.as_mut().and_then(|trace| trace.observer_mut::<Exporter>()) {
+            Some(exporter) => exporter.on_datagram(&datagram(), &capture.secrets),
+            None => capture.datagrams.push(datagram()),
+        }
+    }
+
     /// Keeps a copy of the datagram until [`UnderWay::release`]; its tag.
     pub(super) fn insert(&mut self, bytes: &[u8], carried: Carried, from: SocketAddr) -> u32 {
         if self.arena.capacity() < bytes.len() {

@@ -1,8 +1,12 @@
 //! One traced run as a page and as files for other tools.
 //!
+//! [`export`] writes files while the run goes on, in memory that does not depend on the transfer. A [`TracedRun`] has the
+//! events of a small run in memory, to be looked at and written afterwards.
+//!
 //! | Looking for | Where |
 //! |---|---|
-//! | the page | [`TracedRun::page`] |
+//! | files that are written while a run goes on | [`export`] |
+//! | the page | [`page`] |
 //! | a table of events | [`TracedRun::write_csv`] |
 //! | a log for QUIC tools | [`TracedRun::write_qlog`] |
 //! | a capture for packet tools | [`TracedRun::write_pcapng`] |
@@ -10,10 +14,10 @@
 use flowstart_core::event::Decision;
 use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
-use flowstart_sim::trace::{Event, Observer};
+use flowstart_sim::trace::Event;
 use flowstart_sim::transport::profile::{Profile, Protocol};
 
-use crate::observe::{FlowSeries, Line, Marks, Resolution, Seen, Watched, Watcher};
+use crate::observe::{FlowSeries, Line, Marks, Resolution, Seen, Watched};
 use crate::plan::{Cell, Plan};
 use crate::report;
 use crate::report_input::link_input;
@@ -21,6 +25,7 @@ use crate::run::{self, Finished};
 
 mod csv;
 mod decisions;
+mod export;
 mod pcapng;
 mod qlog;
 #[cfg(all(test, feature = "quic"))]
@@ -31,8 +36,10 @@ mod quick_start_tests;
 mod tests;
 
 pub use decisions::decision_events;
+pub(crate) use export::Exporter;
+pub use export::{ExportError, Exported, Format, Outputs, Sink, export};
 
-/// A traced run.
+/// A run with everything that happened in it.
 #[derive(Debug)]
 pub struct TracedRun {
     /// The world after it.
@@ -55,42 +62,14 @@ pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> TracedRun {
     TracedRun { finished, outcomes }
 }
 
-impl TracedRun {
-    /// Milliseconds from the newcomers' start.
-    fn ms(&self, time: flowstart_core::time::Timestamp) -> f64 {
-        (time.as_secs() - self.finished.start.as_secs()) * 1000.0
-    }
-
-    /// Place of a flow among the measured ones.
-    fn place(&self, flow: u32) -> Option<usize> {
-        self.finished.flows.iter().position(|measured| *measured == flow)
-    }
-
-    /// What was run, in a sentence.
-    fn title(&self, plan: &Plan, cell: &Cell) -> String {
-        let transport = &plan.transport.text;
-        let (scheme, size) = (&plan.schemes[cell.scheme].text, plan.carried(cell));
-        let (link, aqm) = (&plan.links[cell.link].text, &plan.aqms[cell.aqm].text);
-        let competitor = &plan.competitors[cell.competitor].text;
-        let avoidance = &plan.avoidance_of(cell).text;
-        format!("{scheme} with {avoidance} on {transport}: {size} over {link}, queue {aqm}, competitor {competitor}")
-    }
-
-    /// What a page shows of the run, read from its whole trace.
-    fn shown(&self, plan: &Plan, cell: &Cell) -> Seen {
-        let network = &self.finished.world.network;
-        let (Some(trace), Some(monitor)) = (&network.trace, &network.monitor) else { return Seen::default() };
-        let mut watcher = Watcher::new(PAGE, monitor.link, &plan.links[cell.link], self.finished.start);
-        let links = self.outcomes.iter().map(|outcome| plan.links[cell.link].for_hosts(outcome.rtt));
-        watcher.follow(&self.finished.flows, links);
-        trace.entries.iter().for_each(|entry| watcher.on_event(entry));
-        run::seen(plan, cell, &self.finished, &self.outcomes, watcher)
-    }
-
-    /// The page of the run.
-    pub fn page(&self, plan: &Plan, cell: &Cell, rep: u32, method: report::Method) -> report::TraceReport {
-        page(plan, cell, rep, &self.outcomes, &self.shown(plan, cell), method)
-    }
+/// What was run, in a sentence.
+fn title(plan: &Plan, cell: &Cell) -> String {
+    let transport = &plan.transport.text;
+    let (scheme, size) = (&plan.schemes[cell.scheme].text, plan.carried(cell));
+    let (link, aqm) = (&plan.links[cell.link].text, &plan.aqms[cell.aqm].text);
+    let competitor = &plan.competitors[cell.competitor].text;
+    let avoidance = &plan.avoidance_of(cell).text;
+    format!("{scheme} with {avoidance} on {transport}: {size} over {link}, queue {aqm}, competitor {competitor}")
 }
 
 /// What a page shows.

@@ -4,7 +4,7 @@
 //! nanoseconds. The data sender is 10.0.0.1, the data receiver 10.0.0.2 with a port for each measured flow from 40000 on.
 //!
 //! **Real QUIC** ([`capture`](super::capture)): the interface `sender` has whole datagrams with their checksums, from and to
-//! port 443, and a Decryption Secrets Block has the TLS secrets, so that `tshark -r FILE` shows the frames;
+//! port 443, and Decryption Secrets Blocks have the TLS secrets, before what they open, so that `tshark -r FILE` shows the frames;
 //! `editcap --extract-secrets` makes a file for `SSLKEYLOGFILE` of them. A receiver that has moved is 10.0.1.2. Times, lengths
 //! and connection IDs follow from the seed. TLS draws key shares and randoms from the system, so secrets and encrypted
 //! bytes differ from run to run.
@@ -29,6 +29,7 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use etherparse::{
@@ -54,8 +55,8 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::pcapng::blocks::unknown::UnknownBlock;
 use pcap_file::pcapng::{PcapNgWriteError, PcapNgWriter};
 
-use super::{ETHERNET, IPV4, TCP, TracedRun, UDP, lower_headers};
-use crate::capture::{Capture, CapturedDatagram};
+use super::{ETHERNET, IPV4, TCP, TracedRun, UDP, lower_headers, title};
+use crate::capture::{CapturedDatagram, Secrets};
 use crate::plan::{Cell, Plan};
 use crate::quic::QuicFlows;
 
@@ -106,21 +107,45 @@ impl Host {
 impl TracedRun {
     /// Writes the packets of the measured flows as pcapng.
     pub fn write_pcapng(&self, plan: &Plan, cell: &Cell, out: &mut dyn Write) -> io::Result<()> {
+        let capture = self.finished.quic.as_ref().and_then(QuicFlows::capture);
+        let mut file = Packets::new(out, plan, cell, capture.is_some())?;
+        if let Some(capture) = capture {
+            return capture.datagrams.iter().try_for_each(|datagram| file.write_datagram(datagram, &capture.secrets));
+        }
+        file.follow(&self.finished.flows);
+        let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };
+        trace.packets.iter().try_for_each(|packet| file.write(packet, trace.ranges_of(packet)))
+    }
+}
+
+/// A file that grows by a packet at a time.
+pub(super) struct Packets<W: Write> {
+    writer: PcapNgWriter<W>,
+    headers: Headers,
+    /// The measured flows, numbered in order from the first on.
+    first: u32,
+    count: u32,
+    /// Bytes of the secrets that are in the file.
+    told: usize,
+}
+
+impl<W: Write> Packets<W> {
+    /// A file of model flows, or of real ones with whole datagrams.
+    pub(super) fn new(out: W, plan: &Plan, cell: &Cell, whole: bool) -> io::Result<Self> {
         let section = SectionHeaderBlock {
             endianness: Endianness::Little,
             options: vec![
                 SectionHeaderOption::UserApplication("flowstart".into()),
-                SectionHeaderOption::Common(CommonOption::Comment(self.title(plan, cell).into())),
+                SectionHeaderOption::Common(CommonOption::Comment(title(plan, cell).into())),
             ],
             ..SectionHeaderBlock::default()
         };
-        let capture = self.finished.quic.as_ref().and_then(QuicFlows::capture);
         let mut writer = PcapNgWriter::with_section_header(out, section).map_err(io_error)?;
         let interfaces = [("sender", "the data sender, 10.0.0.1"), ("receiver", "the data receiver, 10.0.0.2")];
-        for (name, description) in interfaces.into_iter().take(if capture.is_some() { 1 } else { 2 }) {
+        for (name, description) in interfaces.into_iter().take(if whole { 1 } else { 2 }) {
             let interface = InterfaceDescriptionBlock {
                 linktype: DataLink::ETHERNET,
-                snaplen: if capture.is_some() { UNLIMITED } else { SNAP },
+                snaplen: if whole { UNLIMITED } else { SNAP },
                 options: vec![
                     InterfaceDescriptionOption::IfName(name.into()),
                     InterfaceDescriptionOption::IfDescription(description.into()),
@@ -129,53 +154,59 @@ impl TracedRun {
             };
             writer.write_pcapng_block(interface).map_err(io_error)?;
         }
-        if let Some(capture) = capture {
-            return write_capture(capture, &mut writer);
-        }
-        let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };
         let headers = Headers::new(&plan.transport.profile);
-        for packet in &trace.packets {
-            let Some(place) = self.place(packet.flow) else { continue };
-            let (data, original_len) = headers.of(packet, trace.ranges_of(packet), place)?;
-            let interface = if packet.is_at_sender() { SENDER } else { RECEIVER };
-            write_packet(&mut writer, interface, packet.time, data, original_len)?;
-        }
-        Ok(())
+        Ok(Self { writer, headers, first: u32::MAX, count: 0, told: 0 })
     }
-}
 
-/// Writes the datagrams of real flows, behind what decrypts them.
-fn write_capture(capture: &Capture, writer: &mut PcapNgWriter<&mut dyn Write>) -> io::Result<()> {
-    let secrets = capture.secrets.text().into_bytes();
-    let mut block = [TLS_KEY_LOG.to_le_bytes(), (secrets.len() as u32).to_le_bytes()].concat();
-    block.extend(secrets);
-    block.resize(block.len().next_multiple_of(4), 0);
-    // An empty header and the length at the end are 12 bytes.
-    let length = block.len() as u32 + 12;
-    writer.write_pcapng_block(UnknownBlock::new(SECRETS_BLOCK, length, &block)).map_err(io_error)?;
-    for datagram in &capture.datagrams {
+    /// The measured flows are these, numbered in order.
+    pub(super) fn follow(&mut self, flows: &[u32]) {
+        (self.first, self.count) = (flows.first().copied().unwrap_or(u32::MAX), flows.len() as u32);
+    }
+
+    /// A packet, if it is a measured flow's.
+    pub(super) fn write(&mut self, packet: &HostPacket, ranges: &[(u64, u64)]) -> io::Result<()> {
+        let place = packet.flow.wrapping_sub(self.first);
+        if place >= self.count {
+            return Ok(());
+        }
+        let (data, original_len) = self.headers.of(packet, ranges, place as usize)?;
+        let interface = if packet.is_at_sender() { SENDER } else { RECEIVER };
+        self.write_block(interface, packet.time, data, original_len)
+    }
+
+    /// A datagram of a real flow, behind the secrets that were told until then: what opens it is among them.
+    pub(super) fn write_datagram(&mut self, datagram: &CapturedDatagram, secrets: &Secrets) -> io::Result<()> {
+        if secrets.len() > self.told {
+            let secrets = secrets.text().split_off(self.told).into_bytes();
+            self.told += secrets.len();
+            let mut block = [TLS_KEY_LOG.to_le_bytes(), (secrets.len() as u32).to_le_bytes()].concat();
+            block.extend(secrets);
+            block.resize(block.len().next_multiple_of(4), 0);
+            // An empty header and the length at the end are 12 bytes.
+            let length = block.len() as u32 + 12;
+            let block = UnknownBlock::new(SECRETS_BLOCK, length, &block);
+            self.writer.write_pcapng_block(block).map_err(io_error)?;
+        }
         let data = whole(datagram)?;
         let length = data.len() as u32;
-        write_packet(writer, SENDER, datagram.time, data, length)?;
+        self.write_block(SENDER, datagram.time, data, length)
     }
-    Ok(())
-}
 
-fn write_packet(
-    writer: &mut PcapNgWriter<&mut dyn Write>,
-    interface_id: u32,
-    time: Timestamp,
-    data: Vec<u8>,
-    original_len: u32,
-) -> io::Result<()> {
-    let block = EnhancedPacketBlock {
-        interface_id,
-        timestamp: Duration::from_nanos(time.as_nanos()),
-        original_len,
-        data: data.into(),
-        options: Vec::new(),
-    };
-    writer.write_pcapng_block(block).map(|_| ()).map_err(io_error)
+    fn write_block(&mut self, interface_id: u32, time: Timestamp, data: Vec<u8>, original_len: u32) -> io::Result<()> {
+        let block = EnhancedPacketBlock {
+            interface_id,
+            timestamp: Duration::from_nanos(time.as_nanos()),
+            original_len,
+            data: data.into(),
+            options: Vec::new(),
+        };
+        self.writer.write_pcapng_block(block).map(|_| ()).map_err(io_error)
+    }
+
+    /// What the packets were written to.
+    pub(super) fn into_inner(self) -> W {
+        self.writer.into_inner()
+    }
 }
 
 /// A datagram of a real flow with its headers.
@@ -235,8 +266,8 @@ fn tcp_option(packet: &HostPacket) -> &[u8] {
 }
 
 /// The headers of a profile's packets.
-struct Headers<'a> {
-    profile: &'a Profile,
+struct Headers {
+    profile: Arc<Profile>,
     /// Bytes of a TCP header with payload.
     data_header: u32,
     /// Bytes of the request, which the data receiver sends first.
@@ -245,8 +276,8 @@ struct Headers<'a> {
     shift: Option<u8>,
 }
 
-impl<'a> Headers<'a> {
-    fn new(profile: &'a Profile) -> Self {
+impl Headers {
+    fn new(profile: &Arc<Profile>) -> Self {
         let lower = lower_headers(profile);
         let data_header = header_bytes(profile.overhead.saturating_sub(lower));
         let request = match profile.opening {
@@ -257,7 +288,7 @@ impl<'a> Headers<'a> {
         let window = profile.receive_window.get();
         let shift = (0..SHIFT_MOST).find(|shift| window >> shift <= u64::from(u16::MAX)).unwrap_or(SHIFT_MOST);
         // A header grows in steps of four bytes, and window scaling takes three.
-        Self { profile, data_header, request, shift: (room >= 4).then_some(shift) }
+        Self { profile: profile.clone(), data_header, request, shift: (room >= 4).then_some(shift) }
     }
 
     /// The headers of a packet, and the length of the whole packet.
@@ -278,7 +309,7 @@ impl<'a> Headers<'a> {
                 (IpNumber::TCP, header.to_bytes().to_vec(), payload)
             }
             Protocol::Quic => {
-                let lower = lower_headers(self.profile) + ip_option(packet).len() as u32;
+                let lower = lower_headers(&self.profile) + ip_option(packet).len() as u32;
                 let payload = packet.size.saturating_sub(lower);
                 let header =
                     UdpHeader::without_ipv4_checksum(from.port, to.port, payload as usize).map_err(io::Error::other)?;
@@ -294,7 +325,7 @@ impl<'a> Headers<'a> {
 
     /// The TCP header of a packet without its checksum, and its payload bytes.
     fn tcp(&self, packet: &HostPacket, ranges: &[(u64, u64)], from: u16, to: u16) -> io::Result<(TcpHeader, u32)> {
-        let lower = lower_headers(self.profile) + ip_option(packet).len() as u32;
+        let lower = lower_headers(&self.profile) + ip_option(packet).len() as u32;
         let segment = packet.size.saturating_sub(lower);
         let mut header = TcpHeader::new(from, to, 0, u16::MAX);
         let mut options = Vec::new();

@@ -25,12 +25,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use flowstart_core::event::Decision;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::packet::Body;
-use flowstart_sim::trace::{Event, HostPacket, Trace};
+use flowstart_sim::trace::{Entry, Event, HostPacket};
 use flowstart_sim::transport::handshake::{ANSWER, OPEN, PARTIAL};
 use flowstart_sim::transport::profile::{Opening, Profile, Protocol};
 use qlog::events::quic::{
@@ -42,7 +43,7 @@ use qlog::{CommonFields, QLOGFILESEQ_URI, QlogSeq, ReferenceTime, TraceSeq, Vant
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{TracedRun, decision_events, lower_headers};
+use super::{TracedRun, decision_events, lower_headers, title};
 use crate::plan::{Cell, Plan};
 
 /// Names the events of this program.
@@ -71,8 +72,8 @@ struct Extended {
 }
 
 /// What is known about a flow so far.
-struct Flow<'a> {
-    profile: &'a Profile,
+struct Flow {
+    profile: Arc<Profile>,
     /// QUIC packets in flight: stream offset and packet number.
     offsets: BTreeSet<(u64, u64)>,
     /// QUIC packets in flight: packet number, stream offset and length.
@@ -86,12 +87,39 @@ struct Flow<'a> {
 impl TracedRun {
     /// Writes the measured flows as the data sender sees them, as qlog in JSON text sequences.
     pub fn write_qlog(&self, plan: &Plan, cell: &Cell, out: &mut dyn Write) -> io::Result<()> {
-        let profile = plan.transport.profile.as_ref();
+        let mut log = Log::new(out, plan, cell, self.finished.start)?;
+        log.follow(&self.finished.flows);
+        let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };
+        let mut packets = trace.packets.iter().peekable();
+        for (index, entry) in trace.entries.iter().enumerate() {
+            while let Some(packet) = packets.next_if(|packet| packet.entries_before <= index) {
+                log.write_packet(packet, trace.ranges_of(packet))?;
+            }
+            log.write_event(entry)?;
+        }
+        packets.try_for_each(|packet| log.write_packet(packet, trace.ranges_of(packet)))
+    }
+}
+
+/// A log that grows by an event at a time.
+pub(super) struct Log<W> {
+    pub(super) out: W,
+    start: Timestamp,
+    profile: Arc<Profile>,
+    /// The measured flows, numbered in order from the first on.
+    first: u32,
+    flows: Vec<Flow>,
+}
+
+impl<W: Write> Log<W> {
+    /// A log of a run whose newcomers start at `start`.
+    pub(super) fn new(mut out: W, plan: &Plan, cell: &Cell, start: Timestamp) -> io::Result<Self> {
+        let profile = plan.transport.profile.clone();
         let initiates = profile.opening == Opening::Sender;
         let header = QlogSeq {
             file_schema: QLOGFILESEQ_URI.to_owned(),
             serialization_format: "application/qlog+json-seq".to_owned(),
-            title: Some(self.title(plan, cell)),
+            title: Some(title(plan, cell)),
             description: Some("simulated; times count from the start of the transfer".to_owned()),
             trace: TraceSeq {
                 title: None,
@@ -108,53 +136,50 @@ impl TracedRun {
                 event_schemas: vec![QUIC_URI.to_owned(), SCHEMA.to_owned()],
             },
         };
-        write_record(out, &header)?;
-        let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };
-        let several = self.finished.flows.len() > 1;
-        let mut flows: Vec<Flow<'_>> = (0..self.finished.flows.len())
-            .map(|place| Flow {
-                profile,
-                offsets: BTreeSet::new(),
-                numbers: BTreeMap::new(),
-                state: None,
-                metrics: RecoveryMetricsUpdated::default(),
-                group: several.then(|| format!("flow-{place}")),
-            })
-            .collect();
-        let mut packets = trace.packets.iter().peekable();
-        for (index, entry) in trace.entries.iter().enumerate() {
-            while let Some(packet) = packets.next_if(|packet| packet.entries_before <= index) {
-                self.write_packet(trace, packet, &mut flows, out)?;
-            }
-            if let Some(place) = self.place(entry.flow) {
-                flows[place].write_event(self.millis(entry.time), &entry.event, out)?;
-            }
-        }
-        packets.try_for_each(|packet| self.write_packet(trace, packet, &mut flows, out))
+        write_record(&mut out, &header)?;
+        Ok(Self { out, start, profile, first: u32::MAX, flows: Vec::new() })
+    }
+
+    /// The measured flows are these, numbered in order.
+    pub(super) fn follow(&mut self, flows: &[u32]) {
+        let several = flows.len() > 1;
+        let flow = |place| Flow {
+            profile: self.profile.clone(),
+            offsets: BTreeSet::new(),
+            numbers: BTreeMap::new(),
+            state: None,
+            metrics: RecoveryMetricsUpdated::default(),
+            group: several.then(|| format!("flow-{place}")),
+        };
+        self.first = flows.first().copied().unwrap_or(u32::MAX);
+        self.flows = (0..flows.len()).map(flow).collect();
     }
 
     /// Milliseconds from the start of the transfer, as exact as the format can be.
     fn millis(&self, time: Timestamp) -> f64 {
-        (time.as_nanos() as i64 - self.finished.start.as_nanos() as i64) as f64 / 1e6
+        (time.as_nanos() as i64 - self.start.as_nanos() as i64) as f64 / 1e6
     }
 
-    fn write_packet(
-        &self,
-        trace: &Trace,
-        packet: &HostPacket,
-        flows: &mut [Flow<'_>],
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        match self.place(packet.flow) {
-            Some(place) if packet.is_at_sender() => {
-                flows[place].write_packet(self.millis(packet.time), packet, trace.ranges_of(packet), out)
-            }
+    /// An event, if it is a measured flow's.
+    pub(super) fn write_event(&mut self, entry: &Entry) -> io::Result<()> {
+        let millis = self.millis(entry.time);
+        match self.flows.get_mut(entry.flow.wrapping_sub(self.first) as usize) {
+            Some(flow) => flow.write_event(millis, &entry.event, &mut self.out),
+            None => Ok(()),
+        }
+    }
+
+    /// A packet, if the sender of a measured flow sees it.
+    pub(super) fn write_packet(&mut self, packet: &HostPacket, ranges: &[(u64, u64)]) -> io::Result<()> {
+        let millis = self.millis(packet.time);
+        match self.flows.get_mut(packet.flow.wrapping_sub(self.first) as usize) {
+            Some(flow) if packet.is_at_sender() => flow.write_packet(millis, packet, ranges, &mut self.out),
             _ => Ok(()),
         }
     }
 }
 
-impl Flow<'_> {
+impl Flow {
     fn write(&self, time: f64, event: impl Serialize, out: &mut dyn Write) -> io::Result<()> {
         write_record(out, &Line { time, event, group_id: self.group.as_deref() })
     }
@@ -167,7 +192,7 @@ impl Flow<'_> {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let is_quic = self.profile.protocol == Protocol::Quic;
-        let length = u64::from(packet.size.saturating_sub(lower_headers(self.profile)));
+        let length = u64::from(packet.size.saturating_sub(lower_headers(&self.profile)));
         let mut header = PacketHeader::default();
         let mut raw = RawInfo { length: Some(length), ..RawInfo::default() };
         let mut frames = None;

@@ -4,7 +4,7 @@ use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_sim::packet::Direction;
 
-use super::tests::{capture_of, has_tshark, plan_of, tshark};
+use super::tests::{capture_of, exported_capture, has_tshark, plan_of, tshark};
 use super::*;
 
 /// Transports, schemes and numbers of flows whose captures differ.
@@ -91,7 +91,9 @@ fn tshark_decrypts_a_capture() {
     std::fs::create_dir_all(&folder).unwrap();
     for &(transport, scheme, flows) in RUNS {
         let (plan, cell, captured) = run(transport, scheme, flows);
-        let (file, packets) = capture_of(&plan, &cell, &captured);
+        let packets = capture_of(&plan, &cell, &captured).1;
+        // Here each secret stands before the packets that it opens, and others follow them.
+        let file = exported_capture(&plan, &cell);
         let path = folder.join("trace.pcapng").to_str().unwrap().to_owned();
         std::fs::write(&path, file).unwrap();
         let checked = ["-r", &path, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-Y"];

@@ -1,6 +1,7 @@
-use std::io::Cursor;
+use std::io::{self, Cursor, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 use ::qlog::reader::{Event as LogEvent, QlogSeqReader};
 use etherparse::{SlicedPacket, TcpHeader, TransportSlice};
@@ -13,9 +14,13 @@ use crate::scenario::Scenario;
 
 /// A cell that loses packets: a queue of 20 packets and random loss.
 pub(super) fn plan_of(transport: &str, scheme: &str, flows: u32) -> (Plan, Cell) {
+    plan_of_size("400KB", transport, scheme, flows)
+}
+
+fn plan_of_size(size: &str, transport: &str, scheme: &str, flows: u32) -> (Plan, Cell) {
     let scenario = Scenario {
         link: vec!["rate=10mbit,rtt=50ms,buffer=20pkt,loss=1%".into()],
-        size: vec!["400KB".into()],
+        size: vec![size.into()],
         scheme: vec![scheme.into()],
         aqm: vec!["taildrop".into()],
         competitor: vec!["none".into()],
@@ -49,6 +54,11 @@ const RUNS: &[(&str, &str, u32)] = &[
 ];
 
 impl TracedRun {
+    /// Place of a flow among the measured ones.
+    pub(super) fn place(&self, flow: u32) -> Option<usize> {
+        self.finished.flows.iter().position(|measured| *measured == flow)
+    }
+
     fn sum(&self, count: impl Fn(&flowstart_sim::record::FlowRecord) -> u64) -> usize {
         self.outcomes.iter().map(|outcome| count(&outcome.record)).sum::<u64>() as usize
     }
@@ -60,6 +70,81 @@ impl TracedRun {
             packet.is_at_sender() == at_sender && self.place(packet.flow).is_some()
         };
         trace.packets.iter().filter(wanted).count()
+    }
+}
+
+/// A file in memory that stays when its writer is gone, and takes so many bytes.
+#[derive(Clone, Default)]
+struct Memory {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    most: Option<usize>,
+}
+
+impl Memory {
+    fn sink(&self) -> Option<Sink> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn text(&self) -> Vec<u8> {
+        self.bytes.lock().unwrap().clone()
+    }
+}
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut all = self.bytes.lock().unwrap();
+        if self.most.is_some_and(|most| all.len() + bytes.len() > most) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        all.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The capture that is written while the run goes on.
+#[cfg(feature = "quic")]
+pub(super) fn exported_capture(plan: &Plan, cell: &Cell) -> Vec<u8> {
+    let file = Memory::default();
+    export(plan, cell, 0, Outputs { pcapng: file.sink(), ..Outputs::default() }).unwrap();
+    file.text()
+}
+
+#[test]
+fn what_is_written_while_a_run_goes_on_is_what_its_whole_trace_gives() {
+    for &(transport, scheme, flows) in RUNS {
+        let (plan, cell, traced) = run(transport, scheme, flows);
+        let files: [Memory; 3] = Default::default();
+        let [csv, qlog, pcapng] = files.each_ref().map(Memory::sink);
+        let exported = export(&plan, &cell, 0, Outputs { csv, qlog, pcapng, page: true }).unwrap();
+        assert_eq!(exported.outcomes, traced.outcomes);
+        let mut table = Vec::new();
+        traced.write_csv(&mut table).unwrap();
+        // Comparing with `assert_eq` would print megabytes.
+        assert!(files[0].text() == table, "{transport}: the table differs");
+        assert!(files[1].text() == qlog_of(&plan, &cell, &traced), "{transport}: the log differs");
+        assert!(files[2].text() == capture_of(&plan, &cell, &traced).0, "{transport}: the capture differs");
+        let explained = exported.seen.explanations[0].unwrap();
+        assert_eq!(explained, crate::explain::explain(&plan, &cell, &traced).unwrap());
+        let page = page(&plan, &cell, 0, &exported.outcomes, &exported.seen, report::Method::default());
+        assert!(!page.sent.is_empty() && !page.queue_packets.is_empty() && page.causes.is_some());
+    }
+}
+
+#[test]
+fn a_run_ends_when_a_file_cannot_be_written() {
+    let (plan, cell) = plan_of_size("1GB", "model-tcp", "slow-start", 1);
+    let full = Memory { most: Some(200_000), ..Memory::default() };
+    for format in [Format::Csv, Format::Qlog, Format::Pcapng] {
+        let sink = |one: Format| if one == format { full.sink() } else { None };
+        let outputs =
+            Outputs { csv: sink(Format::Csv), qlog: sink(Format::Qlog), pcapng: sink(Format::Pcapng), page: false };
+        // The whole transfer would take minutes here.
+        let failed = export(&plan, &cell, 0, outputs).unwrap_err();
+        assert_eq!((failed.format, failed.error.kind()), (format, io::ErrorKind::StorageFull));
     }
 }
 

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
-use flowstart_lab::explain::{Cause, Explanation, explain};
+use flowstart_lab::explain::{Cause, Explanation};
+use flowstart_lab::observe::{Shown, Watched};
 use flowstart_lab::plan::{Cell, Plan};
-use flowstart_lab::trace_export;
+use flowstart_lab::run;
 use serde_json::{Map, Value, json};
 
 use crate::command::trace::{Selection, failed};
@@ -53,9 +54,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut any_failed = false;
     let mut explained = Vec::new();
     for cell in cells {
-        let run = trace_export::trace(&plan, &cell, rep);
-        any_failed |= failed(&run);
-        explained.push(Explained { cell, explanation: explain(&plan, &cell, &run) });
+        let causes = Shown { watched: Watched { causes: true, series: None }, media_delays: false };
+        let (outcomes, seen) = run::watch(&plan, &cell, rep, causes);
+        any_failed |= failed(&outcomes);
+        explained.push(Explained { cell, explanation: seen.explanations.into_iter().next().flatten() });
     }
     if arguments.json {
         let mut values: Vec<Value> = explained.iter().map(|one| object(&plan, rep, one)).collect();

@@ -1,15 +1,17 @@
 //! `flowstart trace`.
 
-use std::io::Write;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use flowstart_lab::experiment::{self, Manifest};
+use flowstart_lab::experiment::{self, GrowingFile, Manifest};
 use flowstart_lab::plan::{Cell, Plan};
 use flowstart_lab::report::{self, Method};
+use flowstart_lab::run::FlowOutcome;
 use flowstart_lab::scenario::Scenario;
-use flowstart_lab::trace_export;
+use flowstart_lab::trace_export::{self, Format, Outputs, export};
 
 use crate::command::compare::Setup;
 use crate::command::run::{command_line, host, mixed};
@@ -164,26 +166,48 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     {
         return Err(Failure::Input(format!("--pcap {}: exists already, and nothing is overwritten", file.display())));
     }
-    let captured = |run: &trace_export::TracedRun| match &arguments.pcap {
-        Some(file) => experiment::write_file(file, |out| run.write_pcapng(&plan, &cell, out)),
-        None => Ok(()),
-    };
-    let Some(folder) = &arguments.out else {
-        if arguments.pcap.is_some() {
-            let run = trace_export::capture(&plan, &cell, rep);
-            captured(&run)?;
-            return Ok(code(&run));
+    match (&arguments.out, &arguments.pcap) {
+        (Some(folder), pcap) => write_folder(&plan, &cell, rep, folder, pcap.as_deref()),
+        (None, Some(file)) => {
+            let (growing, out) = GrowingFile::create(file)?;
+            let outputs = Outputs { pcapng: Some(Box::new(out)), ..Outputs::default() };
+            let run = export(&plan, &cell, rep, outputs).map_err(|failed| growing.refused(&failed.error))?;
+            growing.complete()?;
+            Ok(code(&run.outcomes))
         }
-        let run = trace_export::trace(&plan, &cell, rep);
-        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-        return match run.write_csv(&mut out).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                Err(Failure::Other(format!("stdout: {error}")))
+        (None, None) => {
+            let outputs = Outputs { csv: Some(Box::new(io::stdout())), ..Outputs::default() };
+            match export(&plan, &cell, rep, outputs) {
+                Ok(run) => Ok(code(&run.outcomes)),
+                // Who reads has seen enough.
+                Err(failed) if failed.error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+                Err(failed) => Err(Failure::Other(format!("stdout: {}", failed.error))),
             }
-            _ => Ok(code(&run)),
-        };
+        }
+    }
+}
+
+/// Writes all files into the folder, and the packets to another file if there is one.
+fn write_folder(plan: &Plan, cell: &Cell, rep: u32, folder: &Path, pcap: Option<&Path>) -> Result<ExitCode, Failure> {
+    let (csv, csv_out) = GrowingFile::create(&folder.join("trace.csv"))?;
+    let (qlog, qlog_out) = GrowingFile::create(&folder.join("trace.sqlog"))?;
+    let packets = folder.join("trace.pcapng");
+    let (pcapng, pcapng_out) = GrowingFile::create(&packets)?;
+    let outputs = Outputs {
+        csv: Some(Box::new(csv_out)),
+        qlog: Some(Box::new(qlog_out)),
+        pcapng: Some(Box::new(pcapng_out)),
+        page: true,
     };
-    let run = trace_export::capture(&plan, &cell, rep);
+    let run = export(plan, cell, rep, outputs).map_err(|failed| {
+        let growing = match failed.format {
+            Format::Csv => &csv,
+            Format::Qlog => &qlog,
+            Format::Pcapng => &pcapng,
+        };
+        growing.refused(&failed.error)
+    })?;
+    [csv, qlog, pcapng].into_iter().try_for_each(GrowingFile::complete)?;
     let method = Method {
         command: command_line().join(" "),
         directory: folder.display().to_string(),
@@ -192,24 +216,23 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         host: host(),
         ..Method::default()
     };
-    let page = run.page(&plan, &cell, rep, method);
+    let page = trace_export::page(plan, cell, rep, &run.outcomes, &run.seen, method);
     let html = report::render_trace(&page).map_err(|error| Failure::Other(format!("page: {error}")))?;
     experiment::write_file(&folder.join("trace.html"), |out| out.write_all(html.as_bytes()))?;
-    experiment::write_file(&folder.join("trace.csv"), |out| run.write_csv(out))?;
-    experiment::write_file(&folder.join("trace.sqlog"), |out| run.write_qlog(&plan, &cell, out))?;
-    experiment::write_file(&folder.join("trace.pcapng"), |out| run.write_pcapng(&plan, &cell, out))?;
-    captured(&run)?;
+    if let Some(file) = pcap {
+        experiment::write_file(file, |out| io::copy(&mut File::open(&packets)?, out).map(|_| ()))?;
+    }
     print(&format!("{}\nPage: {}\n", page.answer.join(" "), folder.join("trace.html").display()))?;
-    Ok(code(&run))
+    Ok(code(&run.outcomes))
 }
 
 /// Whether a measured flow did not finish.
-pub(crate) fn failed(run: &trace_export::TracedRun) -> bool {
-    run.outcomes.iter().any(|outcome| outcome.failure.is_some())
+pub(crate) fn failed(outcomes: &[FlowOutcome]) -> bool {
+    outcomes.iter().any(|outcome| outcome.failure.is_some())
 }
 
-fn code(run: &trace_export::TracedRun) -> ExitCode {
-    if failed(run) { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
+fn code(outcomes: &[FlowOutcome]) -> ExitCode {
+    if failed(outcomes) { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
 }
 
 /// A cell of results that were written earlier.

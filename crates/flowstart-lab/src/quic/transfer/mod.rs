@@ -195,11 +195,12 @@ impl Transfer {
                 advised = Some(signal);
             }
         }
-        if let Some(capture) = under_way.capture.as_mut().filter(|_| side == SERVER) {
-            let (flow, time, payload) = (self.number, world.now(), bytes.to_vec());
-            let addresses = (from, self.ends[SERVER].address);
-            let quick_start = NO_OPTION;
-            capture.datagrams.push(CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload });
+        if side == SERVER {
+            let (flow, time, addresses) = (self.number, world.now(), (from, self.ends[SERVER].address));
+            under_way.see(world, || {
+                let (quick_start, payload) = (NO_OPTION, bytes.to_vec());
+                CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload }
+            });
         }
         let now = instant(world.now());
         let ecn = match ecn {
@@ -327,10 +328,12 @@ impl Transfer {
         let bytes = whole.as_deref().unwrap_or(bytes);
         let size = bytes.len() as u32 + BELOW;
         let (flow, from) = (self.number, self.ends[side].address);
-        if let Some(capture) = under_way.capture.as_mut().filter(|_| side == SERVER) {
-            let payload = bytes.to_vec();
+        if side == SERVER {
             let (time, addresses) = (world.now(), (from, to));
-            capture.datagrams.push(CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload });
+            under_way.see(world, || {
+                let payload = bytes.to_vec();
+                CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload }
+            });
         }
         let tag = under_way.insert(bytes, carried, from);
         world.send_external(&Datagram { flow, direction, tag, size, ecn, body, signal, quick_start });
