@@ -16,6 +16,7 @@ use crate::pairs::paired;
 use crate::plan::{Cell, Plan};
 use crate::report;
 use crate::run;
+use crate::spec::STACK;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Buffer;
 use crate::summary::{CellSummary, Summary, felt, rows_by_cell, values};
@@ -178,13 +179,20 @@ fn causes(cell: &Cell, rows: &[&Row], kept: &Kept) -> Option<report::Causes> {
     kept.get(cell, rep)?.explanations.get(flow)?.as_ref().map(report::Causes::from)
 }
 
-/// What the schemes do, once for each kind.
+/// What the schemes do, once for each kind. [`STACK`] is a kind of its own, which says what the transport does.
 fn schemes(plan: &Plan) -> Vec<(String, String)> {
     let mut schemes: Vec<(String, String)> = Vec::new();
-    for scheme in &plan.schemes {
-        let name = scheme.value.name();
+    for (scheme, avoidance) in plan.schemes.iter().zip(&plan.scheme_avoidances) {
+        let (startup, summary) = (scheme.value.name(), scheme.value.summary());
+        let (name, summary) = match avoidance {
+            Some(avoidance) if scheme.text == STACK => (
+                STACK,
+                format!("what {} does: {startup} with {}: {summary}", plan.transport.text, avoidance.value.name()),
+            ),
+            _ => (startup, summary.to_owned()),
+        };
         if !schemes.iter().any(|(known, _)| known == name) {
-            schemes.push((name.to_owned(), scheme.value.summary().to_owned()));
+            schemes.push((name.to_owned(), summary));
         }
     }
     schemes
@@ -368,4 +376,27 @@ fn rounds_speedup(plan: &Plan, cell: &Cell) -> Option<f64> {
     let (size, window) = (alone(plan, cell)?, baseline_window(plan)?);
     let [without, with] = quick_start_rounds(&plan.links[cell.link], &plan.transport.profile, size, window, config)?;
     Some(without / with)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn the_stack_is_described_by_what_it_runs_beside_the_scheme_of_that_name() {
+        let text = "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"stack\", \"hystart\", \"slow-start:iw=3\", \"slow-start:iw=4\"]\n\
+                    transport = \"model-tcp:profile=tcp-linux\"";
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        let schemes = schemes(&plan);
+        let names: Vec<&str> = schemes.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["stack", "hystart", "slow-start"]);
+        assert!(
+            schemes[0].1.starts_with("what model-tcp:profile=tcp-linux does: hystart with cubic: "),
+            "{}",
+            schemes[0].1
+        );
+    }
 }

@@ -239,7 +239,7 @@ fn own_stack(field: &str, text: &str, parts: &Parts<'_>, transport: &Transport) 
                        slow-start:avoidance=cubic, or --transport model-quic and model-tcp";
         return Err(InputError::new(field, text, problem));
     }
-    let startup = Written { text: text.to_owned(), value: profile.resolved(profile.startup.clone()) };
+    let startup = Written { text: STACK.to_owned(), value: profile.resolved(profile.startup.clone()) };
     let avoidance = Written { text: profile.avoidance.name().to_owned(), value: profile.avoidance.clone() };
     Ok((startup, Some(avoidance)))
 }
