@@ -2,6 +2,8 @@
 //!
 //! `validation/linux/README.md` says how the reference was made and why cells miss.
 
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,9 +39,32 @@ const UNLIMITED: Rate = Rate::from_mbit(1_000_000);
 /// Bands: completion time by this share or by the kernel's own spread, retransmissions and the window at the exit by this
 /// many packets and this share.
 const FCT_BAND: f64 = 0.01;
+/// A kernel that spreads more than this says too little of a completion time to compare with.
+const LARGEST_SPREAD: f64 = 0.1;
 const RETRANSMISSIONS_BAND: f64 = 3.0;
 const EXIT_BAND: f64 = 4.0;
 const SHARE_BAND: f64 = 0.05;
+
+/// Longest completion time of a file, a day, in ms.
+const LONGEST_MS: f64 = 86_400_000.0;
+/// What all transfers of a file may move together, so that comparing with it ends within minutes: the built-in ones move 131 MB.
+const MOST_BYTES: f64 = 20e9;
+/// The columns of a file. Those that are not looked up change nothing of what is compared.
+const COLUMNS: [&str; 13] = [
+    "link",
+    "rate_bps",
+    "rtt_ms",
+    "limit_packets",
+    "cc",
+    "receive_window",
+    "size_bytes",
+    "rep",
+    "fct_ms",
+    "retransmitted",
+    "exit_s",
+    "exit_cwnd",
+    "max_cwnd",
+];
 
 const ALONE: [(&str, &str); 1] = [("alone.csv", include_str!("../../../../validation/linux/alone.csv"))];
 const BESIDE: [(&str, &str); 1] = [("beside.csv", include_str!("../../../../validation/linux/beside.csv"))];
@@ -49,27 +74,11 @@ const BESIDE: [(&str, &str); 1] = [("beside.csv", include_str!("../../../../vali
 pub(super) fn startup(reference: Option<&Path>) -> Result<Verdict, String> {
     let mut checker = Checker::default();
     let mut closest = Closeness::default();
-    let mut missing: Vec<String> = Vec::new();
     for cell in cells(reference)? {
-        let name = cell.name();
-        match cell.path.flow(&cell.congestion_control, &cell.receive_window) {
-            Ok(flow) => {
-                checker.declare(cell.comparisons());
-                cell.compare(&cell.path.alone(&flow, cell.size), &mut checker, &mut closest);
-            }
-            Err(reason) => {
-                checker.declare(1);
-                checker.check(&name, "fct_ms", f64::NAN, cell.median(|run| run.fct_ms), false, &reason);
-                if !missing.contains(&reason) {
-                    missing.push(reason);
-                }
-            }
-        }
+        checker.declare(Cell::COMPARISONS);
+        cell.compare(&cell.path.alone(&cell.flow, cell.size), &mut checker, &mut closest);
     }
     let mut note = closest.note();
-    for reason in missing {
-        note.push_str(&format!("; {reason}"));
-    }
     if reference.is_none() {
         note.push_str(&beside()?);
     }
@@ -92,7 +101,7 @@ impl Closeness {
 }
 
 /// The link and what is in front of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     label: String,
     rate_bps: u64,
@@ -114,8 +123,12 @@ struct Cell {
     path: Link,
     congestion_control: String,
     receive_window: String,
+    /// What stands for the kernel's ends.
+    flow: Flow,
     size: Bytes,
     runs: Vec<Run>,
+    /// The numbers of these repetitions.
+    reps: BTreeSet<u64>,
 }
 
 /// A transfer of ours.
@@ -123,6 +136,8 @@ struct Cell {
 struct Transfer {
     fct_ms: f64,
     retransmitted: f64,
+    /// Whether it left startup.
+    left: bool,
     exit_cwnd: f64,
 }
 
@@ -137,47 +152,60 @@ struct Flow {
 /// The rows of the reference, the repetitions of a cell together.
 fn cells(reference: Option<&Path>) -> Result<Vec<Cell>, String> {
     let mut cells: Vec<Cell> = Vec::new();
+    let mut places = BTreeMap::new();
+    let mut moved = 0.0;
     for table in Table::load(reference, &ALONE)? {
+        table.has_only(&COLUMNS)?;
         for row in table.rows() {
             let path = Link::read(&row)?;
-            let (cc, window) = (row.text("cc")?, row.text("receive_window")?);
-            let size = Bytes::new(row.number_in("size_bytes", 1.0..=1e12)? as u64);
+            let (cc, window) = (row.text("cc")?.to_owned(), row.text("receive_window")?.to_owned());
+            let flow = Flow::read(&row, "cc", receive_buffer(&row)?)?;
+            let size = Bytes::new(row.whole_in("size_bytes", 1.0..=1e12)?);
+            let rep = row.whole_in("rep", 0.0..=1e9)?;
             let run = Run {
-                fct_ms: measured(&row, "fct_ms")?,
-                retransmitted: measured(&row, "retransmitted")?,
-                exit_cwnd: measured(&row, "exit_cwnd")?,
+                fct_ms: measured(&row, "fct_ms", f64::MIN_POSITIVE..=LONGEST_MS)?,
+                retransmitted: measured(&row, "retransmitted", 0.0..=1e12)?,
+                exit_cwnd: measured(&row, "exit_cwnd", 1.0..=1e12)?,
             };
-            let known = cells.iter_mut().find(|cell| {
-                cell.path == path && cell.congestion_control == cc && cell.receive_window == window && cell.size == size
-            });
-            match known {
-                Some(cell) => cell.runs.push(run),
-                None => cells.push(Cell {
+            let place = *places.entry((path.clone(), cc.clone(), window.clone(), size)).or_insert(cells.len());
+            if place == cells.len() {
+                moved += path.moves(size);
+                if moved > MOST_BYTES {
+                    let allowed = format!("so much that all cells together move {} GB", MOST_BYTES / 1e9);
+                    return Err(row.refused("size_bytes", size.get(), &allowed));
+                }
+                cells.push(Cell {
                     path,
-                    congestion_control: cc.to_owned(),
-                    receive_window: window.to_owned(),
+                    congestion_control: cc,
+                    receive_window: window,
+                    flow,
                     size,
-                    runs: vec![run],
-                }),
+                    runs: Vec::new(),
+                    reps: BTreeSet::new(),
+                });
             }
+            if !cells[place].reps.insert(rep) {
+                return Err(row.refused("rep", rep, "each number once in a cell"));
+            }
+            cells[place].runs.push(run);
         }
     }
     Ok(cells)
 }
 
 /// A number that a run may lack: an empty field is NaN.
-fn measured(row: &Row<'_>, column: &str) -> Result<f64, String> {
+fn measured(row: &Row<'_>, column: &str, range: std::ops::RangeInclusive<f64>) -> Result<f64, String> {
     let text = row.text(column)?;
-    if text.is_empty() || text.eq_ignore_ascii_case("nan") { Ok(f64::NAN) } else { row.number(column) }
+    if text.is_empty() || text.eq_ignore_ascii_case("nan") { Ok(f64::NAN) } else { row.number_in(column, range) }
 }
 
 impl Link {
     fn read(row: &Row<'_>) -> Result<Self, String> {
         Ok(Self {
             label: row.optional("link").unwrap_or_default().to_owned(),
-            rate_bps: row.number_in("rate_bps", 1e3..=1e12)? as u64,
+            rate_bps: row.whole_in("rate_bps", 1e3..=1e12)?,
             rtt_us: (row.number_in("rtt_ms", 0.1..=1e5)? * 1e3).round() as u64,
-            limit_packets: row.number_in("limit_packets", 1.0..=1e9)? as u64,
+            limit_packets: row.whole_in("limit_packets", 1.0..=1e9)?,
         })
     }
 
@@ -189,24 +217,9 @@ impl Link {
         if label.is_empty() { numbers } else { format!("{label} ({numbers})") }
     }
 
-    /// What stands for a sender and receiver of the kernel's; the error says what is not modelled.
-    fn flow(&self, congestion_control: &str, receive_window: &str) -> Result<Flow, String> {
-        let known = ReceiveBuffer::NAMED.iter().find(|(name, _)| *name == receive_window);
-        let (_, buffer) = known.ok_or_else(|| format!("receive_window {receive_window} is not modelled"))?;
-        let profile = Profile { receive_buffer: Some(*buffer), ..Profile::tcp_linux() };
-        let (startup, avoidance) = match congestion_control {
-            "cubic" => (profile.startup.clone(), profile.avoidance.clone()),
-            "reno" => {
-                let whole_segments = reno::Config { whole_segments: true, whole_cuts: true, ..reno::Config::default() };
-                (StartupConfig::SlowStart(slow_start::Config::default()), AvoidanceConfig::Reno(whole_segments))
-            }
-            "bbr" => {
-                let version_1 = bbr::Config { version: bbr::Version::One, ..bbr::Config::default() };
-                (StartupConfig::SlowStart(slow_start::Config::default()), AvoidanceConfig::Bbr(version_1))
-            }
-            _ => return Err(format!("cc {congestion_control} is not modelled")),
-        };
-        Ok(Flow { profile: Arc::new(profile), startup, avoidance })
+    /// At most so many bytes get through before a transfer of this size is complete or has failed.
+    fn moves(&self, size: Bytes) -> f64 {
+        (size.get() as f64).min(self.rate_bps as f64 / 8.0 * LIMIT.as_secs())
     }
 
     /// Both directions in a new world.
@@ -240,6 +253,7 @@ impl Link {
         Transfer {
             fct_ms: completion_ms(&world, flow),
             retransmitted: record.retransmissions as f64,
+            left: record.exit.is_some(),
             exit_cwnd: (exit_cwnd / segment).floor(),
         }
     }
@@ -267,7 +281,33 @@ impl Link {
     }
 }
 
+/// The buffer of the receiver's that a row names.
+fn receive_buffer(row: &Row<'_>) -> Result<ReceiveBuffer, String> {
+    let name = row.text("receive_window")?;
+    let known = ReceiveBuffer::NAMED.iter().find(|(known, _)| *known == name);
+    let allowed = || ReceiveBuffer::NAMED.map(|(name, _)| name).join(", ");
+    known.map(|(_, buffer)| *buffer).ok_or_else(|| row.refused("receive_window", name, &allowed()))
+}
+
 impl Flow {
+    /// What stands for a sender with the congestion control in a column, and a receiver with this buffer.
+    fn read(row: &Row<'_>, column: &str, buffer: ReceiveBuffer) -> Result<Self, String> {
+        let profile = Profile { receive_buffer: Some(buffer), ..Profile::tcp_linux() };
+        let (startup, avoidance) = match row.text(column)? {
+            "cubic" => (profile.startup.clone(), profile.avoidance.clone()),
+            "reno" => {
+                let whole_segments = reno::Config { whole_segments: true, whole_cuts: true, ..reno::Config::default() };
+                (StartupConfig::SlowStart(slow_start::Config::default()), AvoidanceConfig::Reno(whole_segments))
+            }
+            "bbr" => {
+                let version_1 = bbr::Config { version: bbr::Version::One, ..bbr::Config::default() };
+                (StartupConfig::SlowStart(slow_start::Config::default()), AvoidanceConfig::Bbr(version_1))
+            }
+            other => return Err(row.refused(column, other, "cubic, reno, bbr")),
+        };
+        Ok(Self { profile: Arc::new(profile), startup, avoidance })
+    }
+
     fn at(&self, start: Timestamp, pattern: Pattern, route: &Route) -> FlowConfig {
         FlowConfig {
             startup: self.startup.clone(),
@@ -284,28 +324,52 @@ impl Cell {
         format!("{} {} {} {}", self.path.name(), self.congestion_control, self.receive_window, self.size)
     }
 
+    /// How many numbers are compared: completion time, retransmissions, and the window at the exit or that there is none.
+    const COMPARISONS: usize = 3;
+
     /// The median of the runs that have this number; NaN when most have none.
     fn median(&self, number: impl Fn(&Run) -> f64) -> f64 {
         let known: Vec<f64> = self.runs.iter().map(number).filter(|value| value.is_finite()).collect();
         if known.len() * 2 > self.runs.len() { median(&known).unwrap_or(f64::NAN) } else { f64::NAN }
     }
 
-    /// How many numbers are compared: completion time, retransmissions and, where the kernel left slow start, the window then.
-    fn comparisons(&self) -> usize {
-        2 + usize::from(self.median(|run| run.exit_cwnd).is_finite())
+    /// Exits from startup in a run: the median, as one of the numbers that runs have. NaN when half of them left.
+    fn exits(&self) -> f64 {
+        let left = self.runs.iter().filter(|run| run.exit_cwnd.is_finite()).count();
+        match (left * 2).cmp(&self.runs.len()) {
+            Ordering::Less => 0.0,
+            Ordering::Equal => f64::NAN,
+            Ordering::Greater => 1.0,
+        }
+    }
+
+    /// The band of completion times: how far off they may be, and what to say of it.
+    fn fct_band(&self, fct: f64) -> (f64, String) {
+        let finite = || self.runs.iter().map(|run| run.fct_ms).filter(|fct| fct.is_finite());
+        let spread = (finite().fold(f64::MIN, f64::max) - finite().fold(f64::MAX, f64::min)) / fct;
+        let percent = |share: f64| format!("{:.2} %", share * 100.0);
+        if spread > LARGEST_SPREAD {
+            let (spread, most) = (percent(spread), percent(LARGEST_SPREAD));
+            return (f64::NAN, format!("none: the repetitions spread by {spread}, more than {most}"));
+        }
+        let tolerance = spread.max(FCT_BAND);
+        (tolerance, format!("within {}", percent(tolerance)))
     }
 
     fn compare(&self, ours: &Transfer, checker: &mut Checker, closeness: &mut Closeness) {
         let name = self.name();
         let fct = self.median(|run| run.fct_ms);
-        let finite = || self.runs.iter().map(|run| run.fct_ms).filter(|fct| fct.is_finite());
-        let spread = (finite().fold(f64::MIN, f64::max) - finite().fold(f64::MAX, f64::min)) / fct;
-        let (off, tolerance) = ((ours.fct_ms / fct - 1.0).abs(), spread.max(FCT_BAND));
+        let (tolerance, band) = self.fct_band(fct);
+        let off = (ours.fct_ms / fct - 1.0).abs();
         let inside = off <= tolerance;
-        checker.check(&name, "fct_ms", ours.fct_ms, fct, inside, format!("within {:.2} %", tolerance * 100.0));
+        checker.check(&name, "fct_ms", ours.fct_ms, fct, inside, band);
         closeness.cells += 1;
         closeness.within += usize::from(inside);
         closeness.largest = closeness.largest.max(off);
+        let exits = f64::from(u8::from(ours.left));
+        if self.exits() != 1.0 {
+            checker.check(&name, "exits", exits, self.exits(), exits == self.exits(), "as many, of at most one");
+        }
         let mut packets = |metric: &str, ours: f64, reference: f64, least: f64| {
             let inside = (ours - reference).abs() <= least + SHARE_BAND * reference;
             checker.check(
@@ -318,9 +382,8 @@ impl Cell {
             );
         };
         packets("retransmitted", ours.retransmitted, self.median(|run| run.retransmitted), RETRANSMISSIONS_BAND);
-        let exit = self.median(|run| run.exit_cwnd);
-        if exit.is_finite() {
-            packets("exit_cwnd", ours.exit_cwnd, exit, EXIT_BAND);
+        if self.exits() == 1.0 {
+            packets("exit_cwnd", ours.exit_cwnd, self.median(|run| run.exit_cwnd), EXIT_BAND);
         }
     }
 }
@@ -338,6 +401,8 @@ struct Newcomers {
     path: Link,
     bulk: String,
     congestion_control: String,
+    /// The established flow and a newcomer.
+    flows: [Flow; 2],
     sizes: Vec<(Bytes, Vec<f64>)>,
 }
 
@@ -350,11 +415,13 @@ fn beside() -> Result<String, String> {
             let (bulk, congestion_control) = (row.text("bulk_cc")?.to_owned(), row.text("cc")?.to_owned());
             let size = Bytes::new(row.number_in("size_bytes", 1.0..=1e12)? as u64);
             let fct = row.number("fct_ms")?;
+            let flow = |column| Flow::read(&row, column, ReceiveBuffer::OPEN);
+            let flows = [flow("bulk_cc")?, flow("cc")?];
             let known = groups.iter().position(|group| {
                 group.path == path && group.bulk == bulk && group.congestion_control == congestion_control
             });
             let group = known.unwrap_or_else(|| {
-                groups.push(Newcomers { path, bulk, congestion_control, sizes: Vec::new() });
+                groups.push(Newcomers { path, bulk, congestion_control, flows, sizes: Vec::new() });
                 groups.len() - 1
             });
             let sizes = &mut groups[group].sizes;
@@ -365,11 +432,9 @@ fn beside() -> Result<String, String> {
         }
     }
     let mut note = String::new();
-    for Newcomers { path, bulk, congestion_control, sizes } in &groups {
-        let flows = path.flow(bulk, "open").and_then(|bulk| Ok((bulk, path.flow(congestion_control, "open")?)));
-        let Ok((established, newcomer)) = flows else { continue };
+    for Newcomers { path, bulk, flows: [established, newcomer], sizes, .. } in &groups {
         let counts: Vec<_> = sizes.iter().map(|(size, times)| (*size, times.len())).collect();
-        for ((size, theirs), ours) in sizes.iter().zip(path.beside(&established, &newcomer, &counts)) {
+        for ((size, theirs), ours) in sizes.iter().zip(path.beside(established, newcomer, &counts)) {
             note.push_str(&format!("; {size} beside {bulk}: {}, kernel {}", summary(&ours), summary(theirs)));
         }
     }
@@ -384,14 +449,23 @@ fn summary(times: &[f64]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
     use super::*;
 
-    fn validate(text: &str) -> Result<Verdict, String> {
-        let file = std::env::temp_dir().join(format!("flowstart-linux-{}-{}.csv", std::process::id(), text.len()));
+    /// What becomes of a file with this text.
+    fn of_file<T>(text: &str, read: impl FnOnce(Option<&Path>) -> T) -> T {
+        static FILES: AtomicUsize = AtomicUsize::new(0);
+        let number = FILES.fetch_add(1, Relaxed);
+        let file = std::env::temp_dir().join(format!("flowstart-linux-{}-{number}.csv", std::process::id()));
         std::fs::write(&file, text).expect("a temporary file");
-        let verdict = startup(Some(&file));
+        let result = read(Some(&file));
         std::fs::remove_file(&file).expect("the file is ours");
-        verdict
+        result
+    }
+
+    fn validate(text: &str) -> Result<Verdict, String> {
+        of_file(text, startup)
     }
 
     const HEADER: &str = "link,rate_bps,rtt_ms,limit_packets,cc,receive_window,size_bytes,rep,fct_ms,retransmitted,exit_s,exit_cwnd,max_cwnd\n";
@@ -400,24 +474,70 @@ mod tests {
     fn links_of_any_name_are_built_from_their_numbers() {
         // Two RTTs, and one packet of 1514 bytes at 100 Mbit/s.
         let verdict = validate(&format!("{HEADER}x,100000000,40.0,100,reno,open,1448,0,81.32,0,,,10\n")).unwrap();
-        assert_eq!((verdict.cells, verdict.misses.len()), (2, 0), "{:#?}", verdict.misses);
+        assert_eq!((verdict.cells, verdict.misses.len()), (3, 0), "{:#?}", verdict.misses);
         assert!(validate("link,rate_bps\nx,1\n").unwrap_err().contains("rate_bps is 1"));
     }
 
     #[test]
     fn what_cannot_be_compared_is_a_miss() {
-        for row in [
-            "x,100000000,40.0,100,vegas,open,1448,0,81.32,0,,,10",
-            "x,100000000,40.0,100,reno,tiny,1448,0,81.32,0,,,10",
-            "x,100000000,40.0,100,reno,open,1448,0,,0,,,10",
-            "x,100000000,40.0,100,reno,open,1448,0,NaN,0,,,10",
-            "x,100000000,40.0,100,reno,open,1448,0,81.32,,,,10",
+        for rows in [
+            &["x,100000000,40.0,100,reno,open,1448,0,,0,,,10"][..],
+            &["x,100000000,40.0,100,reno,open,1448,0,NaN,0,,,10"],
+            &["x,100000000,40.0,100,reno,open,1448,0,81.32,,,,10"],
             // The kernel has left startup and the model has not.
-            "x,100000000,40.0,100,reno,open,1448,0,81.32,0,0.05,10,10",
+            &["x,100000000,40.0,100,reno,open,1448,0,81.32,0,0.05,10,10"],
+            // One of two repetitions has left.
+            &[
+                "x,100000000,40.0,100,reno,open,1448,0,81.32,0,,,10",
+                "x,100000000,40.0,100,reno,open,1448,1,81.32,0,,9,10",
+            ],
         ] {
-            let verdict = validate(&format!("{HEADER}{row}\n")).unwrap();
-            assert_eq!(verdict.misses.len(), 1, "{row}: {:#?}", verdict.misses);
+            let verdict = validate(&format!("{HEADER}{}\n", rows.join("\n"))).unwrap();
+            assert_eq!((verdict.cells, verdict.misses.len()), (3, 1), "{rows:?}: {:#?}", verdict.misses);
         }
+    }
+
+    #[test]
+    fn leaving_startup_where_the_kernel_does_not_is_a_miss() {
+        let misses = |limit: u32| {
+            let row = format!("x,10000000,40.0,{limit},reno,open,300000,0,500,0,,,10\n");
+            validate(&(HEADER.to_owned() + &row)).unwrap().misses
+        };
+        // Ten packets wait in a queue, and the eleventh of a doubled window is dropped.
+        let left = misses(10).into_iter().find(|miss| miss.metric == "exits").expect("the model leaves startup");
+        assert_eq!((left.ours.0, left.reference.0), (Some(1.0), Some(0.0)));
+        assert!(misses(1000).iter().all(|miss| miss.metric != "exits"), "nothing is dropped");
+    }
+
+    #[test]
+    fn files_that_mean_something_else_are_refused() {
+        let refused = |row: &str| validate(&format!("{HEADER}{row}\n")).unwrap_err();
+        for (row, problem) in [
+            ("x,100000000,40.0,100,vegas,open,1448,0,81.32,0,,,10", "cc is vegas; allowed is cubic, reno, bbr"),
+            ("x,100000000,40.0,100,reno,tiny,1448,0,81.32,0,,,10", "receive_window is tiny; allowed is auto, open"),
+            ("x,100000000,40.0,100,reno,open,1448,0,0,0,,,10", "fct_ms is 0; allowed is"),
+            ("x,100000000,40.0,100,reno,open,1448,0,-81.32,0,,,10", "fct_ms is -81.32; allowed is"),
+            ("x,100000000,40.0,100,reno,open,1448,0,1e9,0,,,10", "fct_ms is 1000000000; allowed is"),
+            ("x,100000000,40.0,100,reno,open,1448,0,81.32,-1,,,10", "retransmitted is -1; allowed is 0 to"),
+            ("x,100000000,40.0,100,reno,open,1448,0.5,81.32,0,,,10", "rep is 0.5; allowed is a whole number"),
+            ("x,1e12,40.0,100,reno,open,1e12,0,81.32,0,,,10", "all cells together move 20 GB"),
+        ] {
+            let error = refused(row);
+            assert!(error.contains(problem) && error.contains("line 2"), "{error}");
+        }
+        let row = "x,100000000,40.0,100,reno,open,1448,0,81.32,0,,,10";
+        assert!(refused(&format!("{row}\n{row}")).contains("line 3: rep is 0; allowed is each number once in a cell"));
+        let geo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/linux/geo.csv");
+        let error = startup(Some(Path::new(geo))).unwrap_err();
+        assert!(error.contains("column `hystart` is not known; allowed are link, rate_bps"), "{error}");
+    }
+
+    #[test]
+    fn many_cells_are_read_at_once() {
+        let rows: String =
+            (0..60_000).map(|size| format!("x,1000000,40,9,reno,open,{},0,99,0,,,\n", size + 1)).collect();
+        let cells = of_file(&(HEADER.to_owned() + &rows), cells);
+        assert_eq!(cells.map(|cells| cells.len()), Ok(60_000));
     }
 
     #[test]
@@ -429,5 +549,17 @@ mod tests {
         // The median is 2 % more than 81.32: outside 1 %, inside a spread of 3 %.
         assert_eq!(validate(&rows([82.93, 82.95, 82.97])).unwrap().misses.len(), 1);
         assert_eq!(validate(&rows([81.2, 82.95, 83.7])).unwrap().misses.len(), 0);
+    }
+
+    #[test]
+    fn a_kernel_that_spreads_too_much_cannot_be_compared_with() {
+        let rows = |times: [f64; 3]| {
+            let row = |(rep, fct): (usize, &f64)| format!("x,100000000,40.0,100,reno,open,1448,{rep},{fct},0,,,10\n");
+            HEADER.to_owned() + &times.iter().enumerate().map(row).collect::<String>()
+        };
+        assert_eq!(validate(&rows([80.0, 81.32, 86.0])).unwrap().misses.len(), 0);
+        let misses = validate(&rows([0.001, 81.32, 500.0])).unwrap().misses;
+        assert_eq!(misses.len(), 1);
+        assert_eq!(misses[0].band, "none: the repetitions spread by 614.85 %, more than 10.00 %");
     }
 }

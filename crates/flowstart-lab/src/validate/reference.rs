@@ -1,6 +1,10 @@
 //! Reference tables: CSV whose columns are looked up by name.
 
+use std::io::Read;
 use std::path::Path;
+
+/// Largest file, a hundred times the largest that is built in.
+const LARGEST: u64 = 10_000_000;
 
 /// A table.
 #[derive(Clone, Debug)]
@@ -25,7 +29,7 @@ impl Table {
             return builtin.iter().map(|(name, text)| Self::parse(name, text.as_bytes())).collect();
         };
         let shown = file.display().to_string();
-        let bytes = std::fs::read(file).map_err(|error| format!("--reference {shown}: cannot be read: {error}"))?;
+        let bytes = read(file).map_err(|problem| format!("--reference {shown}: {problem}"))?;
         Ok(vec![Self::parse(&shown, &bytes)?])
     }
 
@@ -34,6 +38,11 @@ impl Table {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
         let refused = |error: csv::Error| format!("{source}: {error}");
         let header: Vec<String> = reader.headers().map_err(refused)?.iter().map(str::to_owned).collect();
+        for (index, column) in header.iter().enumerate() {
+            if header[..index].contains(column) {
+                return Err(format!("{source}: two columns are called `{column}`; allowed is one"));
+            }
+        }
         let mut rows = Vec::new();
         for record in reader.records() {
             let record = record.map_err(refused)?;
@@ -44,6 +53,16 @@ impl Table {
             return Err(format!("{source}: no rows"));
         }
         Ok(Self { source: source.to_owned(), header, rows })
+    }
+
+    /// Refuses columns that are not among these: what they say may tell rows apart that would be taken for the same.
+    pub(super) fn has_only(&self, known: &[&str]) -> Result<(), String> {
+        match self.header.iter().find(|column| !known.contains(&column.as_str())) {
+            None => Ok(()),
+            Some(column) => {
+                Err(format!("{}: column `{column}` is not known; allowed are {}", self.source, known.join(", ")))
+            }
+        }
     }
 
     pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
@@ -78,6 +97,65 @@ impl<'a> Row<'a> {
             return Ok(value);
         }
         let (low, high) = (range.start(), range.end());
-        Err(format!("{}, line {}: {column} is {value}; allowed is {low} to {high}", self.table.source, self.line))
+        Err(self.refused(column, value, &format!("{low} to {high}")))
+    }
+
+    /// The whole number in a column, which must be in this range.
+    pub(super) fn whole_in(&self, column: &str, range: std::ops::RangeInclusive<f64>) -> Result<u64, String> {
+        let value = self.number_in(column, range)?;
+        if value.fract() == 0.0 {
+            return Ok(value as u64);
+        }
+        Err(self.refused(column, value, "a whole number"))
+    }
+
+    /// What is wrong with a field.
+    pub(super) fn refused(&self, column: &str, value: impl std::fmt::Display, allowed: &str) -> String {
+        format!("{}, line {}: {column} is {value}; allowed is {allowed}", self.table.source, self.line)
+    }
+}
+
+/// What a file contains. Others than regular ones may have no end, or wait for a writer.
+fn read(file: &Path) -> Result<Vec<u8>, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    if !std::fs::metadata(file).map_err(unreadable)?.is_file() {
+        return Err("is not a regular file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(file).map_err(unreadable)?;
+    opened.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(format!("is larger than {LARGEST} bytes"));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_of_a_bounded_size_are_read() {
+        let load = |file: &Path| Table::load(Some(file), &[]).unwrap_err();
+        for endless in ["/dev/zero", "/dev/null", "/"] {
+            assert!(load(Path::new(endless)).contains("is not a regular file"), "{endless}");
+        }
+        let file = std::env::temp_dir().join(format!("flowstart-reference-{}.csv", std::process::id()));
+        std::fs::write(&file, "a\n".repeat(LARGEST as usize / 2 + 1)).expect("a temporary file");
+        let problem = load(&file);
+        std::fs::remove_file(&file).expect("the file is ours");
+        assert!(problem.contains("is larger than 10000000 bytes"), "{problem}");
+    }
+
+    #[test]
+    fn a_column_has_one_meaning() {
+        let problem = Table::parse("x.csv", b"a,b,a\n1,2,3\n").unwrap_err();
+        assert_eq!(problem, "x.csv: two columns are called `a`; allowed is one");
+        let table = Table::parse("x.csv", b"a,b\n1,2.5\n").unwrap();
+        assert_eq!(table.has_only(&["a", "b", "c"]), Ok(()));
+        assert_eq!(table.has_only(&["a"]).unwrap_err(), "x.csv: column `b` is not known; allowed are a");
+        let row = table.rows().next().unwrap();
+        assert_eq!(row.whole_in("a", 0.0..=1.0), Ok(1));
+        assert_eq!(row.whole_in("b", 0.0..=9.0).unwrap_err(), "x.csv, line 2: b is 2.5; allowed is a whole number");
     }
 }
