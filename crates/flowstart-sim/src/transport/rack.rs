@@ -1,8 +1,9 @@
 //! Loss detection by time: RACK (RFC 8985, section 6).
 //!
 //! A segment is lost when one that was sent after it was delivered, and an RTT and the reordering window have passed since it
-//! was sent. The RTT is that of the delivery. The reordering window is a quarter of the smallest RTT, and nothing once three
-//! segments are `SACKed` or in recovery (section 6.2, step 4). It finds lost retransmissions and tails as well.
+//! was sent. The RTT is that of the delivery. The reordering window is a quarter of the smallest RTT, and nothing in recovery or
+//! once as many segments are `SACKed` as the profile's packet threshold, `DupThresh`, says (section 6.2, step 4). It finds lost
+//! retransmissions and tails as well.
 //!
 //! Differences: reordering is not looked for, and so the window does not adapt to it (section 6.2, step 3).
 
@@ -11,9 +12,6 @@ use flowstart_core::time::{Duration, Timestamp};
 use super::scoreboard::{Scoreboard, Segment};
 use super::sender::SenderBase;
 use crate::network::Network;
-
-/// `SACKed` segments at which nothing waits for reordering (section 6.2, step 4).
-const DUP_THRESH: u64 = 3;
 
 /// What was sent last of everything that was delivered. Names as in the reference.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +55,7 @@ impl Scoreboard {
             return None;
         }
         let now = network.now();
-        let at_once = in_recovery || self.sacked_count >= DUP_THRESH;
+        let at_once = in_recovery || self.sacked_count >= u64::from(base.profile.packet_threshold);
         let reordering = if at_once { Duration::ZERO } else { base.rtt.min().unwrap_or_default() / 4 };
         let patience = self.rack.rtt + reordering;
         let mut again = Timestamp::NEVER;

@@ -700,6 +700,19 @@ mod tests {
         assert_eq!(grown(MixedAck::ProgressAndDuplicate), (1, 1, 24));
     }
 
+    #[test]
+    fn by_time_reordering_is_waited_for_until_the_threshold_is_sacked() {
+        let sacked_at_repair = |threshold| {
+            let mut bench = Bench::new(|profile| {
+                (profile.loss_detection, profile.packet_threshold) = (LossDetection::Rack, threshold);
+            });
+            // The reordering window is 10 ms, and the bench's clock stands.
+            bench.sender.base.rtt.update(Timestamp::ZERO, Duration::from_millis(40), Duration::ZERO);
+            (1..10).find(|last| bench.ack(0, &(1..=*last).rev().collect::<Vec<_>>()) > 0)
+        };
+        assert_eq!((sacked_at_repair(3), sacked_at_repair(5)), (Some(3), Some(5)));
+    }
+
     /// The last segment is lost together with the first.
     fn tail(tail_repair: TailRepair) -> (u64, u64) {
         let mut bench = Bench::new(|profile| profile.tail_repair = tail_repair);
