@@ -245,7 +245,8 @@ impl Ends {
         let watched =
             WatchedFactory { factory: Arc::new(factory.for_flow(flow.clone())), watch: watches[SERVER].clone() };
         server_transport.congestion_controller_factory(Arc::new(watched));
-        if profile.ack != Profile::noq().ack {
+        let asked = |profile: &Profile| (profile.ack.every, profile.ack.max_delay);
+        if asked(profile) != asked(&Profile::noq()) {
             let mut frequency = AckFrequencyConfig::default();
             frequency.ack_eliciting_threshold(VarInt::from_u32(profile.ack.every.saturating_sub(1)));
             frequency.max_ack_delay(Some(Duration::from_nanos(profile.ack.max_delay.as_nanos())));

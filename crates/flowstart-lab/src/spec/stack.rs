@@ -1,7 +1,5 @@
 //! The real QUIC stack as a transport: `quic`, with what it can be told.
 
-use std::sync::Arc;
-
 use flowstart_quic::hint::HintPolicy;
 use flowstart_quic::hint::policy::Caps;
 use flowstart_sim::transport::profile::{Opening, Profile};
@@ -11,12 +9,11 @@ use super::{InputError, Parts};
 use crate::quic::StackOptions;
 
 /// What the real stack can be told: policies of its profile, and groups of them. All others are the stack's own.
-const STACK_KEYS: [&str; 24] = [
+const STACK_KEYS: [&str; 23] = [
     "opening",
     "token",
     "payload",
     "receive_window",
-    "ack",
     "initial_window",
     "min_window",
     "max_window",
@@ -39,6 +36,8 @@ const STACK_KEYS: [&str; 24] = [
 ];
 /// Gains and absence of pacing are the controller's; bursts are the stack's.
 const STACK_PACING: [&str; 3] = ["pacing", "pacing.startup_gain", "pacing.avoidance_gain"];
+/// What a server can ask its client to do about acknowledgements.
+const STACK_ACK: [&str; 2] = ["ack.every", "ack.max_delay"];
 
 /// Reads the real stack's options.
 pub(super) fn parse(field: &str, text: &str, parts: &Parts<'_>) -> Result<Transport, InputError> {
@@ -53,28 +52,33 @@ pub(super) fn parse(field: &str, text: &str, parts: &Parts<'_>) -> Result<Transp
             ("hint_policy", policy) => {
                 options.hint_policy = hint_policy(policy).map_err(refused)?;
             }
-            _ if STACK_KEYS.contains(&group) || STACK_PACING.contains(key) => {
+            _ if STACK_KEYS.contains(&group) || STACK_PACING.contains(key) || STACK_ACK.contains(key) => {
                 policies.push_str(&format!(",{key}={value}"));
             }
             _ => {
-                let allowed =
-                    [&["retry", "hint_policy", "mtu_discovery"], &STACK_KEYS[..], &STACK_PACING].concat().join(", ");
+                let own = ["retry", "hint_policy", "mtu_discovery"];
+                let allowed = [&own[..], &STACK_KEYS, &STACK_PACING, &STACK_ACK].concat().join(", ");
                 return Err(refused(format!("`{key}` is not for the real stack; allowed is {allowed}")));
             }
         }
     }
-    let model = Transport::parse(field, &policies).map_err(|error| refused(error.problem))?;
-    let mut profile = Profile::clone(&model.profile);
-    if profile.opening == Opening::Sender {
-        return Err(refused("opening is sender; allowed is request or zero-rtt".into()));
-    }
-    let packet = profile.payload + profile.overhead_in_flight;
-    if !(1200..=65_000).contains(&packet) {
-        let (least, most) = (1200 - profile.overhead_in_flight, 65_000 - profile.overhead_in_flight);
-        return Err(refused(format!("payload is {}; allowed is {least} to {most} bytes", profile.payload)));
-    }
-    profile.segment = packet;
-    Ok(Transport { text: text.to_owned(), profile: Arc::new(profile), stack: Some(options), ..model })
+    let settle = |profile: &mut Profile| {
+        if profile.opening == Opening::Sender {
+            return Err("opening is sender; allowed is request or zero-rtt".to_owned());
+        }
+        if profile.time_threshold.is_none() {
+            return Err("time_threshold is none, which the stack cannot do; allowed is 0.1 to 100".to_owned());
+        }
+        let overhead = profile.overhead_in_flight;
+        let (least, most) = (1200 - overhead, 65_000 - overhead);
+        if !(least..=most).contains(&profile.payload) {
+            return Err(format!("payload is {}; allowed is {least} to {most} bytes", profile.payload));
+        }
+        profile.segment = profile.payload + overhead;
+        Ok(())
+    };
+    let model = Transport::settled(field, &policies, settle).map_err(|error| refused(error.problem))?;
+    Ok(Transport { text: text.to_owned(), stack: Some(options), ..model })
 }
 
 fn flag(key: &str, value: &str) -> Result<bool, String> {
@@ -111,10 +115,16 @@ mod tests {
         assert_eq!(transport.profile.opening, Opening::ZeroRtt);
         assert_eq!(transport.profile.receive_window, Bytes::new(2_000_000));
         assert_eq!(*parse("").unwrap().profile, Profile::noq());
+        assert_eq!(*parse(":ack.every=2,ack.max_delay=25ms").unwrap().profile, Profile::noq());
+        assert_eq!(parse(":payload=1400,ack.every=10").unwrap().profile.segment, 1432);
         for (keys, problem) in [
             (":pipe=classic", "`pipe` is not for the real stack"),
             (":pacing.burst=3", "`pacing.burst` is not for the real stack"),
             (":initial_receive_window=1MB", "`initial_receive_window` is not for the real stack"),
+            (":ack.quick=1000", "`ack.quick` is not for the real stack"),
+            (":ack.compression=1s", "`ack.compression` is not for the real stack; allowed is retry"),
+            (":ack.while_growing=true", "avoidance_gain, ack.every, ack.max_delay"),
+            (":time_threshold=none", "allowed is 0.1 to 100"),
             (":opening=sender", "allowed is request or zero-rtt"),
             (":payload=500", "allowed is 11"),
             (":retry=yes", "allowed is true or false"),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use flowstart_core::startup::quick_start::{self, OptionRoom};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
-use flowstart_sim::transport::profile::{PROFILES, Profile, Protocol, ReceiveBuffer, RttSamples, TimeoutArithmetic};
+use flowstart_sim::transport::profile::{
+    LossDetection, PROFILES, Profile, Protocol, ReceiveBuffer, RttSamples, TimeoutArithmetic, WindowTest,
+};
 
 use super::{InputError, Parts, toml_value};
 use crate::quic::StackOptions;
@@ -30,6 +32,15 @@ const NAMES: &str = "model-quic, model-tcp, quic";
 impl Transport {
     /// Reads a transport.
     pub fn parse(field: &str, text: &str) -> Result<Self, InputError> {
+        Self::settled(field, text, |_| Ok(()))
+    }
+
+    /// Reads a transport whose profile `settle` completes or refuses before it is checked.
+    pub(super) fn settled(
+        field: &str,
+        text: &str,
+        settle: impl FnOnce(&mut Profile) -> Result<(), String>,
+    ) -> Result<Self, InputError> {
         let parts = Parts::parse(field, text)?;
         let refused = |problem: String| InputError::new(field, text, problem);
         let (protocol, default) = match parts.name {
@@ -54,10 +65,11 @@ impl Transport {
             .filter(|profile| profile.protocol == protocol)
             .ok_or_else(|| refused(format!("profile `{name}` is not one of {}", of_protocol())))?;
         let mut table = toml::Table::try_from(&profile).map_err(|error| refused(error.to_string()))?;
-        for (key, value) in parts.keys.iter().filter(|(key, _)| *key != "profile") {
-            if *key == "protocol" {
-                return Err(refused(format!("the name before the colon, {}, says the protocol", parts.name)));
-            }
+        if parts.keys.iter().any(|(key, _)| *key == "protocol") {
+            return Err(refused(format!("the name before the colon, {}, says the protocol", parts.name)));
+        }
+        let named = choose_receive_window(&parts, &mut table).map_err(refused)?;
+        for (key, value) in parts.keys.iter().filter(|(key, _)| *key != "profile" && Some(*key) != named) {
             // `ack.every=1` reaches into the table `ack`.
             let mut target = &mut table;
             let mut key = *key;
@@ -68,16 +80,6 @@ impl Transport {
                     .ok_or_else(|| refused(format!("`{outer}` is not a group of policies")))?;
                 key = inner;
             }
-            let buffer = ReceiveBuffer::NAMED.iter().find(|(name, _)| key == "receive_window" && name == value);
-            if let Some((_, buffer)) = buffer {
-                let buffer = toml::Value::try_from(buffer).map_err(|error| refused(error.to_string()))?;
-                target.insert("receive_buffer".to_owned(), buffer);
-                continue;
-            }
-            // A window that is given as a size follows from nothing else.
-            if ["receive_window", "initial_receive_window"].contains(&key) {
-                target.remove("receive_buffer");
-            }
             if *value == "none" {
                 target.remove(key);
             } else {
@@ -86,9 +88,94 @@ impl Transport {
         }
         let mut profile: Profile = table.try_into().map_err(|error| refused(error.message().to_owned()))?;
         profile.startup = profile.resolved(profile.startup.clone());
+        settle(&mut profile).map_err(refused)?;
         check(&profile).map_err(refused)?;
+        check_that_they_act(&profile, &parts).map_err(refused)?;
         Ok(Self { text: text.to_owned(), profile_name: name.to_owned(), profile: Arc::new(profile), stack: None })
     }
+}
+
+/// Keys that make the receive window a size.
+const SIZES: [&str; 2] = ["receive_window", "initial_receive_window"];
+/// Policies that only the model of TCP has.
+const OF_TCP: [&str; 11] = [
+    "ack.while_growing",
+    "after_timeout",
+    "loss_detection",
+    "loss_probe",
+    "lost_retransmissions",
+    "min_rto",
+    "mixed_ack",
+    "pipe",
+    "sample_resolution",
+    "tail_repair",
+    "timer_restart",
+];
+
+/// Puts the buffer there that the receive window follows from, whatever the order of the keys. Returns the key whose value is
+/// the name of a buffer.
+fn choose_receive_window<'a>(parts: &Parts<'a>, table: &mut toml::Table) -> Result<Option<&'a str>, String> {
+    let name_of = |value: &str| ReceiveBuffer::NAMED.iter().find(|(name, _)| *name == value);
+    let named = parts.keys.iter().find_map(|(key, value)| {
+        let (_, buffer) = name_of(value).filter(|_| *key == "receive_window")?;
+        Some((*key, *value, *buffer))
+    });
+    let sized = parts.keys.iter().find(|(key, value)| {
+        SIZES.contains(key) && *value != "none" && !(*key == "receive_window" && name_of(value).is_some())
+    });
+    let of_buffer = parts.keys.iter().find(|(key, _)| key.starts_with("receive_buffer."));
+    let without = parts.keys.iter().find(|(key, value)| *key == "receive_buffer" && *value == "none");
+    let buffer = named.map(|(key, value, _)| (key, value)).or(of_buffer.copied());
+    if let Some(((other, value), (key, of))) = sized.or(without).zip(buffer) {
+        return Err(format!(
+            "{other} is {value} beside {key}={of}; allowed is a size or a buffer that it follows from"
+        ));
+    }
+    if let Some((_, _, buffer)) = named {
+        let buffer = toml::Value::try_from(buffer).map_err(|error| error.to_string())?;
+        table.insert("receive_buffer".to_owned(), buffer);
+    }
+    // A window that is given as a size follows from nothing else.
+    if sized.is_some() || without.is_some() {
+        table.remove("receive_buffer");
+    }
+    let follows = table.contains_key("receive_buffer");
+    if follows && parts.keys.contains(&("initial_receive_window", "none")) {
+        return Err(
+            "initial_receive_window is none; allowed is none only beside a receive_window that is a size".into()
+        );
+    }
+    Ok(named.map(|(key, ..)| key))
+}
+
+/// Refuses keys that change nothing beside the others.
+fn check_that_they_act(profile: &Profile, parts: &Parts<'_>) -> Result<(), String> {
+    let given = |key: &&&str| parts.keys.iter().any(|(known, _)| known == *key);
+    match profile.protocol {
+        Protocol::Quic => {
+            if let Some(key) = OF_TCP.iter().find(given) {
+                return Err(format!("{key} is for TCP; of QUIC allowed is that it is not given"));
+            }
+        }
+        Protocol::Tcp => {
+            if let Some(key) = ["time_threshold"].iter().find(given) {
+                return Err(format!("{key} is for QUIC; of TCP allowed is that it is not given"));
+            }
+        }
+    }
+    let by_order = ["lost_retransmissions", "tail_repair"];
+    if let Some(key) = by_order.iter().find(given).filter(|_| profile.loss_detection == LossDetection::Rack) {
+        return Err(format!(
+            "{key} does nothing where loss_detection is rack, which finds lost retransmissions and tails by itself; \
+             allowed is it with loss_detection=sacked-above"
+        ));
+    }
+    if given(&&"ack.while_growing") && profile.receive_buffer.is_none() {
+        return Err(
+            "ack.while_growing is for a receive_window that follows from a buffer; allowed are auto, open".into()
+        );
+    }
+    Ok(())
 }
 
 /// Policies that a simulation cannot run with.
@@ -107,6 +194,14 @@ fn check(profile: &Profile) -> Result<(), String> {
         if !(least..=65_000).contains(&size) {
             return Err(format!("{key} is {size}; allowed is {least} to 65000 bytes"));
         }
+    }
+    // A window of one segment is the smallest, and lets out what fits.
+    let packet = profile.payload + profile.overhead_in_flight;
+    if profile.window_test == WindowTest::Fits && profile.segment < packet {
+        return Err(format!(
+            "segment is {}; allowed is a packet, payload and overhead_in_flight, {packet}, to 65000 bytes",
+            profile.segment
+        ));
     }
     if profile.protocol == Protocol::Tcp && !profile.scone.is_none() {
         return Err("scone is for QUIC; of TCP allowed is none".into());
@@ -294,6 +389,89 @@ mod tests {
         }
         assert!(parse(",receive_window=closed").is_err());
         assert!(Transport::parse("--transport", "model-quic:receive_window=auto").is_err());
+    }
+
+    #[test]
+    fn a_receive_window_does_not_depend_on_the_order_of_its_keys() {
+        let parse = |keys: &str| Transport::parse("--transport", &format!("model-tcp:{keys}"));
+        let largest = |keys: &str| parse(keys).unwrap().profile.receive_buffer.map(|buffer| buffer.largest);
+        for keys in ["receive_window=auto,receive_buffer.largest=8MB", "receive_buffer.largest=8MB,receive_window=auto"]
+        {
+            assert_eq!(largest(keys), Some(Bytes::new(8_000_000)), "{keys}");
+            assert_eq!(largest(&format!("profile=tcp-rfc,{keys}")), Some(Bytes::new(8_000_000)), "{keys}");
+        }
+        assert_eq!(largest("initial_receive_window=64KB"), None, "a size");
+        assert_eq!(largest("receive_buffer=none"), None);
+        for contradiction in [
+            ["receive_buffer.largest=8MB", "receive_window=400KB"],
+            ["receive_buffer.largest=8MB", "initial_receive_window=64KB"],
+            ["receive_buffer.largest=8MB", "receive_buffer=none"],
+            ["receive_window=auto", "initial_receive_window=64KB"],
+            ["receive_window=auto", "initial_receive_window=none"],
+            ["receive_window=auto", "receive_buffer=none"],
+        ] {
+            let [one, other] = contradiction;
+            for keys in [format!("{one},{other}"), format!("{other},{one}")] {
+                let error = parse(&keys).unwrap_err().to_string();
+                assert!(error.contains("allowed is") && error.contains("a size"), "{keys}: {error}");
+            }
+        }
+        let sized = parse("receive_window=400KB,initial_receive_window=none").unwrap().profile;
+        assert_eq!((sized.receive_buffer, sized.initial_receive_window), (None, None));
+    }
+
+    #[test]
+    fn keys_that_change_nothing_are_refused() {
+        for (transport, problem) in [
+            ("model-tcp:lost_retransmissions=false", "does nothing where loss_detection is rack"),
+            ("model-tcp:tail_repair=rescue", "does nothing where loss_detection is rack"),
+            ("model-tcp:tail_repair=rescue,profile=tcp-rfc,loss_detection=rack", "does nothing"),
+            ("model-tcp:ack.while_growing=false,receive_window=1MB", "a receive_window that follows from a buffer"),
+            ("model-tcp:time_threshold=1.25", "time_threshold is for QUIC"),
+            ("model-quic:loss_detection=rack", "loss_detection is for TCP"),
+            ("model-quic:profile=gquic,loss_probe=true", "loss_probe is for TCP"),
+            ("model-quic:ack.while_growing=true", "ack.while_growing is for TCP"),
+            ("model-quic:min_rto=1s", "min_rto is for TCP"),
+        ] {
+            let error = Transport::parse("--transport", transport).unwrap_err().to_string();
+            assert!(error.contains(problem) && error.contains("allowed"), "{transport}: {error}");
+        }
+        for acts in [
+            "model-tcp:packet_threshold=5",
+            "model-tcp:ack.while_growing=false",
+            "model-tcp:loss_detection=sacked-above,lost_retransmissions=false,tail_repair=rescue",
+            "model-tcp:profile=tcp-rfc,tail_repair=timer",
+            "model-quic:time_threshold=1.25",
+        ] {
+            assert!(Transport::parse("--transport", acts).is_ok(), "{acts}");
+        }
+    }
+
+    #[test]
+    fn a_segment_holds_a_packet() {
+        let parse = |text| Transport::parse("--transport", text);
+        for (transport, least) in [
+            ("model-tcp:profile=tcp-rfc,segment=1459", 1460),
+            ("model-tcp:profile=tcp-linux,payload=8948", 8948),
+            ("model-quic:segment=1199", 1200),
+            ("model-quic:profile=gquic,window_test=fits,segment=1349", 1350),
+        ] {
+            let error = parse(transport).unwrap_err().to_string();
+            assert!(error.contains(&format!("payload and overhead_in_flight, {least}, to 65000")), "{error}");
+        }
+        for transport in [
+            "model-tcp:profile=tcp-rfc,payload=8960,segment=8960",
+            "model-quic:segment=1200",
+            "model-quic:profile=gquic,window_test=fits",
+            // Anything that is free lets a packet out.
+            "model-quic:profile=gquic,segment=500",
+        ] {
+            let text =
+                format!("link = [\"lte\"]\nsize = [\"300KB\"]\nscheme = [\"slow-start\"]\ntransport = \"{transport}\"");
+            let plan = crate::scenario::Scenario::from_text(&text).unwrap().plan(std::path::Path::new(".")).unwrap();
+            let rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+            assert!(rows.iter().all(|row| row.fct_ms.is_some_and(|fct| fct < 20_000.0)), "{transport}: {rows:?}");
+        }
     }
 
     #[cfg(not(feature = "quic"))]
