@@ -1,5 +1,7 @@
 //! What can be chosen of SEARCH: a published revision, and each of the questions in which revisions differ.
 
+use alloc::format;
+
 use serde::{Deserialize, Serialize};
 
 use crate::registry::ConfigError;
@@ -115,11 +117,12 @@ pub struct Config {
     pub iw: Option<u32>,
     /// Which published revision. Default: Firefox's.
     pub variant: Variant,
-    /// `WINDOW_SIZE` in initial RTTs, 2 to 20. All revisions: 3.5.
+    /// `WINDOW_SIZE` in initial RTTs, 2 to 20; with `skipped_bins=restart` at most `w`. All revisions: 3.5.
     pub window_factor: f64,
     /// W: bins in a window, 2 to 1000. All revisions: 10.
     pub w: u32,
-    /// `EXTRA_BINS`, which bounds the look-back, 1 to 1000. Default: the revision's.
+    /// `EXTRA_BINS`, which bounds the look-back, 1 to 1000, but at least what spans the RTT at which a path can look full.
+    /// Default: the revision's.
     pub extra_bins: Option<u32>,
     /// THRESH: missing share of the deliveries that means that the path is full, 0.01 to 1. Default: the revision's.
     pub thresh: Option<f64>,
@@ -212,6 +215,7 @@ impl Config {
         ConfigError::unless_in("w", self.w, 2..=1000)?;
         self.extra_bins.map_or(Ok(()), |bins| ConfigError::unless_in("extra_bins", bins, 1..=1000))?;
         self.thresh.map_or(Ok(()), |thresh| ConfigError::unless_in("thresh", thresh, 0.01..=1.0))?;
+        self.validate_reach()?;
         if self.variant == Variant::Slides {
             return Ok(());
         }
@@ -226,6 +230,48 @@ impl Config {
             return Err(ConfigError::new("wrap", written, "extend unless variant=slides"));
         }
         Ok(())
+    }
+
+    /// Refuses parameters with which a full path is never seen.
+    fn validate_reach(&self) -> Result<(), ConfigError> {
+        let Answers { thresh, extra_bins, look_back, skipped_bins, .. } = self.answers();
+        let (w, window_factor) = (f64::from(self.w), self.window_factor);
+        if skipped_bins == SkippedBins::Restart && window_factor > w {
+            let allowed = format!(
+                "2 to w, {w}, with skipped_bins=restart: no whole bin fits into an initial RTT, and each begins anew"
+            );
+            return Err(ConfigError::new("window_factor", window_factor, allowed));
+        }
+        let in_rtt = w / window_factor;
+        let whole = if look_back == LookBack::Round { libm::round(in_rtt) } else { libm::floor(in_rtt) };
+        let (bins, why) = match (self.variant, self.look_back_rtt) {
+            (Variant::Slides, LookBackRtt::Initial) if whole < 1.0 => {
+                let allowed = format!("less, so that an initial RTT is a bin: w is {w}");
+                return Err(ConfigError::new("window_factor", window_factor, allowed));
+            }
+            (Variant::Slides, _) => (whole.max(1.0), "an RTT is w / window_factor bins"),
+            (_, LookBackRtt::Initial) => (whole, "an RTT is w / window_factor bins"),
+            // What is missing of a window was sent in the time by which the RTT has grown during it. Of a rate that does not
+            // fall, a share of THRESH lasts at least as long as that share of a window.
+            (_, LookBackRtt::Current) => (
+                libm::floor(in_rtt + thresh * w),
+                "by w / window_factor + thresh * w bins the RTT shows a full path first",
+            ),
+        };
+        let least = bins as u32 + self.beyond_reach();
+        if extra_bins < least {
+            return Err(ConfigError::new("extra_bins", extra_bins, format!("at least {least}: {why}")));
+        }
+        Ok(())
+    }
+
+    /// How many bins less than `EXTRA_BINS` the longest look-back has.
+    const fn beyond_reach(&self) -> u32 {
+        match self.variant {
+            Variant::Slides => 0,
+            Variant::Firefox => 1,
+            Variant::Freebsd | Variant::Linux => 2,
+        }
     }
 
     /// The revision's answers, and what was chosen instead.
@@ -244,11 +290,12 @@ impl Config {
     /// Whether the oldest bin of a look-back of `bins` is kept, and whether a window lies before bin `prev`.
     pub(super) fn in_reach(&self, extra_bins: u64, bins: u64, prev: u64) -> bool {
         let w = u64::from(self.w);
-        match self.variant {
+        let kept = bins + u64::from(self.beyond_reach()) <= extra_bins;
+        kept && match self.variant {
             // An RTT of less than a bin leaves nothing to compare with.
-            Variant::Slides => bins > 0 && bins <= extra_bins && prev >= w,
-            Variant::Firefox => bins < extra_bins && prev > w,
-            Variant::Freebsd | Variant::Linux => bins + 1 < extra_bins && prev >= w,
+            Variant::Slides => bins > 0 && prev >= w,
+            Variant::Firefox => prev > w,
+            Variant::Freebsd | Variant::Linux => prev >= w,
         }
     }
 

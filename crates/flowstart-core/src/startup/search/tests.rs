@@ -515,5 +515,37 @@ fn absurd_parameters_are_refused() {
     assert_eq!(refused(Config { window_factor: f64::NAN, ..slides() }), Err("window_factor"));
     assert_eq!(refused(Config { thresh: Some(0.0), ..slides() }), Err("thresh"));
     assert_eq!(refused(literal()), Ok(()));
+    assert_eq!(refused(Config { w: 3, ..variant(Variant::Freebsd) }), Err("window_factor"));
+    assert_eq!(refused(Config { w: 4, ..variant(Variant::Freebsd) }), Ok(()));
+    let one_bin = Config { window_factor: 20.0, look_back_rtt: LookBackRtt::Initial, ..slides() };
+    assert_eq!(refused(Config { w: 9, ..one_bin.clone() }), Err("window_factor"));
+    assert_eq!(refused(Config { w: 10, ..one_bin }), Ok(()));
     assert_eq!(refused(Config { variant: Variant::Firefox, ..literal() }), Err("sum"));
+}
+
+#[test]
+fn a_look_back_reaches_the_rtt_that_tells_of_a_full_path() {
+    // An RTT is 10 / 3.5 = 2.857 bins. 0.26 of a window are 2.6 bins: 5.457, and Firefox looks back less than `extra_bins`
+    // bins, the authors a bin less. 0.35 are 3.5: 6.357.
+    let with = |config: &Config, extra_bins| Config { extra_bins: Some(extra_bins), ..config.clone() };
+    let initial = |of| Config { look_back_rtt: LookBackRtt::Initial, ..variant(of) };
+    for (config, least) in [
+        (variant(Variant::Firefox), 6),
+        (variant(Variant::Freebsd), 7),
+        (variant(Variant::Linux), 8),
+        (slides(), 3),
+        (Config { look_back: Some(LookBack::RoundDown), ..slides() }, 2),
+        (initial(Variant::Firefox), 3),
+        (initial(Variant::Linux), 4),
+        (initial(Variant::Slides), 3),
+    ] {
+        assert_eq!(with(&config, least).validate(), Ok(()), "{config:?}");
+        let refused = with(&config, least - 1);
+        let error = refused.validate().unwrap_err();
+        assert_eq!(
+            (error.field, error.allowed.starts_with(&alloc::format!("at least {least}: "))),
+            ("extra_bins", true)
+        );
+        assert_eq!(fluid(Config { exit: Some(Exit::ExitOnly), ..refused }, Some(6.0), 20), None, "{config:?}");
+    }
 }
