@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -123,6 +123,45 @@ pub struct Manifest {
     /// Which experiment the rows belong to; absent in folders of programs that did not say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<Identity>,
+}
+
+/// The file of a [`Manifest`].
+pub const MANIFEST: &str = "manifest.json";
+/// Most bytes of one that is read.
+const LARGEST_MANIFEST: u64 = 64 << 20;
+
+impl Manifest {
+    /// That of a folder, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// Why the file is none of this program.
+    pub fn read(folder: &Path) -> Result<Option<Self>, String> {
+        let Some(bytes) = read_file(&folder.join(MANIFEST), LARGEST_MANIFEST)? else { return Ok(None) };
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| error.to_string())
+    }
+}
+
+/// A regular file of at most `most` bytes, if there is one: a pipe or a device could hold up the program or fill its memory.
+pub(crate) fn read_file(file: &Path, most: u64) -> Result<Option<Vec<u8>>, String> {
+    let unreadable = |error: io::Error| format!("cannot be read: {error}");
+    let check = |metadata: &fs::Metadata| match metadata.len() {
+        _ if !metadata.is_file() => Err("is not a regular file".to_owned()),
+        length if length > most => Err(format!("has {length} bytes; allowed is {most} at most")),
+        _ => Ok(()),
+    };
+    match fs::metadata(file) {
+        // Before it is opened, which waits at a pipe.
+        Ok(metadata) => check(&metadata)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    }
+    let opened = File::open(file).map_err(unreadable)?;
+    check(&opened.metadata().map_err(unreadable)?)?;
+    let mut bytes = Vec::new();
+    // It may grow meanwhile.
+    opened.take(most).read_to_end(&mut bytes).map_err(unreadable)?;
+    Ok(Some(bytes))
 }
 
 /// An experiment that could not be run or written.

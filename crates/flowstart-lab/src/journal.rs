@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use flowstart_core::rng::name_hash;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{ExperimentError, Manifest, write_file};
+use crate::experiment::{ExperimentError, MANIFEST, Manifest, read_file, write_file};
 use crate::flows::{self, ExtraColumns, Row};
 use crate::plan::{Cell, Plan};
 use crate::spec::Written;
@@ -25,6 +25,8 @@ use crate::spec::web::Rows;
 const JOURNAL: &str = "flows.partial.csv";
 /// A journal that does not say of which experiment it is.
 const SET_ASIDE: &str = "flows.unknown.csv";
+/// Most bytes of rows that are read, which are millions of them.
+const LARGEST: u64 = 1 << 30;
 /// Longest text that a message repeats.
 const SHOWN: usize = 200;
 
@@ -116,10 +118,18 @@ impl Identity {
 
     /// What differs from `self`, which is on disk, in `now`.
     pub fn differences(&self, now: &Self) -> Vec<String> {
+        self.other_program(now).into_iter().chain(self.other_parts(now)).collect()
+    }
+
+    /// How the program differs, if it does.
+    pub fn other_program(&self, now: &Self) -> Option<String> {
+        (self.program != now.program)
+            .then(|| format!("its program is flowstart {}, this is {}", self.program, now.program))
+    }
+
+    /// What differs in what the user wrote and in what it means.
+    pub fn other_parts(&self, now: &Self) -> Vec<String> {
         let mut differences = Vec::new();
-        if self.program != now.program {
-            differences.push(format!("its program is flowstart {}, this is {}", self.program, now.program));
-        }
         let names: BTreeSet<&String> = self.parts.keys().chain(now.parts.keys()).collect();
         for name in names {
             let (then, now) = (self.parts.get(name), now.parts.get(name));
@@ -170,8 +180,9 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
         let problem = format!("is of another experiment: {}; choose a new folder", differences.join("; "));
         Err(refused(file, problem))
     };
-    let (journal, results, manifest) = (folder.join(JOURNAL), folder.join("flows.csv"), folder.join("manifest.json"));
-    let of_manifest = identity_of_manifest(&manifest)?;
+    let (journal, results, manifest) = (folder.join(JOURNAL), folder.join("flows.csv"), folder.join(MANIFEST));
+    let known = Manifest::read(folder).map_err(|problem| refused(&manifest, problem))?;
+    let of_manifest = known.and_then(|known| known.experiment);
     if let Some(identity) = &of_manifest {
         same(&manifest, identity)?;
     }
@@ -235,17 +246,7 @@ fn text_of(file: &Path, bytes: Vec<u8>) -> Result<String, ExperimentError> {
 }
 
 fn bytes_of(file: &Path) -> Result<Option<Vec<u8>>, ExperimentError> {
-    match fs::read(file) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(refused(file, format!("cannot be read: {error}"))),
-    }
-}
-
-fn identity_of_manifest(file: &Path) -> Result<Option<Identity>, ExperimentError> {
-    let Some(bytes) = bytes_of(file)? else { return Ok(None) };
-    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| refused(file, error.to_string()))?;
-    Ok(manifest.experiment)
+    read_file(file, LARGEST).map_err(|problem| refused(file, problem))
 }
 
 /// What the comment in the first line says, if there is one.

@@ -451,6 +451,37 @@ fn a_run_that_is_killed_loses_at_most_the_repetition_in_progress() {
 }
 
 #[test]
+fn results_of_a_recording_that_changed_since_are_not_replayed() {
+    let folder = TempDir::new().unwrap();
+    let here = |arguments: &[&str]| flowstart(arguments).current_dir(&folder).assert();
+    let recording = folder.path().join("cur.down");
+    fs::write(&recording, "1\n2\n3\n").unwrap();
+    let link = "trace=cur.down,rtt=50ms,buffer=100pkt";
+    let described = ["--link", link, "--size", "70KB", "--scheme", "slow-start", "--reps", "1"];
+    here(&[&["compare", "--out", "results"], &described[..]].concat()).success();
+    let id = format!("{link}/taildrop/70KB/slow-start/none");
+    let replay = |command: &str| here(&[command, "--cell", &id, "--from", "results"]);
+    for command in ["trace", "explain"] {
+        replay(command).success().stderr("");
+    }
+    fs::write(&recording, "1\n9\n").unwrap();
+    for command in ["trace", "explain"] {
+        let told = replay(command).code(2).stdout("");
+        told.stderr(predicates::str::contains("manifest.json: is of another experiment: link is `trace=cur.down"));
+    }
+    fs::write(&recording, "1\n2\n3\n").unwrap();
+    replay("explain").success();
+    // Nor is an experiment that somebody wrote into the manifest since.
+    let manifest = folder.path().join("results/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("seed = 1", "seed = 2")).unwrap();
+    replay("trace").code(2).stderr(predicates::str::contains("its seed is `1`, now it is `2`"));
+    // Another program may be what somebody wants to see.
+    fs::write(&manifest, text.replace(env!("CARGO_PKG_VERSION"), "0.0.1")).unwrap();
+    replay("trace").success().stderr(predicates::str::contains("its program is flowstart 0.0.1"));
+}
+
+#[test]
 fn an_interrupted_run_goes_on_where_it_stopped() {
     let folder = TempDir::new().unwrap();
     let scenario = folder.path().join("s.toml");

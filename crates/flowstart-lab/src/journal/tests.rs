@@ -221,3 +221,27 @@ fn a_journal_is_replaced_and_never_emptied() {
     assert_eq!(kept, text);
     assert_eq!(fs::read_to_string(&journal).unwrap().lines().count(), 2 + 4);
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_regular_file_or_too_large_is_not_read() {
+    use std::os::unix::fs::symlink;
+
+    let folder = Folder::new("irregular");
+    let plan = plan(TEXT);
+    for name in [JOURNAL, "manifest.json", "flows.csv"] {
+        let file = folder.0.join(name);
+        // A pipe without a writer would hold up the program for good, a device would fill its memory.
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        assert!(problem(&folder.0, &plan).contains(&format!("{name}`: is not a regular file")));
+        fs::remove_file(&file).unwrap();
+        symlink("/dev/zero", &file).unwrap();
+        assert!(problem(&folder.0, &plan).contains(&format!("{name}`: is not a regular file")));
+        fs::remove_file(&file).unwrap();
+        // Holes take no room on disk.
+        File::create(&file).unwrap().set_len(LARGEST + 1).unwrap();
+        let told = problem(&folder.0, &plan);
+        assert!(told.contains(name) && told.contains("; allowed is "), "{told}");
+        fs::remove_file(&file).unwrap();
+    }
+}

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use flowstart_lab::experiment::{self, GrowingFile, Manifest};
+use flowstart_lab::experiment::{self, GrowingFile, MANIFEST, Manifest};
+use flowstart_lab::journal::Identity;
 use flowstart_lab::plan::{Cell, Plan};
 use flowstart_lab::report::{self, Method};
 use flowstart_lab::run::FlowOutcome;
@@ -237,16 +238,28 @@ fn code(outcomes: &[FlowOutcome]) -> ExitCode {
 
 /// A cell of results that were written earlier.
 fn reported(id: &str, folder: &Path) -> Result<(Plan, Cell), Failure> {
-    let file = folder.join("manifest.json");
+    let file = folder.join(MANIFEST);
     let refused = |problem: String| Failure::Input(format!("--from {}: {problem}", file.display()));
-    let text = std::fs::read_to_string(&file).map_err(|error| refused(format!("cannot be read: {error}")))?;
-    let manifest: Manifest = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+    let manifest = Manifest::read(folder).map_err(refused)?;
+    let manifest = manifest.ok_or_else(|| refused("does not exist".into()))?;
     let scenario: Scenario = toml::from_str(&manifest.scenario).map_err(|error| refused(error.message().to_owned()))?;
     let plan = scenario.plan(&manifest.directory).map_err(|error| {
         let hint =
             if error.field == "link" { "; paths are relative to the folder that the command was given in" } else { "" };
         refused(format!("{error}{hint}"))
     })?;
+    if let Some(then) = &manifest.experiment {
+        let now = Identity::of(&plan);
+        let parts = then.other_parts(&now);
+        if !parts.is_empty() {
+            let differences: Vec<String> = then.other_program(&now).into_iter().chain(parts).collect();
+            return Err(refused(format!("is of another experiment: {}", differences.join("; "))));
+        }
+        // Whoever develops a scheme looks at one run with the next program; it is said that it may be another run.
+        if let Some(program) = then.other_program(&now) {
+            tell!("note: {}: {program}; the run may not be the one of the results", file.display());
+        }
+    }
     match plan.cell(id) {
         Some(cell) => Ok((plan, cell)),
         None => {
