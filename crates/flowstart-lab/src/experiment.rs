@@ -1,8 +1,9 @@
 //! An experiment from plan to files.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::flows::{self, Row};
-use crate::journal::Identity;
+use crate::journal::{Identity, JOURNAL};
 use crate::observe::{Kept, Wanted};
 use crate::plan::{Plan, Setting};
 use crate::run;
@@ -198,22 +199,112 @@ impl fmt::Display for ExperimentError {
 impl std::error::Error for ExperimentError {}
 
 /// The files of an experiment's folder.
-pub const FILES: [&str; 5] = ["flows.parquet", "flows.csv", "summary.json", "manifest.json", "report.html"];
+pub const FILES: [&str; 5] = ["flows.parquet", "flows.csv", "summary.json", MANIFEST, "report.html"];
 
-/// Makes a folder ready for results, before any run: it must not exist, be empty, or (with `resume`) hold results.
-pub fn prepare_folder(folder: &Path, resume: bool) -> Result<(), ExperimentError> {
-    let refused = |problem: String| ExperimentError::Folder { folder: folder.to_owned(), problem };
-    if folder.exists() {
-        let mut entries = fs::read_dir(folder).map_err(|error| refused(format!("cannot be read: {error}")))?;
-        let occupied = entries.next().is_some();
-        if occupied && !resume {
-            return Err(refused("holds other files; nothing was overwritten: choose a new folder".into()));
+/// Begin of the names of files that are there only while a program works in a folder.
+const SCRATCH: &str = ".flowstart.";
+/// The file that a program has locked that works in a folder.
+const LOCK: &str = ".flowstart.lock";
+
+/// What who comes second is told.
+const AT_WORK: &str = "another flowstart is at work in it; wait for its end or choose a new folder";
+
+/// A folder that no other program writes to as long as this lives.
+#[derive(Debug)]
+pub struct Occupied {
+    path: PathBuf,
+    /// Absent where the file system has no locks.
+    lock: Option<File>,
+}
+
+impl Drop for Occupied {
+    fn drop(&mut self) {
+        if self.lock.is_some() {
+            // What is left of it does no harm.
+            let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Makes a folder ready for results, before any run: it must not exist, be empty, or (with `resume`) hold results. Nobody else
+/// can do so until what is returned is dropped.
+pub fn prepare_folder(folder: &Path, resume: bool) -> Result<Occupied, ExperimentError> {
+    let refused = |problem: String| ExperimentError::Folder { folder: folder.to_owned(), problem };
+    let check = || match fs::read_dir(folder) {
+        Ok(entries) => check_content(entries, resume),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(format!("cannot be read: {error}")),
+    };
+    if is_occupied(folder) {
+        return Err(refused(AT_WORK.into()));
+    }
+    // A folder that is somebody else's is left alone. Who comes second may find more once the first has ended.
+    check().map_err(refused)?;
     fs::create_dir_all(folder).map_err(|error| refused(format!("cannot be created: {error}")))?;
-    let probe = folder.join(".writable");
-    File::create(&probe).map_err(|error| refused(format!("cannot be written: {error}")))?;
-    fs::remove_file(&probe).map_err(|error| refused(format!("cannot be written: {error}")))
+    let occupied = occupy(folder).map_err(refused)?;
+    check().map_err(refused)?;
+    Ok(occupied)
+}
+
+/// Whether results may be written beside these files.
+fn check_content(entries: fs::ReadDir, resume: bool) -> Result<(), String> {
+    let names: io::Result<Vec<OsString>> = entries.map(|entry| Ok(entry?.file_name())).collect();
+    let mut names = names.map_err(|error| format!("cannot be read: {error}"))?;
+    names.retain(|name| !name.to_string_lossy().starts_with(SCRATCH));
+    if names.is_empty() {
+        Ok(())
+    } else if !resume {
+        Err("holds other files; nothing was overwritten: choose a new folder".into())
+    } else if names.iter().any(|name| name == JOURNAL || name == MANIFEST) {
+        Ok(())
+    } else {
+        Err(format!(
+            "holds other files, and neither {JOURNAL} nor {MANIFEST} of a run that could go on; nothing was overwritten: \
+             choose a new folder"
+        ))
+    }
+}
+
+/// Whether another program works in a folder.
+pub(crate) fn is_occupied(folder: &Path) -> bool {
+    let lock = folder.join(LOCK);
+    lock.is_file() && File::open(lock).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+/// Locks a folder.
+fn occupy(folder: &Path) -> Result<Occupied, String> {
+    let path = folder.join(LOCK);
+    let unwritable = |error: io::Error| format!("cannot be written: {error}");
+    loop {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(unwritable)?;
+        match file.try_lock() {
+            // Who had it before may have removed it meanwhile.
+            Ok(()) if is_still(&file, &path) => return Ok(Occupied { path, lock: Some(file) }),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(AT_WORK.into()),
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                fs::remove_file(&path).map_err(unwritable)?;
+                return Ok(Occupied { path, lock: None });
+            }
+            Err(TryLockError::Error(error)) => return Err(format!("cannot be locked: {error}")),
+        }
+    }
+}
+
+/// Whether a path still leads to the file that was opened there.
+#[cfg(unix)]
+fn is_still(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let place = |metadata: &fs::Metadata| (metadata.dev(), metadata.ino());
+    matches!((file.metadata(), fs::metadata(path)), (Ok(opened), Ok(named)) if place(&opened) == place(&named))
+}
+
+/// Whether a path still leads to a file: elsewhere none is removed that is open.
+#[cfg(not(unix))]
+fn is_still(_: &File, path: &Path) -> bool {
+    path.exists()
 }
 
 /// Writes a file completely or not at all.
@@ -224,31 +315,49 @@ pub fn write_file(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Resul
     growing.complete()
 }
 
-/// A file that has its name when it is complete. Until then `.partial` follows.
+/// A file that has its name when it is complete. Until then it is beside it under a name that nothing else had, and it is removed
+/// if it is given up.
 #[derive(Debug)]
 pub struct GrowingFile {
     file: PathBuf,
-    partial: PathBuf,
+    scratch: PathBuf,
+    is_complete: bool,
 }
 
 impl GrowingFile {
     /// Begins a file; what is written to it goes to the second value.
     pub fn create(file: &Path) -> Result<(Self, File), ExperimentError> {
-        let mut partial = file.to_owned().into_os_string();
-        partial.push(".partial");
-        let growing = Self { file: file.to_owned(), partial: partial.into() };
-        let out = File::create(&growing.partial).map_err(|error| growing.refused(&error))?;
-        Ok((growing, out))
+        let mut number = 0_u64;
+        loop {
+            let scratch = file.with_file_name(format!("{SCRATCH}{number}"));
+            match OpenOptions::new().write(true).create_new(true).open(&scratch) {
+                Ok(out) => return Ok((Self { file: file.to_owned(), scratch, is_complete: false }, out)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => {
+                    return Err(ExperimentError::Write { file: file.to_owned(), problem: error.to_string() });
+                }
+            }
+        }
     }
 
     /// Everything is written.
-    pub fn complete(self) -> Result<(), ExperimentError> {
-        fs::rename(&self.partial, &self.file).map_err(|error| self.refused(&error))
+    pub fn complete(mut self) -> Result<(), ExperimentError> {
+        fs::rename(&self.scratch, &self.file).map_err(|error| self.refused(&error))?;
+        self.is_complete = true;
+        Ok(())
     }
 
     /// It could not be written.
     pub fn refused(&self, error: &io::Error) -> ExperimentError {
         ExperimentError::Write { file: self.file.clone(), problem: error.to_string() }
+    }
+}
+
+impl Drop for GrowingFile {
+    fn drop(&mut self) {
+        if !self.is_complete {
+            let _ = fs::remove_file(&self.scratch);
+        }
     }
 }
 
@@ -260,14 +369,13 @@ pub fn write_results(
     manifest: &Manifest,
 ) -> Result<(), ExperimentError> {
     write_rows(folder, rows)?;
-    let parquet = folder.join("flows.parquet");
-    let partial = folder.join("flows.parquet.partial");
-    flows::write_parquet(rows, &partial)
-        .map_err(|error| ExperimentError::Write { file: parquet.clone(), problem: error.to_string() })?;
-    fs::rename(&partial, &parquet)
-        .map_err(|error| ExperimentError::Write { file: parquet, problem: error.to_string() })?;
+    write_file(&folder.join("flows.parquet"), |out| {
+        let mut bytes = Vec::new();
+        flows::write_parquet(rows, &mut bytes).map_err(io::Error::other)?;
+        out.write_all(&bytes)
+    })?;
     write_json(&folder.join("summary.json"), summary)?;
-    write_json(&folder.join("manifest.json"), manifest)
+    write_json(&folder.join(MANIFEST), manifest)
 }
 
 /// Writes `flows.csv`.
@@ -281,3 +389,6 @@ fn write_json(file: &Path, value: &impl Serialize) -> Result<(), ExperimentError
         out.write_all(b"\n")
     })
 }
+
+#[cfg(test)]
+mod tests;

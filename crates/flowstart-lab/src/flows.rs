@@ -1,7 +1,6 @@
 //! A row per measured flow and repetition: `flows.csv` and `flows.parquet`.
 
 use std::io::{Read, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
@@ -492,7 +491,7 @@ pub fn read_csv(input: impl Read) -> Result<Vec<Row>, String> {
 }
 
 /// Writes rows as Parquet.
-pub fn write_parquet(rows: &[Row], file: &Path) -> Result<(), parquet::errors::ParquetError> {
+pub fn write_parquet(rows: &[Row], out: impl Write + Send) -> Result<(), parquet::errors::ParquetError> {
     let mut table = Table { fields: Vec::new(), columns: Vec::new(), rows };
     table.text("cell", |row| Some(&row.cell));
     table.text("link", |row| Some(&row.link));
@@ -535,7 +534,7 @@ pub fn write_parquet(rows: &[Row], file: &Path) -> Result<(), parquet::errors::P
     let schema = Arc::new(Schema::new(table.fields));
     let batch = RecordBatch::try_new(schema.clone(), table.columns)?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer = ArrowWriter::try_new(std::fs::File::create(file)?, schema, Some(properties))?;
+    let mut writer = ArrowWriter::try_new(out, schema, Some(properties))?;
     writer.write(&batch)?;
     writer.close()?;
     Ok(())

@@ -1,154 +1,38 @@
 //! What an experiment keeps on disk while it runs, and how a run that was stopped goes on with it.
 //!
 //! The journal, `flows.partial.csv`, begins with a comment that says of which experiment it is ([`Identity`]). The rows of each
-//! repetition of a setting follow as it ends, in one write. Whatever stops the program, what is lost is at most the repetitions in
-//! progress: half a line and half a repetition at the end are run again. Anything else that this program could not have written is
-//! refused.
+//! repetition of a setting follow as it ends, in one write, each with a checksum. Whatever stops the program, what is lost is at
+//! most the repetitions in progress: half a line and half a repetition at the end are run again. Anything else that this program
+//! could not have written is refused.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{Debug, Write as _};
+mod identity;
+
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use flowstart_core::rng::name_hash;
-use serde::{Deserialize, Serialize};
+use csv::StringRecord;
+use flowstart_core::rng::{mix, name_hash};
 
-use crate::experiment::{ExperimentError, MANIFEST, Manifest, read_file, write_file};
+use crate::experiment::{ExperimentError, FILES, MANIFEST, Manifest, is_occupied, read_file, write_file};
 use crate::flows::{self, ExtraColumns, Row};
 use crate::plan::{Cell, Plan};
-use crate::spec::Written;
-use crate::spec::link::Link;
+use crate::spec::size::TransferSize;
 use crate::spec::web::Rows;
 
+pub use identity::{Identity, Part};
+
 /// Rows of repetitions that are done, kept on disk while an experiment runs.
-const JOURNAL: &str = "flows.partial.csv";
-/// A journal that does not say of which experiment it is.
-const SET_ASIDE: &str = "flows.unknown.csv";
+pub const JOURNAL: &str = "flows.partial.csv";
+/// The last column of a journal.
+const CHECKSUM: &str = "checksum";
 /// Most bytes of rows that are read, which are millions of them.
 const LARGEST: u64 = 1 << 30;
 /// Longest text that a message repeats.
 const SHOWN: usize = 200;
 
-/// Which experiment rows belong to: everything that decides them. The number of repetitions does not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// Version of the program.
-    pub program: String,
-    /// By name what the user wrote, and what it means.
-    pub parts: BTreeMap<String, Part>,
-}
-
-/// A part of an experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// As written.
-    pub written: String,
-    /// Hash of what it means, with every default and the content of files.
-    pub hash: String,
-}
-
-impl Part {
-    fn new(written: String, meaning: &impl Debug) -> Self {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{meaning:?}");
-        Self { written, hash: format!("{:016x}", name_hash(&text)) }
-    }
-
-    fn of_list<T: Debug>(list: &[Written<T>]) -> Self {
-        let texts: Vec<&str> = list.iter().map(|one| one.text.as_str()).collect();
-        Self::new(texts.join(" "), &list)
-    }
-}
-
-/// A link wherever the file of its recording is.
-fn without_files(link: &Link) -> Link {
-    Link { trace_file: None, up_trace_file: None, ..link.clone() }
-}
-
-impl Identity {
-    /// That of a plan with this program.
-    pub fn of(plan: &Plan) -> Self {
-        // Every list of the plan, so that a new one is not forgotten.
-        let Plan {
-            links,
-            aqms,
-            sizes,
-            schemes,
-            avoidance,
-            scheme_avoidances,
-            competitors,
-            transport,
-            flows,
-            arrivals,
-            idle,
-            moves,
-            reps: _,
-            seed,
-            hint,
-        } = plan;
-        let links: Vec<Link> = links.iter().map(without_files).collect();
-        let texts: Vec<&str> = links.iter().map(|link| link.text.as_str()).collect();
-        let moved: Vec<_> = moves
-            .iter()
-            .map(|one| (&one.text, one.value.as_ref().map(|to| (to.at, without_files(&to.link)))))
-            .collect();
-        let moves: Vec<&str> = moves.iter().map(|one| one.text.as_str()).collect();
-        let names: Vec<&str> = idle.iter().map(|policy| policy.name()).collect();
-        let scheme = Part::of_list(schemes);
-        let parts = [
-            ("link", Part::new(texts.join(" "), &links)),
-            ("aqm", Part::of_list(aqms)),
-            ("size", Part::of_list(sizes)),
-            ("scheme", Part::new(scheme.written, &(schemes, scheme_avoidances))),
-            ("avoidance", Part::new(avoidance.text.clone(), avoidance)),
-            ("competitor", Part::of_list(competitors)),
-            ("transport", Part::new(transport.text.clone(), transport)),
-            ("flows", Part::new(flows.to_string(), flows)),
-            ("arrival", Part::of_list(arrivals)),
-            ("idle", Part::new(names.join(" "), idle)),
-            ("move", Part::new(moves.join(" "), &moved)),
-            ("seed", Part::new(seed.to_string(), seed)),
-            ("hint", Part::new(hint.to_string(), hint)),
-        ];
-        let parts = parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect();
-        Self { program: env!("CARGO_PKG_VERSION").to_owned(), parts }
-    }
-
-    /// What differs from `self`, which is on disk, in `now`.
-    pub fn differences(&self, now: &Self) -> Vec<String> {
-        self.other_program(now).into_iter().chain(self.other_parts(now)).collect()
-    }
-
-    /// How the program differs, if it does.
-    pub fn other_program(&self, now: &Self) -> Option<String> {
-        (self.program != now.program)
-            .then(|| format!("its program is flowstart {}, this is {}", self.program, now.program))
-    }
-
-    /// What differs in what the user wrote and in what it means.
-    pub fn other_parts(&self, now: &Self) -> Vec<String> {
-        let mut differences = Vec::new();
-        let names: BTreeSet<&String> = self.parts.keys().chain(now.parts.keys()).collect();
-        for name in names {
-            let (then, now) = (self.parts.get(name), now.parts.get(name));
-            if then == now {
-                continue;
-            }
-            let written =
-                |part: Option<&Part>| part.map_or("nothing".to_owned(), |part| format!("`{}`", short(&part.written)));
-            if then.map(|part| &part.written) == now.map(|part| &part.written) {
-                let why = "means something else: its options, its defaults or a file that it names are others";
-                differences.push(format!("{name} is {} as well, but {why}", written(now)));
-            } else {
-                differences.push(format!("its {name} is {}, now it is {}", written(then), written(now)));
-            }
-        }
-        differences
-    }
-}
-
+/// The begin of a text that may be long.
 fn short(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -182,6 +66,7 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     };
     let (journal, results, manifest) = (folder.join(JOURNAL), folder.join("flows.csv"), folder.join(MANIFEST));
     let known = Manifest::read(folder).map_err(|problem| refused(&manifest, problem))?;
+    let has_manifest = known.is_some();
     let of_manifest = known.and_then(|known| known.experiment);
     if let Some(identity) = &of_manifest {
         same(&manifest, identity)?;
@@ -189,7 +74,7 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     let extra = ExtraColumns::of(plan);
     let mut earlier = Earlier::default();
     let mut read = BTreeMap::new();
-    let mut of_journal = None;
+    let (mut of_journal, mut nameless) = (None, false);
     if let Some(mut bytes) = bytes_of(&journal)? {
         // What stopped the program may have stopped it in the middle of a line.
         bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
@@ -198,24 +83,39 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
         if let Some(identity) = &of_journal {
             same(&journal, identity)?;
         }
-        let rows = rows_of(&journal, &text, plan, |header| *header == flows::header(&extra))?;
+        // The rows of a journal that says nothing do not count.
+        let seal = text.lines().next().and_then(|line| line.strip_prefix('#'));
+        let columns = |header: &[String]| match header.split_last() {
+            Some((last, columns)) if seal.is_some() => last == CHECKSUM && columns == flows::header(&extra),
+            _ => seal.is_none() && header == flows::header(&extra),
+        };
+        let rows = rows_of(&journal, &text, plan, seal, columns)?;
+        nameless = of_journal.is_none() && !rows.is_empty();
         if of_journal.is_some() {
             read = rows;
-        } else if !rows.is_empty() {
-            let aside = folder.join(SET_ASIDE);
-            fs::rename(&journal, &aside).map_err(|error| refused(&journal, error.to_string()))?;
-            earlier.set_aside = Some(aside);
         }
+    }
+    if of_manifest.is_none() && of_journal.is_none() {
+        let file = FILES.iter().map(|name| folder.join(name)).find(|file| file.symlink_metadata().is_ok());
+        if let Some(file) = file {
+            let why = if has_manifest {
+                "manifest.json is of an older program, which did not say of which experiment it is"
+            } else {
+                "there is no manifest.json that says of which experiment it is"
+            };
+            return Err(refused(&file, format!("{why}; choose a new folder")));
+        }
+    }
+    if nameless {
+        let aside = new_name(folder);
+        fs::rename(&journal, &aside).map_err(|error| refused(&journal, error.to_string()))?;
+        earlier.set_aside = Some(aside);
     }
     if let Some(bytes) = bytes_of(&results)? {
         let text = text_of(&results, bytes)?;
-        if of_manifest.is_none() && of_journal.is_none() {
-            let problem = "there is no manifest.json that says of which experiment it is; choose a new folder";
-            return Err(refused(&results, problem.into()));
-        }
         // Only columns that have a value somewhere are there.
-        let allowed = |header: &Vec<String>| flows::is_header_of(header, &extra);
-        for (key, row) in rows_of(&results, &text, plan, allowed)? {
+        let allowed = |header: &[String]| flows::is_header_of(header, &extra);
+        for (key, row) in rows_of(&results, &text, plan, None, allowed)? {
             // Both files hold the rows of a run that was stopped while it wrote its results.
             if read.get(&key).is_some_and(|known| *known != row) {
                 let (cell, rep, flow) = key;
@@ -231,6 +131,27 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     let complete = |rows: &&[Row]| cells.get(&rows[0].cell).is_some_and(|cell| is_complete(plan, cell, rows));
     earlier.rows = groups.filter(complete).flatten().cloned().collect();
     Ok(earlier)
+}
+
+/// Whether a folder holds rows of this experiment that was stopped.
+pub fn is_interrupted(folder: &Path, plan: &Plan) -> bool {
+    if is_occupied(folder) {
+        return false;
+    }
+    let journal = folder.join(JOURNAL);
+    let identity = bytes_of(&journal).ok().flatten().and_then(|bytes| {
+        let line = bytes.split(|byte| *byte == b'\n').next()?;
+        identity_of_journal(&journal, std::str::from_utf8(line).ok()?).ok()?
+    });
+    identity.is_some_and(|identity| identity.differences(&Identity::of(plan)).is_empty())
+}
+
+/// Where a journal is put that does not say of which experiment it is: a file that is not there yet.
+fn new_name(folder: &Path) -> PathBuf {
+    let names = (2..).map(|number: u64| format!("flows.unknown-{number}.csv"));
+    let mut files = std::iter::once("flows.unknown.csv".to_owned()).chain(names).map(|name| folder.join(name));
+    // One of them is free.
+    files.find(|file| file.symlink_metadata().is_err()).unwrap_or_default()
 }
 
 fn refused(file: &Path, problem: String) -> ExperimentError {
@@ -258,12 +179,14 @@ fn identity_of_journal(file: &Path, text: &str) -> Result<Option<Identity>, Expe
 /// A row's cell, repetition and flow.
 type Key = (String, u64, u64);
 
-/// The rows of a file, each of which must be one that the plan can have, and there only once.
+/// The rows of a file, each of which must be one that the plan can have, and there only once. With a seal each ends with its
+/// checksum.
 fn rows_of(
     file: &Path,
     text: &str,
     plan: &Plan,
-    allowed: impl Fn(&Vec<String>) -> bool,
+    seal: Option<&str>,
+    allowed: impl Fn(&[String]) -> bool,
 ) -> Result<BTreeMap<Key, Row>, ExperimentError> {
     let cells: BTreeMap<String, Cell> = plan.cells().into_iter().map(|cell| (plan.id(&cell), cell)).collect();
     let mut rows = BTreeMap::new();
@@ -281,6 +204,13 @@ fn rows_of(
         let at = |problem: String| {
             refused(file, format!("line {}: {problem}", record.position().map_or(0, csv::Position::line)))
         };
+        if let Some(seal) = seal {
+            let (checksum, written) = (checksum(seal, record.iter().take(header.len() - 1)), &record[header.len() - 1]);
+            if written != checksum {
+                let problem = "the row is not the one that was written";
+                return Err(at(format!("{CHECKSUM} is `{}`: {problem}", short(written))));
+            }
+        }
         let infinite = |(_, value): &(&str, &str)| value.parse().is_ok_and(|value: f64| !value.is_finite());
         if let Some((name, value)) = header.iter().zip(record.iter()).find(infinite) {
             return Err(at(format!("{name} is {value}; allowed is a finite number or nothing")));
@@ -288,6 +218,7 @@ fn rows_of(
         let row: Row = record.deserialize(Some(&header)).map_err(|error| at(error.to_string()))?;
         let cell = cells.get(&row.cell).ok_or_else(|| at(format!("no cell is `{}`", row.cell)))?;
         check(plan, cell, &row).map_err(at)?;
+        check_numbers(&header, &record).map_err(at)?;
         let key = (row.cell.clone(), row.rep, row.flow);
         if rows.insert(key, row).is_some() {
             return Err(at("this flow of this repetition is there twice".into()));
@@ -326,6 +257,58 @@ fn check(plan: &Plan, cell: &Cell, row: &Row) -> Result<(), String> {
     if !flows::STATUS.contains(&row.status.as_str()) {
         return Err(format!("status is `{}`; allowed are {}", row.status, flows::STATUS.join(", ")));
     }
+    let size = plan.sizes[cell.size].value;
+    let fixed = match size {
+        TransferSize::Fixed(_) | TransferSize::Application(_) => Some(size.mean_bytes().get()),
+        TransferSize::Pareto(_) | TransferSize::Web(_) => None,
+    };
+    if let Some(size) = fixed
+        && row.size_bytes != size
+    {
+        return Err(format!("size_bytes is {}; that of the cell is {size}", row.size_bytes));
+    }
+    if size.web().is_none() && !row.failed() && row.fct_ms.is_none() {
+        return Err("fct_ms is missing; a flow whose status is ok has one".into());
+    }
+    let is_name =
+        |text: &str| text.len() <= 40 && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_".contains(&c));
+    if let Some(reason) = row.exit_reason.as_deref().filter(|reason| !is_name(reason)) {
+        return Err(format!("exit_reason is `{}`; allowed are letters, digits, `-` and `_`", short(reason)));
+    }
+    Ok(())
+}
+
+/// Whether the numbers of a row can be what their columns say.
+fn check_numbers(header: &StringRecord, record: &StringRecord) -> Result<(), String> {
+    /// What has no range of its own is in no more of them than this, which other programs still tell apart from the next.
+    const MOST: f64 = (1_u64 << 53) as f64;
+    for (name, text) in header.iter().zip(record) {
+        let Ok(value) = text.parse::<f64>() else { continue };
+        let allowed = match name {
+            "cell" | "link" | "aqm" | "scheme" | "competitor" | "status" | "exit_reason" | "seed" | CHECKSUM => {
+                continue;
+            }
+            "share"
+            | "drop_rate"
+            | "drop_rate_with_scheme"
+            | "drop_rate_without"
+            | "quick_start_approved"
+            | "quick_start_failures"
+            | "quick_start_bytes"
+            | "media_loss"
+            | "media_late" => 0.0..=1.0,
+            // What the newcomers do to others may be good.
+            _ if name.starts_with("others_") => -MOST..=MOST,
+            // A rating is not a quantity.
+            "media_rating" => -MOST..=MOST,
+            // Simulated time is counted in nanoseconds.
+            _ if name.ends_with("_ms") => 0.0..=u64::MAX as f64 / 1e6,
+            _ => 0.0..=MOST,
+        };
+        if !allowed.contains(&value) {
+            return Err(format!("{name} is {}; allowed is {} to {}", short(text), allowed.start(), allowed.end()));
+        }
+    }
     Ok(())
 }
 
@@ -344,27 +327,29 @@ fn is_complete(plan: &Plan, cell: &Cell, rows: &[Row]) -> bool {
 pub struct Journal {
     file: File,
     extra: ExtraColumns,
+    /// What the comment in the first line says.
+    seal: String,
 }
 
 impl Journal {
     /// Begins a journal with rows that are known. One that is there is replaced at once, never emptied.
     pub fn open(folder: &Path, plan: &Plan, known: &[Row]) -> Result<Self, ExperimentError> {
         let path = folder.join(JOURNAL);
+        let failed = |error: io::Error| ExperimentError::Write { file: path.clone(), problem: error.to_string() };
         let extra = ExtraColumns::of(plan);
+        let seal = serde_json::to_string(&Identity::of(plan)).map_err(|error| failed(error.into()))?;
         write_file(&path, |out| {
-            let identity = serde_json::to_string(&Identity::of(plan)).map_err(io::Error::other)?;
-            writeln!(out, "#{identity}")?;
-            writeln!(out, "{}", flows::header(&extra).join(","))?;
-            out.write_all(&body(known, &extra)?)
+            writeln!(out, "#{seal}")?;
+            writeln!(out, "{},{CHECKSUM}", flows::header(&extra).join(","))?;
+            out.write_all(&body(known, &extra, &seal)?)
         })?;
-        let file = OpenOptions::new().append(true).open(&path);
-        let file = file.map_err(|error| ExperimentError::Write { file: path, problem: error.to_string() })?;
-        Ok(Self { file, extra })
+        let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
+        Ok(Self { file, extra, seal })
     }
 
     /// Adds the rows of a repetition in one write.
     pub fn add(&mut self, rows: &[Row]) -> io::Result<()> {
-        self.file.write_all(&body(rows, &self.extra)?)
+        self.file.write_all(&body(rows, &self.extra, &self.seal)?)
     }
 
     /// Removes the journal of a folder, whose results are complete.
@@ -374,12 +359,23 @@ impl Journal {
     }
 }
 
-/// Rows as CSV without their header.
-fn body(rows: &[Row], extra: &ExtraColumns) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    flows::write_csv_with(rows, &mut text, extra).map_err(io::Error::other)?;
-    let begin = text.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    Ok(text.split_off(begin))
+/// Rows as CSV without their header, each with its checksum behind it.
+fn body(rows: &[Row], extra: &ExtraColumns, seal: &str) -> io::Result<Vec<u8>> {
+    let mut plain = Vec::new();
+    flows::write_csv_with(rows, &mut plain, extra).map_err(io::Error::other)?;
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in csv::Reader::from_reader(plain.as_slice()).records() {
+        let mut record = record?;
+        record.push_field(&checksum(seal, &record));
+        writer.write_record(&record)?;
+    }
+    writer.into_inner().map_err(|error| io::Error::other(error.to_string()))
+}
+
+/// Checksum of a row of an experiment, so that digits that a disk or a person changed are not taken for results.
+pub fn checksum<'a>(experiment: &str, row: impl IntoIterator<Item = &'a str>) -> String {
+    let fields = row.into_iter().fold(name_hash(experiment), |hash, field| mix(hash ^ name_hash(field)));
+    format!("{fields:016x}")
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
+use flowstart_lab::journal::checksum;
 use predicates::prelude::PredicateBooleanExt;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -390,12 +391,32 @@ fn two_avoidances_that_nobody_chose_are_pointed_out_on_stderr() {
 /// Hash of `flows.csv` of the comparison above.
 const GOLDEN: u64 = 82_711_037_851_147_656;
 
+/// The fields of a line of CSV without quotes in its fields.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    for character in line.chars() {
+        match character {
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            _ => fields.last_mut().unwrap().push(character),
+        }
+    }
+    fields
+}
+
 /// What a run like that of `whole` leaves that is stopped after so many lines of its rows, the header among them.
 fn interrupted(whole: &Path, lines: usize, half: &str) -> String {
     let manifest: Value = serde_json::from_slice(&fs::read(whole.join("manifest.json")).unwrap()).unwrap();
+    let experiment = manifest["experiment"].to_string();
     let rows = fs::read_to_string(whole.join("flows.csv")).unwrap();
-    let rows: Vec<&str> = rows.lines().take(lines).collect();
-    format!("#{}\n{}\n{half}", manifest["experiment"], rows.join("\n"))
+    let mut rows = rows.lines().take(lines);
+    let mut journal = format!("#{experiment}\n{},checksum\n", rows.next().unwrap());
+    for row in rows {
+        let fields = fields(row);
+        journal += &format!("{row},{}\n", checksum(&experiment, fields.iter().map(String::as_str)));
+    }
+    journal + half
 }
 
 #[cfg(unix)]
@@ -495,8 +516,13 @@ fn an_interrupted_run_goes_on_where_it_stopped() {
     let resume = || flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().success();
     let journal = part.join("flows.partial.csv");
     // The header, a repetition with both flows, one flow of the next, and half a line.
-    fs::write(&journal, interrupted(&whole, 4, "dsl-fast/tail")).unwrap();
-    resume();
+    let half = interrupted(&whole, 4, "dsl-fast/tail");
+    fs::write(&journal, &half).unwrap();
+    // Who forgets to say so is told how to go on.
+    let told = flowstart(&["run", &file, "--out", &part.display().to_string()]).assert().code(2);
+    told.stderr(predicates::str::contains("holds an interrupted run of this experiment; --resume goes on with it"));
+    assert_eq!(fs::read_to_string(&journal).unwrap(), half);
+    resume().stderr(predicates::str::contains("1 of 4 runs are taken over from"));
     assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
     // Stopped between the results and the end: everything is in both files.
     fs::write(&journal, interrupted(&whole, 100, "")).unwrap();
@@ -512,6 +538,45 @@ fn an_interrupted_run_goes_on_where_it_stopped() {
     resume().stderr(predicates::str::contains("they are kept in"));
     assert_eq!(fs::read_to_string(part.join("flows.csv")).unwrap(), rows);
     assert_eq!(fs::read_to_string(part.join("flows.unknown.csv")).unwrap(), rows);
+    // A second time beside the first.
+    let fewer = rows.lines().take(3).collect::<Vec<_>>().join("\n") + "\n";
+    fs::write(&journal, &fewer).unwrap();
+    resume().stderr(predicates::str::contains("flows.unknown-2.csv"));
+    assert_eq!(fs::read_to_string(part.join("flows.unknown.csv")).unwrap(), rows);
+    assert_eq!(fs::read_to_string(part.join("flows.unknown-2.csv")).unwrap(), fewer);
+    // Rows of another build of the program are not mixed with these.
+    let manifest = part.join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    fs::write(&manifest, text.replace(json["experiment"]["build"].as_str().unwrap(), "0123456789abcdef")).unwrap();
+    let told = flowstart(&["run", &file, "--resume", "--out", &part.display().to_string()]).assert().code(2);
+    told.stderr(predicates::str::contains("it is of another build of the program"));
+}
+
+#[test]
+fn two_programs_do_not_share_a_folder() {
+    use std::process::{Command as Program, Stdio};
+
+    let folder = TempDir::new().unwrap();
+    let scenario = folder.path().join("s.toml");
+    let text = "link = [\"lte\"]\nsize = [\"3MB\"]\nscheme = [\"slow-start\", \"hystart\"]\nreps = 3000\n";
+    fs::write(&scenario, text).unwrap();
+    let (file, out) = (scenario.display().to_string(), folder.path().join("out").display().to_string());
+    let mut first = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+    first.args(["run", &file, "--out", &out]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut first = first.spawn().unwrap();
+    while !folder.path().join("out/flows.partial.csv").exists() && first.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    let second = |more: &[&str]| flowstart(&[&["run", &file, "--out", &out], more].concat()).assert().code(2);
+    let told = [second(&["--resume"]), second(&[])];
+    first.kill().unwrap();
+    first.wait().unwrap();
+    for told in told {
+        told.stderr(predicates::str::contains("another flowstart is at work in it"));
+    }
+    // What a program that was killed had locked is free.
+    second(&[]).stderr(predicates::str::contains("--resume goes on with it"));
 }
 
 #[test]

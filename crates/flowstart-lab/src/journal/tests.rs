@@ -96,6 +96,9 @@ fn another_experiment_is_refused_and_told_apart() {
     let now = Identity::of(&plan(TEXT));
     let then = Identity { program: "0.0.1".into(), ..now.clone() };
     assert!(then.differences(&now)[0].starts_with("its program is flowstart 0.0.1, this is "));
+    // Two builds of one version may behave differently.
+    let then = Identity { build: "0123456789abcdef".into(), ..now.clone() };
+    assert!(then.differences(&now)[0].starts_with("it is of another build of the program (0123456789abcdef, this is "));
     assert_eq!(now.differences(&now), Vec::<String>::new());
 }
 
@@ -122,10 +125,13 @@ fn a_row_that_this_program_could_not_have_written_is_refused() {
     let text = fs::read_to_string(&journal).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let header: Vec<&str> = lines[1].split(',').collect();
-    // The sixth row, with a value in place of another one.
+    // The sixth row, with a value in place of another one, and the checksum that this has.
     let with = |column: &str, value: &str| {
         let mut fields: Vec<&str> = lines[7].split(',').collect();
         fields[header.iter().position(|name| *name == column).unwrap()] = value;
+        let last = fields.len() - 1;
+        let checksum = checksum(&lines[0][1..], fields[..last].iter().copied());
+        fields[last] = &checksum;
         let line = fields.join(",");
         let mut lines = lines.clone();
         lines[7] = &line;
@@ -144,10 +150,18 @@ fn a_row_that_this_program_could_not_have_written_is_refused() {
         (with("ideal_fct_ms", "inf"), "line 8: ideal_fct_ms is inf"),
         (with("fct_ms", "soon"), "line 8"),
         (with("dropped_packets", ""), "line 8"),
+        (with("fct_ms", "-5"), "line 8: fct_ms is -5; allowed is 0 to 18446744073709"),
+        (with("fct_ms", "1e300"), "line 8: fct_ms is 1e300"),
+        (with("fct_ms", ""), "line 8: fct_ms is missing"),
+        (with("share", "77"), "line 8: share is 77; allowed is 0 to 1"),
+        (with("utilization", "-3"), "line 8: utilization is -3"),
+        (with("size_bytes", "80000"), "line 8: size_bytes is 80000; that of the cell is 70000"),
+        (with("dropped_packets", &u64::MAX.to_string()), "line 8: dropped_packets is 18446744073709551615"),
+        (with("exit_reason", "<script>"), "line 8: exit_reason is `<script>`"),
         (twice, "line 15: this flow of this repetition is there twice"),
         (long, "15"),
         (text.replace("status", "state"), "its columns are not those"),
-        (text.replacen("lte/", "l\u{0}te/", 1), "no cell is"),
+        (text.replacen("lte/", "l\u{0}te/", 1), "line 3: checksum is"),
     ] {
         fs::write(&journal, &changed).unwrap();
         let found = problem(&folder.0, &plan);
@@ -158,18 +172,66 @@ fn a_row_that_this_program_could_not_have_written_is_refused() {
 }
 
 #[test]
+fn a_digit_that_changed_is_found() {
+    let folder = Folder::new("digits");
+    let (plan, rows, journal) = whole(&folder.0);
+    let text = fs::read_to_string(&journal).unwrap();
+    let begin = text.rfind('\n').map(|end| text[..end].rfind('\n').unwrap() + 1).unwrap();
+    let mut places = 0;
+    for (place, digit) in text[begin..].char_indices().filter(|(_, one)| one.is_ascii_digit()) {
+        let mut changed = text.clone().into_bytes();
+        changed[begin + place] = if digit == '7' { b'8' } else { b'7' };
+        fs::write(&journal, &changed).unwrap();
+        assert!(problem(&folder.0, &plan).contains("line 14: checksum is `"), "{place}");
+        places += 1;
+    }
+    assert!(places > 50, "{places}");
+    // Nor is a row of another experiment one of this.
+    let other = Plan { hint: !plan.hint, ..plan.clone() };
+    Journal::open(&folder.0, &other, &rows).unwrap();
+    let foreign = fs::read_to_string(&journal).unwrap();
+    let swapped = format!("{}\n{}", text.split_once('\n').unwrap().0, foreign.split_once('\n').unwrap().1);
+    fs::write(&journal, swapped).unwrap();
+    assert!(problem(&folder.0, &plan).contains("line 3: checksum is `"));
+}
+
+#[test]
 fn rows_that_belong_to_nobody_are_set_aside_or_refused() {
     let folder = Folder::new("nobody");
     let (plan, rows, journal) = whole(&folder.0);
-    let text = fs::read_to_string(&journal).unwrap();
-    let (_, nameless) = text.split_once('\n').unwrap();
-    fs::write(&journal, nameless).unwrap();
-    let found = earlier(&folder.0, &plan).unwrap();
-    assert_eq!(found.rows, []);
-    assert_eq!(fs::read_to_string(found.set_aside.unwrap()).unwrap(), nameless);
+    let nameless = |rows: &[Row]| {
+        experiment::write_rows(&folder.0, rows).unwrap();
+        fs::rename(folder.0.join("flows.csv"), &journal).unwrap();
+        fs::read_to_string(&journal).unwrap()
+    };
+    let mut kept = Vec::new();
+    for rows in [&rows[..], &rows[1..], &rows[2..]] {
+        let text = nameless(rows);
+        let found = earlier(&folder.0, &plan).unwrap();
+        assert_eq!(found.rows, []);
+        kept.push((found.set_aside.unwrap(), text));
+        // None takes the place of another one.
+        for (file, text) in &kept {
+            assert_eq!(fs::read_to_string(file).unwrap(), *text);
+        }
+    }
+    assert!(kept[2].0.ends_with("flows.unknown-3.csv"), "{:?}", kept[2].0);
+    // Beside files that may be of anybody they stay where they are.
+    fs::write(folder.0.join("report.html"), "precious").unwrap();
+    nameless(&rows);
+    assert!(problem(&folder.0, &plan).contains("report.html`: there is no manifest.json"));
+    fs::remove_file(folder.0.join("report.html")).unwrap();
+    assert!(journal.exists());
+    fs::remove_file(&journal).unwrap();
     // Results without a manifest could be of any experiment, unless the journal is still there.
     experiment::write_rows(&folder.0, &rows).unwrap();
     assert!(problem(&folder.0, &plan).contains("there is no manifest.json"));
+    let manifest = folder.0.join(MANIFEST);
+    let old = r#"{"version":"0.0.1","command":[],"scenario":"","directory":".","seed":1,"host":"","wall_time_s":1,"unix_time_s":1,"files":[]}"#;
+    fs::write(&manifest, old).unwrap();
+    let told = problem(&folder.0, &plan);
+    assert!(told.contains("manifest.json is of an older program, which did not say"), "{told}");
+    fs::remove_file(&manifest).unwrap();
     Journal::open(&folder.0, &plan, &[]).unwrap();
     assert_eq!(earlier(&folder.0, &plan).unwrap().rows, sorted(rows.clone()));
     // The same flow with two results.
@@ -229,8 +291,12 @@ fn what_is_no_regular_file_or_too_large_is_not_read() {
 
     let folder = Folder::new("irregular");
     let plan = plan(TEXT);
-    for name in [JOURNAL, "manifest.json", "flows.csv"] {
+    for name in [JOURNAL, MANIFEST, "flows.csv"] {
         let file = folder.0.join(name);
+        if name == "flows.csv" {
+            // Which says of which experiment the results are.
+            Journal::open(&folder.0, &plan, &[]).unwrap();
+        }
         // A pipe without a writer would hold up the program for good, a device would fill its memory.
         assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
         assert!(problem(&folder.0, &plan).contains(&format!("{name}`: is not a regular file")));

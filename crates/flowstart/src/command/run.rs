@@ -1,5 +1,6 @@
 //! `flowstart run`, and what `compare` shares with it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -100,6 +101,14 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         Failure::field(file, text, &error)
     })?;
+    if let Some(folder) = &arguments.results.out
+        && !arguments.resume
+        && journal::is_interrupted(folder, &plan)
+    {
+        let out = folder.display();
+        let problem = "holds an interrupted run of this experiment; --resume goes on with it";
+        return Err(Failure::Input(format!("--out `{out}`: {problem}")));
+    }
     let notes = mixed(&scenario, &plan, "set avoidance in the scenario to choose");
     perform(&Job { plan, scenario, directory, notes, results: arguments.results.clone(), resume: arguments.resume })
 }
@@ -137,8 +146,10 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     // Before the work: results that no run could be replayed from would be half lost.
     let scenario = toml::to_string(&job.scenario).map_err(|error| Failure::Other(format!("scenario: {error}")))?;
     let mut known = Vec::new();
+    let prepare = |folder: &PathBuf| experiment::prepare_folder(folder, job.resume);
+    // To the end nobody else writes there.
+    let _occupied = job.results.out.as_ref().map(prepare).transpose()?;
     if let Some(folder) = &job.results.out {
-        experiment::prepare_folder(folder, job.resume)?;
         if job.resume {
             let earlier = journal::earlier(folder, &job.plan)?;
             if let Some(file) = &earlier.set_aside {
@@ -146,6 +157,9 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
                 tell!("note: {why}; they are kept in {}", file.display());
             }
             known = earlier.rows;
+            let done: BTreeSet<(&str, u64)> = known.iter().map(|row| (row.cell.as_str(), row.rep)).collect();
+            let all = experiment::run_count(&job.plan);
+            tell!("note: {} of {all} runs are taken over from {}", done.len(), folder.display());
         }
     }
     let out = job.results.out.as_ref();

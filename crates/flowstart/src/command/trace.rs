@@ -159,9 +159,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::Other("one value of each option did not make one cell".into()));
     };
     let rep = arguments.selection.rep;
-    if let Some(folder) = &arguments.out {
-        experiment::prepare_folder(folder, false)?;
-    }
+    let _occupied = arguments.out.as_ref().map(|folder| experiment::prepare_folder(folder, false)).transpose()?;
     if let Some(file) = &arguments.pcap
         && file.exists()
     {
