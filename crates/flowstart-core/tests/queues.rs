@@ -151,9 +151,15 @@ fn no_valid_configuration_keeps_a_timer_that_changes_nothing() {
 
 /// Whether the configuration can take a packet of this size, and has a law that can come to rest within a minute.
 fn can_serve(config: &QueueConfig, size: u64) -> bool {
-    let QueueConfig::Avq(avq) = config else { return true };
-    // What does not fit into the virtual buffer is signalled, and the virtual capacity is what the law makes of it.
-    (avq.buffer == Bytes::ZERO || avq.buffer >= Bytes::new(size)) && avq.alpha * avq.gamma > 0.001
+    match config {
+        // What does not fit into the virtual buffer is signalled, and the virtual capacity is what the law makes of it.
+        QueueConfig::Avq(avq) => {
+            (avq.buffer == Bytes::ZERO || avq.buffer >= Bytes::new(size)) && avq.alpha * avq.gamma > 0.001
+        }
+        // At an empty queue each sample takes (a - b) q_ref off a probability of at most 1; with a = b it follows the queue.
+        QueueConfig::Pi(pi) => pi.a == pi.b || (pi.a - pi.b) * pi.q_ref * pi.w * 60.0 > 1.0,
+        _ => true,
+    }
 }
 
 #[test]

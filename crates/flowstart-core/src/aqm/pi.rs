@@ -40,7 +40,7 @@ pub struct Config {
     /// Weight of the deviation at the last sample, per packet, 0 to `a`: a larger one makes the probability rise while the queue
     /// is empty. ns-2: 0.00001816.
     pub b: f64,
-    /// Queue to steer to in packets, 0 to 1,000,000. ns-2: 50 (the paper's simulations: 200).
+    /// Queue to steer to in packets, above 0, or 0 where `b` is `a`, to 1,000,000. ns-2: 50 (the paper's simulations: 200).
     pub q_ref: f64,
     /// Samples per second, 0.01 to 10,000. ns-2: 170 (the paper: 160).
     pub w: f64,
@@ -72,6 +72,13 @@ impl Config {
         ConfigError::unless_in("a", self.a, 0.0..=1.0)?;
         ConfigError::unless_in("b", self.b, 0.0..=self.a)?;
         ConfigError::unless_in("q_ref", self.q_ref, 0.0..=1e6)?;
+        if self.q_ref == 0.0 && self.b < self.a {
+            return Err(ConfigError::new(
+                "q_ref",
+                0,
+                "above 0 to 1000000, for at 0 the probability never falls, or b equal to a",
+            ));
+        }
         ConfigError::unless_in("w", self.w, 0.01..=10_000.0)?;
         ConfigError::unless_in("mean_packet", self.mean_packet, Bytes::new(1)..=Bytes::new(1_000_000))
     }
@@ -243,6 +250,9 @@ mod tests {
     #[test]
     fn a_probability_that_would_rise_with_an_empty_queue_is_refused() {
         assert_eq!(Config { a: 0.001, b: 0.001, ..Config::default() }.validate(), Ok(()));
+        assert_eq!(Config { a: 0.001, b: 0.001, q_ref: 0.0, ..Config::default() }.validate(), Ok(()));
+        let error = Config { a: 0.002, b: 0.001, q_ref: 0.0, ..Config::default() }.validate().unwrap_err();
+        assert_eq!(error.field, "q_ref");
         let error = Config { a: 0.001, b: 0.002, ..Config::default() }.validate().unwrap_err();
         assert_eq!((error.field, &*error.allowed), ("b", "0 to 0.001"));
     }

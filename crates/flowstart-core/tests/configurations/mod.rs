@@ -173,21 +173,26 @@ impl<T: Configuration> Space<T> {
         for place in (1..order.len()).rev() {
             order.swap(place, random.below(place + 1));
         }
-        for index in order {
-            let key = &self.keys[index];
-            if random.below(8) >= changed {
-                continue;
-            }
-            for _ in 0..4 {
-                let mut next = value.clone();
-                // A key of a group that is absent has no place.
-                let Some(place) = place_of(&mut next, &key.path) else { break };
-                *place = key.draw(random);
-                if let Ok(accepted) = accept::<T>(&next) {
-                    (value, drawn) = (next, accepted);
-                    break;
+        order.retain(|_| random.below(8) < changed);
+        // Some values are in range only beside what other keys become, so a key that was refused has another turn.
+        for _ in 0..2 {
+            order.retain(|&index| {
+                let key = &self.keys[index];
+                for _ in 0..4 {
+                    let mut next = value.clone();
+                    // A key of a group that is absent has no place.
+                    let Some(place) = place_of(&mut next, &key.path) else { break };
+                    let before = std::mem::replace(place, key.draw(random));
+                    if *place == before {
+                        continue;
+                    }
+                    if let Ok(accepted) = accept::<T>(&next) {
+                        (value, drawn) = (next, accepted);
+                        return false;
+                    }
                 }
-            }
+                true
+            });
         }
         drawn
     }

@@ -48,12 +48,6 @@ impl StandingQueue {
         standing
     }
 
-    /// Whether as many packets wait as are meant to: the discipline lets the queue stand.
-    #[allow(dead_code, reason = "the benchmark knows its configurations")]
-    pub(crate) fn stands(&mut self) -> bool {
-        self.queue.as_dyn().len() + 1 >= LENGTH
-    }
-
     /// What the discipline has done.
     pub(crate) fn marked(&mut self) -> u64 {
         self.queue.as_dyn().stats().marked
