@@ -8,9 +8,9 @@
 //! Checked line by line against ns-2's module.
 //!
 //! Differences from the reference: sizes are in bytes only, ns-2's default. A virtual packet is refused when it does
-//! not fit, as in the paper; ns-2 compares after adding it, which is the same. A virtual capacity that has come down to 0
-//! grows when a packet is dropped as well: ns-2 adapts it with packets that are accepted, of which there would be none any
-//! more. The virtual capacity is held to the link's before the arriving bytes are taken off, as remembered of the paper;
+//! not fit, as in the paper; ns-2 compares after adding it, which is the same. The virtual capacity grows with every arrival, as
+//! in the paper. ns-2 adapts it with packets that are accepted, of which there are none any more once it has come down to
+//! next to nothing. The virtual capacity is held to the link's before the arriving bytes are taken off, as remembered of the paper;
 //! ns-2 does so after, so that there it reaches the link's own. A packet that cannot be marked is dropped; ns-2 drops all (its default) or, where it marks,
 //! lets such packets pass. The limit of the queue counts 1500 bytes a packet, there 1000. Where the link's rate is not
 //! known, nothing is signalled until it has been measured.
@@ -138,13 +138,11 @@ impl Law {
         };
         // The capacity follows what is accepted, so a dropped packet does not count.
         let accepted = if decision == Decision::Drop { 0.0 } else { b };
-        if accepted > 0.0 || *capacity == 0.0 {
-            // C~ <- max(min(C~ + alpha gamma C (t - s), C) - alpha b, 0).
-            let elapsed = now.since(*adapted).as_nanos() as f64 / 1e9;
-            let Config { alpha, gamma, .. } = self.config;
-            *capacity = ((*capacity + alpha * gamma * c * elapsed).min(c) - alpha * accepted).max(0.0);
-            *adapted = now;
-        }
+        // C~ <- max(min(C~ + alpha gamma C (t - s), C) - alpha b, 0).
+        let elapsed = now.since(*adapted).as_nanos() as f64 / 1e9;
+        let Config { alpha, gamma, .. } = self.config;
+        *capacity = ((*capacity + alpha * gamma * c * elapsed).min(c) - alpha * accepted).max(0.0);
+        *adapted = now;
         decision
     }
 }
@@ -274,6 +272,16 @@ mod tests {
         assert!((law.vars.virtual_capacity.unwrap_or_default() - 5000.0).abs() < 1e-6);
         assert_eq!(law.on_arrival(ms(200), 1000, false, RATE), Decision::Drop);
         assert_eq!(law.on_arrival(ms(202), 1000, false, RATE), Decision::Pass);
+    }
+
+    #[test]
+    fn a_virtual_capacity_of_next_to_nothing_grows_while_packets_are_dropped() {
+        let mut law = law(Config { initial: 1e-9, ..Config::default() });
+        while law.on_arrival(ms(0), 1000, false, RATE) == Decision::Pass {}
+        assert_eq!(law.on_arrival(ms(1), 1000, false, RATE), Decision::Drop);
+        assert!(law.vars.virtual_capacity > Some(0.0));
+        let passed = (2..2000).filter(|&at| law.on_arrival(ms(at), 1000, false, RATE) == Decision::Pass).count();
+        assert!(passed > 100, "{passed}");
     }
 
     #[test]
