@@ -251,8 +251,8 @@ mod tests {
     fn a_probability_that_would_rise_with_an_empty_queue_is_refused() {
         assert_eq!(Config { a: 0.001, b: 0.001, ..Config::default() }.validate(), Ok(()));
         assert_eq!(Config { a: 0.001, b: 0.001, q_ref: 0.0, ..Config::default() }.validate(), Ok(()));
-        let error = Config { a: 0.002, b: 0.001, q_ref: 0.0, ..Config::default() }.validate().unwrap_err();
-        assert_eq!(error.field, "q_ref");
+        let never_falls = Config { a: 0.002, b: 0.001, q_ref: 0.0, ..Config::default() };
+        assert_eq!(never_falls.validate().unwrap_err().field, "q_ref");
         let error = Config { a: 0.001, b: 0.002, ..Config::default() }.validate().unwrap_err();
         assert_eq!((error.field, &*error.allowed), ("b", "0 to 0.001"));
     }

@@ -149,18 +149,18 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     let prepare = |folder: &PathBuf| experiment::prepare_folder(folder, job.resume);
     // To the end nobody else writes there.
     let _occupied = job.results.out.as_ref().map(prepare).transpose()?;
-    if let Some(folder) = &job.results.out {
-        if job.resume {
-            let earlier = journal::earlier(folder, &job.plan)?;
-            if let Some(file) = &earlier.set_aside {
-                let why = "the rows of an interrupted run do not say of which experiment they are, and are run again";
-                tell!("note: {why}; they are kept in {}", file.display());
-            }
-            known = earlier.rows;
-            let done: BTreeSet<(&str, u64)> = known.iter().map(|row| (row.cell.as_str(), row.rep)).collect();
-            let all = experiment::run_count(&job.plan);
-            tell!("note: {} of {all} runs are taken over from {}", done.len(), folder.display());
+    if let Some(folder) = &job.results.out
+        && job.resume
+    {
+        let earlier = journal::earlier(folder, &job.plan)?;
+        if let Some(file) = &earlier.set_aside {
+            let why = "the rows of an interrupted run do not say of which experiment they are, and are run again";
+            tell!("note: {why}; they are kept in {}", file.display());
         }
+        known = earlier.rows;
+        let done: BTreeSet<(&str, u64)> = known.iter().map(|row| (row.cell.as_str(), row.rep)).collect();
+        let all = experiment::run_count(&job.plan);
+        tell!("note: {} of {all} runs are taken over from {}", done.len(), folder.display());
     }
     let out = job.results.out.as_ref();
     let journal = Mutex::new(out.map(|folder| Journal::open(folder, &job.plan, &known)).transpose()?);
