@@ -136,7 +136,8 @@ pub struct ControllerConfig {
     pub slow_start_after_timeout: SlowStartAfterTimeout,
     /// What becomes of the window when the application did not use it.
     pub window_validation: WindowValidation,
-    /// Whether a reduction can be taken back ([`Controller::on_spurious_loss`](super::Controller::on_spurious_loss)).
+    /// Whether a reduction can be taken back ([`Controller::on_spurious_loss`](super::Controller::on_spurious_loss),
+    /// [`Controller::on_spurious_timeout`](super::Controller::on_spurious_timeout)).
     /// RFC 9438, section 4.9: allowed where the transport detects spurious losses. Costs an allocation per reduction.
     pub undo: bool,
 }

@@ -28,6 +28,7 @@ pub use window_validation::{Resume, WindowValidation};
 
 use self::advice::Advice;
 use self::recovery::Recovery;
+use self::undo::UndoSlot;
 use self::window_validation::Validation;
 use alloc::boxed::Box;
 
@@ -48,6 +49,7 @@ mod config;
 mod integrated;
 mod recovery;
 mod scalable;
+mod undo;
 mod window_validation;
 
 /// The largest window of a launch: 1 TiB, what 100 Gbit/s carry in 88 s. A rate and an RTT that come from a peer or a file may
@@ -98,13 +100,6 @@ enum Phase {
     },
 }
 
-/// What the last reduction took, so that it can be given back.
-#[derive(Clone, Debug)]
-struct Undo {
-    window: Window,
-    avoidance: AvoidanceState,
-}
-
 /// Congestion control of one path.
 #[derive(Clone, Debug)]
 pub struct Controller {
@@ -151,7 +146,7 @@ pub struct Controller {
     /// What elements of the path advise, where anybody does.
     advice: Option<Advice>,
     /// The last reduction, where it can be taken back.
-    undo: Option<Box<Undo>>,
+    undo: UndoSlot,
     log: DecisionLog,
 }
 
@@ -198,7 +193,7 @@ impl Controller {
             unused: None,
             earlier_path: None,
             advice: None,
-            undo: None,
+            undo: UndoSlot::default(),
             config,
             startup,
             avoidance,
@@ -247,7 +242,7 @@ impl Controller {
         }
         self.startup = StartupState::QuickStart(scheme);
         self.phase = Phase::Startup;
-        self.undo = None;
+        self.undo.clear();
         self.take_launch(now, &launch, rtt);
         true
     }
@@ -343,7 +338,7 @@ impl Controller {
         self.phase = Phase::Startup;
         self.window.ssthresh = Bytes::MAX;
         self.recovery = None;
-        self.undo = None;
+        self.undo.clear();
         self.last_reduction = Some(self.highest_sent);
         self.proactive = Bytes::ZERO;
     }
@@ -356,24 +351,6 @@ impl Controller {
         // A window below one segment would stop the sender.
         self.set_cwnd(self.window.cwnd);
         self.avoidance.as_dyn().on_segment_size(SegmentSize(segment));
-    }
-
-    /// Everything that the last reduction took for lost was delivered after all: the window and ssthresh are what they were
-    /// before it (RFC 9438, section 4.9; RFC 4015, section 3.2 for the window). Nothing happens when
-    /// [`ControllerConfig::undo`] is off, after a timeout, while the startup scheme is in charge, or beside an integrated
-    /// algorithm.
-    pub fn on_spurious_loss(&mut self, now: Timestamp, rtt: &RttEstimator) {
-        let Some(undo) = self.undo.take().filter(|_| self.phase == Phase::Avoidance) else { return };
-        let before = self.window.cwnd;
-        self.recovery = None;
-        self.avoidance = undo.avoidance;
-        self.window.ssthresh = undo.window.ssthresh;
-        self.set_cwnd(undo.window.cwnd.max(before));
-        if self.window.cwnd < self.window.ssthresh {
-            self.phase = Phase::Restart { by_scheme: false };
-        }
-        self.log.note(now, Decision::ReductionUndone { before, after: self.window.cwnd });
-        self.update_pacing(rtt);
     }
 
     /// The window that validation has left. Slow start leads from a smaller one to ssthresh.
@@ -556,7 +533,7 @@ impl Controller {
         }
         if self.last_reduction.is_some_and(|point| ecn.position <= point) {
             // The marks would have reduced the window as well, so a loss that turns out to be none does not give it back.
-            self.undo = None;
+            self.undo.clear();
             return;
         }
         if let Phase::Integrated { .. } = self.phase {
@@ -586,6 +563,7 @@ impl Controller {
         }
         let repeated = self.timed_out_at == Some(self.acknowledged);
         self.timed_out_at = Some(self.acknowledged);
+        let undo = self.undo_of_timeout(repeated);
         match (self.config.timeout_reduction, self.recovery) {
             (TimeoutReduction::HalfWindow, _) => self.halve_ssthresh(),
             (TimeoutReduction::OncePerWindow, Some(recovery)) => self.keep_reduced(recovery),
@@ -597,6 +575,7 @@ impl Controller {
             }
         }
         self.collapse(timeout, rtt);
+        self.undo.set(undo);
     }
 
     /// Persistent congestion: slow start from the smallest window, up to the ssthresh that the loss has left (RFC 9002,
@@ -632,7 +611,7 @@ impl Controller {
         let cwnd = self.avoidance.as_dyn().on_timeout(timeout.now, self.window, least);
         self.set_cwnd(cwnd);
         self.recovery = None;
-        self.undo = None;
+        self.undo.clear();
         self.last_reduction = Some(self.highest_sent);
         self.launch_rate = None;
         self.launch_burst = None;
@@ -802,8 +781,8 @@ impl Controller {
         let before = self.window.cwnd;
         if self.config.undo {
             // A mark is no error of the transport's.
-            let undo = || Box::new(Undo { window: self.window, avoidance: self.avoidance.clone() });
-            self.undo = (reason == ExitReason::Loss).then(undo);
+            let undo = (reason == ExitReason::Loss).then(|| self.state_to_restore(false));
+            self.undo.set(undo);
         }
         let validated =
             self.validation.as_mut().and_then(|validation| validation.on_congestion(event.now, event.in_flight_before));

@@ -120,6 +120,45 @@ fn without_the_option_and_after_a_timeout_a_reduction_stays() {
 }
 
 #[test]
+fn a_spurious_timeout_gives_back_what_was_there_before_it() {
+    let time_out = |controller: &mut Controller, rtt: &RttEstimator| {
+        controller.on_timeout(&Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(10 * SEGMENT) }, rtt);
+    };
+    let windows = |controller: &Controller| (controller.cwnd().get() / SEGMENT, controller.ssthresh());
+    for undo in [false, true] {
+        let (mut controller, rtt) = controller(Reduction::Immediate);
+        controller.config.undo = undo;
+        send(&mut controller, 10, 10 * SEGMENT);
+        // The timer fires twice; the second time the window is that of the first.
+        time_out(&mut controller, &rtt);
+        time_out(&mut controller, &rtt);
+        let collapsed = windows(&controller);
+        assert_eq!(collapsed.1, Bytes::new(5 * SEGMENT));
+        controller.on_spurious_timeout(Timestamp::ZERO, &rtt);
+        assert_eq!(windows(&controller), if undo { (10, Bytes::MAX) } else { collapsed });
+        controller.on_spurious_timeout(Timestamp::ZERO, &rtt);
+        assert_eq!(windows(&controller), if undo { (10, Bytes::MAX) } else { collapsed }, "it is taken back once");
+        if undo {
+            // Another loss of the same packets is a congestion event again.
+            controller.on_loss(&loss(5, 10 * SEGMENT), &rtt);
+            assert_eq!(windows(&controller), (5, Bytes::new(5 * SEGMENT)));
+        }
+    }
+}
+
+#[test]
+fn a_spurious_timeout_in_recovery_gives_back_what_was_there_before_recovery() {
+    let (mut controller, rtt) = controller(Reduction::Immediate);
+    controller.config.undo = true;
+    send(&mut controller, 10, 10 * SEGMENT);
+    controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
+    assert!(controller.in_recovery());
+    controller.on_timeout(&Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(SEGMENT) }, &rtt);
+    controller.on_spurious_timeout(Timestamp::ZERO, &rtt);
+    assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(10 * SEGMENT), Bytes::MAX));
+}
+
+#[test]
 fn reno_grows_by_segments_of_the_new_size() {
     let (mut controller, rtt) = controller(Reduction::Immediate);
     send(&mut controller, 10, 10 * SEGMENT);

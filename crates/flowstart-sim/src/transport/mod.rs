@@ -25,5 +25,6 @@ pub mod sampling;
 pub mod scone;
 mod scoreboard;
 pub mod sender;
+mod spurious;
 pub mod tcp;
 mod tick_estimator;

@@ -124,6 +124,23 @@ pub enum LossDetection {
     Rack,
 }
 
+/// What tells TCP that a segment which it sent again had only been late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpuriousDetection {
+    /// Nothing: a reduction stays.
+    #[default]
+    None,
+    /// Timestamps, and after a timeout the delivery of what was sent only once (RFC 3522, RFC 5682).
+    Timestamps,
+}
+
+impl SpuriousDetection {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl LossDetection {
     fn is_default(&self) -> bool {
         *self == Self::default()
@@ -320,6 +337,9 @@ pub struct Profile {
     /// Whether TCP sends a segment when nothing was acknowledged for two RTTs (RFC 8985, section 7).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loss_probe: bool,
+    /// How TCP finds that what it sent again had only been late.
+    #[serde(default, skip_serializing_if = "SpuriousDetection::is_default")]
+    pub spurious_detection: SpuriousDetection,
     /// How TCP counts the bytes in flight.
     pub pipe: Pipe,
     /// Whether TCP notices the loss of a retransmission when later packets arrive (RFC 8985).
@@ -435,6 +455,7 @@ impl Profile {
             time_threshold: Some(1.125),
             loss_detection: LossDetection::SackedAbove,
             loss_probe: false,
+            spurious_detection: SpuriousDetection::None,
             pipe: Pipe::Scoreboard,
             lost_retransmissions: true,
             min_rto: Duration::ZERO,
@@ -587,6 +608,7 @@ impl Profile {
             transition_growth: TransitionGrowth::Delivered,
             loss_detection: LossDetection::Rack,
             loss_probe: true,
+            spurious_detection: SpuriousDetection::Timestamps,
             lost_retransmissions: true,
             tail_repair: TailRepair::Timer,
             min_rto: Duration::from_millis(200),
@@ -691,7 +713,7 @@ impl Profile {
             timeout_reduction: self.timeout_reduction,
             slow_start_after_timeout: self.slow_start_after_timeout,
             window_validation: self.idle,
-            undo: false,
+            undo: self.spurious_detection != SpuriousDetection::None,
         }
     }
 

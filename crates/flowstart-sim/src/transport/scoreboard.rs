@@ -29,6 +29,8 @@ pub(super) struct Segment {
     pub(super) lost: bool,
     /// Sent again since it was last declared lost.
     pub(super) retransmitted: bool,
+    /// Sent more than once.
+    sent_again: bool,
     app_limited: bool,
 }
 
@@ -66,12 +68,20 @@ pub(super) struct Outcome {
     pub(super) packets: u64,
     pub(super) app_limited: bool,
     pub(super) sample: Option<Duration>,
+    /// The smallest end of what was sent only once.
+    pub(super) original: Option<u64>,
+    /// Packets that had been declared lost.
+    pub(super) declared_lost: u64,
 }
 
 impl Outcome {
     fn deliver(&mut self, segment: &Segment) {
         self.bytes += Bytes::new(u64::from(segment.len));
         self.packets += 1;
+        self.declared_lost += u64::from(segment.lost);
+        if !segment.sent_again && self.original.is_none_or(|end| segment.end() < end) {
+            self.original = Some(segment.end());
+        }
     }
 }
 
@@ -342,6 +352,27 @@ impl Scoreboard {
         base.in_flight = Bytes::ZERO;
     }
 
+    /// Nothing was lost: what was declared so is in flight, and what was sent again is so twice. Returns how many segments that
+    /// were. Loss detection by time looks at everything again.
+    pub(super) fn unmark_lost(&mut self, base: &mut SenderBase) -> u64 {
+        let mut count = 0;
+        for segment in self.segments.iter_mut().filter(|segment| segment.lost) {
+            segment.leave_flight(base);
+            segment.lost = false;
+            base.in_flight += Bytes::new(segment.pipe());
+            count += 1;
+        }
+        self.lost_below = self.una;
+        self.retransmit_from = self.una;
+        self.rack.look_again();
+        count
+    }
+
+    /// Whether something that is outstanding was sent again since it was last declared lost.
+    pub(super) fn has_retransmitted(&self) -> bool {
+        self.segments.iter().any(|segment| segment.retransmitted && !segment.sacked)
+    }
+
     /// Recovery begins: retransmission starts with the first segment.
     pub(super) fn begin_recovery(&mut self) {
         self.retransmit_from = self.una;
@@ -402,6 +433,7 @@ impl Scoreboard {
             sacked: false,
             lost: false,
             retransmitted: false,
+            sent_again: false,
             app_limited,
         });
         self.high = chunk.offset + u64::from(chunk.len);
@@ -420,6 +452,7 @@ impl Scoreboard {
     pub(super) fn copy(&mut self, index: usize, now: Timestamp) -> Chunk {
         let segment = &mut self.segments[index];
         segment.retransmitted = true;
+        segment.sent_again = true;
         segment.sent_at = now;
         self.walked_from = segment.seq;
         self.has_copies = true;
@@ -441,6 +474,7 @@ impl Scoreboard {
             base.in_flight = base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
         }
         segment.retransmitted = true;
+        segment.sent_again = true;
         segment.sent_at = now;
         // What waited for the window when it was sent again lets the window grow.
         segment.app_limited &= base.app_limited;

@@ -15,11 +15,12 @@ use crate::packet::Acknowledgement;
 use crate::trace::Event;
 use crate::traffic::Source;
 use crate::transport::profile::{
-    AfterTimeout, LossDetection, MixedAck, Pipe, RttSamples, TailRepair, TimeoutArithmetic, TimerRestart,
-    TransitionGrowth,
+    AfterTimeout, LossDetection, MixedAck, Pipe, RttSamples, SpuriousDetection, TailRepair, TimeoutArithmetic,
+    TimerRestart, TransitionGrowth,
 };
 use crate::transport::scoreboard::{Outcome, Scoreboard};
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
+use crate::transport::spurious::Spurious;
 use crate::transport::tick_estimator::TickEstimator;
 
 /// Longest retransmission timeout (RFC 6298, section 2.5).
@@ -69,6 +70,7 @@ pub struct TcpSender {
     probe_at: Timestamp,
     probed: Option<u64>,
     probe_due: bool,
+    spurious: Spurious,
 }
 
 impl TcpSender {
@@ -91,6 +93,7 @@ impl TcpSender {
             probe_at: Timestamp::NEVER,
             probed: None,
             probe_due: false,
+            spurious: Spurious::default(),
         }
     }
 
@@ -162,6 +165,7 @@ impl TcpSender {
         if advanced && self.base.is_on_path(ack.echo) {
             self.take_sample(now, ack);
         }
+        self.undo_if_late(network, ack, advanced, &outcome);
         let was_fast = matches!(self.recovery, Recovery::Fast { .. });
         let only_duplicate = newly_sacked > 0
             && self.recovery == Recovery::None
@@ -211,6 +215,30 @@ impl TcpSender {
         self.base.after_event(network);
     }
 
+    /// Takes recovery back when this acknowledgement shows that what it sends again had only been late. Within fast recovery
+    /// not before everything that was sent again is acknowledged (`tcp_try_undo_partial` of Linux).
+    fn undo_if_late(&mut self, network: &mut Network, ack: &Acknowledgement, advanced: bool, outcome: &Outcome) {
+        if self.base.profile.spurious_detection == SpuriousDetection::None {
+            return;
+        }
+        let now = network.now();
+        let late = advanced && self.spurious.is_late(ack.echo);
+        match self.recovery {
+            Recovery::Timeout { point, .. } if late || self.spurious.disproves_timeout(outcome.original, point) => {
+                self.base.controller.on_spurious_timeout(now, &self.base.rtt);
+            }
+            Recovery::Fast { point, .. } if late && (self.board.una() >= point || !self.board.has_retransmitted()) => {
+                self.base.controller.on_spurious_loss(now, &self.base.rtt);
+            }
+            _ => return,
+        }
+        self.recovery = Recovery::None;
+        self.repair_head = false;
+        self.spurious.forget();
+        let count = outcome.declared_lost + self.board.unmark_lost(&mut self.base);
+        network.record(self.base.flow.index).spurious += count;
+    }
+
     fn is_classic(&self) -> bool {
         self.base.profile.pipe == Pipe::Classic
     }
@@ -247,11 +275,15 @@ impl TcpSender {
         let now = network.now();
         outcome.sample = self.base.rtt.latest();
         let mut restart = true;
+        if self.recovery == Recovery::None && self.probed.is_none() {
+            self.spurious.forget();
+        }
         match &mut self.recovery {
             Recovery::None => self.duplicates = 0,
             Recovery::Fast { point, .. } | Recovery::Timeout { point, .. } if self.board.una() >= *point => {
                 self.recovery = Recovery::None;
                 self.duplicates = 0;
+                self.spurious.forget();
             }
             Recovery::Fast { partial_acks, .. } => {
                 *partial_acks += 1;
@@ -308,6 +340,7 @@ impl TcpSender {
             return None;
         }
         self.recovery = Recovery::Fast { point: self.board.high(), partial_acks: 0 };
+        self.spurious.begin(false);
         self.rescued = false;
         self.timed = None;
         self.repair_head = !classic;
@@ -361,6 +394,7 @@ impl TcpSender {
         self.backoff += 1;
         self.duplicates = 0;
         self.timed = None;
+        self.spurious.begin(!matches!(self.recovery, Recovery::Fast { .. }));
         self.recovery = Recovery::Timeout { point: self.board.high(), next: self.board.una(), advanced: false };
         // Classic stacks forget what was SACKed (RFC 2018, section 8).
         let forget = self.is_classic();
@@ -534,6 +568,9 @@ impl Transmission for TcpSender {
             }
             Next::Copy(index) => (self.board.copy(index, now), true),
         };
+        if retransmission {
+            self.spurious.note_retransmission(now);
+        }
         let position = self.board.high() - 1;
         self.base.send(network, chunk, PacketNumber::default(), position, retransmission);
         let (size, in_flight) = (self.base.profile.in_flight_size(chunk.len), self.base.in_flight);

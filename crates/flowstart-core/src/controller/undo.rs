@@ -1,0 +1,105 @@
+//! Reductions that are taken back: the transport has found that what it took for lost was only late.
+
+use alloc::boxed::Box;
+
+use super::{Controller, Phase};
+use crate::avoidance::{AvoidanceState, Window};
+use crate::event::{Decision, Position};
+use crate::rtt::RttEstimator;
+use crate::time::Timestamp;
+
+/// What the last reduction took, so that it can be given back.
+#[derive(Clone, Debug)]
+pub(super) struct Undo {
+    window: Window,
+    avoidance: AvoidanceState,
+    /// As `Controller::last_reduction` was.
+    last_reduction: Option<Position>,
+    /// A timeout came then, or since.
+    timeout: bool,
+}
+
+/// Room for an [`Undo`], which stays allocated once there was one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UndoSlot(Option<Box<Option<Undo>>>);
+
+impl UndoSlot {
+    fn take(&mut self) -> Option<Undo> {
+        self.0.as_deref_mut()?.take()
+    }
+
+    /// Only this can be given back from now on.
+    pub(super) fn set(&mut self, undo: Option<Undo>) {
+        match &mut self.0 {
+            Some(slot) => **slot = undo,
+            None if undo.is_some() => self.0 = Some(Box::new(undo)),
+            None => {}
+        }
+    }
+
+    /// Nothing can be given back any more.
+    pub(super) fn clear(&mut self) {
+        self.set(None);
+    }
+}
+
+impl Controller {
+    /// Everything that the last reduction took for lost was delivered after all: the window and ssthresh are what they were
+    /// before it (RFC 9438, section 4.9; RFC 4015, section 3.2 for the window). Nothing happens when
+    /// [`ControllerConfig::undo`](super::ControllerConfig::undo) is off, after a timeout, while the startup scheme is in charge, or beside an integrated
+    /// algorithm.
+    pub fn on_spurious_loss(&mut self, now: Timestamp, rtt: &RttEstimator) {
+        let Some(undo) = self.undo.take() else { return };
+        if self.phase == Phase::Avoidance && !undo.timeout {
+            self.take_back(now, undo, rtt);
+        }
+    }
+
+    /// What a timeout took for lost had only been late: the window and ssthresh are what they were before it, and before the
+    /// recovery that it ended, if there was one (RFC 5682 and RFC 4015, section 3.2, where the window is smaller; Linux,
+    /// `tcp_try_undo_loss`). Nothing happens when [`ControllerConfig::undo`](super::ControllerConfig::undo) is off, when there was no timeout since the
+    /// last reduction, or beside an integrated algorithm.
+    pub fn on_spurious_timeout(&mut self, now: Timestamp, rtt: &RttEstimator) {
+        let Some(undo) = self.undo.take() else { return };
+        if undo.timeout {
+            self.take_back(now, undo, rtt);
+        } else {
+            self.undo.set(Some(undo));
+        }
+    }
+
+    fn take_back(&mut self, now: Timestamp, undo: Undo, rtt: &RttEstimator) {
+        let before = self.window.cwnd;
+        self.recovery = None;
+        self.last_reduction = undo.last_reduction;
+        self.avoidance = undo.avoidance;
+        self.window.ssthresh = undo.window.ssthresh;
+        self.set_cwnd(undo.window.cwnd.max(before));
+        self.phase = match self.phase {
+            _ if self.window.cwnd >= self.window.ssthresh => Phase::Avoidance,
+            // The slow start after a timeout goes on, as the scheme wants it.
+            Phase::Restart { by_scheme } => Phase::Restart { by_scheme },
+            _ => Phase::Restart { by_scheme: false },
+        };
+        self.log.note(now, Decision::ReductionUndone { before, after: self.window.cwnd });
+        self.update_pacing(rtt);
+    }
+
+    /// What a timeout takes. Where it ends recovery, or comes again before anything arrived, what was there before that.
+    pub(super) fn undo_of_timeout(&mut self, repeated: bool) -> Option<Undo> {
+        let goes_on = self.recovery.is_some() || repeated;
+        match self.undo.take().filter(|_| goes_on) {
+            Some(mut undo) => {
+                undo.timeout = true;
+                Some(undo)
+            }
+            None if self.config.undo && !goes_on => Some(self.state_to_restore(true)),
+            None => None,
+        }
+    }
+
+    pub(super) fn state_to_restore(&self, timeout: bool) -> Undo {
+        let Self { window, last_reduction, .. } = *self;
+        Undo { window, avoidance: self.avoidance.clone(), last_reduction, timeout }
+    }
+}
