@@ -165,6 +165,9 @@ pub enum TimerRestart {
     EveryAck,
     /// Only with the first partial acknowledgement ("impatient", RFC 6582, section 4).
     FirstPartialAck,
+    /// With every acknowledgement of new data, and when the first segment is sent again (Linux): it has a whole timeout to be
+    /// acknowledged.
+    EveryAckAndRepair,
 }
 
 /// What TCP measures the RTT with.
@@ -610,6 +613,7 @@ impl Profile {
             loss_probe: true,
             spurious_detection: SpuriousDetection::Timestamps,
             lost_retransmissions: true,
+            timer_restart: TimerRestart::EveryAckAndRepair,
             tail_repair: TailRepair::Timer,
             min_rto: Duration::from_millis(200),
             // The floor of 200 ms is that of the variation: a timeout is at least the RTT and 200 ms.

@@ -288,7 +288,7 @@ impl TcpSender {
             Recovery::Fast { partial_acks, .. } => {
                 *partial_acks += 1;
                 self.repair_head = self.base.profile.tail_repair == TailRepair::PartialAck;
-                restart = self.base.profile.timer_restart == TimerRestart::EveryAck || *partial_acks == 1;
+                restart = self.base.profile.timer_restart != TimerRestart::FirstPartialAck || *partial_acks == 1;
             }
             Recovery::Timeout { advanced, .. } => (*advanced, self.duplicates) = (true, 0),
         }
@@ -580,7 +580,10 @@ impl Transmission for TcpSender {
                 Next::Again(index) | Next::Copy(index) => sampling.replace(index, now, size, in_flight),
             }
         }
-        if self.rto_at == Timestamp::NEVER {
+        let repairs = matches!(next, Next::Again(0));
+        if self.rto_at == Timestamp::NEVER
+            || (repairs && self.base.profile.timer_restart == TimerRestart::EveryAckAndRepair)
+        {
             self.rto_at = now + self.rto();
         }
         if let Next::New(_) = next {
