@@ -1,4 +1,4 @@
-//! The retransmission timer of TCP.
+//! The timers of TCP that repair what nothing else finds: the retransmission timer, and the loss probe that leaves before it.
 
 mod drop_places;
 
@@ -44,4 +44,39 @@ fn a_repair_has_a_whole_timeout_to_be_acknowledged() {
     assert_eq!((linux.timeouts, linux.retransmissions, linux.window_cuts), (0, 1, 1), "{linux:?}");
     let rfc = Profile { timer_restart: TimerRestart::EveryAck, ..profile };
     assert_eq!(flow(&rfc, pattern, 1000, &[39], 0.0).timeouts, 1);
+}
+
+#[test]
+fn a_probe_comes_before_a_timeout_that_would_be_earlier() {
+    // One segment is left: the probe would wait for 2 * 150 ms + 200 ms, the timeout is 350 ms.
+    let (profile, pattern) = chunks(20, 1);
+    let probes = flow(&profile, pattern.clone(), 150, &[20], 0.0);
+    assert_eq!((probes.timeouts, probes.retransmissions, probes.window_cuts), (0, 1, 0), "{probes:?}");
+    let without = Profile { loss_probe: false, ..profile };
+    assert_eq!(flow(&without, pattern, 150, &[20], 0.0).timeouts, 1);
+}
+
+#[test]
+fn a_tail_that_a_probe_repaired_cuts_the_window_when_more_is_acknowledged() {
+    let cuts = |count| {
+        let (profile, pattern) = chunks(10, count);
+        let record = flow(&profile, pattern, 50, &[10], 0.0);
+        assert_eq!((record.timeouts, record.retransmissions), (0, 1), "{record:?}");
+        record.window_cuts
+    };
+    // The last acknowledgement of a flow comes after its end.
+    assert_eq!([cuts(1), cuts(2), cuts(3)], [0, 0, 1]);
+}
+
+#[test]
+fn lost_acknowledgements_cut_no_window() {
+    let cuts = |dsack| {
+        let (profile, pattern) = chunks(10, 50);
+        let record = flow(&Profile { dsack, ..profile }, pattern, 50, &[], 0.2);
+        assert!(record.retransmissions > 0 && record.dropped_data == 0, "{record:?}");
+        record.window_cuts
+    };
+    // The last acknowledgement of a chunk is lost, the probe arrives a second time, and the receiver says so.
+    assert_eq!(cuts(true), 0);
+    assert!(cuts(false) > 0);
 }

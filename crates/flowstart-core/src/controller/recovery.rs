@@ -5,7 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Ack, Position};
+use super::{Controller, Phase};
+use crate::event::{Ack, Loss, Position};
+use crate::rtt::RttEstimator;
 use crate::units::Bytes;
 
 /// How the window moves during recovery.
@@ -85,5 +87,22 @@ impl Recovery {
         // The first acknowledgement of recovery releases the fast retransmission.
         let send = if self.prr_out == Bytes::ZERO { send.max(segment) } else { send };
         pipe + send
+    }
+}
+
+impl Controller {
+    /// A loss was repaired before it was known, by a probe of the transport's (RFC 8985, section 7.4.2): the window is reduced
+    /// as after [`Controller::on_loss`], and there is nothing to recover from (`tcp_process_tlp_ack` of Linux). An integrated
+    /// algorithm goes on, as Linux lets it. Comes before the [`Controller::on_ack_frame`] that reveals it.
+    pub fn on_repaired_loss(&mut self, loss: &Loss, rtt: &RttEstimator) {
+        if matches!(self.phase, Phase::Integrated { .. }) || self.recovery.is_some() {
+            return;
+        }
+        self.on_loss(loss, rtt);
+        self.undo.clear();
+        // A scheme that stays in charge is told when recovery ends.
+        if self.phase != Phase::Startup {
+            self.recovery = None;
+        }
     }
 }

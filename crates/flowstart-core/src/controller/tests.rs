@@ -55,6 +55,25 @@ fn one_window_is_reduced_once() {
 }
 
 #[test]
+fn a_repaired_loss_reduces_the_window_and_leaves_nothing_to_recover_from() {
+    let (mut controller, rtt) = controller(Reduction::PrrSafe);
+    controller.config.undo = true;
+    send(&mut controller, 10, 10 * SEGMENT);
+    controller.on_repaired_loss(&loss(10, 10 * SEGMENT), &rtt);
+    assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(5 * SEGMENT), Bytes::new(5 * SEGMENT)));
+    assert!(!controller.in_recovery());
+    // The window of before is not given back, and the same packets are one congestion event.
+    controller.on_spurious_loss(Timestamp::ZERO, &rtt);
+    controller.on_repaired_loss(&loss(10, 10 * SEGMENT), &rtt);
+    assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT));
+    // In recovery another loss is part of it.
+    send(&mut controller, 20, 5 * SEGMENT);
+    controller.on_loss(&loss(11, 5 * SEGMENT), &rtt);
+    controller.on_repaired_loss(&loss(12, 5 * SEGMENT), &rtt);
+    assert!(controller.in_recovery());
+}
+
+#[test]
 fn marks_reduce_by_the_factor_for_marks_also_where_they_end_startup() {
     let after = |avoidance: AvoidanceConfig, marked: bool| {
         let startup = StartupConfig::SlowStart(Default::default());

@@ -340,6 +340,9 @@ pub struct Profile {
     /// Whether TCP sends a segment when nothing was acknowledged for two RTTs (RFC 8985, section 7).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loss_probe: bool,
+    /// Whether TCP's receiver reports what arrived twice (D-SACK, RFC 2883).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dsack: bool,
     /// How TCP finds that what it sent again had only been late.
     #[serde(default, skip_serializing_if = "SpuriousDetection::is_default")]
     pub spurious_detection: SpuriousDetection,
@@ -458,6 +461,7 @@ impl Profile {
             time_threshold: Some(1.125),
             loss_detection: LossDetection::SackedAbove,
             loss_probe: false,
+            dsack: false,
             spurious_detection: SpuriousDetection::None,
             pipe: Pipe::Scoreboard,
             lost_retransmissions: true,
@@ -611,6 +615,7 @@ impl Profile {
             transition_growth: TransitionGrowth::Delivered,
             loss_detection: LossDetection::Rack,
             loss_probe: true,
+            dsack: true,
             spurious_detection: SpuriousDetection::Timestamps,
             lost_retransmissions: true,
             timer_restart: TimerRestart::EveryAckAndRepair,

@@ -76,6 +76,8 @@ pub struct Receiver {
     /// Acknowledgements of data beyond the present gap: those that left, and those that are held back.
     duplicates: (u64, u32),
     compressed: u32,
+    /// TCP: what arrived again since the last acknowledgement.
+    repeated: Option<(u64, u64)>,
     /// Payload bytes that arrived, each once.
     received: u64,
     ce_count: u32,
@@ -116,6 +118,7 @@ impl Receiver {
             unacknowledged: 0,
             duplicates: (0, 0),
             compressed: 0,
+            repeated: None,
             received: 0,
             ce_count: 0,
             requests: 0,
@@ -172,6 +175,9 @@ impl Receiver {
             self.echo = arrival.sent_at;
         }
         let fresh = self.bytes.insert(offset, end);
+        if fresh == 0 && self.profile.dsack {
+            self.repeated = Some((offset, end));
+        }
         network.record(self.flow.index).delivered += fresh;
         self.received += fresh;
         self.contiguous = self.bytes.contiguous_end(0).max(self.contiguous);
@@ -303,8 +309,11 @@ impl Receiver {
                 if answers {
                     most = most.min(BLOCKS_WITH_ANSWER);
                 }
-                let blocks = recent.iter().take(most).filter_map(|start| bytes.containing(*start));
-                let ranges = (answers || !recent.is_empty()).then(|| network.ranges.insert(blocks));
+                // What arrived twice is told first, and once (RFC 2883, section 4).
+                let repeated = self.repeated.take();
+                let blocks = recent.iter().filter_map(|start| bytes.containing(*start));
+                let ranges = (answers || repeated.is_some() || !recent.is_empty())
+                    .then(|| network.ranges.insert(repeated.into_iter().chain(blocks).take(most)));
                 (contiguous, ranges, Duration::ZERO)
             }
         };

@@ -41,6 +41,15 @@ enum Recovery {
     Timeout { point: u64, next: u64, advanced: bool },
 }
 
+/// A loss probe of which it is not known what became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Probe {
+    /// End of what had been sent when it left (`TLP.end_seq`; `tlp_high_seq` of Linux).
+    high: u64,
+    /// It sent the last segment again (`TLP.is_retrans`).
+    again: bool,
+}
+
 /// The sender.
 #[derive(Clone, Debug)]
 pub struct TcpSender {
@@ -65,10 +74,9 @@ pub struct TcpSender {
     pacing_at: Timestamp,
     /// When segments that may have been reordered are lost (RFC 8985, section 6.3).
     reorder_at: Timestamp,
-    /// When the loss probe leaves (RFC 8985, section 7.2), and the end of what was sent when the last one did, until that is
-    /// acknowledged.
+    /// When the loss probe leaves (RFC 8985, section 7.2), and the last one that did.
     probe_at: Timestamp,
-    probed: Option<u64>,
+    probed: Option<Probe>,
     probe_due: bool,
     spurious: Spurious,
 }
@@ -123,8 +131,9 @@ impl TcpSender {
     }
 
     /// The loss probe leaves two RTTs from now if nothing is acknowledged until then, later where one packet may wait for a
-    /// delayed acknowledgement (RFC 8985, section 7.2; Linux has the smallest timeout for the longest delay). There is none
-    /// while it is known that something is missing, and one in a flight.
+    /// delayed acknowledgement (RFC 8985, section 7.2; Linux has the smallest timeout for the longest delay). It leaves instead
+    /// of a retransmission timeout that would come first. There is none while it is known that something is missing, and one
+    /// in a flight.
     fn schedule_probe(&mut self, now: Timestamp) {
         self.probe_at = Timestamp::NEVER;
         let nothing_missing = self.recovery == Recovery::None && self.board.sacked_count == 0;
@@ -132,10 +141,7 @@ impl TcpSender {
             return;
         }
         let margin = if self.board.len() == 1 { self.base.profile.min_rto } else { PROBE_MARGIN };
-        let timeout = self.base.rtt.smoothed() * 2 + margin;
-        if timeout < self.rto() {
-            self.probe_at = now + timeout;
-        }
+        self.probe_at = self.rto_at.min(now + self.base.rtt.smoothed() * 2 + margin);
     }
 
     /// An acknowledgement arrived.
@@ -152,8 +158,7 @@ impl TcpSender {
             return;
         }
         let advanced = ack.position > una_before;
-        // What a probe asked for is there, or the probe arrived twice.
-        self.probed = self.probed.filter(|high| ack.position < *high || (ack.position == *high && advanced));
+        let repaired = self.end_probe(network, ack, advanced);
         let answer = self.base.answer_in(network, ack);
         let mut outcome = self.board.take_cumulative(&mut self.base, now, ack.position);
         let in_recovery = self.recovery != Recovery::None;
@@ -173,6 +178,11 @@ impl TcpSender {
         let progress = advanced && !only_duplicate;
         if progress {
             self.on_progress(network, &mut outcome);
+        }
+        if let Some(position) = repaired {
+            let (bytes, in_flight) = (Bytes::new(u64::from(self.base.profile.payload)), self.base.in_flight);
+            let loss = Loss { now, bytes, position, in_flight_before, in_flight };
+            self.base.controller.on_repaired_loss(&loss, &self.base.rtt);
         }
         let declared_lost = network.record(self.base.flow.index).declared_lost;
         let lost = self.detect_losses(network, advanced, newly_sacked, in_flight_before);
@@ -213,6 +223,20 @@ impl TcpSender {
             self.base.on_answer(network, &answer);
         }
         self.base.after_event(network);
+    }
+
+    /// What this acknowledgement tells of the last probe (RFC 8985, section 7.4.2). Returns the position of what was lost and
+    /// the probe has repaired: it sent something again, and what was sent later is acknowledged without a word that it arrived
+    /// twice.
+    fn end_probe(&mut self, network: &Network, ack: &Acknowledgement, advanced: bool) -> Option<u64> {
+        let probe = self.probed.filter(|probe| ack.position >= probe.high)?;
+        let beyond = ack.position > probe.high;
+        let repeated = ack.ranges.and_then(|id| network.ranges.get(id).first()).map(|block| block.1);
+        let twice = repeated == Some(probe.high) || (!beyond && !advanced);
+        if beyond || twice || !probe.again {
+            self.probed = None;
+        }
+        (probe.again && beyond && !twice).then(|| probe.high - 1)
     }
 
     /// Takes recovery back when this acknowledgement shows that what it sends again had only been late. Within fast recovery
@@ -315,6 +339,10 @@ impl TcpSender {
             let in_recovery = self.recovery != Recovery::None;
             if let Some(again) = self.board.detect_by_time(&mut self.base, network, in_recovery) {
                 self.reorder_at = again;
+                // That timer tells more than a probe could.
+                if again != Timestamp::NEVER {
+                    self.probe_at = Timestamp::NEVER;
+                }
             }
         } else if !classic {
             self.board.mark_lost(&mut self.base, network);
@@ -341,6 +369,7 @@ impl TcpSender {
         }
         self.recovery = Recovery::Fast { point: self.board.high(), partial_acks: 0 };
         self.spurious.begin(false);
+        (self.probe_at, self.probed) = (Timestamp::NEVER, None);
         self.rescued = false;
         self.timed = None;
         self.repair_head = !classic;
@@ -374,11 +403,11 @@ impl TcpSender {
                 self.base.controller.on_loss(&loss, &self.base.rtt);
             }
         }
-        if self.rto_at <= now {
-            self.on_timeout(network);
-        } else if self.probe_at <= now {
+        if self.probe_at <= now {
             self.probe_at = Timestamp::NEVER;
             self.probe_due = true;
+        } else if self.rto_at <= now {
+            self.on_timeout(network);
         }
         if self.base.controller.next_wakeup() <= now {
             self.base.controller.on_timer(now, &self.base.rtt);
@@ -432,7 +461,7 @@ impl TcpSender {
         let last = self.board.len().checked_sub(1).map(Next::Again);
         let Some(next) = self.new_data(source).map(Next::New).or(last) else { return };
         self.send(network, next);
-        self.probed = Some(self.board.high());
+        self.probed = Some(Probe { high: self.board.high(), again: matches!(next, Next::Again(_)) });
         (self.probe_at, self.rto_at) = (Timestamp::NEVER, network.now() + self.rto());
     }
 
@@ -802,5 +831,31 @@ mod tests {
         // 5 segments are acknowledged: the window is 3, and 5 to 7 leave although they were SACKed.
         assert_eq!(bench.ack(5, &[9]), 3);
         assert_eq!(bench.sender.base.in_flight, Bytes::new(3 * bench.segment));
+    }
+
+    /// How often the window was cut when half of the segments were sent, the last of them once more by a probe, and
+    /// everything is acknowledged; the first of these two acknowledgements has these blocks.
+    fn cuts_after_probe(again: bool, blocks: &[u64]) -> u64 {
+        let mut bench = Bench::new(|profile| (profile.loss_probe, profile.initial_window) = (true, SEGMENTS / 2));
+        if again {
+            bench.sender.base.limit = bench.sender.board.high();
+        }
+        bench.sender.probe_due = true;
+        bench.sender.pump(&mut bench.network, &bench.source);
+        assert_eq!(bench.network.record(0).retransmissions, u64::from(again));
+        let high = bench.sender.board.high();
+        assert_eq!(bench.sender.probed, Some(Probe { high, again }));
+        bench.ack(high / bench.segment, blocks);
+        bench.ack(SEGMENTS, &[]);
+        assert_eq!(bench.sender.probed, None);
+        bench.network.record(0).window_cuts
+    }
+
+    #[test]
+    fn a_loss_that_a_probe_repaired_cuts_the_window() {
+        assert_eq!(cuts_after_probe(true, &[]), 1);
+        // It arrived twice, so nothing was lost. New data tells nothing of what was sent before.
+        assert_eq!(cuts_after_probe(true, &[9]), 0);
+        assert_eq!(cuts_after_probe(false, &[]), 0);
     }
 }
