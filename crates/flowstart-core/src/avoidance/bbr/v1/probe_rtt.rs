@@ -58,8 +58,9 @@ impl Model {
             self.min_rtt = MinRtt { rtt: Some(rtt), stamp: now };
         }
         if filter_expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
-            self.save_cwnd();
+            // In this order what was saved before and is larger stays, as in Linux.
             self.enter(Mode::ProbeRtt, "min_rtt_expired");
+            self.save_cwnd();
             self.probe_rtt = ProbeRtt::default();
         }
         if self.mode == Mode::ProbeRtt {

@@ -387,6 +387,17 @@ fn after_ten_seconds_without_a_smaller_rtt_four_packets_stay_in_flight_for_200_m
 }
 
 #[test]
+fn a_probe_rtt_keeps_the_larger_window_that_was_saved_before() {
+    for (saved, kept) in [(500, 500), (3, 201)] {
+        let mut bbr = probing(2);
+        (bbr.cwnd, bbr.prior_cwnd) = (segments(201), segments(saved));
+        let rs = sample(&bbr, 8, true);
+        acknowledge_with_rtt(&mut bbr, 10_501, rs, 90, 120);
+        assert_eq!((bbr.mode, bbr.prior_cwnd), (Mode::ProbeRtt, segments(kept)));
+    }
+}
+
+#[test]
 fn a_probe_rtt_that_idle_time_ends_gives_the_window_back_with_the_next_acknowledgement() {
     let mut bbr = probing(2);
     let rs = sample(&bbr, 8, true);
