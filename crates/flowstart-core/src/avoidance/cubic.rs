@@ -92,6 +92,7 @@ pub struct Config {
     /// C in segments/s^3, 0.0001 to 100. RFC 9438, section 5.1: 0.4.
     pub c: f64,
     /// `beta_cubic` of one connection, 0.1 to 0.99. RFC 9438, section 4.6: 0.7.
+    /// Linux: 717 / 1024.
     pub beta: f64,
     /// What remains of the window of one connection after CE marks, 0.1 to 0.99. Default: as after loss. RFC 8511,
     /// section 3.1: 0.85.
@@ -290,10 +291,11 @@ impl Cubic {
         }
         self.acknowledged += acked;
         if self.reno_friendly {
-            // Linux counts in whole steps, which are never empty with its beta. With an alpha above the window the estimate
-            // grows by more than a segment for each that is acknowledged.
-            let step = cwnd.max(1.0) / self.alpha;
-            let step = if step < 1.0 { step } else { libm::floor(step) };
+            // Whole steps of eighths of the window (`beta_scale`: 15 with the beta of Linux and of ns-3), which are never
+            // empty with these betas. With an alpha above the window the estimate grows by more than a segment for each that
+            // is acknowledged.
+            let whole = libm::floor(cwnd * libm::floor(8.0 / self.alpha) / 8.0);
+            let step = if whole < 1.0 { (cwnd.max(1.0) / self.alpha).min(1.0) } else { whole };
             if self.acknowledged > step {
                 let steps = libm::ceil(self.acknowledged / step) - 1.0;
                 self.acknowledged -= steps * step;
@@ -666,6 +668,35 @@ mod tests {
         cubic.start_epoch(seconds(1.0), 70.0);
         // K = cbrt((100 - 70) / 0.4) = 4.217 s.
         assert!((cubic.k - 4.217).abs() < 1e-3, "{}", cubic.k);
+    }
+
+    #[test]
+    fn with_whole_segments_the_reno_estimate_takes_steps_of_fifteen_eighths_of_the_window() {
+        let rtt = RttEstimator::new(Duration::from_millis(10));
+        for beta in [0.7, 717.0 / 1024.0] {
+            // 100 * 15 / 8 = 187.5. The equation's 1 / alpha would be 1.889 windows, 188 segments.
+            let config = Config { approach: Approach::WholeSegments, beta, ..Config::default() };
+            let mut cubic = Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)));
+            cubic.on_ack(&acked(seconds(0.0), 187 * SEGMENT), window(100.0), &rtt);
+            assert_eq!((cubic.w_est.to_bits(), cubic.acknowledged.to_bits()), (100.0f64.to_bits(), 187.0f64.to_bits()));
+            cubic.on_ack(&acked(seconds(0.0), SEGMENT), window(100.0), &rtt);
+            assert_eq!((cubic.w_est.to_bits(), cubic.acknowledged.to_bits()), (101.0f64.to_bits(), 1.0f64.to_bits()));
+        }
+    }
+
+    #[test]
+    fn the_beta_of_linux_is_a_fraction_of_1024() {
+        let cut = |beta| {
+            let config = Config { approach: Approach::WholeSegments, beta, ..Config::default() };
+            let mut cubic = Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)));
+            let first = cubic.on_congestion(seconds(0.0), window(10_240.0).cwnd, window(10_240.0));
+            let second = cubic.on_congestion(seconds(1.0), window(7170.0).cwnd, window(7170.0));
+            (first.get() / SEGMENT, second.get() / SEGMENT, cubic.w_max)
+        };
+        // 10240 * 717 / 1024 = 7170; 7170 * 717 / 1024 = 5020.4; the plateau 7170 * (1024 + 717) / 2048 = 6095.2.
+        assert_eq!(cut(717.0 / 1024.0), (7170, 5020, Some(6095.0)));
+        // 10240 * 0.7; 7170 * 0.7 = 5019; 7170 * 1.7 / 2 = 6094.5.
+        assert_eq!(cut(0.7), (7168, 5019, Some(6094.0)));
     }
 
     #[test]

@@ -591,6 +591,7 @@ impl Profile {
             approach: cubic::Approach::WholeSegments,
             surplus: cubic::Surplus::OneSegment,
             recount_after: Duration::from_micros(31_250),
+            beta: 717.0 / 1024.0,
             ..cubic::Config::default()
         };
         Self {
