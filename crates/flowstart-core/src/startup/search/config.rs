@@ -99,12 +99,14 @@ pub enum SkippedBins {
     Restart,
 }
 
-/// What happens when a bin ends with an acknowledgement of data that left while the sender had nothing more to send.
+/// What happens when a bin would end with an acknowledgement of data that left while the sender had nothing more to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AppLimited {
     /// It counts as any other.
     Count,
+    /// Its bytes count, but no bin ends with it when less than half of the window was in flight (Firefox).
+    Wait,
     /// SEARCH begins anew at once, with the initial RTT that it has (Linux).
     Restart,
 }
@@ -191,7 +193,9 @@ impl Variant {
         match self {
             Self::Slides => slides,
             Self::Firefox => {
-                Answers { thresh: 0.26, exit: Exit::ExitOnly, skipped_bins: SkippedBins::Reset, ..interpolated }
+                let skipped_bins = SkippedBins::Reset;
+                let app_limited = AppLimited::Wait;
+                Answers { thresh: 0.26, exit: Exit::ExitOnly, skipped_bins, app_limited, ..interpolated }
             }
             Self::Freebsd => Answers {
                 thresh: 0.26,

@@ -18,7 +18,8 @@
 //! | first decision with | W bins before the look-back | W + 1 | W | W |
 //! | `look_back`: an RTT in bins | unsaid: `round` | `interpolate-older` | `interpolate-older` | `interpolate-older` |
 //! | `skipped_bins`: bins without an acknowledgement | `none` | more than W: `reset` | more than 4: `restart` | `fill` |
-//! | `app_limited`: the sender had nothing to send | `count` | `count` | `count` | `restart` |
+//! | `app_limited`: the sender had nothing to send | `count` | `wait` | `count` | `restart` |
+//! | after a timeout, where the host has the scheme run again | no | anew | anew | anew |
 //! | `exit`: when the path is full | `reduce` | `exit-only` | `drain` | `drain` |
 //!
 //! The default is `firefox`, because it is the only one that users have: the authors' code is in no release of a
@@ -41,7 +42,9 @@
 //!
 //! `slides` decides nothing while the look-back is less than one bin. In all variants the reduced window is not smaller
 //! than the initial window, draining never raises the window, and the initial RTT is the first sample after the launch.
-//! Fractions are not rounded to percents, and totals not to 16 bits. Linux goes by the rate sample that it keeps (an
+//! Fractions are not rounded to percents, and totals not to 16 bits. Linux begins anew after idle time too, which here only
+//! `skipped_bins` and `app_limited` notice. Firefox takes an acknowledgement for app-limited when every packet in it is,
+//! Linux goes by the rate sample that it keeps (an
 //! app-limited one replaces it unless it is slower), here it is the newest acknowledged packet, and a sender that flow
 //! control stops counts as app-limited.
 //!
@@ -52,7 +55,7 @@
 use super::slow_start::up_to_ssthresh;
 use super::{Continuation, Launch, Startup, StartupContext, Step};
 use crate::avoidance::Window;
-use crate::event::{Ack, DecisionLog, ExitReason, Sent};
+use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};
 use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
@@ -150,6 +153,15 @@ impl Search {
         }
     }
 
+    /// Nothing is known any more, and the next RTT sample is the initial RTT.
+    fn forget(&mut self) {
+        self.curr = None;
+        self.drain = None;
+        if let Bins::Totals(bins) = &mut self.bins {
+            bins.forget();
+        }
+    }
+
     /// Lines 13 to 16: ends the bins whose time is over. Returns the bin that begins, `None` when none does or SEARCH
     /// begins anew. `rtt` is the one of now.
     fn advance(&mut self, ack: &Ack, curr: u64, rtt: Duration) -> Option<u64> {
@@ -167,7 +179,7 @@ impl Search {
         let passed = match self.answers.skipped_bins {
             SkippedBins::None => 1,
             SkippedBins::Reset if passed > w => {
-                self.curr = None;
+                self.forget();
                 return None;
             }
             SkippedBins::Restart if passed > RESTART_AFTER * in_initial_rtt => {
@@ -287,6 +299,16 @@ impl Startup for Search {
         Launch::window(self.context.with_initial_window(self.config.iw).initial_window)
     }
 
+    // The revisions with code forget everything when a timeout, or persistent congestion, begins slow start again.
+    fn on_restart(&mut self, _now: Timestamp, _highest_sent: Position) -> bool {
+        let again = matches!(self.bins, Bins::Totals(_));
+        if again {
+            self.forget();
+            self.entered = None;
+        }
+        again
+    }
+
     fn on_sent(&mut self, sent: &Sent) {
         if let Bins::Totals(bins) = &mut self.bins {
             bins.sent_bytes += sent.bytes.get();
@@ -300,6 +322,11 @@ impl Startup for Search {
         }
         if let Bins::Totals(bins) = &mut self.bins {
             bins.acked_bytes += ack.bytes.get();
+        }
+        // Firefox, in slow start: who uses half of the window is not limited by the application.
+        let limited = ack.app_limited && ack.in_flight_before * 2 < window.cwnd;
+        if limited && self.answers.app_limited == AppLimited::Wait {
+            return up_to_ssthresh(window.cwnd, window);
         }
         match (self.curr, ack.rtt) {
             (Some(curr), _) => {

@@ -260,8 +260,41 @@ fn freebsd_begins_anew_after_two_initial_rtts_and_linux_when_the_sender_had_noth
     };
     assert_eq!(limited(Variant::Linux, 35), (None, Some(20)), "no bin has ended");
     assert_eq!(limited(Variant::Linux, 36), (None, Some(0)));
-    assert_eq!(limited(Variant::Firefox, 36), (Some(21), Some(21)));
     assert_eq!(totals(variant(Variant::Linux), 20).advance(&at(420), 20, RTT), Some(32), "pauses alone do not count");
+}
+
+#[test]
+fn firefox_waits_while_the_application_limits_the_sender() {
+    let window = Window { cwnd: Bytes::new(10_000), ssthresh: Bytes::MAX };
+    let after = |in_flight, app_limited| {
+        let mut scheme = totals(variant(Variant::Firefox), 20);
+        let ack = Ack { app_limited, in_flight_before: Bytes::new(in_flight), ..at(36) };
+        let step = scheme.on_ack(&ack, window, true, &RttEstimator::new(RTT));
+        let Bins::Totals(bins) = &scheme.bins else { panic!("bins are not totals") };
+        (scheme.curr, bins.acked_bytes, step == Step::Continue { cwnd: window.cwnd })
+    };
+    // Bin 20 has ended. Half of the window counts as all of it; the bytes always count.
+    assert_eq!(after(4999, true), (Some(20), 1000, true));
+    assert_eq!(after(5000, true), (Some(21), 1000, false));
+    assert_eq!(after(4999, false), (Some(21), 1000, false));
+}
+
+#[test]
+fn revisions_with_code_forget_everything_when_slow_start_begins_again() {
+    for of in VARIANTS {
+        let mut scheme = search(variant(of));
+        let again = scheme.on_restart(Timestamp::ZERO + MS(500), 7);
+        assert_eq!(again, of != Variant::Slides, "{of:?}");
+        assert_eq!(scheme.curr.is_none(), again, "{of:?}");
+    }
+    // The next sample is the initial RTT, and what was sent before no longer counts.
+    let mut scheme = totals(variant(Variant::Linux), 20);
+    let ack = Ack { rtt: Some(MS(200)), ..at(1000) };
+    scheme.on_restart(Timestamp::ZERO + MS(800), 7);
+    let window = Window { cwnd: Bytes::new(10_000), ssthresh: Bytes::MAX };
+    scheme.on_ack(&ack, window, true, &RttEstimator::new(RTT));
+    let Bins::Totals(bins) = &scheme.bins else { panic!("bins are not totals") };
+    assert_eq!((scheme.curr, scheme.bin_duration, bins.acked[0]), (Some(0), MS(70), 1000));
 }
 
 #[test]

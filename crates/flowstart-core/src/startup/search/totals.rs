@@ -33,6 +33,11 @@ impl Bins {
         (bin % self.sent.len() as u64) as usize
     }
 
+    /// The totals begin anew.
+    pub(super) fn forget(&mut self) {
+        (self.sent_bytes, self.acked_bytes) = (0, 0);
+    }
+
     /// Bin 0 begins.
     pub(super) fn begin(&mut self) {
         (self.sent[0], self.acked[0]) = (self.sent_bytes, self.acked_bytes);
