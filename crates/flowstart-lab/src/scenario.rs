@@ -18,7 +18,7 @@ use crate::spec::mobility::{self, Move};
 use crate::spec::size::TransferSize;
 use crate::spec::transport::{Transport, check_quick_start};
 use crate::spec::web::Web;
-use crate::spec::{InputError, STACK, Written, avoidance, measured_scheme};
+use crate::spec::{InputError, STACK, Written, host_avoidance, measured_scheme};
 
 mod oracle;
 mod shipped;
@@ -238,7 +238,7 @@ impl Scenario {
             return Err(InputError::new("avoidance", chosen, problem));
         }
         let avoidance_text = self.avoidance.clone().unwrap_or_else(|| profile.avoidance.name().to_owned());
-        let avoidance = avoidance("avoidance", &avoidance_text, &profile.avoidance)?;
+        let avoidance = host_avoidance("avoidance", &avoidance_text, profile)?;
         let avoidance_of = |own: &Option<Written<AvoidanceConfig>>| own.as_ref().unwrap_or(&avoidance).value.clone();
         let pairs: Vec<_> =
             schemes.iter().zip(&scheme_avoidances).map(|(scheme, own)| (scheme, avoidance_of(own))).collect();

@@ -304,7 +304,8 @@ impl Controller {
             return;
         }
         if let Some(validation) = &mut self.validation {
-            let window = validation.on_limited(now, in_flight, timeout, self.window, receive_window);
+            let initial = self.config.segment * self.config.initial_window;
+            let window = validation.on_limited(now, in_flight, timeout, self.window, (receive_window, initial));
             self.take_validated(now, window, rtt);
         }
     }
@@ -382,7 +383,7 @@ impl Controller {
             recovery.prr_out += sent.bytes;
         }
         if let Some(validation) = &mut self.validation {
-            validation.on_sent(sent, self.window.cwnd);
+            validation.on_sent(sent, self.window);
         }
         if self.phase == Phase::Startup {
             let startup = self.startup.as_dyn();

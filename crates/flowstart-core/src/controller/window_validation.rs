@@ -1,8 +1,9 @@
 //! Congestion window validation: what becomes of the window when the application did not use it.
 //!
-//! References: RFC 5681, section 4.1 (restart window); RFC 2861, section 3.2 (decay); RFC 7661, sections 4.2 to 4.4
-//! (`pipeACK`, nonvalidated phase), which obsoletes RFC 2861; Scharf, "Quick-Start, Jump-Start, and Other Fast Startup
-//! Approaches" (2008), for a startup scheme that runs again.
+//! References: RFC 5681, section 4.1 (restart window); RFC 2861, section 3.2 (decay), and Linux, `tcp_cwnd_restart`,
+//! `tcp_cwnd_application_limited` and `tcp_is_cwnd_limited`; RFC 7661, sections 4.2 to 4.4 (`pipeACK`, nonvalidated phase),
+//! which obsoletes RFC 2861; Scharf, "Quick-Start, Jump-Start, and Other Fast Startup Approaches" (2008), for a startup
+//! scheme that runs again.
 //!
 //! A window says what the path took when it was last full. After idle time, or after sending less than it allows, nobody
 //! knows whether the path still does. The policies differ in how fast they stop believing it, and in what they do instead.
@@ -39,6 +40,9 @@ pub enum WindowValidation {
     /// The window is halved for every retransmission timeout of idle time, and approaches what is used while the
     /// application limits the sender; ssthresh remembers three quarters of it (RFC 2861, section 3.2).
     Rfc2861,
+    /// RFC 2861 as Linux has it: the window stays as large as the initial one, and in slow start it counts as full when half
+    /// of it is.
+    Linux,
     /// The window is kept for five minutes, whether idle or barely used, but it does not grow until it is full; after
     /// congestion it is half of what was really used (RFC 7661, section 4.4).
     Rfc7661,
@@ -49,7 +53,7 @@ pub enum WindowValidation {
 
 impl WindowValidation {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Keep, Self::Rfc5681, Self::Rfc2861, Self::Rfc7661, Self::Startup];
+    pub const ALL: [Self; 6] = [Self::Keep, Self::Rfc5681, Self::Rfc2861, Self::Linux, Self::Rfc7661, Self::Startup];
 
     /// The name for users.
     pub fn name(self) -> &'static str {
@@ -57,6 +61,7 @@ impl WindowValidation {
             Self::Keep => "keep",
             Self::Rfc5681 => "rfc5681",
             Self::Rfc2861 => "rfc2861",
+            Self::Linux => "linux",
             Self::Rfc7661 => "rfc7661",
             Self::Startup => "startup",
         }
@@ -155,8 +160,15 @@ impl Validation {
 
     /// A packet was sent.
     #[inline]
-    pub(super) fn on_sent(&mut self, sent: &Sent, cwnd: Bytes) {
-        if self.policy == WindowValidation::Rfc2861 && sent.in_flight + sent.bytes > cwnd {
+    pub(super) fn on_sent(&mut self, sent: &Sent, window: Window) {
+        let in_flight = sent.in_flight + sent.bytes;
+        let is_full = match self.policy {
+            WindowValidation::Rfc2861 => in_flight > window.cwnd,
+            WindowValidation::Linux if window.cwnd < window.ssthresh => in_flight * 2 > window.cwnd,
+            WindowValidation::Linux => in_flight > window.cwnd,
+            _ => false,
+        };
+        if is_full {
             self.full_at = sent.now;
             self.used = Bytes::ZERO;
         }
@@ -226,6 +238,17 @@ impl Validation {
             WindowValidation::Keep | WindowValidation::Startup => window,
             WindowValidation::Rfc5681 if idle > timeout => Window { cwnd: window.cwnd.min(initial), ..window },
             WindowValidation::Rfc5681 => window,
+            WindowValidation::Linux => {
+                // A timeout that is just over counts from the next instant on.
+                let timeouts = idle.as_nanos().saturating_sub(1).checked_div(timeout.as_nanos()).unwrap_or(0);
+                if timeouts == 0 {
+                    return window;
+                }
+                self.full_at = now;
+                self.used = Bytes::ZERO;
+                let halved = Bytes::new(window.cwnd.get() >> timeouts.min(63));
+                Window { cwnd: halved.max(initial.min(window.cwnd)), ssthresh: remembered(window) }
+            }
             WindowValidation::Rfc2861 => {
                 let timeouts = idle.as_nanos().checked_div(timeout.as_nanos()).unwrap_or(0);
                 if timeouts == 0 {
@@ -257,26 +280,30 @@ impl Validation {
     }
 
     /// Nothing waits to be sent and the window is not full: the window from now on. RFC 2861 takes the mean of the window
-    /// and of what was used of it once in a retransmission timeout.
+    /// and of what was used of it once in a retransmission timeout. `initial` is the initial window.
     pub(super) fn on_limited(
         &mut self,
         now: Timestamp,
         in_flight: Bytes,
         timeout: Duration,
         window: Window,
-        win: Bytes,
+        (win, initial): (Bytes, Bytes),
     ) -> Window {
-        if self.policy != WindowValidation::Rfc2861 {
-            return window;
-        }
+        let (win, least) = match self.policy {
+            WindowValidation::Rfc2861 => (window.cwnd.min(win), Bytes::ZERO),
+            WindowValidation::Linux => (window.cwnd, initial),
+            _ => return window,
+        };
         self.used = self.used.max(in_flight);
         if now.since(self.full_at) < timeout {
             return window;
         }
-        let cwnd = (window.cwnd.min(win) + self.used) / 2;
         self.full_at = now;
-        self.used = Bytes::ZERO;
-        Window { cwnd, ssthresh: remembered(window) }
+        let used = core::mem::take(&mut self.used).max(least);
+        if self.policy == WindowValidation::Linux && used >= win {
+            return window;
+        }
+        Window { cwnd: (win + used) / 2, ssthresh: remembered(window) }
     }
 
     /// What the connection delivered in an RTT before the idle time, for a scheme that runs again.
@@ -461,6 +488,41 @@ mod tests {
         // A timeout later, with 10 used: (50 + 10) / 2 = 30.
         assert_eq!(limited(&mut host, 1599, 10), (50.0, 60.0));
         assert_eq!(limited(&mut host, 1600, 10), (30.0, 60.0));
+    }
+
+    #[test]
+    fn linux_keeps_the_initial_window_and_counts_what_is_over_a_timeout() {
+        // Over 300 ms, and not over 600: once; 600 exactly is not over it.
+        assert_eq!(Host::new(WindowValidation::Linux, 80, 40).resume(10_000, 300), (80.0, 40.0));
+        assert_eq!(Host::new(WindowValidation::Linux, 80, 40).resume(10_000, 301), (40.0, 60.0));
+        assert_eq!(Host::new(WindowValidation::Linux, 80, 40).resume(10_000, 600), (40.0, 60.0));
+        // 80 / 2^3 = 10, and no less than the initial window of 10; a window below it stays.
+        assert_eq!(Host::new(WindowValidation::Linux, 80, 40).resume(100_000, 90_000), (10.0, 60.0));
+        assert_eq!(Host::new(WindowValidation::Linux, 4, 40).resume(100_000, 90_000), (4.0, 40.0));
+    }
+
+    #[test]
+    fn linux_approaches_what_an_application_uses_down_to_the_initial_window() {
+        let limited = |host: &mut Host, ms, in_flight| {
+            let in_flight = Bytes::new(in_flight * SEGMENT);
+            host.controller.on_limited(at(ms), in_flight, MS(300), Bytes::MAX, &host.rtt);
+            host.window()
+        };
+        let mut host = Host::new(WindowValidation::Linux, 80, 40);
+        host.send(1000, 80);
+        // (80 + max(4, 10)) / 2 = 45, then (45 + 10) / 2 = 27.5; a window of 10 stays.
+        assert_eq!(limited(&mut host, 1299, 4), (80.0, 40.0));
+        assert_eq!(limited(&mut host, 1300, 4), (45.0, 60.0));
+        assert_eq!(limited(&mut host, 1600, 4), (27.5, 60.0));
+        assert_eq!(limited(&mut Host::new(WindowValidation::Linux, 10, 40), 1600, 4), (10.0, 40.0));
+        // In slow start more than half a window is a full one; afterwards it is not.
+        for (ssthresh, after) in [(100, (80.0, 100.0)), (40, (45.0, 60.0))] {
+            let mut host = Host::new(WindowValidation::Linux, 80, ssthresh);
+            host.send(1000, 80);
+            assert_eq!(limited(&mut host, 1299, 4).0, 80.0);
+            host.send(1299, 41);
+            assert_eq!(limited(&mut host, 1300, 4), after, "{ssthresh}");
+        }
     }
 
     /// In the nonvalidated phase: 10 segments were acknowledged in an RTT, of a window of 80.

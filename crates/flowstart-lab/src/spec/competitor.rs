@@ -14,7 +14,7 @@ use flowstart_sim::transport::profile::Profile;
 
 use super::arrival::LONGEST_GAP;
 use super::size::{DISTRIBUTION_KEYS, TransferSize, distributed};
-use super::{InputError, Parts, Written, avoidance, host_scheme, scheme};
+use super::{InputError, Parts, Written, host_avoidance, host_scheme, scheme};
 
 /// What else uses the link.
 #[derive(Clone, Debug, PartialEq)]
@@ -175,7 +175,7 @@ fn bulk<'a>(
     }
     let name = algorithm.unwrap_or(profile.avoidance.name());
     let spec = if rest.is_empty() { name.to_owned() } else { format!("{name}:{}", rest.join(",")) };
-    let avoidance = avoidance(field, &spec, &profile.avoidance)?.value;
+    let avoidance = host_avoidance(field, &spec, profile)?.value;
     if named.is_none() && avoidance.integrated() && !startup.has_launch() {
         // The profile's own startup is only a rule for leaving slow start: what is left of it is the initial window.
         startup = StartupConfig::SlowStart(slow_start::Config::default());
@@ -358,7 +358,7 @@ fn short(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> R
                 every = Some(gap);
             }
             "startup" => startup = host_scheme(field, value, profile)?.value,
-            "avoidance" => algorithm = avoidance(field, value, &profile.avoidance)?.value,
+            "avoidance" => algorithm = host_avoidance(field, value, profile)?.value,
             _ => return Err(unknown(field, text, key, "size, count, every, startup, avoidance")),
         }
     }

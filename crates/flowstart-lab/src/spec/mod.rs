@@ -118,29 +118,26 @@ fn toml_value(text: &str) -> toml::Value {
     }
 }
 
-/// Reads an algorithm's spec into its configuration. `base` are a host's own defaults for one algorithm: they hold when
-/// the spec names that algorithm, and the spec's keys override them.
-fn algorithm<C>(
+/// Reads an algorithm's spec into its configuration. `base` says how a host runs the algorithm with a name; the spec's keys
+/// override that.
+fn algorithm<'a, C>(
     field: &str,
     text: &str,
     names: &[&str],
-    name_of: impl Fn(&C) -> &'static str,
     validate: impl Fn(&C) -> Result<(), ConfigError>,
-    base: Option<&C>,
+    base: impl FnOnce(&str) -> Option<&'a C>,
 ) -> Result<Written<C>, InputError>
 where
-    C: Serialize + DeserializeOwned,
+    C: Serialize + DeserializeOwned + 'a,
 {
     let parts = Parts::parse(field, text)?;
     let refused = |problem: String| InputError::new(field, text, problem);
     if !names.contains(&parts.name) {
         return Err(refused(format!("`{}` is not known; use one of {}", parts.called(), names.join(", "))));
     }
-    let mut table = match base {
-        Some(config) if name_of(config) == parts.name => {
-            toml::Table::try_from(config).map_err(|error| refused(error.to_string()))?
-        }
-        _ => toml::Table::new(),
+    let mut table = match base(parts.name) {
+        Some(config) => toml::Table::try_from(config).map_err(|error| refused(error.to_string()))?,
+        None => toml::Table::new(),
     };
     table.insert("kind".into(), toml::Value::String(parts.name.to_owned()));
     for (key, value) in parts.keys {
@@ -175,8 +172,8 @@ fn keys<C: Serialize + DeserializeOwned>(name: &str) -> Option<Vec<String>> {
 
 /// Reads a startup scheme.
 pub fn scheme(field: &str, text: &str, base: &StartupConfig) -> Result<Written<StartupConfig>, InputError> {
-    let (names, name) = (StartupConfig::NAMES, StartupConfig::name);
-    algorithm(field, text, names, name, StartupConfig::validate, Some(base))
+    let base = |name: &str| Some(base).filter(|base| base.name() == name);
+    algorithm(field, text, StartupConfig::NAMES, StartupConfig::validate, base)
 }
 
 /// Reads a startup scheme of a host with this profile, which decides what the spec leaves to it.
@@ -218,7 +215,7 @@ pub fn measured_scheme(field: &str, text: &str, transport: &Transport) -> Result
         parts.keys.iter().filter(|(key, _)| *key != "avoidance").map(|(key, value)| format!("{key}={value}")).collect();
     let spec = if rest.is_empty() { parts.name.to_owned() } else { format!("{}:{}", parts.name, rest.join(",")) };
     let startup = host_scheme(field, &spec, profile)?.value;
-    let own = avoidance(field, named, &profile.avoidance)?;
+    let own = host_avoidance(field, named, profile)?;
     Ok((Written { text: text.to_owned(), value: startup }, Some(own)))
 }
 
@@ -246,13 +243,23 @@ fn own_stack(field: &str, text: &str, parts: &Parts<'_>, transport: &Transport) 
 
 /// Reads a congestion avoidance.
 pub fn avoidance(field: &str, text: &str, base: &AvoidanceConfig) -> Result<Written<AvoidanceConfig>, InputError> {
-    let (names, name) = (AvoidanceConfig::NAMES, AvoidanceConfig::name);
-    algorithm(field, text, names, name, AvoidanceConfig::validate, Some(base))
+    let base = |name: &str| Some(base).filter(|base| base.name() == name);
+    algorithm(field, text, AvoidanceConfig::NAMES, AvoidanceConfig::validate, base)
+}
+
+/// Reads a congestion avoidance of a host with this profile, which says how it runs the algorithm.
+pub(crate) fn host_avoidance(
+    field: &str,
+    text: &str,
+    profile: &Profile,
+) -> Result<Written<AvoidanceConfig>, InputError> {
+    let base = |name: &str| profile.avoidance_named(name);
+    algorithm(field, text, AvoidanceConfig::NAMES, AvoidanceConfig::validate, base)
 }
 
 /// Reads a queue discipline.
 pub fn aqm(field: &str, text: &str) -> Result<Written<QueueConfig>, InputError> {
-    algorithm(field, text, QueueConfig::NAMES, QueueConfig::name, QueueConfig::validate, None)
+    algorithm(field, text, QueueConfig::NAMES, QueueConfig::validate, |_| None)
 }
 
 #[cfg(test)]
@@ -289,6 +296,18 @@ mod tests {
         };
         assert_eq!((config.connections, config.beta), (2, 0.5));
         assert_eq!(avoidance("--avoidance", "reno", &base).unwrap().value.name(), "reno");
+    }
+
+    #[test]
+    fn a_host_has_variants_of_more_than_its_own_algorithm() {
+        let linux = Profile::tcp_linux();
+        let version = |text| match host_avoidance("--avoidance", text, &linux).unwrap().value {
+            AvoidanceConfig::Bbr(config) => config.version,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((version("bbr"), version("bbr:version=3")), (bbr::Version::One, bbr::Version::Three));
+        let reno = host_avoidance("--avoidance", "reno:beta=0.7", &linux).unwrap().value;
+        assert!(matches!(reno, AvoidanceConfig::Reno(config) if config.whole_segments && config.beta == 0.7));
     }
 
     #[test]

@@ -98,9 +98,10 @@ impl Transport {
 /// Keys that make the receive window a size.
 const SIZES: [&str; 2] = ["receive_window", "initial_receive_window"];
 /// Policies that only the model of TCP has.
-const OF_TCP: [&str; 11] = [
+const OF_TCP: [&str; 13] = [
     "ack.while_growing",
     "after_timeout",
+    "dsack",
     "loss_detection",
     "loss_probe",
     "lost_retransmissions",
@@ -108,6 +109,7 @@ const OF_TCP: [&str; 11] = [
     "mixed_ack",
     "pipe",
     "sample_resolution",
+    "spurious_detection",
     "tail_repair",
     "timer_restart",
 ];
@@ -325,6 +327,7 @@ mod tests {
             ("keep", WindowValidation::Keep),
             ("rfc5681", WindowValidation::Rfc5681),
             ("rfc2861", WindowValidation::Rfc2861),
+            ("linux", WindowValidation::Linux),
             ("rfc7661", WindowValidation::Rfc7661),
             ("startup", WindowValidation::Startup),
         ] {
@@ -334,7 +337,7 @@ mod tests {
             }
         }
         let error = Transport::parse("--transport", "model-tcp:idle=rfc2581").unwrap_err().to_string();
-        assert!(error.contains("rfc2581") && error.contains("`rfc2861`, `rfc7661`, `startup`"), "{error}");
+        assert!(error.contains("rfc2581") && error.contains("`rfc2861`, `linux`, `rfc7661`, `startup`"), "{error}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flowstart_core::aqm::QueueLimit;
-use flowstart_core::avoidance::{AvoidanceConfig, bbr, reno};
+use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::{StartupConfig, slow_start};
 use flowstart_core::time::{Duration, Timestamp};
@@ -293,17 +293,13 @@ impl Flow {
     /// What stands for a sender with the congestion control in a column, and a receiver with this buffer.
     fn read(row: &Row<'_>, column: &str, buffer: ReceiveBuffer) -> Result<Self, String> {
         let profile = Profile { receive_buffer: Some(buffer), ..Profile::tcp_linux() };
-        let (startup, avoidance) = match row.text(column)? {
-            "cubic" => (profile.startup.clone(), profile.avoidance.clone()),
-            "reno" => {
-                let whole_segments = reno::Config { whole_segments: true, whole_cuts: true, ..reno::Config::default() };
-                (StartupConfig::SlowStart(slow_start::Config::default()), AvoidanceConfig::Reno(whole_segments))
-            }
-            "bbr" => {
-                let version_1 = bbr::Config { version: bbr::Version::One, ..bbr::Config::default() };
-                (StartupConfig::SlowStart(slow_start::Config::default()), AvoidanceConfig::Bbr(version_1))
-            }
-            other => return Err(row.refused(column, other, "cubic, reno, bbr")),
+        let name = row.text(column)?;
+        let refused = || row.refused(column, name, "cubic, reno, bbr");
+        let avoidance = profile.avoidance_named(name).cloned().ok_or_else(refused)?;
+        // Only CUBIC leaves slow start by a rule of its own.
+        let startup = match avoidance.name() == profile.avoidance.name() {
+            true => profile.startup.clone(),
+            false => StartupConfig::SlowStart(slow_start::Config::default()),
         };
         Ok(Self { profile: Arc::new(profile), startup, avoidance })
     }

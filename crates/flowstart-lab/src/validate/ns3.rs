@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flowstart_core::aqm::QueueLimit;
-use flowstart_core::avoidance::{AvoidanceConfig, reno};
 use flowstart_core::startup::{StartupConfig, hystart};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
@@ -138,8 +137,10 @@ impl Experiment {
         profile.initial_window = self.initial_window;
         profile.min_rto = Duration::from_millis(self.min_rto_ms);
         // The profile's own avoidance is CUBIC.
-        if self.congestion_control == "LinuxReno" {
-            profile.avoidance = AvoidanceConfig::Reno(reno::Config { whole_segments: true, ..reno::Config::default() });
+        if self.congestion_control == "LinuxReno"
+            && let Some(reno) = profile.avoidance_named("reno").cloned()
+        {
+            profile.avoidance = reno;
         }
         if self.hystart {
             let config = hystart::Config { variant: Some(hystart::Variant::Ns3), ..hystart::Config::default() };

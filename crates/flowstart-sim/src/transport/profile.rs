@@ -3,7 +3,7 @@
 //! A profile is data. What differs between two stacks is a policy with a name, chosen here, and never a question for a
 //! profile's name in the code.
 
-use flowstart_core::avoidance::{AvoidanceConfig, cubic, reno};
+use flowstart_core::avoidance::{AvoidanceConfig, bbr, cubic, reno};
 use flowstart_core::controller::{
     ControllerConfig, GrowthRule, Pacing, Reduction, ReductionBase, SlowStartAfterTimeout, TimeoutReduction,
     WindowValidation,
@@ -393,6 +393,9 @@ pub struct Profile {
     pub startup: StartupConfig,
     /// Congestion avoidance of flows for which none is given.
     pub avoidance: AvoidanceConfig,
+    /// How the host runs other congestion avoidances, where that is not with their own defaults.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_avoidances: Vec<AvoidanceConfig>,
 }
 
 /// The profiles by name, with a line about each.
@@ -485,6 +488,7 @@ impl Profile {
             hystart: hystart::Variant::Quic,
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
             avoidance: AvoidanceConfig::Reno(reno::Config::default()),
+            other_avoidances: Vec::new(),
         }
     }
 
@@ -621,12 +625,21 @@ impl Profile {
             lost_retransmissions: true,
             timer_restart: TimerRestart::EveryAckAndRepair,
             tail_repair: TailRepair::Timer,
+            idle: WindowValidation::Linux,
             min_rto: Duration::from_millis(200),
             // The floor of 200 ms is that of the variation: a timeout is at least the RTT and 200 ms.
             granularity: Duration::from_millis(200),
             sample_resolution: Duration::ZERO,
             startup: StartupConfig::Hystart(hystart::Config::default()),
             avoidance: AvoidanceConfig::Cubic(whole_segments),
+            other_avoidances: vec![
+                AvoidanceConfig::Reno(reno::Config {
+                    whole_segments: true,
+                    whole_cuts: true,
+                    ..reno::Config::default()
+                }),
+                AvoidanceConfig::Bbr(bbr::Config { version: bbr::Version::One, ..bbr::Config::default() }),
+            ],
             ..Self::tcp_rfc()
         }
     }
@@ -689,8 +702,17 @@ impl Profile {
             hystart: hystart::Variant::Ns3,
             startup: StartupConfig::SlowStart(slow_start::Config::default()),
             avoidance: AvoidanceConfig::Cubic(whole_segments),
+            other_avoidances: vec![AvoidanceConfig::Reno(reno::Config {
+                whole_segments: true,
+                ..reno::Config::default()
+            })],
             ..Self::tcp_rfc()
         }
+    }
+
+    /// How the host runs the congestion avoidance with this name; `None`: with its own defaults.
+    pub fn avoidance_named(&self, name: &str) -> Option<&AvoidanceConfig> {
+        std::iter::once(&self.avoidance).chain(&self.other_avoidances).find(|avoidance| avoidance.name() == name)
     }
 
     /// A startup scheme with everything that its configuration leaves to the host.
@@ -783,6 +805,18 @@ mod tests {
         let own = ["tcp-linux", "tcp-rfc", "ns3", "gquic", "rfc9002", "noq"].map(|name| of(name, None));
         assert_eq!(own, [Linux, Linux, Ns3, Quic, Quic, Quic].map(Some));
         assert_eq!(of("tcp-linux", Some(Quic)), Some(Quic), "what is chosen stays");
+    }
+
+    #[test]
+    fn a_host_runs_other_algorithms_as_it_has_them() {
+        let named = |profile: &Profile, name: &str| profile.avoidance_named(name).cloned();
+        let linux = Profile::tcp_linux();
+        assert!(matches!(named(&linux, "reno"), Some(AvoidanceConfig::Reno(config)) if config.whole_cuts));
+        let Some(AvoidanceConfig::Bbr(config)) = named(&linux, "bbr") else { panic!("BBR is in Linux") };
+        assert_eq!(config.version, bbr::Version::One);
+        assert_eq!(named(&linux, "cubic"), Some(linux.avoidance.clone()));
+        assert!(matches!(named(&Profile::ns3(), "reno"), Some(AvoidanceConfig::Reno(config)) if config.whole_segments));
+        assert_eq!(named(&Profile::tcp_rfc(), "bbr"), None, "with its own defaults");
     }
 
     #[test]
