@@ -20,7 +20,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::up_to_ssthresh;
-use super::{Launch, Startup, StartupContext, Step, validate_initial_window};
+use super::{Launch, Startup, StartupContext, Step};
 use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog};
 use crate::path::PathKnowledge;
@@ -49,7 +49,7 @@ const CLAMP: u64 = 65_535;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Initial window in segments, 1 to 100000. Default: rho of the handshake's RTT, rounded down; 1 without one
+    /// Initial window in segments, 1 to 65535. Default: rho of the handshake's RTT, rounded down; 1 without one
     /// (Linux).
     pub iw: Option<u32>,
     /// RTT of the path that others are to be as fast as, 1 ms to 100 s. Reference and Linux: 25 ms.
@@ -65,7 +65,8 @@ impl Default for Config {
 impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        validate_initial_window(self.iw)?;
+        // A larger one would be clamped with the first acknowledgement.
+        ConfigError::unless_in("iw", u64::from(self.iw.unwrap_or(1)), 1..=CLAMP)?;
         ConfigError::unless_in("rtt0", self.rtt0, Duration::from_millis(1)..=Duration::from_millis(100_000))
     }
 

@@ -271,9 +271,12 @@ pub(crate) mod tests {
         assert_eq!((step, scheme.pacing_rate()), (Step::Continue { cwnd: Bytes::new(81_000) }, None));
         let window = Window { cwnd: Bytes::new(81_000), ssthresh: Bytes::MAX };
         assert_eq!(scheme.on_ack(&ack(2, 81), window, true, &rtt), Step::Continue { cwnd: Bytes::new(82_000) });
-        // The 80th segment is the last of the launch: a later loss is nothing special.
+        // The 80th segment is the last of the launch: the loss of a later one is nothing special.
         scheme.on_ack(&ack(80, 81), window, true, &rtt);
-        assert!(matches!(lose(&mut scheme, 1), Step::Exit(_)));
+        assert!(matches!(lose(&mut scheme.clone(), 1), Step::Exit(_)));
+        // The 79th is found lost only now: half of the initial window, of 10, is more than half of the 3 that are acknowledged.
+        scheme.on_retransmission(79, Bytes::new(1000));
+        assert_eq!(lose(&mut scheme, 1), Step::Continue { cwnd: Bytes::new(5_000) });
     }
 
     #[test]

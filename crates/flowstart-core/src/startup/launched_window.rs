@@ -114,6 +114,8 @@ pub struct Launched<S> {
 enum State {
     /// The window was not yet acknowledged.
     Unvalidated,
+    /// Its last byte was acknowledged, and slow start goes on. What is missing of it may still be found lost.
+    Passed,
     /// Some of it was lost, and recovery goes on.
     Recovering,
     /// All of it arrived, or nothing was launched: slow start.
@@ -191,7 +193,11 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
             self.count(ack);
         }
         if self.end.is_some_and(|end| ack.position >= end) {
-            self.state = State::SlowStart;
+            self.state = match self.scheme.retreat() {
+                Retreat::HalfDelivered => State::SlowStart,
+                // quicly goes by the number of what is lost, whenever it finds that.
+                Retreat::Acknowledged => State::Passed,
+            };
         }
         let cwnd = if in_use { self.context.slow_start_growth(before, ack) } else { before };
         Step::Continue { cwnd }

@@ -289,9 +289,20 @@ impl Host {
             }
             Operation::FindSpurious => self.controller.on_spurious_loss(now, &self.rtt),
             Operation::ChangeSegment(bytes) => {
-                self.controller.set_segment(Bytes::new(u64::from(bytes).max(self.segment)));
+                self.segment = u64::from(bytes).max(self.segment);
+                self.controller.set_segment(Bytes::new(self.segment));
             }
-            Operation::Timer => self.controller.on_timer(now, &self.rtt),
+            Operation::Timer => {
+                self.controller.on_timer(now, &self.rtt);
+                // What stays due would be called for ever.
+                for _ in 0..100 {
+                    if self.controller.next_wakeup() > now {
+                        return;
+                    }
+                    self.controller.on_timer(now, &self.rtt);
+                }
+                panic!("a wakeup at {:?} stays due at {now:?}", self.controller.next_wakeup());
+            }
             Operation::Idle { ms } => self.be_idle(Duration::from_millis(u64::from(ms))),
             Operation::Limited => {
                 let (in_flight, timeout) = (Bytes::new(self.in_flight), Duration::from_millis(200));
