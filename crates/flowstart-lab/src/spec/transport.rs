@@ -54,7 +54,15 @@ impl Transport {
                                use model-quic:profile=noq";
                 return Err(refused(problem.into()));
             }
-            _ => return Err(refused(format!("`{}` is not known; use {NAMES}", parts.called()))),
+            _ => {
+                let called = parts.called();
+                let of_model = |profile: Profile| match profile.protocol {
+                    Protocol::Quic => format!("it is a profile: model-quic:profile={called}"),
+                    Protocol::Tcp => format!("it is a profile: model-tcp:profile={called}"),
+                };
+                let use_instead = Profile::named(called).map_or(format!("use {NAMES}"), of_model);
+                return Err(refused(format!("`{called}` is not known; {use_instead}")));
+            }
         };
         let of_protocol = || {
             let fits = |name: &&str| Profile::named(name).is_some_and(|profile| profile.protocol == protocol);
@@ -319,6 +327,14 @@ mod tests {
             assert!(!Transport::parse("--transport", name).unwrap().profile.ecn);
             assert!(Transport::parse("--transport", &format!("{name}:ecn=true")).unwrap().profile.ecn);
         }
+    }
+
+    #[test]
+    fn a_profile_in_place_of_a_transport_is_told_where_it_belongs() {
+        let error = |text| Transport::parse("--transport", text).unwrap_err().to_string();
+        assert!(error("tcp-linux").contains("it is a profile: model-tcp:profile=tcp-linux"), "{}", error("tcp-linux"));
+        assert!(error("gquic:ecn=true").contains("model-quic:profile=gquic"), "{}", error("gquic:ecn=true"));
+        assert!(error("tcp").contains("use model-quic, model-tcp, quic"), "{}", error("tcp"));
     }
 
     #[test]
