@@ -173,6 +173,8 @@ pub struct Cubic {
     beta_ecn: f64,
     /// `alpha_cubic`: additive increase of the Reno estimate.
     alpha: f64,
+    /// The share of the window that is acknowledged for each segment of the Reno estimate in whole segments.
+    reno_step: f64,
     segment: f64,
     /// Window at the last congestion event; `None` before the first.
     w_max: Option<f64>,
@@ -220,6 +222,9 @@ impl Cubic {
         let n = f64::from(config.connections.max(1));
         let beta = (n - 1.0 + config.beta) / n;
         let beta_ecn = (n - 1.0 + config.beta_ecn.unwrap_or(config.beta)) / n;
+        let alpha = 3.0 * n * n * (1.0 - beta) / (1.0 + beta);
+        // Linux and ns-3 have eighths (`beta_scale`: 15 with their beta), and one connection.
+        let reno_step = if config.connections == 1 { libm::floor(8.0 / alpha) / 8.0 } else { 1.0 / alpha };
         Self {
             c: config.c,
             fast_convergence: config.fast_convergence,
@@ -231,7 +236,8 @@ impl Cubic {
             recount_after: config.recount_after,
             beta,
             beta_ecn,
-            alpha: 3.0 * n * n * (1.0 - beta) / (1.0 + beta),
+            alpha,
+            reno_step,
             segment: segment.get() as f64,
             w_max: None,
             cwnd_prior: 0.0,
@@ -291,10 +297,9 @@ impl Cubic {
         }
         self.acknowledged += acked;
         if self.reno_friendly {
-            // Whole steps of eighths of the window (`beta_scale`: 15 with the beta of Linux and of ns-3), which are never
-            // empty with these betas. With an alpha above the window the estimate grows by more than a segment for each that
+            // Whole steps, which are never empty with the betas of Linux and of ns-3. With an alpha above the window the estimate grows by more than a segment for each that
             // is acknowledged.
-            let whole = libm::floor(cwnd * libm::floor(8.0 / self.alpha) / 8.0);
+            let whole = libm::floor(cwnd * self.reno_step);
             let step = if whole < 1.0 { (cwnd.max(1.0) / self.alpha).min(1.0) } else { whole };
             if self.acknowledged > step {
                 let steps = libm::ceil(self.acknowledged / step) - 1.0;
@@ -711,6 +716,12 @@ mod tests {
             let after = cubic.on_ack(&acked(seconds(1.0), 10 * SEGMENT), window(segments), &rtt);
             assert!(after >= window(segments).cwnd && after <= window(segments + 1.0).cwnd, "{after}");
         }
+        // 18 connections: beta = 17.7 / 18, alpha = 3 * 324 * (0.3 / 18) / (35.7 / 18) = 8.168; a window of 400 makes steps of 48
+        // whole segments. Of 100 segments two steps are 96, and the rest is not one.
+        let config = Config { approach: Approach::WholeSegments, connections: 18, ..Config::default() };
+        let mut cubic = Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)));
+        cubic.on_ack(&acked(seconds(1.0), 100 * SEGMENT), window(400.0), &rtt);
+        assert!((cubic.w_est - 402.0).abs() < 1e-9, "{}", cubic.w_est);
         // beta = 0.1: alpha = 3 * 0.9 / 1.1 = 2.4545; a window of 2 makes steps of 0.8148. Ten segments are 12 whole steps
         // and a rest of 0.2222: W_est = 2 + 12.
         let config = Config { approach: Approach::WholeSegments, beta: 0.1, ..Config::default() };

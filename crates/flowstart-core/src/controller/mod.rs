@@ -562,6 +562,7 @@ impl Controller {
         if let Phase::Integrated { .. } = self.phase {
             return self.time_out_integrated(timeout);
         }
+        self.give_up_approval();
         let repeated = self.timed_out_at == Some(self.acknowledged);
         self.timed_out_at = Some(self.acknowledged);
         let undo = self.undo_of_timeout(repeated);
@@ -778,8 +779,18 @@ impl Controller {
         }
     }
 
+    /// An approval of which nothing has left is void: neither a reduction nor what takes it back goes by it.
+    fn give_up_approval(&mut self) {
+        if self.phase == Phase::Startup
+            && let Some(window) = self.startup.as_dyn().without_approval()
+        {
+            self.window = window;
+        }
+    }
+
     fn reduce(&mut self, event: &Loss, reason: ExitReason) {
         let before = self.window.cwnd;
+        self.give_up_approval();
         if self.config.undo {
             // A mark is no error of the transport's.
             let undo = (reason == ExitReason::Loss).then(|| self.state_to_restore(false));

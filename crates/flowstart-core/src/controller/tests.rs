@@ -839,7 +839,7 @@ fn an_approval_of_which_nothing_has_left_is_void_when_an_earlier_packet_is_lost(
         let mut rtt = RttEstimator::new(Duration::from_millis(100));
         rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
         let mut config = ControllerConfig::new(startup.clone(), AvoidanceConfig::Reno(reno::Config::default()));
-        (config.segment, config.reduction) = (Bytes::new(SEGMENT), reduction);
+        (config.segment, config.reduction, config.undo) = (Bytes::new(SEGMENT), reduction, true);
         let mut controller = Controller::new(config).unwrap();
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
         (1..=10).for_each(|position| send(&mut controller, position, position * SEGMENT));
@@ -854,6 +854,10 @@ fn an_approval_of_which_nothing_has_left_is_void_when_an_earlier_packet_is_lost(
         controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
         // Half of the window of ten.
         assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(5 * SEGMENT), Bytes::new(5 * SEGMENT)));
+        // The packet had only been late: ten again.
+        let mut late = controller.clone();
+        late.on_spurious_loss(Timestamp::ZERO, &rtt);
+        assert_eq!((late.cwnd(), late.ssthresh()), (Bytes::new(10 * SEGMENT), Bytes::MAX));
         assert_eq!(controller.next_wakeup(), Timestamp::NEVER, "there is nothing left to expire");
         controller.on_timer(Timestamp::ZERO + Duration::from_millis(100), &rtt);
         send(&mut controller, 11, 5 * SEGMENT);

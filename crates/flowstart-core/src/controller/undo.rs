@@ -2,8 +2,8 @@
 
 use alloc::boxed::Box;
 
-use super::{Controller, Phase};
-use crate::avoidance::{AvoidanceState, Window};
+use super::{Controller, Phase, SlowStartAfterTimeout};
+use crate::avoidance::{AvoidanceState, SegmentSize, Window};
 use crate::event::{Decision, Position};
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
@@ -15,6 +15,8 @@ pub(super) struct Undo {
     avoidance: AvoidanceState,
     /// As `Controller::last_reduction` was.
     last_reduction: Option<Position>,
+    /// The scheme said when slow start is left.
+    by_scheme: bool,
     /// A timeout came then, or since.
     timeout: bool,
 }
@@ -73,13 +75,16 @@ impl Controller {
         self.recovery = None;
         self.last_reduction = undo.last_reduction;
         self.avoidance = undo.avoidance;
+        // Segments may have another size by now.
+        self.avoidance.as_dyn().on_segment_size(SegmentSize(self.config.segment));
         self.window.ssthresh = undo.window.ssthresh;
         self.set_cwnd(undo.window.cwnd.max(before));
         self.phase = match self.phase {
             _ if self.window.cwnd >= self.window.ssthresh => Phase::Avoidance,
             // The slow start after a timeout goes on, as the scheme wants it.
             Phase::Restart { by_scheme } => Phase::Restart { by_scheme },
-            _ => Phase::Restart { by_scheme: false },
+            // So does the one that a loss seemed to end.
+            _ => Phase::Restart { by_scheme: undo.by_scheme && self.startup.as_dyn().goes_on_after_undo() },
         };
         self.log.note(now, Decision::ReductionUndone { before, after: self.window.cwnd });
         self.update_pacing(rtt);
@@ -100,6 +105,8 @@ impl Controller {
 
     pub(super) fn state_to_restore(&self, timeout: bool) -> Undo {
         let Self { window, last_reduction, .. } = *self;
-        Undo { window, avoidance: self.avoidance.clone(), last_reduction, timeout }
+        let by_scheme = self.config.slow_start_after_timeout == SlowStartAfterTimeout::Scheme
+            && matches!(self.phase, Phase::Startup | Phase::Restart { by_scheme: true });
+        Undo { window, avoidance: self.avoidance.clone(), last_reduction, by_scheme, timeout }
     }
 }

@@ -137,7 +137,7 @@ impl PipeAck {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Validation {
     policy: WindowValidation,
-    /// `T_prev` of RFC 2861: when the window was full, or validated, last.
+    /// `T_prev` of RFC 2861: when the window was full, or validated, last; in Linux also when data was acknowledged last.
     full_at: Timestamp,
     /// `W_used` of RFC 2861: most that was in flight since.
     used: Bytes,
@@ -161,11 +161,9 @@ impl Validation {
     /// A packet was sent.
     #[inline]
     pub(super) fn on_sent(&mut self, sent: &Sent, window: Window) {
-        let in_flight = sent.in_flight + sent.bytes;
         let is_full = match self.policy {
-            WindowValidation::Rfc2861 => in_flight > window.cwnd,
-            WindowValidation::Linux if window.cwnd < window.ssthresh => in_flight * 2 > window.cwnd,
-            WindowValidation::Linux => in_flight > window.cwnd,
+            WindowValidation::Linux if window.cwnd < window.ssthresh => sent.in_flight * 2 > window.cwnd,
+            WindowValidation::Rfc2861 | WindowValidation::Linux => sent.in_flight + sent.bytes > window.cwnd,
             _ => false,
         };
         if is_full {
@@ -177,6 +175,10 @@ impl Validation {
     /// Data was delivered. `recovering` says whether a reduction is not yet confirmed: `pipeACK` stands still meanwhile.
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &Ack, cwnd: Bytes, recovering: bool, rtt: &RttEstimator) {
+        if self.policy == WindowValidation::Linux && !recovering {
+            // `tcp_cong_avoid` notes the time whether or not the window grows.
+            self.full_at = ack.now;
+        }
         let samples = matches!(self.policy, WindowValidation::Rfc7661 | WindowValidation::Startup);
         if recovering || !samples {
             return;
@@ -515,6 +517,12 @@ mod tests {
         assert_eq!(limited(&mut host, 1300, 4), (45.0, 60.0));
         assert_eq!(limited(&mut host, 1600, 4), (27.5, 60.0));
         assert_eq!(limited(&mut Host::new(WindowValidation::Linux, 10, 40), 1600, 4), (10.0, 40.0));
+        // While data is acknowledged nothing is taken away.
+        let mut host = Host::new(WindowValidation::Linux, 80, 40);
+        host.send(1000, 80);
+        host.ack(1250, 1, true);
+        assert_eq!(limited(&mut host, 1300, 4).0, 80.0);
+        assert!(limited(&mut host, 1550, 4).0 < 80.0);
         // In slow start more than half a window is a full one; afterwards it is not.
         for (ssthresh, after) in [(100, (80.0, 100.0)), (40, (45.0, 60.0))] {
             let mut host = Host::new(WindowValidation::Linux, 80, ssthresh);

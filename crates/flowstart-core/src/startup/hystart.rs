@@ -309,6 +309,10 @@ impl Startup for Hystart {
         true
     }
 
+    fn goes_on_after_undo(&self) -> bool {
+        true
+    }
+
     // Probing as slow start; Validation by the RTT and the acknowledgements of each round.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
         let large = window.cwnd >= self.context.segment * u64::from(self.config.limits.low_window);

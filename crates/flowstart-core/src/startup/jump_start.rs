@@ -274,6 +274,14 @@ pub(crate) mod tests {
         // The 80th segment is the last of the launch: the loss of a later one is nothing special.
         scheme.on_ack(&ack(80, 81), window, true, &rtt);
         assert!(matches!(lose(&mut scheme.clone(), 1), Step::Exit(_)));
+        let marked = Loss {
+            now: Timestamp::ZERO,
+            bytes: Bytes::ZERO,
+            position: 90,
+            in_flight_before: Bytes::new(81_000),
+            in_flight: Bytes::new(81_000),
+        };
+        assert!(matches!(scheme.clone().on_congestion(&marked, window, Bytes::new(40_000)), Step::Exit(_)));
         // The 79th is found lost only now: half of the initial window, of 10, is more than half of the 3 that are acknowledged.
         scheme.on_retransmission(79, Bytes::new(1000));
         assert_eq!(lose(&mut scheme, 1), Step::Continue { cwnd: Bytes::new(5_000) });

@@ -212,7 +212,9 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
 
     fn on_congestion(&mut self, loss: &Loss, _window: Window, reduced: Bytes) -> Step {
         let spared = loss.bytes > Bytes::ZERO && self.retransmitted == Bytes::ZERO;
-        if self.state == State::SlowStart || spared {
+        // What is marked long after the launch says nothing about it.
+        let later = self.state == State::Passed && self.end.is_some_and(|end| loss.position > end);
+        if self.state == State::SlowStart || spared || later && loss.bytes == Bytes::ZERO {
             return Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss });
         }
         self.state = State::Recovering;

@@ -206,6 +206,17 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
         false
     }
 
+    /// Whether the scheme says when slow start is left where a loss that seemed to end it is taken back, as its reference does.
+    /// It forgets nothing then, and is told as before. Asked where [`Startup::on_restart`] may be called.
+    fn goes_on_after_undo(&self) -> bool {
+        false
+    }
+
+    /// The window without an approval of which nothing has left yet; `None`: there is none. It is what congestion reduces.
+    fn without_approval(&self) -> Option<Window> {
+        None
+    }
+
     /// Probing: rate at which packets may leave from now on, also on a host that does not pace by itself; `None`: the
     /// launch's until the first acknowledgement, then the host's own rule. Asked for after every event.
     fn pacing_rate(&self) -> Option<Rate> {

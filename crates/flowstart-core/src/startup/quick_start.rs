@@ -365,6 +365,10 @@ impl Startup for QuickStart {
         self.lost |= self.is_window(position);
     }
 
+    fn without_approval(&self) -> Option<Window> {
+        self.connection.as_ref().filter(|connection| connection.first.is_none()).map(|connection| connection.without)
+    }
+
     fn on_congestion(&mut self, loss: &Loss, _window: Window, reduced: Bytes) -> Step {
         if let Some(connection) = &mut self.connection {
             connection.expires = Timestamp::NEVER;

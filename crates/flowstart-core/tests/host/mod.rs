@@ -19,12 +19,13 @@ use flowstart_core::units::{Bytes, Rate};
 pub(crate) const SEGMENT: u64 = 1200;
 
 /// Policies of hosts that differ in what a controller does.
-pub(crate) const POLICIES: [(Reduction, WindowValidation); 5] = [
+pub(crate) const POLICIES: [(Reduction, WindowValidation); 6] = [
     (Reduction::Immediate, WindowValidation::Startup),
     (Reduction::Prr, WindowValidation::Rfc2861),
     (Reduction::PrrPerPacket, WindowValidation::Rfc5681),
     (Reduction::PrrSafe, WindowValidation::Rfc7661),
     (Reduction::PrrSafe, WindowValidation::Keep),
+    (Reduction::PrrSafe, WindowValidation::Linux),
 ];
 
 /// Something that happens to a controller.
@@ -287,7 +288,10 @@ impl Host {
                 self.happen(&Operation::Lose { packets: u8::MAX });
                 self.controller.on_persistent_congestion(&Timeout { now, in_flight_before }, &self.rtt);
             }
-            Operation::FindSpurious => self.controller.on_spurious_loss(now, &self.rtt),
+            Operation::FindSpurious => {
+                self.controller.on_spurious_loss(now, &self.rtt);
+                self.controller.on_spurious_timeout(now, &self.rtt);
+            }
             Operation::ChangeSegment(bytes) => {
                 self.segment = u64::from(bytes).max(self.segment);
                 self.controller.set_segment(Bytes::new(self.segment));

@@ -158,10 +158,7 @@ fn bulk<'a>(
 ) -> Result<Competitor, InputError> {
     let (mut flows, mut iw) = (1, None);
     let named = keys.iter().find(|(key, _)| *key == "startup");
-    let mut startup = match named {
-        Some((_, spec)) => host_scheme(field, spec, profile)?.value,
-        None => profile.resolved(profile.startup.clone()),
-    };
+    let named = named.map(|(_, spec)| host_scheme(field, spec, profile)).transpose()?;
     // Keys that are not the competitor's belong to its congestion avoidance.
     let mut rest = Vec::new();
     for &(key, value) in keys {
@@ -176,10 +173,7 @@ fn bulk<'a>(
     let name = algorithm.unwrap_or(profile.avoidance.name());
     let spec = if rest.is_empty() { name.to_owned() } else { format!("{name}:{}", rest.join(",")) };
     let avoidance = host_avoidance(field, &spec, profile)?.value;
-    if named.is_none() && avoidance.integrated() && !startup.has_launch() {
-        // The profile's own startup is only a rule for leaving slow start: what is left of it is the initial window.
-        startup = StartupConfig::SlowStart(slow_start::Config::default());
-    }
+    let mut startup = named.map_or_else(|| profile.startup_beside(&avoidance), |written| written.value);
     if let Some(iw) = iw {
         let spec = format!("{}:iw={iw}", startup.name());
         startup = scheme(field, &spec, &startup)?.value;

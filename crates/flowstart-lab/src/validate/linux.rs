@@ -10,7 +10,7 @@ use std::sync::Arc;
 use flowstart_core::aqm::QueueLimit;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::rng::Substream;
-use flowstart_core::startup::{StartupConfig, slow_start};
+use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
@@ -296,11 +296,7 @@ impl Flow {
         let name = row.text(column)?;
         let refused = || row.refused(column, name, "cubic, reno, bbr");
         let avoidance = profile.avoidance_named(name).cloned().ok_or_else(refused)?;
-        // Only CUBIC leaves slow start by a rule of its own.
-        let startup = match avoidance.name() == profile.avoidance.name() {
-            true => profile.startup.clone(),
-            false => StartupConfig::SlowStart(slow_start::Config::default()),
-        };
+        let startup = profile.startup_beside(&avoidance);
         Ok(Self { profile: Arc::new(profile), startup, avoidance })
     }
 

@@ -715,6 +715,14 @@ impl Profile {
         std::iter::once(&self.avoidance).chain(&self.other_avoidances).find(|avoidance| avoidance.name() == name)
     }
 
+    /// The startup of this host beside a congestion avoidance: its own is a part of its own avoidance, and others have slow start.
+    pub fn startup_beside(&self, avoidance: &AvoidanceConfig) -> StartupConfig {
+        match avoidance.name() == self.avoidance.name() {
+            true => self.resolved(self.startup.clone()),
+            false => StartupConfig::SlowStart(slow_start::Config::default()),
+        }
+    }
+
     /// A startup scheme with everything that its configuration leaves to the host.
     pub fn resolved(&self, startup: StartupConfig) -> StartupConfig {
         match startup {
@@ -817,6 +825,16 @@ mod tests {
         assert_eq!(named(&linux, "cubic"), Some(linux.avoidance.clone()));
         assert!(matches!(named(&Profile::ns3(), "reno"), Some(AvoidanceConfig::Reno(config)) if config.whole_segments));
         assert_eq!(named(&Profile::tcp_rfc(), "bbr"), None, "with its own defaults");
+    }
+
+    #[test]
+    fn timeouts_and_counts_are_those_of_the_hosts() {
+        let timeouts = |profile: Profile| (profile.timeout_reduction, profile.slow_start_after_timeout);
+        assert_eq!(timeouts(Profile::tcp_linux()), (TimeoutReduction::OncePerWindow, SlowStartAfterTimeout::Scheme));
+        assert_eq!(timeouts(Profile::gquic()), (TimeoutReduction::HalfWindow, SlowStartAfterTimeout::Scheme));
+        let AvoidanceConfig::Cubic(cubic) = Profile::tcp_linux().avoidance else { panic!("Linux runs CUBIC") };
+        assert_eq!(cubic.surplus, cubic::Surplus::OneSegment);
+        assert_eq!(cubic.recount_after, Duration::from_secs(1.0 / 32.0));
     }
 
     #[test]

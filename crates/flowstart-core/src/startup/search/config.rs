@@ -105,7 +105,8 @@ pub enum SkippedBins {
 pub enum AppLimited {
     /// It counts as any other.
     Count,
-    /// Its bytes count, but no bin ends with it when less than half of the window was in flight (Firefox).
+    /// Its bytes count, but no bin ends with it, when less than half of the window was in flight since before its packet left
+    /// (Firefox).
     Wait,
     /// SEARCH begins anew at once, with the initial RTT that it has (Linux).
     Restart,

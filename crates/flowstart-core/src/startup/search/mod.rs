@@ -43,8 +43,9 @@
 //! `slides` decides nothing while the look-back is less than one bin. In all variants the reduced window is not smaller
 //! than the initial window, draining never raises the window, and the initial RTT is the first sample after the launch.
 //! Fractions are not rounded to percents, and totals not to 16 bits. Linux begins anew after idle time too, which here only
-//! `skipped_bins` and `app_limited` notice. Firefox takes an acknowledgement for app-limited when every packet in it is,
-//! Linux goes by the rate sample that it keeps (an
+//! `skipped_bins` and `app_limited` notice. Firefox takes an acknowledgement for app-limited when every packet in it left
+//! after the last one with which half of the window was in flight, here the newest packet counts, and the window is that of the
+//! latest acknowledgement. Linux goes by the rate sample that it keeps (an
 //! app-limited one replaces it unless it is slower), here it is the newest acknowledged packet, and a sender that flow
 //! control stops counts as app-limited.
 //!
@@ -109,6 +110,9 @@ pub struct Search {
     curr: Option<u64>,
     bin_end: Timestamp,
     drain: Option<totals::Drain>,
+    /// The window, and the position of the last packet with which half of it was in flight.
+    cwnd: Bytes,
+    used_until: Position,
     /// A transition that nobody has asked for yet.
     entered: Option<(&'static str, &'static str)>,
 }
@@ -130,6 +134,8 @@ impl Search {
             curr: None,
             bin_end: Timestamp::ZERO,
             drain: None,
+            cwnd: Bytes::ZERO,
+            used_until: 0,
             entered: None,
         }
     }
@@ -157,7 +163,8 @@ impl Search {
     fn forget(&mut self) {
         self.curr = None;
         self.drain = None;
-        if let Bins::Totals(bins) = &mut self.bins {
+        // Firefox's totals begin anew; those of the authors' code are the connection's.
+        if let (Bins::Totals(bins), Variant::Firefox) = (&mut self.bins, self.config.variant) {
             bins.forget();
         }
     }
@@ -299,7 +306,7 @@ impl Startup for Search {
         Launch::window(self.context.with_initial_window(self.config.iw).initial_window)
     }
 
-    // The revisions with code forget everything when a timeout, or persistent congestion, begins slow start again.
+    // The revisions with code clear their bins when a timeout, or persistent congestion, begins slow start again.
     fn on_restart(&mut self, _now: Timestamp, _highest_sent: Position) -> bool {
         let again = matches!(self.bins, Bins::Totals(_));
         if again {
@@ -309,9 +316,17 @@ impl Startup for Search {
         again
     }
 
+    fn goes_on_after_undo(&self) -> bool {
+        matches!(self.bins, Bins::Totals(_))
+    }
+
     fn on_sent(&mut self, sent: &Sent) {
         if let Bins::Totals(bins) = &mut self.bins {
             bins.sent_bytes += sent.bytes.get();
+        }
+        // Firefox, in slow start: who uses half of the window is not limited by the application.
+        if sent.in_flight * 2 >= self.cwnd {
+            self.used_until = sent.position;
         }
     }
 
@@ -323,8 +338,8 @@ impl Startup for Search {
         if let Bins::Totals(bins) = &mut self.bins {
             bins.acked_bytes += ack.bytes.get();
         }
-        // Firefox, in slow start: who uses half of the window is not limited by the application.
-        let limited = ack.app_limited && ack.in_flight_before * 2 < window.cwnd;
+        self.cwnd = window.cwnd;
+        let limited = ack.position > self.used_until;
         if limited && self.answers.app_limited == AppLimited::Wait {
             return up_to_ssthresh(window.cwnd, window);
         }

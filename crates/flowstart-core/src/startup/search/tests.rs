@@ -266,35 +266,55 @@ fn freebsd_begins_anew_after_two_initial_rtts_and_linux_when_the_sender_had_noth
 #[test]
 fn firefox_waits_while_the_application_limits_the_sender() {
     let window = Window { cwnd: Bytes::new(10_000), ssthresh: Bytes::MAX };
-    let after = |in_flight, app_limited| {
+    let after = |in_flight, position| {
         let mut scheme = totals(variant(Variant::Firefox), 20);
-        let ack = Ack { app_limited, in_flight_before: Bytes::new(in_flight), ..at(36) };
-        let step = scheme.on_ack(&ack, window, true, &RttEstimator::new(RTT));
+        scheme.cwnd = window.cwnd;
+        let now = Timestamp::ZERO;
+        let (bytes, in_flight) = (Bytes::new(1000), Bytes::new(in_flight));
+        scheme.on_sent(&Sent { now, bytes, in_flight, position: 7, app_limited: false });
+        let step = scheme.on_ack(&Ack { position, ..at(36) }, window, true, &RttEstimator::new(RTT));
         let Bins::Totals(bins) = &scheme.bins else { panic!("bins are not totals") };
         (scheme.curr, bins.acked_bytes, step == Step::Continue { cwnd: window.cwnd })
     };
-    // Bin 20 has ended. Half of the window counts as all of it; the bytes always count.
-    assert_eq!(after(4999, true), (Some(20), 1000, true));
-    assert_eq!(after(5000, true), (Some(21), 1000, false));
-    assert_eq!(after(4999, false), (Some(21), 1000, false));
+    // Bin 20 has ended. Half of the window counts as all of it, for the packets up to that one; the bytes always count.
+    assert_eq!(after(4999, 7), (Some(20), 1000, true));
+    assert_eq!(after(5000, 7), (Some(21), 1000, false));
+    assert_eq!(after(5000, 8), (Some(20), 1000, true));
 }
 
 #[test]
-fn revisions_with_code_forget_everything_when_slow_start_begins_again() {
+fn revisions_with_code_clear_their_bins_when_slow_start_begins_again() {
     for of in VARIANTS {
         let mut scheme = search(variant(of));
         let again = scheme.on_restart(Timestamp::ZERO + MS(500), 7);
         assert_eq!(again, of != Variant::Slides, "{of:?}");
         assert_eq!(scheme.curr.is_none(), again, "{of:?}");
     }
-    // The next sample is the initial RTT, and what was sent before no longer counts.
-    let mut scheme = totals(variant(Variant::Linux), 20);
-    let ack = Ack { rtt: Some(MS(200)), ..at(1000) };
-    scheme.on_restart(Timestamp::ZERO + MS(800), 7);
-    let window = Window { cwnd: Bytes::new(10_000), ssthresh: Bytes::MAX };
-    scheme.on_ack(&ack, window, true, &RttEstimator::new(RTT));
-    let Bins::Totals(bins) = &scheme.bins else { panic!("bins are not totals") };
-    assert_eq!((scheme.curr, scheme.bin_duration, bins.acked[0]), (Some(0), MS(70), 1000));
+    // The next sample is the initial RTT. What was acknowledged before counts in the authors' code, and no more in Firefox.
+    for (of, acked) in [(Variant::Linux, 6000), (Variant::Freebsd, 6000), (Variant::Firefox, 1000)] {
+        let mut scheme = totals(variant(of), 20);
+        if let Bins::Totals(bins) = &mut scheme.bins {
+            bins.acked_bytes = 5000;
+        }
+        scheme.on_restart(Timestamp::ZERO + MS(800), 7);
+        let window = Window { cwnd: Bytes::new(10_000), ssthresh: Bytes::MAX };
+        scheme.used_until = u64::MAX;
+        scheme.on_ack(&Ack { rtt: Some(MS(200)), ..at(1000) }, window, true, &RttEstimator::new(RTT));
+        let Bins::Totals(bins) = &scheme.bins else { panic!("bins are not totals") };
+        assert_eq!((scheme.curr, scheme.bin_duration, bins.acked[0]), (Some(0), MS(70), acked), "{of:?}");
+    }
+}
+
+#[test]
+fn the_answers_of_the_revisions_are_theirs() {
+    let of = |of: Variant| {
+        let Answers { thresh, extra_bins, exit, .. } = variant(of).answers();
+        (thresh, extra_bins, exit)
+    };
+    assert_eq!(of(Variant::Slides), (0.35, 15, Exit::Reduce));
+    assert_eq!(of(Variant::Firefox), (0.26, 15, Exit::ExitOnly));
+    assert_eq!(of(Variant::Freebsd), (0.26, 40, Exit::Drain));
+    assert_eq!(of(Variant::Linux), (0.35, 40, Exit::Drain));
 }
 
 #[test]
