@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::flows::{self, Row};
-use crate::journal::{Identity, JOURNAL};
+use crate::journal::{self, Identity, JOURNAL};
 use crate::observe::{Kept, Wanted};
 use crate::plan::{Plan, Setting};
 use crate::run;
@@ -124,6 +124,9 @@ pub struct Manifest {
     /// Which experiment the rows belong to; absent in folders of programs that did not say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<Identity>,
+    /// Checksum of `flows.csv`; absent in folders of programs that did not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<String>,
 }
 
 /// The file of a [`Manifest`].
@@ -217,9 +220,25 @@ pub struct Occupied {
     lock: Option<File>,
 }
 
+impl Occupied {
+    /// Whether the folder is still the one that was made ready.
+    ///
+    /// # Errors
+    ///
+    /// When somebody has removed or replaced it meanwhile.
+    pub fn check(&self) -> Result<(), ExperimentError> {
+        if self.lock.as_ref().is_none_or(|lock| is_still(lock, &self.path)) {
+            return Ok(());
+        }
+        let folder = self.path.parent().unwrap_or(&self.path).to_owned();
+        let problem = "was removed or replaced while the program ran; nothing was written".to_owned();
+        Err(ExperimentError::Folder { folder, problem })
+    }
+}
+
 impl Drop for Occupied {
     fn drop(&mut self) {
-        if self.lock.is_some() {
+        if self.lock.as_ref().is_some_and(|lock| is_still(lock, &self.path)) {
             // What is left of it does no harm.
             let _ = fs::remove_file(&self.path);
         }
@@ -243,7 +262,22 @@ pub fn prepare_folder(folder: &Path, resume: bool) -> Result<Occupied, Experimen
     fs::create_dir_all(folder).map_err(|error| refused(format!("cannot be created: {error}")))?;
     let occupied = occupy(folder).map_err(refused)?;
     check().map_err(refused)?;
+    remove_scratch(folder);
     Ok(occupied)
+}
+
+/// Removes what programs that were killed have left half-written. Nobody else works in the folder.
+fn remove_scratch(folder: &Path) {
+    let is_scratch = |name: &OsString| {
+        let number = name.to_str().and_then(|name| name.strip_prefix(SCRATCH));
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if is_scratch(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            // What is left of it does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Whether results may be written beside these files.
@@ -368,19 +402,26 @@ pub fn write_results(
     summary: &Summary,
     manifest: &Manifest,
 ) -> Result<(), ExperimentError> {
-    write_rows(folder, rows)?;
+    let sealed = write_rows(folder, rows)?;
     write_file(&folder.join("flows.parquet"), |out| {
         let mut bytes = Vec::new();
         flows::write_parquet(rows, &mut bytes).map_err(io::Error::other)?;
         out.write_all(&bytes)
     })?;
     write_json(&folder.join("summary.json"), summary)?;
-    write_json(&folder.join(MANIFEST), manifest)
+    write_json(&folder.join(MANIFEST), &Manifest { rows: Some(sealed), ..manifest.clone() })
 }
 
-/// Writes `flows.csv`.
-pub fn write_rows(folder: &Path, rows: &[Row]) -> Result<(), ExperimentError> {
-    write_file(&folder.join("flows.csv"), |out| flows::write_csv(rows, out).map_err(io::Error::other))
+/// Writes `flows.csv`. Returns its checksum.
+pub fn write_rows(folder: &Path, rows: &[Row]) -> Result<String, ExperimentError> {
+    let mut sealed = String::new();
+    write_file(&folder.join("flows.csv"), |out| {
+        let mut bytes = Vec::new();
+        flows::write_csv(rows, &mut bytes).map_err(io::Error::other)?;
+        sealed = journal::checksum(journal::RESULTS, [&*String::from_utf8_lossy(&bytes)]);
+        out.write_all(&bytes)
+    })?;
+    Ok(sealed)
 }
 
 fn write_json(file: &Path, value: &impl Serialize) -> Result<(), ExperimentError> {

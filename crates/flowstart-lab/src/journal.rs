@@ -25,6 +25,8 @@ pub use identity::{Identity, Part};
 
 /// Rows of repetitions that are done, kept on disk while an experiment runs.
 pub const JOURNAL: &str = "flows.partial.csv";
+/// What the checksum of the results of an experiment begins with.
+pub(crate) const RESULTS: &str = "flows.csv";
 /// The last column of a journal.
 const CHECKSUM: &str = "checksum";
 /// Most bytes of rows that are read, which are millions of them.
@@ -67,7 +69,7 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     let (journal, results, manifest) = (folder.join(JOURNAL), folder.join("flows.csv"), folder.join(MANIFEST));
     let known = Manifest::read(folder).map_err(|problem| refused(&manifest, problem))?;
     let has_manifest = known.is_some();
-    let of_manifest = known.and_then(|known| known.experiment);
+    let (of_manifest, sealed) = known.map_or((None, None), |known| (known.experiment, known.rows));
     if let Some(identity) = &of_manifest {
         same(&manifest, identity)?;
     }
@@ -113,9 +115,16 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     }
     if let Some(bytes) = bytes_of(&results)? {
         let text = text_of(&results, bytes)?;
+        // A run that was stopped while it wrote its results has all of them in its journal.
+        let is_other = sealed.is_some_and(|sealed| sealed != checksum(RESULTS, [text.as_str()]));
+        if is_other && of_journal.is_none() {
+            let problem = format!("is not the file that {MANIFEST} was written for; choose a new folder");
+            return Err(refused(&results, problem));
+        }
         // Only columns that have a value somewhere are there.
         let allowed = |header: &[String]| flows::is_header_of(header, &extra);
-        for (key, row) in rows_of(&results, &text, plan, None, allowed)? {
+        let rows = if is_other { BTreeMap::new() } else { rows_of(&results, &text, plan, None, allowed)? };
+        for (key, row) in rows {
             // Both files hold the rows of a run that was stopped while it wrote its results.
             if read.get(&key).is_some_and(|known| *known != row) {
                 let (cell, rep, flow) = key;
@@ -212,11 +221,18 @@ fn rows_of(
             }
         }
         let infinite = |(_, value): &(&str, &str)| value.parse().is_ok_and(|value: f64| !value.is_finite());
-        if let Some((name, value)) = header.iter().zip(record.iter()).find(infinite) {
+        // Digits of a checksum may look like a number.
+        let columns = header.len() - usize::from(seal.is_some());
+        if let Some((name, value)) = header.iter().zip(record.iter()).take(columns).find(infinite) {
             return Err(at(format!("{name} is {value}; allowed is a finite number or nothing")));
         }
         let row: Row = record.deserialize(Some(&header)).map_err(|error| at(error.to_string()))?;
         let cell = cells.get(&row.cell).ok_or_else(|| at(format!("no cell is `{}`", row.cell)))?;
+        if row.rep >= u64::from(plan.reps) {
+            let enough = largest_rep(text).max(row.rep).saturating_add(1);
+            let most = plan.reps - 1;
+            return Err(at(format!("rep is {}; allowed is 0 to {most}, or --reps {enough} and more", row.rep)));
+        }
         check(plan, cell, &row).map_err(at)?;
         check_numbers(&header, &record).map_err(at)?;
         let key = (row.cell.clone(), row.rep, row.flow);
@@ -227,12 +243,16 @@ fn rows_of(
     Ok(rows)
 }
 
+/// The largest repetition of a file.
+fn largest_rep(text: &str) -> u64 {
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
+    let place = reader.headers().ok().and_then(|header| header.iter().position(|name| name == "rep"));
+    let reps = reader.records().flatten().filter_map(|record| record.get(place?)?.parse().ok());
+    reps.max().unwrap_or(0)
+}
+
 /// Whether a row can be one of its cell.
 fn check(plan: &Plan, cell: &Cell, row: &Row) -> Result<(), String> {
-    if row.rep >= u64::from(plan.reps) {
-        let most = plan.reps - 1;
-        return Err(format!("rep is {}; allowed is 0 to {most}, or --reps {} and more", row.rep, row.rep + 1));
-    }
     let seed = plan.run_seed(row.rep as u32);
     if row.seed != seed {
         return Err(format!("seed is {}; that of repetition {} is {seed}", row.seed, row.rep));

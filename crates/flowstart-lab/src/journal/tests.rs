@@ -242,6 +242,54 @@ fn rows_that_belong_to_nobody_are_set_aside_or_refused() {
 }
 
 #[test]
+fn digits_of_a_checksum_are_no_number() {
+    let folder = Folder::new("infinite");
+    let (plan, mut rows, journal) = whole(&folder.0);
+    // Some dropped packets make a checksum that a parser of numbers takes for infinity.
+    let looks_infinite = |word: &str| word.parse().is_ok_and(|number: f64| number.is_infinite());
+    for dropped in 0.. {
+        rows[0].dropped_packets = dropped;
+        Journal::open(&folder.0, &plan, &rows[..1]).unwrap();
+        let text = fs::read_to_string(&journal).unwrap();
+        if text.lines().any(|line| line.rsplit(',').next().is_some_and(looks_infinite)) {
+            break;
+        }
+        assert!(dropped < 200_000, "one in 1500 does");
+    }
+    earlier(&folder.0, &plan).unwrap();
+}
+
+#[test]
+fn results_that_the_manifest_was_not_written_for_are_refused() {
+    let folder = Folder::new("sealed");
+    let (plan, rows, journal) = whole(&folder.0);
+    let manifest = Manifest {
+        version: String::new(),
+        command: Vec::new(),
+        scenario: String::new(),
+        directory: PathBuf::new(),
+        seed: 1,
+        host: String::new(),
+        wall_time_s: 0.0,
+        unix_time_s: 0,
+        files: Vec::new(),
+        experiment: Some(Identity::of(&plan)),
+        rows: None,
+    };
+    let summary = crate::summary::summarize(&plan, &rows);
+    experiment::write_results(&folder.0, &rows, &summary, &manifest).unwrap();
+    fs::remove_file(&journal).unwrap();
+    assert_eq!(earlier(&folder.0, &plan).unwrap().rows, sorted(rows.clone()));
+    let mut faster = rows.clone();
+    faster[0].fct_ms = Some(1.0);
+    experiment::write_rows(&folder.0, &faster).unwrap();
+    assert!(problem(&folder.0, &plan).contains("is not the file that manifest.json was written for"));
+    // The rows of a run that was stopped between the two are in its journal.
+    Journal::open(&folder.0, &plan, &rows).unwrap();
+    assert_eq!(earlier(&folder.0, &plan).unwrap().rows, sorted(rows));
+}
+
+#[test]
 fn connections_are_complete_when_all_that_they_tell_of_are_there() {
     let folder = Folder::new("connections");
     let text = "link = [\"rate=10mbit,rtt=80ms,quick_start=target\"]\nlink_options = \"hops=2,buffer=150pkt\"\nreps = 2\n\

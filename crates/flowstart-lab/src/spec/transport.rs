@@ -76,6 +76,11 @@ impl Transport {
         if parts.keys.iter().any(|(key, _)| *key == "protocol") {
             return Err(refused(format!("the name before the colon, {}, says the protocol", parts.name)));
         }
+        if parts.keys.iter().any(|(key, _)| *key == "other_avoidances") {
+            return Err(refused(
+                "other_avoidances is the profile's; allowed is --avoidance with keys of its own".into(),
+            ));
+        }
         let named = choose_receive_window(&parts, &mut table).map_err(refused)?;
         for (key, value) in parts.keys.iter().filter(|(key, _)| *key != "profile" && Some(*key) != named) {
             // `ack.every=1` reaches into the table `ack`.

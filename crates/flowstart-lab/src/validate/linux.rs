@@ -4,6 +4,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -45,7 +46,8 @@ const RETRANSMISSIONS_BAND: f64 = 3.0;
 const EXIT_BAND: f64 = 4.0;
 const SHARE_BAND: f64 = 0.05;
 
-/// Longest completion time of a file, a day, in ms.
+/// Shortest and longest completion time of a file, a nanosecond and a day, in ms.
+const SHORTEST_MS: f64 = 1e-6;
 const LONGEST_MS: f64 = 86_400_000.0;
 /// What all transfers of a file may move together, so that comparing with it ends within minutes: the built-in ones move 131 MB.
 const MOST_BYTES: f64 = 20e9;
@@ -91,12 +93,22 @@ struct Closeness {
     cells: usize,
     within: usize,
     largest: f64,
+    /// Cells without a completion time, of the kernel's or of ours.
+    undefined: usize,
 }
 
 impl Closeness {
     fn note(self) -> String {
-        let Self { cells, within, largest } = self;
-        format!("{within} of {cells} completion times inside, largest difference {:.2} %", largest * 100.0)
+        let Self { cells, within, largest, undefined } = self;
+        let mut note = format!("{within} of {cells} completion times inside, ");
+        if undefined < cells {
+            let _ = write!(note, "largest difference {:.2} %", largest * 100.0);
+        }
+        if undefined > 0 {
+            let separator = if undefined < cells { ", " } else { "" };
+            let _ = write!(note, "{separator}{undefined} without a completion time");
+        }
+        note
     }
 }
 
@@ -163,7 +175,7 @@ fn cells(reference: Option<&Path>) -> Result<Vec<Cell>, String> {
             let size = Bytes::new(row.whole_in("size_bytes", 1.0..=1e12)?);
             let rep = row.whole_in("rep", 0.0..=1e9)?;
             let run = Run {
-                fct_ms: measured(&row, "fct_ms", f64::MIN_POSITIVE..=LONGEST_MS)?,
+                fct_ms: measured(&row, "fct_ms", SHORTEST_MS..=LONGEST_MS)?,
                 retransmitted: measured(&row, "retransmitted", 0.0..=1e12)?,
                 exit_cwnd: measured(&row, "exit_cwnd", 1.0..=1e12)?,
             };
@@ -357,7 +369,11 @@ impl Cell {
         checker.check(&name, "fct_ms", ours.fct_ms, fct, inside, band);
         closeness.cells += 1;
         closeness.within += usize::from(inside);
-        closeness.largest = closeness.largest.max(off);
+        if off.is_nan() {
+            closeness.undefined += 1;
+        } else {
+            closeness.largest = closeness.largest.max(off);
+        }
         let exits = f64::from(u8::from(ours.left));
         if self.exits() != 1.0 {
             checker.check(&name, "exits", exits, self.exits(), exits == self.exits(), "as many, of at most one");

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use flowstart_lab::experiment::{self, FILES, Manifest};
+use flowstart_lab::experiment::{self, FILES, Manifest, Occupied};
 use flowstart_lab::flows::Row;
 use flowstart_lab::journal::{self, Identity, Journal};
 use flowstart_lab::observe::Wanted;
@@ -148,7 +148,7 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     let mut known = Vec::new();
     let prepare = |folder: &PathBuf| experiment::prepare_folder(folder, job.resume);
     // To the end nobody else writes there.
-    let _occupied = job.results.out.as_ref().map(prepare).transpose()?;
+    let occupied = job.results.out.as_ref().map(prepare).transpose()?;
     if let Some(folder) = &job.results.out
         && job.resume
     {
@@ -184,6 +184,7 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     let published = (job.scenario.published.as_deref() == Some("blitzstart-table1"))
         .then(|| table1::published_table(&job.plan, &rows));
     if let Some(folder) = &job.results.out {
+        occupied.as_ref().map_or(Ok(()), Occupied::check)?;
         experiment::write_results(folder, &rows, &summary, &manifest)?;
         // Only now: the results are safe whatever becomes of the page.
         let method = method(job, &manifest);
@@ -266,6 +267,7 @@ fn manifest(job: &Job, scenario: String, started: Instant) -> Manifest {
         unix_time_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
         files: FILES.iter().map(|file| (*file).to_owned()).collect(),
         experiment: Some(Identity::of(&job.plan)),
+        rows: None,
     }
 }
 
