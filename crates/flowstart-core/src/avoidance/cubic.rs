@@ -11,7 +11,8 @@
 //! target is W(t + min RTT), at least two acknowledged segments make one of growth, at most 20 before the first loss, and
 //! an unused window leaves the epoch alone; idle time does not count for it (the RFC leaves this open in section 5.8). Where
 //! the two differ ns-3 is the default, `surplus` and `recount_after` are for Linux (`tcp_cong_avoid_ai`, `bictcp_update`);
-//! that Linux counts time in ticks, and looks at the curve once in a tick at most, is not modelled.
+//! that Linux counts time in ticks, looks at the curve once in a tick at most, has a C of 410/1024 and looks ahead by the
+//! smallest RTT of data, without that of the handshake, is not modelled.
 //! When the sender does not use its window the epoch ends and a new one starts with the next growth (section 5.8
 //! leaves the way open; Google's code does the same). Without an earlier loss `W_max` is the window at the start of the
 //! epoch and K is 0, so the growth is convex at once. A timeout forgets `W_max`, so the next epoch begins the same way

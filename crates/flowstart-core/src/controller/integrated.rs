@@ -115,6 +115,7 @@ impl Controller {
             in_flight: Bytes::ZERO,
         };
         self.start_integrated_recovery(&loss);
+        self.launch_burst = None;
         let least = self.config.segment * self.config.timeout_window;
         let cwnd = self.avoidance.as_dyn().on_timeout(timeout.now, self.window, least);
         self.set_cwnd(cwnd);

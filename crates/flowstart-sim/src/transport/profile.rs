@@ -404,7 +404,10 @@ pub const PROFILES: &[(&str, &str)] = &[
     ("rfc9002", "QUIC as RFC 9000 and RFC 9002 describe it"),
     ("noq", "QUIC as the stack noq sends it: its packets and handshake, the policies of rfc9002"),
     ("tcp-rfc", "TCP as RFC 5681, 6675, 6298 and 6928 describe it"),
-    ("tcp-linux", "TCP as Linux runs it: CUBIC, HyStart, PRR, no pacing"),
+    (
+        "tcp-linux",
+        "TCP as Linux runs it: CUBIC, HyStart, PRR, no pacing; a receiver with 16 MB, receive_window=auto is Linux's default",
+    ),
     ("ns2-sack1", "ns-2.35's Agent/TCP/Sack1 with its sink"),
     ("ns3", "ns-3's TcpSocketBase as the reference runs configure it"),
 ];

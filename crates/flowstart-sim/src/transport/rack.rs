@@ -5,7 +5,8 @@
 //! once as many segments are `SACKed` as the profile's packet threshold, `DupThresh`, says (section 6.2, step 4). It finds lost
 //! retransmissions and tails as well.
 //!
-//! Differences: reordering is not looked for, and so the window does not adapt to it (section 6.2, step 3).
+//! Differences: reordering is not looked for, neither by late originals nor by D-SACKs, and so the window does not adapt to it
+//! (section 6.2, step 3). A timeout takes everything in flight for lost, where Linux spares what left less than an RTT ago.
 
 use flowstart_core::time::{Duration, Timestamp};
 
