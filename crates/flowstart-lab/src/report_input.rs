@@ -162,7 +162,7 @@ pub fn build(
         unexplained: (!explained && !has_web(plan)).then(|| {
             format!(
                 "Causes are left out of reports with more than {MAX_EXPLAINED} cells; this one has {}. For any of them, write \
-                 explain instead of trace in its replay command.",
+                 explain instead of trace in its replay command; --flow names another flow than the first.",
                 cells.len()
             )
         }),

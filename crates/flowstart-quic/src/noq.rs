@@ -237,6 +237,30 @@ mod tests {
     }
 
     #[test]
+    fn that_the_window_stopped_the_host_is_passed_on() {
+        let window = |stopped: bool| {
+            let startup = StartupConfig::defaults().swap_remove(0);
+            let factory = ControllerFactory::new(startup, AvoidanceConfig::defaults().swap_remove(1)).unwrap();
+            let mut controller = Controller(factory.host(Instant::now(), PACKET));
+            let (at, bytes) = (|ms| Timestamp::ZERO + Duration::from_millis(ms), Bytes::new(PACKET.into()));
+            controller
+                .0
+                .tell(|sender| (0..=8).for_each(|number| sender.on_sent(at(100 * number.min(1)), bytes, number)));
+            if stopped {
+                controller.on_cwnd_limited();
+            }
+            controller.0.tell(|sender| {
+                for number in 1..=8 {
+                    sender.on_acknowledged(at(200), at(100), bytes, Some(number), Duration::from_millis(100));
+                }
+                sender.on_acknowledgement_end(at(200), Bytes::ZERO, true);
+            });
+            controller.window()
+        };
+        assert!(window(true) > window(false), "{} and {}", window(true), window(false));
+    }
+
+    #[test]
     fn a_rate_of_zero_is_told_as_it_is() {
         assert_eq!((launched(0).pacing_rate, launched(1).pacing_rate), (Some(0), Some(1)));
     }

@@ -346,6 +346,30 @@ fn stack_is_what_the_transport_does_by_itself() {
 }
 
 #[test]
+fn explain_shows_the_flow_that_is_named() {
+    let of = |flow: &str| {
+        let base = [
+            "explain",
+            "--link",
+            "dsl-fast",
+            "--size",
+            "70KB",
+            "--scheme",
+            "slow-start",
+            "--arrival",
+            "every=30ms,flows=2",
+        ];
+        flowstart(&base).args(["--json", "--flow", flow]).assert()
+    };
+    let time = |flow: &str| {
+        let output = of(flow).success();
+        serde_json::from_slice::<Value>(&output.get_output().stdout).unwrap()["fct_ms"].as_f64().unwrap()
+    };
+    assert_ne!(time("0"), time("1"));
+    of("2").code(2);
+}
+
+#[test]
 fn explain_refuses_and_fails_as_trace_does() {
     for command in ["trace", "explain"] {
         let base = [command, "--link", "dsl-fast", "--size", "70KB", "--scheme", "slow-start"];

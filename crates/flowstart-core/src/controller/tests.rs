@@ -458,6 +458,7 @@ fn an_integrated_algorithm_takes_the_launch_and_nothing_reduces_its_window() {
     let timeout = Timeout { now: Timestamp::ZERO, in_flight_before: Bytes::new(12_000) };
     controller.on_timeout(&timeout, &rtt);
     assert_eq!(controller.cwnd(), Bytes::new(2400));
+    assert!(controller.output().burst < Bytes::new(12_000), "the launch is over");
     let mut ack = acked(Timestamp::ZERO, 1200);
     ack.position = 11;
     controller.on_ack(&ack, &rtt);

@@ -3,7 +3,7 @@
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::ControllerConfig;
 use flowstart_core::quick_start::rate::RateCode;
-use flowstart_core::startup::{StartupConfig, slow_start};
+use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::traffic::Pattern;

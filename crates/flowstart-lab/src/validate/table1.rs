@@ -463,3 +463,21 @@ impl Throughput {
         self.between(flow, time - window, time).0 * 8.0 / 1e6 / window.as_secs()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn what_is_missing_of_the_table_passes_nothing() {
+        let text = "published = \"blitzstart-table1\"\nlink = [\"dsl-slow\", \"lte\"]\nsize = [\"70KB\"]\nscheme = [\"hystart\", \
+                    \"blitzstart:estimate=0.5\", \"blitzstart:estimate=1.0\"]\ncompetitor = [\"bulk:cubic\"]\nreps = 1\n";
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        let table = published_table(&plan, &[]);
+        assert!(!table.checks.is_empty());
+        assert!(table.checks.iter().all(|check| check.pass != Some(true)), "{:#?}", table.checks);
+    }
+}

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use flowstart_lab::explain::{Cause, Explanation};
-use flowstart_lab::observe::{Shown, Watched};
+use flowstart_lab::observe::{MOST_FLOWS, Shown, Watched};
 use flowstart_lab::plan::{Cell, Plan};
 use flowstart_lab::run;
 use serde_json::{Map, Value, json};
@@ -25,7 +25,7 @@ Examples:
   flowstart explain --link lte --size 2MB --scheme slow-start hystart blitzstart --competitor cubic
   flowstart explain --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --json
 
-Splits the time of one run beyond the physical limit into causes, at the bottleneck, instant by instant; of several flows the first. \
+Splits the time of one run beyond the physical limit into causes, at the bottleneck, instant by instant; of several flows the one that --flow names. \
 --json prints an object {cell, rep, fct_ms, ideal_fct_ms, causes}, with several schemes an array of them."
 )]
 pub(crate) struct Arguments {
@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     scheme: Vec<String>,
     #[command(flatten)]
     selection: Selection,
+    /// Which of several measured flows, in the order in which they start.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    flow: u32,
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -54,10 +57,18 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut any_failed = false;
     let mut explained = Vec::new();
     for cell in cells {
+        let flows = plan.flow_count(&cell).min(MOST_FLOWS);
+        if arguments.flow >= flows {
+            let problem = format!("--flow {}: allowed is 0 to {}", arguments.flow, flows.saturating_sub(1));
+            return Err(Failure::Input(problem));
+        }
         let causes = Shown { watched: Watched { causes: true, series: None }, media_delays: false };
         let (outcomes, seen) = run::watch(&plan, &cell, rep, causes);
         any_failed |= failed(&outcomes);
-        explained.push(Explained { cell, explanation: seen.explanations.into_iter().next().flatten() });
+        explained.push(Explained {
+            cell,
+            explanation: seen.explanations.into_iter().nth(arguments.flow as usize).flatten(),
+        });
     }
     if arguments.json {
         let mut values: Vec<Value> = explained.iter().map(|one| object(&plan, rep, one)).collect();
