@@ -365,6 +365,8 @@ fn short(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> R
 mod tests {
     use flowstart_core::avoidance::bbr;
 
+    use flowstart_core::startup::slow_start;
+
     use super::*;
 
     fn parse(text: &str) -> Result<Competitor, InputError> {
