@@ -226,6 +226,11 @@ fn dropped_again(trace: &Trace) -> u64 {
     dropped
 }
 
+/// Whether an AQM does well; what is undefined is neither well nor not well.
+fn is_well(fct: f64, peak: f64) -> Option<bool> {
+    (fct.is_finite() && peak.is_finite()).then_some(fct <= WELL.0 && peak <= WELL.1)
+}
+
 /// Thesis, section 1.4 (Pub. IV): HRED "is still seriously limited by the requirement for a known, constant end-to-end RTT".
 fn hred_needs_its_rtt(checker: &mut Checker) -> String {
     let mut note = Vec::new();
@@ -235,9 +240,6 @@ fn hred_needs_its_rtt(checker: &mut Checker) -> String {
                 let cell = Config { ecn, ..cell(50.0, rtt, flows) };
                 let numbers = measure(std::slice::from_ref(&cell), &[Aqm::Oracle, hred()]);
                 let (fct, peak) = numbers[0][1].against(&numbers[0][0]);
-                // What is undefined is neither well nor not well.
-                let known = fct.is_finite() && peak.is_finite();
-                let well = fct <= WELL.0 && peak <= WELL.1;
                 let which = if at_its_rtt { "well" } else { "not well" };
                 let band = format!("{which}: FCT {} of the oracle's and peak {} RTT above", WELL.0, WELL.1);
                 let (metric, ours, bound) = if fct > WELL.0 || !fct.is_finite() {
@@ -245,7 +247,7 @@ fn hred_needs_its_rtt(checker: &mut Checker) -> String {
                 } else {
                     ("peak above the oracle's, RTTs", peak, WELL.1)
                 };
-                checker.check(&name(&cell), metric, ours, bound, known && well == at_its_rtt, band);
+                checker.check(&name(&cell), metric, ours, bound, is_well(fct, peak) == Some(at_its_rtt), band);
                 note.push(format!("{rtt} ms x {flows} {}: {fct:.2}, {peak:+.2}", if ecn { "marks" } else { "drops" }));
             }
         }
@@ -401,4 +403,15 @@ fn predict_controls_the_peak(checker: &mut Checker) -> String {
         "largest peak above the oracle's {most:.2} RTT, utilization after slow start at least {least:+.2} from the oracle's"
     );
     note
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_undefined_is_neither_well_nor_not_well() {
+        assert_eq!([is_well(1.0, 0.0), is_well(9.0, 0.0), is_well(1.0, 9.0)], [Some(true), Some(false), Some(false)]);
+        assert_eq!([is_well(9.0, f64::NAN), is_well(f64::NAN, 9.0), is_well(f64::INFINITY, 0.0)], [None; 3]);
+    }
 }

@@ -182,7 +182,7 @@ impl Law {
             self.end_epoch(now);
         }
         let latest = self.flows.bucket(flow, now);
-        let idle = if latest.rtt > 0.0 { (IDLE_RTTS * latest.rtt).max(LEAST_IDLE).min(self.idle) } else { self.idle };
+        let idle = idle_time(latest.rtt, self.idle);
         let small = size <= HANDSHAKE;
         if now - latest.last > idle && latest.told && !small {
             // Its slow start ends at the ssthresh of the last signal.
@@ -495,6 +495,11 @@ impl Law {
     }
 }
 
+/// Seconds without a packet after which a flow begins anew, where this much is configured. 0 is an RTT that nobody knows.
+fn idle_time(rtt: f64, configured: f64) -> f64 {
+    if rtt > 0.0 { (IDLE_RTTS * rtt).max(LEAST_IDLE).min(configured) } else { configured }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -609,14 +614,16 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_time_shorter_than_the_least_of_a_known_rtt_is_taken_as_it_is() {
+    fn an_idle_time_is_three_rtts_and_never_more_than_configured() {
+        // Three RTTs of 100 ms, and at least 200 ms; without an RTT, and where that is shorter, what is configured.
+        assert_eq!(idle_time(0.1, 10.0), 3.0 * 0.1);
+        assert_eq!(idle_time(0.01, 10.0), 0.2);
+        assert_eq!((idle_time(0.0, 10.0), idle_time(0.1, 0.01)), (10.0, 0.01));
+        // So after 5 ms a packet is the same flow's, and after 15 ms one begins.
         let mut law = Law::new(&Config { idle: Duration::from_millis(10), ..Config::default() }, Some(1.25e6));
-        law.arrive(at(1.0), 1, PACKET, Bytes::ZERO);
-        law.flows.bucket(1, 1.0).rtt = 0.1;
-        law.arrive(at(1.005), 1, PACKET, Bytes::ZERO);
-        assert_eq!(law.flows.bucket(1, 1.005).packets, 2);
-        // Three RTTs and 200 ms are more than the 10 ms that are configured.
-        law.arrive(at(1.02), 1, PACKET, Bytes::ZERO);
-        assert_eq!(law.flows.bucket(1, 1.02).packets, 1);
+        for (seconds, packets) in [(1.0, 1), (1.005, 2), (1.02, 1)] {
+            law.arrive(at(seconds), 1, PACKET, Bytes::ZERO);
+            assert_eq!(law.flows.bucket(1, seconds).packets, packets, "{seconds}");
+        }
     }
 }
