@@ -243,9 +243,13 @@ mod tests {
             let factory = ControllerFactory::new(startup, AvoidanceConfig::defaults().swap_remove(1)).unwrap();
             let mut controller = Controller(factory.host(Instant::now(), PACKET));
             let (at, bytes) = (|ms| Timestamp::ZERO + Duration::from_millis(ms), Bytes::new(PACKET.into()));
-            controller
-                .0
-                .tell(|sender| (0..=8).for_each(|number| sender.on_sent(at(100 * number.min(1)), bytes, number)));
+            controller.0.tell(|sender| {
+                // The handshake launches; then 8 packets leave in a window of 10.
+                sender.on_sent(at(0), bytes, 0);
+                sender.on_acknowledged(at(100), at(0), bytes, Some(0), Duration::from_millis(100));
+                sender.on_acknowledgement_end(at(100), Bytes::ZERO, false);
+                (1..=8).for_each(|number| sender.on_sent(at(100), bytes, number));
+            });
             if stopped {
                 controller.on_cwnd_limited();
             }
