@@ -1,43 +1,14 @@
 //! In steady state no controller allocates, whatever it is made of.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 mod configurations;
+mod counting_allocator;
 #[allow(dead_code, reason = "the contracts use all of it")]
 mod host;
 
 use configurations::{Random, Spaces, spaces};
+use counting_allocator::ALLOCATIONS;
 use flowstart_core::controller::ControllerConfig;
 use host::{Host, Operation, POLICIES, known};
-
-/// Counts what the current thread allocates.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-#[expect(unsafe_code, reason = "an allocator cannot be written without")]
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Two packets every 5 ms, acknowledged after some 50 ms, with losses and marks among them. Packets that were sent.
 fn busy(host: &mut Host, steps: u32) -> u64 {

@@ -1,42 +1,13 @@
 //! In steady state no queue discipline allocates.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 mod configurations;
+mod counting_allocator;
 mod standing_queue;
 
 use configurations::{Random, spaces};
+use counting_allocator::ALLOCATIONS;
 use flowstart_core::aqm::{EcnCodepoint, QueueConfig};
 use standing_queue::StandingQueue;
-
-/// Counts what the current thread allocates.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-#[expect(unsafe_code, reason = "an allocator cannot be written without")]
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn no_discipline_allocates_per_packet() {
@@ -58,8 +29,10 @@ fn no_valid_configuration_allocates_per_packet() {
     const DRAWS: usize = 12;
     let mut random = Random(1);
     for entry in &spaces().queue {
-        let mut packets = 0;
-        for draw in 0..DRAWS {
+        // Some laws drop nearly all of a load that stands, and say little: others are drawn beside them.
+        let (mut packets, mut draw) = (0, 0);
+        while draw < DRAWS || packets <= DRAWS * 5_000 {
+            assert!(draw < 20 * DRAWS, "{}: {packets} packets say little", entry.default().name());
             let config = entry.draw(&mut random);
             let (flows, ecn) =
                 [(1, EcnCodepoint::NotEct), (1000, EcnCodepoint::Ect0), (7, EcnCodepoint::Ect1)][draw % 3];
@@ -71,8 +44,8 @@ fn no_valid_configuration_allocates_per_packet() {
             let dropped = (queue.lost - lost) as usize;
             assert!(sent + dropped >= 10_000, "{config:?}: {sent} packets left, {dropped} were dropped");
             packets += sent;
+            draw += 1;
         }
-        assert!(packets > DRAWS * 5_000, "{}: {packets} packets say little", entry.default().name());
     }
 }
 

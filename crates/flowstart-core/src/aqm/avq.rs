@@ -35,15 +35,18 @@ pub const REFERENCE: &str = "Kunniyur, Srikant, SIGCOMM 2001";
 /// A full packet, to turn limits in packets into bytes.
 const PACKET: u64 = 1500;
 
+/// A virtual capacity that is smaller, as a part of the link's, or that adapts slower, serves nobody within minutes.
+const SLOWEST: f64 = 0.001;
+
 /// Parameters of AVQ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How fast the virtual capacity adapts, per second, 0 to 100. ns-2 and the paper: 0.15.
+    /// How fast the virtual capacity adapts, per second, 0, or 0.001 to 100. ns-2 and the paper: 0.15.
     pub alpha: f64,
     /// Utilization to steer to, 0.01 to 1. ns-2 and the paper: 0.98.
     pub gamma: f64,
-    /// The virtual capacity at the beginning over the link's rate, 0 to 1; above 0 where `alpha` is 0. ns-2: 0.8.
+    /// The virtual capacity at the beginning over the link's rate, 0 to 1; 0.001 at least where `alpha` is 0. ns-2: 0.8.
     pub initial: f64,
     /// The virtual buffer, up to 1 TB. Default: 0, that of the real queue (packets count 1500 bytes), or 150 KB if that has
     /// no limit.
@@ -62,10 +65,13 @@ impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         ConfigError::unless_in("alpha", self.alpha, 0.0..=100.0)?;
+        if 0.0 < self.alpha && self.alpha < SLOWEST {
+            return Err(ConfigError::new("alpha", self.alpha, "0, or 0.001 to 100"));
+        }
         ConfigError::unless_in("gamma", self.gamma, 0.01..=1.0)?;
         ConfigError::unless_in("initial", self.initial, 0.0..=1.0)?;
-        if self.initial == 0.0 && self.alpha == 0.0 {
-            return Err(ConfigError::new("initial", self.initial, "above 0 with alpha=0"));
+        if self.initial < SLOWEST && self.alpha == 0.0 {
+            return Err(ConfigError::new("initial", self.initial, "0.001 to 1 with alpha=0"));
         }
         ConfigError::unless_in("buffer", self.buffer, Bytes::ZERO..=Bytes::new(1_000_000_000_000))
     }
@@ -289,6 +295,8 @@ mod tests {
         let config = |alpha, initial| Config { alpha, initial, ..Config::default() };
         assert_eq!([config(0.0, 1.0).validate(), config(0.1, 0.0).validate()], [Ok(()), Ok(())]);
         assert_eq!(config(0.0, 0.0).validate().unwrap_err().field, "initial");
+        assert_eq!(config(0.0, 1e-9).validate().unwrap_err().field, "initial");
+        assert_eq!(config(1e-9, 0.0).validate().unwrap_err().field, "alpha");
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub const SUMMARY: &str = "signals at random, with a probability that steers the
 /// The document that defines it.
 pub const REFERENCE: &str = "Hollot, Misra, Towsley, Gong, INFOCOM 2001";
 
+/// Seconds that the probability may need from 1 to 0 while the queue is empty: a day.
+const LONGEST_FALL_S: f64 = 86_400.0;
+
 /// Parameters of the PI controller. The defaults are the paper's design for 15 Mbit/s (3750 packets of 500 bytes per
 /// second), 60 flows and an RTT of 246 ms, which ns-2 took over; other links need others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,7 +43,8 @@ pub struct Config {
     /// Weight of the deviation at the last sample, per packet, 0 to `a`: a larger one makes the probability rise while the queue
     /// is empty. ns-2: 0.00001816.
     pub b: f64,
-    /// Queue to steer to in packets, above 0, or 0 where `b` is `a`, to 1,000,000. ns-2: 50 (the paper's simulations: 200).
+    /// Queue to steer to in packets, 0 to 1,000,000; where `a` is above `b` so much that the probability falls from 1 to 0 within a
+    /// day of an empty queue. ns-2: 50 (the paper's simulations: 200).
     pub q_ref: f64,
     /// Samples per second, 0.01 to 10,000. ns-2: 170 (the paper: 160).
     pub w: f64,
@@ -72,14 +76,13 @@ impl Config {
         ConfigError::unless_in("a", self.a, 0.0..=1.0)?;
         ConfigError::unless_in("b", self.b, 0.0..=self.a)?;
         ConfigError::unless_in("q_ref", self.q_ref, 0.0..=1e6)?;
-        if self.q_ref == 0.0 && self.b < self.a {
-            return Err(ConfigError::new(
-                "q_ref",
-                0,
-                "above 0 to 1000000, for at 0 the probability never falls, or b equal to a",
-            ));
-        }
         ConfigError::unless_in("w", self.w, 0.01..=10_000.0)?;
+        let fall = (self.a - self.b) * self.q_ref * self.w;
+        if self.b < self.a && fall * LONGEST_FALL_S < 1.0 {
+            let allowed = "more, or b equal to a: behind an empty queue the probability falls by (a - b) q_ref w a second, which must \
+                           be from 1 to 0 within a day";
+            return Err(ConfigError::new("q_ref", self.q_ref, allowed));
+        }
         ConfigError::unless_in("mean_packet", self.mean_packet, Bytes::new(1)..=Bytes::new(1_000_000))
     }
 }
@@ -253,6 +256,9 @@ mod tests {
         assert_eq!(Config { a: 0.001, b: 0.001, q_ref: 0.0, ..Config::default() }.validate(), Ok(()));
         let never_falls = Config { a: 0.002, b: 0.001, q_ref: 0.0, ..Config::default() };
         assert_eq!(never_falls.validate().unwrap_err().field, "q_ref");
+        // 0.001 * 0.01 * 1 = 1 / 100,000 a second is more than a day, with 0.0116 it is just less.
+        let slow = |q_ref| Config { a: 0.002, b: 0.001, q_ref, w: 1.0, ..Config::default() }.validate().is_ok();
+        assert_eq!([slow(0.01), slow(0.0116)], [false, true]);
         let error = Config { a: 0.001, b: 0.002, ..Config::default() }.validate().unwrap_err();
         assert_eq!((error.field, &*error.allowed), ("b", "0 to 0.001"));
     }
