@@ -146,7 +146,8 @@ impl Manifest {
     }
 }
 
-/// A regular file of at most `most` bytes, if there is one: a pipe or a device could hold up the program or fill its memory.
+/// A regular file of at most `most` bytes, if there is one: a pipe or a device could hold up the program or fill its
+/// memory.
 pub(crate) fn read_file(file: &Path, most: u64) -> Result<Option<Vec<u8>>, String> {
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
     let check = |metadata: &fs::Metadata| match metadata.len() {
@@ -245,8 +246,8 @@ impl Drop for Occupied {
     }
 }
 
-/// Makes a folder ready for results, before any run: it must not exist, be empty, or (with `resume`) hold results. Nobody else
-/// can do so until what is returned is dropped.
+/// Makes a folder ready for results, before any run: it must not exist, be empty, or (with `resume`) hold results.
+/// Nobody else can do so until what is returned is dropped.
 pub fn prepare_folder(folder: &Path, resume: bool) -> Result<Occupied, ExperimentError> {
     let refused = |problem: String| ExperimentError::Folder { folder: folder.to_owned(), problem };
     let check = || match fs::read_dir(folder) {
@@ -349,8 +350,8 @@ pub fn write_file(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Resul
     growing.complete()
 }
 
-/// A file that has its name when it is complete. Until then it is beside it under a name that nothing else had, and it is removed
-/// if it is given up.
+/// A file that has its name when it is complete. Until then it is beside it under a name that nothing else had, and it
+/// is removed if it is given up.
 #[derive(Debug)]
 pub struct GrowingFile {
     file: PathBuf,

@@ -1,9 +1,9 @@
 //! What an experiment keeps on disk while it runs, and how a run that was stopped goes on with it.
 //!
 //! The journal, `flows.partial.csv`, begins with a comment that says of which experiment it is ([`Identity`]). The rows of each
-//! repetition of a setting follow as it ends, in one write, each with a checksum. Whatever stops the program, what is lost is at
-//! most the repetitions in progress: half a line and half a repetition at the end are run again. Anything else that this program
-//! could not have written is refused.
+//! repetition of a setting follow as it ends, in one write, each with a checksum. Whatever stops the program, what is
+//! lost is at most the repetitions in progress: half a line and half a repetition at the end are run again. Anything
+//! else that this program could not have written is refused.
 
 mod identity;
 
@@ -188,8 +188,8 @@ fn identity_of_journal(file: &Path, text: &str) -> Result<Option<Identity>, Expe
 /// A row's cell, repetition and flow.
 type Key = (String, u64, u64);
 
-/// The rows of a file, each of which must be one that the plan can have, and there only once. With a seal each ends with its
-/// checksum.
+/// The rows of a file, each of which must be one that the plan can have, and there only once. With a seal each ends
+/// with its checksum.
 fn rows_of(
     file: &Path,
     text: &str,
@@ -300,7 +300,8 @@ fn check(plan: &Plan, cell: &Cell, row: &Row) -> Result<(), String> {
 
 /// Whether the numbers of a row can be what their columns say.
 fn check_numbers(header: &StringRecord, record: &StringRecord) -> Result<(), String> {
-    /// What has no range of its own is in no more of them than this, which other programs still tell apart from the next.
+    /// What has no range of its own is in no more of them than this, which other programs still tell apart from the
+    /// next.
     const MOST: f64 = (1_u64 << 53) as f64;
     for (name, text) in header.iter().zip(record) {
         let Ok(value) = text.parse::<f64>() else { continue };

@@ -219,9 +219,9 @@ pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
     newcomers(plan, &warm, cell, Until::Complete)
 }
 
-/// Runs one repetition of a cell with a trace that `tracer` makes a second before the newcomers. Who observes them moves to
-/// their world, for not everybody can be cloned. With `captured`, it is also told the datagrams that senders of real flows
-/// see, if it writes packet captures.
+/// Runs one repetition of a cell with a trace that `tracer` makes a second before the newcomers. Who observes them
+/// moves to their world, for not everybody can be cloned. With `captured`, it is also told the datagrams that senders
+/// of real flows see, if it writes packet captures.
 pub fn told(plan: &Plan, cell: &Cell, rep: u32, captured: bool, tracer: Tracer<'_>) -> Finished {
     let setting = Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor };
     let mut warm = Warm { captured, ..prepare(plan, setting, rep, Some(tracer)) };

@@ -445,8 +445,8 @@ impl Network {
         let (departure, wanted) = self.links[link as usize].finish_service(now);
         let Some(departure) = departure else { return };
         self.schedule(link, wanted);
-        // A trace reads each packet that departs, which has left the cache while it waited. The next one has a packet's time to
-        // come back.
+        // A trace reads each packet that departs, which has left the cache while it waited. The next one has a packet's
+        // time to come back.
         if self.is_traced()
             && let Some(next) = self.links[link as usize].in_service()
         {

@@ -397,7 +397,8 @@ impl World {
         self.network.engine.advance(time);
     }
 
-    /// Runs until `flow` is complete or who observes the world wants to hear no more; an error when `limit` passes first.
+    /// Runs until `flow` is complete or who observes the world wants to hear no more; an error when `limit` passes
+    /// first.
     pub fn run_flow(&mut self, flow: u32, limit: Timestamp) -> Result<(), Stopped> {
         self.run_while(limit, |world| world.record(flow).completed.is_none() && !world.network.is_observation_done())
     }

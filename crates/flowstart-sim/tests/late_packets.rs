@@ -1,5 +1,5 @@
-//! What TCP sends again had sometimes only been late: a delay spike sets off the retransmission timer, reordering the fast
-//! retransmission. With timestamps the sender finds out and takes its reduction back.
+//! What TCP sends again had sometimes only been late: a delay spike sets off the retransmission timer, reordering the
+//! fast retransmission. With timestamps the sender finds out and takes its reduction back.
 
 use std::sync::Arc;
 
@@ -48,7 +48,8 @@ fn a_timeout_in_a_delay_spike_costs_no_window() {
     let [finds_out, goes_on] = transfers(&with_a_pause(), 3_000_000);
     assert!(finds_out.timeouts > 0 && goes_on.timeouts > 0);
     assert!(finds_out.spurious > 0 && finds_out.dropped == 0, "{finds_out:?}");
-    // The timer sends the first segment again, and a loss probe came before it. Who does not find out sends everything again.
+    // The timer sends the first segment again, and a loss probe came before it. Who does not find out sends everything
+    // again.
     assert!(finds_out.retransmissions <= 4, "{}", finds_out.retransmissions);
     assert!(goes_on.retransmissions > 50, "{}", goes_on.retransmissions);
     assert!(completion_ms(&finds_out) + 50.0 < completion_ms(&goes_on), "{finds_out:?} {goes_on:?}");

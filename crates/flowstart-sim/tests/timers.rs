@@ -1,4 +1,5 @@
-//! The timers of TCP that repair what nothing else finds: the retransmission timer, and the loss probe that leaves before it.
+//! The timers of TCP that repair what nothing else finds: the retransmission timer, and the loss probe that leaves
+//! before it.
 
 mod drop_places;
 
@@ -37,8 +38,8 @@ fn chunks(segments: u64, count: u32) -> (Profile, Pattern) {
 
 #[test]
 fn a_repair_has_a_whole_timeout_to_be_acknowledged() {
-    // The last but one of 40 is missing. It counts as lost a quarter of an RTT, 250 ms, after the last acknowledgement that
-    // advances, and is acknowledged 1 s later; the timeout is 1.2 s.
+    // The last but one of 40 is missing. It counts as lost a quarter of an RTT, 250 ms, after the last acknowledgement
+    // that advances, and is acknowledged 1 s later; the timeout is 1.2 s.
     let (profile, pattern) = chunks(40, 2);
     let linux = flow(&profile, pattern.clone(), 1000, &[39], 0.0);
     assert_eq!((linux.timeouts, linux.retransmissions, linux.window_cuts), (0, 1, 1), "{linux:?}");

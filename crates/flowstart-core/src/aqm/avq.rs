@@ -8,12 +8,13 @@
 //! Checked line by line against ns-2's module.
 //!
 //! Differences from the reference: sizes are in bytes only, ns-2's default. A virtual packet is refused when it does
-//! not fit, as in the paper; ns-2 compares after adding it, which is the same. The virtual capacity grows with every arrival, as
-//! in the paper. ns-2 adapts it with packets that are accepted, of which there are none any more once it has come down to
-//! next to nothing. The virtual capacity is held to the link's before the arriving bytes are taken off, as remembered of the paper;
-//! ns-2 does so after, so that there it reaches the link's own. A packet that cannot be marked is dropped; ns-2 drops all (its default) or, where it marks,
-//! lets such packets pass. The limit of the queue counts 1500 bytes a packet, there 1000. Where the link's rate is not
-//! known, nothing is signalled until it has been measured.
+//! not fit, as in the paper; ns-2 compares after adding it, which is the same. The virtual capacity grows with every
+//! arrival, as in the paper. ns-2 adapts it with packets that are accepted, of which there are none any more once it
+//! has come down to next to nothing. The virtual capacity is held to the link's before the arriving bytes are taken
+//! off, as remembered of the paper; ns-2 does so after, so that there it reaches the link's own. A packet that cannot
+//! be marked is dropped; ns-2 drops all (its default) or, where it marks, lets such packets pass. The limit of the
+//! queue counts 1500 bytes a packet, there 1000. Where the link's rate is not known, nothing is signalled until it has
+//! been measured.
 //!
 //! Status: worked examples; not compared with a run of ns-2.
 
@@ -46,7 +47,8 @@ pub struct Config {
     pub alpha: f64,
     /// Utilization to steer to, 0.01 to 1. ns-2 and the paper: 0.98.
     pub gamma: f64,
-    /// The virtual capacity at the beginning over the link's rate, 0 to 1; 0.001 at least where `alpha` is 0. ns-2: 0.8.
+    /// The virtual capacity at the beginning over the link's rate, 0 to 1; 0.001 at least where `alpha` is 0. ns-2:
+    /// 0.8.
     pub initial: f64,
     /// The virtual buffer, up to 1 TB. Default: 0, that of the real queue (packets count 1500 bytes), or 150 KB if that has
     /// no limit.

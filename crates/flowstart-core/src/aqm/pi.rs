@@ -43,8 +43,8 @@ pub struct Config {
     /// Weight of the deviation at the last sample, per packet, 0 to `a`: a larger one makes the probability rise while the queue
     /// is empty. ns-2: 0.00001816.
     pub b: f64,
-    /// Queue to steer to in packets, 0 to 1,000,000; where `a` is above `b` so much that the probability falls from 1 to 0 within a
-    /// day of an empty queue. ns-2: 50 (the paper's simulations: 200).
+    /// Queue to steer to in packets, 0 to 1,000,000; where `a` is above `b` so much that the probability falls from 1
+    /// to 0 within a day of an empty queue. ns-2: 50 (the paper's simulations: 200).
     pub q_ref: f64,
     /// Samples per second, 0.01 to 10,000. ns-2: 170 (the paper: 160).
     pub w: f64,

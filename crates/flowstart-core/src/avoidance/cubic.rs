@@ -9,14 +9,14 @@
 //! takes Google's way to the target: the window jumps to W(t + min RTT) but by at most half of the acknowledged bytes.
 //! `approach = "whole-segments"` takes that of Linux (`tcp_cubic.c`), which ns-3 shares: windows are whole segments, the
 //! target is W(t + min RTT), at least two acknowledged segments make one of growth, at most 20 before the first loss, and
-//! an unused window leaves the epoch alone; idle time does not count for it (the RFC leaves this open in section 5.8). Where
-//! the two differ ns-3 is the default, `surplus` and `recount_after` are for Linux (`tcp_cong_avoid_ai`, `bictcp_update`);
-//! that Linux counts time in ticks, looks at the curve once in a tick at most, has a C of 410/1024 and looks ahead by the
-//! smallest RTT of data, without that of the handshake, is not modelled.
-//! When the sender does not use its window the epoch ends and a new one starts with the next growth (section 5.8
-//! leaves the way open; Google's code does the same). Without an earlier loss `W_max` is the window at the start of the
-//! epoch and K is 0, so the growth is convex at once. A timeout forgets `W_max`, so the next epoch begins the same way
-//! (section 4.8; Linux and Google's code forget it too); with `after_timeout = "keep-plateau"` it stays, as in ns-3.
+//! an unused window leaves the epoch alone; idle time does not count for it (the RFC leaves this open in section 5.8).
+//! Where the two differ ns-3 is the default, `surplus` and `recount_after` are for Linux (`tcp_cong_avoid_ai`,
+//! `bictcp_update`); that Linux counts time in ticks, looks at the curve once in a tick at most, has a C of 410/1024
+//! and looks ahead by the smallest RTT of data, without that of the handshake, is not modelled. When the sender does
+//! not use its window the epoch ends and a new one starts with the next growth (section 5.8 leaves the way open;
+//! Google's code does the same). Without an earlier loss `W_max` is the window at the start of the epoch and K is 0, so
+//! the growth is convex at once. A timeout forgets `W_max`, so the next epoch begins the same way (section 4.8; Linux
+//! and Google's code forget it too); with `after_timeout = "keep-plateau"` it stays, as in ns-3.
 //!
 //! `beta_ecn` is what remains of the window after CE marks (ABE, RFC 8511), also of that which ends slow start, where the RFC
 //! speaks of congestion avoidance; the plateau and the Reno estimate stay those of beta.
@@ -65,12 +65,12 @@ pub enum AfterTimeout {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Surplus {
-    /// They count as all others, an acknowledgement adds one segment of growth at most, and reductions leave the count alone
-    /// (ns-3).
+    /// They count as all others, an acknowledgement adds one segment of growth at most, and reductions leave the count
+    /// alone (ns-3).
     #[default]
     Counts,
-    /// They make one segment of growth, whatever their number; what an acknowledgement adds makes as many as it can, and a
-    /// reduction begins to count anew (Linux).
+    /// They make one segment of growth, whatever their number; what an acknowledgement adds makes as many as it can,
+    /// and a reduction begins to count anew (Linux).
     OneSegment,
 }
 
@@ -116,8 +116,8 @@ pub struct Config {
     /// Whole segments: what becomes of those that were counted at a slower pace. Default: they count as all others.
     #[serde(skip_serializing_if = "Surplus::is_default")]
     pub surplus: Surplus,
-    /// Whole segments: how long the number that makes one of growth stays while the window does, up to 1 s. Default: 0, each
-    /// acknowledgement brings a new one; Linux: 1/32 s.
+    /// Whole segments: how long the number that makes one of growth stays while the window does, up to 1 s. Default: 0,
+    /// each acknowledgement brings a new one; Linux: 1/32 s.
     #[serde(skip_serializing_if = "is_zero")]
     pub recount_after: Duration,
 }
@@ -298,8 +298,8 @@ impl Cubic {
         }
         self.acknowledged += acked;
         if self.reno_friendly {
-            // Whole steps, which are never empty with the betas of Linux and of ns-3. With an alpha above the window the estimate grows by more than a segment for each that
-            // is acknowledged.
+            // Whole steps, which are never empty with the betas of Linux and of ns-3. With an alpha above the window
+            // the estimate grows by more than a segment for each that is acknowledged.
             let whole = libm::floor(cwnd * self.reno_step);
             let step = if whole < 1.0 { (cwnd.max(1.0) / self.alpha).min(1.0) } else { whole };
             if self.acknowledged > step {
@@ -575,7 +575,8 @@ mod tests {
         assert_eq!(current.cwnd, Bytes::new((105.5 * SEGMENT as f64) as u64));
     }
 
-    /// Windows in segments after acknowledgements of this many segments each, at these times in ms, from a cut of 100 on.
+    /// Windows in segments after acknowledgements of this many segments each, at these times in ms, from a cut of 100
+    /// on.
     fn windows_after(config: &Config, acks: &[(u64, u64)]) -> (Vec<f64>, Cubic) {
         let whole = Config { approach: Approach::WholeSegments, reno_friendly: false, ..config.clone() };
         let mut cubic = Cubic::new(whole, SegmentSize(Bytes::new(SEGMENT)));
@@ -593,8 +594,8 @@ mod tests {
 
     #[test]
     fn segments_that_were_counted_at_a_slower_pace_can_make_one_of_growth_at_most() {
-        // W_max = 100, the window 70, K = cbrt(30 / 0.4) = 4.217 s. At first the target is 70 or 71 and 60 segments are too
-        // few. At 1 s target = 100 - floor(0.4 * 3.217^3) = 87: a count of floor(70 / 17) = 4.
+        // W_max = 100, the window 70, K = cbrt(30 / 0.4) = 4.217 s. At first the target is 70 or 71 and 60 segments are
+        // too few. At 1 s target = 100 - floor(0.4 * 3.217^3) = 87: a count of floor(70 / 17) = 4.
         let acks = [(0, 60), (1000, 1), (1000, 1), (1000, 1), (1000, 1)];
         let (all_count, _) = windows_after(&Config::default(), &acks);
         assert_eq!(all_count, [70.0, 71.0, 72.0, 73.0, 74.0]);
@@ -717,8 +718,8 @@ mod tests {
             let after = cubic.on_ack(&acked(seconds(1.0), 10 * SEGMENT), window(segments), &rtt);
             assert!(after >= window(segments).cwnd && after <= window(segments + 1.0).cwnd, "{after}");
         }
-        // 18 connections: beta = 17.7 / 18, alpha = 3 * 324 * (0.3 / 18) / (35.7 / 18) = 8.168; a window of 400 makes steps of 48
-        // whole segments. Of 100 segments two steps are 96, and the rest is not one.
+        // 18 connections: beta = 17.7 / 18, alpha = 3 * 324 * (0.3 / 18) / (35.7 / 18) = 8.168; a window of 400 makes
+        // steps of 48 whole segments. Of 100 segments two steps are 96, and the rest is not one.
         let config = Config { approach: Approach::WholeSegments, connections: 18, ..Config::default() };
         let mut cubic = Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)));
         cubic.on_ack(&acked(seconds(1.0), 100 * SEGMENT), window(400.0), &rtt);

@@ -91,9 +91,10 @@ impl Recovery {
 }
 
 impl Controller {
-    /// A loss was repaired before it was known, by a probe of the transport's (RFC 8985, section 7.4.2): the window is reduced
-    /// as after [`Controller::on_loss`], and there is nothing to recover from (`tcp_process_tlp_ack` of Linux). An integrated
-    /// algorithm goes on, as Linux lets it. Comes before the [`Controller::on_ack_frame`] that reveals it.
+    /// A loss was repaired before it was known, by a probe of the transport's (RFC 8985, section 7.4.2): the window is
+    /// reduced as after [`Controller::on_loss`], and there is nothing to recover from (`tcp_process_tlp_ack` of Linux).
+    /// An integrated algorithm goes on, as Linux lets it. Comes before the [`Controller::on_ack_frame`] that reveals
+    /// it.
     pub fn on_repaired_loss(&mut self, loss: &Loss, rtt: &RttEstimator) {
         if matches!(self.phase, Phase::Integrated { .. }) || self.recovery.is_some() {
             return;

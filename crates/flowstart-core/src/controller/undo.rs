@@ -46,10 +46,10 @@ impl UndoSlot {
 }
 
 impl Controller {
-    /// Everything that the last reduction took for lost was delivered after all: the window and ssthresh are what they were
-    /// before it (RFC 9438, section 4.9; RFC 4015, section 3.2 for the window). Nothing happens when
-    /// [`ControllerConfig::undo`](super::ControllerConfig::undo) is off, after a timeout, while the startup scheme is in charge, or beside an integrated
-    /// algorithm.
+    /// Everything that the last reduction took for lost was delivered after all: the window and ssthresh are what they
+    /// were before it (RFC 9438, section 4.9; RFC 4015, section 3.2 for the window). Nothing happens when
+    /// [`ControllerConfig::undo`](super::ControllerConfig::undo) is off, after a timeout, while the startup scheme is
+    /// in charge, or beside an integrated algorithm.
     pub fn on_spurious_loss(&mut self, now: Timestamp, rtt: &RttEstimator) {
         let Some(undo) = self.undo.take() else { return };
         if self.phase == Phase::Avoidance && !undo.timeout {
@@ -57,10 +57,11 @@ impl Controller {
         }
     }
 
-    /// What a timeout took for lost had only been late: the window and ssthresh are what they were before it, and before the
-    /// recovery that it ended, if there was one (RFC 5682 and RFC 4015, section 3.2, where the window is smaller; Linux,
-    /// `tcp_try_undo_loss`). Nothing happens when [`ControllerConfig::undo`](super::ControllerConfig::undo) is off, when there was no timeout since the
-    /// last reduction, or beside an integrated algorithm.
+    /// What a timeout took for lost had only been late: the window and ssthresh are what they were before it, and
+    /// before the recovery that it ended, if there was one (RFC 5682 and RFC 4015, section 3.2, where the window is
+    /// smaller; Linux, `tcp_try_undo_loss`). Nothing happens when
+    /// [`ControllerConfig::undo`](super::ControllerConfig::undo) is off, when there was no timeout since the last
+    /// reduction, or beside an integrated algorithm.
     pub fn on_spurious_timeout(&mut self, now: Timestamp, rtt: &RttEstimator) {
         let Some(undo) = self.undo.take() else { return };
         if undo.timeout {
@@ -90,7 +91,8 @@ impl Controller {
         self.update_pacing(rtt);
     }
 
-    /// What a timeout takes. Where it ends recovery, or comes again before anything arrived, what was there before that.
+    /// What a timeout takes. Where it ends recovery, or comes again before anything arrived, what was there before
+    /// that.
     pub(super) fn undo_of_timeout(&mut self, repeated: bool) -> Option<Undo> {
         let goes_on = self.recovery.is_some() || repeated;
         match self.undo.take().filter(|_| goes_on) {

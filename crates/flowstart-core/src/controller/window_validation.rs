@@ -1,9 +1,9 @@
 //! Congestion window validation: what becomes of the window when the application did not use it.
 //!
 //! References: RFC 5681, section 4.1 (restart window); RFC 2861, section 3.2 (decay), and Linux, `tcp_cwnd_restart`,
-//! `tcp_cwnd_application_limited` and `tcp_is_cwnd_limited`; RFC 7661, sections 4.2 to 4.4 (`pipeACK`, nonvalidated phase),
-//! which obsoletes RFC 2861; Scharf, "Quick-Start, Jump-Start, and Other Fast Startup Approaches" (2008), for a startup
-//! scheme that runs again.
+//! `tcp_cwnd_application_limited` and `tcp_is_cwnd_limited`; RFC 7661, sections 4.2 to 4.4 (`pipeACK`, nonvalidated
+//! phase), which obsoletes RFC 2861; Scharf, "Quick-Start, Jump-Start, and Other Fast Startup Approaches" (2008), for a
+//! startup scheme that runs again.
 //!
 //! A window says what the path took when it was last full. After idle time, or after sending less than it allows, nobody
 //! knows whether the path still does. The policies differ in how fast they stop believing it, and in what they do instead.
@@ -40,8 +40,8 @@ pub enum WindowValidation {
     /// The window is halved for every retransmission timeout of idle time, and approaches what is used while the
     /// application limits the sender; ssthresh remembers three quarters of it (RFC 2861, section 3.2).
     Rfc2861,
-    /// RFC 2861 as Linux has it: the window stays as large as the initial one, and in slow start it counts as full when half
-    /// of it is.
+    /// RFC 2861 as Linux has it: the window stays as large as the initial one, and in slow start it counts as full when
+    /// half of it is.
     Linux,
     /// The window is kept for five minutes, whether idle or barely used, but it does not grow until it is full; after
     /// congestion it is half of what was really used (RFC 7661, section 4.4).
@@ -137,7 +137,8 @@ impl PipeAck {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Validation {
     policy: WindowValidation,
-    /// `T_prev` of RFC 2861: when the window was full, or validated, last; in Linux also when data was acknowledged last.
+    /// `T_prev` of RFC 2861: when the window was full, or validated, last; in Linux also when data was acknowledged
+    /// last.
     full_at: Timestamp,
     /// `W_used` of RFC 2861: most that was in flight since.
     used: Bytes,

@@ -282,7 +282,8 @@ pub(crate) mod tests {
             in_flight: Bytes::new(81_000),
         };
         assert!(matches!(scheme.clone().on_congestion(&marked, window, Bytes::new(40_000)), Step::Exit(_)));
-        // The 79th is found lost only now: half of the initial window, of 10, is more than half of the 3 that are acknowledged.
+        // The 79th is found lost only now: half of the initial window, of 10, is more than half of the 3 that are
+        // acknowledged.
         scheme.on_retransmission(79, Bytes::new(1000));
         assert_eq!(lose(&mut scheme, 1), Step::Continue { cwnd: Bytes::new(5_000) });
     }

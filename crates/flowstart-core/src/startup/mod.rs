@@ -206,13 +206,15 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
         false
     }
 
-    /// Whether the scheme says when slow start is left where a loss that seemed to end it is taken back, as its reference does.
-    /// It forgets nothing then, and is told as before. Asked where [`Startup::on_restart`] may be called.
+    /// Whether the scheme says when slow start is left where a loss that seemed to end it is taken back, as its
+    /// reference does. It forgets nothing then, and is told as before. Asked where [`Startup::on_restart`] may be
+    /// called.
     fn goes_on_after_undo(&self) -> bool {
         false
     }
 
-    /// The window without an approval of which nothing has left yet; `None`: there is none. It is what congestion reduces.
+    /// The window without an approval of which nothing has left yet; `None`: there is none. It is what congestion
+    /// reduces.
     fn without_approval(&self) -> Option<Window> {
         None
     }

@@ -200,7 +200,8 @@ impl QuicFlows {
         Ok(())
     }
 
-    /// Runs until `flow` is complete or who observes the world wants to hear no more; an error when `limit` passes first, or nothing is left to happen.
+    /// Runs until `flow` is complete or who observes the world wants to hear no more; an error when `limit` passes
+    /// first, or nothing is left to happen.
     pub fn run_flow(&mut self, world: &mut World, flow: u32, limit: Timestamp) -> Result<(), Stopped> {
         while world.record(flow).completed.is_none() && !world.network.is_observation_done() {
             let transfer = self.transfers.get(flow.saturating_sub(self.first) as usize);

@@ -118,8 +118,8 @@ fn toml_value(text: &str) -> toml::Value {
     }
 }
 
-/// Reads an algorithm's spec into its configuration. `base` says how a host runs the algorithm with a name; the spec's keys
-/// override that.
+/// Reads an algorithm's spec into its configuration. `base` says how a host runs the algorithm with a name; the spec's
+/// keys override that.
 fn algorithm<'a, C>(
     field: &str,
     text: &str,

@@ -127,8 +127,8 @@ const OF_TCP: [&str; 13] = [
     "timer_restart",
 ];
 
-/// Puts the buffer there that the receive window follows from, whatever the order of the keys. Returns the key whose value is
-/// the name of a buffer.
+/// Puts the buffer there that the receive window follows from, whatever the order of the keys. Returns the key whose
+/// value is the name of a buffer.
 fn choose_receive_window<'a>(parts: &Parts<'a>, table: &mut toml::Table) -> Result<Option<&'a str>, String> {
     let name_of = |value: &str| ReceiveBuffer::NAMED.iter().find(|(name, _)| *name == value);
     let named = parts.keys.iter().find_map(|(key, value)| {

@@ -73,8 +73,8 @@ pub struct Exported {
     pub seen: Seen,
 }
 
-/// Runs one repetition of a cell and writes what happens while it happens: memory does not depend on the transfer. The run
-/// ends at the first output that cannot be written.
+/// Runs one repetition of a cell and writes what happens while it happens: memory does not depend on the transfer. The
+/// run ends at the first output that cannot be written.
 pub fn export(plan: &Plan, cell: &Cell, rep: u32, outputs: Outputs) -> Result<Exported, ExportError> {
     let captured = outputs.pcapng.is_some();
     // The tracer is called once, when the trace begins.

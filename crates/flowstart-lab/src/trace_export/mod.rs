@@ -1,7 +1,7 @@
 //! One traced run as a page and as files for other tools.
 //!
-//! [`export`] writes files while the run goes on, in memory that does not depend on the transfer. A [`TracedRun`] has the
-//! events of a small run in memory, to be looked at and written afterwards.
+//! [`export`] writes files while the run goes on, in memory that does not depend on the transfer. A [`TracedRun`] has
+//! the events of a small run in memory, to be looked at and written afterwards.
 //!
 //! | Looking for | Where |
 //! |---|---|

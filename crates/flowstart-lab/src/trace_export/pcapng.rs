@@ -4,10 +4,10 @@
 //! nanoseconds. The data sender is 10.0.0.1, the data receiver 10.0.0.2 with a port for each measured flow from 40000 on.
 //!
 //! **Real QUIC** ([`capture`](super::capture)): the interface `sender` has whole datagrams with their checksums, from and to
-//! port 443, and Decryption Secrets Blocks have the TLS secrets, before what they open, so that `tshark -r FILE` shows the frames;
-//! `editcap --extract-secrets` makes a file for `SSLKEYLOGFILE` of them. A receiver that has moved is 10.0.1.2. Times, lengths
-//! and connection IDs follow from the seed. TLS draws key shares and randoms from the system, so secrets and encrypted
-//! bytes differ from run to run.
+//! port 443, and Decryption Secrets Blocks have the TLS secrets, before what they open, so that `tshark -r FILE` shows
+//! the frames; `editcap --extract-secrets` makes a file for `SSLKEYLOGFILE` of them. A receiver that has moved is
+//! 10.0.1.2. Times, lengths and connection IDs follow from the seed. TLS draws key shares and randoms from the system,
+//! so secrets and encrypted bytes differ from run to run.
 //!
 //! **Model flows**: the interfaces `sender` and `receiver` have what leaves and reaches the two hosts: headers only, with the
 //! lengths of the whole packets. The data sender has port 5001. A tool that analyses connections should be shown one

@@ -49,7 +49,8 @@ const SHARE_BAND: f64 = 0.05;
 /// Shortest and longest completion time of a file, a nanosecond and a day, in ms.
 const SHORTEST_MS: f64 = 1e-6;
 const LONGEST_MS: f64 = 86_400_000.0;
-/// What all transfers of a file may move together, so that comparing with it ends within minutes: the built-in ones move 131 MB.
+/// What all transfers of a file may move together, so that comparing with it ends within minutes: the built-in ones
+/// move 131 MB.
 const MOST_BYTES: f64 = 20e9;
 /// The columns of a file. Those that are not looked up change nothing of what is compared.
 const COLUMNS: [&str; 13] = [
@@ -328,7 +329,8 @@ impl Cell {
         format!("{} {} {} {}", self.path.name(), self.congestion_control, self.receive_window, self.size)
     }
 
-    /// How many numbers are compared: completion time, retransmissions, and the window at the exit or that there is none.
+    /// How many numbers are compared: completion time, retransmissions, and the window at the exit or that there is
+    /// none.
     const COMPARISONS: usize = 3;
 
     /// The median of the runs that have this number; NaN when most have none.

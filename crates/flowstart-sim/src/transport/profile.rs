@@ -165,8 +165,8 @@ pub enum TimerRestart {
     EveryAck,
     /// Only with the first partial acknowledgement ("impatient", RFC 6582, section 4).
     FirstPartialAck,
-    /// With every acknowledgement of new data, and when the first segment is sent again (Linux): it has a whole timeout to be
-    /// acknowledged.
+    /// With every acknowledgement of new data, and when the first segment is sent again (Linux): it has a whole timeout
+    /// to be acknowledged.
     EveryAckAndRepair,
 }
 
@@ -718,7 +718,8 @@ impl Profile {
         std::iter::once(&self.avoidance).chain(&self.other_avoidances).find(|avoidance| avoidance.name() == name)
     }
 
-    /// The startup of this host beside a congestion avoidance: its own is a part of its own avoidance, and others have slow start.
+    /// The startup of this host beside a congestion avoidance: its own is a part of its own avoidance, and others have
+    /// slow start.
     pub fn startup_beside(&self, avoidance: &AvoidanceConfig) -> StartupConfig {
         match avoidance.name() == self.avoidance.name() {
             true => self.resolved(self.startup.clone()),

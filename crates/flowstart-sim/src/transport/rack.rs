@@ -1,12 +1,13 @@
 //! Loss detection by time: RACK (RFC 8985, section 6).
 //!
 //! A segment is lost when one that was sent after it was delivered, and an RTT and the reordering window have passed since it
-//! was sent. The RTT is that of the delivery. The reordering window is a quarter of the smallest RTT, and nothing in recovery or
-//! once as many segments are `SACKed` as the profile's packet threshold, `DupThresh`, says (section 6.2, step 4). It finds lost
-//! retransmissions and tails as well.
+//! was sent. The RTT is that of the delivery. The reordering window is a quarter of the smallest RTT, and nothing in
+//! recovery or once as many segments are `SACKed` as the profile's packet threshold, `DupThresh`, says (section 6.2,
+//! step 4). It finds lost retransmissions and tails as well.
 //!
-//! Differences: reordering is not looked for, neither by late originals nor by D-SACKs, and so the window does not adapt to it
-//! (section 6.2, step 3). A timeout takes everything in flight for lost, where Linux spares what left less than an RTT ago.
+//! Differences: reordering is not looked for, neither by late originals nor by D-SACKs, and so the window does not
+//! adapt to it (section 6.2, step 3). A timeout takes everything in flight for lost, where Linux spares what left less
+//! than an RTT ago.
 
 use flowstart_core::time::{Duration, Timestamp};
 

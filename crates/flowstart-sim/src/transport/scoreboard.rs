@@ -352,8 +352,8 @@ impl Scoreboard {
         base.in_flight = Bytes::ZERO;
     }
 
-    /// Nothing was lost: what was declared so is in flight, and what was sent again is so twice. Returns how many segments that
-    /// were. Loss detection by time looks at everything again.
+    /// Nothing was lost: what was declared so is in flight, and what was sent again is so twice. Returns how many
+    /// segments that were. Loss detection by time looks at everything again.
     pub(super) fn unmark_lost(&mut self, base: &mut SenderBase) -> u64 {
         let mut count = 0;
         for segment in self.segments.iter_mut().filter(|segment| segment.lost) {

@@ -131,9 +131,9 @@ impl TcpSender {
     }
 
     /// The loss probe leaves two RTTs from now if nothing is acknowledged until then, later where one packet may wait for a
-    /// delayed acknowledgement (RFC 8985, section 7.2; Linux has the smallest timeout for the longest delay). It leaves instead
-    /// of a retransmission timeout that would come first. There is none while it is known that something is missing, and one
-    /// in a flight.
+    /// delayed acknowledgement (RFC 8985, section 7.2; Linux has the smallest timeout for the longest delay). It leaves
+    /// instead of a retransmission timeout that would come first. There is none while it is known that something is
+    /// missing, and one in a flight.
     fn schedule_probe(&mut self, now: Timestamp) {
         self.probe_at = Timestamp::NEVER;
         let nothing_missing = self.recovery == Recovery::None && self.board.sacked_count == 0;
@@ -225,9 +225,9 @@ impl TcpSender {
         self.base.after_event(network);
     }
 
-    /// What this acknowledgement tells of the last probe (RFC 8985, section 7.4.2). Returns the position of what was lost and
-    /// the probe has repaired: it sent something again, and what was sent later is acknowledged without a word that it arrived
-    /// twice.
+    /// What this acknowledgement tells of the last probe (RFC 8985, section 7.4.2). Returns the position of what was
+    /// lost and the probe has repaired: it sent something again, and what was sent later is acknowledged without a word
+    /// that it arrived twice.
     fn end_probe(&mut self, network: &Network, ack: &Acknowledgement, advanced: bool) -> Option<u64> {
         let probe = self.probed.filter(|probe| ack.position >= probe.high)?;
         let beyond = ack.position > probe.high;
@@ -239,8 +239,8 @@ impl TcpSender {
         (probe.again && beyond && !twice).then(|| probe.high - 1)
     }
 
-    /// Takes recovery back when this acknowledgement shows that what it sends again had only been late. Within fast recovery
-    /// not before everything that was sent again is acknowledged (`tcp_try_undo_partial` of Linux).
+    /// Takes recovery back when this acknowledgement shows that what it sends again had only been late. Within fast
+    /// recovery not before everything that was sent again is acknowledged (`tcp_try_undo_partial` of Linux).
     fn undo_if_late(&mut self, network: &mut Network, ack: &Acknowledgement, advanced: bool, outcome: &Outcome) {
         if self.base.profile.spurious_detection == SpuriousDetection::None {
             return;

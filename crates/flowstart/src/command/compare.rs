@@ -86,8 +86,8 @@ pub(crate) struct Arguments {
     /// rtts=20ms/80ms/200ms, of which each flow draws one in place of the link's.
     #[arg(long, num_args = 1.., value_name = "ARRIVAL", default_values_t = default_arrival())]
     arrival: Vec<String>,
-    /// What idle time does to the windows of the measured flows: keep, rfc5681, rfc2861, linux, rfc7661 or startup (the scheme runs
-    /// again); without it what the transport says, for all flows.
+    /// What idle time does to the windows of the measured flows: keep, rfc5681, rfc2861, linux, rfc7661 or startup (the
+    /// scheme runs again); without it what the transport says, for all flows.
     #[arg(long, num_args = 1.., value_name = "POLICY")]
     idle: Vec<String>,
     /// When the measured flows take another path, and which: none, or a link with `at` (from a flow's start), such as

@@ -91,8 +91,8 @@ pub(crate) struct Selection {
     /// rtts=20ms/80ms/200ms, of which each flow draws one in place of the link's.
     #[arg(long, value_name = "ARRIVAL", default_value = "together")]
     arrival: String,
-    /// What idle time does to the windows of the measured flows, one: keep, rfc5681, rfc2861, linux, rfc7661 or startup; without it
-    /// what the transport says, for all flows.
+    /// What idle time does to the windows of the measured flows, one: keep, rfc5681, rfc2861, linux, rfc7661 or
+    /// startup; without it what the transport says, for all flows.
     #[arg(long, value_name = "POLICY")]
     idle: Option<String>,
     /// When the measured flows take another path, and which, one: none, or a link with `at`, such as lte,at=2s.

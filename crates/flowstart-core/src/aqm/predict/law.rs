@@ -495,7 +495,8 @@ impl Law {
     }
 }
 
-/// Seconds without a packet after which a flow begins anew, where this much is configured. 0 is an RTT that nobody knows.
+/// Seconds without a packet after which a flow begins anew, where this much is configured. 0 is an RTT that nobody
+/// knows.
 fn idle_time(rtt: f64, configured: f64) -> f64 {
     if rtt > 0.0 { (IDLE_RTTS * rtt).max(LEAST_IDLE).min(configured) } else { configured }
 }

@@ -99,14 +99,15 @@ pub enum SkippedBins {
     Restart,
 }
 
-/// What happens when a bin would end with an acknowledgement of data that left while the sender had nothing more to send.
+/// What happens when a bin would end with an acknowledgement of data that left while the sender had nothing more to
+/// send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AppLimited {
     /// It counts as any other.
     Count,
-    /// Its bytes count, but no bin ends with it, when less than half of the window was in flight since before its packet left
-    /// (Firefox).
+    /// Its bytes count, but no bin ends with it, when less than half of the window was in flight since before its
+    /// packet left (Firefox).
     Wait,
     /// SEARCH begins anew at once, with the initial RTT that it has (Linux).
     Restart,
@@ -124,8 +125,8 @@ pub struct Config {
     pub window_factor: f64,
     /// W: bins in a window, 2 to 1000. All revisions: 10.
     pub w: u32,
-    /// `EXTRA_BINS`, which bounds the look-back, 1 to 1000, but at least what spans the RTT at which a path can look full.
-    /// Default: the revision's.
+    /// `EXTRA_BINS`, which bounds the look-back, 1 to 1000, but at least what spans the RTT at which a path can look
+    /// full. Default: the revision's.
     pub extra_bins: Option<u32>,
     /// THRESH: missing share of the deliveries that means that the path is full, 0.01 to 1. Default: the revision's.
     pub thresh: Option<f64>,
@@ -256,8 +257,8 @@ impl Config {
             }
             (Variant::Slides, _) => (whole.max(1.0), "an RTT is w / window_factor bins"),
             (_, LookBackRtt::Initial) => (whole, "an RTT is w / window_factor bins"),
-            // What is missing of a window was sent in the time by which the RTT has grown during it. Of a rate that does not
-            // fall, a share of THRESH lasts at least as long as that share of a window.
+            // What is missing of a window was sent in the time by which the RTT has grown during it. Of a rate that
+            // does not fall, a share of THRESH lasts at least as long as that share of a window.
             (_, LookBackRtt::Current) => (
                 libm::floor(in_rtt + thresh * w),
                 "by w / window_factor + thresh * w bins the RTT shows a full path first",

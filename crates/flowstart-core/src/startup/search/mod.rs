@@ -42,12 +42,12 @@
 //!
 //! `slides` decides nothing while the look-back is less than one bin. In all variants the reduced window is not smaller
 //! than the initial window, draining never raises the window, and the initial RTT is the first sample after the launch.
-//! Fractions are not rounded to percents, and totals not to 16 bits. Linux begins anew after idle time too, which here only
-//! `skipped_bins` and `app_limited` notice. Firefox takes an acknowledgement for app-limited when every packet in it left
-//! after the last one with which half of the window was in flight, here the newest packet counts, and the window is that of the
-//! latest acknowledgement. Linux goes by the rate sample that it keeps (an
-//! app-limited one replaces it unless it is slower), here it is the newest acknowledged packet, and a sender that flow
-//! control stops counts as app-limited.
+//! Fractions are not rounded to percents, and totals not to 16 bits. Linux begins anew after idle time too, which here
+//! only `skipped_bins` and `app_limited` notice. Firefox takes an acknowledgement for app-limited when every packet in
+//! it left after the last one with which half of the window was in flight, here the newest packet counts, and the
+//! window is that of the latest acknowledgement. Linux goes by the rate sample that it keeps (an app-limited one
+//! replaces it unless it is slower), here it is the newest acknowledged packet, and a sender that flow control stops
+//! counts as app-limited.
 //!
 //! Here is what the variants have in common; how each counts is in `deltas.rs` and `totals.rs`.
 //!

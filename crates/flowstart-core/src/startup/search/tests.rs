@@ -290,7 +290,8 @@ fn revisions_with_code_clear_their_bins_when_slow_start_begins_again() {
         assert_eq!(again, of != Variant::Slides, "{of:?}");
         assert_eq!(scheme.curr.is_none(), again, "{of:?}");
     }
-    // The next sample is the initial RTT. What was acknowledged before counts in the authors' code, and no more in Firefox.
+    // The next sample is the initial RTT. What was acknowledged before counts in the authors' code, and no more in
+    // Firefox.
     for (of, acked) in [(Variant::Linux, 6000), (Variant::Freebsd, 6000), (Variant::Firefox, 1000)] {
         let mut scheme = totals(variant(of), 20);
         if let Bins::Totals(bins) = &mut scheme.bins {
@@ -578,8 +579,8 @@ fn absurd_parameters_are_refused() {
 
 #[test]
 fn a_look_back_reaches_the_rtt_that_tells_of_a_full_path() {
-    // An RTT is 10 / 3.5 = 2.857 bins. 0.26 of a window are 2.6 bins: 5.457, and Firefox looks back less than `extra_bins`
-    // bins, the authors a bin less. 0.35 are 3.5: 6.357.
+    // An RTT is 10 / 3.5 = 2.857 bins. 0.26 of a window are 2.6 bins: 5.457, and Firefox looks back less than
+    // `extra_bins` bins, the authors a bin less. 0.35 are 3.5: 6.357.
     let with = |config: &Config, extra_bins| Config { extra_bins: Some(extra_bins), ..config.clone() };
     let initial = |of| Config { look_back_rtt: LookBackRtt::Initial, ..variant(of) };
     for (config, least) in [
