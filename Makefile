@@ -4,7 +4,7 @@ RESULTS := results/$(shell date +%Y%m%d-%H%M%S)
 FLOWSTART := target/release/flowstart
 FUZZ_SECONDS ?= 60
 
-.PHONY: run test lint bench bench-quic bench-report interop fuzz study study-predict setup
+.PHONY: run test lint same-results bench bench-quic bench-report interop fuzz study study-predict setup
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
@@ -50,6 +50,13 @@ interop: setup
 # Every parser of input and the controller, FUZZ_SECONDS each.
 fuzz: setup
 	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz run
+
+# Whether two builds give the same results: make same-results OLD=PROGRAM [NEW=PROGRAM], NEW being this tree by default.
+NEW ?= $(FLOWSTART)
+same-results: setup
+	@test -n "$(OLD)" || { echo "usage: make same-results OLD=PROGRAM [NEW=PROGRAM]" >&2; exit 2; }
+	$(if $(filter $(FLOWSTART),$(NEW)),cargo build --release --locked -p flowstart)
+	scripts/same-results $(OLD) $(NEW)
 
 lint: setup
 	cargo fmt --all --check
