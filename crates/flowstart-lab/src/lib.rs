@@ -43,9 +43,10 @@ pub mod report_input;
 pub mod run;
 pub mod scenario;
 pub mod spec;
-pub mod statistics;
 pub mod summary;
 pub mod trace_export;
 pub mod transient;
 pub mod validate;
 pub mod web;
+
+pub use flowstart_statistics as statistics;

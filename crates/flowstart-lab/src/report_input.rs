@@ -272,7 +272,7 @@ fn other_flows(competitor: &Competitor) -> Option<u32> {
     }
 }
 
-fn estimate(metric: &crate::summary::Metric) -> report::Estimate {
+fn estimate(metric: &crate::statistics::Metric) -> report::Estimate {
     report::Estimate { mean: metric.mean, ci95: metric.ci95 }
 }
 

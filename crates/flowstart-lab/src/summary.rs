@@ -15,31 +15,10 @@ use crate::pairs::{self, PairedSetting};
 use crate::plan::{Cell, Plan};
 use crate::run::limit_of;
 use crate::spec::competitor::Competitor;
-use crate::statistics::{bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired, holm, mean, median, quantile};
-
-/// Confidence of intervals.
-pub(crate) const LEVEL: f64 = 0.95;
-/// Resamples of the bootstrap.
-pub(crate) const RESAMPLES: u32 = 10_000;
-/// Effects up to this are never called significant.
-pub(crate) const LEAST_EFFECT: f64 = 0.01;
-/// Runs from which on a 99th percentile is given.
-pub(crate) const RUNS_FOR_P99: usize = 100;
-
-/// A metric of a cell.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Metric {
-    /// Mean.
-    pub mean: Option<f64>,
-    /// Median.
-    pub median: Option<f64>,
-    /// 95th percentile.
-    pub p95: Option<f64>,
-    /// 99th percentile, only with 100 runs or more.
-    pub p99: Option<f64>,
-    /// 95 % interval of the mean.
-    pub ci95: Option<[f64; 2]>,
-}
+use crate::statistics::{
+    LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired,
+    holm, mean, median, quantile,
+};
 
 /// A cell against its baseline. Its FCT is the time that users feel ([`felt`]).
 #[derive(Clone, Debug, PartialEq, Serialize)]

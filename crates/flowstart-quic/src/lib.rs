@@ -12,6 +12,7 @@
 //! | what an application tells the controller, and reads from it | [`flow`] |
 //! | what clients say about their path, and what a server believes | [`hint`] |
 //! | what an earlier connection measured, sealed and kept by the client | [`careful_resume`] |
+//! | what a controller decided, as events of a qlog file | `qlog` |
 //! | how both travel: transport parameters, and noq's TLS with them | [`transport_parameters`], [`session`] |
 
 #[cfg(any(feature = "noq", feature = "quinn"))]
@@ -31,6 +32,8 @@ pub mod flow;
 pub mod hint;
 #[cfg(feature = "noq")]
 pub mod noq;
+#[cfg(feature = "qlog")]
+pub mod qlog;
 #[cfg(feature = "quinn")]
 pub mod quinn;
 #[cfg(feature = "noq")]

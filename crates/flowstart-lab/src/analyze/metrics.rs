@@ -19,8 +19,7 @@ use super::exposition::{self, Sample, start_of};
 use super::{
     Analysis, Comparison, Group, SIZE_CLASSES, UnknownBaseline, baseline_of, mark_significant, size_class_name,
 };
-use crate::statistics::{Interval, upper_t_quantile, welch};
-use crate::summary::{LEVEL, Metric};
+use crate::statistics::{Interval, LEVEL, Metric, upper_t_quantile, welch};
 
 /// Two-sided 95 % of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;

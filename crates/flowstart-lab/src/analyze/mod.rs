@@ -17,8 +17,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::statistics::{BootstrapEstimate, bca, bca_mean, holm, mean, median, quantile};
-use crate::summary::{LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99};
+use crate::statistics::{
+    BootstrapEstimate, LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca, bca_mean, holm, mean, median,
+    quantile,
+};
 use log::Connection;
 
 /// Up to so many different sizes have a row each; more are put into classes.

@@ -4,7 +4,8 @@ use crate::flows::Row;
 use crate::plan::{Cell, Plan};
 use crate::report;
 use crate::spec::web::{Rows, WEB, Web};
-use crate::summary::{CellSummary, Metric, Summary};
+use crate::statistics::Metric;
+use crate::summary::{CellSummary, Summary};
 
 /// What is shown: the metric, its unit and what to multiply it by.
 const SHOWN: [(&str, &str, f64); 9] = [

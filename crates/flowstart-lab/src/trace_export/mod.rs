@@ -24,7 +24,6 @@ use crate::report_input::link_input;
 use crate::run::{self, Finished};
 
 mod csv;
-mod decisions;
 mod export;
 mod pcapng;
 mod qlog;
@@ -35,7 +34,6 @@ mod quick_start_tests;
 #[cfg(test)]
 mod tests;
 
-pub use decisions::decision_events;
 pub(crate) use export::Exporter;
 pub use export::{ExportError, Exported, Format, Outputs, Sink, export};
 

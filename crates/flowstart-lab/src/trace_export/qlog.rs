@@ -30,6 +30,7 @@ use std::sync::Arc;
 use flowstart_core::event::Decision;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_quic::qlog::decision_events;
 use flowstart_sim::packet::Body;
 use flowstart_sim::trace::{Entry, Event, HostPacket};
 use flowstart_sim::transport::handshake::{ANSWER, OPEN, PARTIAL};
@@ -43,7 +44,7 @@ use qlog::{CommonFields, QLOGFILESEQ_URI, QlogSeq, ReferenceTime, TraceSeq, Vant
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{TracedRun, decision_events, lower_headers, title};
+use super::{TracedRun, lower_headers, title};
 use crate::plan::{Cell, Plan};
 
 /// Names the events of this program.

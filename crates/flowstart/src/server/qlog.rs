@@ -38,8 +38,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use flowstart_lab::trace_export::decision_events;
 use flowstart_quic::Flow;
+use flowstart_quic::qlog::decision_events;
 use noq::{ConnectionId, QlogConfig, QlogFactory, Side};
 use serde_json::{Value, json};
 

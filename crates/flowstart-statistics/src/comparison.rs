@@ -27,9 +27,12 @@ pub fn difference_interval(a: &[f64], b: &[f64], level: f64) -> Option<Interval>
     welch(difference, [(variance_a, count(a.len())), (variance_b, count(b.len()))], level).map(|(interval, _)| interval)
 }
 
-/// The interval of a difference of two independent estimates, and the p-value of there being none. Each has its variance and
-/// the number of values that it was estimated from, two or more.
-pub(crate) fn welch(difference: f64, [a, b]: [(f64, f64); 2], level: f64) -> Option<(Interval, f64)> {
+/// The interval of a difference of two independent estimates, and the p-value of there being none. Each has its variance
+/// and the number of values that it was estimated from, two or more.
+///
+/// `None` if the variances are not finite or leave no degree of freedom.
+#[must_use]
+pub fn welch(difference: f64, [a, b]: [(f64, f64); 2], level: f64) -> Option<(Interval, f64)> {
     let variance = finite(a.0 + b.0)?;
     if variance == 0.0 {
         return Some((Interval::point(difference), f64::from(u8::from(difference == 0.0))));
@@ -46,7 +49,10 @@ pub(crate) fn welch(difference: f64, [a, b]: [(f64, f64); 2], level: f64) -> Opt
 /// The value that Student's t exceeds with probability `tail`, which lies strictly between 0 and 1/2.
 ///
 /// Found by bisection, because the inverse in statrs iterates without a bound and panics where an iterate is NaN.
-pub(crate) fn upper_t_quantile(degrees_of_freedom: f64, tail: f64) -> Option<f64> {
+///
+/// `None` if there are no degrees of freedom.
+#[must_use]
+pub fn upper_t_quantile(degrees_of_freedom: f64, tail: f64) -> Option<f64> {
     let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
     let mut low = 0.0;
     let mut high = 1.0;

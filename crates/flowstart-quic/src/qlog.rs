@@ -1,10 +1,14 @@
-//! What controllers decide, as events of a qlog file: of simulated flows and of a server's connections alike.
+//! What controllers decide, as events of a qlog file.
+//!
+//! Simulated flows and a server's connections use the same events.
 
 use flowstart_core::event::Decision;
 use serde_json::{Value, json};
 
-/// A decision of a controller as qlog events: names and data. `state` is the state of congestion control before and after it;
-/// `collapse` is why a window collapses on this transport.
+/// A decision of a controller as qlog events: names and data.
+///
+/// `state` is the state of congestion control, which the decision may change. `collapse` is why a window collapses on this
+/// transport.
 pub fn decision_events(
     decision: Decision,
     state: &mut Option<&'static str>,

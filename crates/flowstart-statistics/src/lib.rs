@@ -10,6 +10,7 @@
 //! | Do several unpaired samples differ? | [`anova_one_way`] |
 //! | Which of many results survive being many? | [`holm`] |
 //! | Do two quantities rise together? | [`spearman`] |
+//! | What do results show of a quantity? | [`Metric`] |
 //!
 //! Three rules hold for every function:
 //! - An undefined answer is `None` (or, where a list is returned, an empty list or `false`), never NaN and never a
@@ -18,18 +19,23 @@
 //!   removed, and counted, by the caller who knows that it failed.
 //! - Equal arguments give equal answers. Randomness comes only from the `seed` argument.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod association;
 mod bootstrap;
 mod comparison;
+mod metric;
 mod summary;
 
 pub use association::spearman;
 pub use bootstrap::{BootstrapEstimate, bca, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired};
-pub use comparison::{Anova, anova_one_way, difference_interval, holm};
-pub(crate) use comparison::{upper_t_quantile, welch};
+pub use comparison::{Anova, anova_one_way, difference_interval, holm, upper_t_quantile, welch};
+pub use metric::{LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99};
 pub use summary::{empirical_cdf, mean, median, quantile, sample_standard_deviation};
 
-/// A closed interval of the real line; the functions of this module return it with `low <= high`.
+/// A closed interval of the real line; the functions of this crate return it with `low <= high`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// The lower endpoint.
@@ -62,7 +68,7 @@ fn count(items: usize) -> f64 {
     items as f64
 }
 
-/// The gate through which every computed number leaves the module.
+/// The gate through which every computed number leaves the crate.
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }

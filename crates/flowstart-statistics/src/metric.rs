@@ -1,0 +1,27 @@
+//! What results say of one quantity, and by which rules.
+
+use serde::Serialize;
+
+/// Confidence of intervals in results.
+pub const LEVEL: f64 = 0.95;
+/// Resamples of the bootstrap behind them.
+pub const RESAMPLES: u32 = 10_000;
+/// Effects up to this are never called significant.
+pub const LEAST_EFFECT: f64 = 0.01;
+/// Runs from which on a 99th percentile is given.
+pub const RUNS_FOR_P99: usize = 100;
+
+/// A quantity over many runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Metric {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub median: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile, only with 100 runs or more.
+    pub p99: Option<f64>,
+    /// 95 % interval of the mean.
+    pub ci95: Option<[f64; 2]>,
+}
