@@ -19,10 +19,11 @@ use flowstart_lab::spec::size::TransferSize;
 use flowstart_lab::spec::transport::Transport;
 use flowstart_lab::spec::web::Web;
 use flowstart_lab::spec::{self, InputError, Written};
-use flowstart_sim::capacity_trace::CapacityTrace;
 use flowstart_sim::link::LossModel;
+use flowstart_sim::link::capacity_trace::CapacityTrace;
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{Profile, Protocol};
+use flowstart_sim::transport::policy::Protocol;
+use flowstart_sim::transport::profile::Profile;
 use serde::Serialize;
 
 use super::{EXACT, text};

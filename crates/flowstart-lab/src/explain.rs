@@ -27,7 +27,7 @@
 //! **delay**, which is what the flow took beyond the limit and what idle time made up for.
 
 use flowstart_core::time::Duration;
-use flowstart_sim::transport::profile::Opening;
+use flowstart_sim::transport::policy::Opening;
 
 use crate::ideal::ideal_idle_time;
 use crate::plan::{Cell, Plan};

@@ -6,7 +6,8 @@ use flowstart_core::rng::Substream;
 use flowstart_core::startup::quick_start;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_sim::transport::profile::{Opening, Profile};
+use flowstart_sim::transport::policy::Opening;
+use flowstart_sim::transport::profile::Profile;
 
 use crate::spec::application::Application;
 use crate::spec::link::Link;

@@ -10,9 +10,9 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
-use flowstart_sim::record::FlowRecord;
+use flowstart_sim::observe::record::FlowRecord;
+use flowstart_sim::observe::trace::Trace;
 use flowstart_sim::topology::{Access, Chain};
-use flowstart_sim::trace::Trace;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Arrivals;
 use flowstart_sim::transport::profile::Profile;
@@ -803,7 +803,7 @@ mod tests {
     use std::path::Path;
 
     use flowstart_core::event::Decision;
-    use flowstart_sim::trace::Event;
+    use flowstart_sim::observe::trace::Event;
 
     use super::*;
     use crate::scenario::Scenario;
@@ -818,7 +818,7 @@ mod tests {
         let cell = plan.cells()[0];
         let mut finished = replay(&plan, &cell, 0);
         let outcome = outcomes(&plan, &cell, &mut finished).remove(0);
-        let launched = |entry: &flowstart_sim::trace::Entry| match entry.event {
+        let launched = |entry: &flowstart_sim::observe::trace::Entry| match entry.event {
             Event::Decided(Decision::Launched { cwnd, .. }) => Some((entry.time.as_secs(), cwnd.get())),
             _ => None,
         };

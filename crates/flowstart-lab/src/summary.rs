@@ -6,7 +6,7 @@ use flowstart_core::rng::{mix, name_hash};
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::Timestamp;
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::traffic::requests::Requests;
+use flowstart_sim::world::requests::Requests;
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -16,19 +16,14 @@
 //! | running it all | [`world`] |
 //! | what happened: counters, monitors, traces | [`record`], [`monitor`], [`trace`] |
 
-pub mod capacity_trace;
 pub mod engine;
-pub mod external;
 pub mod link;
-pub mod monitor;
 pub mod network;
+pub mod observe;
 pub mod packet;
-pub mod path_signals;
+pub mod path;
 pub mod ranges;
-pub mod record;
-mod routers;
 pub mod topology;
-pub mod trace;
 pub mod traffic;
 pub mod transport;
 pub mod world;

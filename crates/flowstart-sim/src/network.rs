@@ -1,7 +1,5 @@
 //! Links and the packets in them: everything between the end hosts.
 
-use std::collections::VecDeque;
-
 use flowstart_core::aqm::{EcnCodepoint, QueueState};
 use flowstart_core::quick_start::misbehaviour::BoosterConfig;
 use flowstart_core::quick_start::router::Config as QuickStartConfig;
@@ -11,14 +9,13 @@ use flowstart_core::units::Rate;
 use flowstart_core::xcp::router::Config as XcpConfig;
 
 use crate::engine::{Engine, Slot};
-use crate::external::ExternalEvent;
 use crate::link::{Departure, Link, LinkConfig, Loss, Wanted};
-use crate::monitor::{Departed, Monitor};
-use crate::packet::{Body, Direction, Packet, PacketId, PacketPool, RangePool};
-use crate::path_signals::{PathSignal, PathSignals};
-use crate::record::FlowRecord;
-use crate::routers::{Routed, Routers, flow_id};
-use crate::trace::{Entry, Event, Trace};
+use crate::observe::monitor::{Departed, Monitor};
+use crate::observe::record::FlowRecord;
+use crate::observe::trace::{Entry, Event, Trace};
+use crate::packet::{Body, Direction, FlowId, Packet, PacketId, PacketPool, RangePool};
+use crate::path::routers::{Routed, Routers};
+use crate::path::signals::{PathSignal, PathSignals};
 
 /// Whom an event concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,8 +106,8 @@ pub struct Network {
     pub monitor: Option<Box<Monitor>>,
     /// Keeps events, or tells an observer.
     pub trace: Option<Box<Trace>>,
-    /// What happened to flows whose ends are outside, and was not told yet.
-    pub(crate) external: VecDeque<ExternalEvent>,
+    /// Lost datagrams of flows whose ends are outside, which are not told yet.
+    pub(crate) lost_outside: Vec<FlowId>,
     packets: PacketPool,
     links: Vec<Link>,
     link_slots: Vec<(Slot, Slot)>,
@@ -133,7 +130,7 @@ impl Network {
             records: Vec::new(),
             monitor: None,
             trace: None,
-            external: VecDeque::new(),
+            lost_outside: Vec::new(),
             packets: PacketPool::default(),
             links: Vec::new(),
             link_slots: Vec::new(),
@@ -146,7 +143,7 @@ impl Network {
         }
     }
 
-    /// Adds a link.
+    /// Adds a link; its number is what routes name.
     pub fn add_link(&mut self, config: &LinkConfig) -> u32 {
         let id = self.links.len() as u32;
         self.links.push(Link::new(config, self.seed, u64::from(id)));
@@ -325,7 +322,7 @@ impl Network {
     fn forward_read(&mut self, now: Timestamp, link: u32, id: PacketId) -> Option<Packet> {
         let packet = self.packets.get(id);
         if self.signals.are_used() {
-            self.signals.pass(now, link, id, flow_id(packet.flow, packet.generation));
+            self.signals.pass(now, link, id, packet.flow_id().number());
         }
         if self.routers.is_at(link) && self.routers.route(now, link, packet, &mut self.ranges) == Routed::Drop {
             self.links[link as usize].refuse();
@@ -367,9 +364,10 @@ impl Network {
     fn tell_readers(&mut self, link: u32) {
         let queue = &mut self.links[link as usize];
         let (Some(handle), waiting) = (queue.in_service(), queue.waiting_bytes()) else { return };
-        let Packet { flow, generation, size, .. } = *self.packets.get(handle);
+        let packet = self.packets.get(handle);
+        let (size, flow) = (packet.size, packet.flow_id().number());
         let now = self.engine.now();
-        self.routers.on_departure(now, link, size, flow_id(flow, generation));
+        self.routers.on_departure(now, link, size, flow);
         self.signals.leave_xcp(now, link, handle, size, waiting);
     }
 
@@ -431,8 +429,8 @@ impl Network {
             monitor.dropped(now, packet.flow);
         }
         packet.body.release(&mut self.ranges);
-        if Self::is_external(&packet) {
-            self.external_lost(&packet);
+        if packet.is_outside() {
+            self.lost_outside.push(packet.flow_id());
         }
         let offset = packet.body.offset();
         self.note(packet.flow, || Event::Dropped { link, offset, cause });

@@ -3,11 +3,37 @@
 use std::num::NonZeroU32;
 
 use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::quick_start::wire;
 use flowstart_core::time::{Duration, Timestamp};
 
-use flowstart_core::quick_start::wire;
-
 use crate::ranges::make_room;
+
+/// IP TTL of a packet when it leaves its host.
+pub const INITIAL_TTL: u8 = 64;
+
+/// The IP TTL of a packet that has crossed this many links: the first is the host's own, and every router counts down.
+pub fn ip_ttl(links: u16) -> u8 {
+    INITIAL_TTL.wrapping_sub(links.saturating_sub(1) as u8)
+}
+
+/// Marks the generation of a packet whose flow ends outside; the other bits are its tag.
+pub(crate) const OUTSIDE: u32 = 1 << 31;
+
+/// Which flow a packet belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowId {
+    /// Place of the flow.
+    pub index: u32,
+    /// Which use of the place.
+    pub generation: u32,
+}
+
+impl FlowId {
+    /// One number for both: how routers tell flows apart, also those that use the same place one after the other.
+    pub(crate) fn number(self) -> u64 {
+        (u64::from(self.generation) << 32) | u64::from(self.index)
+    }
+}
 
 /// Which way a packet of a flow travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +62,19 @@ pub struct Packet {
     pub ecn: EcnCodepoint,
     /// What it carries.
     pub body: Body,
+}
+
+impl Packet {
+    /// Whether its flow ends outside of the simulator.
+    #[inline]
+    pub(crate) fn is_outside(&self) -> bool {
+        self.generation & OUTSIDE != 0
+    }
+
+    /// The flow, and which use of its place.
+    pub(crate) fn flow_id(&self) -> FlowId {
+        FlowId { index: self.flow, generation: self.generation }
+    }
 }
 
 /// An option of Quick-Start as it stands in the packet: an IP option, or a receiver's answer as a TCP option.

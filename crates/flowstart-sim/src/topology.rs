@@ -4,8 +4,19 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
 
 use crate::link::{Jitter, LinkConfig};
-use crate::network::Route;
-use crate::world::World;
+use crate::network::{Network, Route};
+
+/// What links can be added to: a network, or a world with one.
+pub trait Links {
+    /// Adds a link; its number is what routes name.
+    fn add_link(&mut self, config: &LinkConfig) -> u32;
+}
+
+impl Links for Network {
+    fn add_link(&mut self, config: &LinkConfig) -> u32 {
+        Self::add_link(self, config)
+    }
+}
 
 /// A host's own link to the first or from the last router.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,15 +50,15 @@ pub struct Chain {
 
 impl Chain {
     /// Routers connected by these pairs of links: towards the receivers, and back.
-    pub fn new(world: &mut World, hops: &[(LinkConfig, LinkConfig)]) -> Self {
-        let forward = hops.iter().map(|(link, _)| world.add_link(link)).collect();
-        let back = hops.iter().map(|(_, link)| world.add_link(link)).collect();
+    pub fn new(links: &mut impl Links, hops: &[(LinkConfig, LinkConfig)]) -> Self {
+        let forward = hops.iter().map(|(link, _)| links.add_link(link)).collect();
+        let back = hops.iter().map(|(_, link)| links.add_link(link)).collect();
         Self { forward, back }
     }
 
     /// A dumbbell: two routers and one pair of links between them.
-    pub fn dumbbell(world: &mut World, forward: &LinkConfig, back: &LinkConfig) -> Self {
-        Self::new(world, &[(forward.clone(), back.clone())])
+    pub fn dumbbell(links: &mut impl Links, forward: &LinkConfig, back: &LinkConfig) -> Self {
+        Self::new(links, &[(forward.clone(), back.clone())])
     }
 
     /// The link from router `hop` to the next.
@@ -61,29 +72,29 @@ impl Chain {
     }
 
     /// A new pair of hosts at the two ends of the chain.
-    pub fn connect(&self, world: &mut World, sender: Access, receiver: Access) -> Route {
-        self.connect_between(world, sender, receiver, 0, self.last_router())
+    pub fn connect(&self, links: &mut impl Links, sender: Access, receiver: Access) -> Route {
+        self.connect_between(links, sender, receiver, 0, self.last_router())
     }
 
     /// A new pair of hosts whose packets cross the links from router `from` up to router `to`: cross traffic. With
     /// `from > to` the data flows against the direction of the chain.
     pub fn connect_between(
         &self,
-        world: &mut World,
+        links: &mut impl Links,
         sender: Access,
         receiver: Access,
         from: usize,
         to: usize,
     ) -> Route {
-        let (sender, receiver) = (Self::attach(world, sender), Self::attach(world, receiver));
+        let (sender, receiver) = (Self::attach(links, sender), Self::attach(links, receiver));
         self.route(sender, receiver, from, to)
     }
 
     /// A new host. Which router it stands at is said by its routes.
-    pub fn attach(world: &mut World, access: Access) -> Host {
+    pub fn attach(links: &mut impl Links, access: Access) -> Host {
         let plain = LinkConfig::new(access.rate, access.delay);
-        let out = world.add_link(&LinkConfig { jitter: access.jitter, ..plain.clone() });
-        Host { out, into: world.add_link(&plain), delay: access.delay }
+        let out = links.add_link(&LinkConfig { jitter: access.jitter, ..plain.clone() });
+        Host { out, into: links.add_link(&plain), delay: access.delay }
     }
 
     /// The number of the last router.

@@ -10,9 +10,9 @@ use flowstart_core::startup::{StartupConfig, blitzstart, careful_resume, more_st
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::{LinkConfig, LossModel};
-use flowstart_sim::monitor::{Departed, Monitor};
+use flowstart_sim::observe::monitor::{Departed, Monitor};
+use flowstart_sim::observe::trace::{Event, Trace};
 use flowstart_sim::topology::{Access, Chain};
-use flowstart_sim::trace::{Event, Trace};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, World};
@@ -98,7 +98,7 @@ impl Path {
     /// The phases of `flow` and when they were entered.
     fn phases(&self, flow: u32) -> Vec<(f64, &'static str, &'static str)> {
         let trace = self.world.network.trace.as_ref().expect("it was set");
-        let phase = |entry: &flowstart_sim::trace::Entry| match entry.event {
+        let phase = |entry: &flowstart_sim::observe::trace::Entry| match entry.event {
             Event::Decided(Decision::PhaseEntered { phase, trigger }) if entry.flow == flow => {
                 Some((entry.time.as_secs(), phase, trigger))
             }

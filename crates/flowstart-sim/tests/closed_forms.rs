@@ -10,7 +10,8 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{AckPolicy, Profile};
+use flowstart_sim::transport::policy::AckPolicy;
+use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, World};
 
 const RTT: Duration = Duration::from_millis(100);

@@ -18,13 +18,14 @@ use flowstart_core::startup::StartupConfig;
 use flowstart_core::startup::quick_start::{self, Reports};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_sim::capacity_trace::CapacityTrace;
+use flowstart_sim::link::capacity_trace::CapacityTrace;
 use flowstart_sim::link::{Capacity, Jitter, LinkConfig, LossModel, Reordering};
+use flowstart_sim::observe::trace::{Event, Trace};
 use flowstart_sim::packet::{Body, Direction};
 use flowstart_sim::topology::{Access, Chain};
-use flowstart_sim::trace::{Event, Trace};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{PROFILES, Pipe, Profile, TailRepair};
+use flowstart_sim::transport::policy::{Pipe, TailRepair};
+use flowstart_sim::transport::profile::{PROFILES, Profile};
 use flowstart_sim::world::{FlowConfig, World};
 
 /// Worlds per test.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_sim::capacity_trace::CapacityTrace;
+use flowstart_sim::link::capacity_trace::CapacityTrace;
 use flowstart_sim::link::{Capacity, LinkConfig, LossModel, Reordering};
 use flowstart_sim::network::Route;
-use flowstart_sim::record::FlowRecord;
+use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{Profile, SpuriousDetection};
+use flowstart_sim::transport::policy::SpuriousDetection;
+use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, World};
 
 /// 12 Mbit/s, half of 50 ms.

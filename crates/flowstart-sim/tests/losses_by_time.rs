@@ -9,9 +9,10 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
-use flowstart_sim::record::FlowRecord;
+use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{LossDetection, Profile};
+use flowstart_sim::transport::policy::LossDetection;
+use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, World};
 
 /// A transfer in slow start over 50 ms and a buffer of this many packets.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::{LinkConfig, LossModel};
-use flowstart_sim::record::FlowRecord;
+use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;

@@ -13,11 +13,12 @@ use flowstart_core::startup::{Launch, Startup, StartupState, Step};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
-use flowstart_sim::record::FlowRecord;
+use flowstart_sim::observe::record::FlowRecord;
+use flowstart_sim::observe::trace::{Event, Trace};
 use flowstart_sim::topology::{Access, Chain};
-use flowstart_sim::trace::{Event, Trace};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{AckPolicy, Profile};
+use flowstart_sim::transport::policy::AckPolicy;
+use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, World};
 
 const PACKETS: u64 = 40;

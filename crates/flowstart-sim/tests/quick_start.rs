@@ -14,11 +14,12 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
+use flowstart_sim::observe::trace::{Event, HostPacket, Trace};
 use flowstart_sim::packet::{Body, Direction, NO_OPTION};
 use flowstart_sim::topology::{Access, Chain};
-use flowstart_sim::trace::{Event, HostPacket, Trace};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{Opening, Profile};
+use flowstart_sim::transport::policy::Opening;
+use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, World};
 
 const RTT: Duration = Duration::from_millis(100);

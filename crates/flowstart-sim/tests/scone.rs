@@ -8,11 +8,12 @@ use flowstart_core::startup::{StartupConfig, jump_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
-use flowstart_sim::record::FlowRecord;
+use flowstart_sim::observe::record::FlowRecord;
+use flowstart_sim::observe::trace::Event;
 use flowstart_sim::topology::{Access, Chain};
-use flowstart_sim::trace::Event;
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{Opening, Profile};
+use flowstart_sim::transport::policy::Opening;
+use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::transport::scone::SconePolicy;
 use flowstart_sim::world::{FlowConfig, World};
 

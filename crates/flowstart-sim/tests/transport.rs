@@ -10,10 +10,11 @@ use flowstart_core::event::ExitReason;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::{LinkConfig, LossModel};
-use flowstart_sim::record::FlowRecord;
+use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{Opening, PROFILES, Profile};
+use flowstart_sim::transport::policy::Opening;
+use flowstart_sim::transport::profile::{PROFILES, Profile};
 use flowstart_sim::world::{FlowConfig, World};
 
 const RTT: Duration = Duration::from_millis(100);

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::Loss;
+use flowstart_sim::observe::trace::{Entry, Event};
 use flowstart_sim::ranges::RangeSet;
-use flowstart_sim::trace::{Entry, Event};
 
 use super::in_order::InOrder;
 use crate::spec::link::Link;

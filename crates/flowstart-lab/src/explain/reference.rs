@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_sim::link::Loss;
+use flowstart_sim::observe::trace::{Event, Trace};
 use flowstart_sim::ranges::RangeSet;
-use flowstart_sim::trace::{Event, Trace};
 
 use super::Split;
 use crate::spec::link::Link;

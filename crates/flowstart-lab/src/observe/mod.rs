@@ -11,7 +11,7 @@
 //! | what is kept of the runs of an experiment | `kept.rs` |
 
 use flowstart_core::time::Timestamp;
-use flowstart_sim::trace::{Entry, Observer};
+use flowstart_sim::observe::trace::{Entry, Observer};
 
 use crate::explain::{Account, Split};
 use crate::spec::link::Link;

@@ -2,7 +2,7 @@
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
-use flowstart_sim::trace::{Entry, Event};
+use flowstart_sim::observe::trace::{Entry, Event};
 
 use super::reduced::{Line, Marks, Volume};
 

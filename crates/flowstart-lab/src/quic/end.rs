@@ -14,7 +14,8 @@ use flowstart_quic::hint::policy::Evidence;
 use flowstart_quic::session::observer::ObservedConfig;
 use flowstart_quic::transport_parameters::{HINT, SCONE_SUPPORTED};
 use flowstart_quic::{ControllerFactory, Flow, session};
-use flowstart_sim::transport::profile::{Opening, Profile};
+use flowstart_sim::transport::policy::Opening;
+use flowstart_sim::transport::profile::Profile;
 use noq_proto::crypto::rustls::QuicServerConfig;
 use noq_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,

@@ -24,9 +24,9 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::{BandwidthHint, HintPolicy};
 use flowstart_quic::{ControllerFactory, Flow, Unsupported};
-use flowstart_sim::external::ExternalEvent;
 use flowstart_sim::network::Route;
 use flowstart_sim::transport::profile::Profile;
+use flowstart_sim::world::external::ExternalEvent;
 use flowstart_sim::world::{FlowConfig, Stopped, World};
 use serde_json::{Value, json};
 
@@ -245,8 +245,8 @@ mod tests {
     use flowstart_core::aqm::QueueLimit;
     use flowstart_core::units::Rate;
     use flowstart_sim::link::LinkConfig;
-    use flowstart_sim::record::FlowRecord;
-    use flowstart_sim::trace::Event;
+    use flowstart_sim::observe::record::FlowRecord;
+    use flowstart_sim::observe::trace::Event;
     use flowstart_sim::traffic::Pattern;
 
     use super::transfer::AT_ONCE;

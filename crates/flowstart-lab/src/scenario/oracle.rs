@@ -1,7 +1,7 @@
 //! With which experiments the queue discipline `oracle` may be.
 
 use flowstart_core::startup::StartupConfig;
-use flowstart_sim::transport::profile::Protocol;
+use flowstart_sim::transport::policy::Protocol;
 
 use crate::plan::Plan;
 use crate::spec::InputError;

@@ -9,8 +9,8 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Sizes;
 use flowstart_sim::traffic::media::{Media, Playout};
-use flowstart_sim::traffic::requests::Requests;
 use flowstart_sim::transport::profile::Profile;
+use flowstart_sim::world::requests::Requests;
 
 use super::arrival::LONGEST_GAP;
 use super::size::{DISTRIBUTION_KEYS, TransferSize, distributed};

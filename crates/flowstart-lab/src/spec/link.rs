@@ -9,7 +9,7 @@ use flowstart_core::quantize::Grid;
 use flowstart_core::scone::element::Config as AdvisingElement;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_sim::capacity_trace::CapacityTrace;
+use flowstart_sim::link::capacity_trace::CapacityTrace;
 use flowstart_sim::link::{Capacity, Jitter, LinkConfig, LossModel, Reordering};
 use serde::Serialize;
 

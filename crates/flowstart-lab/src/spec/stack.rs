@@ -2,7 +2,8 @@
 
 use flowstart_quic::hint::HintPolicy;
 use flowstart_quic::hint::policy::Caps;
-use flowstart_sim::transport::profile::{Opening, Profile};
+use flowstart_sim::transport::policy::Opening;
+use flowstart_sim::transport::profile::Profile;
 
 use super::transport::Transport;
 use super::{InputError, Parts};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use flowstart_core::startup::quick_start::{self, OptionRoom};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
-use flowstart_sim::transport::profile::{
-    LossDetection, PROFILES, Profile, Protocol, ReceiveBuffer, RttSamples, TimeoutArithmetic, WindowTest,
+use flowstart_sim::transport::policy::{
+    LossDetection, Protocol, ReceiveBuffer, RttSamples, TimeoutArithmetic, WindowTest,
 };
+use flowstart_sim::transport::profile::{PROFILES, Profile};
 
 use super::{InputError, Parts, toml_value};
 use crate::quic::StackOptions;
@@ -316,7 +317,7 @@ pub(crate) fn check_quick_start(config: &quick_start::Config) -> Result<(), Stri
 #[cfg(test)]
 mod tests {
     use flowstart_core::controller::WindowValidation;
-    use flowstart_sim::transport::profile::IgnoreReceiveWindow;
+    use flowstart_sim::transport::policy::IgnoreReceiveWindow;
 
     use super::*;
 

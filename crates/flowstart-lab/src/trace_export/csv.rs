@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use flowstart_core::time::Timestamp;
 use flowstart_sim::link::Loss;
-use flowstart_sim::trace::{Entry, Event};
+use flowstart_sim::observe::trace::{Entry, Event};
 
 use super::{TracedRun, describe, describe_hint};
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, BufWriter, Write};
 
 use flowstart_core::time::Timestamp;
-use flowstart_sim::trace::{Entry, HostPacket, Observer, Trace};
+use flowstart_sim::observe::trace::{Entry, HostPacket, Observer, Trace};
 
 use super::PAGE;
 use super::csv::Table;

@@ -14,8 +14,9 @@
 use flowstart_core::event::Decision;
 use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
-use flowstart_sim::trace::Event;
-use flowstart_sim::transport::profile::{Profile, Protocol};
+use flowstart_sim::observe::trace::Event;
+use flowstart_sim::transport::policy::Protocol;
+use flowstart_sim::transport::profile::Profile;
 
 use crate::observe::{FlowSeries, Line, Marks, Resolution, Seen, Watched};
 use crate::plan::{Cell, Plan};

@@ -39,11 +39,11 @@ use etherparse::{
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::quick_start::wire;
 use flowstart_core::time::Timestamp;
-use flowstart_sim::packet::{Body, Direction, NO_OPTION};
-use flowstart_sim::trace::HostPacket;
+use flowstart_sim::observe::trace::HostPacket;
+use flowstart_sim::packet::{Body, Direction, INITIAL_TTL, NO_OPTION, ip_ttl};
 use flowstart_sim::transport::handshake::{ANSWER, COMPLETE, OPEN, REPORT, SECOND_ANSWER, SECOND_PASS};
-use flowstart_sim::transport::profile::{Opening, Profile, Protocol};
-use flowstart_sim::transport::quick_start::{INITIAL_TTL, ip_ttl};
+use flowstart_sim::transport::policy::{Opening, Protocol};
+use flowstart_sim::transport::profile::Profile;
 use pcap_file::DataLink;
 use pcap_file::Endianness;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;

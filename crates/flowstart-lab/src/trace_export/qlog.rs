@@ -31,10 +31,11 @@ use flowstart_core::event::Decision;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::qlog::decision_events;
+use flowstart_sim::observe::trace::{Entry, Event, HostPacket};
 use flowstart_sim::packet::Body;
-use flowstart_sim::trace::{Entry, Event, HostPacket};
 use flowstart_sim::transport::handshake::{ANSWER, OPEN, PARTIAL};
-use flowstart_sim::transport::profile::{Opening, Profile, Protocol};
+use flowstart_sim::transport::policy::{Opening, Protocol};
+use flowstart_sim::transport::profile::Profile;
 use qlog::events::quic::{
     AckRange, PacketHeader, PacketLost, PacketReceived, PacketSent, PacketType, QuicFrame, RecoveryMetricsUpdated,
     TimerEventType, TimerType, TimerUpdated,

@@ -59,14 +59,14 @@ impl TracedRun {
         self.finished.flows.iter().position(|measured| *measured == flow)
     }
 
-    fn sum(&self, count: impl Fn(&flowstart_sim::record::FlowRecord) -> u64) -> usize {
+    fn sum(&self, count: impl Fn(&flowstart_sim::observe::record::FlowRecord) -> u64) -> usize {
         self.outcomes.iter().map(|outcome| count(&outcome.record)).sum::<u64>() as usize
     }
 
     /// Packets of the measured flows at the sender or the receiver.
     fn seen(&self, at_sender: bool) -> usize {
         let trace = self.finished.world.network.trace.as_ref().unwrap();
-        let wanted = |packet: &&flowstart_sim::trace::HostPacket| {
+        let wanted = |packet: &&flowstart_sim::observe::trace::HostPacket| {
             packet.is_at_sender() == at_sender && self.place(packet.flow).is_some()
         };
         trace.packets.iter().filter(wanted).count()
@@ -178,7 +178,7 @@ fn the_qlog_has_every_event_of_the_sender_in_order() {
         let file = String::from_utf8(qlog_of(&plan, &cell, &traced)).unwrap();
         let mut lines = file.split('\u{1e}').skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
         let header = lines.next().unwrap();
-        let opens = matches!(plan.transport.profile.opening, flowstart_sim::transport::profile::Opening::Sender);
+        let opens = matches!(plan.transport.profile.opening, flowstart_sim::transport::policy::Opening::Sender);
         assert_eq!(header["trace"]["vantage_point"]["type"], if opens { "client" } else { "server" });
         let events: Vec<Value> = lines.collect();
         assert!(events.is_sorted_by_key(|event| (event["time"].as_f64().unwrap() * 1e6) as u64));

@@ -13,7 +13,8 @@ use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{AckPolicy, Opening, Profile};
+use flowstart_sim::transport::policy::{AckPolicy, Opening};
+use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, World};
 
 use super::disguise::Disguised;

@@ -10,7 +10,7 @@ use flowstart_core::aqm::{QueueConfig, codel, hred, pie, predict, red, taildrop}
 use flowstart_core::event::Decision;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_sim::trace::{Event, Trace};
+use flowstart_sim::observe::trace::{Event, Trace};
 use rayon::prelude::*;
 
 use super::{Checker, Verdict};

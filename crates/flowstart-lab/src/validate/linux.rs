@@ -17,7 +17,8 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{Profile, ReceiveBuffer};
+use flowstart_sim::transport::policy::ReceiveBuffer;
+use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, World};
 
 use super::reference::{Row, Table};

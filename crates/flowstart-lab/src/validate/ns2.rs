@@ -9,7 +9,7 @@ use flowstart_core::aqm::QueueLimit;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::{LinkConfig, LinkCounters};
-use flowstart_sim::record::FlowRecord;
+use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;

@@ -12,7 +12,8 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::profile::{AfterTimeout, Profile, RttSamples, TimeoutArithmetic};
+use flowstart_sim::transport::policy::{AfterTimeout, RttSamples, TimeoutArithmetic};
+use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, World};
 use rayon::prelude::*;
 

@@ -10,7 +10,7 @@ use flowstart_core::startup::{StartupConfig, hystart};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
-use flowstart_sim::record::FlowRecord;
+use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;

@@ -8,8 +8,8 @@ use std::path::Path;
 use flowstart_core::event::ExitReason;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
-use flowstart_sim::monitor::{Departed, Monitor};
-use flowstart_sim::record::FlowRecord;
+use flowstart_sim::observe::monitor::{Departed, Monitor};
+use flowstart_sim::observe::record::FlowRecord;
 use rayon::prelude::*;
 
 use super::{Checker, Verdict};

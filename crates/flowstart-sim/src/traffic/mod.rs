@@ -11,7 +11,6 @@ use unresponsive::Unresponsive;
 
 pub mod arrivals;
 pub mod media;
-pub mod requests;
 pub mod unresponsive;
 pub mod web;
 

@@ -13,12 +13,12 @@ use flowstart_core::scone::wire::RateSignal;
 use flowstart_core::time::{Duration, Timestamp};
 
 use crate::network::Network;
-use crate::packet::{Body, Direction, NO_OPTION, QuickStartOption};
-use crate::path_signals::PathSignal;
-use crate::transport::profile::{Opening, Profile, Protocol};
+use crate::packet::{Body, Direction, FlowId, NO_OPTION, QuickStartOption};
+use crate::path::signals::PathSignal;
+use crate::transport::policy::{Opening, Protocol};
+use crate::transport::profile::Profile;
 use crate::transport::quick_start::QuickStart;
 use crate::transport::scone::{BEFORE_LONG_HEADER, REPORT_SIZE, SconePolicy};
-use crate::transport::sender::FlowId;
 
 /// Flight of the opening packet.
 pub const OPEN: u8 = 0;

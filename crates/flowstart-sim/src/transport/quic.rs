@@ -12,9 +12,9 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
 use crate::network::Network;
+use crate::observe::trace::Event;
 use crate::packet::Acknowledgement;
 use crate::ranges::{RangeSet, make_room};
-use crate::trace::Event;
 use crate::traffic::Source;
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
 
@@ -613,9 +613,9 @@ mod tests {
     use super::*;
     use crate::link::LinkConfig;
     use crate::network::Route;
+    use crate::packet::FlowId;
     use crate::traffic::Pattern;
     use crate::transport::profile::Profile;
-    use crate::transport::sender::FlowId;
 
     /// cwnd in packets after one acknowledgement of an initial window of ten, which echoes this many marks.
     fn window_after(ce_count: u32) -> u64 {

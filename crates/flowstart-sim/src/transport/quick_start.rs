@@ -19,15 +19,7 @@ use flowstart_core::startup::quick_start::{Config, OptionRoom, Reports, RequestK
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 
-use crate::packet::{Direction, NO_OPTION, QuickStartOption};
-
-/// TTL of a packet when it leaves its host.
-pub const INITIAL_TTL: u8 = 64;
-
-/// The IP TTL of a packet that has crossed this many links: the first is the host's own, and every router counts down.
-pub fn ip_ttl(links: u16) -> u8 {
-    INITIAL_TTL.wrapping_sub(links.saturating_sub(1) as u8)
-}
+use crate::packet::{Direction, INITIAL_TTL, NO_OPTION, QuickStartOption, ip_ttl};
 
 /// What a request asks for: the host's part of what `config` sizes.
 fn rate_to_ask(config: &Config, known: Known, sizes: PacketSizes, window: Bytes) -> Option<Rate> {

@@ -16,7 +16,7 @@ use flowstart_core::time::Timestamp;
 use flowstart_core::units::Rate;
 use serde::{Deserialize, Serialize};
 
-use crate::path_signals::PathSignal;
+use crate::path::signals::PathSignal;
 
 /// Bytes of a SCONE packet before a short header: 7 and a connection ID of 8.
 pub const BEFORE_SHORT_HEADER: u32 = 15;

@@ -17,24 +17,16 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::xcp::host::request;
 
 use crate::network::Network;
-use crate::packet::{Acknowledgement, Body, Direction, QuickStartOption};
-use crate::path_signals::{CONGESTION_HEADER, PathSignal};
-use crate::record::StartupExit;
-use crate::trace::Event;
+use crate::observe::record::StartupExit;
+use crate::observe::trace::Event;
+use crate::packet::{Acknowledgement, Body, Direction, FlowId, QuickStartOption};
+use crate::path::signals::{CONGESTION_HEADER, PathSignal};
 use crate::traffic::Source;
-use crate::transport::profile::{IgnoreReceiveWindow, Profile, WindowTest};
+use crate::transport::policy::{IgnoreReceiveWindow, WindowTest};
+use crate::transport::profile::Profile;
 use crate::transport::quick_start::QuickStart;
 use crate::transport::sampling::Sampling;
 use crate::transport::scone::{BEFORE_SHORT_HEADER, SconeSender};
-
-/// Which flow a sender or receiver belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowId {
-    /// Place of the flow.
-    pub index: u32,
-    /// Which use of the place.
-    pub generation: u32,
-}
 
 /// A piece of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use flowstart_core::time::Duration;
 
 use crate::engine::Slot;
 use crate::network::Owner;
-use crate::record::FlowRecord;
+use crate::observe::record::FlowRecord;
 use crate::topology::{Chain, Host};
 use crate::traffic::Pattern;
 use crate::traffic::web::{Due, Object, Session, WebConfig};

@@ -82,8 +82,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             .filter_map(|(name, about)| {
                 let profile = flowstart_sim::transport::profile::Profile::named(name)?;
                 let protocol = match profile.protocol {
-                    flowstart_sim::transport::profile::Protocol::Tcp => "model-tcp",
-                    flowstart_sim::transport::profile::Protocol::Quic => "model-quic",
+                    flowstart_sim::transport::policy::Protocol::Tcp => "model-tcp",
+                    flowstart_sim::transport::policy::Protocol::Quic => "model-quic",
                 };
                 Some(entry(&format!("{protocol}:profile={name}"), about, "", parameters(&profile)))
             })

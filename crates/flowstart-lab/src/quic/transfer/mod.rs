@@ -11,13 +11,13 @@ use flowstart_core::scone::wire::{RateSignal, lower};
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 use flowstart_quic::{ControllerFactory, Flow};
-use flowstart_sim::external::Datagram;
 use flowstart_sim::packet::{Direction, NO_OPTION, QuickStartOption};
-use flowstart_sim::path_signals::PathSignal;
+use flowstart_sim::path::signals::PathSignal;
 use flowstart_sim::ranges::RangeSet;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::transport::quick_start::QuickStart;
 use flowstart_sim::transport::sender::Chunk;
+use flowstart_sim::world::external::Datagram;
 use flowstart_sim::world::{FlowConfig, World};
 use noq_proto::{ClientConfig, DatagramEvent, FourTuple, Incoming, StreamId, Transmit};
 

@@ -15,7 +15,8 @@ use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::units::Bytes;
 use flowstart_sim::packet::{Direction, NO_OPTION, QuickStartOption};
-use flowstart_sim::transport::profile::{Opening, Profile};
+use flowstart_sim::transport::policy::Opening;
+use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::transport::quick_start::QuickStart;
 use flowstart_sim::world::World;
 

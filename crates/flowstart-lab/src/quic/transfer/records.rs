@@ -3,9 +3,9 @@
 use flowstart_core::event::Decision;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
+use flowstart_sim::observe::record::StartupExit;
+use flowstart_sim::observe::trace::Event;
 use flowstart_sim::packet::{Acknowledgement, Body, NO_OPTION};
-use flowstart_sim::record::StartupExit;
-use flowstart_sim::trace::Event;
 use flowstart_sim::transport::handshake::{ANSWER, COMPLETE, OPEN, PARTIAL};
 use flowstart_sim::transport::sender::Chunk;
 use flowstart_sim::world::World;

@@ -12,7 +12,7 @@ use flowstart_core::scone::endpoint::{Advice, Offers};
 use flowstart_core::scone::wire::{RateSignal, SconePacket};
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Rate;
-use flowstart_sim::trace::Event;
+use flowstart_sim::observe::trace::Event;
 use flowstart_sim::transport::scone::SconePolicy;
 use flowstart_sim::world::World;
 use noq_proto::Dir;

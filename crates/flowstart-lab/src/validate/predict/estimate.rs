@@ -12,7 +12,7 @@ use flowstart_core::aqm::{
 };
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_sim::trace::{Event, Trace};
+use flowstart_sim::observe::trace::{Event, Trace};
 
 use super::super::{Checker, Verdict};
 use crate::transient::{Config, Discipline, Moment, PACKET, run_observed};

@@ -8,14 +8,11 @@ use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::time::Timestamp;
 
-use crate::network::{Network, Route};
-use crate::packet::{Body, Direction, NO_OPTION, Packet, QuickStartOption};
-use crate::path_signals::PathSignal;
+use crate::network::Route;
+use crate::packet::{Body, Direction, FlowId, NO_OPTION, OUTSIDE, Packet, QuickStartOption};
+use crate::path::signals::PathSignal;
 use crate::transport::profile::Profile;
 use crate::world::{Stopped, World};
-
-/// Marks the generation of a packet whose ends are outside; the other bits are its tag.
-const EXTERNAL: u32 = 1 << 31;
 
 /// A datagram on its way through the links of its flow.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +96,7 @@ impl World {
     /// Sends a datagram into the first link of its flow's route.
     pub fn send_external(&mut self, datagram: &Datagram) {
         let Datagram { flow, direction, tag, mut size, ecn, mut body, signal, quick_start: option } = *datagram;
-        debug_assert!(tag < EXTERNAL, "a tag takes 31 bits");
+        debug_assert!(tag < OUTSIDE, "a tag takes 31 bits");
         if option != NO_OPTION {
             size += LENGTH as u32;
             match &mut body {
@@ -108,14 +105,17 @@ impl World {
                 Body::Acknowledgement(_) => size -= LENGTH as u32,
             }
         }
-        self.network.transmit(flow, tag | EXTERNAL, direction, size, ecn, body, signal);
+        self.network.transmit(flow, tag | OUTSIDE, direction, size, ecn, body, signal);
     }
 
     /// Runs until something happens to an external flow; an error when `limit` passes first. The clock then stands where
     /// the last event left it.
     pub fn run_external(&mut self, limit: Timestamp) -> Result<ExternalEvent, Stopped> {
         loop {
-            if let Some(event) = self.network.external.pop_front() {
+            for FlowId { generation, .. } in self.network.lost_outside.drain(..) {
+                self.external.push_back(ExternalEvent::Lost { tag: generation & !OUTSIDE });
+            }
+            if let Some(event) = self.external.pop_front() {
                 return Ok(event);
             }
             let Some(owner) = self.network.engine.next(limit) else {
@@ -130,32 +130,14 @@ impl World {
     pub fn change_external_route(&mut self, flow: u32, route: &Route) {
         self.network.change_route(flow, route);
     }
-}
-
-impl Network {
-    /// Whether a packet's ends are outside.
-    #[inline]
-    pub(crate) fn is_external(packet: &Packet) -> bool {
-        packet.generation & EXTERNAL != 0
-    }
 
     /// A datagram has crossed the links.
-    pub(crate) fn external_arrived(&mut self, packet: &Packet, signal: Option<PathSignal>) {
+    pub(super) fn external_arrived(&mut self, packet: &Packet, signal: Option<PathSignal>) {
         let Packet { flow, direction, ecn, hop: links, mut body, .. } = *packet;
-        let quick_start = body.quick_start(&mut self.ranges).copied().unwrap_or(NO_OPTION);
-        body.release(&mut self.ranges);
-        let tag = packet.generation & !EXTERNAL;
+        let quick_start = body.quick_start(&mut self.network.ranges).copied().unwrap_or(NO_OPTION);
+        body.release(&mut self.network.ranges);
+        let tag = packet.generation & !OUTSIDE;
         self.external.push_back(ExternalEvent::Arrived { flow, direction, tag, ecn, signal, quick_start, links });
-    }
-
-    /// A datagram is lost.
-    pub(crate) fn external_lost(&mut self, packet: &Packet) {
-        self.external.push_back(ExternalEvent::Lost { tag: packet.generation & !EXTERNAL });
-    }
-
-    /// The timer of an external flow has fired.
-    pub(crate) fn external_timer(&mut self, flow: u32) {
-        self.external.push_back(ExternalEvent::Timer { flow });
     }
 }
 

@@ -14,21 +14,13 @@
 
 use flowstart_core::time::{Duration, Timestamp};
 
-use super::profile::{Profile, ReceiveBuffer};
+use crate::transport::policy::ReceiveBuffer;
+use crate::transport::profile::Profile;
 
-/// Shares of the buffer are counted in 256ths (`TCP_RMEM_TO_WIN_SCALE`).
-const WHOLE: u64 = 256;
-/// The share of payload before the first full packet (`TCP_DEFAULT_SCALING_RATIO`).
-const FIRST_RATIO: u64 = 128;
 /// Bytes of options in every segment: timestamps.
 const TIMESTAMPS: u64 = 12;
 /// Segments of the first measure of what is read in an RTT (`TCP_INIT_CWND`).
 const FIRST_SPACE: u64 = 10;
-/// Bits of the largest window whose double needs no scaling, and the most bits of scaling (RFC 7323, section 2.3).
-const UNSCALED_BITS: u32 = 15;
-const MOST_SCALING: u32 = 14;
-/// `rmem_max`, which the scale of windows makes room for.
-const RMEM_MAX: u64 = 212_992;
 /// Packets with less payload do not let the window grow.
 const SMALLEST: u64 = 128;
 /// Timestamps tick in milliseconds: as often the RTT is measured at most.
@@ -36,7 +28,7 @@ const TICK_NANOS: u64 = 1_000_000;
 
 /// State of a receive buffer. Names as in the reference.
 #[derive(Clone, Debug)]
-pub struct Buffer {
+pub(super) struct Buffer {
     policy: ReceiveBuffer,
     /// The largest payload of a packet, and the same with timestamps.
     payload: u64,
@@ -51,7 +43,7 @@ pub struct Buffer {
     unit: u64,
     /// The window that was announced last.
     rcv_wnd: u64,
-    /// First byte that flow control forbids.
+    /// First byte that flow control forbids, as it was announced last.
     edge: u64,
     /// What the application read in an RTT (`rcvq_space`): the most so far, what had been read when this RTT began, and when.
     space: u64,
@@ -68,42 +60,38 @@ pub struct Buffer {
 
 /// A packet that arrived, and what is there with it.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrived {
+pub(super) struct Arrived {
     /// Payload bytes.
-    pub len: u64,
+    pub(super) len: u64,
     /// When it was sent.
-    pub sent_at: Timestamp,
+    pub(super) sent_at: Timestamp,
     /// End of what was received without gap.
-    pub contiguous: u64,
+    pub(super) contiguous: u64,
     /// Bytes beyond the first gap, and the end of the last of them.
-    pub beyond: (u64, u64),
+    pub(super) beyond: (u64, u64),
     /// Nothing is missing before it.
-    pub in_order: bool,
+    pub(super) in_order: bool,
 }
 
 impl Buffer {
     /// The buffer of a profile that has one, after the handshake.
-    pub fn new(profile: &Profile) -> Option<Self> {
+    pub(super) fn new(profile: &Profile) -> Option<Self> {
         let policy = profile.receive_buffer?;
         let payload = u64::from(profile.payload);
         let advmss = payload + TIMESTAMPS;
-        let full = policy.initial.get() * FIRST_RATIO / WHOLE;
-        let offered = if full > payload { full - full % payload } else { full };
-        let largest = policy.largest.get().max(RMEM_MAX).max(offered);
-        let window_clamp = (2 * advmss).max(full.saturating_sub(advmss));
-        let rcv_ssthresh = offered.min(window_clamp);
-        let unit = 1 << largest.ilog2().saturating_sub(UNSCALED_BITS).min(MOST_SCALING);
-        let rcv_wnd = offered.next_multiple_of(unit);
+        let window_clamp = (2 * advmss).max(policy.first_room().saturating_sub(advmss));
+        let rcv_ssthresh = policy.first_offer(payload).min(window_clamp);
+        let rcv_wnd = policy.first_window(payload);
         Some(Self {
             policy,
             payload,
             advmss,
             sk_rcvbuf: policy.initial.get(),
-            scaling_ratio: FIRST_RATIO,
+            scaling_ratio: ReceiveBuffer::FIRST_RATIO,
             scaled: false,
             window_clamp,
             rcv_ssthresh,
-            unit,
+            unit: policy.window_unit(payload),
             rcv_wnd,
             edge: rcv_wnd,
             space: rcv_ssthresh.min(rcv_wnd).min(FIRST_SPACE * advmss).max(1),
@@ -117,18 +105,13 @@ impl Buffer {
     }
 
     /// The handshake measured the RTT, and is over.
-    pub fn take_rtt(&mut self, now: Timestamp, sample: Duration) {
+    pub(super) fn take_rtt(&mut self, now: Timestamp, sample: Duration) {
         self.base_rtt = sample;
         self.time = Some(now);
     }
 
-    /// First byte that flow control forbids, as it was announced last.
-    pub fn limit(&self) -> u64 {
-        self.edge
-    }
-
     /// A packet arrived. Returns whether it let the window grow, which asks for an acknowledgement at once.
-    pub fn on_data(&mut self, now: Timestamp, packet: &Arrived) -> bool {
+    pub(super) fn on_data(&mut self, now: Timestamp, packet: &Arrived) -> bool {
         self.measure_rtt(now, packet);
         if packet.in_order && !self.scaled && packet.len >= self.payload {
             self.scale(packet.len);
@@ -142,7 +125,7 @@ impl Buffer {
     }
 
     /// The application reads everything without gap. Comes after the acknowledgement.
-    pub fn read(&mut self, now: Timestamp, packet: &Arrived) {
+    pub(super) fn read(&mut self, now: Timestamp, packet: &Arrived) {
         let began = *self.time.get_or_insert(now);
         if self.rtt == 0 || now.since(began).as_nanos() < self.rtt / 8 {
             return;
@@ -156,7 +139,7 @@ impl Buffer {
     }
 
     /// First byte that flow control forbids, in an acknowledgement that leaves now.
-    pub fn announce(&mut self, contiguous: u64, beyond: u64) -> u64 {
+    pub(super) fn announce(&mut self, contiguous: u64, beyond: u64) -> u64 {
         let window = self.free(beyond).min(self.rcv_ssthresh).next_multiple_of(self.unit);
         self.edge = self.edge.max(contiguous + window);
         self.rcv_wnd = self.edge - contiguous;
@@ -165,11 +148,11 @@ impl Buffer {
 
     /// The window that this much of the buffer stands for, and the other way round.
     fn window(&self, space: u64) -> u64 {
-        space * self.scaling_ratio / WHOLE
+        space * self.scaling_ratio / ReceiveBuffer::WHOLE
     }
 
     fn space(&self, window: u64) -> u64 {
-        window * WHOLE / self.scaling_ratio
+        window * ReceiveBuffer::WHOLE / self.scaling_ratio
     }
 
     /// The window for which the buffer has room beside this many bytes.
@@ -181,7 +164,8 @@ impl Buffer {
     /// A full packet shows which share of the buffer payload has (`tcp_measure_rcv_mss`).
     fn scale(&mut self, len: u64) {
         self.scaled = true;
-        self.scaling_ratio = (len * WHOLE / u64::from(self.policy.packet)).clamp(1, WHOLE - 1);
+        self.scaling_ratio =
+            (len * ReceiveBuffer::WHOLE / u64::from(self.policy.packet)).clamp(1, ReceiveBuffer::WHOLE - 1);
         let before = self.window_clamp;
         self.window_clamp = self.window(self.sk_rcvbuf);
         if self.window_clamp < before {
@@ -273,9 +257,9 @@ mod tests {
     #[test]
     fn it_begins_with_half_of_itself_in_whole_segments() {
         // 131,072 / 2 = 65,536 has 45 segments, 65,160; in units of 2^(22 - 15) = 128 bytes that is 65,280.
-        assert_eq!(buffer(ReceiveBuffer::AUTO).limit(), 65_280);
+        assert_eq!(buffer(ReceiveBuffer::AUTO).edge, 65_280);
         // 8,388,608 has 5793 segments, 8,388,264; units of 2^(26 - 15) = 2048.
-        assert_eq!(buffer(ReceiveBuffer::OPEN).limit(), 4096 * 2048);
+        assert_eq!(buffer(ReceiveBuffer::OPEN).edge, 4096 * 2048);
     }
 
     #[test]

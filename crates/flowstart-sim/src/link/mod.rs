@@ -14,8 +14,10 @@ use flowstart_core::rng::{Substream, name_hash, noise};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
-use crate::capacity_trace::{CapacityTrace, Cursor};
+use crate::link::capacity_trace::{CapacityTrace, Cursor};
 use crate::packet::PacketId;
+
+pub mod capacity_trace;
 
 /// How many arrivals ahead a packet is fetched from memory.
 const PREFETCH_DISTANCE: usize = 3;

@@ -11,9 +11,7 @@
 
 use flowstart_core::time::{Duration, Timestamp};
 
-use super::scoreboard::{Scoreboard, Segment};
-use super::sender::SenderBase;
-use crate::network::Network;
+use super::segment::Segment;
 
 /// What was sent last of everything that was delivered. Names as in the reference.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,45 +40,47 @@ impl Rack {
     pub(super) fn look_again(&mut self) {
         self.advanced = true;
     }
+
+    /// Begins to look for losses with this reordering window (step 5); `None`: nothing was delivered since the last time.
+    pub(super) fn search(&mut self, now: Timestamp, reordering: Duration) -> Option<Search> {
+        let Self { sent_last, rtt, .. } = *self;
+        std::mem::take(&mut self.advanced).then_some(Search { sent_last, patience: rtt + reordering, now })
+    }
 }
 
-impl Scoreboard {
-    /// Declares losses (step 5). Returns when to look again, if that is not known already: when segments that may have been
-    /// reordered are late.
-    pub(super) fn detect_by_time(
-        &mut self,
-        base: &mut SenderBase,
-        network: &mut Network,
-        in_recovery: bool,
-    ) -> Option<Timestamp> {
-        if !std::mem::take(&mut self.rack.advanced) {
-            return None;
+/// A look for losses among all segments, in the order of the stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Search {
+    sent_last: (Timestamp, u64),
+    /// How long after it was sent a segment is late.
+    patience: Duration,
+    now: Timestamp,
+}
+
+/// What is known of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It arrived, is lost already, or was sent after everything that was delivered.
+    NotLost,
+    /// It may have been reordered, and is late at this time. The last such time counts, as in Linux.
+    Early(Timestamp),
+    /// It is lost.
+    Lost,
+    /// Neither it nor anything above it is lost.
+    End,
+}
+
+impl Search {
+    /// What is known of `segment`.
+    pub(super) fn judge(&self, segment: &Segment) -> Verdict {
+        if segment.sacked || (segment.lost && !segment.retransmitted) {
+            return Verdict::NotLost;
         }
-        let now = network.now();
-        let at_once = in_recovery || self.sacked_count >= u64::from(base.profile.packet_threshold);
-        let reordering = if at_once { Duration::ZERO } else { base.rtt.min().unwrap_or_default() / 4 };
-        let patience = self.rack.rtt + reordering;
-        let mut again = Timestamp::NEVER;
-        for index in 0..self.segments.len() {
-            let segment = &self.segments[index];
-            if segment.sacked || (segment.lost && !segment.retransmitted) {
-                continue;
-            }
-            if (segment.sent_at, segment.end()) >= self.rack.sent_last {
-                // First transmissions leave in order.
-                if segment.retransmitted {
-                    continue;
-                }
-                break;
-            }
-            let late = segment.sent_at + patience;
-            if late > now {
-                // The last of them, as in Linux.
-                again = if again == Timestamp::NEVER { late } else { again.max(late) };
-                continue;
-            }
-            self.declare(index, base, network);
+        if (segment.sent_at, segment.end()) >= self.sent_last {
+            // First transmissions leave in order.
+            return if segment.retransmitted { Verdict::NotLost } else { Verdict::End };
         }
-        Some(again)
+        let late = segment.sent_at + self.patience;
+        if late > self.now { Verdict::Early(late) } else { Verdict::Lost }
     }
 }

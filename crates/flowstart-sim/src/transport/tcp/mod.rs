@@ -11,17 +11,25 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
 use crate::network::Network;
+use crate::observe::trace::Event;
 use crate::packet::Acknowledgement;
-use crate::trace::Event;
 use crate::traffic::Source;
-use crate::transport::profile::{
+use crate::transport::policy::{
     AfterTimeout, LossDetection, MixedAck, Pipe, RttSamples, SpuriousDetection, TailRepair, TimeoutArithmetic,
     TimerRestart, TransitionGrowth,
 };
-use crate::transport::scoreboard::{Outcome, Scoreboard};
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase, Transmission};
-use crate::transport::spurious::Spurious;
-use crate::transport::tick_estimator::TickEstimator;
+
+mod rack;
+mod scoreboard;
+mod segment;
+mod spurious;
+mod tick_estimator;
+
+use scoreboard::Scoreboard;
+use segment::Outcome;
+use spurious::Spurious;
+use tick_estimator::TickEstimator;
 
 /// Longest retransmission timeout (RFC 6298, section 2.5).
 const MAX_RTO: Duration = Duration::from_millis(60_000);
@@ -641,13 +649,13 @@ mod tests {
     use flowstart_core::startup::Increase;
     use flowstart_core::units::Rate;
 
+    use super::segment::Segment;
     use super::*;
     use crate::link::LinkConfig;
     use crate::network::Route;
+    use crate::packet::FlowId;
     use crate::traffic::Pattern;
     use crate::transport::profile::Profile;
-    use crate::transport::scoreboard::Segment;
-    use crate::transport::sender::FlowId;
 
     const SEGMENTS: u64 = 20;
 

@@ -13,11 +13,12 @@
 
 use flowstart_core::time::{Duration, Timestamp};
 
-use super::profile::{Profile, Protocol};
+use crate::transport::policy::Protocol;
+use crate::transport::profile::Profile;
 
 /// A receive window that grows.
 #[derive(Clone, Debug)]
-pub struct Autotuning {
+pub(super) struct Autotuning {
     protocol: Protocol,
     window: u64,
     largest: u64,
@@ -36,7 +37,7 @@ pub struct Autotuning {
 
 impl Autotuning {
     /// The window of a profile that lets it grow.
-    pub fn new(profile: &Profile) -> Option<Self> {
+    pub(super) fn new(profile: &Profile) -> Option<Self> {
         profile.initial_receive_window?;
         let window = profile.first_receive_window().get();
         Some(Self {
@@ -53,14 +54,14 @@ impl Autotuning {
     }
 
     /// The handshake measured the RTT.
-    pub fn take_rtt(&mut self, sample: Duration) {
+    pub(super) fn take_rtt(&mut self, sample: Duration) {
         self.rtt = Some(sample);
         self.knows_rtt = true;
     }
 
     /// Data arrived; everything below `consumed` was passed to the application. Returns whether the sender has to hear of a
     /// new limit at once.
-    pub fn on_data(&mut self, now: Timestamp, consumed: u64) -> bool {
+    pub(super) fn on_data(&mut self, now: Timestamp, consumed: u64) -> bool {
         match self.protocol {
             Protocol::Tcp => {
                 self.right_size(now, consumed);
@@ -71,7 +72,7 @@ impl Autotuning {
     }
 
     /// First byte that flow control forbids.
-    pub fn limit(&self, consumed: u64) -> u64 {
+    pub(super) fn limit(&self, consumed: u64) -> u64 {
         match self.protocol {
             Protocol::Tcp => consumed + self.window,
             Protocol::Quic => self.max_data,

@@ -7,8 +7,7 @@ use flowstart_core::rng::Substream;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
 
-use crate::packet::{Direction, Packet, RangePool};
-use crate::transport::quick_start::ip_ttl;
+use crate::packet::{Direction, Packet, RangePool, ip_ttl};
 
 /// Who stands at a link, and its own random numbers.
 #[derive(Clone, Debug)]
@@ -78,7 +77,7 @@ impl Routers {
 
     /// A packet is about to enter the queue of `link`.
     pub(crate) fn route(&mut self, now: Timestamp, link: u32, packet: &mut Packet, pool: &mut RangePool) -> Routed {
-        let flow = flow_id(packet.flow, packet.generation);
+        let flow = packet.flow_id().number();
         let (direction, ttl) = (packet.direction, ip_ttl(packet.hop));
         let Some(placed) = self.at.get_mut(link as usize).and_then(Option::as_deref_mut) else {
             return Routed::Forward;
@@ -121,9 +120,4 @@ impl Routers {
             router.on_departure(now, Bytes::new(u64::from(size)), flow);
         }
     }
-}
-
-/// How routers tell flows apart, also those that use the same place one after the other.
-pub(crate) fn flow_id(flow: u32, generation: u32) -> u64 {
-    (u64::from(generation) << 32) | u64::from(flow)
 }

@@ -1,5 +1,6 @@
 //! A whole simulation: links, flows, processes that create flows, and the clock.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use flowstart_core::avoidance::AvoidanceConfig;
@@ -18,26 +19,31 @@ use flowstart_core::xcp::wire::Format;
 use crate::engine::Slot;
 use crate::link::LinkConfig;
 use crate::network::{Network, Owner, Route};
-use crate::packet::{Body, Direction, NO_OPTION, Packet};
-use crate::path_signals::PathSignal;
-use crate::record::{FlowRecord, ObjectTimes};
-use crate::trace::Event;
+use crate::observe::record::{FlowRecord, ObjectTimes};
+use crate::observe::trace::Event;
+use crate::packet::{Body, Direction, FlowId, NO_OPTION, Packet};
+use crate::path::signals::PathSignal;
+use crate::topology::Links;
 use crate::traffic::arrivals::Arrivals;
 use crate::traffic::media::PacketTimes;
-use crate::traffic::requests::{RequestSender, Requests};
 use crate::traffic::unresponsive::Gaps;
 use crate::traffic::{Pattern, Source};
 use crate::transport::handshake::{Handshake, Progress};
-use crate::transport::profile::{Profile, Protocol};
+use crate::transport::policy::Protocol;
+use crate::transport::profile::Profile;
 use crate::transport::quic::QuicSender;
 use crate::transport::quick_start::{QuickStart, answer_to};
 use crate::transport::receiver::{Arrival, Receiver};
-use crate::transport::sender::{FlowId, SenderBase, Transmission};
+use crate::transport::sender::{SenderBase, Transmission};
 use crate::transport::tcp::TcpSender;
 
+pub mod external;
+pub mod requests;
 mod think;
 mod web;
 
+use external::ExternalEvent;
+use requests::{RequestSender, Requests};
 use think::Thinking;
 pub use web::{Connection, Side, WebTraffic};
 use web::{Role, RunningWeb};
@@ -168,6 +174,8 @@ pub struct World {
     /// Links, packets and the clock.
     pub network: Network,
     flows: Vec<Flow>,
+    /// What happened to flows whose ends are outside, and was not told yet.
+    external: VecDeque<ExternalEvent>,
     processes: Vec<ArrivalProcess>,
     requests: Vec<RequestSender>,
     /// Places of complete flows that arrivals may use again.
@@ -185,6 +193,7 @@ impl World {
         Self {
             network: Network::new(seed),
             flows: Vec::new(),
+            external: VecDeque::new(),
             processes: Vec::new(),
             requests: Vec::new(),
             free: Vec::new(),
@@ -430,7 +439,7 @@ impl World {
             Owner::Application(index) => self.flows[index as usize].on_application(&mut self.network),
             Owner::Arrivals(process) => self.next_arrival(process as usize),
             Owner::Session(session) => self.on_session(session),
-            Owner::External(index) => self.network.external_timer(index),
+            Owner::External(flow) => self.external.push_back(ExternalEvent::Timer { flow }),
             Owner::Requests(index) => self.requests[index as usize].on_timer(&mut self.network),
         }
     }
@@ -443,8 +452,8 @@ impl World {
         let signal = if signals.are_used() { signals.take_arrived() } else { None };
         let flow = &mut self.flows[packet.flow as usize];
         if flow.id.generation != packet.generation {
-            if Network::is_external(packet) {
-                return self.network.external_arrived(packet, signal);
+            if packet.is_outside() {
+                return self.external_arrived(packet, signal);
             }
             packet.body.release(&mut self.network.ranges);
             return;
@@ -501,6 +510,12 @@ impl World {
             (Some(role), Some(web)) => web.keep(role, record),
             _ => self.finished.push(record),
         }
+    }
+}
+
+impl Links for World {
+    fn add_link(&mut self, config: &LinkConfig) -> u32 {
+        Self::add_link(self, config)
     }
 }
 

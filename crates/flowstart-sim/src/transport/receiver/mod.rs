@@ -8,15 +8,19 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::xcp::host::Returned;
 
 use crate::network::Network;
-use crate::packet::{Acknowledgement, Body, Direction, NO_OPTION, QuickStartOption};
-use crate::path_signals::{CONGESTION_HEADER, PathSignal};
+use crate::observe::trace::Event;
+use crate::packet::{Acknowledgement, Body, Direction, FlowId, NO_OPTION, QuickStartOption};
+use crate::path::signals::{CONGESTION_HEADER, PathSignal};
 use crate::ranges::RangeSet;
-use crate::trace::Event;
-use crate::transport::profile::{Profile, Protocol};
-use crate::transport::receive_buffer::{Arrived, Buffer};
-use crate::transport::receive_window::Autotuning;
+use crate::transport::policy::Protocol;
+use crate::transport::profile::Profile;
 use crate::transport::scone::{REPORT_SIZE, SconeReceiver};
-use crate::transport::sender::FlowId;
+
+mod buffer;
+mod window;
+
+use buffer::{Arrived, Buffer};
+use window::Autotuning;
 
 /// SACK blocks that a TCP receiver remembers the order of.
 const BLOCKS_REMEMBERED: usize = 4;

@@ -2,7 +2,7 @@
 //!
 //! A segment is lost when three segments above it were SACKed. A retransmission is lost when a segment that was sent after
 //! it is SACKed (RFC 8985 in spirit), for profiles that look for it; otherwise only the retransmission timer notices. Profiles
-//! that detect losses by time do so in `rack.rs` instead.
+//! that detect losses by time ask `rack.rs` instead.
 //!
 //! Differences: segments are never split or merged.
 
@@ -12,83 +12,18 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
 use crate::network::Network;
+use crate::observe::trace::Event;
 use crate::packet::Acknowledgement;
-use crate::trace::Event;
-use crate::transport::profile::{AfterTimeout, LossDetection};
-use crate::transport::rack::Rack;
+use crate::transport::policy::{AfterTimeout, LossDetection};
 use crate::transport::sender::{Chunk, SenderBase};
 
-/// A segment that was sent and is not cumulatively acknowledged.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
-    pub(super) seq: u64,
-    pub(super) len: u32,
-    /// When it was sent last.
-    pub(super) sent_at: Timestamp,
-    pub(super) sacked: bool,
-    pub(super) lost: bool,
-    /// Sent again since it was last declared lost.
-    pub(super) retransmitted: bool,
-    /// Sent more than once.
-    sent_again: bool,
-    app_limited: bool,
-}
-
-impl Segment {
-    pub(super) fn end(&self) -> u64 {
-        self.seq + u64::from(self.len)
-    }
-
-    /// What it contributes to pipe (RFC 6675, section 4).
-    fn pipe(&self) -> u64 {
-        let copies = if self.sacked { 0 } else { u64::from(!self.lost) + u64::from(self.retransmitted) };
-        copies * u64::from(self.len)
-    }
-
-    /// It is the segment at `index` and was just declared lost.
-    fn declare_lost(&self, base: &mut SenderBase, index: usize, now: Timestamp) {
-        base.declare_lost(index, now, (self.seq, self.end()), Bytes::new(u64::from(self.len)));
-    }
-
-    /// It has to be sent again.
-    fn tell_retransmission(&self, base: &mut SenderBase) {
-        base.controller.on_retransmission(self.end() - 1, Bytes::new(u64::from(self.len)));
-    }
-
-    /// Takes it out of the bytes in flight.
-    fn leave_flight(&self, base: &mut SenderBase) {
-        base.in_flight = base.in_flight.saturating_sub(Bytes::new(self.pipe()));
-    }
-}
-
-/// What an acknowledgement newly delivered.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
-    pub(super) bytes: Bytes,
-    pub(super) packets: u64,
-    pub(super) app_limited: bool,
-    pub(super) sample: Option<Duration>,
-    /// The smallest end of what was sent only once.
-    pub(super) original: Option<u64>,
-    /// Packets that had been declared lost.
-    pub(super) declared_lost: u64,
-}
-
-impl Outcome {
-    fn deliver(&mut self, segment: &Segment) {
-        self.bytes += Bytes::new(u64::from(segment.len));
-        self.packets += 1;
-        self.declared_lost += u64::from(segment.lost);
-        if !segment.sent_again && self.original.is_none_or(|end| segment.end() < end) {
-            self.original = Some(segment.end());
-        }
-    }
-}
+use super::rack::{Rack, Verdict};
+use super::segment::{Outcome, Segment};
 
 /// The scoreboard.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
-    pub(super) segments: VecDeque<Segment>,
+    segments: VecDeque<Segment>,
     una: u64,
     /// End of what was ever sent.
     high: u64,
@@ -310,8 +245,31 @@ impl Scoreboard {
         self.lost_below = self.segments[edge].seq;
     }
 
+    /// Declares losses by time. Returns when to look again, if that is not known already: when segments that may have been
+    /// reordered are late.
+    pub(super) fn detect_by_time(
+        &mut self,
+        base: &mut SenderBase,
+        network: &mut Network,
+        in_recovery: bool,
+    ) -> Option<Timestamp> {
+        let at_once = in_recovery || self.sacked_count >= u64::from(base.profile.packet_threshold);
+        let reordering = if at_once { Duration::ZERO } else { base.rtt.min().unwrap_or_default() / 4 };
+        let search = self.rack.search(network.now(), reordering)?;
+        let mut again = Timestamp::NEVER;
+        for index in 0..self.segments.len() {
+            match search.judge(&self.segments[index]) {
+                Verdict::NotLost => {}
+                Verdict::Early(late) => again = if again == Timestamp::NEVER { late } else { again.max(late) },
+                Verdict::Lost => self.declare(index, base, network),
+                Verdict::End => break,
+            }
+        }
+        Some(again)
+    }
+
     /// Declares the segment at `index` lost, or its retransmission.
-    pub(super) fn declare(&mut self, index: usize, base: &mut SenderBase, network: &mut Network) {
+    fn declare(&mut self, index: usize, base: &mut SenderBase, network: &mut Network) {
         let segment = &mut self.segments[index];
         segment.leave_flight(base);
         segment.lost = true;
