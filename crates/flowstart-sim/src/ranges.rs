@@ -92,6 +92,34 @@ impl RangeSet {
     }
 }
 
+/// Adds to `fresh` what of `ranges` is not in `known`. All are half-open, and the highest comes first.
+pub(crate) fn subtract(ranges: &[(u64, u64)], known: &[(u64, u64)], fresh: &mut Vec<(u64, u64)>) {
+    let mut place = 0;
+    for &(start, end) in ranges {
+        let mut end = end;
+        while place < known.len() && known[place].0 >= end {
+            place += 1;
+        }
+        let mut at = place;
+        while at < known.len() && known[at].1 > start {
+            let (known_start, known_end) = known[at];
+            if known_end < end {
+                make_room(fresh);
+                fresh.push((known_end, end));
+            }
+            end = end.min(known_start);
+            if end <= start {
+                break;
+            }
+            at += 1;
+        }
+        if start < end {
+            make_room(fresh);
+            fresh.push((start, end));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use flowstart_core::rng::Substream;
@@ -126,6 +154,40 @@ mod tests {
             }
             for (i, known) in bitmap.iter().enumerate() {
                 assert_eq!(set.containing(i as u64).is_some(), *known);
+            }
+        }
+    }
+
+    #[test]
+    fn only_new_ranges_remain() {
+        let mut fresh = Vec::new();
+        subtract(&[(20, 30), (5, 15)], &[(22, 25), (0, 10)], &mut fresh);
+        assert_eq!(fresh, [(25, 30), (20, 22), (10, 15)]);
+    }
+
+    #[test]
+    fn subtraction_agrees_with_a_bitmap() {
+        let mut rng = Substream::new(2, "ranges", 0);
+        let mut random = || {
+            let mut bitmap = [false; 40];
+            bitmap.iter_mut().for_each(|bit| *bit = !rng.next_u64().is_multiple_of(3));
+            let mut ranges = Vec::new();
+            for i in (0..40).rev() {
+                match ranges.last_mut() {
+                    Some((start, _)) if bitmap[i as usize] && *start == i + 1 => *start = i,
+                    _ if bitmap[i as usize] => ranges.push((i, i + 1)),
+                    _ => {}
+                }
+            }
+            (bitmap, ranges)
+        };
+        for _ in 0..500 {
+            let ((first, a), (second, b)) = (random(), random());
+            let mut fresh = Vec::new();
+            subtract(&a, &b, &mut fresh);
+            for i in 0..40u64 {
+                let found = fresh.iter().filter(|(start, end)| (*start..*end).contains(&i)).count();
+                assert_eq!(found, usize::from(first[i as usize] && !second[i as usize]), "{a:?} {b:?} {fresh:?}");
             }
         }
     }

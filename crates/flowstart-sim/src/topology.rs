@@ -3,7 +3,8 @@
 use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
 
-use crate::link::{Jitter, LinkConfig};
+use crate::link::LinkConfig;
+use crate::link::wire::Jitter;
 use crate::network::{Network, Route};
 
 /// What links can be added to: a network, or a world with one.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::link::LinkConfig;
 use flowstart_sim::link::capacity_trace::CapacityTrace;
-use flowstart_sim::link::{Capacity, LinkConfig, LossModel, Reordering};
+use flowstart_sim::link::transmitter::Capacity;
+use flowstart_sim::link::wire::{LossModel, Reordering};
 use flowstart_sim::network::Route;
 use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::traffic::Pattern;

@@ -9,7 +9,8 @@ use flowstart_core::aqm::{
 use flowstart_core::event::ExitReason;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_sim::link::{LinkConfig, LossModel};
+use flowstart_sim::link::LinkConfig;
+use flowstart_sim::link::wire::LossModel;
 use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;

@@ -9,8 +9,10 @@ use flowstart_core::quantize::Grid;
 use flowstart_core::scone::element::Config as AdvisingElement;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::link::LinkConfig;
 use flowstart_sim::link::capacity_trace::CapacityTrace;
-use flowstart_sim::link::{Capacity, Jitter, LinkConfig, LossModel, Reordering};
+use flowstart_sim::link::transmitter::Capacity;
+use flowstart_sim::link::wire::{Jitter, LossModel, Reordering};
 use serde::Serialize;
 
 use super::routers::Routers;

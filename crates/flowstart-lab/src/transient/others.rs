@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use flowstart_core::aqm::{QueueConfig, QueueLimit, taildrop};
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_sim::link::{Jitter, LinkConfig};
+use flowstart_sim::link::LinkConfig;
+use flowstart_sim::link::wire::Jitter;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;

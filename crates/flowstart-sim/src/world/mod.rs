@@ -34,7 +34,8 @@ use crate::transport::profile::Profile;
 use crate::transport::quic::QuicSender;
 use crate::transport::quick_start::{QuickStart, answer_to};
 use crate::transport::receiver::{Arrival, Receiver};
-use crate::transport::sender::{SenderBase, Transmission};
+use crate::transport::sender::SenderBase;
+use crate::transport::sender::transmission::Transmission;
 use crate::transport::tcp::TcpSender;
 
 pub mod external;

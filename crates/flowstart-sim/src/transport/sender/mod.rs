@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use flowstart_core::aqm::EcnCodepoint;
-use flowstart_core::controller::{Controller, Resume, WindowValidation};
+use flowstart_core::controller::Controller;
 use flowstart_core::event::{Ack, Decision, Position, Sent};
 use flowstart_core::pacer::Pacer;
 use flowstart_core::path::PathKnowledge;
-use flowstart_core::quick_start::host::Known;
 use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::rtt::RttEstimator;
 use flowstart_core::scone::wire::RateSignal;
@@ -21,12 +20,16 @@ use crate::observe::record::StartupExit;
 use crate::observe::trace::Event;
 use crate::packet::{Acknowledgement, Body, Direction, FlowId, QuickStartOption};
 use crate::path::signals::{CONGESTION_HEADER, PathSignal};
-use crate::traffic::Source;
 use crate::transport::policy::{IgnoreReceiveWindow, WindowTest};
 use crate::transport::profile::Profile;
 use crate::transport::quick_start::QuickStart;
 use crate::transport::sampling::Sampling;
 use crate::transport::scone::{BEFORE_SHORT_HEADER, SconeSender};
+
+mod resumption;
+pub mod transmission;
+
+use resumption::Resumption;
 
 /// A piece of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,15 +58,6 @@ pub enum Permission {
     Window,
     /// Not before this time.
     Paced(Timestamp),
-}
-
-/// What is remembered for the time after idle time.
-#[derive(Clone, Debug, Default)]
-struct Resumption {
-    /// What Sensing knew at the launch.
-    knowledge: PathKnowledge,
-    /// When the last packet left; `None`: before the first, and while the end of idle time is already known.
-    last_sent: Option<Timestamp>,
 }
 
 /// The common part of a sender.
@@ -218,58 +212,6 @@ impl SenderBase {
             self.blocked_since = Some(now);
         }
         network.note(self.flow.index, || Event::FlowControl { blocked, limit });
-    }
-
-    /// Data waits, from `next_offset` to `written`, and everything that was sent is acknowledged: the window is validated
-    /// for the time in which nothing was sent.
-    fn resume(&mut self, network: &mut Network, next_offset: u64, written: u64, timeout: Duration) {
-        let now = network.now();
-        let receive_window = Bytes::new(self.limit.saturating_sub(next_offset));
-        let bytes_waiting = (written != u64::MAX).then(|| self.profile.bytes_in_flight(written - next_offset));
-        let resumption = &mut self.resumption;
-        let Some(last_sent) = resumption.last_sent.take() else { return };
-        let obeys = self.profile.ignore_receive_window == IgnoreReceiveWindow::Never;
-        resumption.knowledge.receive_window = obeys.then_some(receive_window);
-        resumption.knowledge.bytes_waiting = bytes_waiting;
-        resumption.knowledge.advised_rate = self.scone.as_mut().and_then(|scone| scone.rate(now));
-        let resume = Resume { now, idle: now.since(last_sent), timeout };
-        self.controller.on_resume(&resume, &resumption.knowledge, &self.rtt);
-        if let Some(quick_start) = self.quick_start.as_mut().filter(|quick_start| quick_start.asks_after(resume.idle)) {
-            let object = (written != u64::MAX).then(|| Bytes::new(written - next_offset));
-            let rtt = Some(self.rtt.smoothed());
-            let known = Known { rtt, object, receive_window: Some(receive_window), send_buffer: None };
-            quick_start.ask(known, self.controller.cwnd());
-        }
-        // The window that remains will be used, from its first packet on.
-        self.app_limited &= bytes_waiting.is_some_and(|waiting| waiting < self.controller.cwnd());
-        if self.controller.in_startup() {
-            self.ignore_limit(next_offset);
-        }
-        self.pacer.allow_burst(self.controller.output().burst);
-        self.after_event(network);
-    }
-
-    /// Packets take another path from now on, of which nothing is known but what `knowledge` keeps. `waiting` is what the
-    /// application has written and was never sent.
-    pub fn change_path(&mut self, network: &mut Network, knowledge: &PathKnowledge, waiting: Option<Bytes>) {
-        let now = network.now();
-        let knowledge = knowledge.for_new_path();
-        self.path_since = now;
-        // Advice is for a path.
-        self.scone = self.scone.take().map(|_| Box::default());
-        self.rtt = RttEstimator::new(self.profile.initial_timeout);
-        self.pacer = Pacer::new(self.profile.pacing.map_or(Duration::ZERO, |pacing| pacing.quantum));
-        self.pacer.set_tick(self.tick);
-        self.controller.on_path_change(now, &knowledge, &self.rtt);
-        if let Some(quick_start) = &mut self.quick_start
-            && quick_start.change_path()
-        {
-            let known = Known { object: waiting, receive_window: knowledge.receive_window, ..Known::default() };
-            quick_start.ask(known, self.controller.cwnd());
-        }
-        self.pacer.allow_burst(self.controller.output().burst);
-        self.resumption.knowledge = knowledge;
-        self.after_event(network);
     }
 
     /// What a data packet of `size` carries for the path, and how many bytes that adds. A sender that XCP controls has no use for
@@ -478,118 +420,5 @@ impl SenderBase {
             let (in_flight, srtt_nanos) = (self.in_flight, self.rtt.smoothed().as_nanos());
             network.note(self.flow.index, || Event::Window { cwnd, ssthresh, in_flight, pacing_rate, srtt_nanos });
         }
-    }
-}
-
-/// What is left to a protocol when packets are sent: which data comes next, and what is noted about it.
-pub trait Transmission {
-    /// A choice of what is sent.
-    type Next: Copy;
-
-    /// The common part.
-    fn base(&mut self) -> &mut SenderBase;
-
-    /// What is sent next; `None` when nothing waits.
-    fn next(&mut self, source: &Source) -> Option<Self::Next>;
-
-    /// The highest packet that may be sent again without evidence of loss; `None` when new data waits, if only for flow
-    /// control, or when everything is acknowledged or was sent again.
-    fn next_proactive(&mut self, source: &Source) -> Option<Self::Next>;
-
-    /// First byte that was never sent.
-    fn next_offset(&self) -> u64;
-
-    /// Whether everything that was sent is acknowledged.
-    fn is_settled(&self) -> bool;
-
-    /// The retransmission or probe timeout now.
-    fn timeout(&self) -> Duration;
-
-    /// Payload bytes of `next`.
-    fn payload(&self, next: Self::Next) -> u32;
-
-    /// Sends it.
-    fn send(&mut self, network: &mut Network, next: Self::Next);
-
-    /// Sends while something waits and [`SenderBase::permission`] allows it. Returns when the pacer lets the next packet
-    /// leave, [`Timestamp::NEVER`] if nothing waits for the pacer.
-    #[inline]
-    fn pump_permitted(&mut self, network: &mut Network, source: &Source) -> Timestamp {
-        let now = network.now();
-        if self.base().in_flight == Bytes::ZERO {
-            self.end_idle_time(network, source);
-        }
-        loop {
-            let Some(next) = self.next(source) else {
-                let stopped = source.written() > self.next_offset();
-                let base = self.base();
-                let room = base.in_flight + Bytes::new(u64::from(base.profile.segment)) <= base.controller.cwnd();
-                base.note_blocked(network, stopped && room);
-                base.run_dry();
-                if base.profile.idle != WindowValidation::Keep || base.quick_start.is_some() {
-                    self.validate_limited(network);
-                }
-                let base = self.base();
-                if base.controller.proactive_retransmit() == Bytes::ZERO {
-                    return Timestamp::NEVER;
-                }
-                return self.pump_proactive(network, source);
-            };
-            let len = self.payload(next);
-            let base = self.base();
-            base.note_blocked(network, false);
-            match base.permission(now, base.profile.in_flight_size(len)) {
-                Permission::Now => {}
-                Permission::Window => {
-                    base.app_limited = false;
-                    return Timestamp::NEVER;
-                }
-                Permission::Paced(time) => return time,
-            }
-            self.send(network, next);
-        }
-    }
-
-    /// Congestion window validation when data waits after idle time.
-    #[inline(never)]
-    fn end_idle_time(&mut self, network: &mut Network, source: &Source) {
-        if self.is_settled() && self.next(source).is_some() {
-            let (next_offset, timeout) = (self.next_offset(), self.timeout());
-            self.base().resume(network, next_offset, source.written(), timeout);
-        }
-    }
-
-    /// Congestion window validation when nothing waits.
-    #[inline(never)]
-    fn validate_limited(&mut self, network: &mut Network) {
-        let (next_offset, timeout) = (self.next_offset(), self.timeout());
-        let base = self.base();
-        let receive_window = base.in_flight + Bytes::new(base.limit.saturating_sub(next_offset));
-        base.controller.on_limited(network.now(), base.in_flight, timeout, receive_window, &base.rtt);
-        base.after_event(network);
-    }
-
-    /// Nothing waits: sends again from the end what the controller grants
-    /// ([`proactive_retransmit`](flowstart_core::controller::Output::proactive_retransmit)). Returns as
-    /// [`Transmission::pump_permitted`].
-    #[inline(never)]
-    fn pump_proactive(&mut self, network: &mut Network, source: &Source) -> Timestamp {
-        let now = network.now();
-        while let Some(next) = self.next_proactive(source) {
-            let len = self.payload(next);
-            let base = self.base();
-            let size = base.profile.in_flight_size(len);
-            if size > base.controller.proactive_retransmit() {
-                break;
-            }
-            match base.permission(now, size) {
-                Permission::Now => {}
-                Permission::Window => break,
-                Permission::Paced(time) => return time,
-            }
-            self.send(network, next);
-            self.base().controller.on_proactive_retransmission(size);
-        }
-        Timestamp::NEVER
     }
 }
