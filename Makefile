@@ -23,7 +23,7 @@ study: setup
 # Predict, CoDel, PIE and the oracle in all 12,096 cells of the load-transient grid, with paced flows at gains 2 and 1.
 study-predict: setup
 	mkdir -p $(RESULTS)
-	for gain in 2 1; do cargo run --release --locked -p flowstart-lab --no-default-features --example predict_grid -- \
+	for gain in 2 1; do cargo run --release --locked -p flowstart-validate --no-default-features --example predict_grid -- \
 		$$gain 2 > $(RESULTS)/predict-$$gain.csv || exit 1; done
 
 # Data packets per second of user CPU, the cost of an acknowledgement in each scheme, and criterion's report.

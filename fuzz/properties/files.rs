@@ -1,16 +1,16 @@
 //! What this program reads of itself and of other simulators: logs, rows, frames, and tables to compare with.
 
-#[path = "../../crates/flowstart-lab/src/validate/reference.rs"]
+#[path = "../../crates/flowstart-validate/src/reference.rs"]
 #[allow(dead_code, reason = "validations use all of it")]
 mod reference;
-#[path = "../../crates/flowstart-lab/src/quic/frames.rs"]
+#[path = "../../crates/flowstart-lab/src/ends/quic/frames.rs"]
 mod sent_frames;
 
 use std::path::Path;
 
 use flowstart_lab::analyze::log::{self, LogError};
 use flowstart_lab::analyze::metrics;
-use flowstart_lab::flows::{self, Row};
+use flowstart_lab::results::flows::{self, Row};
 
 use super::text;
 use reference::Table;

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use flowstart_lab::run::{self, Until};
-use flowstart_lab::scenario::Scenario;
+use flowstart_lab::study::scenario::Scenario;
 
 /// Data packets per second of user and system time that are wanted.
 const TARGET: f64 = 0.25e6;

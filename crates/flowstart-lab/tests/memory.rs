@@ -6,13 +6,13 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
 
-use flowstart_lab::explain::Cause;
-use flowstart_lab::observe::{Shown, Wanted, Watched};
-use flowstart_lab::plan::Plan;
-use flowstart_lab::report::Method;
+use flowstart_lab::report;
 use flowstart_lab::run::{self, FlowOutcome};
-use flowstart_lab::scenario::Scenario;
-use flowstart_lab::trace_export::{self, Outputs, PAGE, Sink, export};
+use flowstart_lab::study::plan::Plan;
+use flowstart_lab::study::scenario::Scenario;
+use flowstart_lab::trace::export::{Outputs, PAGE, Sink, export};
+use flowstart_lab::trace::observe::{Shown, Wanted, Watched};
+use flowstart_report::{Cause, Method};
 
 /// Counts what the current thread has, so that tests do not see each other.
 struct Counting;
@@ -116,7 +116,7 @@ fn the_page_of_a_trace_is_bounded() {
             let cell = plan.cells()[0];
             let shown = export(plan, &cell, 0, Outputs { page: true, ..Outputs::default() }).unwrap();
             assert_complete(&shown.outcomes, plan);
-            trace_export::page(plan, &cell, 0, &shown.outcomes, &shown.seen, Method::default());
+            report::trace(plan, &cell, 0, &shown.outcomes, &shown.seen, Method::default());
         });
         assert!(growth < 12_000, "{transport}: {growth} KB");
     }

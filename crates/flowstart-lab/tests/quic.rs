@@ -11,11 +11,11 @@ use flowstart_core::path::{Hint, PathKnowledge};
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_lab::ends::quic::{QuicFlows, StackOptions};
 use flowstart_lab::experiment;
-use flowstart_lab::flows::{Row, write_csv};
-use flowstart_lab::quic::{QuicFlows, StackOptions};
-use flowstart_lab::scenario::Scenario;
-use flowstart_lab::trace_export::{self, TracedRun};
+use flowstart_lab::results::flows::{Row, write_csv};
+use flowstart_lab::study::scenario::Scenario;
+use flowstart_lab::trace::export::{self, TracedRun};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::traffic::Pattern;
@@ -148,7 +148,7 @@ fn larger_packets_are_found_and_used() {
     let link = "rate=20mbit,rtt=40ms,buffer=unlimited";
     let trace = |transport: &str| {
         let plan = scenario(link, "2MB", &["slow-start"], transport).plan(Path::new(".")).unwrap();
-        let run = trace_export::capture(&plan, &plan.cells()[0], 0);
+        let run = export::capture(&plan, &plan.cells()[0], 0);
         assert_eq!(run.outcomes[0].failure, None);
         run
     };

@@ -1,8 +1,8 @@
 //! Attacks on Quick-Start (Sarolahti, Allman and Floyd, sections 7 and 8): each does damage, and what helps against it helps.
 
 use flowstart_lab::experiment::execute;
-use flowstart_lab::flows::Row;
-use flowstart_lab::scenario::Scenario;
+use flowstart_lab::results::flows::Row;
+use flowstart_lab::study::scenario::Scenario;
 
 /// 10 Mbit/s and 80 ms with these keys in addition.
 fn link(keys: &str) -> String {

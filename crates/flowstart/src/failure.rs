@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use flowstart_lab::experiment::ExperimentError;
-use flowstart_lab::scenario::ScenarioError;
+use flowstart_lab::results::folder::ExperimentError;
 use flowstart_lab::spec::InputError;
+use flowstart_lab::study::scenario::ScenarioError;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceSpan};
 
 /// Exit code of a run that failed or a validation that missed.

@@ -3,9 +3,9 @@
 use std::io::{IsTerminal, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
-use flowstart_lab::plan::Plan;
-use flowstart_lab::report::{Check, PublishedCell};
-use flowstart_lab::summary::{Summary, felt};
+use flowstart_lab::results::summary::{Summary, felt};
+use flowstart_lab::study::plan::Plan;
+use flowstart_report::{Check, PublishedCell};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
-use flowstart_lab::journal::checksum;
+use flowstart_lab::results::journal::checksum;
 use predicates::prelude::PredicateBooleanExt;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -746,7 +746,7 @@ fn listings_and_help_work_everywhere() {
     let output = flowstart(&["validate", "--help"]).assert().success();
     let help = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     let words: Vec<&str> = help.split([' ', ',', '\n', '.']).collect();
-    for name in flowstart_lab::validate::NAMES {
+    for name in flowstart_validate::NAMES {
         assert!(words.contains(&name), "{name} is not in the help: {help}");
     }
     flowstart(&["validate", "no-such-entry"]).assert().code(2);

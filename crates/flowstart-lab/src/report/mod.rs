@@ -1,553 +1,406 @@
-//! Turns results into one self-contained HTML page.
-//!
-//! [`render`] shows a comparison (`flowstart compare`, `flowstart run`), [`render_trace`] shows a single run
-//! (`flowstart trace`). Both take plain owned data, defined in this file, and return the whole page as a string:
-//! style, script, charts and the libraries that draw them are inside it, and it requests nothing from anywhere.
-//!
-//! - `page.rs` turns a [`Report`] into what the template shows; `trace.rs` does so for a [`TraceReport`];
-//! - `command.rs` writes commands as the reader can paste them;
-//! - `chart/` writes the Vega-Lite specifications, `drawing.rs` the set-up drawing;
-//! - `media.rs` has the tables of interactive media and of pairs of AQM and scheme;
-//! - `reduce.rs` makes the data small enough to embed, `number.rs` writes numbers for people.
-//!
-//! Every number may be missing: `None`, NaN and infinity all mean "undefined" and are shown as an en dash.
+//! From results to what the report shows: the answer in a sentence, the cells, example runs.
 
-mod chart;
-mod command;
-mod drawing;
-mod media;
-mod number;
-mod page;
-mod reduce;
-#[cfg(test)]
-mod tests;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use flowstart_core::startup::StartupConfig;
+use flowstart_core::time::Timestamp;
+use flowstart_core::units::Bytes;
+use rayon::prelude::*;
+
+use crate::experiment;
+use crate::results::flows::Row;
+use crate::results::folder::ExperimentError;
+use crate::results::pairs::paired;
+use crate::results::summary::{CellSummary, Summary, felt, rows_by_cell, values};
+use crate::run;
+use crate::spec::STACK;
+use crate::spec::competitor::Competitor;
+use crate::spec::link::Buffer;
+use crate::study::ideal::{ideal_fct, quick_start_rounds, slow_start_fct};
+use crate::study::plan::{Cell, Plan};
+use crate::trace::explain::Explanation;
+use crate::trace::observe::{Kept, MOST_FLOWS, Shown, Wanted, Watched};
+use flowstart_report as report;
+
+mod answer;
+mod examples;
+mod published;
+mod rtt;
 mod trace;
-mod unbeaten;
+mod web;
 
-use crate::explain::{CAUSES, Explanation};
-pub use crate::pairs::{Pair, PairedSetting};
-use serde::{Deserialize, Serialize};
-use std::fmt;
+pub use answer::answer;
+pub use examples::{MeasuredFlow, median_flow, median_rep};
+pub use published::{estimate_of, published_table};
+pub use trace::trace;
 
-/// Everything the report of a comparison shows, in the order of the page.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Report {
-    /// Heading of the page and name of the browser tab.
+/// Most cells whose median runs are explained: a page with more bars shows nothing.
+const MAX_EXPLAINED: usize = 200;
+/// Most repetitions whose media packets are drawn.
+const MEDIA_REPS: u32 = 10;
+
+/// Text of a scenario that the report repeats.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// Title.
     pub title: String,
-    /// The answer in sentences: the first is shown large, the others below it.
-    pub answer: Vec<String>,
-    /// What the experiment asks, from the scenario file. Blank lines separate paragraphs.
-    pub question: Option<String>,
-    /// How its author reads the results, from the scenario file. Blank lines separate paragraphs.
-    pub analysis: Option<String>,
-    /// Each distinct link of the experiment. Cells refer to it by [`Link::name`].
-    pub links: Vec<Link>,
-    /// What each kind of scheme does: name and a line.
-    pub schemes: Vec<(String, String)>,
-    /// What each kind of AQM does, where there is more than one.
-    pub aqms: Vec<(String, String)>,
-    /// Each cell of the experiment, in the order in which the table should show them at first. Schemes get their
-    /// colour, dash and shape in the order of their first appearance here.
-    pub cells: Vec<Cell>,
-    /// Why the cells have no [`Causes`], when they could have.
-    pub unexplained: Option<String>,
-    /// AQMs and schemes together, where there is a choice of both.
-    pub pairs: Vec<PairedSetting>,
-    /// Comparison with numbers that somebody else published.
-    pub published: Option<PublishedTable>,
-    /// Runs to show as time series. Runs of the same link, size and competitor share a section and their axes.
-    pub runs: Vec<ExampleRun>,
-    /// How the numbers were obtained.
-    pub method: Method,
+    /// Question.
+    pub question: String,
+    /// Analysis.
+    pub analysis: String,
 }
 
-/// A link (the bottleneck and the path around it), for the set-up drawing and its table.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Link {
-    /// As the user wrote it: a preset such as `dsl-fast`, or `rate=25mbit,rtt=50ms,buffer=50ms`.
-    pub name: String,
-    /// Rate of the bottleneck. `None` when it follows a trace file.
-    pub rate_mbit: Option<f64>,
-    /// RTT without any queue.
-    pub rtt_ms: Option<f64>,
-    /// Size of the bottleneck's buffer, in words: `208 packets (50 ms)`, `unlimited`.
-    pub buffer: String,
-    /// Each AQM that the experiment used on this link.
-    pub aqms: Vec<String>,
-    /// Each competitor that the experiment used on this link; `none` or nothing for an empty link.
-    pub competitors: Vec<String>,
-    /// Most measured flows of a cell (0 is shown as 1).
-    pub measured_flows: u32,
-    /// Whatever else shapes the path, as label and value: `("access rate", "10 Gbit/s")`, `("loss", "0.1 %")`.
-    pub extra: Vec<(String, String)>,
-}
-
-/// A mean with its 95 % confidence interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Estimate {
-    /// The mean, or the ratio of two means.
-    pub mean: Option<f64>,
-    /// Lower and upper end of the interval.
-    pub ci95: Option<[f64; 2]>,
-}
-
-/// One combination of link x AQM x size x scheme x competitor, over all its repetitions.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Cell {
-    /// Identifier that `flowstart trace --cell` accepts.
-    pub id: String,
-    /// [`Link::name`] of its link.
-    pub link: String,
-    /// AQM of the bottleneck, as the user wrote it.
-    pub aqm: String,
-    /// Transfer size as the user wrote it (`2MB`).
-    pub size: String,
-    /// Transfer size in bytes, for sorting.
-    pub size_bytes: u64,
-    /// Startup scheme as the user wrote it.
-    pub scheme: String,
-    /// Congestion avoidance the scheme hands over to.
-    pub avoidance: String,
-    /// Competitor as the user wrote it; `none` without one.
-    pub competitor: String,
-    /// Transport as the user wrote it.
-    pub transport: String,
-    /// When the measured flows start, as the user wrote it; empty when they start together.
-    pub arrival: String,
-    /// Payload that they offer over the link's rate, where their arrival is a load.
-    pub load: Option<f64>,
-    /// Slow start's closed form over the physical limit, where the baseline is slow start alone on a link of fixed rate.
-    pub model_speedup: Option<f64>,
-    /// Speed-up of Quick-Start by counting round trips, where it is alone on such a link.
-    pub rounds_speedup: Option<f64>,
-    /// True for a cell of the scheme that the others are compared with.
-    pub is_baseline: bool,
-    /// Completed repetitions.
-    pub n: u32,
-    /// Repetitions that did not complete.
-    pub failed: u32,
-    /// The physical limit of the FCT on this link.
-    pub ideal_fct_ms: Option<f64>,
-    /// FCT.
-    pub fct_ms: Estimate,
-    /// Mean FCT of the baseline divided by the mean FCT: over 1 is faster. `None` for the baseline itself.
-    pub speedup: Estimate,
-    /// Whether the speed-up is significant (its interval excludes 1 after Holm's correction, and it is over 1 %).
-    pub significant: Option<bool>,
-    /// Whether the mean FCT differs from the baseline's by less than one RTT.
-    pub within_one_rtt: Option<bool>,
-    /// The longest time that a packet of a run waited at the bottleneck.
-    pub max_queue_delay_ms: Estimate,
-    /// Packets dropped by queues and loss models, minus the baseline's. `None` for the baseline itself.
-    pub dropped_delta: Estimate,
-    /// Retransmitted bytes / payload bytes.
-    pub inflation: Estimate,
-    /// Share of the bottleneck, 0 to 1, while the measured flow was active. `None` without other flows.
-    pub share: Estimate,
-    /// The share an equal split would give: 0.5 against one other flow.
-    pub equal_share: Option<f64>,
-    /// Goodput that the other flows lost because the measured flow came, in Mbit. `None` without other flows.
-    pub goodput_lost_mbit: Estimate,
-    /// Time that the others' transfers took longer because the measured flows came. `None` where they have no end; then
-    /// [`Cell::goodput_lost_mbit`] says what they lost.
-    pub extra_fct_ms: Estimate,
-    /// What happened to interactive media beside the measured flows.
-    pub media: Option<Media>,
-    /// Where the time of one run went, best of the median one. `None` when no repetition completed.
-    pub causes: Option<Causes>,
-    /// The repetition that the replay command of the table shows, best the median one.
-    pub replay_rep: Option<u32>,
-    /// Values of the individual repetitions, for the distributions.
-    pub samples: Samples,
-    /// Points of curves against something that the experiment varies. Cells that have any are not shown as distributions.
-    pub curves: Vec<CurvePoint>,
-}
-
-/// What measured flows did to interactive media ([`crate::media::MediaOutcome`]).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Media {
-    /// Median one-way delay.
-    pub delay_p50_ms: Estimate,
-    /// Delay that 95 % of the packets do not exceed.
-    pub delay_p95_ms: Estimate,
-    /// Delay that 99 % do not exceed.
-    pub delay_p99_ms: Estimate,
-    /// Longest delay.
-    pub delay_max_ms: Estimate,
-    /// Part of the packets that did not arrive.
-    pub loss: Estimate,
-    /// Part of the packets that arrived after their playout time.
-    pub late: Estimate,
-    /// MOS over the run.
-    pub mos: Estimate,
-    /// MOS while packets were harmed.
-    pub harm_mos: Estimate,
-    /// MOS of the worst second.
-    pub worst_1s_mos: Estimate,
-    /// MOS of the worst 5 s.
-    pub worst_5s_mos: Estimate,
-    /// From the measured flows' start until no packet is harmed any more.
-    pub harm_ms: Estimate,
-}
-
-/// A point of a curve.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CurvePoint {
-    /// What the panel shows, with its unit.
-    pub metric: String,
-    /// What the line is called.
-    pub variant: String,
-    /// What varies along the axis.
-    pub x_title: String,
-    /// Its value.
-    pub x: f64,
-    /// The metric's.
-    pub y: Estimate,
-}
-
-/// Where the time of one run went: its FCT is the physical limit and the causes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Causes {
-    /// FCT of the run.
-    pub fct_ms: f64,
-    /// The physical limit.
-    pub ideal_fct_ms: f64,
-    /// Milliseconds of each cause, in the order of [`crate::explain::Cause::ALL`].
-    pub causes_ms: [f64; CAUSES],
-}
-
-impl From<&Explanation> for Causes {
-    fn from(explanation: &Explanation) -> Self {
-        Self {
-            fct_ms: explanation.fct.as_millis(),
-            ideal_fct_ms: explanation.ideal_fct.as_millis(),
-            causes_ms: explanation.causes_ms(),
+/// What the report needs to be seen of runs while they go on, so that none of them must be simulated again.
+pub fn wanted(plan: &Plan) -> Wanted {
+    let mut wanted = Wanted { series: examples::watched_cells(plan), ..Wanted::default() };
+    for cell in plan.cells() {
+        if is_explained(plan, &cell) && is_watched(plan, &cell) {
+            wanted.causes.insert(cell.index);
+        }
+        if has_media(plan, &cell) {
+            wanted.media.insert(cell.index, plan.reps.min(MEDIA_REPS));
         }
     }
+    wanted
 }
 
-/// Values of the individual repetitions of a cell. The lists need neither order nor equal length.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Samples {
-    /// FCT of each completed repetition.
-    pub fct_ms: Vec<f64>,
-    /// Share of the bottleneck, 0 to 1.
-    pub share: Vec<f64>,
-    /// Dropped packets.
-    pub dropped_packets: Vec<f64>,
-    /// One-way delay of the media packets that were sent while the measured flows were there, all repetitions together.
-    pub media_delay_ms: Vec<f64>,
-    /// Size in bytes and FCT of each connection of one repetition, where each has a size of its own.
-    pub size_fct: Vec<[f64; 2]>,
+/// Whether the runs of a cell have so few flows that each of them can be watched.
+fn is_watched(plan: &Plan, cell: &Cell) -> bool {
+    plan.flow_count(cell) <= MOST_FLOWS
 }
 
-/// Our results beside those of a publication that varied a bandwidth estimate over links and sizes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PublishedTable {
-    /// What was published where, as a noun phrase: `Table 1 of the Blitzstart paper (2019)`.
-    pub source: String,
-    /// Anything needed to read the comparison, such as known faults of the publication.
-    pub note: Option<String>,
-    /// The cells. Links and sizes become columns in the order of their first appearance, estimates become rows.
-    pub cells: Vec<PublishedCell>,
-    /// What the publication claims, checked against our numbers.
-    pub checks: Vec<Check>,
+/// Whether the causes of a cell are shown.
+fn is_explained(plan: &Plan, cell: &Cell) -> bool {
+    let is_transfer = plan.sizes[cell.size].value.web().is_none();
+    is_transfer && plan.mobility(cell).is_none() && plan.cells().len() <= MAX_EXPLAINED
 }
 
-/// One published cell and ours.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PublishedCell {
-    /// Bandwidth estimate as a multiple of the true bandwidth of the bottleneck.
-    pub estimate: f64,
-    /// Name of the link.
-    pub link: String,
-    /// Transfer size, as text.
-    pub size: String,
-    /// Our speed-up over the baseline: over 1 is faster.
-    pub ours_speedup: Estimate,
-    /// Our mean FCT minus the baseline's.
-    pub ours_fct_delta_ms: Option<f64>,
-    /// The published speed-up, in the same direction as ours: below 1 when the publication says slower.
-    pub published_speedup: Option<f64>,
-    /// The published difference of the mean FCT.
-    pub published_fct_delta_ms: Option<f64>,
-    /// Our extra losses in packets over the baseline.
-    pub ours_loss_delta: Estimate,
-    /// The published extra losses in packets.
-    pub published_loss_delta: Option<f64>,
-    /// Whether our difference in FCT is significant.
-    pub significant: Option<bool>,
-    /// Whether our difference in losses is significant. `None` decides by whether its interval excludes 0.
-    pub loss_significant: Option<bool>,
-    /// Whether our mean FCT differs from the baseline's by less than one RTT.
-    pub within_one_rtt: Option<bool>,
+/// Whether the media packets beside a cell's newcomers are shown.
+fn has_media(plan: &Plan, cell: &Cell) -> bool {
+    plan.competitors[cell.competitor].value.media().is_some() && plan.sizes[cell.size].value.web().is_none()
 }
 
-/// A claim of a publication and what we found.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Check {
-    /// The claim, as a sentence.
-    pub statement: String,
-    /// What must be measured for the claim to hold.
-    pub expected: String,
-    /// What was measured.
-    pub measured: String,
-    /// Pass or miss; `None` when it could not be checked.
-    pub pass: Option<bool>,
+/// Whether a run is simulated again for the report, and how many of how many are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Again {
+    /// Runs that were simulated again.
+    pub done: usize,
+    /// Runs that are to be.
+    pub of: usize,
 }
 
-/// One repetition as a time series. Times are in milliseconds; 0 is when the measured flow opens.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ExampleRun {
-    /// Cell it belongs to, for the replay command.
-    pub cell: String,
-    /// Repetition, for the replay command.
-    pub rep: u32,
-    /// Name of the link.
-    pub link: String,
-    /// Transfer size, as text.
-    pub size: String,
-    /// Startup scheme.
-    pub scheme: String,
-    /// Competitor.
-    pub competitor: String,
-    /// Which run it is: `the median run`, `the run at the 95th percentile`.
-    pub label: String,
-    /// FCT of this run.
-    pub fct_ms: Option<f64>,
-    /// RTT without any queue: the width of the short rolling mean.
-    pub rtt_ms: f64,
-    /// Rate of the bottleneck, drawn as a line.
-    pub rate_mbit: Option<f64>,
-    /// When the record begins, usually negative. Other flows sent before it, too.
-    pub from_ms: f64,
-    /// When the record ends.
-    pub to_ms: f64,
-    /// The flows that shared the bottleneck.
-    pub flows: Vec<RunFlow>,
-    /// Data that the measured flow sent for the first time: `[time, offset of the first byte]`.
-    pub sent: Vec<[f64; 2]>,
-    /// cwnd of the measured flow: `[time, bytes]` at each change.
-    pub cwnd: Vec<[f64; 2]>,
-    /// Bytes in flight of the measured flow: `[time, bytes]` at each change.
-    pub in_flight: Vec<[f64; 2]>,
-    /// Queue at the bottleneck: `[time, packets]` at each change.
-    pub queue_packets: Vec<[f64; 2]>,
-    /// When packets of the measured flow were dropped.
-    pub drops: Vec<f64>,
-    /// When packets of other flows were dropped.
-    pub other_drops: Vec<f64>,
-}
-
-/// A flow at the bottleneck of an [`ExampleRun`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RunFlow {
-    /// Name shown in tooltips, such as `bulk:cubic`.
-    pub name: String,
-    /// True for the measured flow, false for a competitor.
-    pub measured: bool,
-    /// Each packet leaving the bottleneck: `[time, wire bytes]`, in order of time; or what left in each bin, with the time of the
-    /// latest packet.
-    pub departures: Vec<[f64; 2]>,
-    /// Milliseconds of a bin of departures; 0 when each is a packet.
-    pub bin_ms: f64,
-}
-
-/// How the numbers of a report were obtained.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Method {
-    /// The exact command.
-    pub command: String,
-    /// Directory of the results as it has to be written after `--from`.
-    pub directory: String,
-    /// Version of flowstart.
-    pub version: String,
-    /// Master seed.
-    pub seed: Option<u64>,
-    /// Repetitions asked for per cell.
-    pub repetitions: Option<u32>,
-    /// The machine, in words.
-    pub host: String,
-    /// When it ran, as text.
-    pub date: String,
-    /// How long it took.
-    pub wall_time_s: Option<f64>,
-    /// Data files beside the report. Empty means the usual four: `flows.csv`, `flows.parquet`, `summary.json`, `manifest.json`.
-    pub files: Vec<DataFile>,
-    /// Anything else the reader must know, a sentence each.
-    pub notes: Vec<String>,
-}
-
-/// A data file beside the report.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DataFile {
-    /// Its name, relative to the report.
-    pub name: String,
-    /// What it holds.
-    pub what: String,
-}
-
-/// One run in all detail. Times are in milliseconds; 0 is when the measured flow opens.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TraceReport {
-    /// Heading of the page and name of the browser tab. Empty makes one from scheme, size and link.
-    pub title: String,
-    /// The run in a sentence or a few: the first is shown large.
-    pub answer: Vec<String>,
-    /// The link.
-    pub link: Link,
-    /// Transfer size, as text.
-    pub size: String,
-    /// Startup scheme.
-    pub scheme: String,
-    /// Congestion avoidance.
-    pub avoidance: String,
-    /// Transport.
-    pub transport: String,
-    /// Competitor; `none` without one.
-    pub competitor: String,
-    /// Repetition.
-    pub rep: Option<u32>,
-    /// FCT of the run.
-    pub fct_ms: Option<f64>,
-    /// The physical limit of the FCT.
-    pub ideal_fct_ms: Option<f64>,
-    /// Packets of the flow that queues and loss models dropped.
-    pub dropped_packets: Option<u64>,
-    /// Bytes that were sent again.
-    pub retransmitted_bytes: Option<u64>,
-    /// Retransmitted bytes / payload bytes.
-    pub inflation: Option<f64>,
-    /// Share of the bottleneck, 0 to 1.
-    pub share: Option<f64>,
-    /// When startup ended.
-    pub exit_ms: Option<f64>,
-    /// Why startup ended.
-    pub exit_reason: Option<String>,
-    /// Longest queueing delay the flow met.
-    pub max_queue_delay_ms: Option<f64>,
-    /// Where the time went. `None` when the transfer did not finish.
-    pub causes: Option<Causes>,
-    /// What happened, in order of time.
-    pub events: Vec<TraceEvent>,
-    /// First transmissions: `[time, offset of the segment's first byte]`.
-    pub sent: Vec<[f64; 2]>,
-    /// Repeated transmissions: `[time, offset]`.
-    pub retransmitted: Vec<[f64; 2]>,
-    /// Segments dropped on the way: `[time, offset]`.
-    pub dropped: Vec<[f64; 2]>,
-    /// First byte that is not yet acknowledged: `[time, offset]` at each change.
-    pub acked: Vec<[f64; 2]>,
-    /// cwnd: `[time, bytes]` at each change.
-    pub cwnd: Vec<[f64; 2]>,
-    /// Bytes in flight: `[time, bytes]` at each change.
-    pub in_flight: Vec<[f64; 2]>,
-    /// ssthresh: `[time, bytes]` at each change, nothing while it is unlimited.
-    pub ssthresh: Vec<[f64; 2]>,
-    /// Pacing rate: `[time, Mbit/s]` at each change, nothing while unpaced.
-    pub pacing_rate_mbit: Vec<[f64; 2]>,
-    /// Queue at the bottleneck: `[time, packets]` at each change.
-    pub queue_packets: Vec<[f64; 2]>,
-    /// When packets of other flows were dropped.
-    pub other_drops: Vec<f64>,
-    /// How the run was made.
-    pub method: Method,
-}
-
-/// Something that happened in a traced run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TraceEvent {
-    /// When.
-    pub time_ms: f64,
-    /// What kind of event.
-    pub kind: TraceEventKind,
-    /// The particulars: the launch's cwnd and pacing rate, the exit reason, how many packets.
-    pub detail: String,
-}
-
-/// Kinds of [`TraceEvent`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TraceEventKind {
-    /// The startup scheme launched.
-    Launch,
-    /// The launch was limited: by the receive window, the bytes waiting, a safety cap.
-    Capped,
-    /// Startup ended.
-    Exit,
-    /// Packets were declared lost.
-    Loss,
-    /// A retransmission timeout fired.
-    Rto,
-    /// Anything else.
-    #[default]
-    Other,
-}
-
-/// The page of a comparison.
-pub fn render(report: &Report) -> Result<String, RenderError> {
-    page::render(report)
-}
-
-/// The page of a single run.
-pub fn render_trace(trace: &TraceReport) -> Result<String, RenderError> {
-    trace::render(trace)
-}
-
-/// A page could not be written. This is a fault of the renderer, not of the data.
-#[derive(Debug)]
-pub struct RenderError(Cause);
-
-#[derive(Debug)]
-enum Cause {
-    Template(minijinja::Error),
-    Json(serde_json::Error),
-}
-
-impl fmt::Display for RenderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            // The alternate form names the template and the line.
-            Cause::Template(error) => write!(f, "cannot write the report: {error:#}"),
-            Cause::Json(error) => write!(f, "cannot write the report's charts: {error}"),
+/// Simulates what the report shows and nobody has seen: runs of an earlier, interrupted experiment, and the few examples of
+/// very many runs.
+fn see_the_rest(plan: &Plan, shown: &[(Cell, u32, Shown)], kept: &mut Kept, progress: &(dyn Fn(Again) + Sync)) {
+    let mut rest: BTreeMap<(usize, u32), (Cell, Shown)> = BTreeMap::new();
+    for (cell, rep, shown) in shown {
+        if let Some(missing) = kept.missing(cell, *rep, *shown) {
+            let (_, all) = rest.entry((cell.index, *rep)).or_insert((*cell, Shown::default()));
+            *all = all.or(missing);
         }
     }
+    let (of, done) = (rest.len(), AtomicUsize::new(0));
+    let rest: Vec<_> = rest.into_iter().collect();
+    let seen: Vec<_> = rest
+        .par_iter()
+        .map(|((_, rep), (cell, shown))| {
+            let (_, seen) = run::watch(plan, cell, *rep, *shown);
+            progress(Again { done: done.fetch_add(1, Ordering::Relaxed) + 1, of });
+            (cell.index, *rep, seen)
+        })
+        .collect();
+    seen.into_iter().for_each(|(cell, rep, seen)| kept.add(cell, rep, seen));
 }
 
-impl std::error::Error for RenderError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.0 {
-            Cause::Template(error) => Some(error),
-            Cause::Json(error) => Some(error),
+/// Builds the report. Of the runs that it shows, those of which nothing was `kept` are simulated again on `jobs` threads (0: one
+/// per core), whose number does not show; `progress` is told of each.
+#[expect(clippy::too_many_arguments, reason = "what a report is made of, of which nothing belongs together")]
+pub fn build(
+    plan: &Plan,
+    rows: &[Row],
+    summary: &Summary,
+    texts: &Texts,
+    jobs: usize,
+    method: report::Method,
+    mut kept: Kept,
+    progress: &(dyn Fn(Again) + Sync),
+) -> Result<report::Report, ExperimentError> {
+    let by_cell = rows_by_cell(plan, rows);
+    let cells = plan.cells();
+    let explained = cells.len() <= MAX_EXPLAINED;
+    let examples = examples::examples(plan, &by_cell);
+    let mut shown: Vec<(Cell, u32, Shown)> =
+        examples.iter().map(|example| (example.0, example.1.rep, examples::shown(plan, example))).collect();
+    for cell in &cells {
+        if let Some(of) = median_flow(&by_cell[cell.index]).filter(|_| is_explained(plan, cell)) {
+            let watched = Watched { causes: true, series: None };
+            shown.push((*cell, of.rep, Shown { watched, media_delays: false }));
+        }
+        let reps = if has_media(plan, cell) { plan.reps.min(MEDIA_REPS) } else { 0 };
+        shown.extend((0..reps).map(|rep| (*cell, rep, Shown { media_delays: true, ..Shown::default() })));
+    }
+    experiment::threads(jobs)?.install(|| see_the_rest(plan, &shown, &mut kept, progress));
+    let causes = cells.iter().map(|cell| causes(cell, &by_cell[cell.index], &kept));
+    let media = cells.iter().map(|cell| {
+        let delays = (0..plan.reps.min(MEDIA_REPS)).filter_map(|rep| kept.get(cell, rep)?.media_delays.as_ref());
+        delays.flatten().copied().collect::<Vec<f64>>()
+    });
+    let runs = examples.iter().filter_map(|one| examples::example(plan, one, &by_cell[one.0.index], &kept)).collect();
+    let entries = cells.iter().zip(causes).zip(media).map(|((cell, causes), media)| {
+        let mut entry = cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index]);
+        entry.causes = causes;
+        entry.samples.media_delay_ms = media;
+        entry.curves = [web::curves(plan, cell, &summary.cells[cell.index]), rtt::curves(plan, cell, summary)].concat();
+        entry
+    });
+    Ok(report::Report {
+        title: if texts.title.is_empty() { "Comparison of startup schemes".into() } else { texts.title.clone() },
+        answer: answer(plan, summary),
+        question: Some(texts.question.clone()).filter(|text| !text.is_empty()),
+        analysis: Some(texts.analysis.clone()).filter(|text| !text.is_empty()),
+        links: plan.links.iter().map(|link| link_input(plan, link)).collect(),
+        schemes: schemes(plan),
+        aqms: aqms(plan),
+        cells: entries.collect(),
+        unexplained: (!explained && !has_web(plan)).then(|| {
+            format!(
+                "Causes are left out of reports with more than {MAX_EXPLAINED} cells; this one has {}. For any of them, write \
+                 explain instead of trace in its replay command; --flow names another flow than the first.",
+                cells.len()
+            )
+        }),
+        pairs: paired(plan, &summary.cells),
+        published: None,
+        runs,
+        method,
+    })
+}
+
+/// Where the time of the median flow went.
+fn causes(cell: &Cell, rows: &[&Row], kept: &Kept) -> Option<report::Causes> {
+    let MeasuredFlow { rep, flow } = median_flow(rows)?;
+    kept.get(cell, rep)?.explanations.get(flow)?.as_ref().map(Explanation::causes)
+}
+
+/// What the schemes do, once for each kind. [`STACK`] is a kind of its own, which says what the transport does.
+fn schemes(plan: &Plan) -> Vec<(String, String)> {
+    let mut schemes: Vec<(String, String)> = Vec::new();
+    for (scheme, avoidance) in plan.schemes.iter().zip(&plan.scheme_avoidances) {
+        let (startup, summary) = (scheme.value.name(), scheme.value.summary());
+        let (name, summary) = match avoidance {
+            Some(avoidance) if scheme.text == STACK => (
+                STACK,
+                format!("what {} does: {startup} with {}: {summary}", plan.transport.text, avoidance.value.name()),
+            ),
+            _ => (startup, summary.to_owned()),
+        };
+        if !schemes.iter().any(|(known, _)| known == name) {
+            schemes.push((name.to_owned(), summary));
         }
     }
+    schemes
 }
 
-impl From<minijinja::Error> for RenderError {
-    fn from(error: minijinja::Error) -> Self {
-        Self(Cause::Template(error))
+/// What the AQMs do, once for each kind, where there is a choice.
+fn aqms(plan: &Plan) -> Vec<(String, String)> {
+    let mut aqms: Vec<(String, String)> = Vec::new();
+    for aqm in plan.aqms.iter().filter(|_| plan.aqms.len() > 1) {
+        let (name, summary) = (aqm.value.name(), aqm.value.summary());
+        if !aqms.iter().any(|(known, _)| known == name) {
+            aqms.push((name.to_owned(), summary.to_owned()));
+        }
+    }
+    aqms
+}
+
+/// A link as the report draws it.
+pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
+    let mut extra = Vec::new();
+    if let Some(file) = &link.trace_file {
+        extra.push(("capacity trace".to_owned(), file.display().to_string()));
+    }
+    if link.up_rate != link.rate {
+        extra.push(("rate back".to_owned(), link.up_rate.to_string()));
+    }
+    if link.hops > 1 {
+        extra.push(("bottleneck links in a row".to_owned(), link.hops.to_string()));
+    }
+    if let Some(jitter) = link.access_jitter {
+        extra.push(("scheduling noise of hosts".to_owned(), format!("up to {}", jitter.amplitude)));
+    }
+    if let Some(routers) = &link.routers {
+        extra.push(("Quick-Start routers".to_owned(), routers.to_string()));
+    }
+    if let Some(element) = &link.advising {
+        extra.push(("advises".to_owned(), format!("{} (SCONE)", element.rate)));
+    }
+    if link.xcp {
+        extra.push(("routers with".to_owned(), "XCP".to_owned()));
+    }
+    report::Link {
+        name: link.text.clone(),
+        rate_mbit: Some(link.rate.as_mbit()),
+        rtt_ms: Some(link.rtt.as_millis()),
+        buffer: match link.buffer {
+            Buffer::Packets(packets) => format!("{packets} packets"),
+            Buffer::Bdp(factor) => format!("{factor} × BDP"),
+            other => other.to_string(),
+        },
+        aqms: plan.aqms.iter().map(|aqm| aqm.text.clone()).collect(),
+        competitors: plan.competitors.iter().map(|competitor| competitor.text.clone()).collect(),
+        measured_flows: plan.cells().iter().map(|cell| measured_flows(plan, cell)).max().unwrap_or(1),
+        extra,
     }
 }
 
-impl From<serde_json::Error> for RenderError {
-    fn from(error: serde_json::Error) -> Self {
-        Self(Cause::Json(error))
+/// Whether measured flows belong to web sessions.
+fn has_web(plan: &Plan) -> bool {
+    plan.sizes.iter().any(|size| size.value.web().is_some())
+}
+
+/// Measured flows of a cell; of web sessions how many there are, each with one connection or more at a time.
+fn measured_flows(plan: &Plan, cell: &Cell) -> u32 {
+    plan.sizes[cell.size].value.web().map_or(plan.flow_count(cell), |web| web.sessions)
+}
+
+/// The number of other flows that an equal split would count.
+fn other_flows(competitor: &Competitor) -> Option<u32> {
+    match competitor {
+        Competitor::Bulk { count, .. } => Some(*count),
+        Competitor::None
+        | Competitor::Pattern { .. }
+        | Competitor::Short { .. }
+        | Competitor::Web { .. }
+        | Competitor::Requests(_) => None,
+    }
+}
+
+fn estimate(metric: &crate::statistics::Metric) -> report::Estimate {
+    report::Estimate { mean: metric.mean, ci95: metric.ci95 }
+}
+
+fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) -> report::Cell {
+    let metric = |name: &str| summary.metrics.get(name).map(estimate).unwrap_or_default();
+    let (name, felt) = felt(plan, cell);
+    let versus = summary.vs_baseline.as_ref();
+    let link = &plan.links[cell.link];
+    report::Cell {
+        id: summary.id.clone(),
+        link: summary.link.clone(),
+        aqm: summary.aqm.clone(),
+        size: plan.carried(cell),
+        size_bytes: summary.size_bytes,
+        scheme: summary.scheme.clone(),
+        avoidance: summary.avoidance.clone(),
+        competitor: summary.competitor.clone(),
+        transport: summary.transport.clone(),
+        arrival: summary.arrival.clone().unwrap_or_default(),
+        load: plan.arrivals[cell.arrival].value.load().map(|load| load.as_mbit() / link.rate.as_mbit()),
+        model_speedup: model_speedup(plan, cell),
+        rounds_speedup: rounds_speedup(plan, cell),
+        is_baseline: cell.scheme == 0,
+        n: summary.n as u32,
+        failed: summary.failed as u32,
+        // The limit is that of the flow.
+        ideal_fct_ms: Some(summary.ideal_fct_ms).filter(|_| name == "fct_ms"),
+        fct_ms: metric(name),
+        speedup: versus.map_or_else(Default::default, |v| report::Estimate { mean: v.speedup, ci95: v.speedup_ci95 }),
+        significant: versus.map(|v| v.significant),
+        within_one_rtt: versus.and_then(|v| v.fct_delta_ms).map(|delta| delta.abs() < link.rtt.as_millis()),
+        dropped_delta: versus
+            .map_or_else(Default::default, |v| report::Estimate { mean: v.dropped_delta, ci95: v.dropped_delta_ci95 }),
+        max_queue_delay_ms: metric("max_queue_delay_ms"),
+        inflation: metric("inflation"),
+        share: if summary.others.is_some() { metric("share") } else { report::Estimate::default() },
+        equal_share: other_flows(&plan.competitors[cell.competitor].value).map(|others| 1.0 / f64::from(others + 1)),
+        goodput_lost_mbit: summary
+            .others
+            .as_ref()
+            .filter(|others| others.extra_fct_ms.is_none())
+            .map_or_else(Default::default, |others| estimate(&others.goodput_lost_mbit)),
+        extra_fct_ms: summary
+            .others
+            .as_ref()
+            .and_then(|others| others.extra_fct_ms.as_ref())
+            .map_or_else(Default::default, estimate),
+        media: plan.competitors[cell.competitor].value.media().map(|_| report::Media {
+            delay_p50_ms: metric("media_delay_p50_ms"),
+            delay_p95_ms: metric("media_delay_p95_ms"),
+            delay_p99_ms: metric("media_delay_p99_ms"),
+            delay_max_ms: metric("media_delay_max_ms"),
+            loss: metric("media_loss"),
+            late: metric("media_late"),
+            mos: metric("media_mos"),
+            harm_mos: metric("media_harm_mos"),
+            worst_1s_mos: metric("media_worst_1s_mos"),
+            worst_5s_mos: metric("media_worst_5s_mos"),
+            harm_ms: metric("media_harm_ms"),
+        }),
+        causes: None,
+        // Nobody looks at the packets of thousands of connections.
+        replay_rep: median_rep(rows).filter(|_| plan.sizes[cell.size].value.web().is_none()),
+        samples: report::Samples {
+            fct_ms: values(rows, felt),
+            share: if summary.others.is_some() { values(rows, |row| row.share) } else { Vec::new() },
+            dropped_packets: values(rows, |row| Some(row.dropped_packets as f64)),
+            media_delay_ms: Vec::new(),
+            size_fct: web::connections(plan, cell, rows),
+        },
+        curves: Vec::new(),
+    }
+}
+
+/// The size of a transfer that closed forms know: one flow alone that asks once, on a link of fixed rate.
+fn alone(plan: &Plan, cell: &Cell) -> Option<Bytes> {
+    let size = &plan.sizes[cell.size].value;
+    let alone = plan.competitors[cell.competitor].value == Competitor::None && plan.flow_count(cell) == 1;
+    let fixed = plan.links[cell.link].trace.is_none() && plan.mobility(cell).is_none();
+    let once = size.application().is_none() && size.web().is_none();
+    (alone && fixed && once).then(|| size.mean_bytes())
+}
+
+/// Initial window of the baseline in packets, where it is slow start.
+fn baseline_window(plan: &Plan) -> Option<u64> {
+    let StartupConfig::SlowStart(config) = &plan.schemes[0].value else { return None };
+    Some(config.iw.map_or(plan.transport.profile.initial_window, u64::from))
+}
+
+/// Slow start's closed form over the physical limit.
+fn model_speedup(plan: &Plan, cell: &Cell) -> Option<f64> {
+    let (size, window) = (alone(plan, cell)?, baseline_window(plan)?);
+    let (link, profile) = (&plan.links[cell.link], &plan.transport.profile);
+    let limit = ideal_fct(link, profile, size, Timestamp::ZERO);
+    Some(slow_start_fct(link, profile, size, window).as_secs() / limit.as_secs())
+}
+
+/// Quick-Start's speed-up over slow start by round trips.
+fn rounds_speedup(plan: &Plan, cell: &Cell) -> Option<f64> {
+    let StartupConfig::QuickStart(config) = &plan.schemes[cell.scheme].value else { return None };
+    let (size, window) = (alone(plan, cell)?, baseline_window(plan)?);
+    let [without, with] = quick_start_rounds(&plan.links[cell.link], &plan.transport.profile, size, window, config)?;
+    Some(without / with)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::study::scenario::Scenario;
+
+    #[test]
+    fn the_stack_is_described_by_what_it_runs_beside_the_scheme_of_that_name() {
+        let text = "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"stack\", \"hystart\", \"slow-start:iw=3\", \"slow-start:iw=4\"]\n\
+                    transport = \"model-tcp:profile=tcp-linux\"";
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        let schemes = schemes(&plan);
+        let names: Vec<&str> = schemes.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["stack", "hystart", "slow-start"]);
+        assert!(
+            schemes[0].1.starts_with("what model-tcp:profile=tcp-linux does: hystart with cubic: "),
+            "{}",
+            schemes[0].1
+        );
     }
 }

@@ -1,176 +1,106 @@
-//! Turns a [`TraceReport`] into what the template shows.
+//! What the page of one run shows.
 
-use super::number::{Format, UNDEFINED, finite};
-use super::page::{self, finished, write};
-use super::{DataFile, RenderError, TraceEventKind, TraceReport, chart, drawing};
-use crate::explain::{self, Cause};
-use minijinja::context;
-use serde::Serialize;
+use flowstart_core::time::Duration;
+use flowstart_report as report;
+use flowstart_sim::observe::trace::Event;
 
-/// What lies beside the page unless the caller says otherwise.
-const FILES: [(&str, &str); 3] = [
-    ("trace.csv", "every event, a row each"),
-    ("trace.sqlog", "the same for QUIC tools (qlog)"),
-    ("trace.pcapng", "the packets at both hosts, for Wireshark"),
-];
+use super::link_input;
+use crate::run;
+use crate::study::plan::{Cell, Plan};
+use crate::trace::decisions::{describe, describe_hint};
+use crate::trace::explain::Explanation;
+use crate::trace::observe::{FlowSeries, Line, Marks, Seen};
 
-/// A number of the header, with the explanation below it.
-#[derive(Serialize)]
-struct KeyNumber {
-    label: &'static str,
-    value: String,
-    meaning: String,
-}
-
-#[derive(Serialize)]
-struct EventRow {
-    number: usize,
-    time: String,
-    kind: &'static str,
-    detail: String,
-}
-
-pub(super) fn render(report: &TraceReport) -> Result<String, RenderError> {
-    let title = if report.title.is_empty() && !report.scheme.is_empty() {
-        format!("{}: {} on {}", report.scheme, report.size, report.link.name)
-    } else {
-        page::or_untitled(&report.title).to_owned()
-    };
-    let mut links = Vec::new();
-    if !report.link.name.is_empty() {
-        links.push(report.link.clone());
-    }
-    let mut method = report.method.clone();
-    if method.files.is_empty() {
-        method.files = FILES.map(|(name, what)| DataFile { name: name.to_owned(), what: what.to_owned() }).to_vec();
-    }
-    let events = chart::numbered_events(report).map(|(number, event)| EventRow {
-        number,
-        time: Format::Plain.show(Some(event.time_ms)),
-        kind: match event.kind {
-            TraceEventKind::Launch => "startup launched",
-            TraceEventKind::Capped => "launch capped",
-            TraceEventKind::Exit => "startup ended",
-            TraceEventKind::Loss => "loss",
-            TraceEventKind::Rto => "retransmission timeout",
-            TraceEventKind::Other => "event",
-        },
-        detail: event.detail.clone(),
+/// The page of a run of which this was seen.
+pub fn trace(
+    plan: &Plan,
+    cell: &Cell,
+    rep: u32,
+    outcomes: &[run::FlowOutcome],
+    seen: &Seen,
+    method: report::Method,
+) -> report::TraceReport {
+    let outcome = outcomes.first();
+    let record = outcome.map(|outcome| &outcome.record);
+    let flow = seen.series.as_ref().and_then(|series| Some((series, series.series.flows.first()?)));
+    let ms = |time| flow.map_or(f64::NAN, |(series, _)| series.ms(time));
+    let line = |of: fn(&FlowSeries) -> &Line| flow.map_or(Vec::new(), |(seen, flow)| seen.points(of(flow).points()));
+    let marks = |of: fn(&FlowSeries) -> &Marks| flow.map_or(Vec::new(), |(seen, flow)| seen.points(of(flow).points()));
+    let mut events = flow.map_or(Vec::new(), |(_, flow)| {
+        let told = flow.notable.iter();
+        told.filter_map(|(time, event)| {
+            let (kind, detail) = in_words(event)?;
+            Some(report::TraceEvent { time_ms: ms(*time), kind, detail })
+        })
+        .collect::<Vec<_>>()
     });
-    write(
-        "trace.html",
-        context! {
-            title => title,
-            answer => page::sentences(&report.answer),
-            facts => facts(report),
-            numbers => numbers(report),
-            causes => causes(report),
-            events => events.collect::<Vec<_>>(),
-            setup => drawing::setup(&links, std::slice::from_ref(&report.scheme)),
-            chart => finished(chart::trace(report).into_iter().collect())?.pop(),
-            method => page::method(&method),
-        },
-    )
-}
-
-/// A cause with its milliseconds, its percent of the delay, and what it means.
-#[derive(Serialize)]
-struct CauseRow {
-    name: &'static str,
-    meaning: &'static str,
-    ms: String,
-    percent: String,
-}
-
-/// The causes and their sum; nothing when the transfer did not finish.
-fn causes(report: &TraceReport) -> Vec<CauseRow> {
-    let Some(causes) = &report.causes else { return Vec::new() };
-    let excess: f64 = causes.causes_ms.iter().sum();
-    let percent = |part: Option<f64>| part.map_or(UNDEFINED.to_owned(), |part| page::percent(part / 100.0));
-    let row = |name, meaning, ms, part| CauseRow { name, meaning, ms: page::cause_ms(ms), percent: percent(part) };
-    let mut rows: Vec<CauseRow> = Cause::ALL
-        .into_iter()
-        .zip(causes.causes_ms)
-        .map(|(cause, ms)| row(cause.name(), cause.meaning(), ms, explain::percent(&causes.causes_ms, cause)))
-        .collect();
-    let delay = explain::delay_ms(&causes.causes_ms);
-    let part = (delay >= 0.05).then(|| excess / delay * 100.0);
-    rows.push(row("together", "FCT minus the physical limit", excess, part));
-    rows
-}
-
-/// What identifies the run.
-fn facts(report: &TraceReport) -> Vec<(&'static str, String)> {
-    let rep = report.rep.map(|r| r.to_string()).unwrap_or_default();
-    let fields = [
-        ("scheme", &report.scheme),
-        ("congestion avoidance", &report.avoidance),
-        ("transport", &report.transport),
-        ("size", &report.size),
-        ("link", &report.link.name),
-        ("competitor", &report.competitor),
-        ("repetition", &rep),
-    ];
-    fields.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.clone())).collect()
-}
-
-fn numbers(report: &TraceReport) -> Vec<KeyNumber> {
-    let with = |value: Option<f64>, format: Format, unit: &str| match finite(value) {
-        Some(v) => format!("{}{unit}", format.show(Some(v))),
-        None => UNDEFINED.to_owned(),
-    };
-    let count = |value: Option<u64>| value.map(|v| v as f64);
-    let limit =
-        finite(report.fct_ms).zip(finite(report.ideal_fct_ms).filter(|v| *v > 0.0)).map(|(fct, ideal)| fct / ideal);
-    let mut numbers = vec![
-        KeyNumber {
-            label: "FCT",
-            value: with(report.fct_ms, Format::Plain, "\u{a0}ms"),
-            meaning: "flow completion time: first handshake packet to last payload byte".to_owned(),
-        },
-        KeyNumber {
-            label: "FCT / physical limit",
-            value: Format::Factor.show(limit),
-            meaning: format!(
-                "nothing could finish sooner than {}",
-                with(report.ideal_fct_ms, Format::Plain, "\u{a0}ms")
-            ),
-        },
-        KeyNumber {
-            label: "dropped packets",
-            value: Format::Plain.show(count(report.dropped_packets)),
-            meaning: "dropped by queues and by loss on the link".to_owned(),
-        },
-        KeyNumber {
-            label: "inflation",
-            value: Format::Percent.show(report.inflation),
-            meaning: format!(
-                "retransmitted bytes / payload bytes ({})",
-                with(count(report.retransmitted_bytes).map(|b| b / 1000.0), Format::Plain, "\u{a0}KB sent again")
-            ),
-        },
-        KeyNumber {
-            label: "longest queueing delay",
-            value: with(report.max_queue_delay_ms, Format::Plain, "\u{a0}ms"),
-            meaning: "that a packet of this flow waited at the bottleneck".to_owned(),
-        },
-        KeyNumber {
-            label: "startup ended",
-            value: with(report.exit_ms, Format::Plain, "\u{a0}ms"),
-            meaning: report
-                .exit_reason
-                .as_ref()
-                .map_or_else(|| "reason not recorded".to_owned(), |r| format!("because: {r}")),
-        },
-    ];
-    // Alone, a flow has the whole link, and that says nothing.
-    let others = !report.competitor.is_empty() && report.competitor != "none";
-    if others && finite(report.share).is_some() {
-        numbers.push(KeyNumber {
-            label: "share",
-            value: Format::Fraction.show(report.share),
-            meaning: "of the bytes leaving the bottleneck while this flow was active".to_owned(),
-        });
+    if let Some((_, flow)) = flow
+        && let Some(more) = flow.notable_count.checked_sub(flow.notable.len() as u64).filter(|more| *more > 0)
+    {
+        let time_ms = events.last().map_or(0.0, |last| last.time_ms);
+        let detail = format!("{more} more events follow; trace.csv has all of them");
+        events.push(report::TraceEvent { time_ms, kind: report::TraceEventKind::Other, detail });
     }
-    numbers
+    let size = outcome.map_or(f64::NAN, |outcome| outcome.size.get() as f64);
+    let fct = record.and_then(|r| Some(r.completed?.since(r.started?).as_millis()));
+    let ideal = outcome.map(|outcome| outcome.ideal_fct.as_millis());
+    let sentence = match (fct, ideal) {
+        (Some(fct), Some(ideal)) => format!(
+            "{} moved {} over {} in {fct:.1} ms, {:.2} times the physical limit of {ideal:.1} ms.",
+            plan.schemes[cell.scheme].text,
+            plan.carried(cell),
+            plan.links[cell.link].text,
+            fct / ideal
+        ),
+        _ => "The transfer did not finish.".to_owned(),
+    };
+    report::TraceReport {
+        title: String::new(),
+        answer: vec![sentence],
+        link: link_input(plan, &plan.links[cell.link]),
+        size: plan.carried(cell),
+        scheme: plan.schemes[cell.scheme].text.clone(),
+        avoidance: plan.avoidance_of(cell).text.clone(),
+        transport: plan.transport.text.clone(),
+        competitor: plan.competitors[cell.competitor].text.clone(),
+        rep: Some(rep),
+        fct_ms: fct,
+        ideal_fct_ms: ideal,
+        dropped_packets: record.map(|r| r.dropped),
+        retransmitted_bytes: record.map(|r| r.retransmitted),
+        inflation: record.map(|r| r.retransmitted as f64 / size),
+        share: outcome.and_then(|outcome| outcome.share),
+        exit_ms: record.and_then(|r| r.exit).map(|exit| ms(exit.time)),
+        exit_reason: record.and_then(|r| r.exit).map(|exit| exit.reason.to_string()),
+        max_queue_delay_ms: outcome.and_then(|outcome| outcome.max_queue_delay).map(Duration::as_millis),
+        causes: seen.explanations.first().and_then(|first| first.as_ref()).map(Explanation::causes),
+        events,
+        sent: marks(|flow| &flow.sent),
+        retransmitted: marks(|flow| &flow.retransmitted),
+        dropped: marks(|flow| &flow.dropped),
+        acked: line(|flow| &flow.acked),
+        cwnd: line(|flow| &flow.cwnd),
+        in_flight: line(|flow| &flow.in_flight),
+        ssthresh: line(|flow| &flow.ssthresh),
+        pacing_rate_mbit: line(|flow| &flow.pacing_rate_mbit),
+        queue_packets: seen.series.as_ref().map_or(Vec::new(), |seen| seen.points(seen.series.queue.points())),
+        other_drops: seen.series.as_ref().map_or(Vec::new(), |seen| seen.other_drops(0)),
+        method,
+    }
+}
+
+/// What a sender does, in words.
+fn in_words(event: &Event) -> Option<(report::TraceEventKind, String)> {
+    use report::TraceEventKind as Kind;
+    Some(match *event {
+        Event::Decided(decision) => describe(&decision),
+        Event::Hint { told, used } => (Kind::Other, describe_hint(told, used)),
+        Event::Advised { rate } => (Kind::Other, format!("the path advises {rate}")),
+        Event::FlowControl { blocked, limit } => {
+            let text = if blocked { "stops the sender" } else { "lets it go on" };
+            (Kind::Other, format!("flow control {text} at byte {limit}"))
+        }
+        Event::TimerFired => (Kind::Rto, "a retransmission or probe timer fired".to_owned()),
+        _ => return None,
+    })
 }

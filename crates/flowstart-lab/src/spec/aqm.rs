@@ -13,7 +13,7 @@ pub const ORACLE: &str = "oracle";
 pub enum Aqm {
     /// A discipline of the registry.
     Registered(QueueConfig),
-    /// The discipline that knows the measured flows ([`crate::transient::oracle`]).
+    /// The discipline that knows the measured flows ([`crate::run::oracle`]).
     Oracle,
 }
 

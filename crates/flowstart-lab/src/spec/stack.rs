@@ -7,7 +7,7 @@ use flowstart_sim::transport::profile::Profile;
 
 use super::transport::Transport;
 use super::{InputError, Parts};
-use crate::quic::StackOptions;
+use crate::ends::quic::StackOptions;
 
 /// What the real stack can be told: policies of its profile, and groups of them. All others are the stack's own.
 const STACK_KEYS: [&str; 23] = [

@@ -11,7 +11,7 @@ use flowstart_sim::transport::policy::{
 use flowstart_sim::transport::profile::{PROFILES, Profile};
 
 use super::{InputError, Parts, toml_value};
-use crate::quic::StackOptions;
+use crate::ends::quic::StackOptions;
 
 /// A transport as the user chose it.
 #[derive(Clone, Debug, PartialEq)]
@@ -493,7 +493,8 @@ mod tests {
         ] {
             let text =
                 format!("link = [\"lte\"]\nsize = [\"300KB\"]\nscheme = [\"slow-start\"]\ntransport = \"{transport}\"");
-            let plan = crate::scenario::Scenario::from_text(&text).unwrap().plan(std::path::Path::new(".")).unwrap();
+            let plan =
+                crate::study::scenario::Scenario::from_text(&text).unwrap().plan(std::path::Path::new(".")).unwrap();
             let rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();
             assert!(rows.iter().all(|row| row.fct_ms.is_some_and(|fct| fct < 20_000.0)), "{transport}: {rows:?}");
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use flowstart_lab::scenario::{
+use flowstart_lab::study::scenario::{
     Scenario, default_application, default_arrival, default_move, default_reps, default_seed, default_transport,
 };
 

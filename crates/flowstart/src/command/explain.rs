@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
-use flowstart_lab::explain::{Cause, Explanation};
-use flowstart_lab::observe::{MOST_FLOWS, Shown, Watched};
-use flowstart_lab::plan::{Cell, Plan};
 use flowstart_lab::run;
+use flowstart_lab::study::plan::{Cell, Plan};
+use flowstart_lab::trace::explain::Explanation;
+use flowstart_lab::trace::observe::{MOST_FLOWS, Shown, Watched};
+use flowstart_report::Cause;
 use serde_json::{Map, Value, json};
 
 use crate::command::trace::{Selection, failed};

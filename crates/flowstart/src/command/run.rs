@@ -7,16 +7,21 @@ use std::sync::Mutex;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use flowstart_lab::experiment::{self, FILES, Manifest, Occupied};
-use flowstart_lab::flows::Row;
-use flowstart_lab::journal::{self, Identity, Journal};
-use flowstart_lab::observe::Wanted;
-use flowstart_lab::plan::Plan;
-use flowstart_lab::report::{self, DataFile, Method};
-use flowstart_lab::report_input::{self, Texts};
-use flowstart_lab::scenario::{SHIPPED, Scenario, ScenarioError};
-use flowstart_lab::summary::{Summary, summarize};
-use flowstart_lab::validate::table1;
+use flowstart_lab::experiment;
+use flowstart_lab::report::{self, Texts};
+use flowstart_lab::results::files;
+use flowstart_lab::results::flows::Row;
+use flowstart_lab::results::folder::{self, FILES, Occupied};
+use flowstart_lab::results::identity::Identity;
+use flowstart_lab::results::journal::{self, Journal};
+use flowstart_lab::results::manifest::Manifest;
+use flowstart_lab::results::summary::{Summary, summarize};
+use flowstart_lab::study::plan::Plan;
+use flowstart_lab::study::scenario::{Scenario, ScenarioError};
+use flowstart_lab::study::shipped::SHIPPED;
+use flowstart_lab::trace::observe::Wanted;
+use flowstart_report::{DataFile, Method};
+use flowstart_validate::table1;
 
 use crate::failure::{FAILED, Failure};
 use crate::output;
@@ -146,7 +151,7 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     // Before the work: results that no run could be replayed from would be half lost.
     let scenario = toml::to_string(&job.scenario).map_err(|error| Failure::Other(format!("scenario: {error}")))?;
     let mut known = Vec::new();
-    let prepare = |folder: &PathBuf| experiment::prepare_folder(folder, job.resume);
+    let prepare = |folder: &PathBuf| folder::prepare_folder(folder, job.resume);
     // To the end nobody else writes there.
     let occupied = job.results.out.as_ref().map(prepare).transpose()?;
     if let Some(folder) = &job.results.out
@@ -166,7 +171,7 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     let journal = Mutex::new(out.map(|folder| Journal::open(folder, &job.plan, &known)).transpose()?);
     let bar = output::progress(experiment::run_count(&job.plan));
     // A run is watched while it goes on where there will be a report.
-    let wanted = job.results.out.as_ref().map_or_else(Wanted::default, |_| report_input::wanted(&job.plan));
+    let wanted = job.results.out.as_ref().map_or_else(Wanted::default, |_| report::wanted(&job.plan));
     let (rows, kept) = experiment::execute_watched(&job.plan, job.results.jobs, &known, &wanted, |rows| {
         bar.inc(rows.iter().filter(|row| row.flow == 0).count() as u64);
         if let Ok(mut journal) = journal.lock()
@@ -180,25 +185,25 @@ pub(crate) fn perform(job: &Job) -> Result<ExitCode, Failure> {
     bar.finish_and_clear();
     let summary = summarize(&job.plan, &rows);
     let manifest = manifest(job, scenario, started);
-    let answer = report_input::answer(&job.plan, &summary);
+    let answer = report::answer(&job.plan, &summary);
     let published = (job.scenario.published.as_deref() == Some("blitzstart-table1"))
         .then(|| table1::published_table(&job.plan, &rows));
     if let Some(folder) = &job.results.out {
         occupied.as_ref().map_or(Ok(()), Occupied::check)?;
-        experiment::write_results(folder, &rows, &summary, &manifest)?;
+        files::write_results(folder, &rows, &summary, &manifest)?;
         // Only now: the results are safe whatever becomes of the page.
         let method = method(job, &manifest);
         let bar = output::report_progress();
         let texts = texts(&job.scenario);
         let jobs = job.results.jobs;
-        let mut page = report_input::build(&job.plan, &rows, &summary, &texts, jobs, method, kept, &|again| {
+        let mut page = report::build(&job.plan, &rows, &summary, &texts, jobs, method, kept, &|again| {
             bar.set_length(again.of as u64);
             bar.set_position(again.done as u64);
         })?;
         bar.finish_and_clear();
         page.published = published.clone();
-        let html = report::render(&page).map_err(|error| Failure::Other(format!("report: {error}")))?;
-        experiment::write_file(&folder.join("report.html"), |out| out.write_all(html.as_bytes()))?;
+        let html = flowstart_report::render(&page).map_err(|error| Failure::Other(format!("report: {error}")))?;
+        folder::write_file(&folder.join("report.html"), |out| out.write_all(html.as_bytes()))?;
         Journal::remove(folder);
     }
     show(job, &answer, &summary, published.as_ref())?;
@@ -211,7 +216,7 @@ fn show(
     job: &Job,
     answer: &[String],
     summary: &Summary,
-    published: Option<&report::PublishedTable>,
+    published: Option<&flowstart_report::PublishedTable>,
 ) -> Result<(), Failure> {
     if job.results.json {
         let text = serde_json::to_string_pretty(summary).map_err(|error| Failure::Other(error.to_string()))?;

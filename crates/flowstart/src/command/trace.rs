@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use flowstart_lab::experiment::{self, GrowingFile, MANIFEST, Manifest};
-use flowstart_lab::journal::Identity;
-use flowstart_lab::plan::{Cell, Plan};
-use flowstart_lab::report::{self, Method};
+use flowstart_lab::report;
+use flowstart_lab::results::folder::{self, GrowingFile, MANIFEST};
+use flowstart_lab::results::identity::Identity;
+use flowstart_lab::results::manifest::Manifest;
 use flowstart_lab::run::FlowOutcome;
-use flowstart_lab::scenario::Scenario;
-use flowstart_lab::trace_export::{self, Format, Outputs, export};
+use flowstart_lab::study::plan::{Cell, Plan};
+use flowstart_lab::study::scenario::Scenario;
+use flowstart_lab::trace::export::{Format, Outputs, export};
+use flowstart_report::Method;
 
 use crate::command::compare::Setup;
 use crate::command::run::{command_line, host, mixed};
@@ -159,7 +161,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::Other("one value of each option did not make one cell".into()));
     };
     let rep = arguments.selection.rep;
-    let _occupied = arguments.out.as_ref().map(|folder| experiment::prepare_folder(folder, false)).transpose()?;
+    let _occupied = arguments.out.as_ref().map(|folder| folder::prepare_folder(folder, false)).transpose()?;
     if let Some(file) = &arguments.pcap
         && file.exists()
     {
@@ -215,11 +217,11 @@ fn write_folder(plan: &Plan, cell: &Cell, rep: u32, folder: &Path, pcap: Option<
         host: host(),
         ..Method::default()
     };
-    let page = trace_export::page(plan, cell, rep, &run.outcomes, &run.seen, method);
-    let html = report::render_trace(&page).map_err(|error| Failure::Other(format!("page: {error}")))?;
-    experiment::write_file(&folder.join("trace.html"), |out| out.write_all(html.as_bytes()))?;
+    let page = report::trace(plan, cell, rep, &run.outcomes, &run.seen, method);
+    let html = flowstart_report::render_trace(&page).map_err(|error| Failure::Other(format!("page: {error}")))?;
+    folder::write_file(&folder.join("trace.html"), |out| out.write_all(html.as_bytes()))?;
     if let Some(file) = pcap {
-        experiment::write_file(file, |out| io::copy(&mut File::open(&packets)?, out).map(|_| ()))?;
+        folder::write_file(file, |out| io::copy(&mut File::open(&packets)?, out).map(|_| ()))?;
     }
     print(&format!("{}\nPage: {}\n", page.answer.join(" "), folder.join("trace.html").display()))?;
     Ok(code(&run.outcomes))

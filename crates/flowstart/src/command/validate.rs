@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
-use flowstart_lab::validate::{self, Status};
+use flowstart_validate::Status;
 
 use crate::failure::{FAILED, Failure};
 use crate::output::print;
@@ -20,7 +20,7 @@ Examples:
 
 Exit code 1 when an entry misses its band.")]
 pub(crate) struct Arguments {
-    #[arg(help = format!("One entry instead of all: {}", validate::NAMES.join(", ")))]
+    #[arg(help = format!("One entry instead of all: {}", flowstart_validate::NAMES.join(", ")))]
     name: Option<String>,
     /// Another file with the same columns: other cells of the same experiment.
     #[arg(long, value_name = "FILE", requires = "name")]
@@ -36,14 +36,17 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let names: Vec<&str> = match &arguments.name {
         Some(name) => vec![name.as_str()],
-        None => validate::NAMES.to_vec(),
+        None => flowstart_validate::NAMES.to_vec(),
     };
     let mut results = Vec::new();
     for name in names {
-        if std::io::stderr().is_terminal() && validate::NAMES.contains(&name) {
+        if std::io::stderr().is_terminal() && flowstart_validate::NAMES.contains(&name) {
             tell!("validating {name} ...");
         }
-        results.push(validate::validate(name, arguments.reference.as_deref(), arguments.jobs).map_err(Failure::Input)?);
+        results.push(
+            flowstart_validate::validate(name, arguments.reference.as_deref(), arguments.jobs)
+                .map_err(Failure::Input)?,
+        );
     }
     let missed = results.iter().any(|result| result.status == Status::Miss);
     if arguments.json {

@@ -1,0 +1,356 @@
+//! A measured flow: two ends, the datagrams between them, and their timers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use bytes::Buf;
+use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::scone::wire::{RateSignal, lower};
+use flowstart_core::time::Timestamp;
+use flowstart_core::units::Bytes;
+use flowstart_quic::{ControllerFactory, Flow};
+use flowstart_sim::packet::{Direction, NO_OPTION, QuickStartOption};
+use flowstart_sim::path::signals::PathSignal;
+use flowstart_sim::ranges::RangeSet;
+use flowstart_sim::transport::profile::Profile;
+use flowstart_sim::transport::quick_start::QuickStart;
+use flowstart_sim::transport::sender::Chunk;
+use flowstart_sim::world::external::Datagram;
+use flowstart_sim::world::{FlowConfig, World};
+use noq_proto::{ClientConfig, DatagramEvent, FourTuple, Incoming, StreamId, Transmit};
+
+use super::end::{CLIENT, End, Ends, SERVER, Setup, SetupError, instant, timestamp};
+use super::frames::Carried;
+use super::under_way::{Stored, UnderWay};
+use crate::ends::capture::CapturedDatagram;
+
+mod application;
+mod quick_start;
+mod records;
+mod scone;
+
+/// Headers below QUIC on the wire: IPv4 20, UDP 8, Ethernet 14.
+const BELOW: u32 = 42;
+/// Datagrams that noq is asked for at once: about what its token bucket holds.
+pub(super) const AT_ONCE: u64 = 16;
+
+/// A datagram that an end wants to send.
+struct Outgoing<'a> {
+    bytes: &'a [u8],
+    carried: Carried,
+    ecn: EcnCodepoint,
+    to: SocketAddr,
+    quick_start: QuickStartOption,
+}
+
+impl<'a> Outgoing<'a> {
+    /// One of an endpoint that has no connection yet.
+    fn reply(buffer: &'a [u8], transmit: &Transmit) -> Self {
+        let (bytes, to) = (&buffer[..transmit.size], transmit.destination);
+        Self { bytes, carried: Carried::default(), ecn: EcnCodepoint::NotEct, to, quick_start: NO_OPTION }
+    }
+}
+
+/// A measured flow.
+pub(super) struct Transfer {
+    number: u32,
+    profile: Arc<Profile>,
+    /// The server validates the client's address by a Retry packet.
+    retry: bool,
+    size: u64,
+    start: Timestamp,
+    pub(super) ends: [End; 2],
+    /// What the client begins with, until it does.
+    client_config: Option<ClientConfig>,
+    pub(super) flow: Arc<Flow>,
+    /// The connection was lost.
+    pub(super) failed: bool,
+    /// The stream of the request and the response, as each end knows it.
+    streams: [Option<StreamId>; 2],
+    request: Vec<u8>,
+    /// Bytes that the server has not yet given to the stream.
+    unwritten: u64,
+    /// Bytes that the client has read.
+    read: u64,
+    /// Bytes of the stream that the server has sent, and that the client has.
+    sent: RangeSet,
+    received: RangeSet,
+    /// Numbers of the packets that the client has.
+    arrived: RangeSet,
+    /// Numbers of packets that were declared lost and have not arrived.
+    lost: BTreeSet<u64>,
+    /// Packets of the server with the pieces that they carry, and what of them is acknowledged; only where somebody traces.
+    pieces: BTreeMap<u64, Vec<Chunk>>,
+    acknowledged: RangeSet,
+    /// First byte that flow control forbids, as the server knows it.
+    limit: u64,
+    blocked_since: Option<Timestamp>,
+    /// When each end wants to be woken.
+    timeouts: [Timestamp; 2],
+    /// End of the new data in the server's last packet if that was full, carried nothing else of the stream, and nothing has
+    /// happened since that could make the next one different. A packet brings lost data before new data.
+    steady: Option<u64>,
+    /// SCONE, which noq does not know.
+    scone: scone::Scone,
+    /// Datagrams that noq may be asked for at once.
+    pub(super) at_once: u64,
+    /// Quick-Start at both ends, where the scheme uses it.
+    quick_start: Option<Box<QuickStart>>,
+}
+
+impl Transfer {
+    /// Flow `number` of the world, as `config` says, and what its controller knows.
+    pub(super) fn new(number: u32, config: FlowConfig, size: Bytes, setup: &Setup<'_>) -> Result<Self, SetupError> {
+        let FlowConfig { profile, startup, avoidance, mut knowledge, start, .. } = config;
+        knowledge.receive_window = profile.announced_receive_window();
+        let quick_start = quick_start::both_ends(&profile, &startup, &knowledge, size, setup.seed);
+        let factory = ControllerFactory::with_config(profile.controller(startup, avoidance))?;
+        let flow = Flow::waiting(knowledge);
+        let Ends { client, server, client_config } = Ends::new(&profile, &factory, &flow, setup)?;
+        Ok(Self {
+            number,
+            retry: setup.options.retry,
+            size: size.get(),
+            start,
+            ends: [client, server],
+            client_config: Some(client_config),
+            flow,
+            failed: false,
+            streams: [None; 2],
+            request: Vec::new(),
+            unwritten: 0,
+            read: 0,
+            sent: RangeSet::default(),
+            received: RangeSet::default(),
+            arrived: RangeSet::default(),
+            lost: BTreeSet::new(),
+            pieces: BTreeMap::new(),
+            acknowledged: RangeSet::default(),
+            limit: profile.first_receive_window().get(),
+            blocked_since: None,
+            timeouts: [Timestamp::NEVER; 2],
+            steady: None,
+            scone: scone::Scone::new(profile.scone),
+            // Between full packets there may be probes.
+            at_once: if setup.options.mtu_discovery { 1 } else { AT_ONCE },
+            profile,
+            quick_start,
+        })
+    }
+
+    pub(super) fn on_timer(&mut self, world: &mut World, under_way: &mut UnderWay) {
+        let now = world.now();
+        if let Some(config) = self.client_config.take_if(|_| self.start <= now) {
+            world.network.record(self.number).started = Some(now);
+            if self.ends[CLIENT].connect(instant(now), config).is_err() {
+                self.failed = true;
+                return;
+            }
+            // 0-RTT: the request need not wait.
+            self.send_request(now);
+            self.pump(world, under_way, CLIENT);
+        }
+        for side in [CLIENT, SERVER] {
+            if self.timeouts[side] > now {
+                continue;
+            }
+            let Some((_, connection)) = &mut self.ends[side].connection else { continue };
+            connection.handle_timeout(instant(now));
+            self.steady = self.steady.filter(|_| side == CLIENT);
+            self.pump(world, under_way, side);
+        }
+        self.arm(world);
+    }
+
+    pub(super) fn deliver(
+        &mut self,
+        world: &mut World,
+        under_way: &mut UnderWay,
+        direction: Direction,
+        tag: u32,
+        ecn: EcnCodepoint,
+        signal: Option<PathSignal>,
+    ) {
+        let Some(Stored { carried, from, .. }) = under_way.datagrams.get(tag as usize) else { return };
+        let from = *from;
+        let side = match direction {
+            Direction::Forward => {
+                self.note_arrival(world, carried);
+                CLIENT
+            }
+            Direction::Return => {
+                self.limit = self.limit.max(carried.limit.unwrap_or(0));
+                SERVER
+            }
+        };
+        let mut bytes = under_way.release(tag);
+        let mut advised = None;
+        if let Some(PathSignal::Scone(signal)) = signal {
+            // The simulator's elements have changed the number; the bytes follow.
+            lower(&mut bytes, signal);
+            if let Some((signal, length)) = scone::read(&bytes) {
+                bytes.advance(length);
+                advised = Some(signal);
+            }
+        }
+        if side == SERVER {
+            let (flow, time, addresses) = (self.number, world.now(), (from, self.ends[SERVER].address));
+            under_way.see(world, || {
+                let (quick_start, payload) = (NO_OPTION, bytes.to_vec());
+                CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload }
+            });
+        }
+        let now = instant(world.now());
+        let ecn = match ecn {
+            EcnCodepoint::NotEct => None,
+            EcnCodepoint::Ect0 => Some(noq_proto::EcnCodepoint::Ect0),
+            EcnCodepoint::Ect1 => Some(noq_proto::EcnCodepoint::Ect1),
+            EcnCodepoint::Ce => Some(noq_proto::EcnCodepoint::Ce),
+        };
+        let end = &mut self.ends[side];
+        let mut response = std::mem::take(&mut under_way.buffer);
+        response.clear();
+        match end.endpoint.handle(now, FourTuple::new(from, None), ecn, bytes, &mut response) {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some((_, connection)) = &mut end.connection {
+                    connection.handle_event(event);
+                }
+                if let Some(signal) = advised {
+                    self.read_signal(world.now(), signal);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => self.admit(world, under_way, incoming, &mut response),
+            Some(DatagramEvent::Response(transmit)) => {
+                self.send(world, under_way, side, Outgoing::reply(&response, &transmit));
+            }
+            None => {}
+        }
+        under_way.buffer = response;
+        self.pump(world, under_way, side);
+        self.arm(world);
+    }
+
+    /// A client knocks at the server.
+    fn admit(&mut self, world: &mut World, under_way: &mut UnderWay, incoming: Incoming, response: &mut Vec<u8>) {
+        let end = &mut self.ends[SERVER];
+        if self.retry && !incoming.remote_address_validated() {
+            if let Ok(transmit) = end.endpoint.retry(incoming, response) {
+                self.send(world, under_way, SERVER, Outgoing::reply(response, &transmit));
+            }
+            return;
+        }
+        match end.endpoint.accept(incoming, instant(world.now()), response, None) {
+            Ok(connection) => end.connection = Some(connection),
+            Err(_) => self.failed = true,
+        }
+    }
+
+    /// An end has news: its application reads and writes, and it sends what it may.
+    pub(super) fn pump(&mut self, world: &mut World, under_way: &mut UnderWay, side: usize) {
+        self.ends[side].settle();
+        self.run_application(world, side);
+        if side == SERVER {
+            self.note_controller(world);
+        }
+        self.transmit(world, under_way, side);
+        self.ends[side].settle();
+        if side == SERVER {
+            let record = world.network.record(self.number);
+            if record.exit.is_none() {
+                let max_in_flight = Bytes::new(self.ends[SERVER].watch.seen().max_in_flight);
+                record.startup_in_flight = record.startup_in_flight.max(max_in_flight);
+            }
+            self.note_blocked(world);
+        }
+        let timeout = self.ends[side].connection.as_mut().and_then(|(_, connection)| connection.poll_timeout());
+        self.timeouts[side] = timeout.map_or(Timestamp::NEVER, timestamp);
+    }
+
+    /// Bytes of a full packet.
+    fn packet(&self) -> u64 {
+        u64::from(self.profile.payload + self.profile.overhead_in_flight)
+    }
+
+    /// How many datagrams noq may be asked for at once. It makes the datagrams of a call equally long, so that there are more
+    /// than one only where all of them are full anyway, and more data is left than they take.
+    fn datagrams_at_once(&self, side: usize) -> NonZeroUsize {
+        let Some(end) = self.steady.filter(|_| side == SERVER) else { return NonZeroUsize::MIN };
+        let left = (self.size - self.unwritten).min(self.limit).saturating_sub(end);
+        let full = (left / self.packet()).saturating_sub(1).min(self.at_once);
+        NonZeroUsize::new(full as usize).unwrap_or(NonZeroUsize::MIN)
+    }
+
+    fn transmit(&mut self, world: &mut World, under_way: &mut UnderWay, side: usize) {
+        let now = instant(world.now());
+        self.ends[side].watch.set_traced(world.network.is_traced());
+        let mut buffer = std::mem::take(&mut under_way.buffer);
+        let mut carried = std::mem::take(&mut under_way.carried);
+        loop {
+            let at_once = self.datagrams_at_once(side);
+            let Some((_, connection)) = &mut self.ends[side].connection else { break };
+            buffer.clear();
+            let Some(transmit) = connection.poll_transmit(now, at_once, &mut buffer) else { break };
+            let ecn = match transmit.ecn.filter(|_| self.profile.ecn) {
+                Some(noq_proto::EcnCodepoint::Ect0) => EcnCodepoint::Ect0,
+                Some(noq_proto::EcnCodepoint::Ect1) => EcnCodepoint::Ect1,
+                Some(noq_proto::EcnCodepoint::Ce) => EcnCodepoint::Ce,
+                None => EcnCodepoint::NotEct,
+            };
+            std::mem::swap(&mut carried, &mut self.ends[side].watch.seen().carried);
+            let mut carried = carried.drain(..);
+            let datagrams = buffer[..transmit.size].chunks(transmit.segment_size.unwrap_or(transmit.size).max(1));
+            for bytes in datagrams {
+                let (carried, to) = (carried.next().unwrap_or_default(), transmit.destination);
+                let quick_start = self.option_of_next(side);
+                self.send(world, under_way, side, Outgoing { bytes, carried, ecn, to, quick_start });
+            }
+        }
+        buffer.clear();
+        under_way.buffer = buffer;
+        under_way.carried = carried;
+    }
+
+    /// Puts a datagram into the network.
+    fn send(&mut self, world: &mut World, under_way: &mut UnderWay, side: usize, outgoing: Outgoing<'_>) {
+        let Outgoing { bytes, carried, ecn, to, quick_start } = outgoing;
+        let (direction, body) = match side {
+            CLIENT => (Direction::Return, self.note_client_sends(world, &carried)),
+            _ => {
+                self.steady = self.steady_after(&carried, bytes);
+                (Direction::Forward, self.note_server_sends(world, &carried))
+            }
+        };
+        let reads = side == SERVER && self.ends[SERVER].watch.seen().scone;
+        let whole = if reads { self.scone.offer(world.now(), bytes) } else { None };
+        let signal = whole.is_some().then_some(PathSignal::Scone(RateSignal::UNKNOWN));
+        let bytes = whole.as_deref().unwrap_or(bytes);
+        let size = bytes.len() as u32 + BELOW;
+        let (flow, from) = (self.number, self.ends[side].address);
+        if side == SERVER {
+            let (time, addresses) = (world.now(), (from, to));
+            under_way.see(world, || {
+                let payload = bytes.to_vec();
+                CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload }
+            });
+        }
+        let tag = under_way.insert(bytes, carried, from);
+        world.send_external(&Datagram { flow, direction, tag, size, ecn, body, signal, quick_start });
+    }
+
+    /// What `steady` is after a packet of the server, before it counts as sent.
+    fn steady_after(&self, carried: &Carried, bytes: &[u8]) -> Option<u64> {
+        let Chunk { offset, len } = carried.chunk?;
+        let (end, known) = (offset + u64::from(len), self.sent.ranges().last().map_or(0, |range| range.1));
+        (bytes.len() as u64 == self.packet() && carried.further.is_empty() && offset == known).then_some(end)
+    }
+
+    /// Arms the flow's timer. One that fires too early finds nothing to do and is armed again, which costs less than moving
+    /// it with every packet.
+    fn arm(&mut self, world: &mut World) {
+        let next = if self.client_config.is_some() { self.start } else { Timestamp::NEVER };
+        let next = next.min(self.timeouts[CLIENT]).min(self.timeouts[SERVER]);
+        world.hasten_external_timer(self.number, next);
+    }
+}

@@ -1,0 +1,262 @@
+//! Example runs with their time series.
+
+use std::collections::BTreeMap;
+
+use flowstart_core::time::Duration;
+
+use super::is_watched;
+use crate::results::flows::Row;
+use crate::results::summary::values;
+use crate::statistics::median;
+use crate::study::plan::{Cell, Plan};
+use crate::trace::observe::{Kept, Resolution, Shown, Watched};
+use flowstart_report as report;
+
+/// Most example runs in a report: each brings its time series.
+const MAX_EXAMPLES: usize = 6;
+/// Longest stretch of an example run that is shown.
+const LONGEST_EXAMPLE: Duration = Duration::from_millis(12_000);
+/// Most flows of runs whose time series are kept until it is known which are shown.
+const MOST_KEPT: u64 = 64;
+/// Bins of a line: a chart draws 300 with four points each.
+const LINE_BINS: usize = 1024;
+/// Marks: a chart draws 1500 segments and 400 drops.
+const MARKS: usize = 3000;
+/// Bins of throughput in an RTT, at least half as many.
+const BINS_OF_RTT: f64 = 32.0;
+/// Fewest and most bins of throughput.
+const VOLUME_BINS: (usize, usize) = (2048, 32_768);
+
+/// A measured flow of a repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeasuredFlow {
+    /// Repetition, from 0.
+    pub rep: u32,
+    /// Place among the measured flows, from 0.
+    pub flow: usize,
+}
+
+/// The repetition with [`median_flow`].
+pub fn median_rep(rows: &[&Row]) -> Option<u32> {
+    Some(median_flow(rows)?.rep)
+}
+
+/// The flow whose FCT is the median one, or next to it.
+pub fn median_flow(rows: &[&Row]) -> Option<MeasuredFlow> {
+    flow_near(rows, median(&values(rows, |row| row.fct_ms))?)
+}
+
+/// The flow at the 95th percentile of the FCT: the smallest FCT that 95 % of the flows do not exceed.
+fn slow_flow(rows: &[&Row]) -> Option<MeasuredFlow> {
+    let mut fcts = values(rows, |row| row.fct_ms);
+    fcts.sort_by(f64::total_cmp);
+    let rank = (fcts.len() as f64 * 0.95).ceil() as usize;
+    flow_near(rows, *fcts.get(rank.checked_sub(1)?)?)
+}
+
+/// The flow whose FCT is nearest to this one.
+fn flow_near(rows: &[&Row], fct: f64) -> Option<MeasuredFlow> {
+    rows.iter()
+        .filter_map(|row| Some(((row.fct_ms? - fct).abs(), row.rep, row.flow)))
+        .min_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))))
+        .map(|(_, rep, flow)| MeasuredFlow { rep: rep as u32, flow: flow as usize })
+}
+
+/// The cells whose median runs are shown: the baseline and the next schemes, or of a single scheme the first AQMs, in the middle
+/// size, on two links.
+fn example_cells(plan: &Plan) -> Vec<Cell> {
+    let size = plan.sizes.len() / 2;
+    let links = plan.links.len();
+    // The middle of the list and its end stand for the rest.
+    let mut shown: Vec<usize> = [links / 3, links - 1].to_vec();
+    shown.dedup();
+    let room = MAX_EXAMPLES / shown.len();
+    let schemes = plan.schemes.len().min(room);
+    // Where all start alike, what differs is the AQM.
+    let aqms = if schemes == 1 { plan.aqms.len().min(room) } else { 1 };
+    plan.cells()
+        .into_iter()
+        .filter(|cell| plan.sizes[cell.size].value.web().is_none())
+        .filter(|cell| cell.size == size && cell.aqm < aqms && cell.competitor == plan.competitors.len() - 1)
+        .filter(|cell| cell.arrival == plan.arrivals.len() / 2 && cell.idle == plan.idle.len() / 2)
+        .filter(|cell| cell.mobility == plan.moves.len() / 2)
+        .filter(|cell| shown.contains(&cell.link) && cell.scheme < schemes)
+        .collect()
+}
+
+/// What the time series of examples show at most: as many points as their charts draw, and throughput in parts of an RTT.
+fn resolution(plan: &Plan, cell: &Cell) -> Resolution {
+    let rtt = plan.links[cell.link].rtt.as_millis().max(1.0);
+    let volume = (LONGEST_EXAMPLE.as_millis() / rtt * BINS_OF_RTT) as usize;
+    let volume = volume.clamp(VOLUME_BINS.0, VOLUME_BINS.1);
+    Resolution { bins: LINE_BINS, marks: MARKS, volume, longest: LONGEST_EXAMPLE, whole: false }
+}
+
+/// The cells that have runs with time series, where these are kept of every run: which of them are shown is known at the end.
+/// Of very many runs the few that are shown are simulated again.
+pub(super) fn watched_cells(plan: &Plan) -> BTreeMap<usize, Resolution> {
+    let cells = example_cells(plan);
+    let flows: u32 = cells.iter().map(|cell| plan.flow_count(cell)).sum();
+    let few = u64::from(flows) * u64::from(plan.reps) <= MOST_KEPT;
+    cells.iter().filter(|cell| few && is_watched(plan, cell)).map(|cell| (cell.index, resolution(plan, cell))).collect()
+}
+
+/// An example: whose run it is, which one, and its name.
+pub(super) type Example = (Cell, MeasuredFlow, &'static str);
+
+/// The median run of each of these cells, and a slow one if there is room for all.
+pub(super) fn examples(plan: &Plan, by_cell: &[Vec<&Row>]) -> Vec<Example> {
+    let cells = example_cells(plan);
+    let slow = cells.len() * 2 <= MAX_EXAMPLES;
+    let mut wanted = Vec::new();
+    for cell in cells {
+        let rows = &by_cell[cell.index];
+        let Some(middle) = median_flow(rows) else { continue };
+        wanted.push((cell, middle, "the median run"));
+        let Some(late) = slow_flow(rows).filter(|late| slow && *late != middle) else { continue };
+        let is_that = |row: &Row, of: MeasuredFlow| (row.rep, row.flow) == (u64::from(of.rep), of.flow as u64);
+        let fct = |of: MeasuredFlow| rows.iter().find(|row| is_that(row, of)).and_then(|row| row.fct_ms);
+        // A picture of the same run twice would only look like an error.
+        if fct(late) > fct(middle) {
+            wanted.push((cell, late, "a slow run (95th percentile)"));
+        }
+    }
+    wanted
+}
+
+/// What must be seen of an example's run.
+pub(super) fn shown(plan: &Plan, (cell, ..): &Example) -> Shown {
+    let watched = Watched { causes: false, series: Some(resolution(plan, cell)) };
+    Shown { watched, media_delays: false }
+}
+
+/// An example as the report shows it.
+pub(super) fn example(
+    plan: &Plan,
+    (cell, of, label): &Example,
+    rows: &[&Row],
+    kept: &Kept,
+) -> Option<report::ExampleRun> {
+    let seen = kept.get(cell, of.rep)?.series.as_ref()?;
+    let row = rows.iter().find(|row| (row.rep, row.flow) == (u64::from(of.rep), of.flow as u64))?;
+    let (series, flow) = (&seen.series, seen.series.flows.get(of.flow)?);
+    let link = &plan.links[cell.link];
+    let end = seen.end.since(seen.start).min(LONGEST_EXAMPLE).as_millis();
+    let until_end = |points: Vec<[f64; 2]>| points.into_iter().filter(|point| point[0] <= end).collect();
+    let measured = seen.flows.get(of.flow).copied()?;
+    let departures = series.departures.iter().zip(0..).filter(|(departures, _)| departures.points().next().is_some());
+    let flows = departures.map(|(departures, number)| report::RunFlow {
+        name: if seen.flows.contains(&number) {
+            plan.schemes[cell.scheme].text.clone()
+        } else {
+            plan.competitors[cell.competitor].text.clone()
+        },
+        measured: number == measured,
+        departures: until_end(seen.points(departures.points())),
+        bin_ms: departures.resolution() as f64 / 1e6,
+    });
+    Some(report::ExampleRun {
+        cell: plan.id(cell),
+        rep: of.rep,
+        link: link.text.clone(),
+        size: plan.carried(cell),
+        scheme: plan.schemes[cell.scheme].text.clone(),
+        competitor: plan.competitors[cell.competitor].text.clone(),
+        label: match plan.aqms.len() > 1 {
+            true => format!("{}, {label}", plan.aqms[cell.aqm].text),
+            false => (*label).into(),
+        },
+        fct_ms: row.fct_ms,
+        rtt_ms: link.rtt.as_millis(),
+        rate_mbit: Some(link.rate.as_mbit()),
+        from_ms: series.from.map_or(0.0, |from| seen.ms(from)).min(0.0),
+        to_ms: end,
+        flows: flows.collect(),
+        sent: until_end(seen.points(flow.sent.points())),
+        cwnd: seen.points(flow.cwnd.points()),
+        in_flight: seen.points(flow.in_flight.points()),
+        queue_packets: seen.points(series.queue.points()),
+        drops: seen.times(&flow.drops),
+        other_drops: seen.other_drops(of.flow),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::experiment;
+    use crate::results::summary::{rows_by_cell, summarize};
+    use crate::study::scenario::Scenario;
+
+    #[test]
+    fn the_run_that_is_shown_and_explained_is_that_of_the_median_flow() {
+        let text = "link = [\"lte\"]\nsize = [\"300KB\"]\nscheme = [\"slow-start\"]\nreps = 3\n\
+                    arrival = [\"every=30ms,flows=4\"]";
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        let rows = experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+        let by_cell = rows_by_cell(&plan, &rows);
+        let mut fcts: Vec<(f64, u64, u64)> = rows.iter().map(|row| (row.fct_ms.unwrap(), row.rep, row.flow)).collect();
+        fcts.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        // Of twelve flows the median lies between the sixth and the seventh; neither is a first flow.
+        assert!(fcts[5].2 > 0 && fcts[6].2 > 0, "{fcts:?}");
+        let chosen = median_flow(&by_cell[0]).unwrap();
+        let of = |row: &(f64, u64, u64)| (row.1, row.2) == (u64::from(chosen.rep), chosen.flow as u64);
+        let place = fcts.iter().position(of).unwrap();
+        // Repetitions beside nobody are alike, so others have the same FCT.
+        assert!([fcts[5].0, fcts[6].0].contains(&fcts[place].0), "{place}");
+
+        let (texts, method) = Default::default();
+        let summary = summarize(&plan, &rows);
+        let built = super::super::build(&plan, &rows, &summary, &texts, 1, method, Kept::default(), &|_| {}).unwrap();
+        let (shown, causes) = (&built.runs[0], built.cells[0].causes.unwrap());
+        assert_eq!((shown.rep, shown.fct_ms), (chosen.rep, Some(fcts[place].0)));
+        assert_eq!(shown.flows.iter().position(|flow| flow.measured), Some(chosen.flow));
+        let row = rows.iter().find(|row| of(&(0.0, row.rep, row.flow))).unwrap();
+        assert!((causes.fct_ms - row.fct_ms.unwrap()).abs() < 1e-6, "{causes:?}");
+        let excess: f64 = causes.causes_ms.iter().sum();
+        assert!((excess - (row.fct_ms.unwrap() - row.ideal_fct_ms)).abs() < 1e-6, "{causes:?}");
+    }
+
+    /// A plan, its rows and what a report needs of their runs, made while these went on.
+    fn watched(text: &str) -> (Plan, Vec<Row>, Kept) {
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        let (rows, kept) = experiment::execute_watched(&plan, 1, &[], &super::super::wanted(&plan), |_| {}).unwrap();
+        assert_eq!(rows, experiment::execute(&plan, 1, &[], |_| {}).unwrap(), "watching changes what happens");
+        (plan, rows, kept)
+    }
+
+    /// The report, and how many runs were simulated again for it.
+    fn built(plan: &Plan, rows: &[Row], kept: Kept) -> (report::Report, usize) {
+        let (texts, method) = Default::default();
+        let again = std::sync::atomic::AtomicUsize::new(0);
+        let count = |_| {
+            again.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        };
+        let report = super::super::build(plan, rows, &summarize(plan, rows), &texts, 1, method, kept, &count).unwrap();
+        (report, again.into_inner())
+    }
+
+    #[test]
+    fn runs_that_were_watched_are_not_simulated_again_and_look_the_same() {
+        let text = "link = [\"dsl-fast\"]\nsize = [\"300KB\"]\nscheme = [\"slow-start\", \"jump-start\"]\nreps = 3\n\
+                    competitor = [\"media\", \"cubic\"]";
+        let (plan, rows, kept) = watched(text);
+        let (at_once, none) = built(&plan, &rows, kept);
+        let (later, again) = built(&plan, &rows, Kept::default());
+        // Of two schemes beside two competitors the medians are explained; all media packets are shown.
+        assert!(none == 0 && again >= 8, "{none} {again}");
+        assert_eq!(at_once, later);
+        assert!(at_once.cells.iter().all(|cell| cell.causes.is_some()));
+        assert!(!at_once.cells[0].samples.media_delay_ms.is_empty() && at_once.runs.len() >= 2);
+    }
+
+    #[test]
+    fn of_many_runs_only_those_that_are_shown_are_simulated_again() {
+        let text = "link = [\"dsl-fast\"]\nsize = [\"20KB\"]\nscheme = [\"slow-start\", \"jump-start\"]\nreps = 70";
+        let (plan, rows, kept) = watched(text);
+        let (report, again) = built(&plan, &rows, kept);
+        assert!((1..=MAX_EXAMPLES).contains(&again) && report.runs.len() == again, "{again}");
+    }
+}

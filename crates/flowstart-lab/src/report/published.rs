@@ -1,0 +1,68 @@
+//! Results beside a published table.
+
+use flowstart_core::startup::StartupConfig;
+
+use crate::results::flows::Row;
+use crate::results::summary::{rows_by_cell, values};
+use crate::statistics::{anova_one_way, bca_mean_difference_paired, difference_interval, mean};
+use crate::study::plan::{Cell, Plan};
+use flowstart_report as report;
+
+/// A published table beside ours, as the report shows it. `published` gives, for a link, a size and an estimate, the
+/// published speed-up, the difference of FCT in milliseconds and the extra losses.
+pub fn published_table(
+    plan: &Plan,
+    rows: &[Row],
+    published: impl Fn(&str, &str, f64) -> Option<(f64, f64, f64)>,
+) -> Vec<report::PublishedCell> {
+    let by_cell = rows_by_cell(plan, rows);
+    let mut cells = Vec::new();
+    for cell in plan.cells().iter().filter(|cell| cell.scheme > 0) {
+        let Some(estimate) = estimate_of(plan, cell) else { continue };
+        let (link, size) = (&plan.links[cell.link], &plan.sizes[cell.size]);
+        let (own, base) = (&by_cell[cell.index], &by_cell[plan.baseline_of(cell).index]);
+        let (fct, base_fct) = (values(own, |row| row.fct_request_ms), values(base, |row| row.fct_request_ms));
+        let lost = |rows: &[&Row]| values(rows, |row| Some(row.declared_lost_packets as f64));
+        let (losses, base_losses) = (lost(own), lost(base));
+        let theirs = published(&link.text, &size.text, estimate);
+        let delta = mean(&fct).zip(mean(&base_fct)).map(|(own, base)| own - base);
+        let seed = plan.seed ^ cell.index as u64;
+        let speedup = crate::statistics::bca_mean_ratio_paired(&base_fct, &fct, 0.95, 10_000, seed);
+        let loss = bca_mean_difference_paired(&base_losses, &losses, 0.95, 10_000, seed);
+        cells.push(report::PublishedCell {
+            estimate,
+            link: link.text.clone(),
+            size: size.text.clone(),
+            ours_speedup: report::Estimate {
+                mean: mean(&base_fct).zip(mean(&fct)).map(|(base, own)| base / own),
+                ci95: speedup.map(|e| [e.interval.low, e.interval.high]),
+            },
+            ours_fct_delta_ms: delta,
+            published_speedup: theirs.map(|t| t.0),
+            published_fct_delta_ms: theirs.map(|t| t.1),
+            ours_loss_delta: report::Estimate {
+                mean: mean(&losses).zip(mean(&base_losses)).map(|(own, base)| own - base),
+                ci95: loss.map(|e| [e.interval.low, e.interval.high]),
+            },
+            published_loss_delta: theirs.map(|t| t.2),
+            significant: Some(paper_significant(&base_fct, &fct)),
+            loss_significant: Some(paper_significant(&base_losses, &losses)),
+            within_one_rtt: delta.map(|delta| delta.abs() < link.rtt.as_millis()),
+        });
+    }
+    cells
+}
+
+/// The factor on the hint of a cell's scheme.
+pub fn estimate_of(plan: &Plan, cell: &Cell) -> Option<f64> {
+    match &plan.schemes[cell.scheme].value {
+        StartupConfig::Blitzstart(config) => Some(config.estimate),
+        _ => None,
+    }
+}
+
+/// The paper's two tests: 0 lies outside the difference's 95 % interval, and an analysis of variance rejects equality.
+fn paper_significant(a: &[f64], b: &[f64]) -> bool {
+    let outside = difference_interval(a, b, 0.95).is_some_and(|interval| interval.zero_outside());
+    outside && anova_one_way(&[a, b]).is_some_and(|anova| anova.p < 0.05)
+}

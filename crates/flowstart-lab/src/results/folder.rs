@@ -1,0 +1,265 @@
+//! A folder of results: who may write to it, and files that are written completely or not at all.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The file of a [`Manifest`](super::manifest::Manifest).
+pub const MANIFEST: &str = "manifest.json";
+/// The file of the rows of a run that is not complete.
+pub const JOURNAL: &str = "flows.partial.csv";
+
+/// An experiment that could not be run or written.
+#[derive(Debug)]
+pub enum ExperimentError {
+    /// Threads could not be started.
+    Threads(String),
+    /// The folder cannot be used.
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        problem: String,
+    },
+    /// A file could not be written.
+    Write {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        problem: String,
+    },
+}
+
+impl fmt::Display for ExperimentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Threads(problem) => write!(f, "cannot start threads: {problem}"),
+            Self::Folder { folder, problem } => write!(f, "--out `{}`: {problem}", folder.display()),
+            Self::Write { file, problem } => write!(f, "cannot write {}: {problem}", file.display()),
+        }
+    }
+}
+
+impl std::error::Error for ExperimentError {}
+
+/// The files of an experiment's folder.
+pub const FILES: [&str; 5] = ["flows.parquet", "flows.csv", "summary.json", MANIFEST, "report.html"];
+
+/// Begin of the names of files that are there only while a program works in a folder.
+const SCRATCH: &str = ".flowstart.";
+/// The file that a program has locked that works in a folder.
+const LOCK: &str = ".flowstart.lock";
+
+/// What who comes second is told.
+const AT_WORK: &str = "another flowstart is at work in it; wait for its end or choose a new folder";
+
+/// A folder that no other program writes to as long as this lives.
+#[derive(Debug)]
+pub struct Occupied {
+    path: PathBuf,
+    /// Absent where the file system has no locks.
+    lock: Option<File>,
+}
+
+impl Occupied {
+    /// Whether the folder is still the one that was made ready.
+    ///
+    /// # Errors
+    ///
+    /// When somebody has removed or replaced it meanwhile.
+    pub fn check(&self) -> Result<(), ExperimentError> {
+        if self.lock.as_ref().is_none_or(|lock| is_still(lock, &self.path)) {
+            return Ok(());
+        }
+        let folder = self.path.parent().unwrap_or(&self.path).to_owned();
+        let problem = "was removed or replaced while the program ran; nothing was written".to_owned();
+        Err(ExperimentError::Folder { folder, problem })
+    }
+}
+
+impl Drop for Occupied {
+    fn drop(&mut self) {
+        if self.lock.as_ref().is_some_and(|lock| is_still(lock, &self.path)) {
+            // What is left of it does no harm.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Makes a folder ready for results, before any run: it must not exist, be empty, or (with `resume`) hold results.
+/// Nobody else can do so until what is returned is dropped.
+pub fn prepare_folder(folder: &Path, resume: bool) -> Result<Occupied, ExperimentError> {
+    let refused = |problem: String| ExperimentError::Folder { folder: folder.to_owned(), problem };
+    let check = || match fs::read_dir(folder) {
+        Ok(entries) => check_content(entries, resume),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(format!("cannot be read: {error}")),
+    };
+    if is_occupied(folder) {
+        return Err(refused(AT_WORK.into()));
+    }
+    // A folder that is somebody else's is left alone. Who comes second may find more once the first has ended.
+    check().map_err(refused)?;
+    fs::create_dir_all(folder).map_err(|error| refused(format!("cannot be created: {error}")))?;
+    let occupied = occupy(folder).map_err(refused)?;
+    check().map_err(refused)?;
+    remove_scratch(folder);
+    Ok(occupied)
+}
+
+/// Removes what programs that were killed have left half-written. Nobody else works in the folder.
+fn remove_scratch(folder: &Path) {
+    let is_scratch = |name: &OsString| {
+        let number = name.to_str().and_then(|name| name.strip_prefix(SCRATCH));
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if is_scratch(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            // What is left of it does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether results may be written beside these files.
+fn check_content(entries: fs::ReadDir, resume: bool) -> Result<(), String> {
+    let names: io::Result<Vec<OsString>> = entries.map(|entry| Ok(entry?.file_name())).collect();
+    let mut names = names.map_err(|error| format!("cannot be read: {error}"))?;
+    names.retain(|name| !name.to_string_lossy().starts_with(SCRATCH));
+    if names.is_empty() {
+        Ok(())
+    } else if !resume {
+        Err("holds other files; nothing was overwritten: choose a new folder".into())
+    } else if names.iter().any(|name| name == JOURNAL || name == MANIFEST) {
+        Ok(())
+    } else {
+        Err(format!(
+            "holds other files, and neither {JOURNAL} nor {MANIFEST} of a run that could go on; nothing was overwritten: \
+             choose a new folder"
+        ))
+    }
+}
+
+/// Whether another program works in a folder.
+pub(crate) fn is_occupied(folder: &Path) -> bool {
+    let lock = folder.join(LOCK);
+    lock.is_file() && File::open(lock).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+/// Locks a folder.
+fn occupy(folder: &Path) -> Result<Occupied, String> {
+    let path = folder.join(LOCK);
+    let unwritable = |error: io::Error| format!("cannot be written: {error}");
+    loop {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(unwritable)?;
+        match file.try_lock() {
+            // Who had it before may have removed it meanwhile.
+            Ok(()) if is_still(&file, &path) => return Ok(Occupied { path, lock: Some(file) }),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(AT_WORK.into()),
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                fs::remove_file(&path).map_err(unwritable)?;
+                return Ok(Occupied { path, lock: None });
+            }
+            Err(TryLockError::Error(error)) => return Err(format!("cannot be locked: {error}")),
+        }
+    }
+}
+
+/// Whether a path still leads to the file that was opened there.
+#[cfg(unix)]
+fn is_still(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let place = |metadata: &fs::Metadata| (metadata.dev(), metadata.ino());
+    matches!((file.metadata(), fs::metadata(path)), (Ok(opened), Ok(named)) if place(&opened) == place(&named))
+}
+
+/// Whether a path still leads to a file: elsewhere none is removed that is open.
+#[cfg(not(unix))]
+fn is_still(_: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// Writes a file completely or not at all.
+pub fn write_file(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), ExperimentError> {
+    let (growing, out) = GrowingFile::create(file)?;
+    let mut writer = BufWriter::new(out);
+    content(&mut writer).and_then(|()| writer.flush()).map_err(|error| growing.refused(&error))?;
+    growing.complete()
+}
+
+/// A file that has its name when it is complete. Until then it is beside it under a name that nothing else had, and it
+/// is removed if it is given up.
+#[derive(Debug)]
+pub struct GrowingFile {
+    file: PathBuf,
+    scratch: PathBuf,
+    is_complete: bool,
+}
+
+impl GrowingFile {
+    /// Begins a file; what is written to it goes to the second value.
+    pub fn create(file: &Path) -> Result<(Self, File), ExperimentError> {
+        let mut number = 0_u64;
+        loop {
+            let scratch = file.with_file_name(format!("{SCRATCH}{number}"));
+            match OpenOptions::new().write(true).create_new(true).open(&scratch) {
+                Ok(out) => return Ok((Self { file: file.to_owned(), scratch, is_complete: false }, out)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => {
+                    return Err(ExperimentError::Write { file: file.to_owned(), problem: error.to_string() });
+                }
+            }
+        }
+    }
+
+    /// Everything is written.
+    pub fn complete(mut self) -> Result<(), ExperimentError> {
+        fs::rename(&self.scratch, &self.file).map_err(|error| self.refused(&error))?;
+        self.is_complete = true;
+        Ok(())
+    }
+
+    /// It could not be written.
+    pub fn refused(&self, error: &io::Error) -> ExperimentError {
+        ExperimentError::Write { file: self.file.clone(), problem: error.to_string() }
+    }
+}
+
+impl Drop for GrowingFile {
+    fn drop(&mut self) {
+        if !self.is_complete {
+            let _ = fs::remove_file(&self.scratch);
+        }
+    }
+}
+
+/// A regular file of at most `most` bytes, if there is one: a pipe or a device could hold up the program or fill its
+/// memory.
+pub(crate) fn read_file(file: &Path, most: u64) -> Result<Option<Vec<u8>>, String> {
+    let unreadable = |error: io::Error| format!("cannot be read: {error}");
+    let check = |metadata: &fs::Metadata| match metadata.len() {
+        _ if !metadata.is_file() => Err("is not a regular file".to_owned()),
+        length if length > most => Err(format!("has {length} bytes; allowed is {most} at most")),
+        _ => Ok(()),
+    };
+    match fs::metadata(file) {
+        // Before it is opened, which waits at a pipe.
+        Ok(metadata) => check(&metadata)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    }
+    let opened = File::open(file).map_err(unreadable)?;
+    check(&opened.metadata().map_err(unreadable)?)?;
+    let mut bytes = Vec::new();
+    // It may grow meanwhile.
+    opened.take(most).read_to_end(&mut bytes).map_err(unreadable)?;
+    Ok(Some(bytes))
+}
+
+#[cfg(test)]
+mod tests;

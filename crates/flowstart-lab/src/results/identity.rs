@@ -1,0 +1,206 @@
+//! Which experiment rows belong to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Debug, Write as _};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use flowstart_core::rng::{mix, name_hash};
+use serde::{Deserialize, Serialize};
+
+use crate::spec::Written;
+use crate::spec::link::Link;
+use crate::study::plan::Plan;
+
+/// Longest text that a message repeats.
+const SHOWN: usize = 200;
+
+/// The begin of a text that may be long.
+pub(super) fn short(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Which experiment rows belong to: everything that decides them. The number of repetitions does not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Version of the program.
+    pub program: String,
+    /// Hash of its executable file.
+    #[serde(default)]
+    pub build: String,
+    /// By name what the user wrote, and what it means.
+    pub parts: BTreeMap<String, Part>,
+}
+
+/// A part of an experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// As written.
+    pub written: String,
+    /// Hash of what it means, with every default and the content of files.
+    pub hash: String,
+}
+
+impl Part {
+    fn new(written: String, meaning: &impl Debug) -> Self {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{meaning:?}");
+        Self { written, hash: format!("{:016x}", name_hash(&text)) }
+    }
+
+    fn of_list<T: Debug>(list: &[Written<T>]) -> Self {
+        let texts: Vec<&str> = list.iter().map(|one| one.text.as_str()).collect();
+        Self::new(texts.join(" "), &list)
+    }
+}
+
+/// A link wherever the file of its recording is.
+fn without_files(link: &Link) -> Link {
+    Link { trace_file: None, up_trace_file: None, ..link.clone() }
+}
+
+impl Identity {
+    /// That of a plan with this program.
+    pub fn of(plan: &Plan) -> Self {
+        // Every list of the plan, so that a new one is not forgotten.
+        let Plan {
+            links,
+            aqms,
+            sizes,
+            schemes,
+            avoidance,
+            scheme_avoidances,
+            competitors,
+            transport,
+            flows,
+            arrivals,
+            idle,
+            moves,
+            reps: _,
+            seed,
+            hint,
+        } = plan;
+        let links: Vec<Link> = links.iter().map(without_files).collect();
+        let texts: Vec<&str> = links.iter().map(|link| link.text.as_str()).collect();
+        let moved: Vec<_> = moves
+            .iter()
+            .map(|one| (&one.text, one.value.as_ref().map(|to| (to.at, without_files(&to.link)))))
+            .collect();
+        let moves: Vec<&str> = moves.iter().map(|one| one.text.as_str()).collect();
+        let names: Vec<&str> = idle.iter().map(|policy| policy.name()).collect();
+        let scheme = Part::of_list(schemes);
+        let parts = [
+            ("link", Part::new(texts.join(" "), &links)),
+            ("aqm", Part::of_list(aqms)),
+            ("size", Part::of_list(sizes)),
+            ("scheme", Part::new(scheme.written, &(schemes, scheme_avoidances))),
+            ("avoidance", Part::new(avoidance.text.clone(), avoidance)),
+            ("competitor", Part::of_list(competitors)),
+            ("transport", Part::new(transport.text.clone(), transport)),
+            ("flows", Part::new(flows.to_string(), flows)),
+            ("arrival", Part::of_list(arrivals)),
+            ("idle", Part::new(names.join(" "), idle)),
+            ("move", Part::new(moves.join(" "), &moved)),
+            ("seed", Part::new(seed.to_string(), seed)),
+            ("hint", Part::new(hint.to_string(), hint)),
+        ];
+        let parts = parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect();
+        Self { program: env!("CARGO_PKG_VERSION").to_owned(), build: build().to_owned(), parts }
+    }
+
+    /// What differs from `self`, which is on disk, in `now`.
+    pub fn differences(&self, now: &Self) -> Vec<String> {
+        self.other_program(now).into_iter().chain(self.other_parts(now)).collect()
+    }
+
+    /// How the program differs, if it does.
+    pub fn other_program(&self, now: &Self) -> Option<String> {
+        if self.program != now.program {
+            return Some(format!("its program is flowstart {}, this is {}", self.program, now.program));
+        }
+        (self.build != now.build).then(|| {
+            format!("it is of another build of the program ({}, this is {})", named(&self.build), named(&now.build))
+        })
+    }
+
+    /// What differs in what the user wrote and in what it means.
+    pub fn other_parts(&self, now: &Self) -> Vec<String> {
+        let mut differences = Vec::new();
+        let names: BTreeSet<&String> = self.parts.keys().chain(now.parts.keys()).collect();
+        for name in names {
+            let (then, now) = (self.parts.get(name), now.parts.get(name));
+            if then == now {
+                continue;
+            }
+            let written =
+                |part: Option<&Part>| part.map_or("nothing".to_owned(), |part| format!("`{}`", short(&part.written)));
+            if then.map(|part| &part.written) == now.map(|part| &part.written) {
+                let why = "means something else: its options, its defaults or a file that it names are others";
+                differences.push(format!("{name} is {} as well, but {why}", written(now)));
+            } else {
+                differences.push(format!("its {name} is {}, now it is {}", written(then), written(now)));
+            }
+        }
+        differences
+    }
+}
+
+/// Hash of the program's executable file, which tells builds of one version apart; empty where it cannot be read.
+fn build() -> &'static str {
+    static BUILD: OnceLock<String> = OnceLock::new();
+    BUILD.get_or_init(|| {
+        // The file that runs, whatever has its name by now.
+        let running = Path::new("/proc/self/exe");
+        let file = File::open(running).or_else(|_| File::open(std::env::current_exe()?));
+        file.and_then(content_hash).map_or_else(|_| String::new(), |hash| format!("{hash:016x}"))
+    })
+}
+
+/// Hash of all that can be read, in words of eight bytes.
+fn content_hash(mut input: impl Read) -> io::Result<u64> {
+    let mut hash = 0;
+    let mut block = Vec::new();
+    loop {
+        block.clear();
+        let length = (&mut input).take(1 << 20).read_to_end(&mut block)?;
+        if length == 0 {
+            return Ok(hash);
+        }
+        for word in block.chunks(8) {
+            let mut bytes = [0; 8];
+            bytes[..word.len()].copy_from_slice(word);
+            hash = mix(hash ^ u64::from_le_bytes(bytes));
+        }
+        hash = mix(hash ^ length as u64);
+    }
+}
+
+fn named(build: &str) -> &str {
+    if build.is_empty() { "unknown" } else { build }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_is_known_and_every_byte_of_it_counts() {
+        assert_eq!(build().len(), 16, "`{}`", build());
+        let hash = |bytes: &[u8]| content_hash(bytes).unwrap();
+        let long: Vec<u8> = (0..(1 << 20) + 9).map(|place: u32| (place % 251) as u8).collect();
+        for place in [0, 7, 8, 1 << 20, (1 << 20) + 8] {
+            let mut other = long.clone();
+            other[place] ^= 1;
+            assert_ne!(hash(&long), hash(&other), "byte {place}");
+        }
+        // Zeros at the end are no padding.
+        assert_ne!(hash(b"a"), hash(b"a\0"));
+        assert_ne!(hash(b""), hash(b"\0"));
+    }
+}

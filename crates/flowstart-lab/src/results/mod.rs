@@ -1,0 +1,18 @@
+//! What an experiment leaves behind.
+//!
+//! | Looking for | Where |
+//! |---|---|
+//! | a row per flow and repetition, CSV and Parquet | [`flows`] |
+//! | `summary.json` | [`summary`], [`pairs`] |
+//! | `manifest.json`, and which experiment rows belong to | [`manifest`], [`identity`] |
+//! | rows on disk while an experiment runs | [`journal`] |
+//! | the folder and its files | [`folder`], [`files`] |
+
+pub mod files;
+pub mod flows;
+pub mod folder;
+pub mod identity;
+pub mod journal;
+pub mod manifest;
+pub mod pairs;
+pub mod summary;

@@ -1,0 +1,87 @@
+//! Pairs of AQM and startup scheme: which keep both the completion time and the peak of the queue low.
+
+use flowstart_report::{Pair, PairedSetting};
+
+use crate::results::summary::CellSummary;
+use crate::study::plan::Plan;
+
+/// The pairs of every setting; nothing where there is no choice of both AQM and scheme. `cells` are those of the plan, in its
+/// order. A pair of which a run failed has no mean that could be compared, and is left out.
+pub fn paired(plan: &Plan, cells: &[CellSummary]) -> Vec<PairedSetting> {
+    let mut settings: Vec<PairedSetting> = Vec::new();
+    if plan.aqms.len() < 2 || plan.schemes.len() < 2 {
+        return settings;
+    }
+    for (cell, summary) in plan.cells().iter().zip(cells).filter(|(_, summary)| summary.failed == 0) {
+        let metric = |name: &str| summary.metrics.get(name).and_then(|metric| Some((metric.mean?, metric.ci95)));
+        let Some((fct, queue)) = metric("fct_ms").zip(metric("max_queue_delay_ms")) else { continue };
+        let mut setting = format!("{}, {}", summary.link, plan.carried(cell));
+        if plan.competitors.len() > 1 {
+            setting.push_str(&format!(", competitor {}", summary.competitor));
+        }
+        if plan.arrivals.len() > 1 {
+            setting.push_str(&format!(", arrival {}", plan.arrivals[cell.arrival].text));
+        }
+        let pair = Pair {
+            aqm: summary.aqm.clone(),
+            scheme: summary.scheme.clone(),
+            fct_ms: fct.0,
+            fct_ms_ci95: fct.1,
+            ideal_fct_ms: summary.ideal_fct_ms,
+            max_queue_delay_ms: queue.0,
+            max_queue_delay_ms_ci95: queue.1,
+            n: summary.n,
+            is_unbeaten: false,
+            indistinguishable: Vec::new(),
+        };
+        match settings.iter_mut().find(|known| known.setting == setting) {
+            Some(known) => known.pairs.push(pair),
+            None => settings.push(PairedSetting { setting, pairs: vec![pair] }),
+        }
+    }
+    for setting in &mut settings {
+        let unbeaten = |pair: &Pair| !setting.pairs.iter().any(|other| other.beats(pair));
+        let like = |pair: &Pair| {
+            let others = setting.pairs.iter().filter(|other| !std::ptr::eq(*other, pair) && pair.is_like(other));
+            others.map(Pair::name).collect()
+        };
+        let verdicts: Vec<(bool, Vec<String>)> = setting
+            .pairs
+            .iter()
+            .map(|pair| if unbeaten(pair) { (true, like(pair)) } else { (false, vec![]) })
+            .collect();
+        for (pair, (is_unbeaten, indistinguishable)) in setting.pairs.iter_mut().zip(verdicts) {
+            (pair.is_unbeaten, pair.indistinguishable) = (is_unbeaten, indistinguishable);
+        }
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_that_nobody_beats_name_those_that_are_like_them() {
+        // What fits into the initial window is the same with every AQM and without.
+        let text = "link = [\"lte\"]\nsize = [\"5KB\"]\nscheme = [\"slow-start\", \"hystart\"]\naqm = [\"taildrop\", \"codel\"]\nreps = 2";
+        let plan = crate::study::scenario::Scenario::from_text(text).unwrap().plan(std::path::Path::new(".")).unwrap();
+        let rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+        let [setting] = &crate::results::summary::summarize(&plan, &rows).unbeaten_pairs[..] else {
+            panic!("one setting")
+        };
+        assert_eq!(setting.pairs.len(), 4);
+        let first = &setting.pairs[0];
+        assert_eq!(first.n, 2);
+        assert!(first.indistinguishable.len() == 3 && !first.indistinguishable.contains(&first.name()), "{first:?}");
+    }
+
+    #[test]
+    fn one_aqm_alone_has_no_pairs() {
+        let text = "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\", \"blitzstart\"]\nreps = 1";
+        let plan = crate::study::scenario::Scenario::from_text(text).unwrap().plan(std::path::Path::new(".")).unwrap();
+        let rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+        let summary = crate::results::summary::summarize(&plan, &rows);
+        assert_eq!(paired(&plan, &summary.cells), []);
+    }
+}

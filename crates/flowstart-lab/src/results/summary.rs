@@ -1,0 +1,421 @@
+//! `summary.json`: what the repetitions of each cell say.
+
+use std::collections::BTreeMap;
+
+use flowstart_core::rng::{mix, name_hash};
+use flowstart_core::startup::StartupConfig;
+use flowstart_core::time::Timestamp;
+use flowstart_sim::traffic::Pattern;
+use flowstart_sim::world::requests::Requests;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::results::flows::{MEDIA_COLUMNS, OBJECT_COLUMNS, QUICK_START_COLUMNS, Row, WEB_COLUMNS};
+use crate::results::pairs;
+use crate::run::limit_of;
+use crate::spec::competitor::Competitor;
+use crate::statistics::{
+    LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired,
+    holm, mean, median, quantile,
+};
+use crate::study::plan::{Cell, Plan};
+use flowstart_report::PairedSetting;
+
+/// A cell against its baseline. Its FCT is the time that users feel ([`felt`]).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The baseline's cell.
+    pub baseline: String,
+    /// Mean baseline FCT over mean FCT.
+    pub speedup: Option<f64>,
+    /// Its 95 % interval.
+    pub speedup_ci95: Option<[f64; 2]>,
+    /// Mean FCT minus mean baseline FCT.
+    pub fct_delta_ms: Option<f64>,
+    /// Its 95 % interval.
+    pub fct_delta_ci95: Option<[f64; 2]>,
+    /// Mean of the extra dropped packets.
+    pub dropped_delta: Option<f64>,
+    /// Its 95 % interval.
+    pub dropped_delta_ci95: Option<[f64; 2]>,
+    /// Mean of the extra inflation.
+    pub inflation_delta: Option<f64>,
+    /// Whether the speed-up differs from 1 after Holm's correction and by more than 1 %.
+    pub significant: bool,
+}
+
+/// Harm to others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Others {
+    /// Payload they did not get.
+    pub goodput_lost_mbit: Metric,
+    /// Packets they lost in addition.
+    pub dropped_packets: Metric,
+    /// Extra time their packets waited.
+    pub extra_delay_ms: Metric,
+    /// Extra time their transfers took, absent for others without end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_fct_ms: Option<Metric>,
+}
+
+/// One cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellSummary {
+    /// Name.
+    pub id: String,
+    /// Link as written.
+    pub link: String,
+    /// AQM as written.
+    pub aqm: String,
+    /// Transfer size; of a distribution the mean.
+    pub size_bytes: u64,
+    /// Scheme as written.
+    pub scheme: String,
+    /// Congestion avoidance as written.
+    pub avoidance: String,
+    /// Competitor as written.
+    pub competitor: String,
+    /// Transport as written.
+    pub transport: String,
+    /// Application as written, unless it is a transfer; `size_bytes` are all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<String>,
+    /// Idle policy, where the measured flows have one of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<String>,
+    /// Arrival as written, unless the measured flows start together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrival: Option<String>,
+    /// Mobility as written, unless the measured flows stay.
+    #[serde(rename = "move", skip_serializing_if = "Option::is_none")]
+    pub mobility: Option<String>,
+    /// The same with every default filled in.
+    pub resolved: Value,
+    /// Flows that completed.
+    pub n: usize,
+    /// Flows that did not.
+    pub failed: usize,
+    /// The physical limit.
+    pub ideal_fct_ms: f64,
+    /// Metrics by name.
+    pub metrics: BTreeMap<&'static str, Metric>,
+    /// How often startup ended for which reason.
+    pub exit_reasons: BTreeMap<String, usize>,
+    /// Harm to others, absent without others.
+    pub others: Option<Others>,
+    /// Against the first scheme, absent for the first scheme.
+    pub vs_baseline: Option<Comparison>,
+}
+
+/// All cells.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Version of this format.
+    pub schema: u32,
+    /// The cells in the order of the plan.
+    pub cells: Vec<CellSummary>,
+    /// Of each setting the pairs of AQM and scheme that no other beats, where there is a choice of both.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unbeaten_pairs: Vec<PairedSetting>,
+}
+
+/// The value of a metric.
+pub type Field = fn(&Row) -> Option<f64>;
+/// The metrics by name.
+const METRICS: &[(&str, Field)] = &[
+    ("fct_ms", |row| row.fct_ms),
+    ("fct_request_ms", |row| row.fct_request_ms),
+    ("dropped_packets", |row| Some(row.dropped_packets as f64)),
+    ("declared_lost_packets", |row| Some(row.declared_lost_packets as f64)),
+    ("spurious_packets", |row| Some(row.spurious_packets as f64)),
+    ("retransmitted_bytes", |row| Some(row.retransmitted_bytes as f64)),
+    ("inflation", |row| Some(row.inflation)),
+    ("goodput_mbps", |row| row.goodput_mbps),
+    ("share", |row| row.share),
+    ("max_queue_delay_ms", |row| row.max_queue_delay_ms),
+    ("p99_queue_delay_ms", |row| row.p99_queue_delay_ms),
+    ("utilization", |row| row.utilization),
+    ("exit_ms", |row| row.exit_ms),
+    ("exit_cwnd_over_bdp", |row| row.exit_cwnd_over_bdp),
+    ("overshoot_bytes", |row| Some(row.overshoot_bytes as f64)),
+];
+
+/// The time that a user of a cell's flows feels, by name: of a video the mean time of its chunks. Comparisons with the
+/// baseline are about it.
+pub fn felt(plan: &Plan, cell: &Cell) -> (&'static str, Field) {
+    match plan.sizes[cell.size].value.application() {
+        Some(application) if application.feels_objects() => OBJECT_COLUMNS[2],
+        _ => METRICS[0],
+    }
+}
+
+/// The values of a metric over the runs that completed.
+pub fn values(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> Vec<f64> {
+    rows.iter().filter(|row| !row.failed()).filter_map(|row| field(row)).collect()
+}
+
+/// Means over the flows of each repetition: flows that share a link are not independent of each other, repetitions are.
+fn by_repetition(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> Vec<f64> {
+    rows.chunk_by(|a, b| a.rep == b.rep).filter_map(|rows| mean(&values(rows, &field))).collect()
+}
+
+fn metric(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>, seed: u64) -> Metric {
+    let values = values(rows, &field);
+    let p99 = if values.len() >= RUNS_FOR_P99 { quantile(&values, 0.99) } else { None };
+    Metric {
+        mean: mean(&values),
+        median: median(&values),
+        p95: quantile(&values, 0.95),
+        p99,
+        ci95: bca_mean(&by_repetition(rows, field), LEVEL, RESAMPLES, seed).map(|e| [e.interval.low, e.interval.high]),
+    }
+}
+
+/// Values of both cells, a pair for each repetition: means over the flows that completed in both.
+fn paired(baseline: &[&Row], rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> (Vec<f64>, Vec<f64>) {
+    let places: BTreeMap<(u64, u64), &Row> =
+        baseline.iter().filter(|row| !row.failed()).map(|row| ((row.rep, row.flow), *row)).collect();
+    let mut pairs = (Vec::new(), Vec::new());
+    for rows in rows.chunk_by(|a, b| a.rep == b.rep) {
+        let both: (Vec<f64>, Vec<f64>) = rows
+            .iter()
+            .filter(|row| !row.failed())
+            .filter_map(|row| field(places.get(&(row.rep, row.flow))?).zip(field(row)))
+            .unzip();
+        if let Some((before, after)) = mean(&both.0).zip(mean(&both.1)) {
+            pairs.0.push(before);
+            pairs.1.push(after);
+        }
+    }
+    pairs
+}
+
+/// The rows of each cell, in the order of the plan.
+pub fn rows_by_cell<'a>(plan: &Plan, rows: &'a [Row]) -> Vec<Vec<&'a Row>> {
+    let cells = plan.cells();
+    let places: BTreeMap<String, usize> = cells.iter().map(|cell| (plan.id(cell), cell.index)).collect();
+    let mut by_cell = vec![Vec::new(); cells.len()];
+    for row in rows {
+        if let Some(&place) = places.get(&row.cell) {
+            by_cell[place].push(row);
+        }
+    }
+    by_cell
+}
+
+/// Sums up an experiment.
+pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
+    let by_cell = rows_by_cell(plan, rows);
+    let mut cells: Vec<CellSummary> =
+        plan.cells().iter().map(|cell| summarize_cell(plan, cell, &by_cell[cell.index])).collect();
+    let mut p_values = Vec::new();
+    let mut compared = Vec::new();
+    for cell in plan.cells().iter().filter(|cell| cell.scheme > 0) {
+        let baseline = plan.baseline_of(cell);
+        let seed = cell_seed(plan, cell);
+        let (rows, base) = (&by_cell[cell.index], &by_cell[baseline.index]);
+        let (before, after) = paired(base, rows, felt(plan, cell).1);
+        let speedup = bca_mean_ratio_paired(&before, &after, LEVEL, RESAMPLES, seed);
+        let delta = bca_mean_difference_paired(&before, &after, LEVEL, RESAMPLES, seed);
+        let (dropped_before, dropped_after) = paired(base, rows, |row| Some(row.dropped_packets as f64));
+        let dropped = bca_mean_difference_paired(&dropped_before, &dropped_after, LEVEL, RESAMPLES, seed);
+        let (inflation_before, inflation_after) = paired(base, rows, |row| Some(row.inflation));
+        p_values.push(speedup.as_ref().and_then(|estimate| estimate.p_value(1.0)));
+        let ratio = mean(&before).zip(mean(&after)).map(|(before, after)| before / after);
+        let interval =
+            |estimate: &crate::statistics::BootstrapEstimate| [estimate.interval.low, estimate.interval.high];
+        compared.push(cell.index);
+        cells[cell.index].vs_baseline = Some(Comparison {
+            baseline: plan.id(&baseline),
+            speedup: ratio,
+            speedup_ci95: speedup.as_ref().map(interval),
+            fct_delta_ms: mean(&after).zip(mean(&before)).map(|(after, before)| after - before),
+            fct_delta_ci95: delta.as_ref().map(interval),
+            dropped_delta: mean(&dropped_after).zip(mean(&dropped_before)).map(|(after, before)| after - before),
+            dropped_delta_ci95: dropped.as_ref().map(interval),
+            inflation_delta: mean(&inflation_after).zip(mean(&inflation_before)).map(|(a, b)| a - b),
+            significant: false,
+        });
+    }
+    for (place, rejected) in compared.into_iter().zip(holm(&p_values, 1.0 - LEVEL)) {
+        if let Some(comparison) = &mut cells[place].vs_baseline {
+            let effect = comparison.speedup.map_or(0.0, |speedup| (speedup - 1.0).abs());
+            comparison.significant = rejected && effect > LEAST_EFFECT;
+        }
+    }
+    let unbeaten_pairs = pairs::paired(plan, &cells).iter().map(PairedSetting::unbeaten).collect();
+    Summary { schema: 1, cells, unbeaten_pairs }
+}
+
+/// Seed of the bootstrap of a cell: it has nothing to do with the runs, and repeats.
+fn cell_seed(plan: &Plan, cell: &Cell) -> u64 {
+    mix(plan.seed ^ name_hash("bootstrap") ^ cell.index as u64)
+}
+
+fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
+    let seed = cell_seed(plan, cell);
+    let link = &plan.links[cell.link];
+    let size = plan.sizes[cell.size].value.mean_bytes();
+    let application = plan.sizes[cell.size].value.application();
+    let of_objects = OBJECT_COLUMNS.iter().filter(|_| application.is_some());
+    let asks = matches!(plan.schemes[cell.scheme].value, StartupConfig::QuickStart(_));
+    let web = plan.sizes[cell.size].value.web();
+    let of_web = WEB_COLUMNS.iter().filter(|_| web.is_some());
+    let media = plan.competitors[cell.competitor].value.media();
+    let of_media = MEDIA_COLUMNS.iter().filter(|_| media.is_some());
+    let metrics = METRICS
+        .iter()
+        .chain(of_objects)
+        .chain(of_web)
+        .chain(of_media)
+        .chain(QUICK_START_COLUMNS.iter().filter(|_| asks))
+        .map(|(name, field)| (*name, metric(rows, field, seed ^ name_hash(name))))
+        .collect();
+    let mut exit_reasons = BTreeMap::new();
+    for row in rows.iter().filter(|row| !row.failed()) {
+        let reason = row.exit_reason.clone().unwrap_or_else(|| "transfer-ended".into());
+        *exit_reasons.entry(reason).or_insert(0) += 1;
+    }
+    let has_others = plan.competitors[cell.competitor].value != Competitor::None;
+    let others = has_others.then(|| Others {
+        goodput_lost_mbit: metric(rows, |row| row.others_goodput_lost_mbit, seed ^ 1),
+        dropped_packets: metric(rows, |row| row.others_dropped_packets, seed ^ 2),
+        extra_delay_ms: metric(rows, |row| row.others_extra_delay_ms, seed ^ 3),
+        extra_fct_ms: plan.competitors[cell.competitor]
+            .value
+            .has_transfers()
+            .then(|| metric(rows, |row| row.others_extra_fct_ms, seed ^ 4)),
+    });
+    // On a trace the limit depends on when the transfer starts; the mean over the runs stands for the cell.
+    let ideals: Vec<f64> = rows.iter().map(|row| row.ideal_fct_ms).collect();
+    let ideal = mean(&ideals)
+        .unwrap_or_else(|| limit_of(plan, cell, &plan.links[cell.link], size, Timestamp::ZERO).as_millis());
+    CellSummary {
+        id: plan.id(cell),
+        link: link.text.clone(),
+        aqm: plan.aqms[cell.aqm].text.clone(),
+        size_bytes: size.get(),
+        scheme: plan.schemes[cell.scheme].text.clone(),
+        avoidance: plan.avoidance_of(cell).text.clone(),
+        competitor: plan.competitors[cell.competitor].text.clone(),
+        transport: plan.transport.text.clone(),
+        application: (application.is_some() || web.is_some()).then(|| plan.sizes[cell.size].text.clone()),
+        idle: plan.idle_name(cell).map(str::to_owned),
+        arrival: plan.arrival_text(cell).map(str::to_owned),
+        mobility: plan.move_text(cell).map(str::to_owned),
+        resolved: resolved(plan, cell),
+        n: rows.iter().filter(|row| !row.failed()).count(),
+        failed: rows.iter().filter(|row| row.failed()).count(),
+        ideal_fct_ms: ideal,
+        metrics,
+        exit_reasons,
+        others,
+        vs_baseline: None,
+    }
+}
+
+/// Everything about a cell, canonical, with every default filled in.
+fn resolved(plan: &Plan, cell: &Cell) -> Value {
+    let competitor = match &plan.competitors[cell.competitor].value {
+        Competitor::None => json!("none"),
+        Competitor::Bulk { count, startup, avoidance } => {
+            json!({"kind": "bulk", "count": count, "startup": startup, "avoidance": avoidance})
+        }
+        Competitor::Pattern { count, pattern: Pattern::Media(media) } => {
+            json!({"kind": "media", "count": count, "media": media})
+        }
+        Competitor::Pattern { count, pattern } => {
+            json!({"kind": "pattern", "count": count, "pattern": pattern})
+        }
+        Competitor::Short { count, size, every, startup, avoidance } => {
+            let kind = "short";
+            let mut short =
+                json!({"kind": kind, "count": count, "size": size, "startup": startup, "avoidance": avoidance});
+            if let Some(every) = every {
+                short["every"] = json!(every);
+            }
+            short
+        }
+        Competitor::Web { load, sizes, startup, receiver_rate } => {
+            let mut web = json!({"kind": "web", "load": load, "smallest": sizes.smallest, "largest": sizes.largest, "shape": sizes.shape});
+            if let Some(startup) = startup {
+                web["startup"] = json!(startup);
+            }
+            if let Some(rate) = receiver_rate {
+                web["receiver_rate"] = json!(rate);
+            }
+            web
+        }
+        Competitor::Requests(Requests { interval, count, ask, spoofed, confirm }) => {
+            json!({"kind": "requests", "interval": interval, "count": count, "ask": ask, "spoofed": spoofed, "confirm": confirm})
+        }
+    };
+    let mut resolved = json!({
+        "link": plan.links[cell.link].resolved(),
+        "aqm": plan.aqms[cell.aqm].value,
+        "size_bytes": plan.sizes[cell.size].value,
+        "scheme": plan.schemes[cell.scheme].value,
+        "avoidance": plan.avoidance_of(cell).value,
+        "competitor": competitor,
+        "transport": {"profile": plan.transport.profile_name, "policies": *plan.profile(cell)},
+        "flows": plan.flow_count(cell),
+        "hint": plan.hint,
+    });
+    if let Some(stack) = &plan.transport.stack {
+        resolved["transport"]["stack"] = stack.resolved();
+    }
+    if let Some(application) = plan.sizes[cell.size].value.application() {
+        resolved["application"] = json!(application);
+    }
+    if plan.arrival_text(cell).is_some() {
+        resolved["arrival"] = json!(plan.arrivals[cell.arrival].value.process);
+    }
+    if let Some(mobility) = plan.mobility(cell) {
+        resolved["move"] = json!({"at": mobility.at, "link": mobility.link.resolved()});
+    }
+    if !plan.arrivals[cell.arrival].value.rtts.is_empty() {
+        resolved["rtts"] = json!(plan.arrivals[cell.arrival].value.rtts);
+    }
+    resolved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_resolved_is_json_throughout_and_complete() {
+        let folder = std::env::temp_dir().join(format!("flowstart-resolved-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("up"), "1\n2\n").unwrap();
+        let text = "link = [\"rate=10mbit,rtt=50ms,up_trace=up\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 1\n\
+                    competitor = [\"cbr:rate=5mbit\", \"onoff:rate=5mbit,on=200ms,off=300ms\"]";
+        let plan = crate::study::scenario::Scenario::from_text(text).unwrap().plan(&folder).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let resolved: Vec<Value> = plan.cells().iter().map(|cell| resolved(&plan, cell)).collect();
+        let cbr =
+            json!({"kind": "pattern", "count": 1, "pattern": {"constant-rate": {"rate": "5mbit", "packet": 1500}}});
+        assert_eq!(resolved[0]["competitor"], cbr);
+        let on_off = json!({"on-off": {"rate": "5mbit", "mean_on": "200ms", "mean_off": "300ms"}});
+        assert_eq!(resolved[1]["competitor"]["pattern"], on_off);
+        let file = folder.join("up").display().to_string();
+        assert!(resolved.iter().all(|one| one["link"]["up_trace"] == file.as_str()));
+    }
+
+    #[test]
+    fn flows_of_one_repetition_are_one_observation() {
+        let text =
+            "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\", \"blitzstart\"]\nreps = 4\nflows = 8";
+        let scenario = crate::study::scenario::Scenario::from_text(text).unwrap();
+        let plan = scenario.plan(std::path::Path::new(".")).unwrap();
+        let rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+        let by_cell = rows_by_cell(&plan, &rows);
+        assert_eq!(by_cell[0].len(), 32);
+        // The mean of means of eight flows each is the mean of all.
+        let means = by_repetition(&by_cell[0], |row| row.fct_ms);
+        assert_eq!(means.len(), 4);
+        let all = mean(&values(&by_cell[0], |row| row.fct_ms)).unwrap();
+        assert!((mean(&means).unwrap() - all).abs() < 1e-9);
+        assert_eq!(paired(&by_cell[0], &by_cell[1], |row| row.fct_ms).0.len(), 4);
+    }
+}

@@ -1,0 +1,87 @@
+//! With which experiments the queue discipline `oracle` may be.
+
+use flowstart_core::startup::StartupConfig;
+use flowstart_sim::transport::policy::Protocol;
+
+use crate::spec::InputError;
+use crate::spec::aqm::Aqm;
+use crate::spec::competitor::Competitor;
+use crate::spec::link::Link;
+use crate::study::plan::Plan;
+
+/// The oracle knows slow start of model TCP on a link that nobody else uses.
+pub(in crate::study) fn check(plan: &Plan, transport: &str) -> Result<(), InputError> {
+    if plan.aqms.iter().all(|aqm| aqm.value != Aqm::Oracle) {
+        return Ok(());
+    }
+    let beside = |field: &str, text: &str, allowed: &str| {
+        Err(InputError::new(field, text, format!("with aqm oracle allowed is {allowed}")))
+    };
+    let profile = &plan.transport.profile;
+    if plan.transport.stack.is_some() || profile.protocol != Protocol::Tcp {
+        return beside("transport", transport, "model-tcp");
+    }
+    let classic = |scheme: &StartupConfig| match scheme {
+        StartupConfig::SlowStart(config) => config.abc_limit.is_none() && !config.spread,
+        _ => false,
+    };
+    if let Some(scheme) = plan.schemes.iter().find(|scheme| !classic(&scheme.value)) {
+        return beside("scheme", &scheme.text, "slow-start, with no other parameter than iw");
+    }
+    let own = plan.scheme_avoidances.iter().flatten();
+    if let Some(integrated) = own.chain([&plan.avoidance]).find(|avoidance| avoidance.value.integrated()) {
+        return beside("avoidance", &integrated.text, "reno or cubic");
+    }
+    if let Some(other) = plan.competitors.iter().find(|one| one.value != Competitor::None) {
+        return beside("competitor", &other.text, "none");
+    }
+    if let Some(size) = plan.sizes.iter().find(|size| size.value.application().is_some() || size.value.web().is_some())
+    {
+        return beside("application", &size.text, "transfer");
+    }
+    if let Some(mobility) = plan.moves.iter().find(|mobility| mobility.value.is_some()) {
+        return beside("move", &mobility.text, "none");
+    }
+    let simple = |link: &Link| {
+        link.trace.is_none() && link.burst.is_none() && link.policer.is_none() && link.hops == 1 && !link.xcp
+    };
+    match plan.links.iter().find(|link| !simple(link)) {
+        Some(link) => beside("link", &link.text, "one hop of a fixed rate"),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::study::scenario::Scenario;
+
+    fn refusal(more: &str) -> String {
+        let text = format!("aqm = [\"codel\", \"oracle\"]\n{more}");
+        Scenario::from_text(&text)
+            .unwrap()
+            .plan(Path::new("."))
+            .map_or_else(|error| error.to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn the_oracle_is_for_slow_start_of_model_tcp_alone_on_a_link() {
+        let base = "link = [\"rate=10mbit,rtt=50ms,buffer=1bdp\"]\nsize = [\"2MB\"]\n";
+        let fine = format!("{base}transport = \"model-tcp\"\nscheme = [\"slow-start:iw=3\"]\n");
+        assert_eq!(refusal(&fine), "");
+        for (more, field, allowed) in [
+            (format!("{base}transport = \"model-quic\"\nscheme = [\"slow-start\"]\n"), "transport", "model-tcp"),
+            (format!("{base}transport = \"model-tcp\"\nscheme = [\"hystart\"]\n"), "scheme", "slow-start"),
+            (format!("{fine}avoidance = \"bbr\"\n"), "avoidance", "reno or cubic"),
+            (format!("{fine}competitor = [\"bulk:cubic\"]\n"), "competitor", "none"),
+            (fine.replace("buffer=1bdp", "buffer=1bdp,hops=2"), "link", "one hop"),
+        ] {
+            let message = refusal(&more);
+            assert!(
+                message.contains(field) && message.contains("with aqm oracle") && message.contains(allowed),
+                "{message}"
+            );
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! With which experiments web sessions may be.
+
+use crate::spec::InputError;
+use crate::spec::arrival::TOGETHER;
+use crate::spec::competitor::Competitor;
+use crate::study::plan::Plan;
+
+/// Web sessions say by themselves when connections begin, and have the link for themselves.
+pub(in crate::study) fn check(plan: &Plan, transport: &str) -> Result<(), InputError> {
+    let Some(size) = plan.sizes.iter().find(|size| size.value.web().is_some()) else { return Ok(()) };
+    let beside = |field: &str, text: &str, allowed: &str| {
+        Err(InputError::new(field, text, format!("with {} allowed is {allowed}", size.text)))
+    };
+    if plan.transport.stack.is_some() {
+        return beside("transport", transport, "model-tcp or model-quic");
+    }
+    if let Some(other) = plan.sizes.iter().find(|size| size.value.web().is_none()) {
+        return beside("application", &other.text, "web alone");
+    }
+    if let Some(other) = plan.competitors.iter().find(|one| one.value != Competitor::None) {
+        return beside("competitor", &other.text, "none");
+    }
+    if let Some(arrival) = plan.arrivals.iter().find(|arrival| arrival.text != TOGETHER) {
+        return beside("arrival", &arrival.text, TOGETHER);
+    }
+    if plan.flows != 1 {
+        return beside("flows", &plan.flows.to_string(), "1");
+    }
+    if let Some(link) = plan.links.iter().find(|link| link.trace.is_some() || link.up_trace.is_some()) {
+        return beside("link", &link.text, "a link with a rate");
+    }
+    Ok(())
+}

@@ -1,0 +1,478 @@
+//! Scenario files: one question each, as TOML.
+
+use std::path::Path;
+
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::controller::{ControllerConfig, WindowValidation};
+use flowstart_core::startup::StartupConfig;
+use flowstart_core::units::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::spec::application::{Application, TRANSFER};
+use crate::spec::aqm::Aqm;
+use crate::spec::arrival::{Arrival, MAX_FLOWS, TOGETHER};
+use crate::spec::competitor::Competitor;
+use crate::spec::link::Link;
+use crate::spec::mobility::{self, Move};
+use crate::spec::size::TransferSize;
+use crate::spec::transport::{Transport, check_quick_start};
+use crate::spec::web::Web;
+use crate::spec::{InputError, STACK, Written, host_avoidance, measured_scheme};
+use crate::study::plan::Plan;
+use crate::study::rules::{oracle, web_sessions};
+
+/// Most repetitions of a cell.
+pub const MAX_REPS: u32 = 100_000;
+/// Most runs of an experiment.
+const MAX_RUNS: u64 = 10_000_000;
+
+/// Longest mean time between two arrivals, in seconds.
+const LONGEST_MEAN_GAP_S: f64 = 1000.0;
+
+/// Largest master seed: scenarios are kept as TOML, whose numbers are signed.
+const MAX_SEED: u64 = i64::MAX as u64;
+
+/// Published tables that results can be shown beside.
+const PUBLISHED: &[&str] = &["blitzstart-table1"];
+
+/// A scenario as written.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Title of the report.
+    #[serde(default)]
+    pub title: String,
+    /// The question it answers.
+    #[serde(default)]
+    pub question: String,
+    /// What was found, and how to read it.
+    #[serde(default)]
+    pub analysis: String,
+    /// Links.
+    pub link: Vec<String>,
+    /// Transfer sizes; none with an application that is no transfer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub size: Vec<String>,
+    /// What the measured flows carry; none given: one transfer each.
+    #[serde(default, skip_serializing_if = "is_default_application")]
+    pub application: Vec<String>,
+    /// Schemes, the baseline first.
+    pub scheme: Vec<String>,
+    /// Congestion avoidance; absent: the transport profile's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub avoidance: Option<String>,
+    /// Queue disciplines.
+    #[serde(default = "default_aqm")]
+    pub aqm: Vec<String>,
+    /// Competitors.
+    #[serde(default = "default_competitor")]
+    pub competitor: Vec<String>,
+    /// Measured flows of each cell whose arrival does not say how many.
+    #[serde(default = "default_flows")]
+    pub flows: u32,
+    /// When they start; none given: together.
+    #[serde(default, skip_serializing_if = "is_default_arrival")]
+    pub arrival: Vec<String>,
+    /// What idle time does to the windows of the measured flows; none given: what the transport says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle: Vec<String>,
+    /// When the measured flows take another path, and which; none given: they stay.
+    #[serde(default, rename = "move", skip_serializing_if = "is_default_move")]
+    pub moves: Vec<String>,
+    /// Transport.
+    #[serde(default = "default_transport")]
+    pub transport: String,
+    /// Repetitions.
+    #[serde(default = "default_reps")]
+    pub reps: u32,
+    /// Master seed.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Whether the client hints its bandwidth.
+    #[serde(default = "default_hint")]
+    pub hint: bool,
+    /// Keys that every link gets in addition, such as `access_jitter=1ms/1ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_options: Option<String>,
+    /// Published table to show beside the results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
+}
+
+fn default_aqm() -> Vec<String> {
+    vec!["taildrop".into()]
+}
+
+fn default_competitor() -> Vec<String> {
+    vec!["none".into()]
+}
+
+/// The arrival when none is given.
+pub fn default_arrival() -> Vec<String> {
+    vec![TOGETHER.into()]
+}
+
+fn is_default_arrival(arrival: &[String]) -> bool {
+    arrival.is_empty() || arrival == [TOGETHER]
+}
+
+/// The mobility when none is given.
+pub fn default_move() -> Vec<String> {
+    vec![mobility::NONE.into()]
+}
+
+fn is_default_move(moves: &[String]) -> bool {
+    moves.is_empty() || moves == [mobility::NONE]
+}
+
+/// The application when none is given.
+pub fn default_application() -> Vec<String> {
+    vec![TRANSFER.into()]
+}
+
+fn is_default_application(application: &[String]) -> bool {
+    application.is_empty() || application == [TRANSFER]
+}
+
+fn default_flows() -> u32 {
+    1
+}
+
+/// The transport when none is given.
+pub fn default_transport() -> String {
+    "model-quic".into()
+}
+
+/// Repetitions when none are given.
+pub fn default_reps() -> u32 {
+    30
+}
+
+/// The master seed when none is given.
+pub fn default_seed() -> u64 {
+    1
+}
+
+fn default_hint() -> bool {
+    true
+}
+
+/// A scenario file that cannot be used.
+#[derive(Debug)]
+pub enum ScenarioError {
+    /// The file cannot be read.
+    Unreadable(std::io::Error),
+    /// The file is not text.
+    NotText {
+        /// Byte where the text ends.
+        offset: usize,
+    },
+    /// The file is not a scenario: what, and where in the text.
+    Invalid {
+        /// What is wrong.
+        message: String,
+        /// Bytes of the text that it concerns.
+        span: Option<std::ops::Range<usize>>,
+        /// The text.
+        text: String,
+    },
+}
+
+impl Scenario {
+    /// Reads a scenario.
+    pub fn read(file: &Path) -> Result<Self, ScenarioError> {
+        Self::read_with_text(file).map(|(scenario, _)| scenario)
+    }
+
+    /// Reads a scenario and keeps its text for error messages.
+    pub fn read_with_text(file: &Path) -> Result<(Self, String), ScenarioError> {
+        let bytes = std::fs::read(file).map_err(ScenarioError::Unreadable)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| ScenarioError::NotText { offset: error.utf8_error().valid_up_to() })?;
+        Ok((Self::from_text(&text)?, text))
+    }
+
+    /// Reads a scenario from its text.
+    pub fn from_text(text: &str) -> Result<Self, ScenarioError> {
+        toml::from_str(text).map_err(|error| ScenarioError::Invalid {
+            message: error.message().to_owned(),
+            span: error.span(),
+            text: text.to_owned(),
+        })
+    }
+
+    /// Checks everything and turns it into a plan. Trace files are relative to `directory`.
+    pub fn plan(&self, directory: &Path) -> Result<Plan, InputError> {
+        let transport = Transport::parse("transport", &self.transport)?;
+        let profile = &transport.profile;
+        if !(1..=MAX_REPS).contains(&self.reps) {
+            return Err(InputError::new("reps", self.reps.to_string(), format!("allowed is 1 to {MAX_REPS}")));
+        }
+        if !(1..=MAX_FLOWS).contains(&self.flows) {
+            let allowed = format!("allowed is 1 to {MAX_FLOWS}");
+            return Err(InputError::new("flows", self.flows.to_string(), allowed));
+        }
+        if self.seed > MAX_SEED {
+            return Err(InputError::new("seed", self.seed.to_string(), format!("allowed is 0 to {MAX_SEED}")));
+        }
+        if let Some(published) = self.published.as_deref().filter(|name| !PUBLISHED.contains(name)) {
+            return Err(InputError::new("published", published, format!("allowed is {}", PUBLISHED.join(", "))));
+        }
+        let links =
+            each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;
+        let sizes = self.sizes(Bytes::new(u64::from(profile.payload)))?;
+        let named = each("scheme", &self.scheme, |text| measured_scheme("scheme", text, &transport))?;
+        let (schemes, scheme_avoidances): (Vec<_>, Vec<_>) = named.into_iter().unzip();
+        if let Some(chosen) = self.avoidance.as_ref().filter(|_| schemes.iter().any(|scheme| scheme.text == STACK)) {
+            let problem = format!(
+                "the scheme {STACK} has the transport's own, {}; allowed is none beside it, or one for each other scheme, as in \
+                 slow-start:avoidance={}",
+                profile.avoidance.name(),
+                profile.avoidance.name()
+            );
+            return Err(InputError::new("avoidance", chosen, problem));
+        }
+        let avoidance_text = self.avoidance.clone().unwrap_or_else(|| profile.avoidance.name().to_owned());
+        let avoidance = host_avoidance("avoidance", &avoidance_text, profile)?;
+        let avoidance_of = |own: &Option<Written<AvoidanceConfig>>| own.as_ref().unwrap_or(&avoidance).value.clone();
+        let pairs: Vec<_> =
+            schemes.iter().zip(&scheme_avoidances).map(|(scheme, own)| (scheme, avoidance_of(own))).collect();
+        for (scheme, avoidance) in &pairs {
+            ControllerConfig::validate_pair(&scheme.value, avoidance)
+                .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
+        }
+        let competitors = each("competitor", &self.competitor, |text| Competitor::parse("competitor", text, profile))?;
+        let theirs = competitors.iter().filter_map(|competitor| competitor.value.avoidance());
+        let by_routers = |avoidance: &AvoidanceConfig| matches!(avoidance, AvoidanceConfig::Xcp(_));
+        if pairs.iter().map(|(_, avoidance)| avoidance).chain(theirs).any(by_routers)
+            && let Some(link) = links.iter().find(|link| !link.xcp)
+        {
+            let problem = "avoidance xcp needs routers that give feedback; allowed are links with xcp=on";
+            return Err(InputError::new("link", &link.text, problem));
+        }
+        if let Some(stack) = &transport.stack {
+            for (scheme, avoidance) in &pairs {
+                if let StartupConfig::QuickStart(config) = &scheme.value {
+                    check_quick_start(config).map_err(|problem| InputError::new("scheme", &scheme.text, problem))?;
+                }
+                stack
+                    .check(profile, &scheme.value, avoidance)
+                    .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
+            }
+            if let Some(size) = sizes.iter().find(|size| size.value.application().is_some()) {
+                let problem = "with transport quic each flow carries one transfer; allowed is transfer";
+                return Err(InputError::new("application", &size.text, problem));
+            }
+        }
+        let arrivals = if self.arrival.is_empty() { &default_arrival() } else { &self.arrival };
+        let plan = Plan {
+            aqms: each("aqm", &self.aqm, |text| Aqm::parse("aqm", text))?,
+            avoidance,
+            scheme_avoidances,
+            competitors,
+            links,
+            sizes,
+            schemes,
+            transport: transport.clone(),
+            flows: self.flows,
+            arrivals: each("arrival", arrivals, |text| Arrival::parse("arrival", text))?,
+            idle: self.idle_policies()?,
+            moves: self.mobility(directory)?,
+            reps: self.reps,
+            seed: self.seed,
+            hint: self.hint,
+        };
+        web_sessions::check(&plan, &self.transport)?;
+        oracle::check(&plan, &self.transport)?;
+        for arrival in &plan.arrivals {
+            let nearest = arrival.value.rtts.iter().min();
+            if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {
+                let problem = format!("rtts has {rtt}; allowed is {} or more, the RTT of {}", link.rtt, link.text);
+                return Err(InputError::new("arrival", &arrival.text, problem));
+            }
+        }
+        for (arrival, size) in
+            plan.arrivals.iter().flat_map(|arrival| plan.sizes.iter().map(move |size| (arrival, size)))
+        {
+            let gap = arrival.value.load().map_or(0.0, |load| size.value.mean() * 8.0 / load.bits_per_sec() as f64);
+            if gap > LONGEST_MEAN_GAP_S {
+                let problem = format!(
+                    "{gap:.0} s between two transfers of {} on average; allowed is up to {LONGEST_MEAN_GAP_S} s",
+                    size.text
+                );
+                return Err(InputError::new("arrival", &arrival.text, problem));
+            }
+        }
+        let cells = [plan.links.len(), plan.aqms.len(), plan.competitors.len(), plan.sizes.len(), plan.schemes.len()];
+        let lists = cells.into_iter().chain([plan.arrivals.len(), plan.idle.len().max(1), plan.moves.len()]);
+        let runs = lists.fold(u64::from(plan.reps), |runs, length| runs.saturating_mul(length as u64));
+        if runs > MAX_RUNS {
+            return Err(InputError::new("reps", self.reps.to_string(), format!("{runs} runs; allowed are {MAX_RUNS}")));
+        }
+        Ok(plan)
+    }
+
+    fn idle_policies(&self) -> Result<Vec<WindowValidation>, InputError> {
+        if self.idle.is_empty() {
+            return Ok(Vec::new());
+        }
+        each("idle", &self.idle, |text| {
+            WindowValidation::ALL.into_iter().find(|policy| policy.name() == text).ok_or_else(|| {
+                let names = WindowValidation::ALL.map(WindowValidation::name).join(", ");
+                InputError::new("idle", text, format!("not known; use one of {names}"))
+            })
+        })
+    }
+
+    fn mobility(&self, directory: &Path) -> Result<Vec<Written<Option<Move>>>, InputError> {
+        let moves = if self.moves.is_empty() { &default_move() } else { &self.moves };
+        let read = each("move", moves, |text| Move::parse("move", text, self.link_options.as_deref(), directory))?;
+        match read.iter().find(|mobility| mobility.value.is_some()) {
+            Some(mobility) if !is_default_application(&self.application) => Err(InputError::new(
+                "move",
+                &mobility.text,
+                "only transfers move; leave out the application or the move",
+            )),
+            _ => Ok(read),
+        }
+    }
+
+    /// The sizes of transfers, or the applications in their place.
+    fn sizes(&self, payload: Bytes) -> Result<Vec<Written<TransferSize>>, InputError> {
+        if is_default_application(&self.application) {
+            return each("size", &self.size, |text| TransferSize::parse("size", text));
+        }
+        let sizes = each("application", &self.application, |text| {
+            if let Some(web) = Web::parse("application", text, payload)? {
+                return Ok(Written { text: text.to_owned(), value: TransferSize::Web(web) });
+            }
+            let Written { text, value } = Application::parse("application", text)?;
+            match value {
+                Some(application) => Ok(Written { text, value: TransferSize::Application(application) }),
+                None => Err(InputError::new("application", text, "allowed is transfer alone, or others without it")),
+            }
+        })?;
+        match self.size.first() {
+            Some(size) => Err(InputError::new("size", size, "an application has sizes of its own; leave it out")),
+            None => Ok(sizes),
+        }
+    }
+
+    /// A statement for users who chose no congestion avoidance for the measured flows while a competitor has another
+    /// one: what they compare is then not the scheme alone.
+    pub fn unchosen_avoidance(&self, plan: &Plan) -> Option<String> {
+        let own = plan.avoidance.value.name();
+        let mut others: Vec<&str> = Vec::new();
+        for competitor in &plan.competitors {
+            if let Competitor::Bulk { avoidance, .. } = &competitor.value
+                && avoidance.name() != own
+                && !others.contains(&avoidance.name())
+            {
+                others.push(avoidance.name());
+            }
+        }
+        let differ = self.avoidance.is_none() && !others.is_empty();
+        differ.then(|| format!("the measured flows use {own}, the competitor {}", others.join(" or ")))
+    }
+}
+
+/// Reads every entry of a list that must not be empty nor name anything twice. Space around an entry does not count:
+/// two entries that differ in nothing else would be two cells of one name.
+fn each<T>(field: &str, texts: &[String], read: impl Fn(&str) -> Result<T, InputError>) -> Result<Vec<T>, InputError> {
+    if texts.is_empty() {
+        return Err(InputError::new(field, "", "at least one is needed"));
+    }
+    for (place, text) in texts.iter().enumerate() {
+        if texts[..place].iter().any(|earlier| earlier.trim() == text.trim()) {
+            return Err(InputError::new(field, text, "given twice"));
+        }
+    }
+    texts.iter().map(|text| read(text.trim())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheme_without_a_launch_is_refused_beside_an_avoidance_that_probes_by_itself() {
+        let text = |scheme: &str| {
+            format!("link = [\"lte\"]\nsize = [\"1MB\"]\nscheme = [\"slow-start\", \"{scheme}\"]\navoidance = \"bbr\"")
+        };
+        let plan = |scheme: &str| Scenario::from_text(&text(scheme)).unwrap().plan(Path::new("."));
+        for scheme in ["blitzstart", "more-start", "careful-resume", "swift-start", "jump-start"] {
+            assert!(plan(scheme).is_ok(), "{scheme}");
+        }
+        for scheme in ["hystart", "hystart-plus-plus", "search", "suss", "rapid-start"] {
+            let error = plan(scheme).unwrap_err().to_string();
+            assert!(error.contains("takes only a scheme's launch"), "{error}");
+        }
+    }
+
+    #[test]
+    fn arrivals_that_would_take_ages_are_refused() {
+        // 1 GB at 1 Mbit/s: 8000 s from one to the next.
+        let text = "link = [\"lte\"]\nsize = [\"1GB\"]\nscheme = [\"hystart\"]\narrival = [\"poisson:load=1mbit\"]";
+        let error = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap_err();
+        assert!(error.field == "arrival" && error.problem.contains("8000 s"), "{error}");
+    }
+
+    #[test]
+    fn a_move_is_an_axis_of_transfers_and_shows_in_names() {
+        let plan = |text: &str| {
+            let text = format!("link = [\"lte\"]\nscheme = [\"hystart\"]\nmove = [\"none\", \"3g,at=1s\"]\n{text}");
+            Scenario::from_text(&text).unwrap().plan(Path::new("."))
+        };
+        let moved = plan("size = [\"1MB\"]").unwrap();
+        let names: Vec<String> = moved.cells().iter().map(|cell| moved.id(cell)).collect();
+        assert_eq!(names, ["lte/taildrop/1MB/hystart/none", "lte/taildrop/1MB/hystart/none/move:3g,at=1s"]);
+        assert_eq!(moved.cell(&names[1]), Some(moved.cells()[1]));
+        let error = plan("application = [\"page:objects=2,size=1KB,waves=2\"]").unwrap_err();
+        assert!(error.field == "move" && error.problem.contains("only transfers move"), "{error}");
+    }
+
+    #[test]
+    fn an_application_takes_the_place_of_the_size() {
+        let plan = |text: &str| {
+            let text = format!("link = [\"lte\"]\nscheme = [\"hystart\"]\n{text}");
+            Scenario::from_text(&text).unwrap().plan(Path::new("."))
+        };
+        let page = "page:objects=2,size=1KB,waves=2";
+        let pages = plan(&format!("application = [\"{page}\"]\nidle = [\"keep\", \"startup\"]")).unwrap();
+        let names: Vec<String> = pages.cells().iter().map(|cell| pages.id(cell)).collect();
+        let name = |idle: &str| format!("lte/taildrop/{page}/hystart/none/idle={idle}");
+        assert_eq!(names, [name("keep"), name("startup")]);
+        assert_eq!(pages.cells().iter().map(|cell| cell.index).collect::<Vec<_>>(), [0, 1]);
+        let plain = plan("size = [\"1MB\"]\napplication = [\"transfer\"]").unwrap();
+        assert_eq!(plain.id(&plain.cells()[0]), "lte/taildrop/1MB/hystart/none");
+        let error = |text: &str| plan(text).unwrap_err().to_string();
+        assert!(error("application = [\"transfer\"]").contains("size: at least one is needed"));
+        assert!(error(&format!("size = [\"1MB\"]\napplication = [\"{page}\"]")).contains("leave it out"));
+        assert!(error(&format!("application = [\"transfer\", \"{page}\"]")).contains("transfer alone"));
+        assert!(error("size = [\"1MB\"]\nidle = [\"sleep\"]").contains("use one of keep, rfc5681"));
+    }
+
+    #[test]
+    fn entries_that_differ_only_in_space_are_the_same() {
+        let text = "link = [\"lte\", \" lte\"]\nsize = [\"1MB\"]\nscheme = [\"hystart\"]";
+        let error = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap_err();
+        assert!(error.problem.contains("twice"), "{error}");
+    }
+
+    #[test]
+    fn absurd_numbers_of_cells_are_refused_before_they_are_built() {
+        let many = |prefix: &str, suffix: &str| (1..2000).map(|i| format!("{prefix}{i}{suffix}")).collect();
+        let scenario = Scenario {
+            link: many("rate=100mbit,rtt=", "ms"),
+            size: many("", "KB"),
+            scheme: many("slow-start:iw=", ""),
+            competitor: many("bulk:count=", ""),
+            aqm: default_aqm(),
+            transport: default_transport(),
+            flows: 1,
+            reps: 1,
+            ..Scenario::default()
+        };
+        assert_eq!(scenario.plan(Path::new(".")).unwrap_err().field, "reps");
+    }
+}

@@ -1,0 +1,105 @@
+//! The scenarios that come with the program.
+
+/// The scenarios that come with the program: name and text. They work wherever the program is; a scenario that reads files,
+/// as `scenarios/cellular.toml` reads recorded capacities, is run by its path instead.
+pub const SHIPPED: &[(&str, &str)] = &[
+    ("aqm-matrix", include_str!("../../../../scenarios/aqm-matrix.toml")),
+    ("blitzstart-one-connection", include_str!("../../../../scenarios/blitzstart-one-connection.toml")),
+    ("blitzstart-table1", include_str!("../../../../scenarios/blitzstart-table1.toml")),
+    ("explicit-feedback", include_str!("../../../../scenarios/explicit-feedback.toml")),
+    ("false-hints", include_str!("../../../../scenarios/false-hints.toml")),
+    ("fast-startups-by-size", include_str!("../../../../scenarios/fast-startups-by-size.toml")),
+    ("flow-control-announced", include_str!("../../../../scenarios/flow-control-announced.toml")),
+    ("flow-control-autotuned", include_str!("../../../../scenarios/flow-control-autotuned.toml")),
+    ("flow-control-ignored", include_str!("../../../../scenarios/flow-control-ignored.toml")),
+    ("flow-initiation", include_str!("../../../../scenarios/flow-initiation.toml")),
+    ("flow-initiation-schemes", include_str!("../../../../scenarios/flow-initiation-schemes.toml")),
+    ("four-startups", include_str!("../../../../scenarios/four-startups.toml")),
+    ("load-transient", include_str!("../../../../scenarios/load-transient.toml")),
+    ("lying-clients", include_str!("../../../../scenarios/lying-clients.toml")),
+    ("many-flows", include_str!("../../../../scenarios/many-flows.toml")),
+    ("mixed-rtts", include_str!("../../../../scenarios/mixed-rtts.toml")),
+    ("mobility", include_str!("../../../../scenarios/mobility.toml")),
+    ("pages", include_str!("../../../../scenarios/pages.toml")),
+    ("pareto", include_str!("../../../../scenarios/pareto.toml")),
+    ("policed-links", include_str!("../../../../scenarios/policed-links.toml")),
+    ("quantized-hints", include_str!("../../../../scenarios/quantized-hints.toml")),
+    ("queue-disciplines", include_str!("../../../../scenarios/queue-disciplines.toml")),
+    ("quic-search-geo", include_str!("../../../../scenarios/quic-search-geo.toml")),
+    ("quic-table1", include_str!("../../../../scenarios/quic-table1.toml")),
+    ("quick-start-10g", include_str!("../../../../scenarios/quick-start-10g.toml")),
+    ("quick-start-after-idle", include_str!("../../../../scenarios/quick-start-after-idle.toml")),
+    ("quick-start-bogus-requests", include_str!("../../../../scenarios/quick-start-bogus-requests.toml")),
+    ("quick-start-deployment", include_str!("../../../../scenarios/quick-start-deployment.toml")),
+    ("quick-start-drop-rates", include_str!("../../../../scenarios/quick-start-drop-rates.toml")),
+    ("quick-start-durations", include_str!("../../../../scenarios/quick-start-durations.toml")),
+    ("quick-start-extreme", include_str!("../../../../scenarios/quick-start-extreme.toml")),
+    ("quick-start-extreme-conservative", include_str!("../../../../scenarios/quick-start-extreme-conservative.toml")),
+    ("quick-start-fixed-time", include_str!("../../../../scenarios/quick-start-fixed-time.toml")),
+    ("quick-start-gprs", include_str!("../../../../scenarios/quick-start-gprs.toml")),
+    ("quick-start-hidden-hop", include_str!("../../../../scenarios/quick-start-hidden-hop.toml")),
+    ("quick-start-improvement", include_str!("../../../../scenarios/quick-start-improvement.toml")),
+    ("quick-start-load", include_str!("../../../../scenarios/quick-start-load.toml")),
+    ("quick-start-lying-receiver", include_str!("../../../../scenarios/quick-start-lying-receiver.toml")),
+    ("quick-start-middlebox", include_str!("../../../../scenarios/quick-start-middlebox.toml")),
+    ("quick-start-mobility", include_str!("../../../../scenarios/quick-start-mobility.toml")),
+    ("quick-start-parallel", include_str!("../../../../scenarios/quick-start-parallel.toml")),
+    ("quick-start-quic", include_str!("../../../../scenarios/quick-start-quic.toml")),
+    ("quick-start-request-flood", include_str!("../../../../scenarios/quick-start-request-flood.toml")),
+    ("quick-start-request-size", include_str!("../../../../scenarios/quick-start-request-size.toml")),
+    ("quick-start-threshold", include_str!("../../../../scenarios/quick-start-threshold.toml")),
+    ("quick-start-upper-bound", include_str!("../../../../scenarios/quick-start-upper-bound.toml")),
+    ("quick-start-utilization", include_str!("../../../../scenarios/quick-start-utilization.toml")),
+    ("quick-start-wasted-upstream", include_str!("../../../../scenarios/quick-start-wasted-upstream.toml")),
+    ("rising-load", include_str!("../../../../scenarios/rising-load.toml")),
+    ("scone", include_str!("../../../../scenarios/scone.toml")),
+    ("search-buffers", include_str!("../../../../scenarios/search-buffers.toml")),
+    ("search-classes", include_str!("../../../../scenarios/search-classes.toml")),
+    ("search-flow-control", include_str!("../../../../scenarios/search-flow-control.toml")),
+    ("search-geo", include_str!("../../../../scenarios/search-geo.toml")),
+    ("search-held-back", include_str!("../../../../scenarios/search-held-back.toml")),
+    ("video-chunks", include_str!("../../../../scenarios/video-chunks.toml")),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::SHIPPED;
+    use crate::study::scenario::Scenario;
+
+    /// Scenarios that read other files.
+    const NEED_FILES: [&str; 1] = ["cellular"];
+
+    #[test]
+    fn scenarios_that_read_recordings_are_valid_where_the_recordings_are() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        for name in NEED_FILES {
+            let scenario = Scenario::read(&folder.join(name).with_extension("toml")).unwrap();
+            assert!(!scenario.question.is_empty(), "{name}");
+            match scenario.plan(&folder) {
+                Ok(_) => {}
+                Err(error) if error.problem.contains("cannot read") => eprintln!("skipped {name}: {error}"),
+                Err(error) => panic!("{name}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_scenario_in_the_repository_is_shipped_and_valid() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        files.sort();
+        files.retain(|name| !NEED_FILES.contains(&name.as_str()));
+        let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, files);
+        for (name, text) in SHIPPED {
+            let scenario = Scenario::from_text(text).unwrap();
+            assert!(!scenario.question.is_empty(), "{name}");
+            assert!(scenario.plan(Path::new(".")).is_ok(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What one run shows.
+//!
+//! | Looking for | Where |
+//! |---|---|
+//! | what controllers decide, in words | [`decisions`] |
+//! | where the time of a transfer went | [`explain`] |
+//! | what a report shows of a run, made while it goes on | [`observe`] |
+//! | a run as a page and as files for other tools | [`export`] |
+
+pub mod decisions;
+pub mod explain;
+pub mod export;
+pub mod observe;

@@ -1,0 +1,139 @@
+//! What is kept of the runs of an experiment for its report.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use flowstart_core::time::Timestamp;
+
+use super::{Marks, Resolution, Series, Watched};
+use crate::study::plan::Cell;
+use crate::trace::explain::Explanation;
+
+/// What was seen of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Where the time of each measured flow went; empty where nobody kept account.
+    pub explanations: Vec<Option<Explanation>>,
+    /// Time series.
+    pub series: Option<SeenSeries>,
+    /// One-way delays, in milliseconds, of media packets that were sent while the newcomers were there.
+    pub media_delays: Option<Vec<f64>>,
+}
+
+/// The time series of a run.
+#[derive(Clone, Debug)]
+pub struct SeenSeries {
+    /// The series.
+    pub series: Box<Series>,
+    /// When the newcomers started.
+    pub start: Timestamp,
+    /// When the last of the newcomers ended.
+    pub end: Timestamp,
+    /// The measured flows.
+    pub flows: Vec<u32>,
+}
+
+impl SeenSeries {
+    /// Milliseconds from the newcomers' start.
+    pub fn ms(&self, time: Timestamp) -> f64 {
+        time.as_secs() * 1000.0 - self.start.as_secs() * 1000.0
+    }
+
+    /// Points with their times in milliseconds from the newcomers' start.
+    pub fn points(&self, points: impl Iterator<Item = (Timestamp, f64)>) -> Vec<[f64; 2]> {
+        points.map(|(time, value)| [self.ms(time), value]).collect()
+    }
+
+    /// The times of marks, in milliseconds from the newcomers' start.
+    pub fn times(&self, marks: &Marks) -> Vec<f64> {
+        marks.points().map(|(time, _)| self.ms(time)).collect()
+    }
+
+    /// Drops of all flows but the measured one in this place, in order.
+    pub fn other_drops(&self, but: usize) -> Vec<f64> {
+        let mut drops = self.times(&self.series.other_drops);
+        let others = self.series.flows.iter().enumerate().filter(|(place, _)| *place != but);
+        others.for_each(|(_, flow)| drops.extend(self.times(&flow.drops)));
+        drops.sort_by(f64::total_cmp);
+        drops
+    }
+}
+
+/// What shall be seen of one run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    /// What a watcher makes.
+    pub watched: Watched,
+    /// Delays of media packets.
+    pub media_delays: bool,
+}
+
+impl Shown {
+    /// Whether anything shall be seen.
+    pub fn is_anything(&self) -> bool {
+        self.watched.is_anything() || self.media_delays
+    }
+
+    /// What is in one of both.
+    pub fn or(self, other: Self) -> Self {
+        Self { watched: self.watched.or(other.watched), media_delays: self.media_delays || other.media_delays }
+    }
+}
+
+/// What shall be seen of the runs of an experiment while they go on.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Cells whose causes are shown.
+    pub causes: BTreeSet<usize>,
+    /// Cells that have runs with time series.
+    pub series: BTreeMap<usize, Resolution>,
+    /// Cells whose media packets are shown, and in how many repetitions.
+    pub media: BTreeMap<usize, u32>,
+}
+
+impl Wanted {
+    /// What shall be seen of a run.
+    pub fn of(&self, cell: &Cell, rep: u32) -> Shown {
+        Shown {
+            watched: Watched {
+                causes: self.causes.contains(&cell.index),
+                series: self.series.get(&cell.index).copied(),
+            },
+            media_delays: self.media.get(&cell.index).is_some_and(|reps| rep < *reps),
+        }
+    }
+}
+
+/// What was seen of runs, by the place of the cell and the repetition.
+#[derive(Clone, Debug, Default)]
+pub struct Kept(BTreeMap<(usize, u32), Seen>);
+
+impl Kept {
+    /// What was seen of a run.
+    pub fn get(&self, cell: &Cell, rep: u32) -> Option<&Seen> {
+        self.0.get(&(cell.index, rep))
+    }
+
+    /// Adds what was seen of a run to what was before.
+    pub fn add(&mut self, cell: usize, rep: u32, seen: Seen) {
+        let kept = self.0.entry((cell, rep)).or_default();
+        if !seen.explanations.is_empty() {
+            kept.explanations = seen.explanations;
+        }
+        kept.series = seen.series.or(kept.series.take());
+        kept.media_delays = seen.media_delays.or(kept.media_delays.take());
+    }
+
+    /// What of `shown` is not there of a run.
+    pub fn missing(&self, cell: &Cell, rep: u32, shown: Shown) -> Option<Shown> {
+        let nothing = Seen::default();
+        let seen = self.get(cell, rep).unwrap_or(&nothing);
+        let missing = Shown {
+            watched: Watched {
+                causes: shown.watched.causes && seen.explanations.is_empty(),
+                series: shown.watched.series.filter(|_| seen.series.is_none()),
+            },
+            media_delays: shown.media_delays && seen.media_delays.is_none(),
+        };
+        missing.is_anything().then_some(missing)
+    }
+}

@@ -1,0 +1,133 @@
+//! What reports and traces show of a run, made while the run goes on.
+//!
+//! A [`Watcher`] is told every event of a world (it is an [`Observer`]) from a little before the newcomers on. It keeps an
+//! account of where the time of each measured flow goes ([`Account`]) and time series that are reduced as they grow, so it
+//! needs the same memory for every transfer. A world that is cloned clones its watcher.
+//!
+//! | Looking for | Where |
+//! |---|---|
+//! | what is watched | [`Watched`] |
+//! | time series | `series.rs`, and how they are reduced in `reduced.rs` |
+//! | what is kept of the runs of an experiment | `kept.rs` |
+
+use flowstart_core::time::Timestamp;
+use flowstart_sim::observe::trace::{Entry, Observer};
+
+use crate::spec::link::Link;
+use crate::trace::explain::{Account, Split};
+
+mod kept;
+mod reduced;
+mod series;
+
+pub use kept::{Kept, Seen, SeenSeries, Shown, Wanted};
+pub use reduced::{Line, Marks, Volume};
+pub use series::{FlowSeries, Resolution, Series};
+
+/// Most measured flows of a run that are watched at the same time.
+pub const MOST_FLOWS: u32 = 8;
+
+/// What is watched.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Watched {
+    /// Where the time of the measured flows goes.
+    pub causes: bool,
+    /// Time series.
+    pub series: Option<Resolution>,
+}
+
+impl Watched {
+    /// Whether anything is watched.
+    pub fn is_anything(&self) -> bool {
+        self.causes || self.series.is_some()
+    }
+
+    /// What is in one of both.
+    pub fn or(self, other: Self) -> Self {
+        Self { causes: self.causes || other.causes, series: self.series.or(other.series) }
+    }
+}
+
+/// Watches a run.
+#[derive(Clone, Debug)]
+pub struct Watcher {
+    accounts: Vec<Account>,
+    /// Number of the first measured flow.
+    first: u32,
+    /// All accounts must hear of what other flows do before the bottleneck.
+    tell_all: bool,
+    series: Option<Box<Series>>,
+}
+
+/// What was watched of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// Where the time of each measured flow went at the bottleneck.
+    pub splits: Vec<Option<Split>>,
+    /// Time series.
+    pub series: Option<Box<Series>>,
+}
+
+impl Watcher {
+    /// Watches the link number `bottleneck`, which `link` describes; newcomers start at `start`.
+    pub fn new(watched: Watched, bottleneck: u32, link: &Link, start: Timestamp) -> Self {
+        let accounts = if watched.causes { vec![Account::new(bottleneck, link)] } else { Vec::new() };
+        let tell_all = accounts.iter().any(Account::needs_others);
+        Self {
+            accounts,
+            first: u32::MAX,
+            tell_all,
+            series: watched.series.map(|resolution| Box::new(Series::new(resolution, start))),
+        }
+    }
+
+    /// What is not in here was watched so far and is not any more: worlds are cloned for cells that are shown and for others.
+    pub fn keep(&mut self, watched: Watched) {
+        if !watched.causes {
+            self.accounts.clear();
+        }
+        if watched.series.is_none() {
+            self.series = None;
+        }
+    }
+
+    /// The measured flows are these, numbered in order, each with the link that its hosts see.
+    pub fn follow(&mut self, flows: &[u32], links: impl Iterator<Item = Link>) {
+        self.first = flows.first().copied().unwrap_or(u32::MAX);
+        if let Some(account) = self.accounts.pop() {
+            let followed = |(flow, link): (&u32, Link)| {
+                let mut account = account.clone();
+                account.follow(*flow, &link);
+                account
+            };
+            self.accounts = flows.iter().zip(links).map(followed).collect();
+        }
+        if let (Some(series), Some(first)) = (&mut self.series, flows.first()) {
+            series.follow(*first, flows.len());
+        }
+    }
+
+    /// The run has ended.
+    pub fn finish(self) -> Observed {
+        let splits = self.accounts.into_iter().map(Account::finish).collect();
+        Observed { splits, series: self.series }
+    }
+}
+
+impl Observer for Watcher {
+    fn on_event(&mut self, entry: &Entry) {
+        if let Some(series) = &mut self.series {
+            series.on_event(entry);
+        }
+        // Most events matter to the flow's own account only.
+        if self.accounts.len() == 1 || !Account::is_own(entry) || self.tell_all {
+            self.accounts.iter_mut().for_each(|account| account.on_event(entry));
+        } else if let Some(account) = self.accounts.get_mut(entry.flow.wrapping_sub(self.first) as usize) {
+            account.on_event(entry);
+        }
+    }
+
+    fn fork(&self) -> Option<Box<dyn Observer>> {
+        Some(Box::new(self.clone()))
+    }
+}

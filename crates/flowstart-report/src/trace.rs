@@ -1,0 +1,176 @@
+//! Turns a [`TraceReport`] into what the template shows.
+
+use super::number::{Format, UNDEFINED, finite};
+use super::page::{self, finished, write};
+use super::{DataFile, RenderError, TraceEventKind, TraceReport, chart, drawing};
+use crate::Cause;
+use minijinja::context;
+use serde::Serialize;
+
+/// What lies beside the page unless the caller says otherwise.
+const FILES: [(&str, &str); 3] = [
+    ("trace.csv", "every event, a row each"),
+    ("trace.sqlog", "the same for QUIC tools (qlog)"),
+    ("trace.pcapng", "the packets at both hosts, for Wireshark"),
+];
+
+/// A number of the header, with the explanation below it.
+#[derive(Serialize)]
+struct KeyNumber {
+    label: &'static str,
+    value: String,
+    meaning: String,
+}
+
+#[derive(Serialize)]
+struct EventRow {
+    number: usize,
+    time: String,
+    kind: &'static str,
+    detail: String,
+}
+
+pub(super) fn render(report: &TraceReport) -> Result<String, RenderError> {
+    let title = if report.title.is_empty() && !report.scheme.is_empty() {
+        format!("{}: {} on {}", report.scheme, report.size, report.link.name)
+    } else {
+        page::or_untitled(&report.title).to_owned()
+    };
+    let mut links = Vec::new();
+    if !report.link.name.is_empty() {
+        links.push(report.link.clone());
+    }
+    let mut method = report.method.clone();
+    if method.files.is_empty() {
+        method.files = FILES.map(|(name, what)| DataFile { name: name.to_owned(), what: what.to_owned() }).to_vec();
+    }
+    let events = chart::numbered_events(report).map(|(number, event)| EventRow {
+        number,
+        time: Format::Plain.show(Some(event.time_ms)),
+        kind: match event.kind {
+            TraceEventKind::Launch => "startup launched",
+            TraceEventKind::Capped => "launch capped",
+            TraceEventKind::Exit => "startup ended",
+            TraceEventKind::Loss => "loss",
+            TraceEventKind::Rto => "retransmission timeout",
+            TraceEventKind::Other => "event",
+        },
+        detail: event.detail.clone(),
+    });
+    write(
+        "trace.html",
+        context! {
+            title => title,
+            answer => page::sentences(&report.answer),
+            facts => facts(report),
+            numbers => numbers(report),
+            causes => causes(report),
+            events => events.collect::<Vec<_>>(),
+            setup => drawing::setup(&links, std::slice::from_ref(&report.scheme)),
+            chart => finished(chart::trace(report).into_iter().collect())?.pop(),
+            method => page::method(&method),
+        },
+    )
+}
+
+/// A cause with its milliseconds, its percent of the delay, and what it means.
+#[derive(Serialize)]
+struct CauseRow {
+    name: &'static str,
+    meaning: &'static str,
+    ms: String,
+    percent: String,
+}
+
+/// The causes and their sum; nothing when the transfer did not finish.
+fn causes(report: &TraceReport) -> Vec<CauseRow> {
+    let Some(causes) = &report.causes else { return Vec::new() };
+    let excess: f64 = causes.causes_ms.iter().sum();
+    let percent = |part: Option<f64>| part.map_or(UNDEFINED.to_owned(), |part| page::percent(part / 100.0));
+    let row = |name, meaning, ms, part| CauseRow { name, meaning, ms: page::cause_ms(ms), percent: percent(part) };
+    let mut rows: Vec<CauseRow> = Cause::ALL
+        .into_iter()
+        .zip(causes.causes_ms)
+        .map(|(cause, ms)| row(cause.name(), cause.meaning(), ms, causes.percent(cause)))
+        .collect();
+    let delay = causes.delay_ms();
+    let part = (delay >= 0.05).then(|| excess / delay * 100.0);
+    rows.push(row("together", "FCT minus the physical limit", excess, part));
+    rows
+}
+
+/// What identifies the run.
+fn facts(report: &TraceReport) -> Vec<(&'static str, String)> {
+    let rep = report.rep.map(|r| r.to_string()).unwrap_or_default();
+    let fields = [
+        ("scheme", &report.scheme),
+        ("congestion avoidance", &report.avoidance),
+        ("transport", &report.transport),
+        ("size", &report.size),
+        ("link", &report.link.name),
+        ("competitor", &report.competitor),
+        ("repetition", &rep),
+    ];
+    fields.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.clone())).collect()
+}
+
+fn numbers(report: &TraceReport) -> Vec<KeyNumber> {
+    let with = |value: Option<f64>, format: Format, unit: &str| match finite(value) {
+        Some(v) => format!("{}{unit}", format.show(Some(v))),
+        None => UNDEFINED.to_owned(),
+    };
+    let count = |value: Option<u64>| value.map(|v| v as f64);
+    let limit =
+        finite(report.fct_ms).zip(finite(report.ideal_fct_ms).filter(|v| *v > 0.0)).map(|(fct, ideal)| fct / ideal);
+    let mut numbers = vec![
+        KeyNumber {
+            label: "FCT",
+            value: with(report.fct_ms, Format::Plain, "\u{a0}ms"),
+            meaning: "flow completion time: first handshake packet to last payload byte".to_owned(),
+        },
+        KeyNumber {
+            label: "FCT / physical limit",
+            value: Format::Factor.show(limit),
+            meaning: format!(
+                "nothing could finish sooner than {}",
+                with(report.ideal_fct_ms, Format::Plain, "\u{a0}ms")
+            ),
+        },
+        KeyNumber {
+            label: "dropped packets",
+            value: Format::Plain.show(count(report.dropped_packets)),
+            meaning: "dropped by queues and by loss on the link".to_owned(),
+        },
+        KeyNumber {
+            label: "inflation",
+            value: Format::Percent.show(report.inflation),
+            meaning: format!(
+                "retransmitted bytes / payload bytes ({})",
+                with(count(report.retransmitted_bytes).map(|b| b / 1000.0), Format::Plain, "\u{a0}KB sent again")
+            ),
+        },
+        KeyNumber {
+            label: "longest queueing delay",
+            value: with(report.max_queue_delay_ms, Format::Plain, "\u{a0}ms"),
+            meaning: "that a packet of this flow waited at the bottleneck".to_owned(),
+        },
+        KeyNumber {
+            label: "startup ended",
+            value: with(report.exit_ms, Format::Plain, "\u{a0}ms"),
+            meaning: report
+                .exit_reason
+                .as_ref()
+                .map_or_else(|| "reason not recorded".to_owned(), |r| format!("because: {r}")),
+        },
+    ];
+    // Alone, a flow has the whole link, and that says nothing.
+    let others = !report.competitor.is_empty() && report.competitor != "none";
+    if others && finite(report.share).is_some() {
+        numbers.push(KeyNumber {
+            label: "share",
+            value: Format::Fraction.show(report.share),
+            meaning: "of the bytes leaving the bottleneck while this flow was active".to_owned(),
+        });
+    }
+    numbers
+}

@@ -1,0 +1,176 @@
+//! Load transients under one condition, or one cell of it: what Predict, `CoDel` and the oracle do.
+//!
+//! `cargo run --release -p flowstart-lab --no-default-features --example predict_hard_loads -- [CONDITION [CELL [SEED [packets]]]]`:
+//! without arguments a table of all conditions and the triggers in loads that are no transient; with a condition its cells as CSV
+//! to stdout, and the table to stderr; with the number of a cell, counted from 0, each of its transients. `packets` prints what
+//! Predict saw and decided instead, a packet a line.
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex};
+
+use flowstart_core::aqm::predict::{self, Predict};
+use flowstart_core::aqm::{
+    EcnCodepoint, OutgoingLink, QueueConfig, QueueContext, QueueDiscipline, QueueLimit, QueueState, QueueStats,
+    QueuedPacket, codel,
+};
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+use flowstart_validate::predict::grid::{csv, run_cells};
+use flowstart_validate::predict::hard_loads::{Found, HEAD, beside_codel, line, rows};
+use flowstart_validate::predict::steady_loads;
+use flowstart_validate::transient::{Condition, Config, Discipline, run};
+
+/// Seed of the validation.
+const SEED: u64 = 2;
+
+fn main() -> Result<(), String> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |index: usize| {
+        let parse = |text: &String| {
+            text.parse::<u64>().map_err(|error| format!("`{text}`: CELL and SEED are whole numbers: {error}"))
+        };
+        arguments.get(index).map(parse).transpose()
+    };
+    let (cell, seed) = (number(1)?, number(2)?.unwrap_or(SEED));
+    let Some(name) = arguments.first() else { return all(seed) };
+    let rows = rows();
+    let names = || rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>().join(", ");
+    let row =
+        rows.iter().find(|row| row.name == *name).ok_or_else(|| format!("no `{name}`; use one of {}", names()))?;
+    match cell {
+        Some(cell) => {
+            let cell = row.cells.get(cell as usize).ok_or(format!("CELL {cell}: use 0 to {}", row.cells.len() - 1))?;
+            match arguments.get(3).map(String::as_str) {
+                None => one(cell, seed),
+                Some("packets") => packets(cell, seed),
+                Some(other) => return Err(format!("`{other}` after SEED: use packets, or nothing")),
+            }
+        }
+        None => {
+            let outcomes = run_cells(&row.cells, seed, 0)?;
+            print!("{}", csv(&outcomes));
+            eprint!("{HEAD}{}", line(&row.name, &Found::of(&outcomes)));
+        }
+    }
+    Ok(())
+}
+
+fn all(seed: u64) -> Result<(), String> {
+    print!("{HEAD}");
+    for row in rows() {
+        let outcomes = run_cells(&row.cells, seed, 0)?;
+        print!("{}", line(&row.name, &Found::of(&outcomes)));
+        if matches!(row.cells.first().map(|cell| cell.condition), Some(Condition::OnOff(_) | Condition::Frames(_))) {
+            let name = format!("{}, the oracle then CoDel", row.name);
+            print!("{}", line(&name, &Found::of(&beside_codel(&outcomes, seed))));
+        }
+    }
+    println!("\n| load | triggers, each seed | of starts |\n|---|---|---|");
+    for (name, _, counts) in steady_loads::run_all(0)? {
+        let join = |of: &dyn Fn(&steady_loads::Counts) -> u64| {
+            counts.iter().map(|counts| of(counts).to_string()).collect::<Vec<_>>().join(", ")
+        };
+        println!("| {name} | {} | {} |", join(&|counts| counts.triggers), join(&|counts| counts.starts));
+    }
+    Ok(())
+}
+
+/// Predict as it is in a cell.
+fn predict_of(cell: &Config) -> predict::Config {
+    let flows = if let Condition::Places(places) = cell.condition { places } else { predict::Config::default().flows };
+    predict::Config { flows, ..predict::Config::default() }
+}
+
+/// Prints what each discipline does in a cell. `CoDel` with an interval of 20 ms is what Predict falls back to when it takes the RTT
+/// for short.
+fn one(cell: &Config, seed: u64) {
+    let short = codel::Config { interval: Duration::from_millis(20), ..codel::Config::default() };
+    println!("{cell:?}");
+    for (name, discipline) in [
+        ("oracle", Discipline::Oracle),
+        ("predict", Discipline::Registered(QueueConfig::Predict(predict_of(cell)))),
+        ("codel", Discipline::Registered(QueueConfig::CoDel(codel::Config::default()))),
+        ("codel, 20 ms", Discipline::Registered(QueueConfig::CoDel(short))),
+    ] {
+        let metrics = run(cell, &discipline, seed);
+        println!("{name}: FCT {:.3} s, peak {:.2} RTT", metrics.fct_secs(), metrics.peak_rtts());
+        for transient in &metrics.transients {
+            println!("  {transient:?}");
+        }
+    }
+}
+
+/// Predict that tells what it sees and decides.
+#[derive(Clone, Debug)]
+struct Told {
+    inner: Predict,
+    lines: Arc<Mutex<String>>,
+}
+
+impl Told {
+    fn tell(&self, what: &str, packet: &QueuedPacket, now: Timestamp, triggered: bool) {
+        let estimate = if triggered { self.inner.last_trigger().and_then(|trigger| trigger.estimate) } else { None };
+        let numbers = estimate.or(self.inner.load_estimate(now)).map_or(String::from(",,"), |of| {
+            format!("{:.3},{:.3},{:.1}", of.load, of.load_ahead, 1e3 * of.rtt.as_secs())
+        });
+        if let Ok(mut lines) = self.lines.lock() {
+            let (flow, size, waiting) = (packet.flow, packet.size, self.inner.len());
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                lines,
+                "{:.6},{what},{flow},{size},{waiting},{},{numbers}",
+                now.as_secs(),
+                u8::from(triggered)
+            );
+        }
+    }
+}
+
+impl QueueDiscipline for Told {
+    fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
+        let drops = context.dropped.len();
+        self.inner.enqueue(packet, context);
+        self.tell(if context.dropped.len() > drops { "full" } else { "arrives" }, &packet, context.now, false);
+    }
+
+    fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
+        let (drops, triggers) = (context.dropped.len(), self.inner.triggers());
+        let packet = self.inner.dequeue(context);
+        let triggered = self.inner.triggers() > triggers;
+        for dropped in &context.dropped[drops..] {
+            self.tell("dropped", dropped, context.now, triggered);
+        }
+        if let Some(packet) = &packet {
+            let what = if packet.ecn == EcnCodepoint::Ce { "marked" } else { "leaves" };
+            self.tell(what, packet, context.now, triggered);
+        }
+        packet
+    }
+
+    fn stats(&self) -> QueueStats {
+        self.inner.stats()
+    }
+
+    fn may_have_timer(&self) -> bool {
+        false
+    }
+
+    fn len(&self) -> usize {
+        self.inner.len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.inner.bytes()
+    }
+}
+
+fn packets(cell: &Config, seed: u64) {
+    let lines = Arc::new(Mutex::new(String::new()));
+    let link = OutgoingLink { limit: QueueLimit::default(), rate: Some(cell.rate) };
+    let told = Told { inner: Predict::new(predict_of(cell), link), lines: Arc::clone(&lines) };
+    run(cell, &Discipline::Custom(QueueState::Custom(Box::new(told))), seed);
+    println!("time_s,event,flow,size,waiting,triggered,load,load_ahead,rtt_ms");
+    if let Ok(lines) = lines.lock() {
+        print!("{lines}");
+    }
+}

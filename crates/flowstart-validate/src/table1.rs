@@ -1,0 +1,485 @@
+//! The Blitzstart paper: its Table 1, and what its text and figures state.
+//!
+//! `validation/blitzstart/README.md` says where the numbers come from. The scenario is `scenarios/blitzstart-table1.toml`.
+
+use std::path::Path;
+
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+
+use super::reference::{Row, Table};
+use super::{Checker, Verdict, mean_of_all};
+use flowstart_lab::experiment;
+use flowstart_lab::report;
+use flowstart_lab::results::flows;
+use flowstart_lab::results::summary::rows_by_cell;
+use flowstart_lab::run::{self, Until};
+use flowstart_lab::spec::Written;
+use flowstart_lab::spec::size::TransferSize;
+use flowstart_lab::statistics::{median, spearman};
+use flowstart_lab::study::plan::{Cell, Plan};
+use flowstart_lab::study::scenario::Scenario;
+use flowstart_report::{Check, PublishedCell, PublishedTable};
+
+const SCENARIO: &str = include_str!("../../../scenarios/blitzstart-table1.toml");
+const TABLE: [(&str, &str); 1] = [("table1.csv", include_str!("../../../validation/blitzstart/table1.csv"))];
+const BASELINE: [(&str, &str); 1] =
+    [("baseline_implied.csv", include_str!("../../../validation/blitzstart/baseline_implied.csv"))];
+
+/// Accepted median of |log2(our speed-up / the paper's)|.
+const MEDIAN_BAND: f64 = 0.2;
+/// Accepted rank correlation of a column over the estimates.
+const RANK_BAND: f64 = 0.8;
+/// "Beat clearly": our score is at most this part of the best constant predictor's.
+const CLEARLY: f64 = 0.75;
+
+/// A cell as published.
+#[derive(Clone, Debug, PartialEq)]
+struct Published {
+    link: String,
+    size: String,
+    estimate: f64,
+    /// Below 1 where the paper says slower.
+    speedup: f64,
+    fct_delta_ms: f64,
+    loss_delta: f64,
+}
+
+/// The baseline that the published differences and factors imply.
+#[derive(Clone, Debug, PartialEq)]
+struct Baseline {
+    link: String,
+    size: String,
+    fct_low: f64,
+    fct_high: f64,
+    lost: f64,
+}
+
+fn published(reference: Option<&Path>) -> Result<Vec<Published>, String> {
+    let read = |row: Row<'_>| {
+        let factor = row.number_in("fct_factor", 0.01..=1000.0)?;
+        Ok(Published {
+            link: row.text("link")?.to_owned(),
+            size: row.text("size")?.to_owned(),
+            estimate: row.number_in("bandwidth_estimate_factor", 0.001..=1000.0)?,
+            speedup: if row.text("fct_change")? == "slower" { 1.0 / factor } else { factor },
+            fct_delta_ms: row.number("fct_delta_ms")?,
+            loss_delta: row.number("loss_delta_packets")?,
+        })
+    };
+    Table::load(reference, &TABLE)?.iter().flat_map(Table::rows).map(read).collect()
+}
+
+fn baselines() -> Result<Vec<Baseline>, String> {
+    let read = |row: Row<'_>| {
+        Ok(Baseline {
+            link: row.text("link")?.to_owned(),
+            size: row.text("size")?.to_owned(),
+            fct_low: row.number("baseline_fct_ms_low")?,
+            fct_high: row.number("baseline_fct_ms_high")?,
+            lost: row.number("baseline_lost_packets")?,
+        })
+    };
+    Table::load(None, &BASELINE)?.iter().flat_map(Table::rows).map(read).collect()
+}
+
+/// Whether a cell counts for the score: everything but 70 KB on the links where it takes one or two round trips.
+fn counts(cell: &PublishedCell) -> bool {
+    cell.size != "70KB" || !["dsl-slow", "dsl-fast", "3g"].contains(&cell.link.as_str())
+}
+
+/// The paper's table beside ours, with the checks that follow from the rows.
+pub fn published_table(plan: &Plan, rows: &[flows::Row]) -> PublishedTable {
+    let (published, baselines) = (published(None).unwrap_or_default(), baselines().unwrap_or_default());
+    let mut checker = Checker::default();
+    let cells = cells(plan, rows, &published);
+    let checks = check_rows(plan, rows, &cells, &baselines, &mut checker);
+    PublishedTable {
+        source: "Rüth, Wolsing, Serror, Wehrle, Hohlfeld: Blitz-starting QUIC Connections (2019), Table 1".into(),
+        note: Some(
+            "FCT from the request to the last byte, as the paper's small transfers imply; losses are packets that the \
+             sender declared lost. The paper's factors are printed with one digit."
+                .into(),
+        ),
+        cells,
+        checks,
+    }
+}
+
+fn cells(plan: &Plan, rows: &[flows::Row], published: &[Published]) -> Vec<PublishedCell> {
+    let mut cells = report::published_table(plan, rows, |link, size, estimate| {
+        let same = |p: &&Published| p.link == link && p.size == size && (p.estimate - estimate).abs() < 1e-9;
+        published.iter().find(same).map(|p| (p.speedup, p.fct_delta_ms, p.loss_delta))
+    });
+    // What is left of a cell or a baseline with a failed run is no mean of all.
+    let by_cell = rows_by_cell(plan, rows);
+    let has_failed = |cell: &Cell| by_cell[cell.index].is_empty() || by_cell[cell.index].iter().any(|row| row.failed());
+    for failed in plan.cells().iter().filter(|cell| has_failed(cell) || has_failed(&plan.baseline_of(cell))) {
+        let (link, size) = (&plan.links[failed.link].text, &plan.sizes[failed.size].text);
+        let estimate = report::estimate_of(plan, failed);
+        let is_it = |cell: &&mut PublishedCell| (&cell.link, &cell.size, Some(cell.estimate)) == (link, size, estimate);
+        for cell in cells.iter_mut().filter(is_it) {
+            (cell.ours_speedup, cell.ours_loss_delta) = Default::default();
+        }
+    }
+    cells
+}
+
+/// log2 of our speed-up over the paper's, over the cells that count.
+fn errors(cells: &[PublishedCell]) -> Vec<f64> {
+    let error = |cell: &PublishedCell| Some((speedup_of(cell) / cell.published_speedup?).log2());
+    cells.iter().filter(|cell| counts(cell)).filter_map(error).collect()
+}
+
+fn median_of_absolute(values: &[f64]) -> f64 {
+    median(&values.iter().map(|value| value.abs()).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+}
+
+/// Checks that follow from the rows of the table.
+fn check_rows(
+    plan: &Plan,
+    rows: &[flows::Row],
+    cells: &[PublishedCell],
+    baselines: &[Baseline],
+    checker: &mut Checker,
+) -> Vec<Check> {
+    let mut checks = check_baselines(plan, rows, baselines, checker);
+    let score = median_of_absolute(&errors(cells));
+    let logs: Vec<f64> =
+        cells.iter().filter(|cell| counts(cell)).filter_map(|cell| Some(cell.published_speedup?.log2())).collect();
+    let constant = median(&logs).unwrap_or(0.0);
+    let constant_score = median_of_absolute(&logs.iter().map(|log| log - constant).collect::<Vec<_>>());
+    let mut add = |statement: &str, expected: String, measured: String, ours: f64, reference: f64, pass: bool| {
+        checker.check(statement, "statement", ours, reference, pass, expected.clone());
+        checks.push(Check { statement: statement.to_owned(), expected, measured, pass: Some(pass) });
+    };
+    add(
+        "Median of |log2(our speed-up / the paper's)| over the cells that count",
+        format!("at most {MEDIAN_BAND}"),
+        format!("{score:.3} over {} cells", logs.len()),
+        score,
+        MEDIAN_BAND,
+        score <= MEDIAN_BAND,
+    );
+    add(
+        "The same score of the best constant predictor, which must be beaten clearly",
+        format!("ours at most {CLEARLY} of it"),
+        format!("{constant_score:.3} (always x{:.2}); ours {score:.3}", constant.exp2()),
+        score,
+        constant_score * CLEARLY,
+        score <= constant_score * CLEARLY,
+    );
+    for size in ["2MB", "10MB"] {
+        let found = cells.iter().find(|cell| cell.link == "3g" && cell.size == size && cell.estimate == 0.5);
+        let speedup = found.map_or(f64::NAN, speedup_of);
+        add(
+            &format!("3g, {size}: half the bandwidth is slower than the baseline"),
+            "a speed-up below 1".into(),
+            format!("x{speedup:.2}"),
+            speedup,
+            1.0,
+            speedup < 1.0,
+        );
+    }
+    for (link, size) in columns(cells) {
+        let column: Vec<&PublishedCell> =
+            cells.iter().filter(|cell| cell.link == link && cell.size == size && counts(cell)).collect();
+        if is_ranked(&column) {
+            let (ours, theirs): (Vec<f64>, Vec<f64>) =
+                column.iter().filter_map(|cell| Some((speedup_of(cell), cell.published_speedup?))).unzip();
+            let rank = spearman(&ours, &theirs).unwrap_or(f64::NAN);
+            add(
+                &format!("{link}, {size}: rank correlation with the paper over the estimates"),
+                format!("at least {RANK_BAND}"),
+                format!("{rank:.2}"),
+                rank,
+                RANK_BAND,
+                rank >= RANK_BAND,
+            );
+        }
+        let ends: Option<Vec<[f64; 2]>> = column.iter().map(|cell| cell.ours_loss_delta.ci95).collect();
+        let fallen = ends.map(|ends| {
+            let falls = |at: &usize| ends[*at][1] < ends[at - 1][0];
+            (1..ends.len()).filter(falls).map(|at| column[at].estimate).collect::<Vec<f64>>()
+        });
+        let count = fallen.as_ref().map_or(f64::NAN, |fallen| fallen.len() as f64);
+        add(
+            &format!("{link}, {size}: extra losses do not fall when the estimate grows"),
+            "no fall beyond the intervals".into(),
+            match fallen.as_deref() {
+                None => "undefined".into(),
+                Some([]) => "none".into(),
+                Some([at, ..]) => format!("a fall at x{at}"),
+            },
+            count,
+            0.0,
+            count == 0.0,
+        );
+    }
+    checks
+}
+
+/// Our speed-up; NaN, which no band contains, where a run failed.
+fn speedup_of(cell: &PublishedCell) -> f64 {
+    cell.ours_speedup.mean.unwrap_or(f64::NAN)
+}
+
+/// Whether what was published of a column has ranks: at least two different speed-ups.
+fn is_ranked(column: &[&PublishedCell]) -> bool {
+    let mut published = column.iter().filter_map(|cell| cell.published_speedup);
+    published.next().is_some_and(|first| published.any(|other| other != first))
+}
+
+/// How many comparisons [`check_rows`] makes: FCT and losses of 8 baselines, two scores, two links that get slower, and of each
+/// column a rank, where there is any, and the losses.
+fn count_of_rows(cells: &[PublishedCell]) -> usize {
+    let of_column = |(link, size): (String, String)| {
+        let column: Vec<&PublishedCell> =
+            cells.iter().filter(|cell| cell.link == link && cell.size == size && counts(cell)).collect();
+        usize::from(is_ranked(&column)) + 1
+    };
+    8 * 2 + 2 + 2 + columns(cells).into_iter().map(of_column).sum::<usize>()
+}
+
+/// How many comparisons [`check_statements`] makes: three of figure 1, one of figure 3, 8 with a small buffer, one of LTE.
+const STATEMENTS: usize = 3 + 1 + 8 + 1;
+
+fn columns(cells: &[PublishedCell]) -> Vec<(String, String)> {
+    let mut columns: Vec<(String, String)> = Vec::new();
+    for cell in cells.iter().filter(|cell| counts(cell)) {
+        let column = (cell.link.clone(), cell.size.clone());
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    columns
+}
+
+/// The baseline itself: FCT within 20 %, losses within 30 % or 3 packets, for 2 MB and 10 MB.
+fn check_baselines(plan: &Plan, rows: &[flows::Row], baselines: &[Baseline], checker: &mut Checker) -> Vec<Check> {
+    let by_cell = rows_by_cell(plan, rows);
+    let mut checks = Vec::new();
+    for cell in plan.cells().iter().filter(|cell| cell.scheme == 0) {
+        let (link, size) = (&plan.links[cell.link].text, &plan.sizes[cell.size].text);
+        let Some(baseline) = baselines.iter().find(|b| b.link == *link && b.size == *size && size != "70KB") else {
+            continue;
+        };
+        let own = &by_cell[cell.index];
+        let fct = mean_of_all(own, |row| row.fct_request_ms);
+        let lost = mean_of_all(own, |row| Some(row.declared_lost_packets as f64));
+        let middle = f64::midpoint(baseline.fct_low, baseline.fct_high);
+        let (low, high) = (baseline.fct_low * 0.8, baseline.fct_high * 1.2);
+        let name = format!("baseline {link} {size}");
+        let inside = (low..=high).contains(&fct);
+        let band = format!("{low:.0} to {high:.0} ms");
+        checker.check(&name, "fct_request_ms", fct, middle, inside, band.clone());
+        checks.push(Check {
+            statement: format!("{name}: FCT from the request"),
+            expected: band,
+            measured: format!("{fct:.0} ms"),
+            pass: Some(inside),
+        });
+        let allowed = (baseline.lost * 0.3).max(3.0);
+        let near = (lost - baseline.lost).abs() <= allowed;
+        let band = format!("{:.1} within {allowed:.1} packets", baseline.lost);
+        checker.check(&name, "declared_lost_packets", lost, baseline.lost, near, band.clone());
+        checks.push(Check {
+            statement: format!("{name}: lost packets"),
+            expected: band,
+            measured: format!("{lost:.1}"),
+            pass: Some(near),
+        });
+    }
+    checks
+}
+
+/// Runs the scenario and the paper's statements.
+pub(super) fn validate(reference: Option<&Path>, jobs: usize) -> Result<Verdict, String> {
+    let scenario: Scenario = toml::from_str(SCENARIO).map_err(|error| format!("built-in scenario: {error}"))?;
+    let plan = scenario.plan(Path::new(".")).map_err(|error| format!("built-in scenario: {error}"))?;
+    let published = published(reference)?;
+    let is_there = |p: &Published| {
+        let of_scheme = |cell: &Cell| report::estimate_of(&plan, cell).is_some_and(|e| (e - p.estimate).abs() < 1e-9);
+        let is_it = |cell: &Cell| plan.links[cell.link].text == p.link && plan.sizes[cell.size].text == p.size;
+        plan.cells().iter().any(|cell| is_it(cell) && of_scheme(cell))
+    };
+    if !published.iter().any(is_there) {
+        return Err("blitzstart-table1: no row is a cell of the scenario `blitzstart-table1`".into());
+    }
+    let rows = experiment::execute(&plan, jobs, &[], |_| {}).map_err(|error| error.to_string())?;
+    let cells = cells(&plan, &rows, &published);
+    let mut checker = Checker::declaring(count_of_rows(&cells) + STATEMENTS);
+    check_rows(&plan, &rows, &cells, &baselines()?, &mut checker);
+    check_statements(&plan, jobs, &mut checker)?;
+    let score = median_of_absolute(&errors(&cells));
+    let note =
+        format!("median |log2| of the speed-ups {score:.3}. Misses are explained in validation/blitzstart/README.md");
+    Ok(checker.verdict("blitzstart-table1", note))
+}
+
+/// A plan with one link, one size and one scheme of the table.
+fn single(plan: &Plan, link: &str, size: Bytes, scheme: usize) -> Option<(Plan, Cell)> {
+    let mut single = plan.clone();
+    single.links.retain(|candidate| candidate.text == link);
+    single.sizes = vec![Written { text: size.to_string(), value: TransferSize::Fixed(size) }];
+    single.schemes = vec![plan.schemes.get(scheme)?.clone()];
+    let cell = single.cells().first().copied()?;
+    Some((single, cell))
+}
+
+/// What the paper's text and figures state beside the table.
+fn check_statements(plan: &Plan, jobs: usize, checker: &mut Checker) -> Result<(), String> {
+    first_figure(plan, checker);
+    third_figure(plan, checker);
+    small_buffer(plan, jobs, checker)?;
+    lte_equilibrium(plan, checker);
+    Ok(())
+}
+
+/// A transfer that no run of this file completes.
+const ENDLESS: Bytes = Bytes::new(100_000_000_000);
+
+/// Figure 1, top: alone on 50 Mbit/s and 50 ms, the flow leaves slow start near 200 ms and fills the link by 300 ms.
+/// Bottom: a second flow needs tens of seconds to a fair share.
+fn first_figure(plan: &Plan, checker: &mut Checker) {
+    let Some((mut alone, cell)) = single(plan, "dsl-fast", ENDLESS, 0) else { return };
+    alone.competitors = vec![Written { text: "none".into(), value: flowstart_lab::spec::competitor::Competitor::None }];
+    let run = run::replay_until(&alone, &cell, 0, Until::After(Duration::from_millis(2000)));
+    let record = run.world.record(run.flows[0]);
+    // The paper's time axis begins with the first packet of the transfer.
+    let from = record.first_data_sent.unwrap_or(run.start);
+    let exit = record.exit.map_or(f64::NAN, |exit| exit.time.since(from).as_millis());
+    let near = (120.0..=280.0).contains(&exit);
+    checker.check("Figure 1, top", "slow start ends, ms", exit, 200.0, near, "120 to 280 ms");
+    let rate = alone.links[0].rate.as_mbit();
+    let throughput = Throughput::read(&run);
+    let window = alone.links[0].rtt;
+    let full = (0..200)
+        .map(|step| Duration::from_millis(step * 10))
+        .find(|&time| throughput.mbit(run.flows[0], from + time, window) >= 0.9 * rate)
+        .map_or(f64::NAN, Duration::as_millis);
+    let soon = full <= 400.0;
+    checker.check("Figure 1, top", "90 % of the rate over one RTT, ms", full, 300.0, soon, "at most 400 ms");
+
+    let Some((second, cell)) = single(plan, "dsl-fast", ENDLESS, 0) else { return };
+    let fair = fair_times(&second, &cell, Duration::from_millis(180_000), 5);
+    let typical = median(&fair).unwrap_or(f64::NAN);
+    let tens = (10.0..=120.0).contains(&typical);
+    checker.check("Figure 1, bottom", "time to a fair share, s (median of 5 runs)", typical, 60.0, tens, "10 to 120 s");
+}
+
+/// Figure 3, bottom: with the correct estimate the throughputs are comparable after about two round trips.
+fn third_figure(plan: &Plan, checker: &mut Checker) {
+    let Some((plan, cell)) = single(plan, "dsl-fast", Bytes::new(2_000_000), 2) else { return };
+    let shares: Option<Vec<f64>> = (0..10)
+        .map(|rep| {
+            let run = run::replay(&plan, &cell, rep);
+            let record = run.world.record(run.flows[0]);
+            let (from, end) = (record.first_data_sent?, record.completed?);
+            let (own, other) = Throughput::read(&run).between(run.flows[0], from + Duration::from_millis(100), end);
+            (own + other > 0.0).then(|| own / (own + other))
+        })
+        .collect();
+    let share = shares.and_then(|shares| median(&shares)).unwrap_or(f64::NAN);
+    let comparable = (1.0 / 3.0..=2.0 / 3.0).contains(&share);
+    let band = "one third to two thirds of the link";
+    checker.check("Figure 3, bottom", "share from 100 ms on (median of 10 runs)", share, 0.5, comparable, band);
+}
+
+/// "We repeated our measurements for a smaller buffer size (5 ms) and we could show the same effects."
+fn small_buffer(plan: &Plan, jobs: usize, checker: &mut Checker) -> Result<(), String> {
+    let mut small = plan.clone();
+    small.reps = 10;
+    small
+        .links
+        .iter_mut()
+        .for_each(|link| link.buffer = flowstart_lab::spec::link::Buffer::Time(Duration::from_millis(5)));
+    small.sizes.retain(|size| size.text != "70KB");
+    small.schemes.truncate(3);
+    let rows = experiment::execute(&small, jobs, &[], |_| {}).map_err(|error| error.to_string())?;
+    let by_cell = rows_by_cell(&small, &rows);
+    for cell in small.cells().iter().filter(|cell| cell.scheme == 2) {
+        let fct = |cell: &Cell| mean_of_all(&by_cell[cell.index], |row| row.fct_request_ms);
+        let speedup = fct(&small.baseline_of(cell)) / fct(cell);
+        let name = format!("5 ms buffer, {} {}", small.links[cell.link].text, small.sizes[cell.size].text);
+        checker.check(&name, "speed-up with the correct estimate", speedup, 1.0, speedup > 1.0, "faster");
+    }
+    Ok(())
+}
+
+/// "Even if we keep the newly starting flow running, it will never reach a fair equilibrium" (LTE, section 4.2).
+fn lte_equilibrium(plan: &Plan, checker: &mut Checker) {
+    let Some((plan, cell)) = single(plan, "lte", ENDLESS, 2) else { return };
+    let times = fair_times(&plan, &cell, Duration::from_millis(60_000), 5);
+    let reached = times.iter().filter(|time| time.is_finite()).count() as f64;
+    let never = reached == 0.0;
+    checker.check("LTE, correct estimate", "runs of 5 that are fair within 60 s", reached, 0.0, never, "none");
+}
+
+/// When the newcomer has a fair share for the first time over a whole second, in seconds; infinite if not within `limit`.
+fn fair_times(plan: &Plan, cell: &Cell, limit: Duration, reps: u32) -> Vec<f64> {
+    (0..reps)
+        .map(|rep| {
+            let run = run::replay_until(plan, cell, rep, Until::After(limit));
+            let throughput = Throughput::read(&run);
+            let seconds = limit.as_secs() as u64;
+            (1..seconds)
+                .find(|second| {
+                    let from = run.start + Duration::from_millis(second * 1000);
+                    let (own, other) = throughput.between(run.flows[0], from, from + Duration::from_millis(1000));
+                    own >= 0.45 * (own + other)
+                })
+                .map_or(f64::INFINITY, |second| second as f64)
+        })
+        .collect()
+}
+
+/// What left the bottleneck in a traced run, by time.
+struct Throughput {
+    departures: Vec<(Timestamp, u32, u32)>,
+}
+
+impl Throughput {
+    fn read(run: &run::Finished) -> Self {
+        let log = run.world.network.monitor.as_ref().and_then(|monitor| monitor.log.as_ref());
+        let departures = log.into_iter().flatten().map(|d| (d.time, d.flow, d.size)).collect();
+        Self { departures }
+    }
+
+    /// Wire bytes of `flow` and of all others in `[from, to)`.
+    fn between(&self, flow: u32, from: Timestamp, to: Timestamp) -> (f64, f64) {
+        let first = self.departures.partition_point(|(time, ..)| *time < from);
+        let mut sums = (0.0, 0.0);
+        for (_, owner, size) in self.departures[first..].iter().take_while(|(time, ..)| *time < to) {
+            if *owner == flow {
+                sums.0 += f64::from(*size);
+            } else {
+                sums.1 += f64::from(*size);
+            }
+        }
+        sums
+    }
+
+    /// Throughput of `flow` in the `window` that ends at `time`.
+    fn mbit(&self, flow: u32, time: Timestamp, window: Duration) -> f64 {
+        self.between(flow, time - window, time).0 * 8.0 / 1e6 / window.as_secs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use flowstart_lab::study::scenario::Scenario;
+
+    #[test]
+    fn what_is_missing_of_the_table_passes_nothing() {
+        let text = "published = \"blitzstart-table1\"\nlink = [\"dsl-slow\", \"lte\"]\nsize = [\"70KB\"]\nscheme = [\"hystart\", \
+                    \"blitzstart:estimate=0.5\", \"blitzstart:estimate=1.0\"]\ncompetitor = [\"bulk:cubic\"]\nreps = 1\n";
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        let table = published_table(&plan, &[]);
+        assert!(!table.checks.is_empty());
+        assert!(table.checks.iter().all(|check| check.pass != Some(true)), "{:#?}", table.checks);
+    }
+}
