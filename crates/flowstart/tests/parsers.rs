@@ -8,15 +8,17 @@ mod properties;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use flate2::read::GzDecoder;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 
-/// Inputs of one kind: valid ones (`seeds`), those that a fuzzer kept (`corpus`), and those that it broke something with
-/// (`found`).
+/// Inputs of one kind: valid ones (`seeds`) and those that a fuzzer broke something with (`found`) in a folder for each
+/// property, those that it kept (`corpus`) in an archive for each.
 fn folder(kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz").join(kind)
 }
@@ -27,6 +29,23 @@ fn inputs(kind: &str, name: &str) -> Vec<Vec<u8>> {
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files.iter().map(|file| fs::read(file).unwrap()).collect()
+}
+
+/// The inputs of one property that a fuzzer kept, out of their archive; none where there is no archive.
+fn corpus(name: &str) -> Vec<Vec<u8>> {
+    let Ok(file) = fs::File::open(folder("corpus").join(format!("{name}.tar.gz"))) else { return Vec::new() };
+    let mut archive = tar::Archive::new(GzDecoder::new(file));
+    let inputs: Vec<_> = archive
+        .entries()
+        .unwrap()
+        .map(|entry| {
+            let mut input = Vec::new();
+            entry.unwrap().read_to_end(&mut input).unwrap();
+            input
+        })
+        .collect();
+    assert!(!inputs.is_empty(), "an archive without inputs for {name}");
+    inputs
 }
 
 /// Pieces that parsers have stumbled over elsewhere.
@@ -130,7 +149,7 @@ fn holds(name: &str) {
         assert!(property(seed), "refused: {}", String::from_utf8_lossy(seed));
     }
     // What a fuzzer kept, and what it found.
-    for input in inputs("corpus", name).iter().chain(&inputs("found", name)) {
+    for input in corpus(name).iter().chain(&inputs("found", name)) {
         property(input);
     }
     let inputs = prop_oneof![
@@ -159,9 +178,10 @@ macro_rules! tests {
             let names: BTreeSet<&str> = properties::ALL.iter().map(|(name, _)| *name).collect();
             assert_eq!(tested, names);
             for kind in ["seeds", "corpus", "found"] {
-                for folder in fs::read_dir(folder(kind)).into_iter().flatten() {
-                    let name = folder.unwrap().file_name().into_string().unwrap();
-                    assert!(names.contains(&*name), "fuzz/{kind}/{name} belongs to no property");
+                for inputs in fs::read_dir(folder(kind)).into_iter().flatten() {
+                    let file = inputs.unwrap().file_name().into_string().unwrap();
+                    let name = file.strip_suffix(".tar.gz").filter(|_| kind == "corpus").unwrap_or(&file);
+                    assert!(names.contains(name), "fuzz/{kind}/{file} belongs to no property");
                 }
             }
         }
