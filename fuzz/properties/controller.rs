@@ -114,8 +114,8 @@ impl Input<'_> {
     }
 }
 
-/// The controller of a pair, with the policies of a host: two bytes that draw their configurations, three that choose them,
-/// what is known of the path, events.
+/// The controller of a pair, with the policies of a host: two bytes that draw their configurations, three that choose
+/// them, what is known of the path, events.
 pub fn controller(data: &[u8]) -> bool {
     events_of_a_host(&mut Input(data)).is_some()
 }
@@ -204,7 +204,8 @@ struct Noq {
     under_way: Vec<Packet>,
 }
 
-/// The adapter for noq: two bytes that draw configurations, two that choose the pair, what is known of the path, whether the launch has to wait, events.
+/// The adapter for noq: two bytes that draw configurations, two that choose the pair, what is known of the path,
+/// whether the launch has to wait, events.
 pub fn adapter(data: &[u8]) -> bool {
     events_of_noq(&mut Input(data)).is_some()
 }

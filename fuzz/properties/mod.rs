@@ -1,8 +1,8 @@
 //! What every parser and the controller keep, whatever bytes they get: no panic, what is accepted is in range, and the
 //! canonical text of what is accepted means the same.
 //!
-//! Each property reads bytes the way its parser meets them and says whether the parser accepted them. `fuzz/fuzz.rs` hands
-//! them to libFuzzer; the tests in `crates/flowstart/tests/parsers.rs` call them without it.
+//! Each property reads bytes the way its parser meets them and says whether the parser accepted them. `fuzz/fuzz.rs`
+//! hands them to libFuzzer; the tests in `crates/flowstart/tests/parsers.rs` call them without it.
 
 #[path = "../../crates/flowstart-core/tests/configurations/mod.rs"]
 mod configurations;

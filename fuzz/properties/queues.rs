@@ -24,8 +24,8 @@ pub fn queue_discipline(data: &[u8]) -> bool {
     true
 }
 
-/// A valid configuration at random: two bytes that draw it, zero for the defaults, which discipline, the kind of link, then
-/// operations of two bytes.
+/// A valid configuration at random: two bytes that draw it, zero for the defaults, which discipline, the kind of link,
+/// then operations of two bytes.
 pub fn queue(data: &[u8]) -> bool {
     let [high, low, entry, kind, operations @ ..] = data else { return false };
     let entries = &spaces().queue;

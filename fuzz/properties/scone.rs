@@ -23,8 +23,8 @@ pub fn scone_packet(data: &[u8]) -> bool {
     true
 }
 
-/// A path: the parameters of an element, then packets of four bytes: time since the last, flow, signal, and whether the element
-/// sees it.
+/// A path: the parameters of an element, then packets of four bytes: time since the last, flow, signal, and whether the
+/// element sees it.
 pub fn scone_path(data: &[u8]) -> bool {
     let Some((&[rate, refresh, first], packets)) = data.split_first_chunk() else { return false };
     let config = Config {

@@ -12,7 +12,8 @@ pub fn congestion_header(data: &[u8]) -> bool {
     true
 }
 
-/// A router: packets of 25 bytes: time since the last, size, queue, and a congestion header. What a packet asks for is never raised.
+/// A router: packets of 25 bytes: time since the last, size, queue, and a congestion header. What a packet asks for is
+/// never raised.
 pub fn xcp_router(data: &[u8]) -> bool {
     let mut router = Router::new(Default::default(), Rate::from_mbit(10));
     let mut now = Timestamp::ZERO;
