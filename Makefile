@@ -4,7 +4,7 @@ RESULTS := results/$(shell date +%Y%m%d-%H%M%S)
 FLOWSTART := target/release/flowstart
 FUZZ_SECONDS ?= 60
 
-.PHONY: run test lint same-results bench bench-quic bench-report interop fuzz study study-predict setup
+.PHONY: run test lint same-results bench bench-quic bench-report interop fuzz study study-predict record full setup
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
@@ -25,6 +25,19 @@ study-predict: setup
 	mkdir -p $(RESULTS)
 	for gain in 2 1; do cargo run --release --locked -p flowstart-validate --no-default-features --example predict_grid -- \
 		$$gain 2 > $(RESULTS)/predict-$$gain.csv || exit 1; done
+
+# Every record of record/ anew, or those that NAME names: what stands behind the numbers that texts publish. Hours.
+record: setup
+	cargo build --release --locked -p flowstart
+	scripts/record $(NAME)
+
+# What .ci/run leaves out: every record (all scenarios with their repetitions, all validations), the whole grid of Predict,
+# benchmarks, and other programs' QUIC. A day on two cores; what it prints stays in results/.
+full:
+	mkdir -p $(RESULTS)
+	for part in record study-predict bench bench-quic bench-report interop fuzz; do \
+		$(MAKE) $$part > $(RESULTS)/$$part.txt 2>&1 && echo "$$part: done" || { echo "$$part: FAILED"; failed=1; }; \
+	done; echo "see $(RESULTS)"; [ -z "$$failed" ]
 
 # Data packets per second of user CPU, the cost of an acknowledgement in each scheme, and criterion's report.
 bench: setup
@@ -58,12 +71,14 @@ same-results: setup
 	$(if $(filter $(FLOWSTART),$(NEW)),cargo build --release --locked -p flowstart)
 	scripts/same-results $(OLD) $(NEW)
 
-lint: setup
+lint:
+	@scripts/setup lint
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	scripts/check-columns
 	cargo clippy --workspace --features flowstart-quic/quinn --all-targets --locked -- -D warnings
-	cargo clippy -p flowstart-lab --no-default-features --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features flowstart-quic/quinn --no-deps --locked
+	scripts/check-crates
 
 setup:
 	@scripts/setup
