@@ -34,7 +34,7 @@ fn two_thousand_connections_are_open_and_served_at_once_on_one_core() {
     load("100KB", 100_000);
 }
 
-/// Missed by 6 kB so far (docs/findings.md).
+/// Missed by 6 kB so far (docs/findings/server-load.md).
 #[test]
 #[ignore = "takes two cores for two minutes"]
 fn two_thousand_connections_may_take_all_their_memory_at_once() {
