@@ -20,6 +20,10 @@
 #![no_std]
 extern crate alloc;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[macro_use]
 pub mod registry;
 

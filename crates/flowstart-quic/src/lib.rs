@@ -15,6 +15,10 @@
 //! | what a controller decided, as events of a qlog file | `qlog` |
 //! | how both travel: transport parameters, and noq's TLS with them | [`transport_parameters`], [`session`] |
 
+#[cfg(all(doctest, feature = "noq"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(any(feature = "noq", feature = "quinn"))]
 #[cfg_attr(not(all(feature = "noq", feature = "quinn")), allow(dead_code, reason = "each host uses its part"))]
 mod sender;

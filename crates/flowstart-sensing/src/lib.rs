@@ -11,6 +11,10 @@
 //!
 //! Everything here is a hint that may be missing, late or wrong: an error is told, and startup goes on without it.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod application_request;
 pub mod estimator;
 pub mod interface;

@@ -16,6 +16,10 @@
 //! | running it all | [`world`] |
 //! | what happened: counters, monitors, traces | [`record`], [`monitor`], [`trace`] |
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod engine;
 pub mod link;
 pub mod network;

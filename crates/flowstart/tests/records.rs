@@ -83,7 +83,8 @@ impl Record {
         let mut table = csv::Reader::from_reader(text.as_bytes());
         let names = table.headers().unwrap().clone();
         let row = |row: csv::StringRecord| {
-            let values = names.iter().zip(&row).skip(1).filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
+            let values =
+                names.iter().zip(&row).skip(1).filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
             (row[0].to_owned(), values.collect())
         };
         Self(table.records().map(|one| row(one.unwrap())).collect())
@@ -168,9 +169,9 @@ impl Record {
 fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
-        Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {
-            (0..=text.len()).any(|at| text.is_char_boundary(at) && matches(rest, &text[at..]))
-        }),
+        Some((start, rest)) => text
+            .strip_prefix(start)
+            .is_some_and(|text| (0..=text.len()).any(|at| text.is_char_boundary(at) && matches(rest, &text[at..]))),
     }
 }
 
@@ -180,7 +181,8 @@ fn numbers(text: &str) -> Vec<String> {
     let mut number = String::new();
     let mut before = ' ';
     for character in text.chars().chain([' ']) {
-        let continues = character.is_ascii_digit() || (".,".contains(character) && number.ends_with(|c: char| c.is_ascii_digit()));
+        let continues =
+            character.is_ascii_digit() || (".,".contains(character) && number.ends_with(|c: char| c.is_ascii_digit()));
         let begins = character == '-' && number.is_empty() && !before.is_alphanumeric();
         if continues || begins {
             number.push(character);
