@@ -31,8 +31,8 @@ record: setup
 	cargo build --release --locked -p flowstart
 	scripts/record $(NAME)
 
-# What .ci/run leaves out: every record (all scenarios with their repetitions, all validations), the whole grid of Predict,
-# benchmarks, and other programs' QUIC. A day on two cores; what it prints stays in results/.
+# What .ci/run leaves out: every record (all scenarios with their repetitions, all validations), the whole grid of
+# Predict, benchmarks, and other programs' QUIC. A day on two cores; what it prints stays in results/.
 full:
 	mkdir -p $(RESULTS)
 	for part in record study-predict bench bench-quic bench-report interop fuzz; do \

@@ -1,5 +1,5 @@
-//! Every number that `record/quotes.toml` finds in a text is the one that its record has, rounded as it is written; so no
-//! two texts say different numbers of the same thing. `record/README.md` says how the file is written.
+//! Every number that `record/quotes.toml` finds in a text is the one that its record has, rounded as it is written; so
+//! no two texts say different numbers of the same thing. `record/README.md` says how the file is written.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot be set up fails")]
 
