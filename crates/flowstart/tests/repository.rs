@@ -1,0 +1,46 @@
+//! Texts of the repository: links lead somewhere, and the first page stays short.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot be set up fails")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every Markdown file below a folder, without what is built and what is hidden.
+fn texts(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = path.file_name().unwrap().to_string_lossy();
+        if path.is_dir() && !name.starts_with('.') && !["target", "results"].contains(&&*name) {
+            found.extend(texts(&path));
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn links_between_files_lead_somewhere() {
+    let mut broken = Vec::new();
+    for text in texts(&root()) {
+        let content = fs::read_to_string(&text).unwrap();
+        for link in content.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+            let file = link.split('#').next().unwrap();
+            let is_file = !file.is_empty() && !file.contains("://") && !file.contains(char::is_whitespace);
+            if is_file && !text.parent().unwrap().join(file).exists() {
+                broken.push(format!("{}: {link}", text.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn the_first_page_has_at_most_120_lines() {
+    let lines = fs::read_to_string(root().join("README.md")).unwrap().lines().count();
+    assert!(lines <= 120, "README.md has {lines} lines");
+}
