@@ -12,6 +12,10 @@
 //!
 //! Every number may be missing: `None`, NaN and infinity all mean "undefined" and are shown as an en dash.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod causes;
 mod chart;
 mod command;
