@@ -65,6 +65,16 @@ fn read(path: &Path) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// The records that were read so far, by name.
+#[derive(Default)]
+struct Records(BTreeMap<String, Record>);
+
+impl Records {
+    fn get(&mut self, name: &str) -> &Record {
+        self.0.entry(name.to_owned()).or_insert_with(|| Record::load(name))
+    }
+}
+
 /// The numbers of a record, by cell and column.
 #[derive(Default)]
 struct Record(Vec<(String, BTreeMap<String, f64>)>);
@@ -226,19 +236,19 @@ fn compare(place: &str, written: &[String], values: &[String], record: &Record) 
 }
 
 impl Quote {
-    fn wrong(&self) -> Vec<String> {
+    fn wrong(&self, records: &mut Records) -> Vec<String> {
         let place = self.text.display().to_string();
         let says = words(&self.says.replace(['[', ']'], ""));
         if !words(&read(&self.text)).contains(&says) {
             return vec![format!("{place} does not say: {says}")];
         }
         let bracketed = self.says.split('[').skip(1).map(|part| part.split(']').next().unwrap().to_owned());
-        compare(&place, &bracketed.collect::<Vec<_>>(), &self.values, &Record::load(&self.record))
+        compare(&place, &bracketed.collect::<Vec<_>>(), &self.values, records.get(&self.record))
     }
 }
 
 impl Table {
-    fn wrong(&self) -> Vec<String> {
+    fn wrong(&self, records: &mut Records) -> Vec<String> {
         let text = read(&self.text);
         let lines: Vec<_> = text.lines().collect();
         let Some(start) = lines.iter().position(|line| line.starts_with(&self.begins)) else {
@@ -268,11 +278,11 @@ impl Table {
                     }
                 }
             };
-            let record = Record::load(&fill(&self.record));
+            let record = records.get(&fill(&self.record));
             for (cell, values) in cells.iter().zip(&self.columns).filter(|(_, values)| !values.is_empty()) {
                 let values: Vec<_> = values.iter().map(fill).collect();
                 let place = format!("{}, {first}", self.text.display());
-                wrong.extend(compare(&place, &numbers(cell), &values, &record));
+                wrong.extend(compare(&place, &numbers(cell), &values, record));
                 checked += 1;
             }
         }
@@ -284,8 +294,9 @@ impl Table {
 #[test]
 fn texts_quote_numbers_that_are_recorded() {
     let quotes: Quotes = toml::from_str(&read(Path::new("record/quotes.toml"))).unwrap();
-    let mut wrong: Vec<_> = quotes.quote.iter().flat_map(Quote::wrong).collect();
-    wrong.extend(quotes.table.iter().flat_map(Table::wrong));
+    let mut records = Records::default();
+    let mut wrong: Vec<_> = quotes.quote.iter().flat_map(|quote| quote.wrong(&mut records)).collect();
+    wrong.extend(quotes.table.iter().flat_map(|table| table.wrong(&mut records)));
     assert!(wrong.is_empty(), "{} wrong numbers\n{}", wrong.len(), wrong.join("\n"));
 }
 
