@@ -46,7 +46,7 @@ struct Table {
     /// First columns of rows that are not checked.
     #[serde(default)]
     except: Vec<String>,
-    /// For each column what its numbers are, in the order in which they stand there; no entry: not checked.
+    /// For each column what its numbers are, in the order in which they stand there. What no record has is "".
     columns: Vec<Vec<String>>,
 }
 
@@ -228,6 +228,7 @@ fn compare(place: &str, written: &[String], values: &[String], record: &Record) 
         return vec![format!("{place}: {} numbers, {} values: {written:?}", written.len(), values.len())];
     }
     let wrong = |(written, expression): (&String, &String)| match record.value(expression) {
+        _ if expression.is_empty() => None,
         Err(error) => Some(format!("{place}: {error}")),
         Ok(value) if is_rounded(written, value) => None,
         Ok(value) => Some(format!("{place}: says {written}, {expression} is {value}")),
