@@ -12,7 +12,7 @@
 //! Resource units of parts of a channel, 60 GHz and S1G are known only as far as the kernel tells their rate.
 //!
 //! Status: worked examples from the standards' tables, recorded attributes, arbitrary bytes, and the family lookup
-//! against the kernel. No radio was at hand for the whole question.
+//! against the kernel. The whole question needs a radio and is not tested.
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
