@@ -23,8 +23,9 @@ study: setup
 # Predict, CoDel, PIE and the oracle in all 12,096 cells of the load-transient grid, with paced flows at gains 2 and 1.
 study-predict: setup
 	mkdir -p $(RESULTS)
-	for gain in 2 1; do cargo run --release --locked -p flowstart-validate --no-default-features --example predict_grid -- \
-		$$gain 2 > $(RESULTS)/predict-$$gain.csv || exit 1; done
+	for gain in 2 1; do \
+		cargo run --release --locked -p flowstart-validate --no-default-features --example predict_grid -- \
+			$$gain 2 > $(RESULTS)/predict-$$gain.csv || exit 1; done
 
 # Every record of record/ anew, or those that NAME names: what stands behind the numbers that texts publish. Hours.
 record: setup

@@ -108,8 +108,8 @@ impl Causes {
         self.causes_ms.iter().sum::<f64>() - self.causes_ms[Cause::IdleTime as usize].min(0.0)
     }
 
-    /// A cause's part of the delay, in percent; `None` when next to nothing was delayed, and of idle time that made up for
-    /// delays.
+    /// A cause's part of the delay, in percent; `None` when next to nothing was delayed, and of idle time that made up
+    /// for delays.
     pub fn percent(&self, cause: Cause) -> Option<f64> {
         let (delay, ms) = (self.delay_ms(), self.causes_ms[cause as usize]);
         // Some microseconds are the receiver's own link, and parts of them say nothing.

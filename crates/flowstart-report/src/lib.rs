@@ -126,7 +126,8 @@ pub struct Cell {
     pub arrival: String,
     /// Payload that they offer over the link's rate, where their arrival is a load.
     pub load: Option<f64>,
-    /// Slow start's closed form over the physical limit, where the baseline is slow start alone on a link of fixed rate.
+    /// Slow start's closed form over the physical limit, where the baseline is slow start alone on a link of fixed
+    /// rate.
     pub model_speedup: Option<f64>,
     /// Speed-up of Quick-Start by counting round trips, where it is alone on such a link.
     pub rounds_speedup: Option<f64>,
@@ -169,7 +170,8 @@ pub struct Cell {
     pub replay_rep: Option<u32>,
     /// Values of the individual repetitions, for the distributions.
     pub samples: Samples,
-    /// Points of curves against something that the experiment varies. Cells that have any are not shown as distributions.
+    /// Points of curves against something that the experiment varies. Cells that have any are not shown as
+    /// distributions.
     pub curves: Vec<CurvePoint>,
 }
 
@@ -343,8 +345,8 @@ pub struct RunFlow {
     pub name: String,
     /// True for the measured flow, false for a competitor.
     pub measured: bool,
-    /// Each packet leaving the bottleneck: `[time, wire bytes]`, in order of time; or what left in each bin, with the time of the
-    /// latest packet.
+    /// Each packet leaving the bottleneck: `[time, wire bytes]`, in order of time; or what left in each bin, with the
+    /// time of the latest packet.
     pub departures: Vec<[f64; 2]>,
     /// Milliseconds of a bin of departures; 0 when each is a packet.
     pub bin_ms: f64,
@@ -370,7 +372,8 @@ pub struct Method {
     pub date: String,
     /// How long it took.
     pub wall_time_s: Option<f64>,
-    /// Data files beside the report. Empty means the usual four: `flows.csv`, `flows.parquet`, `summary.json`, `manifest.json`.
+    /// Data files beside the report. Empty means the usual four: `flows.csv`, `flows.parquet`, `summary.json`,
+    /// `manifest.json`.
     pub files: Vec<DataFile>,
     /// Anything else the reader must know, a sentence each.
     pub notes: Vec<String>,

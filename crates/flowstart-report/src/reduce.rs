@@ -68,8 +68,8 @@ pub(super) fn thin_points<T: Copy>(points: &[T], most: usize) -> Vec<T> {
 }
 
 /// Throughput in Mbit/s as the mean over the `window` milliseconds before each of `samples` instants from `from` to
-/// `to`, of packets `[time in ms, bytes]` in order of time; or of the sums of bins that are `bin` milliseconds long and end at
-/// these times. Of the time before `known` nothing is known, so a window that reaches beyond it is cut there.
+/// `to`, of packets `[time in ms, bytes]` in order of time; or of the sums of bins that are `bin` milliseconds long and
+/// end at these times. Of the time before `known` nothing is known, so a window that reaches beyond it is cut there.
 pub(super) fn rolling_mean(
     packets: &[[f64; 2]],
     bin: f64,

@@ -1,9 +1,9 @@
 //! Intervals from resampling: the bias-corrected and accelerated (`BCa`) bootstrap.
 //!
-//! Efron, "Better Bootstrap Confidence Intervals" (1987); `DiCiccio` and Efron, "Bootstrap Confidence Intervals" (1996),
-//! whose section 2 has the formulas used here. The endpoints are percentiles of the statistic over resamples, moved to
-//! correct for median bias (z0) and for a standard error that changes with the parameter (a). Flow completion times are
-//! skewed, and the plain percentile and t intervals of a skewed sample miss mostly on one side.
+//! Efron, "Better Bootstrap Confidence Intervals" (1987); `DiCiccio` and Efron, "Bootstrap Confidence Intervals"
+//! (1996), whose section 2 has the formulas used here. The endpoints are percentiles of the statistic over resamples,
+//! moved to correct for median bias (z0) and for a standard error that changes with the parameter (a). Flow completion
+//! times are skewed, and the plain percentile and t intervals of a skewed sample miss mostly on one side.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -116,9 +116,9 @@ impl BootstrapEstimate {
 /// stay together.
 ///
 /// `statistic` is called for the sample, for the sample without each of its rows (which gives the acceleration) and for
-/// `resamples` resamples. These are drawn into one reused buffer, so a statistic that does not allocate, such as a mean,
-/// costs no allocation per resample. With 10,000 resamples the Monte Carlo error of an endpoint is about 1 % of the
-/// width of the interval, and that of a p-value of 0.05 about 0.004.
+/// `resamples` resamples. These are drawn into one reused buffer, so a statistic that does not allocate, such as a
+/// mean, costs no allocation per resample. With 10,000 resamples the Monte Carlo error of an endpoint is about 1 % of
+/// the width of the interval, and that of a p-value of 0.05 about 0.004.
 ///
 /// From few rows the interval is too narrow, and so p-values are too small. In 20,000 simulated samples each, the 95 %
 /// interval of a mean contained the true mean this often:
@@ -259,8 +259,8 @@ fn without_each_row<Row: Copy>(rows: &[Row], statistic: impl Fn(&[Row]) -> Optio
     Some(statistics)
 }
 
-/// a = sum of d^3 / (6 (sum of d^2)^(3/2)), where d is the mean of the jackknife statistics less each of them; 0 if they
-/// agree.
+/// a = sum of d^3 / (6 (sum of d^2)^(3/2)), where d is the mean of the jackknife statistics less each of them; 0 if
+/// they agree.
 fn acceleration(jackknife: &[f64]) -> Option<f64> {
     let centre = mean(jackknife)?;
     let deviations = jackknife.iter().map(|statistic| centre - statistic);
@@ -511,8 +511,8 @@ mod tests {
         assert!((899..=949).contains(&covered), "{covered} of 1000");
     }
 
-    /// Equal seeds have to draw equal resamples in every later version and on every machine. The tolerance allows for the
-    /// last digits of the platform's logarithm and exponential.
+    /// Equal seeds have to draw equal resamples in every later version and on every machine. The tolerance allows for
+    /// the last digits of the platform's logarithm and exponential.
     #[test]
     fn the_draws_of_a_seed_never_change() {
         let Interval { low, high } = bca_mean(&SKEWED, 0.95, 1000, 1).unwrap().interval;

@@ -27,8 +27,8 @@ pub fn difference_interval(a: &[f64], b: &[f64], level: f64) -> Option<Interval>
     welch(difference, [(variance_a, count(a.len())), (variance_b, count(b.len()))], level).map(|(interval, _)| interval)
 }
 
-/// The interval of a difference of two independent estimates, and the p-value of there being none. Each has its variance
-/// and the number of values that it was estimated from, two or more.
+/// The interval of a difference of two independent estimates, and the p-value of there being none. Each has its
+/// variance and the number of values that it was estimated from, two or more.
 ///
 /// `None` if the variances are not finite or leave no degree of freedom.
 #[must_use]

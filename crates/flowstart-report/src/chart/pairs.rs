@@ -8,8 +8,8 @@ use crate::PairedSetting;
 use crate::drawing::distinct;
 use serde_json::json;
 
-/// A panel for each setting, a point for each pair: the scheme's shape in the AQM's colour. A line joins the pairs that nobody
-/// beats.
+/// A panel for each setting, a point for each pair: the scheme's shape in the AQM's colour. A line joins the pairs that
+/// nobody beats.
 pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Chart> {
     let all = || settings.iter().flat_map(|setting| &setting.pairs);
     let aqms = distinct(all().map(|pair| &pair.aqm));

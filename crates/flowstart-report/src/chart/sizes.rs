@@ -11,8 +11,8 @@ const FEWEST: usize = 4;
 /// Dashes of the line that counts round trips.
 const ROUNDS: [u32; 2] = [1, 4];
 
-/// A panel for each link, AQM and competitor, a line for each scheme, and beside them what the closed form of slow start
-/// leaves to gain. Nothing with few sizes.
+/// A panel for each link, AQM and competitor, a line for each scheme, and beside them what the closed form of slow
+/// start leaves to gain. Nothing with few sizes.
 pub(crate) fn sizes(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
     let place = |cell: &Cell| [&cell.link, &cell.aqm, &cell.competitor].map(String::clone);
     let mut places: Vec<[String; 3]> = Vec::new();
