@@ -1,30 +1,13 @@
 //! What stands for the real QUIC stack in a program that was built without the feature `quic`: there are no values of these
 //! types, because nobody can choose the stack.
 
-use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 use flowstart_sim::network::Route;
-use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::{FlowConfig, Stopped, World};
-use serde_json::Value;
 
 use crate::ends::capture::Capture;
-
-/// Options of a stack that is not there.
-#[derive(Clone, Debug, PartialEq)]
-pub enum StackOptions {}
-
-impl StackOptions {
-    pub(crate) fn check(&self, _: &Profile, _: &StartupConfig, _: &AvoidanceConfig) -> Result<(), String> {
-        match *self {}
-    }
-
-    pub(crate) fn resolved(&self) -> Value {
-        match *self {}
-    }
-}
+use crate::spec::stack::StackOptions;
 
 /// Flows of a stack that is not there.
 #[derive(Debug)]

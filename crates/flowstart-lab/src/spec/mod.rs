@@ -24,7 +24,10 @@ pub mod routers;
 mod scone;
 pub mod size;
 #[cfg(feature = "quic")]
-mod stack;
+pub mod stack;
+#[cfg(not(feature = "quic"))]
+#[path = "without_stack.rs"]
+pub mod stack;
 pub mod transport;
 pub mod web;
 

@@ -1,13 +1,56 @@
 //! The real QUIC stack as a transport: `quic`, with what it can be told.
 
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::startup::StartupConfig;
 use flowstart_quic::hint::HintPolicy;
 use flowstart_quic::hint::policy::Caps;
+use flowstart_quic::{ControllerFactory, Unsupported};
 use flowstart_sim::transport::policy::Opening;
 use flowstart_sim::transport::profile::Profile;
+use serde_json::{Value, json};
 
 use super::transport::Transport;
 use super::{InputError, Parts};
-use crate::ends::quic::StackOptions;
+
+/// The stack.
+const STACK: &str = "noq 1.4.0";
+
+/// What only a real stack can be told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StackOptions {
+    /// The server wants every client's address validated by a Retry packet (RFC 9000, section 8.1.2). Default no.
+    pub retry: bool,
+    /// What the server does with a client's hint, which comes as a transport parameter. Its own link is the hosts' access link,
+    /// and what the client's prefix ever delivered is what the saved path remembers. Default: uses it.
+    pub hint_policy: HintPolicy,
+    /// Both ends look for larger packets (RFC 8899): from `payload` of the profile up to noq's bound, 1452 bytes above UDP. The
+    /// simulator's links carry packets of any size. Default no.
+    pub mtu_discovery: bool,
+}
+
+impl Default for StackOptions {
+    fn default() -> Self {
+        Self { retry: false, hint_policy: HintPolicy::Accept, mtu_discovery: false }
+    }
+}
+
+impl StackOptions {
+    /// Whether noq can run a flow with this profile and these algorithms; what it cannot run, and why.
+    pub(crate) fn check(
+        &self,
+        profile: &Profile,
+        startup: &StartupConfig,
+        avoidance: &AvoidanceConfig,
+    ) -> Result<(), Unsupported> {
+        ControllerFactory::with_config(profile.controller(startup.clone(), avoidance.clone())).map(|_| ())
+    }
+
+    /// The stack and its options for `summary.json`.
+    pub(crate) fn resolved(&self) -> Value {
+        let Self { retry, hint_policy, mtu_discovery } = self;
+        json!({"name": STACK, "retry": retry, "hint_policy": hint_policy.to_string(), "mtu_discovery": mtu_discovery})
+    }
+}
 
 /// What the real stack can be told: policies of its profile, and groups of them. All others are the stack's own.
 const STACK_KEYS: [&str; 23] = [

@@ -10,8 +10,8 @@ use flowstart_sim::transport::policy::{
 };
 use flowstart_sim::transport::profile::{PROFILES, Profile};
 
+use super::stack::{self, StackOptions};
 use super::{InputError, Parts, toml_value};
-use crate::ends::quic::StackOptions;
 
 /// A transport as the user chose it.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,14 +47,7 @@ impl Transport {
         let (protocol, default) = match parts.name {
             "model-quic" => (Protocol::Quic, "rfc9002"),
             "model-tcp" => (Protocol::Tcp, "tcp-linux"),
-            #[cfg(feature = "quic")]
-            "quic" => return super::stack::parse(field, text, &parts),
-            #[cfg(not(feature = "quic"))]
-            "quic" => {
-                let problem = "the real stack is not in this program, which was built without the feature `quic`; \
-                               use model-quic:profile=noq";
-                return Err(refused(problem.into()));
-            }
+            "quic" => return stack::parse(field, text, &parts),
             _ => {
                 let called = parts.called();
                 let of_model = |profile: Profile| match profile.protocol {

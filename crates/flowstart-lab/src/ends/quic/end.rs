@@ -24,9 +24,9 @@ use noq_proto::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 
-use super::StackOptions;
 use super::watch::{Watch, WatchedFactory};
 use crate::ends::capture::Secrets;
+use crate::spec::stack::StackOptions;
 
 /// The client of a connection, and its server.
 pub(super) const CLIENT: usize = 0;

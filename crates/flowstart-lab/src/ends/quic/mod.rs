@@ -17,18 +17,14 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::path::Hint;
-use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
-use flowstart_quic::hint::{BandwidthHint, HintPolicy};
-use flowstart_quic::{ControllerFactory, Flow, Unsupported};
+use flowstart_quic::Flow;
+use flowstart_quic::hint::BandwidthHint;
 use flowstart_sim::network::Route;
-use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::external::ExternalEvent;
 use flowstart_sim::world::{FlowConfig, Stopped, World};
-use serde_json::{Value, json};
 
 mod end;
 mod frames;
@@ -37,48 +33,10 @@ mod under_way;
 mod watch;
 
 use crate::ends::capture::Capture;
+use crate::spec::stack::StackOptions;
 use end::{CLIENT, SERVER, Setup, instant};
 use transfer::Transfer;
 use under_way::UnderWay;
-
-/// The stack.
-pub const STACK: &str = "noq 1.4.0";
-/// What only a real stack can be told.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StackOptions {
-    /// The server wants every client's address validated by a Retry packet (RFC 9000, section 8.1.2). Default no.
-    pub retry: bool,
-    /// What the server does with a client's hint, which comes as a transport parameter. Its own link is the hosts' access link,
-    /// and what the client's prefix ever delivered is what the saved path remembers. Default: uses it.
-    pub hint_policy: HintPolicy,
-    /// Both ends look for larger packets (RFC 8899): from `payload` of the profile up to noq's bound, 1452 bytes above UDP. The
-    /// simulator's links carry packets of any size. Default no.
-    pub mtu_discovery: bool,
-}
-
-impl Default for StackOptions {
-    fn default() -> Self {
-        Self { retry: false, hint_policy: HintPolicy::Accept, mtu_discovery: false }
-    }
-}
-
-impl StackOptions {
-    /// Whether noq can run a flow with this profile and these algorithms; what it cannot run, and why.
-    pub(crate) fn check(
-        &self,
-        profile: &Profile,
-        startup: &StartupConfig,
-        avoidance: &AvoidanceConfig,
-    ) -> Result<(), Unsupported> {
-        ControllerFactory::with_config(profile.controller(startup.clone(), avoidance.clone())).map(|_| ())
-    }
-
-    /// The stack and its options for `summary.json`.
-    pub(crate) fn resolved(&self) -> Value {
-        let Self { retry, hint_policy, mtu_discovery } = self;
-        json!({"name": STACK, "retry": retry, "hint_policy": hint_policy.to_string(), "mtu_discovery": mtu_discovery})
-    }
-}
 
 /// Measured flows with real ends.
 pub struct QuicFlows {
@@ -243,11 +201,13 @@ impl QuicFlows {
 #[cfg(test)]
 mod tests {
     use flowstart_core::aqm::QueueLimit;
+    use flowstart_core::startup::StartupConfig;
     use flowstart_core::units::Rate;
     use flowstart_sim::link::LinkConfig;
     use flowstart_sim::observe::record::FlowRecord;
     use flowstart_sim::observe::trace::Event;
     use flowstart_sim::traffic::Pattern;
+    use flowstart_sim::transport::profile::Profile;
 
     use super::transfer::AT_ONCE;
     use super::*;

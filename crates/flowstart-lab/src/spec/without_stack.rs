@@ -1,0 +1,31 @@
+//! What stands for the options of the real QUIC stack in a program that was built without the feature `quic`: there are no
+//! values of them, because nobody can choose the stack.
+
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::startup::StartupConfig;
+use flowstart_sim::transport::profile::Profile;
+use serde_json::Value;
+
+use super::transport::Transport;
+use super::{InputError, Parts};
+
+/// Options of a stack that is not there.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StackOptions {}
+
+impl StackOptions {
+    pub(crate) fn check(&self, _: &Profile, _: &StartupConfig, _: &AvoidanceConfig) -> Result<(), String> {
+        match *self {}
+    }
+
+    pub(crate) fn resolved(&self) -> Value {
+        match *self {}
+    }
+}
+
+/// Refuses the real stack.
+pub(super) fn parse(field: &str, text: &str, _: &Parts<'_>) -> Result<Transport, InputError> {
+    let problem = "the real stack is not in this program, which was built without the feature `quic`; \
+                   use model-quic:profile=noq";
+    Err(InputError::new(field, text, problem))
+}
