@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use flowstart_lab::run::{self, Until};
+use flowstart_lab::run::newcomers::Until;
+use flowstart_lab::run::repetition;
 use flowstart_lab::study::scenario::Scenario;
 
 /// Data packets per second of user and system time that are wanted.
@@ -38,7 +39,7 @@ fn main() {
     for cell in plan.cells() {
         for _ in 0..RUNS {
             let started = cpu_seconds();
-            let finished = run::replay_until(&plan, &cell, 0, Until::Complete);
+            let finished = repetition::replay_until(&plan, &cell, 0, Until::Complete);
             let spent = cpu_seconds() - started;
             let record = finished.world.record(finished.flows[0]);
             let rate = record.data_packets as f64 / spent;

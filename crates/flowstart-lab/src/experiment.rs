@@ -7,10 +7,10 @@ use rayon::prelude::*;
 
 use crate::results::flows::Row;
 use crate::results::folder::ExperimentError;
-use crate::run;
+use crate::run::repetition::CellRun;
 use crate::spec::web::Rows;
 use crate::study::plan::{Plan, Setting};
-use crate::trace::observe::{Kept, Wanted};
+use crate::trace::observe::{self, Kept, Wanted};
 
 /// Runs every cell and repetition that is not among the `known` rows, on `jobs` threads (0: one per core). `done` is
 /// called with the rows of each repetition of a setting as it ends. The result does not depend on the number of threads.
@@ -74,9 +74,9 @@ pub fn threads(jobs: usize) -> Result<rayon::ThreadPool, ExperimentError> {
 }
 
 fn rows_of(plan: &Plan, setting: Setting, rep: u32, wanted: &Wanted, kept: &Mutex<Kept>) -> Vec<(usize, Row)> {
-    run::watched_repetition(plan, setting, rep, wanted)
+    observe::repetition(plan, setting, rep, wanted)
         .into_iter()
-        .flat_map(|(cell, outcomes, seen)| {
+        .flat_map(|CellRun { cell, outcomes, seen }| {
             if wanted.of(&cell, rep).is_anything() {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).add(cell.index, rep, seen);
             }

@@ -7,11 +7,11 @@ use std::cell::Cell;
 use std::path::Path;
 
 use flowstart_lab::report;
-use flowstart_lab::run::{self, FlowOutcome};
+use flowstart_lab::run::outcome::FlowOutcome;
 use flowstart_lab::study::plan::Plan;
 use flowstart_lab::study::scenario::Scenario;
 use flowstart_lab::trace::export::{Outputs, PAGE, Sink, export};
-use flowstart_lab::trace::observe::{Shown, Wanted, Watched};
+use flowstart_lab::trace::observe::{self, Shown, Wanted, Watched};
 use flowstart_report::{Cause, Method};
 
 /// Counts what the current thread has, so that tests do not see each other.
@@ -127,7 +127,7 @@ fn an_account_of_causes_needs_the_same_memory_for_every_transfer() {
     for transport in TRANSPORTS {
         let growth = growth(transport, |plan| {
             let causes = Shown { watched: Watched { causes: true, series: None }, media_delays: false };
-            let (outcomes, seen) = run::watch(plan, &plan.cells()[0], 0, causes);
+            let (outcomes, seen) = observe::again(plan, &plan.cells()[0], 0, causes);
             assert_complete(&outcomes, plan);
             assert!(seen.explanations[0].unwrap().ms(Cause::OthersQueue) > 0.0);
         });
@@ -143,9 +143,9 @@ fn what_a_report_shows_is_bounded() {
             let mut wanted = Wanted::default();
             wanted.causes.insert(cell.index);
             wanted.series.extend(PAGE.series.map(|resolution| (cell.index, resolution)));
-            let results = run::watched_repetition(plan, plan.settings()[0], 0, &wanted);
-            assert_complete(&results[0].1, plan);
-            assert!(results[0].2.explanations[0].is_some() && results[0].2.series.is_some());
+            let results = observe::repetition(plan, plan.settings()[0], 0, &wanted);
+            assert_complete(&results[0].outcomes, plan);
+            assert!(results[0].seen.explanations[0].is_some() && results[0].seen.series.is_some());
         });
         assert!(growth < 12_000, "{transport}: {growth} KB");
     }

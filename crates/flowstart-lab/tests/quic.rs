@@ -16,7 +16,7 @@ use flowstart_lab::experiment;
 use flowstart_lab::results::flows::{Row, write_csv};
 use flowstart_lab::spec::stack::StackOptions;
 use flowstart_lab::study::scenario::Scenario;
-use flowstart_lab::trace::export::{self, TracedRun};
+use flowstart_lab::trace::traced::{self, TracedRun};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::traffic::Pattern;
@@ -149,7 +149,7 @@ fn larger_packets_are_found_and_used() {
     let link = "rate=20mbit,rtt=40ms,buffer=unlimited";
     let trace = |transport: &str| {
         let plan = scenario(link, "2MB", &["slow-start"], transport).plan(Path::new(".")).unwrap();
-        let run = export::capture(&plan, &plan.cells()[0], 0);
+        let run = traced::capture(&plan, &plan.cells()[0], 0);
         assert_eq!(run.outcomes[0].failure, None);
         run
     };

@@ -14,7 +14,8 @@ use rayon::prelude::*;
 
 use super::{Checker, Verdict};
 use flowstart_lab::experiment;
-use flowstart_lab::run::{self, Until};
+use flowstart_lab::run::newcomers::Until;
+use flowstart_lab::run::repetition;
 use flowstart_lab::spec::link::{Buffer, Link};
 use flowstart_lab::statistics::median;
 use flowstart_lab::study::plan::{Cell, Plan};
@@ -199,7 +200,7 @@ fn startups(text: &str, jobs: usize) -> Result<(Plan, Vec<Run>), String> {
     let runs: Vec<Run> = pool.install(|| {
         work.par_iter()
             .map(|&(cell, rep)| {
-                let run = run::replay_until(&plan, &cell, rep, Until::Complete);
+                let run = repetition::replay_until(&plan, &cell, rep, Until::Complete);
                 let monitor = run.world.network.monitor.as_ref();
                 let record = run.world.record(run.flows[0]);
                 let startup = monitor.and_then(|monitor| look(&plan.links[cell.link], record, monitor));

@@ -13,7 +13,8 @@ use flowstart_lab::experiment;
 use flowstart_lab::report;
 use flowstart_lab::results::flows;
 use flowstart_lab::results::summary::rows_by_cell;
-use flowstart_lab::run::{self, Until};
+use flowstart_lab::run::newcomers::{self, Until};
+use flowstart_lab::run::repetition;
 use flowstart_lab::spec::Written;
 use flowstart_lab::spec::size::TransferSize;
 use flowstart_lab::statistics::{median, spearman};
@@ -344,7 +345,7 @@ const ENDLESS: Bytes = Bytes::new(100_000_000_000);
 fn first_figure(plan: &Plan, checker: &mut Checker) {
     let Some((mut alone, cell)) = single(plan, "dsl-fast", ENDLESS, 0) else { return };
     alone.competitors = vec![Written { text: "none".into(), value: flowstart_lab::spec::competitor::Competitor::None }];
-    let run = run::replay_until(&alone, &cell, 0, Until::After(Duration::from_millis(2000)));
+    let run = repetition::replay_until(&alone, &cell, 0, Until::After(Duration::from_millis(2000)));
     let record = run.world.record(run.flows[0]);
     // The paper's time axis begins with the first packet of the transfer.
     let from = record.first_data_sent.unwrap_or(run.start);
@@ -373,7 +374,7 @@ fn third_figure(plan: &Plan, checker: &mut Checker) {
     let Some((plan, cell)) = single(plan, "dsl-fast", Bytes::new(2_000_000), 2) else { return };
     let shares: Option<Vec<f64>> = (0..10)
         .map(|rep| {
-            let run = run::replay(&plan, &cell, rep);
+            let run = repetition::replay(&plan, &cell, rep);
             let record = run.world.record(run.flows[0]);
             let (from, end) = (record.first_data_sent?, record.completed?);
             let (own, other) = Throughput::read(&run).between(run.flows[0], from + Duration::from_millis(100), end);
@@ -420,7 +421,7 @@ fn lte_equilibrium(plan: &Plan, checker: &mut Checker) {
 fn fair_times(plan: &Plan, cell: &Cell, limit: Duration, reps: u32) -> Vec<f64> {
     (0..reps)
         .map(|rep| {
-            let run = run::replay_until(plan, cell, rep, Until::After(limit));
+            let run = repetition::replay_until(plan, cell, rep, Until::After(limit));
             let throughput = Throughput::read(&run);
             let seconds = limit.as_secs() as u64;
             (1..seconds)
@@ -440,7 +441,7 @@ struct Throughput {
 }
 
 impl Throughput {
-    fn read(run: &run::Finished) -> Self {
+    fn read(run: &newcomers::Finished) -> Self {
         let log = run.world.network.monitor.as_ref().and_then(|monitor| monitor.log.as_ref());
         let departures = log.into_iter().flatten().map(|d| (d.time, d.flow, d.size)).collect();
         Self { departures }

@@ -2,6 +2,7 @@
 //! to whoever follows a connection, the second sight of a packet is another packet, whose number is guessed wrongly.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,13 +29,36 @@ pub struct CapturedDatagram {
     pub payload: Vec<u8>,
 }
 
-/// Everything that the data senders of real flows have seen.
+/// Who is told what the data senders of real flows see, while the run goes on.
+pub trait CaptureSink: fmt::Debug + Send {
+    /// A data sender sees a datagram. The secrets are those that are known by then.
+    fn on_datagram(&mut self, datagram: &CapturedDatagram, secrets: &Secrets);
+}
+
+/// Everything that the data senders of real flows have seen, or who is told of it.
 #[derive(Debug, Default)]
 pub struct Capture {
-    /// The datagrams in order.
+    /// The datagrams in order, unless somebody is told of them.
     pub datagrams: Vec<CapturedDatagram>,
     /// What decrypts them.
     pub secrets: Secrets,
+    /// Who is told.
+    sink: Option<Box<dyn CaptureSink>>,
+}
+
+impl Capture {
+    /// A capture that keeps nothing and tells `sink`.
+    pub fn told_to(sink: impl CaptureSink + 'static) -> Self {
+        Self { sink: Some(Box::new(sink)), ..Self::default() }
+    }
+
+    /// A data sender sees a datagram.
+    pub fn see(&mut self, datagram: CapturedDatagram) {
+        match &mut self.sink {
+            Some(sink) => sink.on_datagram(&datagram, &self.secrets),
+            None => self.datagrams.push(datagram),
+        }
+    }
 }
 
 /// The TLS secrets of all connections. Clones share them.

@@ -18,7 +18,7 @@ impl QuicFlows {
         match *options {}
     }
 
-    pub(crate) fn start_capture(&mut self) {
+    pub(crate) fn start_capture(&mut self, _: Capture) {
         match *self {}
     }
 

@@ -13,14 +13,13 @@ use crate::results::flows::Row;
 use crate::results::folder::ExperimentError;
 use crate::results::pairs::paired;
 use crate::results::summary::{CellSummary, Summary, felt, rows_by_cell, values};
-use crate::run;
 use crate::spec::STACK;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Buffer;
 use crate::study::ideal::{ideal_fct, quick_start_rounds, slow_start_fct};
 use crate::study::plan::{Cell, Plan};
 use crate::trace::explain::Explanation;
-use crate::trace::observe::{Kept, MOST_FLOWS, Shown, Wanted, Watched};
+use crate::trace::observe::{self, Kept, MOST_FLOWS, Shown, Wanted, Watched};
 use flowstart_report as report;
 
 mod answer;
@@ -105,7 +104,7 @@ fn see_the_rest(plan: &Plan, shown: &[(Cell, u32, Shown)], kept: &mut Kept, prog
     let seen: Vec<_> = rest
         .par_iter()
         .map(|((_, rep), (cell, shown))| {
-            let (_, seen) = run::watch(plan, cell, *rep, *shown);
+            let (_, seen) = observe::again(plan, cell, *rep, *shown);
             progress(Again { done: done.fetch_add(1, Ordering::Relaxed) + 1, of });
             (cell.index, *rep, seen)
         })

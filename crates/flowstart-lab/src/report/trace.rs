@@ -5,7 +5,7 @@ use flowstart_report as report;
 use flowstart_sim::observe::trace::Event;
 
 use super::link_input;
-use crate::run;
+use crate::run::outcome::FlowOutcome;
 use crate::study::plan::{Cell, Plan};
 use crate::trace::decisions::{describe, describe_hint};
 use crate::trace::explain::Explanation;
@@ -16,7 +16,7 @@ pub fn trace(
     plan: &Plan,
     cell: &Cell,
     rep: u32,
-    outcomes: &[run::FlowOutcome],
+    outcomes: &[FlowOutcome],
     seen: &Seen,
     method: report::Method,
 ) -> report::TraceReport {

@@ -12,7 +12,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Failure, FlowOutcome};
+use crate::run::outcome::{Failure, FlowOutcome};
 use crate::statistics::mean;
 use crate::study::plan::{Cell, Plan};
 

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use crate::results::flows::{MEDIA_COLUMNS, OBJECT_COLUMNS, QUICK_START_COLUMNS, Row, WEB_COLUMNS};
 use crate::results::pairs;
-use crate::run::limit_of;
 use crate::spec::competitor::Competitor;
 use crate::statistics::{
     LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired,
     holm, mean, median, quantile,
 };
+use crate::study::ideal::limit_of;
 use crate::study::plan::{Cell, Plan};
 use flowstart_report::PairedSetting;
 

@@ -7,7 +7,7 @@
 //! times reaches the available rate it signals each flow, with the next packet of it that leaves: marks it, or drops it where it is
 //! not ECN-capable. Each flow is signalled once in a transient. Otherwise it is a queue without a limit and without a law. For
 //! transfers that are much longer than a transient it can go on as `CoDel` with the longest RTT as its interval
-//! ([`Oracle::then_codel`]), or congestion avoidance would fill the queue again; the cells of [`super::grid`] do without.
+//! ([`Oracle::then_codel`]), or congestion avoidance would fill the queue again; cells of short transfers do without.
 //!
 //! So slow start ends with the windows at C x RTT, one RTT after the signal and none too late. This is no lower bound of the queue's
 //! delay: bursts of an unpaced window wait, and a signal half a window earlier would let fewer of them wait.
@@ -19,9 +19,14 @@
 
 use flowstart_core::aqm::codel;
 use flowstart_core::aqm::fifo::Fifo;
-use flowstart_core::aqm::{QueueContext, QueueDiscipline, QueueLimit, QueueStats, QueuedPacket};
+use flowstart_core::aqm::{QueueContext, QueueDiscipline, QueueLimit, QueueState, QueueStats, QueuedPacket};
+use flowstart_core::startup::{Increase, StartupConfig};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::transport::profile::Profile;
+use flowstart_sim::world::World;
+
+use crate::study::plan::{Cell, Plan};
 
 /// What the oracle knows.
 #[derive(Clone, Debug)]
@@ -173,6 +178,26 @@ impl QueueDiscipline for Oracle {
     fn may_have_timer(&self) -> bool {
         false
     }
+}
+
+/// Lets the oracle manage the bottleneck's queue, in which nothing waits: nobody else is there.
+pub(super) fn tell(plan: &Plan, cell: &Cell, world: &mut World, profile: &Profile, rtts: Vec<Duration>) {
+    let (Some(monitor), StartupConfig::SlowStart(scheme)) = (&world.network.monitor, &plan.schemes[cell.scheme].value)
+    else {
+        return;
+    };
+    let every = profile.ack.every.max(1);
+    let truth = Truth {
+        first_flow: world.flow_count() as u32,
+        rtts,
+        measured: false,
+        initial_window: scheme.iw.map_or(profile.initial_window, u64::from),
+        growth: if profile.increase == Increase::Acknowledgements { 1.0 + 1.0 / f64::from(every) } else { 2.0 },
+        available: plan.links[cell.link].rate,
+        full_packet: Bytes::new(u64::from(profile.data_wire_size(profile.payload))),
+    };
+    let link = monitor.link;
+    world.network.set_queue(link, QueueState::Custom(Box::new(Oracle::new(truth).then_codel())));
 }
 
 #[cfg(test)]

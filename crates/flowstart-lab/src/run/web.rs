@@ -11,7 +11,7 @@ use flowstart_sim::topology::{Access, Chain, Host};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::world::{Connection, FlowConfig, Side, WebTraffic, World};
 
-use crate::run::FlowOutcome;
+use crate::run::outcome::FlowOutcome;
 use crate::spec::link::Link;
 use crate::spec::web::Web;
 use crate::study::ideal::ideal_fct;

@@ -12,6 +12,7 @@ use flowstart_sim::transport::profile::Profile;
 use crate::spec::application::Application;
 use crate::spec::link::Link;
 use crate::spec::mobility::Move;
+use crate::study::plan::{Cell, Plan};
 
 /// The shortest possible time from the first packet of the handshake to the last payload byte at the receiver.
 ///
@@ -188,6 +189,16 @@ impl<'a> Way<'a> {
     /// The completion time of a flow of `size` bytes whose last byte left at `end`.
     fn fct(&self, end: Timestamp, size: Bytes) -> Duration {
         self.handshake + end.since(self.begin) + self.further_hops(size)
+    }
+}
+
+/// The physical limit of a cell's flow of `size` bytes over `link`.
+pub fn limit_of(plan: &Plan, cell: &Cell, link: &Link, size: Bytes, start: Timestamp) -> Duration {
+    let profile = &plan.transport.profile;
+    match (plan.sizes[cell.size].value.application(), plan.mobility(cell)) {
+        (None, None) => ideal_fct(link, profile, size, start),
+        (None, Some(mobility)) => ideal_moved_fct(link, profile, size, start, mobility),
+        (Some(application), _) => ideal_application_fct(link, profile, application, start),
     }
 }
 

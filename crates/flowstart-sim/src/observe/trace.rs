@@ -8,7 +8,7 @@ use std::fmt;
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::event::Decision;
-use flowstart_core::time::Timestamp;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
 use crate::link::Loss;
@@ -172,6 +172,9 @@ pub trait Observer: Any + fmt::Debug + Send + Sync {
     /// A packet left or reached a host; `ranges` are those that an acknowledgement carries, as in [`Trace::ranges_of`].
     fn on_packet(&mut self, _packet: &HostPacket, _ranges: &[(u64, u64)]) {}
 
+    /// These flows have come, each with the round-trip propagation delay between its hosts: they are what is measured.
+    fn on_measured(&mut self, _flows: &[(u32, Duration)]) {}
+
     /// Whether it wants to hear of packets.
     fn wants_packets(&self) -> bool {
         false
@@ -238,6 +241,13 @@ impl Trace {
     /// Whether its observer wants to hear no more.
     pub fn is_done(&self) -> bool {
         self.observer.as_ref().is_some_and(|observer| observer.is_done())
+    }
+
+    /// Tells the observer which flows are measured, each with the round-trip propagation delay between its hosts.
+    pub fn measure(&mut self, flows: &[(u32, Duration)]) {
+        if let Some(observer) = &mut self.observer {
+            observer.on_measured(flows);
+        }
     }
 
     /// The observer, if it is one of this type.

@@ -4,10 +4,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
-use flowstart_lab::run;
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_lab::trace::explain::Explanation;
-use flowstart_lab::trace::observe::{MOST_FLOWS, Shown, Watched};
+use flowstart_lab::trace::observe::{self, MOST_FLOWS, Shown, Watched};
 use flowstart_report::Cause;
 use serde_json::{Map, Value, json};
 
@@ -64,7 +63,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::Input(problem));
         }
         let causes = Shown { watched: Watched { causes: true, series: None }, media_delays: false };
-        let (outcomes, seen) = run::watch(&plan, &cell, rep, causes);
+        let (outcomes, seen) = observe::again(&plan, &cell, rep, causes);
         any_failed |= failed(&outcomes);
         explained.push(Explained {
             cell,

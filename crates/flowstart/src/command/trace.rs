@@ -10,7 +10,7 @@ use flowstart_lab::report;
 use flowstart_lab::results::folder::{self, GrowingFile, MANIFEST};
 use flowstart_lab::results::identity::Identity;
 use flowstart_lab::results::manifest::Manifest;
-use flowstart_lab::run::FlowOutcome;
+use flowstart_lab::run::outcome::FlowOutcome;
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_lab::study::scenario::Scenario;
 use flowstart_lab::trace::export::{Format, Outputs, export};

@@ -65,8 +65,8 @@ impl QuicFlows {
     }
 
     /// Keeps what the data senders see, and the secrets that open it. Begin before the flows are added.
-    pub fn start_capture(&mut self) {
-        self.under_way.capture.get_or_insert_default();
+    pub fn start_capture(&mut self, capture: Capture) {
+        self.under_way.capture = Some(capture);
     }
 
     /// What the data senders have seen, where it is kept.

@@ -3,11 +3,9 @@
 use std::net::SocketAddr;
 
 use bytes::BytesMut;
-use flowstart_sim::world::World;
 
 use super::frames::Carried;
 use crate::ends::capture::{Capture, CapturedDatagram};
-use crate::trace::export::Exporter;
 
 /// Memory for datagrams under way is taken in pieces of this many bytes.
 const ARENA: usize = 1 << 16;
@@ -34,12 +32,10 @@ pub(super) struct UnderWay {
 }
 
 impl UnderWay {
-    /// A data sender sees a datagram. Who writes the run while it goes on is told of it; otherwise it is kept.
-    pub(super) fn see(&mut self, world: &mut World, datagram: impl FnOnce() -> CapturedDatagram) {
-        let Some(capture) = &mut self.capture else { return };
-        match world.network.trace.as_mut().and_then(|trace| trace.observer_mut::<Exporter>()) {
-            Some(exporter) => exporter.on_datagram(&datagram(), &capture.secrets),
-            None => capture.datagrams.push(datagram()),
+    /// A data sender sees a datagram.
+    pub(super) fn see(&mut self, datagram: impl FnOnce() -> CapturedDatagram) {
+        if let Some(capture) = &mut self.capture {
+            capture.see(datagram());
         }
     }
 

@@ -30,10 +30,10 @@ use flowstart_core::time::Duration;
 use flowstart_report::{CAUSES, Cause, Causes};
 use flowstart_sim::transport::policy::Opening;
 
-use crate::run::FlowOutcome;
+use crate::run::outcome::FlowOutcome;
 use crate::study::ideal::ideal_idle_time;
 use crate::study::plan::{Cell, Plan};
-use crate::trace::export::TracedRun;
+use crate::trace::traced::TracedRun;
 
 mod account;
 mod in_order;
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
     use crate::study::scenario::Scenario;
-    use crate::trace::export::trace;
+    use crate::trace::traced::trace;
 
     /// A traced run and its explanation, which is exact.
     fn run(link: &str, size: &str, scheme: &str, competitor: &str, transport: &str) -> (TracedRun, Explanation) {

@@ -6,8 +6,8 @@ use flowstart_core::time::Timestamp;
 use flowstart_sim::link::Loss;
 use flowstart_sim::observe::trace::{Entry, Event};
 
-use super::TracedRun;
 use crate::trace::decisions::{describe, describe_hint};
+use crate::trace::traced::TracedRun;
 
 impl TracedRun {
     /// Every event as a line: time, flow, event, and what belongs to it.

@@ -2,20 +2,21 @@
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flowstart_core::time::Timestamp;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_sim::observe::trace::{Entry, HostPacket, Observer, Trace};
 
 use super::PAGE;
 use super::csv::Table;
 use super::pcapng::Packets;
 use super::qlog::Log;
-#[cfg(feature = "quic")]
-use crate::ends::capture::{CapturedDatagram, Secrets};
-use crate::run::{self, FlowOutcome};
-use crate::spec::link::Link;
+use crate::ends::capture::{Capture, CaptureSink, CapturedDatagram, Secrets};
+use crate::run::outcome::{FlowOutcome, outcomes};
+use crate::run::repetition::told;
 use crate::study::plan::{Cell, Plan};
-use crate::trace::observe::{Seen, Watcher};
+use crate::trace::observe::{Seen, Watcher, seen};
 
 /// Where a file's bytes go; they are buffered before.
 pub type Sink = Box<dyn Write + Send + Sync>;
@@ -75,30 +76,86 @@ pub struct Exported {
 
 /// Runs one repetition of a cell and writes what happens while it happens: memory does not depend on the transfer. The
 /// run ends at the first output that cannot be written.
-pub fn export(plan: &Plan, cell: &Cell, rep: u32, outputs: Outputs) -> Result<Exported, ExportError> {
-    let captured = outputs.pcapng.is_some();
+pub fn export(plan: &Plan, cell: &Cell, rep: u32, mut outputs: Outputs) -> Result<Exported, ExportError> {
+    let real = match outputs.pcapng.take_if(|_| plan.transport.stack.is_some()) {
+        Some(out) => Some(RealPackets::new(plan, cell, out)?),
+        None => None,
+    };
+    let capture = real.clone().map(Capture::told_to);
     // The tracer is called once, when the trace begins.
-    let outputs = std::cell::Cell::new(Some(outputs));
-    let mut finished = run::told(plan, cell, rep, captured, &|world, start| {
+    let parts = std::cell::Cell::new(Some((outputs, real)));
+    let mut finished = told(plan, cell, rep, capture, &|world, start| {
         let bottleneck = world.network.monitor.as_ref().map_or(u32::MAX, |monitor| monitor.link);
-        let outputs = outputs.take().unwrap_or_default();
-        Trace::told_to(Exporter::new(plan, cell, outputs, bottleneck, start))
+        let (outputs, real) = parts.take().unwrap_or_default();
+        Trace::told_to(Exporter::new(plan, cell, outputs, real, bottleneck, start))
     });
-    let outcomes = run::outcomes(plan, cell, &mut finished);
+    let outcomes = outcomes(plan, cell, &mut finished);
     let exporter = finished.world.network.trace.take().and_then(|trace| trace.into_observer::<Exporter>());
     let watcher = exporter.map(Exporter::finish).transpose()?.flatten();
-    let seen = watcher.map_or_else(Seen::default, |watcher| run::seen(plan, cell, &finished, &outcomes, watcher));
+    let seen = watcher.map_or_else(Seen::default, |watcher| seen(plan, cell, &finished, &outcomes, watcher));
     Ok(Exported { outcomes, seen })
 }
 
+/// The capture of real flows. The run tells it datagrams, the exporter ends it.
+#[derive(Clone)]
+struct RealPackets(Arc<SharedPackets>);
+
+struct SharedPackets {
+    /// Whether something could not be written.
+    failed: AtomicBool,
+    file: Mutex<RealFile>,
+}
+
+struct RealFile {
+    packets: Option<Packets<Out>>,
+    error: Option<io::Error>,
+}
+
+impl fmt::Debug for RealPackets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RealPackets").field("failed", &self.0.failed).finish_non_exhaustive()
+    }
+}
+
+impl RealPackets {
+    fn new(plan: &Plan, cell: &Cell, out: Sink) -> Result<Self, ExportError> {
+        let packets = Packets::new(BufWriter::with_capacity(BUFFER, out), plan, cell, true);
+        let packets = packets.map_err(|error| ExportError { format: Format::Pcapng, error })?;
+        let file = Mutex::new(RealFile { packets: Some(packets), error: None });
+        Ok(Self(Arc::new(SharedPackets { failed: AtomicBool::new(false), file })))
+    }
+
+    fn file(&self) -> MutexGuard<'_, RealFile> {
+        self.0.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.0.failed.load(Ordering::Relaxed)
+    }
+}
+
+impl CaptureSink for RealPackets {
+    fn on_datagram(&mut self, datagram: &CapturedDatagram, secrets: &Secrets) {
+        if self.has_failed() {
+            return;
+        }
+        let mut file = self.file();
+        if let Some(Err(error)) = file.packets.as_mut().map(|packets| packets.write_datagram(datagram, secrets)) {
+            file.error = Some(error);
+            self.0.failed.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Writes what it hears. It cannot be cloned with its world: files cannot.
-pub(crate) struct Exporter {
+struct Exporter {
     watcher: Option<Watcher>,
     table: Option<Table<Out>>,
     log: Option<Log<Out>>,
+    /// Packets of the model.
     packets: Option<Packets<Out>>,
-    /// The capture has datagrams of real flows, and no packets of the model.
-    is_real: bool,
+    /// Datagrams of real flows.
+    real: Option<RealPackets>,
     failed: Option<ExportError>,
 }
 
@@ -109,47 +166,43 @@ impl fmt::Debug for Exporter {
 }
 
 impl Exporter {
-    fn new(plan: &Plan, cell: &Cell, outputs: Outputs, bottleneck: u32, start: Timestamp) -> Self {
+    fn new(
+        plan: &Plan,
+        cell: &Cell,
+        outputs: Outputs,
+        real: Option<RealPackets>,
+        bottleneck: u32,
+        start: Timestamp,
+    ) -> Self {
         let Outputs { csv, qlog, pcapng, page } = outputs;
-        let is_real = plan.transport.stack.is_some();
         let mut failed = None;
         let table = csv.map(|out| Table::new(BufWriter::with_capacity(BUFFER, out), start));
         let log = qlog.map(|out| Log::new(BufWriter::with_capacity(BUFFER, out), plan, cell, start));
-        let packets = pcapng.map(|out| Packets::new(BufWriter::with_capacity(BUFFER, out), plan, cell, is_real));
+        let packets = pcapng.map(|out| Packets::new(BufWriter::with_capacity(BUFFER, out), plan, cell, false));
         Self {
             watcher: page.then(|| Watcher::new(PAGE, bottleneck, &plan.links[cell.link], start)),
             table: table.and_then(|table| kept(&mut failed, Format::Csv, table)),
             log: log.and_then(|log| kept(&mut failed, Format::Qlog, log)),
             packets: packets.and_then(|packets| kept(&mut failed, Format::Pcapng, packets)),
-            is_real,
+            real,
             failed,
-        }
-    }
-
-    /// The measured flows are these, numbered in order, each with the link that its hosts see.
-    pub(crate) fn follow(&mut self, flows: &[u32], links: impl Iterator<Item = Link>) {
-        self.log.iter_mut().for_each(|log| log.follow(flows));
-        self.packets.iter_mut().for_each(|packets| packets.follow(flows));
-        if let Some(watcher) = &mut self.watcher {
-            watcher.follow(flows, links);
-        }
-    }
-
-    /// The data sender of a real flow sees a datagram.
-    #[cfg(feature = "quic")]
-    pub(crate) fn on_datagram(&mut self, datagram: &CapturedDatagram, secrets: &Secrets) {
-        if let Some(packets) = self.packets.as_mut().filter(|_| self.failed.is_none()) {
-            let written = packets.write_datagram(datagram, secrets);
-            kept(&mut self.failed, Format::Pcapng, written);
         }
     }
 
     /// The run has ended: what is buffered is written.
     fn finish(mut self) -> Result<Option<Watcher>, ExportError> {
+        let mut real = None;
+        if let Some(packets) = &self.real {
+            let mut file = packets.file();
+            real = file.packets.take();
+            if let Some(error) = file.error.take() {
+                self.failed.get_or_insert(ExportError { format: Format::Pcapng, error });
+            }
+        }
         let outs = [
             (Format::Csv, self.table.map(|table| table.out)),
             (Format::Qlog, self.log.map(|log| log.out)),
-            (Format::Pcapng, self.packets.map(Packets::into_inner)),
+            (Format::Pcapng, self.packets.or(real).map(Packets::into_inner)),
         ];
         for (format, out) in outs {
             if let Some(mut out) = out {
@@ -188,16 +241,28 @@ impl Observer for Exporter {
         if let Some(log) = &mut self.log {
             kept(&mut self.failed, Format::Qlog, log.write_packet(packet, ranges));
         }
-        if let Some(packets) = self.packets.as_mut().filter(|_| !self.is_real) {
+        if let Some(packets) = &mut self.packets {
             kept(&mut self.failed, Format::Pcapng, packets.write(packet, ranges));
         }
     }
 
+    fn on_measured(&mut self, measured: &[(u32, Duration)]) {
+        let flows: Vec<u32> = measured.iter().map(|(flow, _)| *flow).collect();
+        self.log.iter_mut().for_each(|log| log.follow(&flows));
+        self.packets.iter_mut().for_each(|packets| packets.follow(&flows));
+        if let Some(real) = &self.real {
+            real.file().packets.iter_mut().for_each(|packets| packets.follow(&flows));
+        }
+        if let Some(watcher) = &mut self.watcher {
+            watcher.on_measured(measured);
+        }
+    }
+
     fn wants_packets(&self) -> bool {
-        self.log.is_some() || self.packets.is_some() && !self.is_real
+        self.log.is_some() || self.packets.is_some()
     }
 
     fn is_done(&self) -> bool {
-        self.failed.is_some()
+        self.failed.is_some() || self.real.as_ref().is_some_and(RealPackets::has_failed)
     }
 }

@@ -6,7 +6,7 @@
 //! | Looking for | Where |
 //! |---|---|
 //! | files that are written while a run goes on | [`export`] |
-//! | a table of events | [`TracedRun::write_csv`] |
+//! | a table of events | [`TracedRun::write_csv`](crate::trace::traced::TracedRun::write_csv) |
 //! | a log for QUIC tools | [`TracedRun::write_qlog`] |
 //! | a capture for packet tools | [`TracedRun::write_pcapng`] |
 
@@ -14,7 +14,6 @@ use flowstart_core::time::Duration;
 use flowstart_sim::transport::policy::Protocol;
 use flowstart_sim::transport::profile::Profile;
 
-use crate::run::{self, Finished};
 use crate::study::plan::{Cell, Plan};
 use crate::trace::observe::{Resolution, Watched};
 
@@ -29,31 +28,7 @@ mod quick_start_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use exporter::Exporter;
 pub use exporter::{ExportError, Exported, Format, Outputs, Sink, export};
-
-/// A run with everything that happened in it.
-#[derive(Debug)]
-pub struct TracedRun {
-    /// The world after it.
-    pub finished: Finished,
-    /// Its measured flows.
-    pub outcomes: Vec<run::FlowOutcome>,
-}
-
-/// Runs one repetition of a cell with a trace.
-pub fn trace(plan: &Plan, cell: &Cell, rep: u32) -> TracedRun {
-    let mut finished = run::replay(plan, cell, rep);
-    let outcomes = run::outcomes(plan, cell, &mut finished);
-    TracedRun { finished, outcomes }
-}
-
-/// As [`trace`], and keeps the datagrams that senders of real QUIC flows see, for [`TracedRun::write_pcapng`].
-pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> TracedRun {
-    let mut finished = run::capture(plan, cell, rep);
-    let outcomes = run::outcomes(plan, cell, &mut finished);
-    TracedRun { finished, outcomes }
-}
 
 /// What was run, in a sentence.
 fn title(plan: &Plan, cell: &Cell) -> String {

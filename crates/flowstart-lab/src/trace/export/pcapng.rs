@@ -55,10 +55,11 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::pcapng::blocks::unknown::UnknownBlock;
 use pcap_file::pcapng::{PcapNgWriteError, PcapNgWriter};
 
-use super::{ETHERNET, IPV4, TCP, TracedRun, UDP, lower_headers, title};
+use super::{ETHERNET, IPV4, TCP, UDP, lower_headers, title};
 use crate::ends::capture::{CapturedDatagram, Secrets};
 use crate::ends::quic::QuicFlows;
 use crate::study::plan::{Cell, Plan};
+use crate::trace::traced::TracedRun;
 
 /// Number of the data sender's interface.
 const SENDER: u32 = 0;

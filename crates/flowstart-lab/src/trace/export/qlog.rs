@@ -45,8 +45,9 @@ use qlog::{CommonFields, QLOGFILESEQ_URI, QlogSeq, ReferenceTime, TraceSeq, Vant
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{TracedRun, lower_headers, title};
+use super::{lower_headers, title};
 use crate::study::plan::{Cell, Plan};
+use crate::trace::traced::TracedRun;
 
 /// Names the events of this program.
 const SCHEMA: &str = "urn:x-flowstart:qlog:events:flowstart";

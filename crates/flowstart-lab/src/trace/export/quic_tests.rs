@@ -6,6 +6,7 @@ use flowstart_sim::packet::Direction;
 
 use super::tests::{capture_of, exported_capture, has_tshark, plan_of, tshark};
 use super::*;
+use crate::trace::traced::{TracedRun, capture};
 
 /// Transports, schemes and numbers of flows whose captures differ.
 const RUNS: &[(&str, &str, u32)] = &[

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::study::scenario::Scenario;
+use crate::trace::traced::{TracedRun, trace};
 
 /// A cell that loses packets: a queue of 20 packets and random loss.
 pub(super) fn plan_of(transport: &str, scheme: &str, flows: u32) -> (Plan, Cell) {

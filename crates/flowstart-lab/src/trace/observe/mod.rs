@@ -9,18 +9,21 @@
 //! | what is watched | [`Watched`] |
 //! | time series | `series.rs`, and how they are reduced in `reduced.rs` |
 //! | what is kept of the runs of an experiment | `kept.rs` |
+//! | runs that are watched | [`repetition`], [`again`] |
 
-use flowstart_core::time::Timestamp;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_sim::observe::trace::{Entry, Observer};
 
 use crate::spec::link::Link;
 use crate::trace::explain::{Account, Split};
 
 mod kept;
+mod look;
 mod reduced;
 mod series;
 
 pub use kept::{Kept, Seen, SeenSeries, Shown, Wanted};
+pub use look::{again, repetition, seen};
 pub use reduced::{Line, Marks, Volume};
 pub use series::{FlowSeries, Resolution, Series};
 
@@ -52,6 +55,8 @@ impl Watched {
 #[derive(Clone, Debug)]
 pub struct Watcher {
     accounts: Vec<Account>,
+    /// The bottleneck as the cell has it.
+    link: Link,
     /// Number of the first measured flow.
     first: u32,
     /// All accounts must hear of what other flows do before the bottleneck.
@@ -75,6 +80,7 @@ impl Watcher {
         let tell_all = accounts.iter().any(Account::needs_others);
         Self {
             accounts,
+            link: link.clone(),
             first: u32::MAX,
             tell_all,
             series: watched.series.map(|resolution| Box::new(Series::new(resolution, start))),
@@ -91,22 +97,6 @@ impl Watcher {
         }
     }
 
-    /// The measured flows are these, numbered in order, each with the link that its hosts see.
-    pub fn follow(&mut self, flows: &[u32], links: impl Iterator<Item = Link>) {
-        self.first = flows.first().copied().unwrap_or(u32::MAX);
-        if let Some(account) = self.accounts.pop() {
-            let followed = |(flow, link): (&u32, Link)| {
-                let mut account = account.clone();
-                account.follow(*flow, &link);
-                account
-            };
-            self.accounts = flows.iter().zip(links).map(followed).collect();
-        }
-        if let (Some(series), Some(first)) = (&mut self.series, flows.first()) {
-            series.follow(*first, flows.len());
-        }
-    }
-
     /// The run has ended.
     pub fn finish(self) -> Observed {
         let splits = self.accounts.into_iter().map(Account::finish).collect();
@@ -115,6 +105,22 @@ impl Watcher {
 }
 
 impl Observer for Watcher {
+    fn on_measured(&mut self, measured: &[(u32, Duration)]) {
+        let Some((first, _)) = measured.first() else { return };
+        self.first = *first;
+        if let Some(account) = self.accounts.pop() {
+            let followed = |(flow, rtt): &(u32, Duration)| {
+                let mut account = account.clone();
+                account.follow(*flow, &self.link.for_hosts(*rtt));
+                account
+            };
+            self.accounts = measured.iter().map(followed).collect();
+        }
+        if let Some(series) = &mut self.series {
+            series.follow(*first, measured.len());
+        }
+    }
+
     fn on_event(&mut self, entry: &Entry) {
         if let Some(series) = &mut self.series {
             series.on_event(entry);

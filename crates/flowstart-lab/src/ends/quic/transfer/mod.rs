@@ -197,7 +197,7 @@ impl Transfer {
         }
         if side == SERVER {
             let (flow, time, addresses) = (self.number, world.now(), (from, self.ends[SERVER].address));
-            under_way.see(world, || {
+            under_way.see(|| {
                 let (quick_start, payload) = (NO_OPTION, bytes.to_vec());
                 CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload }
             });
@@ -330,7 +330,7 @@ impl Transfer {
         let (flow, from) = (self.number, self.ends[side].address);
         if side == SERVER {
             let (time, addresses) = (world.now(), (from, to));
-            under_way.see(world, || {
+            under_way.see(|| {
                 let payload = bytes.to_vec();
                 CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload }
             });

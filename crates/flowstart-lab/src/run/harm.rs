@@ -1,0 +1,109 @@
+//! What newcomers cost the others: the difference to the same world without them.
+
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_sim::observe::record::FlowRecord;
+use flowstart_sim::world::World;
+
+use super::warm_up::Warm;
+
+/// How long after the newcomers' end the harm to others is still counted.
+pub(super) const AFTERMATH: Duration = Duration::from_millis(5_000);
+
+/// The difference to the same world without the newcomer, from its start until 5 s after its end: others need time to
+/// take back what the newcomer used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Harm {
+    /// Payload that the others did not get, in Mbit.
+    pub goodput_lost_mbit: f64,
+    /// Packets that they lost in addition.
+    pub dropped_packets: f64,
+    /// Time that their packets waited longer on average, in milliseconds.
+    pub extra_delay_ms: Option<f64>,
+    /// Time that their transfers took longer on average, in milliseconds; absent where they have no end. A transfer that
+    /// does not complete counts until the end.
+    pub extra_fct_ms: Option<f64>,
+}
+
+/// What the others have got until now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OthersState {
+    delivered: u64,
+    dropped: u64,
+    waited: u64,
+    packets: u64,
+    /// Sum of the completion times, and how many there are. Flows without end count until now.
+    completion: (Duration, u32),
+}
+
+/// What the others had got when the newcomers' aftermath was over, and when that was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WithNewcomers {
+    pub(super) end: Timestamp,
+    pub(super) others: OthersState,
+}
+
+/// Runs the warm world on without a newcomer. What each newcomer cost the others, in the order of `with`.
+pub(super) fn harm(warm: &Warm, with: &[Option<WithNewcomers>]) -> Vec<Option<Harm>> {
+    let mut world = warm.world.clone();
+    let before = others_state(&mut world, &[]);
+    let mut order: Vec<(usize, &WithNewcomers)> =
+        with.iter().enumerate().filter_map(|(index, with)| Some((index, with.as_ref()?))).collect();
+    order.sort_by_key(|(_, with)| with.end);
+    let mut harms = vec![None; with.len()];
+    for (index, WithNewcomers { end, others: with }) in order {
+        world.run_until(*end);
+        let without = others_state(&mut world, &[]);
+        harms[index] = Some(Harm {
+            goodput_lost_mbit: (without.delivered as f64 - with.delivered as f64) * 8.0 / 1e6,
+            dropped_packets: with.dropped as f64 - without.dropped as f64,
+            extra_delay_ms: with.mean_wait(&before).zip(without.mean_wait(&before)).map(|(a, b)| a - b),
+            extra_fct_ms: with.mean_fct().zip(without.mean_fct()).filter(|_| warm.others_end).map(|(a, b)| a - b),
+        });
+    }
+    harms
+}
+
+impl OthersState {
+    /// Adds what a flow did until `now`.
+    fn add(&mut self, record: &FlowRecord, now: Timestamp) {
+        self.delivered += record.delivered;
+        self.dropped += record.dropped;
+        if let Some(started) = record.started {
+            self.completion.0 += record.completed.unwrap_or(now).since(started);
+            self.completion.1 += 1;
+        }
+    }
+
+    /// Mean time that a packet waited since `before`, in milliseconds.
+    fn mean_wait(&self, before: &Self) -> Option<f64> {
+        let packets = self.packets - before.packets;
+        (packets > 0).then(|| (self.waited - before.waited) as f64 / packets as f64 / 1e6)
+    }
+
+    /// Mean completion time of the transfers, in milliseconds.
+    fn mean_fct(&self) -> Option<f64> {
+        let (sum, count) = self.completion;
+        (count > 0).then(|| sum.as_millis() / f64::from(count))
+    }
+}
+
+/// Sums up everybody but the newcomers: flows that are there, and those whose places arrivals have used again. Arrivals do not
+/// depend on what happens in the world, so that it has the same others with newcomers and without.
+pub(super) fn others_state(world: &mut World, newcomers: &[u32]) -> OthersState {
+    let mut state = OthersState::default();
+    let now = world.now();
+    for record in world.finished_flows() {
+        state.add(record, now);
+    }
+    let others = (0..world.flow_count() as u32).filter(|flow| !newcomers.contains(flow));
+    for flow in others {
+        state.add(world.record(flow), now);
+        if let Some(monitor) = &mut world.network.monitor {
+            // Counts at the link are those of a place, whoever has used it.
+            let at_link = monitor.flow(flow);
+            state.waited += at_link.waited_nanos;
+            state.packets += at_link.packets;
+        }
+    }
+    state
+}

@@ -1,0 +1,216 @@
+//! The measured flows of a cell: they come to a warm world, and it runs until they are complete.
+
+use std::sync::Arc;
+
+use flowstart_core::rng::mix;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+use flowstart_sim::topology::Chain;
+use flowstart_sim::traffic::Pattern;
+use flowstart_sim::world::{FlowConfig, Stopped, World};
+
+use super::knowledge::knowledge;
+use super::oracle;
+use super::outcome::Failure;
+use super::place::{connect, equip, place_cheats};
+use super::warm_up::Warm;
+use crate::ends::capture::Capture;
+use crate::ends::quic::QuicFlows;
+use crate::spec::aqm::Aqm;
+use crate::spec::link::Link;
+use crate::study::ideal::limit_of;
+use crate::study::plan::{Cell, Plan};
+
+/// Simulated time that a transfer may take: this many times its physical limit, and never less than [`LEAST_LIMIT`].
+const LIMIT_FACTOR: u64 = 50;
+/// Simulated time that every transfer may take.
+const LEAST_LIMIT: Duration = Duration::from_millis(300_000);
+
+/// How long newcomers run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Until their transfers are complete.
+    Complete,
+    /// For this long, complete or not.
+    After(Duration),
+}
+
+/// What a measured flow does.
+#[derive(Clone, Debug)]
+pub(super) struct Transfer {
+    pub(super) start: Timestamp,
+    pub(super) size: Bytes,
+    /// The cell's link as the flow's hosts see it.
+    pub(super) link: Link,
+}
+
+impl Transfer {
+    /// The physical limit.
+    pub(super) fn limit(&self, plan: &Plan, cell: &Cell) -> Duration {
+        limit_of(plan, cell, &self.link, self.size, self.start)
+    }
+}
+
+/// A newcomer's world after its transfer.
+#[derive(Debug)]
+pub struct Finished {
+    /// The world.
+    pub world: World,
+    /// The ends of measured flows that are real QUIC.
+    pub quic: Option<QuicFlows>,
+    /// The measured flows.
+    pub flows: Vec<u32>,
+    /// When the first of them started.
+    pub start: Timestamp,
+    /// What each of them transfers.
+    pub(super) transfers: Vec<Transfer>,
+    /// Why each of them did not finish.
+    pub(super) failures: Vec<Option<Failure>>,
+    /// Wire bytes that had left the bottleneck at the start.
+    pub(super) departed_before: u64,
+}
+
+impl Finished {
+    /// Runs everything that happens until `time`.
+    pub(super) fn run_until(&mut self, time: Timestamp) {
+        match &mut self.quic {
+            Some(quic) => quic.run_until(&mut self.world, time),
+            None => self.world.run_until(time),
+        }
+    }
+
+    /// Runs while `condition` holds, looking after every event; an error when `limit` passes first.
+    pub(super) fn run_while(&mut self, limit: Timestamp, condition: impl Fn(&World) -> bool) -> Result<(), Stopped> {
+        match &mut self.quic {
+            Some(quic) => quic.run_while(&mut self.world, limit, condition),
+            None => self.world.run_while(limit, condition),
+        }
+    }
+}
+
+/// Forks the warm world and runs a cell's newcomers in it.
+pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finished {
+    newcomers_in(warm.world.clone(), plan, warm, cell, until, None)
+}
+
+/// Runs a cell's newcomers in `world`, a fork of the warm one. With `capture`, the datagrams of real newcomers are noted.
+pub(super) fn newcomers_in(
+    mut world: World,
+    plan: &Plan,
+    warm: &Warm,
+    cell: &Cell,
+    until: Until,
+    capture: Option<Capture>,
+) -> Finished {
+    let start = world.now();
+    let mut departed_before = 0;
+    if let Some(monitor) = &mut world.network.monitor {
+        monitor.restart();
+        departed_before = monitor.total;
+    }
+    let transfers = transfers(plan, warm, cell, start);
+    let application = plan.sizes[cell.size].value.application();
+    let profile = plan.profile(cell);
+    if plan.aqms[cell.aqm].value == Aqm::Oracle {
+        let rtts = transfers.iter().map(|transfer| transfer.link.host_rtt()).collect();
+        oracle::tell(plan, cell, &mut world, &profile, rtts);
+    }
+    let mut quic = plan.transport.stack.as_ref().map(|options| QuicFlows::new(&world, options));
+    if let (Some(quic), Some(capture)) = (&mut quic, capture) {
+        quic.start_capture(capture);
+    }
+    let flows: Vec<u32> = transfers
+        .iter()
+        .zip(0..)
+        .map(|(transfer, place)| {
+            let route = connect(&mut world, &warm.chain, &transfer.link);
+            place_cheats(&mut world, &transfer.link, &route);
+            let pattern = application.map_or(Pattern::Transfer(transfer.size), |application| application.pattern());
+            let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route);
+            config.startup = plan.schemes[cell.scheme].value.clone();
+            config.avoidance = plan.avoidance_of(cell).value.clone();
+            config.knowledge = knowledge(plan, &transfer.link);
+            config.start = transfer.start;
+            match &mut quic {
+                Some(quic) => quic.add(&mut world, config, transfer.size, mix(warm.seed ^ place)),
+                None => world.add_flow(config),
+            }
+        })
+        .collect();
+    if let Some(trace) = &mut world.network.trace {
+        let measured: Vec<(u32, Duration)> =
+            flows.iter().zip(&transfers).map(|(flow, transfer)| (*flow, transfer.link.host_rtt())).collect();
+        trace.measure(&measured);
+    }
+    let failures = vec![None; flows.len()];
+    let mut finished = Finished { world, quic, flows, start, transfers, failures, departed_before };
+    if let Until::After(time) = until {
+        finished.run_until(start + time);
+        return finished;
+    }
+    complete(plan, cell, &mut finished);
+    finished
+}
+
+/// Runs until every newcomer's transfer is complete or has failed.
+pub(super) fn complete(plan: &Plan, cell: &Cell, finished: &mut Finished) {
+    let start = finished.start;
+    let ideals = finished.transfers.iter().map(|transfer| transfer.limit(plan, cell));
+    let ideals = ideals.fold(Duration::ZERO, |sum, ideal| sum + ideal);
+    let last_start = finished.transfers.last().map_or(start, |transfer| transfer.start);
+    let limit = last_start + (ideals * LIMIT_FACTOR).max(LEAST_LIMIT);
+    relocate(plan, cell, finished, limit);
+    // A flow that fails, whose real stack gave up for example, stops none of the others.
+    for (&flow, failure) in finished.flows.iter().zip(&mut finished.failures) {
+        let complete = match &mut finished.quic {
+            Some(quic) => quic.run_flow(&mut finished.world, flow, limit),
+            None => finished.world.run_flow(flow, limit),
+        };
+        if let Err(stopped) = complete {
+            *failure = Some(match stopped {
+                Stopped::TimeLimit => Failure::TimeLimit,
+                Stopped::Idle => Failure::Stalled,
+            });
+        }
+    }
+}
+
+/// Lets the measured flows take the path of the cell's mobility, each at its time.
+fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp) {
+    let Some(mobility) = plan.mobility(cell) else { return };
+    let link = &mobility.link;
+    let hops = vec![link.hop(&plan.aqms[cell.aqm].value.config()); link.hops as usize];
+    let chain = Chain::new(&mut finished.world, &hops);
+    equip(&mut finished.world, &chain, link, None);
+    let times: Vec<_> = finished.transfers.iter().map(|transfer| transfer.start + mobility.at).collect();
+    for (flow, time) in finished.flows.clone().into_iter().zip(times) {
+        let is_on_its_way = |world: &World| world.record(flow).completed.is_none();
+        if time > finished.world.now() && finished.run_while(time, is_on_its_way).is_err() {
+            finished.run_until(time);
+        }
+        // Nobody can launch again before the launch.
+        let waits = |world: &World| world.record(flow).first_data_sent.is_none();
+        if finished.run_while(limit, waits).is_ok() && is_on_its_way(&finished.world) {
+            let world = &mut finished.world;
+            let route = connect(world, &chain, link);
+            match &mut finished.quic {
+                Some(quic) => quic.move_client(world, flow, &route),
+                None => world.change_path(flow, &route),
+            }
+        }
+    }
+}
+
+/// Starts, payloads and distances of a cell's measured flows, the same for every scheme.
+fn transfers(plan: &Plan, warm: &Warm, cell: &Cell, start: Timestamp) -> Vec<Transfer> {
+    let (count, size, link) = (plan.flow_count(cell), plan.sizes[cell.size].value, &plan.links[cell.link]);
+    let arrival = &plan.arrivals[cell.arrival].value;
+    let starts = arrival.starts(count, size.mean(), warm.seed);
+    let (sizes, rtts) = (size.draw(count, warm.seed), arrival.draw_rtts(count, warm.seed));
+    let transfer = |((offset, size), rtt): ((Duration, Bytes), Option<Duration>)| Transfer {
+        start: start + offset,
+        size,
+        link: rtt.map_or_else(|| link.clone(), |rtt| link.for_hosts(rtt)),
+    };
+    starts.into_iter().zip(sizes).zip(rtts).map(transfer).collect()
+}

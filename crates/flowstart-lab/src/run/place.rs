@@ -1,0 +1,63 @@
+//! Where things stand on a link: hosts, routers, elements that advise, and those who cheat.
+
+use flowstart_core::time::Duration;
+use flowstart_core::units::Rate;
+use flowstart_sim::network::Route;
+use flowstart_sim::topology::{Access, Chain};
+use flowstart_sim::world::World;
+
+use crate::spec::link::Link;
+
+fn access(link: &Link) -> Access {
+    Access { rate: link.access_rate, delay: link.access_delay, jitter: link.access_jitter }
+}
+
+/// A new pair of hosts at the two ends of the chain. The receiver's link belongs to the last router.
+pub(super) fn connect(world: &mut World, chain: &Chain, link: &Link) -> Route {
+    connect_at(world, chain, link, link.access_rate)
+}
+
+/// As [`connect`], with a receiver's link of this rate.
+pub(super) fn connect_at(world: &mut World, chain: &Chain, link: &Link, receiver_rate: Rate) -> Route {
+    let route = chain.connect(world, access(link), Access { rate: receiver_rate, ..access(link) });
+    if let (Some(routers), Some(last)) = (&link.routers, route.forward.last()) {
+        world.network.add_router(*last, routers.at(link.hops + routers.upstream.iter().len() as u32), receiver_rate);
+    }
+    route
+}
+
+/// Lets those who cheat for a measured flow stand at its hosts' links.
+pub(super) fn place_cheats(world: &mut World, link: &Link, route: &Route) {
+    let Some(routers) = &link.routers else { return };
+    if let (Some(steps), Some(first)) = (routers.receiver_steps, route.back.first()) {
+        world.network.add_lying_receiver(*first, steps);
+    }
+    if let (Some(booster), Some(out), Some(back)) = (routers.booster, route.forward.first(), route.back.last()) {
+        world.network.add_booster([*out, *back], booster);
+    }
+}
+
+/// Puts the link's routers and elements at the hops of the chain, of which the first may be an `upstream` one. The element
+/// that advises is at the bottleneck.
+pub(super) fn equip(world: &mut World, chain: &Chain, link: &Link, upstream: Option<Rate>) {
+    let before = upstream.iter().len();
+    for place in 0..before + link.hops as usize {
+        let forward = chain.forward_link(place);
+        let rate = upstream.filter(|_| place == 0).unwrap_or(link.rate);
+        if let Some(routers) = &link.routers {
+            world.network.add_router(forward, routers.at(place as u32), routers.bandwidth.unwrap_or(rate));
+        }
+        if link.xcp {
+            world.network.add_xcp_router(forward, Default::default(), rate);
+        }
+    }
+    if let Some(element) = link.advising {
+        world.network.add_advising_element(chain.forward_link(before), element);
+    }
+}
+
+/// Where in a recorded trace a repetition begins: at its beginning unless the link says otherwise.
+pub(super) fn place_in_recording(link: &Link, phase: f64) -> Duration {
+    let recording = link.trace.as_ref().filter(|_| link.trace_start_varies);
+    recording.map_or(Duration::ZERO, |trace| trace.period().scale(phase))
+}

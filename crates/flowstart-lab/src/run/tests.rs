@@ -1,0 +1,97 @@
+//! Repetitions of whole cells.
+
+use std::path::Path;
+
+use flowstart_core::event::Decision;
+use flowstart_sim::observe::trace::Event;
+
+use flowstart_core::time::Duration;
+
+use super::newcomers::{Until, complete, newcomers};
+use super::outcome::{Failure, outcomes};
+use super::repetition::{repetition, replay};
+use super::warm_up::warm_up;
+use crate::study::scenario::Scenario;
+
+/// The launches of a Blitzstart transfer of 5 MB over dsl-fast with this mobility, and its completion time over its limit.
+fn launches(transport: &str, mobility: &str) -> (Vec<(f64, u64)>, f64) {
+    let text = format!(
+        "link = [\"dsl-fast\"]\nsize = [\"5MB\"]\nscheme = [\"blitzstart\"]\nmove = [\"{mobility}\"]\nreps = 1\n\
+         transport = \"{transport}\""
+    );
+    let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
+    let cell = plan.cells()[0];
+    let mut finished = replay(&plan, &cell, 0);
+    let outcome = outcomes(&plan, &cell, &mut finished).remove(0);
+    let launched = |entry: &flowstart_sim::observe::trace::Entry| match entry.event {
+        Event::Decided(Decision::Launched { cwnd, .. }) => Some((entry.time.as_secs(), cwnd.get())),
+        _ => None,
+    };
+    let trace = finished.world.network.trace.as_ref().unwrap();
+    let fct = outcome.record.completed.unwrap().since(outcome.record.started.unwrap());
+    (trace.entries.iter().filter_map(launched).collect(), fct.as_secs() / outcome.ideal_fct.as_secs())
+}
+
+#[test]
+fn a_move_launches_the_scheme_again_without_the_hint() {
+    let (stays, _) = launches("model-quic", "none");
+    let (moves, over_limit) = launches("model-quic", "lte,at=500ms");
+    // With the hint the first window is that of the path: 50 Mbit/s * 50 ms = 312.5 kB. Without one, ten packets.
+    assert!(stays.len() == 1 && stays[0].1 > 250_000, "{stays:?}");
+    assert_eq!((moves.len(), moves[0], moves[1]), (2, stays[0], (0.5, 12_000)));
+    assert!((1.0..2.0).contains(&over_limit), "{over_limit}");
+    // Who moves before its first data moves with it, and who is complete does not move.
+    assert_eq!(launches("model-quic", "lte,at=0s").0.len(), 2);
+    assert_eq!(launches("model-quic", "lte,at=100s").0, stays);
+}
+
+#[test]
+fn connections_that_come_and_go_lose_only_what_a_newcomer_takes() {
+    // Room for everything, and a newcomer of 20 KB, or 0.16 Mbit. Five seconds after it the connections of then are where they
+    // would have been, but for the few under way that it had slowed down.
+    let text = "link = [\"rate=10mbit,rtt=80ms,buffer=unlimited\"]\nsize = [\"20KB\"]\nscheme = [\"slow-start\"]\n\
+                competitor = [\"web:load=2mbit\"]\nreps = 6";
+    let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+    for rep in 0..plan.reps {
+        let warm = warm_up(&plan, plan.settings()[0], rep);
+        let flows = newcomers(&plan, &warm, &plan.cells()[0], Until::Complete).world;
+        assert!(!flows.finished_flows().is_empty(), "places are used again, whose counts begin anew");
+        let harm = repetition(&plan, plan.settings()[0], rep, &())[0].outcomes[0].others.unwrap();
+        assert!((-0.02..=0.16).contains(&harm.goodput_lost_mbit), "{rep}: {harm:?}");
+        assert_eq!(harm.dropped_packets, 0.0, "{rep}");
+        assert!(harm.extra_delay_ms.is_some_and(|delay| (-0.1..=1.0).contains(&delay)), "{rep}: {harm:?}");
+    }
+}
+
+#[cfg(feature = "quic")]
+#[test]
+fn a_real_connection_that_gives_up_fails_alone() {
+    let text =
+        "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nflows = 3\ntransport = \"quic\"\nreps = 1";
+    let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+    let (cell, warm) = (plan.cells()[0], warm_up(&plan, plan.settings()[0], 0));
+    let mut finished = newcomers(&plan, &warm, &cell, Until::After(Duration::ZERO));
+    finished.quic.as_mut().unwrap().give_up(finished.flows[0]);
+    complete(&plan, &cell, &mut finished);
+    let outcomes = outcomes(&plan, &cell, &mut finished);
+    let failures: Vec<Option<Failure>> = outcomes.iter().map(|outcome| outcome.failure).collect();
+    // The first one's stack goes on, and nobody listens.
+    assert!(
+        failures[1..] == [None, None] && outcomes[1..].iter().all(|one| one.record.completed.is_some()),
+        "{failures:?}"
+    );
+}
+
+#[test]
+fn a_real_connection_that_moves_validates_its_path_and_launches_without_the_hint() {
+    let (stays, _) = launches("quic", "none");
+    let (moves, over_limit) = launches("quic", "lte,at=500ms");
+    assert!(stays.len() == 1 && stays[0].1 > 250_000, "{stays:?}");
+    assert_eq!((moves.len(), moves[0], moves[1].1), (2, stays[0], 12_000));
+    // On the new path of 70 ms the server hears of the new address after half an RTT, validates it for one, and may then
+    // send more than three times what it received (RFC 9000, section 9.3); the first data takes another RTT.
+    assert!((0.675..0.7).contains(&moves[1].0), "{moves:?}");
+    assert!((1.0..2.0).contains(&over_limit), "{over_limit}");
+    assert_eq!(launches("quic", "lte,at=0s").0.len(), 2);
+    assert_eq!(launches("quic", "lte,at=100s").0, stays);
+}

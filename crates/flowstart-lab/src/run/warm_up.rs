@@ -1,0 +1,161 @@
+//! A world in which the competitor has established itself, ready for newcomers.
+
+use flowstart_core::rng::Substream;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_sim::link::LinkConfig;
+use flowstart_sim::observe::trace::Trace;
+use flowstart_sim::topology::Chain;
+use flowstart_sim::traffic::Pattern;
+use flowstart_sim::traffic::arrivals::Arrivals;
+use flowstart_sim::world::{FlowConfig, World};
+
+use super::knowledge::knowledge;
+use super::place::{connect, connect_at, equip, place_in_recording};
+use crate::spec::competitor::Competitor;
+use crate::study::plan::{Plan, Setting};
+
+/// Epochs of the competitor (from one reduction of its window to the next) that pass before a newcomer may start.
+const WARM_UP_EPOCHS: u64 = 3;
+/// Fewest RTTs between two reductions that are an epoch and not one long episode of loss.
+const LEAST_EPOCH_RTTS: u64 = 10;
+/// Longest warm-up: a competitor that never loses is established by then.
+const WARM_UP_LIMIT: Duration = Duration::from_millis(180_000);
+/// Warm-up of a competitor that has no epochs.
+const WARM_UP_PLAIN: Duration = Duration::from_millis(5_000);
+/// How long before the newcomers a trace begins.
+const TRACE_LEAD: Duration = Duration::from_millis(1_200);
+
+/// A world after the warm-up, ready for newcomers.
+#[derive(Clone, Debug)]
+pub struct Warm {
+    pub(super) world: World,
+    pub(super) chain: Chain,
+    pub(super) others: u32,
+    /// Whether there are others, of whom none may have come yet.
+    pub(super) has_others: bool,
+    /// Whether the others are transfers whose completion times can be compared.
+    pub(super) others_end: bool,
+    /// Seed of the repetition.
+    pub(super) seed: u64,
+}
+
+/// Makes the trace of a world in which newcomers start at this time.
+pub type Tracer<'a> = &'a dyn Fn(&World, Timestamp) -> Trace;
+
+/// Builds the world of a setting and lets its competitor establish itself.
+pub fn warm_up(plan: &Plan, setting: Setting, rep: u32) -> Warm {
+    prepare(plan, setting, rep, None)
+}
+
+/// Runs on to `time`; a trace begins [`TRACE_LEAD`] before it.
+fn approach(world: &mut World, time: Timestamp, tracer: Option<Tracer<'_>>) {
+    if let Some(tracer) = tracer {
+        world.run_until((time - TRACE_LEAD).max(world.now()));
+        world.network.trace = Some(Box::new(tracer(world, time)));
+    }
+    world.run_until(time);
+}
+
+/// As [`warm_up`]; a trace begins a second before the newcomers.
+pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tracer<'_>>) -> Warm {
+    let link = &plan.links[setting.link];
+    let seed = plan.run_seed(rep);
+    let mut world = World::new(seed);
+    let hop = link.hop(&plan.aqms[setting.aqm].value.config());
+    let upstream = link.routers.and_then(|routers| routers.upstream);
+    let plain = |rate| (LinkConfig::new(rate, Duration::ZERO), LinkConfig::new(rate, Duration::ZERO));
+    let hops: Vec<_> = upstream.map(plain).into_iter().chain(std::iter::repeat_n(hop, link.hops as usize)).collect();
+    let chain = Chain::new(&mut world, &hops);
+    world.network.watch(chain.forward_link(upstream.iter().len()));
+    equip(&mut world, &chain, link, upstream);
+    let mut rng = Substream::new(seed, "competitor start", 0);
+    let origin = Timestamp::ZERO + place_in_recording(link, plan.phase(rep));
+    world.run_until(origin);
+    let profile = plan.transport.profile.clone();
+    match &plan.competitors[setting.competitor].value {
+        Competitor::None => approach(&mut world, origin, tracer),
+        Competitor::Bulk { count, startup, avoidance } => {
+            for _ in 0..*count {
+                let route = connect(&mut world, &chain, link);
+                let mut config = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
+                config.startup = startup.clone();
+                config.avoidance = avoidance.clone();
+                config.knowledge = knowledge(plan, link);
+                config.start = origin + link.rtt.scale(rng.uniform() * f64::from(*count));
+                world.add_flow(config);
+            }
+            wait_for_epochs(&mut world, plan.phase(rep), tracer);
+        }
+        Competitor::Pattern { count, pattern } => {
+            for _ in 0..*count {
+                let route = connect(&mut world, &chain, link);
+                let mut config = FlowConfig::new(profile.clone(), pattern.clone(), route);
+                config.start = origin + Duration::from_millis(100).scale(rng.uniform());
+                world.add_flow(config);
+            }
+            let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
+            approach(&mut world, origin + start, tracer);
+        }
+        Competitor::Short { count, size, every, startup, avoidance } => {
+            approach(&mut world, origin, tracer);
+            for place in 0..u64::from(*count) {
+                let route = connect(&mut world, &chain, link);
+                let mut config = FlowConfig::new(profile.clone(), Pattern::Transfer(*size), route);
+                config.startup = startup.clone();
+                config.avoidance = avoidance.clone();
+                config.knowledge = knowledge(plan, link);
+                // Not at the same instant: whoever comes first at a tie would do so in every repetition.
+                config.start = origin
+                    + match every {
+                        Some(gap) => *gap * place + gap.scale(rng.uniform()),
+                        None => link.rtt.scale(rng.uniform()),
+                    };
+                world.add_flow(config);
+            }
+        }
+        Competitor::Web { load, sizes, startup, receiver_rate } => {
+            let route = connect_at(&mut world, &chain, link, receiver_rate.unwrap_or(link.access_rate));
+            let mut template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
+            template.startup = startup.clone().unwrap_or(template.startup);
+            world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
+            let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
+            approach(&mut world, origin + start, tracer);
+        }
+        Competitor::Requests(requests) => {
+            let route = connect(&mut world, &chain, link);
+            let start = origin + Duration::from_millis(100).scale(rng.uniform());
+            world.add_requests(*requests, profile.clone(), &route, start);
+            let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
+            approach(&mut world, origin + start, tracer);
+        }
+    }
+    let others = world.flow_count() as u32;
+    let competitor = &plan.competitors[setting.competitor].value;
+    let (has_others, others_end) = (*competitor != Competitor::None, competitor.has_transfers());
+    Warm { world, chain, others, has_others, others_end, seed }
+}
+
+/// Runs until the first flow has had its epochs, and on to the place in the next epoch that `phase` names.
+fn wait_for_epochs(world: &mut World, phase: f64, tracer: Option<Tracer<'_>>) {
+    let limit = world.now() + WARM_UP_LIMIT;
+    let mut last_cut = world.now();
+    let mut cycle = Duration::ZERO;
+    let mut epochs = 0;
+    // The first cut ends startup, and a few more may follow it at once: an epoch is a time in which the window grew.
+    while epochs <= WARM_UP_EPOCHS {
+        let cuts = world.record(0).window_cuts;
+        if world.run_while(limit, |world| world.record(0).window_cuts == cuts).is_err() {
+            approach(world, limit.max(world.now()), tracer);
+            return;
+        }
+        let rtt = world.window(0).map_or(Duration::ZERO, |(_, _, rtt)| rtt);
+        let since = world.now().since(last_cut);
+        last_cut = world.now();
+        if since > rtt * LEAST_EPOCH_RTTS {
+            cycle = since;
+            epochs += 1;
+        }
+    }
+    let start = world.now() + cycle.scale(phase);
+    approach(world, start, tracer);
+}

@@ -1,0 +1,29 @@
+//! A run with everything that happened in it, in memory.
+
+use crate::run::newcomers::Finished;
+use crate::run::outcome::{FlowOutcome, outcomes};
+use crate::run::repetition;
+use crate::study::plan::{Cell, Plan};
+
+/// A run with everything that happened in it.
+#[derive(Debug)]
+pub struct TracedRun {
+    /// The world after it.
+    pub finished: Finished,
+    /// Its measured flows.
+    pub outcomes: Vec<FlowOutcome>,
+}
+
+/// Runs one repetition of a cell with a trace.
+pub fn trace(plan: &Plan, cell: &Cell, rep: u32) -> TracedRun {
+    let mut finished = repetition::replay(plan, cell, rep);
+    let outcomes = outcomes(plan, cell, &mut finished);
+    TracedRun { finished, outcomes }
+}
+
+/// As [`trace`], and keeps the datagrams that senders of real QUIC flows see, for [`TracedRun::write_pcapng`].
+pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> TracedRun {
+    let mut finished = repetition::capture(plan, cell, rep);
+    let outcomes = outcomes(plan, cell, &mut finished);
+    TracedRun { finished, outcomes }
+}
