@@ -8,9 +8,9 @@ mod sent_frames;
 
 use std::path::Path;
 
-use flowstart_lab::analyze::log::{self, LogError};
-use flowstart_lab::analyze::metrics;
 use flowstart_lab::results::flows::{self, Row};
+use flowstart_serve::analyze::log::{self, LogError};
+use flowstart_serve::analyze::metrics;
 
 use super::text;
 use reference::Table;

@@ -1,6 +1,6 @@
 //! What clients ask `flowstart serve` for.
 
-#[path = "../../crates/flowstart/src/server/content.rs"]
+#[path = "../../crates/flowstart-serve/src/server/content.rs"]
 #[allow(dead_code, reason = "the server uses all of it")]
 mod content;
 

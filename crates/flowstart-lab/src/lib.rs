@@ -13,9 +13,7 @@
 //! | rows, summaries, the journal and the folder of an experiment | [`results`] |
 //! | all of it, on all cores | [`experiment`] |
 //! | what a report says | [`report`] |
-//! | real connections: a server's qlog files compared by scheme | [`analyze`] |
 
-pub mod analyze;
 pub mod ends;
 pub mod experiment;
 pub mod report;

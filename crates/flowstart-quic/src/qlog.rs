@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 /// A decision of a controller as qlog events: names and data.
 ///
-/// `state` is the state of congestion control, which the decision may change. `collapse` is why a window collapses on this
-/// transport.
+/// `state` is the state of congestion control, which the decision may change. `collapse` is why a window collapses on
+/// this transport.
 pub fn decision_events(
     decision: Decision,
     state: &mut Option<&'static str>,

@@ -2,7 +2,8 @@
 //!
 //! | Question | Function |
 //! |---|---|
-//! | What is typical, and how far do runs scatter? | [`mean`], [`median`], [`quantile`], [`sample_standard_deviation`], [`empirical_cdf`] |
+//! | What is typical? | [`mean`], [`median`] |
+//! | How far do runs scatter? | [`quantile`], [`sample_standard_deviation`], [`empirical_cdf`] |
 //! | How well is a mean known? | [`bca_mean`] |
 //! | Does one scheme beat another on the same seeds? | [`bca_mean_difference_paired`], [`bca_mean_ratio_paired`] |
 //! | How well is any other statistic known? | [`bca`] |

@@ -7,6 +7,10 @@ use std::process::ExitCode;
 use flowstart_lab::results::folder::ExperimentError;
 use flowstart_lab::spec::InputError;
 use flowstart_lab::study::scenario::ScenarioError;
+use flowstart_serve::client::ClientError;
+use flowstart_serve::perf::PerfError;
+use flowstart_serve::tls::TlsError;
+use flowstart_serve::tokens::TokensError;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceSpan};
 
 /// Exit code of a run that failed or a validation that missed.
@@ -37,6 +41,44 @@ impl From<ExperimentError> for Failure {
         match error {
             ExperimentError::Folder { .. } => Self::Input(error.to_string()),
             ExperimentError::Threads(_) | ExperimentError::Write { .. } => Self::Other(error.to_string()),
+        }
+    }
+}
+
+impl From<TlsError> for Failure {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::File { file, problem } => Self::File { file, message: problem, text: None },
+            other => Self::Other(other.to_string()),
+        }
+    }
+}
+
+impl From<TokensError> for Failure {
+    fn from(error: TokensError) -> Self {
+        match error {
+            TokensError::Unusable { file, problem } => Self::File { file, message: problem, text: None },
+            other => Self::Other(other.to_string()),
+        }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::File { file, problem } => Self::File { file, message: problem, text: None },
+            ClientError::Url { .. } => Self::Input(error.to_string()),
+            other => Self::Other(advised(other.to_string())),
+        }
+    }
+}
+
+impl From<PerfError> for Failure {
+    fn from(error: PerfError) -> Self {
+        match error {
+            PerfError::Listen { address, cause } => Self::Input(format!("--listen `{address}`: {cause}")),
+            PerfError::Tls(error) => error.into(),
+            other => Self::Other(advised(other.to_string())),
         }
     }
 }
@@ -94,6 +136,13 @@ impl Failure {
             }
         }
     }
+}
+
+/// A message about a connection that broke. The QUIC stack's own words say nothing of the window.
+pub(crate) fn advised(message: String) -> String {
+    let advice =
+        if message.contains("too many gaps") { "; use a smaller --receive-window; the default is safe" } else { "" };
+    message + advice
 }
 
 /// A problem with a place in a file.

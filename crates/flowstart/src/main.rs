@@ -8,11 +8,7 @@ mod output;
 
 mod command;
 mod failure;
-mod http3;
 mod quic;
-mod server;
-mod tls;
-mod tokens;
 
 use std::process::ExitCode;
 
@@ -48,13 +44,13 @@ enum Command {
     Compare(command::compare::Arguments),
     /// Run a scenario file.
     Run(command::run::Arguments),
-    /// Look at the packets of one run.
+    /// Write down the packets of one run.
     Trace(command::trace::Arguments),
-    /// Say where the time of one run went.
+    /// Break the completion time of one run into causes.
     Explain(command::explain::Arguments),
-    /// List what can be chosen.
+    /// List schemes, AQMs, links and everything else that can be chosen.
     List(command::list::Arguments),
-    /// Tell others, or ask, how fast the paths to addresses were.
+    /// Share and query past measurements of paths.
     Oracle(command::oracle::Arguments),
     /// Serve files and generated objects over HTTP/3.
     Serve(Box<command::serve::Arguments>),
@@ -62,7 +58,7 @@ enum Command {
     Get(command::get::Arguments),
     /// Measure throughput over QUIC.
     Perf(command::perf::Arguments),
-    /// Compare the schemes of real connections by a server's qlog files.
+    /// Compare the schemes of real connections by a server's qlog files or metrics.
     Analyze(command::analyze::Arguments),
     /// Check this build against published figures and reference runs.
     Validate(command::validate::Arguments),

@@ -89,8 +89,8 @@ fn bad_tokens_are_refused_with_their_line() {
     many.stderr(predicate::str::contains("--repeat: what comes many times cannot go to --out"));
 }
 
-/// A HEADERS frame of HTTP/3 with fields of QPACK's static table (RFC 9204, appendix A): `method` is its number there, then
-/// `:scheme https`, `:path /` and `:authority localhost`.
+/// A HEADERS frame of HTTP/3 with fields of QPACK's static table (RFC 9204, appendix A): `method` is its number there,
+/// then `:scheme https`, `:path /` and `:authority localhost`.
 fn request(method: u8) -> Vec<u8> {
     let fields = [&[0, 0, 0xc0 | method, 0xc0 | 23, 0xc0 | 1, 0x50, 9], &b"localhost"[..]].concat();
     [&[1, u8::try_from(fields.len()).unwrap()], &fields[..]].concat()
@@ -140,8 +140,8 @@ async fn only_safe_methods_are_answered_early() {
     let Ok((second, accepted)) = connect(path).into_0rtt() else { panic!("no ticket") };
     let (early, get) = tokio::join!(ask(&second, POST), ask(&second, GET));
     assert!(accepted.await);
-    // HEADERS, its length in two bytes, QPACK's prefix; `:status 425` is number 70 of the static table, 63 + 7 in a prefix of
-    // 6 bits.
+    // HEADERS, its length in two bytes, QPACK's prefix; `:status 425` is number 70 of the static table, 63 + 7 in a
+    // prefix of 6 bits.
     assert_eq!((early[0], &early[3..7]), (1, &[0, 0, 0xff, 7][..]), "{early:?}");
     assert!(says(&early, "only GET and HEAD may be early"));
     assert!(says(&get, "not found"));

@@ -1,5 +1,5 @@
-//! `flowstart serve` on a disk that is full: files that cannot be written do no harm to connections, and what was written
-//! can be read.
+//! `flowstart serve` on a disk that is full: files that cannot be written do no harm to connections, and what was
+//! written can be read.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
@@ -16,7 +16,8 @@ use server::{Server, flowstart};
 /// Bytes of what `ulimit -f` counts.
 const BLOCK: u64 = 512;
 
-/// A program that runs another one, whose files cannot grow beyond so many blocks: writing more fails, as on a full disk.
+/// A program that runs another one, whose files cannot grow beyond so many blocks: writing more fails, as on a full
+/// disk.
 fn limited(blocks: u64) -> Program {
     let mut shell = Program::new("sh");
     shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"")]);

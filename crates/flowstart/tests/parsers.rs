@@ -1,5 +1,5 @@
-//! The parsers of what users, files and peers say, and the controller, over arbitrary bytes, over valid inputs that were
-//! damaged, and over what fuzzers kept. The properties and the inputs are those of `fuzz/`.
+//! The parsers of what users, files and peers say, and the controller, over arbitrary bytes, over valid inputs that
+//! were damaged, and over what fuzzers kept. The properties and the inputs are those of `fuzz/`.
 
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub, reason = "a test that cannot be set up fails")]
 

@@ -371,8 +371,8 @@ fn a_hint_counts_as_far_as_the_policy_goes() {
     assert_eq!(verdict.as_deref(), Some("ignored"));
     let (verdict, without) = launch(&["--hint-policy", "accept"], "none");
     assert_eq!((verdict, without), (None, ignored));
-    // A liar gets the cap, who is below it gets what was said, and nobody more. The initial window of 10 packets within the
-    // loopback's RTT is much faster than either.
+    // A liar gets the cap, who is below it gets what was said, and nobody more. The initial window of 10 packets within
+    // the loopback's RTT is much faster than either.
     assert!(low <= capped, "{low:?} {capped:?}");
 }
 
@@ -638,8 +638,8 @@ fn a_client_that_is_killed_harms_nobody() {
     server.wait_for("flowstart_requests_total{status=\"200\"} 1");
     victim.kill().unwrap();
     victim.wait().unwrap();
-    // The server dies as well, at any time; what it had saved stays readable. Nobody waits for what it saves, so that a server
-    // which dies too soon has saved nothing, and the next one lives longer.
+    // The server dies as well, at any time; what it had saved stays readable. Nobody waits for what it saves, so that a
+    // server which dies too soon has saved nothing, and the next one lives longer.
     let mut active = 1;
     for life in [200, 800, 3200, 12_800, 51_200] {
         assert_eq!(server.timings("/generate/1MB")["bytes"], 1_000_000);
@@ -659,7 +659,8 @@ fn a_client_that_is_killed_harms_nobody() {
 
 #[test]
 fn a_reader_that_reads_nothing_is_given_up() {
-    // On a busy machine a second of the server may take longer, so that a reader who gets everything was asked too soon.
+    // On a busy machine a second of the server may take longer, so that a reader who gets everything was asked too
+    // soon.
     let gets_everything_after = |rest: u64| {
         let server = Server::self_signed(&["--stall", "1s", "--connection-memory", "1MB"]);
         // The pipe takes 64 KB, flow control of the client 1.25 MB; then nobody reads.

@@ -6,40 +6,44 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
-use flowstart_lab::analyze::log::{self, Connection, LogError};
-use flowstart_lab::analyze::{Analysis, Group, analyze, metrics};
+use flowstart_serve::analyze::log::{self, Connection, LogError};
+use flowstart_serve::analyze::{Analysis, Group, UnknownBaseline, analyze, metrics};
 use serde_json::json;
 
 use crate::failure::{FAILED, Failure};
 use crate::output::{number, print, progress};
 
-/// What files are called that are read of a folder: qlog, and metrics.
+/// Ends of the names of files that are read of a folder: qlog, and metrics.
 const EXTENSIONS: [&str; 2] = ["sqlog", "prom"];
-/// Files of which it is said why they could not be used.
+/// Unusable files that are named; of more only the number is told.
 const TOLD: usize = 10;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  flowstart serve --self-signed --startup slow-start --ab 0.5=blitzstart --qlog logs
+  flowstart serve --self-signed --startup slow-start --ab 0.5=blitzstart \\
+    --qlog logs
   flowstart analyze logs
   flowstart analyze logs/*.sqlog --baseline slow-start --json
-  curl -s http://127.0.0.1:9100/metrics > before.prom; sleep 3600; curl -s http://127.0.0.1:9100/metrics > after.prom
+  curl -s http://127.0.0.1:9100/metrics > before.prom
+  sleep 3600
+  curl -s http://127.0.0.1:9100/metrics > after.prom
   flowstart analyze before.prom after.prom --baseline slow-start
 
-Reads the qlog files of `flowstart serve --qlog`, of folders all that end in .sqlog, or what its address of --metrics answers \
-to /metrics, of folders all that end in .prom; and compares the schemes that \
-connections had: time from a request until its answer was acknowledged, share of the packets that were lost. A connection \
-counts once for each size of answer.
+Compares the schemes that connections had: the time from a request until its answer was acknowledged, and the share \
+of packets that were lost. A connection counts once for each size of answer.
 
-Of metrics, the sizes are classes, quantiles are the two bounds of the histogram between which they lie, and intervals are \
-those of many connections (Student's t). Of several scrapes of one server counts what came between the first and the last; \
-servers are added. qlog files and metrics cannot be mixed. Exit code: 0 done, 1 a file could not be used, 2 bad input.")]
+The files are the qlog files of `flowstart serve --qlog`, or what the address of its --metrics answers to /metrics. \
+Of a folder, all files are read that end in .sqlog or .prom. qlog files and metrics cannot be mixed.
+
+Metrics say less. Their sizes are classes. Their quantiles are the two bounds of the histogram between which they \
+lie. Their intervals hold for many connections (Student's t). Of several scrapes of one server counts what came \
+between the first and the last. Servers are added. Exit code: 0 done, 1 a file could not be used, 2 bad input.")]
 pub(crate) struct Arguments {
     /// qlog files or metrics, or folders of them.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The scheme that others are compared with; without it the one that most connections had.
+    /// The scheme that others are compared with. Without it, the one that most connections had.
     #[arg(long, value_name = "SCHEME")]
     baseline: Option<String>,
     /// Print JSON instead of a table.
@@ -91,7 +95,7 @@ fn of_logs(files: &[PathBuf], baseline: Option<&str>) -> Result<(Analysis, usize
     if unusable.len() > TOLD {
         tell!("warning: and {} more files that could not be used", unusable.len() - TOLD);
     }
-    let analysis = analyze(&connections, baseline).map_err(|error| Failure::Input(error.to_string()))?;
+    let analysis = analyze(&connections, baseline).map_err(|error| unknown(&error))?;
     Ok((analysis, unusable.len()))
 }
 
@@ -100,7 +104,11 @@ fn of_scrapes(files: &[PathBuf], baseline: Option<&str>) -> Result<Analysis, Fai
     let wrong = |error: metrics::MetricsError| Failure::Input(error.to_string());
     let scrapes = files.iter().map(|file| metrics::read(file)).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     let total = metrics::total(&scrapes).map_err(wrong)?;
-    metrics::analyze(&total, baseline).map_err(|error| Failure::Input(error.to_string()))
+    metrics::analyze(&total, baseline).map_err(|error| unknown(&error))
+}
+
+fn unknown(error: &UnknownBaseline) -> Failure {
+    Failure::Input(format!("--baseline {error}"))
 }
 
 /// Whether a file has metrics; they begin with a comment, logs do not.

@@ -20,8 +20,8 @@ pub(crate) struct Setup {
     /// Measured flows, where --arrival does not say how many.
     #[arg(long, value_name = "N", default_value_t = 1)]
     flows: u32,
-    /// Transport of all flows: model-quic or model-tcp, `:profile=NAME` and policies (`flowstart list transports`); or quic:
-    /// the measured flows are the real QUIC stack noq.
+    /// Transport of all flows: model-quic or model-tcp, `:profile=NAME` and policies (`flowstart list transports`); or
+    /// quic: the measured flows are the real QUIC stack noq.
     #[arg(long, value_name = "TRANSPORT", default_value_t = default_transport())]
     transport: String,
     /// Do not tell the schemes the client's bandwidth.
@@ -68,8 +68,8 @@ pub(crate) struct Arguments {
     #[arg(long, required_unless_present = "application", num_args = 1.., value_name = "SIZE")]
     size: Vec<String>,
     /// What the measured flows carry: transfer, chunks:size=1MB,interval=2s,count=30 (a video),
-    /// page:objects=6,size=50KB,waves=3, or web:sessions=20 (sessions with a connection for each object, for 150 s). All but the
-    /// first say their size and take no --size.
+    /// page:objects=6,size=50KB,waves=3, or web:sessions=20 (sessions with a connection for each object, for 150 s).
+    /// All but the first say their size and take no --size.
     #[arg(long, num_args = 1.., value_name = "APPLICATION", default_values_t = default_application())]
     application: Vec<String>,
     /// Startup schemes, `name:key=value,...`; the first is the baseline.
@@ -82,8 +82,8 @@ pub(crate) struct Arguments {
     /// short:size=70KB,count=8, request-flood:rate=1000, bogus-requests:rate=10, or an avoidance's name.
     #[arg(long, num_args = 1.., value_name = "COMPETITOR", default_values_t = [String::from("none")])]
     competitor: Vec<String>,
-    /// When the measured flows start: together, every=100ms, within=10ms or poisson:load=5mbit, each with flows=N, and with
-    /// rtts=20ms/80ms/200ms, of which each flow draws one in place of the link's.
+    /// When the measured flows start: together, every=100ms, within=10ms or poisson:load=5mbit, each with flows=N, and
+    /// with rtts=20ms/80ms/200ms, of which each flow draws one in place of the link's.
     #[arg(long, num_args = 1.., value_name = "ARRIVAL", default_values_t = default_arrival())]
     arrival: Vec<String>,
     /// What idle time does to the windows of the measured flows: keep, rfc5681, rfc2861, linux, rfc7661 or startup (the

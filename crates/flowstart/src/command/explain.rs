@@ -25,8 +25,9 @@ Examples:
   flowstart explain --link lte --size 2MB --scheme slow-start hystart blitzstart --competitor cubic
   flowstart explain --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --json
 
-Splits the time of one run beyond the physical limit into causes, at the bottleneck, instant by instant; of several flows the one that --flow names. \
---json prints an object {cell, rep, fct_ms, ideal_fct_ms, causes}, with several schemes an array of them."
+Splits what one run took beyond the physical limit into causes, at the bottleneck, instant by instant. Of several \
+flows --flow chooses one. --json prints an object {cell, rep, fct_ms, ideal_fct_ms, causes}, with several schemes an \
+array of them."
 )]
 pub(crate) struct Arguments {
     /// Startup schemes, `name:key=value,...`: a column for each; not with --cell.

@@ -52,8 +52,8 @@ Examples:
   flowstart trace --link 3g --size 70KB --scheme slow-start > packets.csv
 
 Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event), trace.sqlog (qlog) and trace.pcapng \
-(packets at both hosts, for Wireshark; with --transport quic \
-the sender's datagrams and their TLS secrets) into --out; without --out and --pcap the events go to stdout as CSV."
+(packets at both hosts, for Wireshark; with --transport quic the sender's datagrams and their TLS secrets) into \
+--out; without --out and --pcap the events go to stdout as CSV."
 )]
 pub(crate) struct Arguments {
     /// The startup scheme, one, `name:key=value,...`; not with --cell.
@@ -89,8 +89,8 @@ pub(crate) struct Selection {
     /// page:objects=6,size=50KB,waves=3. The last two say their size and take no --size.
     #[arg(long, value_name = "APPLICATION", default_value = "transfer")]
     application: String,
-    /// When the measured flows start, one: together, every=100ms, within=10ms or poisson:load=5mbit, each with flows=N, and with
-    /// rtts=20ms/80ms/200ms, of which each flow draws one in place of the link's.
+    /// When the measured flows start, one: together, every=100ms, within=10ms or poisson:load=5mbit, each with flows=N,
+    /// and with rtts=20ms/80ms/200ms, of which each flow draws one in place of the link's.
     #[arg(long, value_name = "ARRIVAL", default_value = "together")]
     arrival: String,
     /// What idle time does to the windows of the measured flows, one: keep, rfc5681, rfc2861, linux, rfc7661 or

@@ -106,8 +106,8 @@ impl Drop for Server {
     }
 }
 
-/// Stands between a server and a client: delays what the server sends, and loses every second of its large packets from the
-/// first to the second number of them. Where clients connect.
+/// Stands between a server and a client: delays what the server sends, and loses every second of its large packets from
+/// the first to the second number of them. Where clients connect.
 pub(crate) fn lossy_path(server: &str, delay: Duration, lost: Range<usize>) -> String {
     let (server, near, far): (SocketAddr, _, _) = (
         server.strip_prefix("https://").unwrap().parse().unwrap(),

@@ -1,13 +1,13 @@
 //! Real connections: what a server's qlog files say about its startup schemes.
 //!
 //! A server that draws the scheme of each connection at random has made an experiment, and its qlog files are the
-//! measurements. [`log`] reads one, this compares. The unit is the connection, because that is what was drawn: of several
-//! answers of the same size on one connection the mean counts. Intervals are drawn from the connections of both schemes
-//! together, so that the size of each group varies as it does in the experiment. What they cannot know is that connections
-//! of one client have its network in common: with few clients they are too narrow.
+//! measurements. [`log`] reads one, this compares. The unit is the connection, because that is what was drawn: of
+//! several answers of the same size on one connection the mean counts. Intervals are drawn from the connections of both
+//! schemes together, so that the size of each group varies as it does in the experiment. What they cannot know is that
+//! connections of one client have its network in common: with few clients they are too narrow.
 //!
-//! A server's metrics say less, and [`metrics`] makes of them what can be made: the same structure, with brackets where a
-//! histogram does not say more.
+//! A server's metrics say less, and [`metrics`] makes of them what can be made: the same structure, with brackets where
+//! a histogram does not say more.
 
 pub mod exposition;
 pub mod log;
@@ -15,24 +15,17 @@ pub mod metrics;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use crate::statistics::{
+use flowstart_statistics::{
     BootstrapEstimate, LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca, bca_mean, holm, mean, median,
     quantile,
 };
-use log::Connection;
+use serde::Serialize;
+
+use self::log::Connection;
+use crate::metrics::{size_class, size_class_name};
 
 /// Up to so many different sizes have a row each; more are put into classes.
 const SIZES_APART: usize = 8;
-/// Upper ends of the classes in bytes, with their names.
-const CLASSES: [(u64, &str); 5] = [
-    (10_000, "up to 10 KB"),
-    (100_000, "10 to 100 KB"),
-    (1_000_000, "100 KB to 1 MB"),
-    (10_000_000, "1 to 10 MB"),
-    (u64::MAX, "over 10 MB"),
-];
 
 /// Answers of one size with one scheme.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,7 +38,8 @@ pub struct Group {
     pub n: usize,
     /// Answers on them.
     pub answers: usize,
-    /// Time from a request until its answer was acknowledged, and packets declared lost on a connection over those sent.
+    /// Time from a request until its answer was acknowledged, and packets declared lost on a connection over those
+    /// sent.
     pub metrics: BTreeMap<&'static str, Metric>,
     /// Why startup ended, by connection.
     pub exit_reasons: BTreeMap<String, usize>,
@@ -69,7 +63,8 @@ pub struct Comparison {
     pub loss_delta: Option<f64>,
     /// 95 % interval.
     pub loss_delta_ci95: Option<[f64; 2]>,
-    /// The interval of the speed-up excludes 1 after Holm's correction over all comparisons, and the effect is over 1 %.
+    /// The interval of the speed-up excludes 1 after Holm's correction over all comparisons, and the effect is over 1
+    /// %.
     pub significant: bool,
     /// Differences of the shares of connections that were done in time; absent where every time is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,7 +86,7 @@ pub struct Analysis {
 
 /// A baseline that no connection had.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("--baseline `{wanted}`: no connection has it; there are {there}")]
+#[error("`{wanted}`: no connection has it; there are {there}")]
 pub struct UnknownBaseline {
     /// What was asked for.
     pub wanted: String,
@@ -161,19 +156,6 @@ fn baseline_of<'a>(schemes: &BTreeMap<&'a str, usize>, wanted: Option<&'a str>) 
             Err(UnknownBaseline { wanted: wanted.into(), there })
         }
     }
-}
-
-/// Classes of sizes, the smallest first.
-pub const SIZE_CLASSES: usize = CLASSES.len();
-
-/// The place of the class that answers of this size belong to, where sizes are put into classes.
-pub fn size_class(bytes: u64) -> usize {
-    CLASSES.partition_point(|(end, _)| *end < bytes)
-}
-
-/// The name of a class of sizes.
-pub fn size_class_name(place: usize) -> &'static str {
-    CLASSES.get(place).map_or("", |(_, name)| name)
 }
 
 type ByScheme<'a> = BTreeMap<&'a str, Vec<Unit<'a>>>;
@@ -259,8 +241,8 @@ fn compare(baseline: &str, base: &[Unit<'_>], units: &[Unit<'_>]) -> (Comparison
     (comparison, speedup.and_then(|estimate| estimate.p_value(1.0)))
 }
 
-/// A statistic of the means of two groups, whose members were assigned at random. `None` when one of them is so small that a
-/// resample may be without it.
+/// A statistic of the means of two groups, whose members were assigned at random. `None` when one of them is so small
+/// that a resample may be without it.
 fn two_groups(base: &[f64], other: &[f64], of_means: impl Fn(f64, f64) -> f64) -> Option<BootstrapEstimate> {
     let rows: Vec<(bool, f64)> =
         base.iter().map(|value| (false, *value)).chain(other.iter().map(|value| (true, *value))).collect();
@@ -343,6 +325,6 @@ mod tests {
     #[test]
     fn a_baseline_that_nobody_had_is_refused() {
         let error = analyze(&[connection("slow", 1, 1.0)], Some("fast")).unwrap_err();
-        assert_eq!(error.to_string(), "--baseline `fast`: no connection has it; there are slow");
+        assert_eq!(error.to_string(), "`fast`: no connection has it; there are slow");
     }
 }

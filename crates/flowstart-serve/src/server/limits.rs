@@ -1,4 +1,4 @@
-//! How many connections may come, and from whom; and how much is said about those that behave badly.
+//! How many connections may come, from whom, and how often the server warns of those that behave badly.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -6,10 +6,46 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use flowstart_core::units::Bytes;
 use flowstart_sensing::path_store::{Prefix, Prefixes};
+
+use crate::warnings::Warnings;
 
 /// Prefixes whose rate is watched at a time. One takes about 80 bytes.
 const WATCHED: usize = 1 << 16;
+
+/// What a server allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at a time.
+    pub connections: usize,
+    /// New connections per second from one prefix, /24 or /48; without it any number.
+    pub rate: Option<f64>,
+    /// Handshakes at a time beyond which clients have to prove their address (Retry).
+    pub handshakes: usize,
+    /// The longest that a handshake may take.
+    pub handshake: Duration,
+    /// Unacknowledged bytes per connection: the largest window that startup can use, and a connection's memory.
+    pub connection_memory: Bytes,
+    /// The longest that a client may read nothing of an answer.
+    pub stall: Duration,
+    /// The longest that answers may take after the server is told to end.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            rate: None,
+            handshakes: 256,
+            handshake: Duration::from_secs(10),
+            connection_memory: Bytes::new(32_000_000),
+            stall: Duration::from_secs(60),
+            grace: Duration::from_secs(30),
+        }
+    }
+}
 
 /// Limits the rate of new connections per prefix: a token bucket for each, which holds what comes within a second.
 #[derive(Debug)]
@@ -83,9 +119,12 @@ impl Drop for Counted {
     }
 }
 
-/// Says one thing per second on stderr, and how much was left unsaid: whoever sends nonsense must not fill the log.
-#[derive(Debug, Default)]
-pub(crate) struct Seldom(Mutex<Said>);
+/// Warns once per second, and says how much was left unsaid: whoever sends nonsense must not fill the log.
+#[derive(Debug)]
+pub(crate) struct Seldom {
+    warnings: Warnings,
+    said: Mutex<Said>,
+}
 
 #[derive(Debug, Default)]
 struct Said {
@@ -94,15 +133,20 @@ struct Said {
 }
 
 impl Seldom {
+    /// Gives what it says to `warnings`.
+    pub(crate) fn new(warnings: Warnings) -> Self {
+        Self { warnings, said: Mutex::default() }
+    }
+
     /// Says it, or counts it as unsaid.
     pub(crate) fn tell(&self, message: &str) {
         if let Some(line) = self.line(message, Instant::now()) {
-            tell!("{line}");
+            self.warnings.tell(line);
         }
     }
 
     fn line(&self, message: &str, now: Instant) -> Option<String> {
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.last.is_some_and(|last| now.saturating_duration_since(last) < Duration::from_secs(1)) {
             said.unsaid += 1;
             return None;
@@ -110,7 +154,7 @@ impl Seldom {
         let unsaid = std::mem::take(&mut said.unsaid);
         said.last = Some(now);
         let more = if unsaid == 0 { String::new() } else { format!(" ({unsaid} more were not told)") };
-        Some(format!("warning: {message}{more}"))
+        Some(format!("{message}{more}"))
     }
 }
 
@@ -145,10 +189,10 @@ mod tests {
 
     #[test]
     fn nonsense_is_told_of_once_per_second() {
-        let (log, start) = (Seldom::default(), Instant::now());
+        let (log, start) = (Seldom::new(Warnings::default()), Instant::now());
         let after = |millis| start + Duration::from_millis(millis);
-        assert_eq!(log.line("a", after(0)).as_deref(), Some("warning: a"));
+        assert_eq!(log.line("a", after(0)).as_deref(), Some("a"));
         assert_eq!((log.line("b", after(1)), log.line("c", after(999))), (None, None));
-        assert_eq!(log.line("d", after(1000)).as_deref(), Some("warning: d (2 more were not told)"));
+        assert_eq!(log.line("d", after(1000)).as_deref(), Some("d (2 more were not told)"));
     }
 }

@@ -1,6 +1,6 @@
-//! What earlier connections saw of the paths to clients.
+//! The path store: what earlier connections saw of the paths to clients.
 //!
-//! A store that is missing, late or broken is told of once; connections go on without it.
+//! The server warns once of a store that is missing, late or broken. Connections go on without it.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -11,13 +11,11 @@ use std::time::{Duration, SystemTime};
 use flowstart_core::path::SavedPath;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::Status;
-use flowstart_quic::careful_resume::{Measured, OpenError, Sealer};
 use flowstart_sensing::path_store::embedded::EmbeddedStore;
 use flowstart_sensing::path_store::redis::{self, RedisStore};
 use flowstart_sensing::path_store::{Merge, Observation, PathStore, Prefixes, Retention, StoreError, UnixTime};
-use rustls::crypto::SecureRandom;
 
-use crate::tokens::hexadecimal;
+use crate::warnings::Warnings;
 
 /// The longest that an answer waits for the store.
 const BOUND: Duration = Duration::from_millis(50);
@@ -38,13 +36,14 @@ pub(crate) struct Paths {
     store: Box<dyn PathStore>,
     name: String,
     prefixes: Prefixes,
+    warnings: Warnings,
     told: AtomicBool,
 }
 
 impl Paths {
-    /// The store in a file, which is made where there is none, or on a Redis server (`redis://HOST`). `None`, after a
-    /// warning, if there is no using it.
-    pub(crate) fn open(name: &str) -> Option<Self> {
+    /// The store in a file, or on a Redis server (`redis://HOST`). A missing file is made. `None`, after a warning, if
+    /// the store cannot be used.
+    pub(crate) fn open(name: &str, warnings: &Warnings) -> Option<Self> {
         let retention = Retention::default();
         let store: Result<Box<dyn PathStore>, String> = if name.starts_with("redis://") {
             let config = redis::Config { server: name.to_owned(), ..redis::Config::default() };
@@ -53,7 +52,7 @@ impl Paths {
             EmbeddedStore::open_shared(Path::new(name), retention)
                 .map(|(store, repaired)| {
                     if let Some(repaired) = repaired {
-                        tell!("warning: {repaired}");
+                        warnings.tell(repaired);
                     }
                     Box::new(store) as _
                 })
@@ -61,11 +60,11 @@ impl Paths {
         };
         match store {
             Ok(store) => {
-                let prefixes = Prefixes::default();
-                Some(Self { store, name: name.to_owned(), prefixes, told: AtomicBool::new(false) })
+                let (prefixes, told) = (Prefixes::default(), AtomicBool::new(false));
+                Some(Self { store, name: name.to_owned(), prefixes, warnings: warnings.clone(), told })
             }
             Err(problem) => {
-                tell!("warning: {problem}; connections start without saved paths");
+                warnings.tell(format_args!("{problem}; connections start without saved paths"));
                 None
             }
         }
@@ -92,52 +91,15 @@ impl Paths {
         answer
             .inspect_err(|error| {
                 if !self.told.swap(true, Ordering::Relaxed) {
-                    tell!("warning: {}: {error}; further failures are not told", self.name);
+                    self.warnings.tell(format_args!("{}: {error}; further failures are not told", self.name));
                 }
             })
             .ok()
     }
 }
 
-/// The field of an answer's trailer in which a client gets its path state, in hexadecimal digits.
-pub(crate) const PATH_STATE: &str = "flowstart-path-state";
-
-/// Seals what connections saw, for their clients to keep and to send with the next connection.
-#[derive(Debug)]
-pub(crate) struct Seal {
-    sealer: Sealer,
-    prefixes: Prefixes,
-    random: &'static dyn SecureRandom,
-}
-
-impl Seal {
-    /// With the key in `file`; servers that share it open each other's states.
-    ///
-    /// # Errors
-    ///
-    /// Why it is no key.
-    pub(crate) fn new(file: &Path) -> Result<Self, String> {
-        let key = std::fs::read(file).map_err(|error| format!("cannot be read: {error}"))?;
-        let sealer = Sealer::new(&key).map_err(|error| error.to_string())?;
-        let random = rustls::crypto::ring::default_provider().secure_random;
-        Ok(Self { sealer, prefixes: Prefixes::default(), random })
-    }
-
-    /// What a connection to `client` saw so far; `None` before there is something to tell.
-    pub(crate) fn seal(&self, client: IpAddr, status: &Status) -> Option<String> {
-        let prefix = self.prefixes.prefix_of(client).network();
-        let sealed = self.sealer.seal(&Measured::of(status)?, prefix, SystemTime::now(), self.random).ok()?;
-        Some(hexadecimal(&sealed))
-    }
-
-    /// What an earlier connection to `client` saw.
-    pub(crate) fn open(&self, client: IpAddr, sealed: &[u8]) -> Result<SavedPath, OpenError> {
-        self.sealer.open(sealed, self.prefixes.prefix_of(client).network(), SystemTime::now())
-    }
-}
-
-/// What of a connection is worth saving. What it delivered in one RTT is at most its window, half of it if slow start still
-/// ran, and at most what its rate carries.
+/// What of a connection is worth saving. What it delivered in one RTT is at most its window, half of it if slow start
+/// still ran, and at most what its rate carries.
 fn observation(status: &Status, at: UnixTime) -> Option<Observation> {
     let (min_rtt, rate) = (status.min_rtt?, status.highest_rate?);
     if status.delivered < WORTHWHILE || status.moves > 0 || rate == Rate::from_bits_per_sec(0) {
@@ -184,8 +146,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let broken = folder.path().join("broken.redb");
         std::fs::write(&broken, "no database, and long enough to be looked at as one").unwrap();
-        assert!(Paths::open(broken.to_str().unwrap()).is_none());
-        let store = Arc::new(Paths::open(folder.path().join("paths.redb").to_str().unwrap()).unwrap());
+        assert!(Paths::open(broken.to_str().unwrap(), &Warnings::default()).is_none());
+        let file = folder.path().join("paths.redb");
+        let store = Arc::new(Paths::open(file.to_str().unwrap(), &Warnings::default()).unwrap());
         assert_eq!(store.look_up("192.0.2.1".parse().unwrap()).await, None);
     }
 }

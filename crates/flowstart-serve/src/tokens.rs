@@ -1,8 +1,8 @@
-//! Tokens by which servers know the addresses of clients that return (`NEW_TOKEN`, RFC 9000, section 8.1.3): a client's, in a
-//! file, and which of its own a server has seen again.
+//! Tokens by which servers know the addresses of clients that return (`NEW_TOKEN`, RFC 9000, section 8.1.3).
 //!
-//! Each line of the file is a server's name, a space, and the token in hexadecimal digits. A token is used once: it leaves the file
-//! with the connection that sends it, whatever becomes of that.
+//! A client keeps its tokens in a file. Each line is a server's name, a space, and the token in hexadecimal digits. A
+//! token is used once: it leaves the file with the connection that sends it, whatever becomes of that. A server
+//! remembers which of its tokens it has seen again.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use noq::{TokenLog, TokenReuseError, TokenStore};
 
-use crate::failure::Failure;
+use crate::hexadecimal;
 
 /// Tokens that are kept of a server, the latest ones.
 const PER_SERVER: usize = 4;
@@ -22,9 +22,31 @@ const USED: usize = 1 << 16;
 /// Largest file that is read.
 const LARGEST_FILE: u64 = 1 << 20;
 
-/// Tokens, and where they are kept.
+/// Why tokens are not read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokensError {
+    /// The file is there and is of no use.
+    #[error("{}: {problem}", file.display())]
+    Unusable {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it, and where.
+        problem: String,
+    },
+    /// The file cannot be written.
+    #[error("{}: cannot be written: {cause}", file.display())]
+    Unwritable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+}
+
+/// A client's tokens, and where they are kept.
 #[derive(Debug)]
-pub(crate) struct Tokens {
+pub struct Tokens {
     file: PathBuf,
     kept: Mutex<Vec<(String, Bytes)>>,
 }
@@ -35,8 +57,8 @@ impl Tokens {
     /// # Errors
     ///
     /// The file and line of what is no token.
-    pub(crate) fn read(file: &Path) -> Result<Self, Failure> {
-        let failed = |message: String| Failure::File { file: file.to_owned(), message, text: None };
+    pub fn read(file: &Path) -> Result<Self, TokensError> {
+        let failed = |problem: String| TokensError::Unusable { file: file.to_owned(), problem };
         let unreadable = |error: std::io::Error| failed(format!("cannot be read: {error}"));
         let text = match std::fs::metadata(file) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -48,7 +70,7 @@ impl Tokens {
         };
         let mut kept = Vec::new();
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()) {
-            let token = line.split_once(' ').and_then(|(server, digits)| Some((server, from_hexadecimal(digits)?)));
+            let token = line.split_once(' ').and_then(|(server, digits)| Some((server, hexadecimal::decode(digits)?)));
             let (server, token) = token
                 .filter(|(server, token)| !server.is_empty() && !token.is_empty())
                 .ok_or_else(|| failed(format!("line {number}: use a server's name, a space and hexadecimal digits")))?;
@@ -66,12 +88,13 @@ impl Tokens {
     /// # Errors
     ///
     /// Why it cannot be written.
-    pub(crate) fn save(&self) -> Result<(), Failure> {
-        let lines = self.kept().iter().map(|(server, token)| format!("{server} {}\n", hexadecimal(token))).collect();
+    pub fn save(&self) -> Result<(), TokensError> {
+        let lines =
+            self.kept().iter().map(|(server, token)| format!("{server} {}\n", hexadecimal::encode(token))).collect();
         let mut new = self.file.clone().into_os_string();
         new.push(".new");
         let written = std::fs::write(&new, String::as_bytes(&lines)).and_then(|()| std::fs::rename(&new, &self.file));
-        written.map_err(|error| Failure::Other(format!("{}: cannot be written: {error}", self.file.display())))
+        written.map_err(|cause| TokensError::Unwritable { file: self.file.clone(), cause })
     }
 }
 
@@ -93,7 +116,8 @@ impl TokenStore for Tokens {
     }
 }
 
-/// Tokens that clients have sent back. A second time they prove nothing: whoever saw the first could send them from anywhere.
+/// Tokens that clients have sent back. A second time they prove nothing: whoever saw the first could send them from
+/// anywhere.
 #[derive(Debug)]
 pub(crate) struct Used(Mutex<Seen>);
 
@@ -121,20 +145,6 @@ impl TokenLog for Used {
         }
         Ok(())
     }
-}
-
-/// The bytes that a text of hexadecimal digits means.
-pub(crate) fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    let pairs = text.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
-    pairs.collect()
-}
-
-/// Two digits for each byte.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -180,8 +190,8 @@ mod tests {
         let file = folder.path().join("tokens");
         for wrong in ["a.example", "a.example 0", "a.example 0g", "a.example +1", " 00", "a.example "] {
             std::fs::write(&file, format!("b.example 09\n{wrong}\n")).unwrap();
-            let Err(Failure::File { message, .. }) = Tokens::read(&file) else { panic!("{wrong}") };
-            assert!(message.starts_with("line 2: "), "{message}");
+            let Err(TokensError::Unusable { problem, .. }) = Tokens::read(&file) else { panic!("{wrong}") };
+            assert!(problem.starts_with("line 2: "), "{problem}");
         }
     }
 }

@@ -1,52 +1,30 @@
 //! What a server's metrics say about its startup schemes.
 //!
-//! The unit is the connection, as in its qlog files: `flowstart serve` counts each connection once per class of sizes, with the
-//! mean time of its answers. Sums and sums of squares give means and their intervals (Student's t with Welch's degrees of
-//! freedom; of a ratio, of its logarithm by the delta method). They hold for many connections; with a few dozen and long
-//! tails, the bootstrap over qlog files is better. A histogram does not say where within a bucket a time lies: quantiles are
-//! brackets, and the shares below its bounds have Wilson's intervals, their differences Newcombe's (1998, method 10).
+//! The unit is the connection, as in its qlog files: `flowstart serve` counts each connection once per class of sizes,
+//! with the mean time of its answers. Sums and sums of squares give means and their intervals (Student's t with Welch's
+//! degrees of freedom; of a ratio, of its logarithm by the delta method). They hold for many connections; with a few
+//! dozen and long tails, the bootstrap over qlog files is better. A histogram does not say where within a bucket a time
+//! lies: quantiles are brackets, and the shares below its bounds have Wilson's intervals, their differences Newcombe's
+//! (1998, method 10).
 //!
-//! Counters go on for as long as a server runs. Of scrapes of the same server counts what came between the first and the last
-//! of them, of a single one everything since the server's start; different servers are added.
+//! Counters go on for as long as a server runs. Of scrapes of the same server counts what came between the first and
+//! the last of them, of a single one everything since the server's start; different servers are added.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use flowstart_statistics::{Interval, LEVEL, Metric, upper_t_quantile, welch};
 use serde::Serialize;
 
 use super::exposition::{self, Sample, start_of};
-use super::{
-    Analysis, Comparison, Group, SIZE_CLASSES, UnknownBaseline, baseline_of, mark_significant, size_class_name,
-};
-use crate::statistics::{Interval, LEVEL, Metric, upper_t_quantile, welch};
+use super::{Analysis, Comparison, Group, UnknownBaseline, baseline_of, mark_significant};
+use crate::metrics::{SIZE_CLASSES, names, size_class_name};
 
 /// Two-sided 95 % of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 /// How far sums may be off by rounding, in relation.
 const ROUNDING: f64 = 1e-9;
-
-/// Names of the metrics, as they are registered; counters get `_total`.
-pub mod names {
-    /// Histogram of seconds, with its `_bucket`, `_sum` and `_count`.
-    pub const FCT: &str = "flowstart_connection_fct_seconds";
-    /// Sum of the squared seconds.
-    pub const FCT_SQUARED: &str = "flowstart_connection_fct_squared_total";
-    /// Sum of the lost shares.
-    pub const LOST: &str = "flowstart_connection_lost_share_total";
-    /// Sum of the squared lost shares.
-    pub const LOST_SQUARED: &str = "flowstart_connection_lost_share_squared_total";
-    /// Answers.
-    pub const ANSWERS: &str = "flowstart_connection_answers_total";
-    /// Ends of startup.
-    pub const EXITS: &str = "flowstart_connection_exits_total";
-    /// Connections with an answer.
-    pub const ANSWERED: &str = "flowstart_connections_answered_total";
-    /// Connections without one.
-    pub const UNANSWERED: &str = "flowstart_connections_unanswered_total";
-    /// Whose metrics they are.
-    pub const SERVER: &str = "flowstart_server_info";
-}
 
 /// A file that cannot be used.
 #[derive(Debug, thiserror::Error)]

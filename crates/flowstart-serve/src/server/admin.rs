@@ -1,7 +1,7 @@
 //! Metrics and the kill switch over HTTP/1.1.
 //!
-//! `GET /metrics` gives the metrics. `GET /kill-switch` says `on` or `off`; `PUT /kill-switch` and `DELETE /kill-switch` turn
-//! it on and off, for clients on this host only.
+//! `GET /metrics` gives the metrics. `GET /kill-switch` says `on` or `off`. `PUT /kill-switch` turns it on, and
+//! `DELETE /kill-switch` turns it off; both are for clients on this host only.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
-use super::Server;
+use super::Shared;
 
 /// The format of metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -23,8 +23,8 @@ const SLOWEST: Duration = Duration::from_secs(10);
 /// Clients at a time.
 const CLIENTS: usize = 64;
 
-/// Answers for ever.
-pub(crate) async fn serve(listener: TcpListener, server: Arc<Server>) {
+/// Answers until it is aborted.
+pub(crate) async fn serve(listener: TcpListener, server: Arc<Shared>) {
     let places = Arc::new(tokio::sync::Semaphore::new(CLIENTS));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
@@ -48,7 +48,7 @@ pub(crate) async fn serve(listener: TcpListener, server: Arc<Server>) {
     }
 }
 
-fn answer(server: &Server, method: &Method, path: &str, client: SocketAddr) -> Response<Full<bytes::Bytes>> {
+fn answer(server: &Shared, method: &Method, path: &str, client: SocketAddr) -> Response<Full<bytes::Bytes>> {
     let (status, media_type, text) = match (path, method) {
         ("/metrics", &Method::GET) => {
             server.metrics.killed.set(server.policy.is_killed().into());
@@ -74,6 +74,6 @@ fn answer(server: &Server, method: &Method, path: &str, client: SocketAddr) -> R
     response
 }
 
-fn state(server: &Server) -> String {
+fn state(server: &Shared) -> String {
     if server.policy.is_killed() { "on\n" } else { "off\n" }.to_owned()
 }

@@ -1,4 +1,4 @@
-//! What a server has to offer: files below a folder, and objects made on the spot.
+//! Objects of a server: files below a folder, and generated ones.
 
 use std::fs::File;
 use std::io;
@@ -10,14 +10,14 @@ use percent_encoding::percent_decode_str;
 
 /// Objects of any size are below this path: `/generate/2MB`.
 const GENERATED: &str = "/generate/";
-/// Largest object that is made on the spot.
+/// Largest generated object.
 pub(crate) const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
-/// Bytes that are read from a file, or made, in one go.
+/// Bytes that are read from a file, or generated, in one go.
 const CHUNK: usize = 64 << 10;
 /// What generated objects consist of, again and again.
 static PATTERN: [u8; CHUNK] = pattern();
 
-/// The place of each byte in the pattern, modulo a prime, so that a part that is missing or comes twice is seen.
+/// Each byte is its place modulo a prime. So a part that is missing or comes twice shows.
 const fn pattern() -> [u8; CHUNK] {
     let mut bytes = [0; CHUNK];
     let mut place = 0;
@@ -28,14 +28,14 @@ const fn pattern() -> [u8; CHUNK] {
     bytes
 }
 
-/// Why there is nothing to send.
+/// Why there is no object to send.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Absent {
     /// The path cannot be understood.
     BadPath(String),
     /// Nothing is there, or nothing that may be seen.
     NotFound,
-    /// It is there and cannot be read.
+    /// The file is there and cannot be read.
     Unreadable(String),
 }
 

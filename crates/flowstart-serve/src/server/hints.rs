@@ -1,7 +1,7 @@
-//! What clients say of the rate of their path, and how much of it is used.
+//! Clients' hints of the rate of their path, and how much of them is used.
 //!
-//! A hint comes in a transport parameter of the first message, or, from browsers, as client hints in a request's header. The
-//! first of them counts.
+//! A hint comes in a transport parameter of the first message. A browser's comes as client hints in a request's header.
+//! The first hint counts.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ impl Hints {
         Self { policy, totals, prefixes, interfaces: interface::Config::default() }
     }
 
-    /// What becomes of the hint of `client`, to whose prefix connections have delivered at most at this rate. The grant lasts
-    /// until it is dropped.
+    /// What becomes of the hint of `client`, to whose prefix connections have delivered at most at this rate. The grant
+    /// lasts until it is dropped.
     pub(crate) fn admit(
         &self,
         client: IpAddr,
@@ -48,7 +48,7 @@ impl Hints {
     }
 }
 
-/// The floor that a browser's client hints put under the rate; and what of them could not be read.
+/// The floor that a browser's client hints put under the rate, and the errors of those that could not be read.
 pub(crate) fn of_browser(fields: &HeaderMap) -> (Option<BandwidthHint>, Vec<String>) {
     let (mut hints, mut errors) = (ClientHints::default(), Vec::new());
     for (name, value) in fields {

@@ -10,37 +10,52 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::startup::StartupConfig;
 use flowstart_core::units::Bytes;
-use flowstart_quic::{ControllerFactory, Unsupported};
 use ipnet::IpNet;
 
-/// A startup scheme under the name that it has in metrics.
-#[derive(Debug)]
-pub(crate) struct Scheme {
-    /// As the user wrote it.
-    pub(crate) name: String,
-    /// Makes its controllers.
-    pub(crate) factory: ControllerFactory,
-}
-
-impl Scheme {
-    /// This scheme and congestion avoidance.
-    pub(crate) fn new(name: &str, startup: StartupConfig, avoidance: AvoidanceConfig) -> Result<Self, Unsupported> {
-        Ok(Self { name: name.to_owned(), factory: ControllerFactory::new(startup, avoidance)? })
-    }
-}
+use crate::scheme::Scheme;
 
 /// When launches are given up for a while.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct FallBack {
+pub struct FallBack {
     /// Share of what launches sent that may be lost.
-    pub(crate) limit: f64,
+    pub limit: f64,
     /// Launches that are looked at, the latest ones. With fewer there is no verdict.
-    pub(crate) launches: usize,
+    pub launches: usize,
     /// For how long connections start plainly then.
-    pub(crate) recovery: Duration,
+    pub recovery: Duration,
+}
+
+impl Default for FallBack {
+    /// A tenth of 100 launches; then five minutes.
+    fn default() -> Self {
+        Self { limit: 0.1, launches: 100, recovery: Duration::from_secs(300) }
+    }
+}
+
+/// The schemes that a server has to choose from.
+#[derive(Debug)]
+pub struct Schemes {
+    /// Where nothing else is said.
+    pub listener: Scheme,
+    /// Those of clients in a network. The longest network counts.
+    pub networks: Vec<(IpNet, Scheme)>,
+    /// Those of random shares of the connections. What is beyond 1 together is never drawn.
+    pub shares: Vec<(f64, Scheme)>,
+    /// What connections get while launches are given up: [`Scheme::plain`].
+    pub plain: Scheme,
+    /// While this file exists, connections get `plain`.
+    pub kill_file: Option<PathBuf>,
+    /// When launches are given up for their losses.
+    pub fall_back: FallBack,
+}
+
+impl Schemes {
+    /// `listener` for everyone, and `plain` when launches lose too much.
+    pub fn new(listener: Scheme, plain: Scheme) -> Self {
+        let (networks, shares, kill_file) = (Vec::new(), Vec::new(), None);
+        Self { listener, networks, shares, plain, kill_file, fall_back: FallBack::default() }
+    }
 }
 
 /// What launches have lost lately.
@@ -80,56 +95,48 @@ impl Watch {
 /// Chooses schemes.
 #[derive(Debug)]
 pub(crate) struct Policy {
-    listener: Scheme,
     /// The longest network comes first.
-    networks: Vec<(IpNet, Scheme)>,
-    /// Shares of all connections, which add up to at most 1.
-    shares: Vec<(f64, Scheme)>,
-    /// What there would be without this program.
-    pub(crate) plain: Scheme,
+    schemes: Schemes,
     killed: AtomicBool,
-    kill_file: Option<PathBuf>,
     watch: Mutex<Watch>,
 }
 
 impl Policy {
-    /// A policy whose kill switch is off. While `kill_file` exists the switch counts as on.
-    pub(crate) fn new(
-        listener: Scheme,
-        mut networks: Vec<(IpNet, Scheme)>,
-        shares: Vec<(f64, Scheme)>,
-        plain: Scheme,
-        kill_file: Option<PathBuf>,
-        rule: FallBack,
-    ) -> Self {
-        networks.sort_by_key(|(network, _)| std::cmp::Reverse(network.prefix_len()));
-        let watch = Mutex::new(Watch { rule, recent: VecDeque::new(), plain_until: None });
-        Self { listener, networks, shares, plain, killed: AtomicBool::new(false), kill_file, watch }
+    /// A policy whose kill switch is off. While the kill file exists the switch counts as on.
+    pub(crate) fn new(mut schemes: Schemes) -> Self {
+        schemes.networks.sort_by_key(|(network, _)| std::cmp::Reverse(network.prefix_len()));
+        let watch = Mutex::new(Watch { rule: schemes.fall_back, recent: VecDeque::new(), plain_until: None });
+        Self { schemes, killed: AtomicBool::new(false), watch }
+    }
+
+    /// What connections get while launches are given up.
+    pub(crate) fn plain(&self) -> &Scheme {
+        &self.schemes.plain
     }
 
     /// The scheme of a connection from `client`; `draw` is a random number from 0 to below 1.
     pub(crate) fn choose(&self, client: IpAddr, draw: f64, now: Instant) -> &Scheme {
         if self.is_killed() || self.is_fallen_back(now) {
-            return &self.plain;
+            return self.plain();
         }
         let client = client.to_canonical();
-        if let Some((_, scheme)) = self.networks.iter().find(|(network, _)| network.contains(&client)) {
+        if let Some((_, scheme)) = self.schemes.networks.iter().find(|(network, _)| network.contains(&client)) {
             return scheme;
         }
         let mut from = 0.0;
-        for (share, scheme) in &self.shares {
+        for (share, scheme) in &self.schemes.shares {
             if (from..from + share).contains(&draw) {
                 return scheme;
             }
             from += share;
         }
-        &self.listener
+        &self.schemes.listener
     }
 
     /// A launch of `scheme` sent and lost this much; whether launches are given up because of it.
     pub(crate) fn record(&self, scheme: &str, sent: Bytes, lost: Bytes, now: Instant) -> bool {
         // Plain slow start is what there would be otherwise; its losses say nothing against launches.
-        scheme != self.plain.name && self.watch().record(sent, lost, now)
+        scheme != self.plain().name() && self.watch().record(sent, lost, now)
     }
 
     /// Whether launches are given up for now because of their losses.
@@ -139,7 +146,7 @@ impl Policy {
 
     /// Whether the kill switch is on.
     pub(crate) fn is_killed(&self) -> bool {
-        self.killed.load(Ordering::Relaxed) || self.kill_file.as_ref().is_some_and(|file| file.exists())
+        self.killed.load(Ordering::Relaxed) || self.schemes.kill_file.as_ref().is_some_and(|file| file.exists())
     }
 
     /// Turns the kill switch on or off. A file that turns it on stays in force.
@@ -159,25 +166,29 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
+    use flowstart_core::avoidance::{AvoidanceConfig, cubic};
+    use flowstart_core::startup::{StartupConfig, slow_start};
+
     use super::*;
 
     fn scheme(name: &str) -> Scheme {
-        let avoidance = AvoidanceConfig::Cubic(Default::default());
-        Scheme::new(name, StartupConfig::SlowStart(Default::default()), avoidance).unwrap()
+        let avoidance = AvoidanceConfig::Cubic(cubic::Config::default());
+        Scheme::new(name, StartupConfig::SlowStart(slow_start::Config::default()), avoidance).unwrap()
     }
 
     fn policy(kill_file: Option<PathBuf>) -> Policy {
         let network = |text: &str| text.parse::<IpNet>().unwrap();
         let networks = vec![(network("192.0.2.0/24"), scheme("wide")), (network("192.0.2.128/25"), scheme("narrow"))];
         let shares = vec![(0.1, scheme("a")), (0.2, scheme("b"))];
-        let rule = FallBack { limit: 0.05, launches: 3, recovery: Duration::from_secs(60) };
-        Policy::new(scheme("listener"), networks, shares, scheme("plain"), kill_file, rule)
+        let fall_back = FallBack { limit: 0.05, launches: 3, recovery: Duration::from_secs(60) };
+        let own = Schemes::new(scheme("listener"), scheme("plain"));
+        Policy::new(Schemes { networks, shares, kill_file, fall_back, ..own })
     }
 
     #[test]
     fn the_longest_network_wins_and_then_the_draw() {
         let (policy, now) = (policy(None), Instant::now());
-        let name = |client: &str, draw| policy.choose(client.parse().unwrap(), draw, now).name.as_str();
+        let name = |client: &str, draw| policy.choose(client.parse().unwrap(), draw, now).name();
         assert_eq!(name("192.0.2.200", 0.0), "narrow");
         assert_eq!(name("::ffff:192.0.2.1", 0.0), "wide");
         // a has 0 to 0.1, b 0.1 to 0.3, the listener the rest.
@@ -190,7 +201,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("kill");
         let (policy, now) = (policy(Some(file.clone())), Instant::now());
-        let name = || policy.choose("192.0.2.200".parse().unwrap(), 0.0, now).name.as_str();
+        let name = || policy.choose("192.0.2.200".parse().unwrap(), 0.0, now).name();
         assert!(policy.toggle());
         assert_eq!(name(), "plain");
         policy.kill(false);

@@ -1,12 +1,11 @@
 //! A qlog file for every connection.
 //!
-//! noq writes the standard events (`quic:packet_sent` and the like); this adds what the startup scheme decided, at its place
-//! among them: `flowstart:launched`, `flowstart:hint_capped`, `flowstart:advice_capped`, `flowstart:phase_entered`, `flowstart:reduction_undone`,
-//! `flowstart:window_validated`, and `quic:congestion_state_updated` with the reason for which startup ended as its trigger.
-//! `flowstart:connection` says which scheme the connection has, and `flowstart:answered` what was acknowledged completely:
-//! its `payload` in bytes and `fct_ms` since the request. `flowstart analyze` reads these.
-//! The names and fields are those of `flowstart trace --format qlog`. When a connection has moved to another path, the
-//! times of these additions count from the move.
+//! noq writes the standard events (`quic:packet_sent` and the like). This module adds the decisions of the startup
+//! scheme at their places among them, and `quic:congestion_state_updated`, whose trigger is why startup ended.
+//! `flowstart:connection` says which scheme the connection has. `flowstart:answered` stands where an answer was
+//! acknowledged completely, with the time since the request. [`crate::analyze`] reads these. The names and fields are
+//! those of `flowstart trace --format qlog`. After a connection has moved to another path, the times of these additions
+//! count from the move.
 //!
 //! | Event of this program | Fields; all are required unless marked |
 //! |---|---|
@@ -20,15 +19,15 @@
 //! | `flowstart:answered` | `payload` in bytes, `fct_ms` |
 //!
 //! The file follows draft-ietf-quic-qlog-main-schema-13 and draft-ietf-quic-qlog-quic-events-12. Where noq 1.4.0 writes
-//! something else, it is put right on the way:
+//! something else, this module puts it right:
 //!
 //! - the header names no schemas, no media type and an empty clock;
 //! - `pacing_rate` is in bytes per second, and has to be in bits per second;
 //! - `ack_delay` is as encoded in the frame, and has to be in milliseconds;
-//! - each of `acked_ranges` ends with the first packet that is not acknowledged, and has to end with the last one that is.
+//! - each of `acked_ranges` ends with the first packet that is not acknowledged, and has to end with the last that is.
 //!
-//! What is left as noq has it: fields `path_id`, which the schema allows as extensions, and timers and frames of noq's
-//! extensions of QUIC, with names that it does not define.
+//! Two things stay as noq has them: fields `path_id`, which the schema allows as extensions, and timers and frames of
+//! noq's extensions of QUIC, whose names the schema does not define.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -43,6 +42,8 @@ use flowstart_quic::qlog::decision_events;
 use noq::{ConnectionId, QlogConfig, QlogFactory, Side};
 use serde_json::{Value, json};
 
+use crate::warnings::Warnings;
+
 /// The events of QUIC that noq writes.
 const QUIC: &str = "urn:ietf:params:qlog:events:quic-12";
 /// The events of this program.
@@ -51,7 +52,8 @@ const FLOWSTART: &str = "urn:x-flowstart:qlog:events:flowstart";
 const COLLAPSE: &str = "persistent_congestion";
 /// The media type of the file (main schema, section 11.2).
 const FORMAT: &str = "application/qlog+json-seq";
-/// By how many bits delays of acknowledgements are shifted unless an end says otherwise (RFC 9000, section 18.2). noq does not.
+/// By how many bits delays of acknowledgements are shifted unless an end says otherwise (RFC 9000, section 18.2). noq
+/// does not.
 const ACK_DELAY_EXPONENT: u32 = 3;
 /// Stands before every JSON text (RFC 7464).
 const RECORD_SEPARATOR: &[u8] = b"\x1e";
@@ -60,6 +62,7 @@ const RECORD_SEPARATOR: &[u8] = b"\x1e";
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
+    warnings: Warnings,
     /// Whether it was told that a file cannot be written.
     told: Arc<AtomicBool>,
 }
@@ -70,9 +73,9 @@ impl Folder {
     /// # Errors
     ///
     /// Why it cannot be made.
-    pub(crate) fn new(path: &Path) -> io::Result<Self> {
+    pub(crate) fn new(path: &Path, warnings: Warnings) -> io::Result<Self> {
         std::fs::create_dir_all(path)?;
-        Ok(Self { path: path.to_owned(), told: Arc::default() })
+        Ok(Self { path: path.to_owned(), warnings, told: Arc::default() })
     }
 
     /// What makes the file of one connection with this scheme.
@@ -129,6 +132,7 @@ impl QlogFactory for OfConnection {
         let mut writer = Writer {
             out: None,
             path: path.clone(),
+            warnings: self.folder.warnings.clone(),
             told: self.folder.told.clone(),
             flow: self.flow.clone(),
             scheme: self.scheme.clone(),
@@ -155,11 +159,12 @@ impl QlogFactory for OfConnection {
     }
 }
 
-/// Puts the scheme's decisions between the records that noq writes. A file that cannot be written ends; the connection
-/// does not.
+/// Puts the scheme's decisions between the records that noq writes. A failure to write ends the file, not the
+/// connection.
 struct Writer<W: Write> {
     out: Option<W>,
     path: PathBuf,
+    warnings: Warnings,
     told: Arc<AtomicBool>,
     flow: Arc<Flow>,
     scheme: String,
@@ -181,7 +186,8 @@ impl<W: Write> Writer<W> {
         self.out = None;
         self.notes.keep(false);
         if !self.told.swap(true, Ordering::Relaxed) {
-            tell!("warning: {}: qlog cannot be written: {error}; further failures are not told", self.path.display());
+            let path = self.path.display();
+            self.warnings.tell(format_args!("{path}: qlog cannot be written: {error}; further failures are not told"));
         }
     }
 
@@ -272,8 +278,8 @@ fn text_of(record: &[u8]) -> &[u8] {
     record.strip_prefix(RECORD_SEPARATOR).unwrap_or(record)
 }
 
-/// The header as the main schema wants it. The clock is monotonic, so its epoch is unknown (section 7.1); times count from
-/// the first packet.
+/// The header as the main schema wants it. The clock is monotonic, so its epoch is unknown (section 7.1); times count
+/// from the first packet.
 fn conforming_header(record: &[u8]) -> Vec<u8> {
     let Ok(mut header) = serde_json::from_slice::<Value>(text_of(record)) else { return record.to_owned() };
     if let Some(trace) = header.get_mut("trace").and_then(Value::as_object_mut) {
@@ -344,6 +350,7 @@ mod tests {
         Writer {
             out: Some(out),
             path: PathBuf::new(),
+            warnings: Warnings::default(),
             told,
             flow,
             scheme: "blitzstart".into(),

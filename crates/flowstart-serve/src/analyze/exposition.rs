@@ -1,6 +1,7 @@
 //! The text in which servers tell their metrics (Prometheus text format, `OpenMetrics` 1.0, section "Text Format").
 //!
-//! What metrics mean is not looked at: types, units and help are comments here. Time stamps and exemplars are passed over.
+//! What metrics mean is not looked at: types, units and help are comments here. Time stamps and exemplars are passed
+//! over.
 
 use std::collections::BTreeMap;
 

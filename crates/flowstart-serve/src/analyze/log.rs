@@ -1,8 +1,8 @@
 //! A connection as its qlog file tells it.
 //!
-//! The file is a sequence of JSON texts (RFC 7464) as `flowstart serve --qlog` writes it: besides the standard events it says
-//! which scheme the connection had (`flowstart:connection`) and what it answered (`flowstart:answered`). A file whose
-//! writer was killed ends within a record; everything before it counts.
+//! The file is a sequence of JSON texts (RFC 7464) as `flowstart serve --qlog` writes it: besides the standard events
+//! it says which scheme the connection had (`flowstart:connection`) and what it answered (`flowstart:answered`). A file
+//! whose writer was killed ends within a record; everything before it counts.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};

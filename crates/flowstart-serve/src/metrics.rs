@@ -1,9 +1,11 @@
 //! What a server counts, for Prometheus.
+//!
+//! `flowstart analyze` reads a part of it: [`PerConnection`], by the [`names`] and the [classes of sizes](size_class)
+//! that are declared here.
 
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 
-use flowstart_lab::analyze::{SIZE_CLASSES, size_class_name};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -12,6 +14,50 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+
+/// Names of what [`PerConnection`] counts, as they stand in the text.
+pub(crate) mod names {
+    /// Histogram of seconds, with its `_bucket`, `_sum` and `_count`.
+    pub(crate) const FCT: &str = "flowstart_connection_fct_seconds";
+    /// Sum of the squared seconds.
+    pub(crate) const FCT_SQUARED: &str = "flowstart_connection_fct_squared_total";
+    /// Sum of the lost shares.
+    pub(crate) const LOST: &str = "flowstart_connection_lost_share_total";
+    /// Sum of the squared lost shares.
+    pub(crate) const LOST_SQUARED: &str = "flowstart_connection_lost_share_squared_total";
+    /// Answers.
+    pub(crate) const ANSWERS: &str = "flowstart_connection_answers_total";
+    /// Ends of startup.
+    pub(crate) const EXITS: &str = "flowstart_connection_exits_total";
+    /// Connections with an answer.
+    pub(crate) const ANSWERED: &str = "flowstart_connections_answered_total";
+    /// Connections without one.
+    pub(crate) const UNANSWERED: &str = "flowstart_connections_unanswered_total";
+    /// Whose metrics they are.
+    pub(crate) const SERVER: &str = "flowstart_server_info";
+}
+
+/// Upper ends of the classes in bytes, with their names.
+const CLASSES: [(u64, &str); 5] = [
+    (10_000, "up to 10 KB"),
+    (100_000, "10 to 100 KB"),
+    (1_000_000, "100 KB to 1 MB"),
+    (10_000_000, "1 to 10 MB"),
+    (u64::MAX, "over 10 MB"),
+];
+
+/// Classes of sizes, the smallest first.
+pub(crate) const SIZE_CLASSES: usize = CLASSES.len();
+
+/// The place of the class that answers of this size belong to, where sizes are put into classes.
+pub(crate) fn size_class(bytes: u64) -> usize {
+    CLASSES.partition_point(|(end, _)| *end < bytes)
+}
+
+/// The name of a class of sizes.
+pub(crate) fn size_class_name(place: usize) -> &'static str {
+    CLASSES.get(place).map_or("", |(_, name)| name)
+}
 
 /// What became of a connection attempt.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -63,8 +109,8 @@ pub(crate) struct ArmExit {
     pub(crate) reason: &'static str,
 }
 
-/// What `flowstart analyze` compares. Each connection counts once per class of sizes, since it is connections that schemes are
-/// drawn for; sums of squares make intervals possible.
+/// What schemes are compared by. Each connection counts once per class of sizes, because schemes are drawn for
+/// connections. Sums of squares make intervals possible.
 #[derive(Debug)]
 pub(crate) struct PerConnection {
     fct: Family<Arm, Histogram, fn() -> Histogram>,
@@ -265,6 +311,29 @@ mod tests {
             "# EOF",
         ] {
             assert!(text.contains(line), "{line} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_again_has_its_name() {
+        let metrics = Metrics::new();
+        let mut answers = Answers::default();
+        answers[0] = (1, 0.02);
+        metrics.connections.count("x", &answers, 0.0, "loss");
+        metrics.connections.count("x", &Answers::default(), 0.0, "loss");
+        let text = metrics.text();
+        for name in [
+            names::FCT,
+            names::FCT_SQUARED,
+            names::LOST,
+            names::LOST_SQUARED,
+            names::ANSWERS,
+            names::EXITS,
+            names::ANSWERED,
+            names::UNANSWERED,
+            names::SERVER,
+        ] {
+            assert!(text.lines().any(|line| line.starts_with(name)), "{name} in\n{text}");
         }
     }
 }

@@ -1,0 +1,125 @@
+//! One request over a connection, and its answer.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes as Chunk};
+use http::{Request, StatusCode, header};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::connect::close;
+use super::{ClientError, Progress, Url};
+use crate::path_state::PATH_STATE;
+use crate::{hexadecimal, http3};
+
+/// The longest wait for what a server gives for the next connection.
+const CONFIRMATION: Duration = Duration::from_secs(1);
+
+/// What is got, and where it goes.
+pub(super) struct Fetch<'a> {
+    /// What is got.
+    pub(super) url: &'a Url,
+    /// When its connection was begun.
+    pub(super) start: Instant,
+    /// Whether it waits for what helps the next connection.
+    pub(super) again: bool,
+    /// Where the path's state goes.
+    pub(super) path_state: Option<&'a Path>,
+    /// Where the content goes.
+    pub(super) out: &'a mut (dyn AsyncWrite + Unpin + Send),
+    /// Sees how far it is.
+    pub(super) watch: &'a (dyn Fn(Progress) + Sync),
+}
+
+/// What came over one connection, and when.
+pub(super) struct Answer {
+    /// How the server answered.
+    pub(super) status: StatusCode,
+    /// Bytes of the content.
+    pub(super) bytes: u64,
+    /// Until the first of them.
+    pub(super) first_byte: Option<Duration>,
+    /// Until the last of them.
+    pub(super) fct: Duration,
+    /// From the request until the last of them.
+    pub(super) request: Duration,
+}
+
+impl Fetch<'_> {
+    /// Gets it, and ends the connection.
+    pub(super) async fn over(&mut self, connection: &noq::Connection) -> Result<Answer, ClientError> {
+        let (url, start) = (self.url, self.start);
+        let failed = |cause: &dyn std::fmt::Display| url.failed(cause);
+        let transport = http3::Connection::new(connection.clone());
+        let (mut driver, mut requests) =
+            h3::client::builder().build::<_, _, Chunk>(transport).await.map_err(|error| failed(&error))?;
+        // However this ends, nobody needs it then.
+        let driving = AbortOnDropHandle::new(tokio::spawn(async move {
+            std::future::poll_fn(|context| driver.poll_close(context)).await
+        }));
+
+        let requested = Instant::now();
+        let mut stream = requests.send_request(self.request()?).await.map_err(|error| failed(&error))?;
+        stream.finish().await.map_err(|error| failed(&error))?;
+        let head = stream.recv_response().await.map_err(|error| failed(&error))?;
+        let size = head.headers().get(header::CONTENT_LENGTH).and_then(|size| size.to_str().ok()?.parse().ok());
+        (self.watch)(Progress::Begun(size));
+        let (mut bytes, mut first_byte) = (0, None);
+        // Of content that is empty, the end of its header.
+        let (mut fct, mut request) = (start.elapsed(), requested.elapsed());
+        while let Some(chunk) = stream.recv_data().await.map_err(|error| failed(&error))? {
+            first_byte.get_or_insert_with(|| start.elapsed());
+            bytes += self.write(chunk).await.map_err(|error| unwritten(url, &error))?;
+            (self.watch)(Progress::Received(bytes));
+            (fct, request) = (start.elapsed(), requested.elapsed());
+        }
+        (self.watch)(Progress::Complete);
+        self.out.flush().await.map_err(|error| unwritten(url, &error))?;
+        if let Some(file) = self.path_state {
+            let trailers = stream.recv_trailers().await.map_err(|error| failed(&error))?;
+            let state = trailers.and_then(|trailers| hexadecimal::decode(trailers.get(PATH_STATE)?.to_str().ok()?));
+            if let Some(state) = state {
+                let unwritten = |error| failed(&format_args!("{}: cannot be written: {error}", file.display()));
+                std::fs::write(file, state).map_err(unwritten)?;
+            }
+        }
+        if size.is_some_and(|size: u64| size != bytes) {
+            return Err(failed(&format_args!("{bytes} bytes came instead of {}", size.unwrap_or(0))));
+        }
+        if self.again {
+            // Tickets and tokens come with the confirmation of the handshake.
+            drop(tokio::time::timeout(CONFIRMATION, connection.handshake_confirmed()).await);
+        }
+        // Before its HTTP/3 is dropped, which would end it in its own way.
+        close(connection);
+        drop(driving);
+        Ok(Answer { status: head.status(), bytes, first_byte, fct, request })
+    }
+
+    fn request(&self) -> Result<Request<()>, ClientError> {
+        let mut request = Request::get(self.url.uri.clone());
+        if self.path_state.is_some() {
+            request = request.header(header::TE, "trailers");
+        }
+        let request = request.header(header::USER_AGENT, concat!("flowstart/", env!("CARGO_PKG_VERSION"))).body(());
+        request.map_err(|error| self.url.failed(&error))
+    }
+
+    /// Writes a part of the content; its length.
+    async fn write(&mut self, mut chunk: impl Buf) -> std::io::Result<u64> {
+        let mut written = 0;
+        while chunk.has_remaining() {
+            let part = chunk.chunk();
+            let length = part.len();
+            self.out.write_all(part).await?;
+            chunk.advance(length);
+            written += length as u64;
+        }
+        Ok(written)
+    }
+}
+
+fn unwritten(url: &Url, error: &std::io::Error) -> ClientError {
+    url.failed(&format_args!("the content cannot be written: {error}"))
+}

@@ -1,0 +1,392 @@
+//! An HTTP/3 client that measures.
+//!
+//! | Looking for | Where |
+//! |---|---|
+//! | sockets and connections | `connect` |
+//! | one request and its answer | `fetch` |
+//! | what this host can find out about its access | [`hint`] |
+
+mod connect;
+mod fetch;
+pub mod hint;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use flowstart_core::avoidance::{AvoidanceConfig, cubic};
+use flowstart_core::units::Bytes;
+use flowstart_quic::hint::BandwidthHint;
+use flowstart_quic::session;
+use futures_util::future::join_all;
+use http::{StatusCode, Uri};
+use noq::crypto::rustls::QuicClientConfig;
+use tokio::io::AsyncWrite;
+use tokio::sync::{Barrier, Semaphore};
+
+use self::connect::{Connected, Local};
+use self::fetch::{Answer, Fetch};
+use crate::endpoint::{RECEIVE_WINDOW, transport};
+use crate::scheme::Scheme;
+use crate::tokens::Tokens;
+
+/// What may be sent without an acknowledgement: requests.
+const SEND_WINDOW: Bytes = Bytes::new(1 << 20);
+/// How often a connection that is held open says that it is still there. One that is silent for 30 s ends.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// Why nothing came.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The URL is none of HTTP/3.
+    #[error("URL `{url}`: {problem}; use https://HOST[:PORT]/PATH")]
+    Url {
+        /// The URL.
+        url: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A file with what is told to the server has not what it should have.
+    #[error("{}: {problem}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The host is not known.
+    #[error("{host}: {cause}")]
+    Host {
+        /// Its name.
+        host: String,
+        /// Why.
+        cause: String,
+    },
+    /// TLS cannot be used.
+    #[error("{0}")]
+    Tls(String),
+    /// The server does not answer.
+    #[error("{url} ({address}): {cause}")]
+    Unreachable {
+        /// What was to be got.
+        url: String,
+        /// The server's first address.
+        address: SocketAddr,
+        /// Why.
+        cause: String,
+    },
+    /// It did not arrive, or not all of it.
+    #[error("{url}: {cause}")]
+    Failed {
+        /// What was to be got.
+        url: String,
+        /// Why.
+        cause: String,
+    },
+}
+
+/// What to get: an `https` URL with a host.
+#[derive(Clone, Debug)]
+pub struct Url {
+    uri: Uri,
+    host: String,
+}
+
+impl Url {
+    /// Checks it.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Url`] when it has another scheme or no host.
+    pub fn new(uri: Uri) -> Result<Self, ClientError> {
+        let wrong = |problem| ClientError::Url { url: uri.to_string(), problem };
+        if uri.scheme_str() != Some("https") {
+            return Err(wrong("it does not begin with https://"));
+        }
+        let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it names no host"))?;
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        Ok(Self { uri, host })
+    }
+
+    /// The addresses of its host.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Host`] when it has none.
+    pub async fn addresses(&self) -> Result<Vec<SocketAddr>, ClientError> {
+        let unknown = |cause| ClientError::Host { host: self.host.clone(), cause };
+        let port = self.uri.port_u16().unwrap_or(443);
+        let found = tokio::net::lookup_host((self.host.as_str(), port)).await;
+        let found: Vec<_> = found.map_err(|error| unknown(error.to_string()))?.collect();
+        if found.is_empty() { Err(unknown("it has no address".into())) } else { Ok(found) }
+    }
+
+    fn failed(&self, cause: &dyn std::fmt::Display) -> ClientError {
+        ClientError::Failed { url: self.uri.to_string(), cause: cause.to_string() }
+    }
+}
+
+/// How a client connects, and what it tells servers.
+#[derive(Debug)]
+pub struct Config {
+    /// TLS for [`crate::H3`], as [`crate::tls::Trust::config`] makes it.
+    pub tls: rustls::ClientConfig,
+    /// What servers may send before it is read.
+    pub receive_window: Bytes,
+    /// How fast this host's access is.
+    pub hint: Option<BandwidthHint>,
+    /// The file with what a server said of the path, for the next connection. A new answer is written into it.
+    pub path_state: Option<PathBuf>,
+    /// Tokens by which servers know this host's address again.
+    pub tokens: Option<Arc<Tokens>>,
+    /// Whether [`Client::get_again`] is going to resume the session.
+    pub resume: bool,
+    /// Connections that [`Client::get_many`] opens.
+    pub connections: u32,
+    /// How many of them may be in their handshake at a time.
+    pub handshakes: u32,
+    /// How long connections are kept open, all of them together, before anything is requested.
+    pub hold: Option<Duration>,
+}
+
+impl Config {
+    /// One connection that tells nothing.
+    pub fn new(tls: rustls::ClientConfig) -> Self {
+        Self {
+            tls,
+            receive_window: RECEIVE_WINDOW,
+            hint: None,
+            path_state: None,
+            tokens: None,
+            resume: false,
+            connections: 1,
+            handshakes: 64,
+            hold: None,
+        }
+    }
+}
+
+/// How far an answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Its header is here and may tell its size.
+    Begun(Option<u64>),
+    /// This many bytes are here.
+    Received(u64),
+    /// All of it is here.
+    Complete,
+}
+
+/// What happened when. Times count from the first packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Timings {
+    /// The server.
+    pub address: SocketAddr,
+    /// How it answered.
+    pub status: StatusCode,
+    /// Whether a request before the handshake was complete was accepted; `None` when there was none.
+    pub early_data: Option<bool>,
+    /// Bytes of the content.
+    pub bytes: u64,
+    /// Until the handshake was complete.
+    pub handshake: Duration,
+    /// Until the first byte of the content.
+    pub first_byte: Option<Duration>,
+    /// Until the last one.
+    pub fct: Duration,
+    /// From the request until the last one.
+    pub request: Duration,
+}
+
+impl Timings {
+    /// Megabits per second over the FCT.
+    pub fn goodput_mbps(&self) -> f64 {
+        self.bytes as f64 * 8e-6 / self.fct.as_secs_f64().max(1e-9)
+    }
+}
+
+/// What came of many connections.
+#[derive(Debug)]
+pub struct Many {
+    /// Those over which something came.
+    pub timings: Vec<Timings>,
+    /// Why nothing came over the others.
+    pub failures: Vec<ClientError>,
+    /// Connections that stood together at the end of [`Config::hold`].
+    pub open: usize,
+}
+
+/// What connections that are opened together share.
+#[derive(Debug)]
+struct Together {
+    /// All at once they would fill the buffers of both sockets, and wait for each other until the server gives them up.
+    turns: Semaphore,
+    all: Barrier,
+    hold: Option<Duration>,
+    open: AtomicUsize,
+}
+
+/// A client.
+#[derive(Debug)]
+pub struct Client {
+    local: Local,
+    config: noq::ClientConfig,
+    path_state: Option<PathBuf>,
+    /// Whether it waits for what helps the next connection.
+    again: bool,
+    connections: u32,
+    together: Together,
+}
+
+impl Client {
+    /// A client without connections.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`] when the TLS is none for QUIC, or when the path state cannot be read or sent.
+    pub fn new(config: Config) -> Result<Self, ClientError> {
+        let Config { mut tls, receive_window, hint, path_state, tokens, resume, connections, handshakes, hold } =
+            config;
+        tls.enable_early_data = resume;
+        let failed = |error: &dyn std::fmt::Display| ClientError::Tls(error.to_string());
+        let kept = path_state.as_deref().map(kept_state).transpose()?.flatten();
+        let mut quic = if hint.is_none() && kept.is_none() {
+            noq::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).map_err(|error| failed(&error))?))
+        } else {
+            let crypto = session::ClientConfig::new(tls).map_err(|error| failed(&error))?;
+            let crypto = crypto.with_hint(hint.as_ref()).map_err(|error| failed(&error))?;
+            let crypto = crypto.with_path_state(kept.as_deref()).map_err(|error| {
+                let file = path_state.clone().unwrap_or_default();
+                ClientError::File { file, problem: error.to_string() }
+            })?;
+            noq::ClientConfig::new(Arc::new(crypto))
+        };
+        let again = resume || tokens.is_some();
+        if let Some(tokens) = tokens {
+            quic.token_store(tokens);
+        }
+        let plain = Scheme::plain(&AvoidanceConfig::Cubic(cubic::Config::default()));
+        let mut transport = transport(&plain.map_err(|error| failed(&error))?, SEND_WINDOW, receive_window);
+        if hold.is_some() {
+            transport.keep_alive_interval(Some(KEEP_ALIVE));
+        }
+        quic.transport_config(Arc::new(transport));
+        let together = Together {
+            turns: Semaphore::new(handshakes as usize),
+            all: Barrier::new(connections as usize),
+            hold,
+            open: AtomicUsize::new(0),
+        };
+        Ok(Self { local: Local::new(connections), config: quic, path_state, again, connections, together })
+    }
+
+    /// Gets `url` from the first of `servers` that answers, over a connection of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`] when it does not arrive. A status that is an error is an answer.
+    pub async fn get(
+        &self,
+        url: &Url,
+        servers: &[SocketAddr],
+        out: &mut (dyn AsyncWrite + Unpin + Send),
+        watch: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Timings, ClientError> {
+        self.once(url, servers, false, out, watch).await
+    }
+
+    /// As [`Client::get`], and resumes the session with `server`: the request leaves with the first packet (0-RTT), if
+    /// the server lets it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::get`].
+    pub async fn get_again(
+        &self,
+        url: &Url,
+        server: SocketAddr,
+        out: &mut (dyn AsyncWrite + Unpin + Send),
+        watch: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Timings, ClientError> {
+        self.once(url, &[server], true, out, watch).await
+    }
+
+    /// Gets `url` over [`Config::connections`] at a time, and throws the content away.
+    pub async fn get_many(&self, url: &Url, servers: &[SocketAddr]) -> Many {
+        let one = |_| async {
+            let mut nowhere = tokio::io::sink();
+            self.once(url, servers, false, &mut nowhere, &|_| {}).await
+        };
+        let (mut timings, mut failures) = (Vec::new(), Vec::new());
+        for result in join_all((0..self.connections).map(one)).await {
+            match result {
+                Ok(came) => timings.push(came),
+                Err(failure) => failures.push(failure),
+            }
+        }
+        Many { timings, failures, open: self.together.open.load(Ordering::Relaxed) }
+    }
+
+    /// Lets farewells leave; whether they arrive is the peers' concern.
+    pub async fn close(self) {
+        self.local.close().await;
+    }
+
+    async fn once(
+        &self,
+        url: &Url,
+        servers: &[SocketAddr],
+        early: bool,
+        out: &mut (dyn AsyncWrite + Unpin + Send),
+        watch: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Timings, ClientError> {
+        let turn = self.together.turns.acquire().await.map_err(|error| url.failed(&error))?;
+        let mut start = Instant::now();
+        let connected = self.local.connect(url, servers, &self.config, early).await;
+        drop(turn);
+        let handshake = start.elapsed();
+        if let Some(hold) = self.together.hold {
+            // Those that failed are waited with, not for.
+            self.together.all.wait().await;
+            tokio::time::sleep(hold).await;
+            let stands = connected.as_ref().is_ok_and(|connected| connected.connection.close_reason().is_none());
+            self.together.open.fetch_add(stands.into(), Ordering::Relaxed);
+            start = Instant::now().checked_sub(handshake).unwrap_or(start);
+        }
+        let connected = connected?;
+        let (again, path_state) = (self.again, self.path_state.as_deref());
+        let mut fetch = Fetch { url, start, again, path_state, out, watch };
+        let Connected { connection, address, early } = connected;
+        let fetched = fetch.over(&connection).await;
+        let Some(outcome) = early else { return Ok(fetched?.timings(address, handshake, None)) };
+        let (accepted, completed) = outcome.await.map_err(|error| url.failed(&error))?;
+        if accepted || fetched.is_ok() {
+            let handshake = completed.saturating_duration_since(start);
+            return Ok(fetched?.timings(address, handshake, Some(true)));
+        }
+        // What the server did not take is lost with its streams. A connection of its own is the simplest way on.
+        connect::close(&connection);
+        let connected = self.local.connect(url, &[address], &self.config, false).await;
+        let handshake = start.elapsed();
+        Ok(fetch.over(&connected?.connection).await?.timings(address, handshake, Some(false)))
+    }
+}
+
+impl Answer {
+    fn timings(self, address: SocketAddr, handshake: Duration, early_data: Option<bool>) -> Timings {
+        let Self { status, bytes, first_byte, fct, request } = self;
+        Timings { address, status, early_data, bytes, handshake, first_byte, fct, request }
+    }
+}
+
+/// The state that the server gave earlier, if it did.
+fn kept_state(file: &Path) -> Result<Option<Vec<u8>>, ClientError> {
+    match std::fs::read(file) {
+        Ok(state) => Ok(Some(state)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(ClientError::File { file: file.to_owned(), problem: format!("cannot be read: {error}") }),
+    }
+}

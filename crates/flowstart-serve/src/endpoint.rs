@@ -1,0 +1,66 @@
+//! What both ends of a connection have in common: the socket, flow control, the protocol's name.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use flowstart_core::units::Bytes;
+use noq::{TransportConfig, VarInt};
+
+use crate::scheme::Scheme;
+
+/// HTTP/3's protocol name (RFC 9114, section 3.1).
+pub const H3: &[u8] = b"h3";
+/// Streams that a peer may have open at a time. RFC 9114, section 6.1, wants at least 100.
+const STREAMS: u32 = 128;
+
+/// A receive window that no loss pattern of startup can break; it is noq's own default.
+///
+/// Behind a gap in a stream noq keeps at most 2048 pieces. Of more it joins the small ones, and ends the connection if
+/// more than 1024 are left. This window is at most 1042 packets of 1200 bytes. A lost packet is repeated in two pieces.
+/// If every second packet is lost, that makes 521 + 2 * 521 = 1563 pieces.
+pub const RECEIVE_WINDOW: Bytes = Bytes::new(1_250_000);
+
+/// A transport with this scheme, whose flow control does not limit startup.
+pub(crate) fn transport(scheme: &Scheme, send: Bytes, receive: Bytes) -> TransportConfig {
+    let mut transport = flow_control(send, receive);
+    transport.congestion_controller_factory(Arc::new(scheme.factory().clone()));
+    transport
+}
+
+/// A transport of which `send` bytes may be unacknowledged. `receive` bytes may be unread, on one stream as well as on
+/// all of them.
+pub(crate) fn flow_control(send: Bytes, receive: Bytes) -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    let receive = VarInt::from_u64(receive.get()).unwrap_or(VarInt::MAX);
+    transport
+        .send_window(send.get())
+        .receive_window(receive)
+        .stream_receive_window(receive)
+        .max_concurrent_bidi_streams(STREAMS.into())
+        .max_concurrent_uni_streams(STREAMS.into());
+    transport
+}
+
+/// Buffer of a socket, as far as the system allows: 2,000 first packets of clients, or 6 ms at 5 Gbit/s.
+#[cfg(unix)]
+const SOCKET_BUFFER: usize = 4 << 20;
+
+/// An endpoint on the network; with a configuration it takes connections.
+pub(crate) fn bind(address: SocketAddr, config: Option<noq::ServerConfig>) -> std::io::Result<noq::Endpoint> {
+    let socket = std::net::UdpSocket::bind(address)?;
+    enlarge(&socket);
+    noq::Endpoint::new(noq::EndpointConfig::default(), config, socket, Arc::new(noq::TokioRuntime))
+}
+
+/// Lets more packets wait than by default. A system that does not allow it drops some under load, and QUIC repeats
+/// them.
+#[cfg(unix)]
+fn enlarge(socket: &std::net::UdpSocket) {
+    use nix::sys::socket::{setsockopt, sockopt};
+    let _ = setsockopt(socket, sockopt::RcvBuf, &SOCKET_BUFFER);
+    let _ = setsockopt(socket, sockopt::SndBuf, &SOCKET_BUFFER);
+}
+
+/// Leaves the buffers as they are.
+#[cfg(not(unix))]
+fn enlarge(_: &std::net::UdpSocket) {}

@@ -1,0 +1,49 @@
+//! What a server saw of a path, sealed and kept by the client.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::SystemTime;
+
+use flowstart_core::path::SavedPath;
+use flowstart_quic::Status;
+use flowstart_quic::careful_resume::{Measured, OpenError, Sealer};
+use flowstart_sensing::path_store::Prefixes;
+
+use crate::hexadecimal;
+use crate::tls::provider;
+
+/// The field of an answer's trailer in which a client gets its path state, in hexadecimal digits.
+pub(crate) const PATH_STATE: &str = "flowstart-path-state";
+
+/// Seals what connections saw, for their clients to keep and to send with the next connection.
+#[derive(Debug)]
+pub(crate) struct Seal {
+    sealer: Sealer,
+    prefixes: Prefixes,
+}
+
+impl Seal {
+    /// With the key in `file`; servers that share it open each other's states.
+    ///
+    /// # Errors
+    ///
+    /// Why it is no key.
+    pub(crate) fn new(file: &Path) -> Result<Self, String> {
+        let key = std::fs::read(file).map_err(|error| format!("cannot be read: {error}"))?;
+        let sealer = Sealer::new(&key).map_err(|error| error.to_string())?;
+        Ok(Self { sealer, prefixes: Prefixes::default() })
+    }
+
+    /// What a connection to `client` saw so far; `None` before there is something to tell.
+    pub(crate) fn seal(&self, client: IpAddr, status: &Status) -> Option<String> {
+        let prefix = self.prefixes.prefix_of(client).network();
+        let random = provider().secure_random;
+        let sealed = self.sealer.seal(&Measured::of(status)?, prefix, SystemTime::now(), random).ok()?;
+        Some(hexadecimal::encode(&sealed))
+    }
+
+    /// What an earlier connection to `client` saw.
+    pub(crate) fn open(&self, client: IpAddr, sealed: &[u8]) -> Result<SavedPath, OpenError> {
+        self.sealer.open(sealed, self.prefixes.prefix_of(client).network(), SystemTime::now())
+    }
+}

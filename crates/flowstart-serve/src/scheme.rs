@@ -1,0 +1,45 @@
+//! How connections begin and go on.
+
+use flowstart_core::avoidance::{AvoidanceConfig, cubic};
+use flowstart_core::startup::{StartupConfig, slow_start};
+use flowstart_quic::{ControllerFactory, Unsupported};
+
+/// A startup scheme with its congestion avoidance, under the name that it has in metrics and logs.
+#[derive(Debug)]
+pub struct Scheme {
+    name: String,
+    factory: ControllerFactory,
+}
+
+impl Scheme {
+    /// This scheme and congestion avoidance.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] when the QUIC stack cannot run them.
+    pub fn new(name: &str, startup: StartupConfig, avoidance: AvoidanceConfig) -> Result<Self, Unsupported> {
+        Ok(Self { name: name.to_owned(), factory: ControllerFactory::new(startup, avoidance)? })
+    }
+
+    /// Slow start: what there would be without this crate. Its congestion avoidance is CUBIC where `avoidance` does not
+    /// go with slow start.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] when the QUIC stack runs neither.
+    pub fn plain(avoidance: &AvoidanceConfig) -> Result<Self, Unsupported> {
+        let with =
+            |avoidance| Self::new("slow-start", StartupConfig::SlowStart(slow_start::Config::default()), avoidance);
+        with(avoidance.clone()).or_else(|_| with(AvoidanceConfig::Cubic(cubic::Config::default())))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What makes the controllers of its connections.
+    pub(crate) fn factory(&self) -> &ControllerFactory {
+        &self.factory
+    }
+}

@@ -1,0 +1,145 @@
+//! From a client's first packet to its connection.
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use flowstart_core::path::PathKnowledge;
+use flowstart_quic::transport_parameters::PeerParameters;
+use flowstart_quic::{Flow, session};
+use h3::error::Code;
+use noq::{Connecting, ConnectionError, Incoming, ServerConfig};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::answers::{Client, locked};
+use super::limits::Counted;
+use super::paths::Known;
+use super::qlog;
+use super::shared::{Shared, h3_code};
+use crate::metrics::Attempt;
+use crate::scheme::Scheme;
+
+impl Shared {
+    /// Lets a connection in, or not.
+    pub(super) fn admit(self: &Arc<Self>, incoming: Incoming, tasks: &TaskTracker, stop: &CancellationToken) {
+        let client = incoming.remote_address().ip();
+        let count = |result| {
+            self.metrics.attempts.get_or_create(&Attempt { result }).inc();
+        };
+        let unproven = !incoming.remote_address_validated() && incoming.may_retry();
+        if unproven && self.handshakes.now() >= self.limits.handshakes {
+            // It may retry, as was asked.
+            drop(incoming.retry());
+            return count("retry");
+        }
+        if self.connections.now() >= self.limits.connections {
+            incoming.refuse();
+            return count("full");
+        }
+        if self.rate.as_ref().is_some_and(|rate| !rate.admit(client, Instant::now())) {
+            incoming.refuse();
+            return count("rate");
+        }
+        let counted = (self.connections.enter(), self.handshakes.enter());
+        tasks.spawn(self.clone().accept(incoming, counted, stop.clone()));
+    }
+
+    /// One connection from its first packet to its end.
+    async fn accept(self: Arc<Self>, incoming: Incoming, counted: (Counted, Counted), stop: CancellationToken) {
+        let (_connected, shaking_hands) = counted;
+        let count = |result| {
+            self.metrics.attempts.get_or_create(&Attempt { result }).inc();
+        };
+        let address = incoming.remote_address().ip();
+        let scheme = self.policy.choose(address, rand::random(), Instant::now());
+        // Nothing is sent before the first request, so nothing is lost by waiting for it: it says how much there is to
+        // send.
+        let flow = Flow::waiting(PathKnowledge::default());
+        let said: Arc<Mutex<Option<PeerParameters>>> = Arc::default();
+        let notes = qlog::Notes::default();
+        let config = self.config_for(scheme, &flow, said.clone(), notes.clone());
+        let known = self.paths.clone().map(|paths| tokio::spawn(paths.look_up(address)));
+        let connected = match incoming.accept_with(config) {
+            Ok(connecting) => timeout(self.limits.handshake, self.connected(connecting)).await,
+            Err(error) => Ok(Err(error)),
+        };
+        let said = locked(&said).take();
+        for error in said.iter().flat_map(PeerParameters::errors) {
+            self.log.tell(&format!("{address}: {error}"));
+        }
+        let Ok(Ok(connection)) = connected else { return count("failed") };
+        let completed = self.clone().completed(connection.clone(), shaking_hands);
+        if self.early_data {
+            tokio::spawn(completed);
+        } else {
+            completed.await;
+        }
+        let Known { saved, delivered } = match known {
+            Some(known) => known.await.ok().flatten().unwrap_or_default(),
+            None => Known::default(),
+        };
+        flow.learn(|path| path.saved = saved);
+        self.metrics.active.inc();
+        let client = Client::new(self.clone(), connection, flow, scheme.name(), notes, address, delivered);
+        if let Some(parameters) = said {
+            if let Ok(Some(hint)) = parameters.hint {
+                client.judge(&hint);
+            }
+            if let (Some(seal), Ok(Some(state))) = (&self.seal, parameters.path_state) {
+                match seal.open(address, &state) {
+                    // The store may know of later connections.
+                    Ok(told) if saved.is_none_or(|saved| told.age < saved.age) => {
+                        client.remember(told);
+                    }
+                    Ok(_) => {}
+                    Err(error) => self.log.tell(&format!("{address}: {error}")),
+                }
+            }
+        }
+        Arc::new(client).serve(stop).await;
+        self.metrics.active.dec();
+    }
+
+    /// A connection after its handshake; with early data as soon as its client's first message is read.
+    async fn connected(&self, mut connecting: Connecting) -> Result<noq::Connection, ConnectionError> {
+        if !self.early_data {
+            return connecting.await;
+        }
+        connecting.handshake_data().await?;
+        match connecting.into_0rtt() {
+            Ok((connection, _)) => Ok(connection),
+            Err(connecting) => connecting.await,
+        }
+    }
+
+    /// Counts a connection when its handshake is complete, or ends it when that takes too long.
+    async fn completed(self: Arc<Self>, connection: noq::Connection, _shaking_hands: Counted) {
+        let completed = timeout(self.limits.handshake, connection.authenticated()).await;
+        let result = if matches!(completed, Ok(Ok(()))) { "accepted" } else { "failed" };
+        if completed.is_err() {
+            connection.close(h3_code(Code::H3_NO_ERROR), b"the handshake took too long");
+        }
+        self.metrics.attempts.get_or_create(&Attempt { result }).inc();
+    }
+
+    /// The configuration of one connection; `said` gets what the client's first message says, `notes` go into its qlog
+    /// file.
+    fn config_for(
+        &self,
+        scheme: &Scheme,
+        flow: &Arc<Flow>,
+        said: Arc<Mutex<Option<PeerParameters>>>,
+        notes: qlog::Notes,
+    ) -> Arc<ServerConfig> {
+        let receiver = move |_: &Flow, parameters| *locked(&said) = Some(parameters);
+        let Some(qlog) = &self.qlog else {
+            return session::accept_config(&self.config, scheme.factory(), flow, receiver);
+        };
+        let mut transport = self.transport.clone();
+        transport.qlog_factory(qlog.of(flow.clone(), scheme.name(), notes));
+        let mut config = self.config.clone();
+        config.transport_config(Arc::new(transport));
+        session::accept_config(&config, scheme.factory(), flow, receiver)
+    }
+}

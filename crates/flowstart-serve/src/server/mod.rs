@@ -1,0 +1,279 @@
+//! An HTTP/3 server.
+//!
+//! | Looking for | Where |
+//! |---|---|
+//! | from a client's first packet to its connection | `accept` |
+//! | requests and their answers, what is written down of a connection | `answers` |
+//! | files and generated objects | `content` |
+//! | which startup scheme a connection gets, the kill switch, falling back | `policy` |
+//! | how many connections may come | `limits` |
+//! | what clients say of their path, and what of it is used | `hints` |
+//! | what is remembered of paths | `paths` |
+//! | metrics and the kill switch over HTTP | `admin` |
+//! | qlog | `qlog` |
+
+mod accept;
+mod admin;
+mod answers;
+mod content;
+mod hints;
+mod limits;
+mod paths;
+mod policy;
+mod qlog;
+mod shared;
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use flowstart_core::units::Bytes;
+use flowstart_quic::hint::HintPolicy;
+use h3::error::Code;
+use noq::crypto::rustls::QuicServerConfig;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use self::content::Content;
+use self::hints::Hints;
+pub use self::limits::Limits;
+use self::limits::{Counter, RateLimit, Seldom};
+use self::paths::Paths;
+use self::policy::Policy;
+pub use self::policy::{FallBack, Schemes};
+use self::shared::{FAREWELL, Shared, h3_code};
+use crate::endpoint::{bind, transport};
+use crate::metrics::Metrics;
+use crate::path_state::Seal;
+use crate::tokens::Used;
+use crate::warnings::Warnings;
+
+/// What clients may send before it is read: requests, and nothing large.
+const RECEIVE_WINDOW: Bytes = Bytes::new(256 << 10);
+/// Address tokens that a connection gives its client for the next ones.
+const TOKENS: u32 = 2;
+/// Sessions that may be resumed: two per connection, of a few hundred bytes each.
+const SESSIONS: usize = 20_000;
+
+/// What a server is to do.
+#[derive(Debug)]
+pub struct Config {
+    /// Where to listen; port 0 is any free one.
+    pub listen: SocketAddr,
+    /// TLS for [`crate::H3`], as [`crate::tls::Certificate::config`] makes it.
+    pub tls: rustls::ServerConfig,
+    /// Which scheme a connection gets.
+    pub schemes: Schemes,
+    /// The folder whose files are served; without it only generated objects.
+    pub root: Option<PathBuf>,
+    /// What becomes of clients' hints.
+    pub hint_policy: HintPolicy,
+    /// Where paths are remembered: a file, or a server `redis://HOST`.
+    pub path_store: Option<String>,
+    /// The file with the 32 bytes that seal what clients remember of their paths themselves.
+    pub path_state_key: Option<PathBuf>,
+    /// Whether a returning client's request is answered before the handshake is complete (0-RTT, RFC 8470).
+    pub early_data: bool,
+    /// The folder for a qlog file per connection.
+    pub qlog: Option<PathBuf>,
+    /// Where `/metrics` and `/kill-switch` are answered over HTTP/1.1.
+    pub metrics: Option<SocketAddr>,
+    /// What it allows.
+    pub limits: Limits,
+    /// What takes its warnings.
+    pub warnings: Warnings,
+}
+
+impl Config {
+    /// A server of generated objects on any free port of this host, without hints, memory, logs and metrics.
+    pub fn new(tls: rustls::ServerConfig, schemes: Schemes) -> Self {
+        Self {
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            tls,
+            schemes,
+            root: None,
+            hint_policy: HintPolicy::Ignore,
+            path_store: None,
+            path_state_key: None,
+            early_data: false,
+            qlog: None,
+            metrics: None,
+            limits: Limits::default(),
+            warnings: Warnings::default(),
+        }
+    }
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The folder cannot be served.
+    #[error("{}: {cause}", root.display())]
+    Root {
+        /// The folder.
+        root: PathBuf,
+        /// Why.
+        cause: String,
+    },
+    /// The folder for qlog files cannot be made.
+    #[error("{}: {cause}", folder.display())]
+    Qlog {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The file holds no key.
+    #[error("{}: {problem}", file.display())]
+    PathStateKey {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The TLS is none for QUIC.
+    #[error("{0}")]
+    Tls(String),
+    /// The address for clients cannot be used.
+    #[error("{address}: {cause}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The address for metrics cannot be used.
+    #[error("{address}: {cause}")]
+    Metrics {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+/// A server that listens. It takes connections while [`Server::run`] does.
+pub struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    /// Where metrics are, and what answers there.
+    metrics: Option<(SocketAddr, AbortOnDropHandle<()>)>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Listens. A path store that cannot be used is done without, after a warning.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] with the file or the address that cannot be used.
+    pub async fn start(config: Config) -> Result<Self, ServerError> {
+        let Config { listen, mut tls, schemes, root, path_store, path_state_key, early_data, limits, warnings, .. } =
+            config;
+        let content = Content::new(root.as_deref()).map_err(|cause| {
+            let root = root.unwrap_or_default();
+            ServerError::Root { root, cause }
+        })?;
+        let folder = |folder: PathBuf| {
+            qlog::Folder::new(&folder, warnings.clone()).map_err(|cause| ServerError::Qlog { folder, cause })
+        };
+        let qlog = config.qlog.map(folder).transpose()?;
+        let key = |file: PathBuf| Seal::new(&file).map_err(|problem| ServerError::PathStateKey { file, problem });
+        let seal = path_state_key.map(key).transpose()?;
+        if early_data {
+            // QUIC knows all or nothing (RFC 9001, section 4.6.1). How much comes is for flow control to say.
+            tls.max_early_data_size = u32::MAX;
+            tls.session_storage = rustls::server::ServerSessionMemoryCache::new(SESSIONS);
+        }
+        let crypto = QuicServerConfig::try_from(tls).map_err(|error| ServerError::Tls(error.to_string()))?;
+        let mut quic = noq::ServerConfig::with_crypto(Arc::new(crypto));
+        if early_data {
+            let mut tokens = noq::ValidationTokenConfig::default();
+            tokens.sent(TOKENS).log(Arc::new(Used::default()));
+            quic.validation_token_config(tokens);
+        }
+        let unusable = |cause| ServerError::Listen { address: listen, cause };
+        let endpoint = bind(listen, Some(quic.clone())).map_err(unusable)?;
+        let address = endpoint.local_addr().map_err(unusable)?;
+        let shared = Arc::new(Shared {
+            endpoint,
+            config: quic,
+            transport: transport(&schemes.plain, limits.connection_memory, RECEIVE_WINDOW),
+            content,
+            policy: Policy::new(schemes),
+            metrics: Metrics::new(),
+            limits,
+            rate: limits.rate.map(RateLimit::new),
+            hints: Hints::new(config.hint_policy),
+            log: Seldom::new(warnings.clone()),
+            qlog,
+            early_data,
+            paths: path_store.as_deref().and_then(|name| Paths::open(name, &warnings)).map(Arc::new),
+            seal,
+            warnings,
+            connections: Counter::default(),
+            handshakes: Counter::default(),
+        });
+        let metrics = match config.metrics {
+            None => None,
+            Some(address) => {
+                let unusable = |cause| ServerError::Metrics { address, cause };
+                let listener = TcpListener::bind(address).await.map_err(unusable)?;
+                let address = listener.local_addr().map_err(unusable)?;
+                let answering = tokio::spawn(admin::serve(listener, shared.clone()));
+                Some((address, AbortOnDropHandle::new(answering)))
+            }
+        };
+        Ok(Self { shared, address, metrics })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where `/metrics` and `/kill-switch` are answered.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(|(address, _)| *address)
+    }
+
+    /// Turns the kill switch on if it is off, and off if it is on; what it is then. While it is on, connections start
+    /// with plain slow start.
+    pub fn toggle_kill_switch(&self) -> bool {
+        self.shared.policy.toggle()
+    }
+
+    /// Serves until `stop`, and then until the answers under way have arrived or their time is over.
+    pub async fn run(&self, stop: impl Future<Output = ()>) {
+        let (server, tasks, ending) = (&self.shared, TaskTracker::new(), CancellationToken::new());
+        tokio::pin!(stop);
+        loop {
+            let incoming = tokio::select! {
+                () = &mut stop => break,
+                incoming = server.endpoint.accept() => incoming,
+            };
+            let Some(incoming) = incoming else { break };
+            server.admit(incoming, &tasks, &ending);
+        }
+        ending.cancel();
+        server.endpoint.set_server_config(None);
+        tasks.close();
+        if timeout(server.limits.grace, tasks.wait()).await.is_err() {
+            server.warnings.tell(format_args!("{} connections are cut off", server.connections.now()));
+        }
+        server.endpoint.close(h3_code(Code::H3_NO_ERROR), b"the server ends");
+        // Whoever does not answer the farewell is not waited for.
+        drop(timeout(FAREWELL, server.endpoint.wait_idle()).await);
+    }
+}

@@ -1,0 +1,63 @@
+//! What all connections of a server have in common.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use h3::error::Code;
+use noq::{Endpoint, ServerConfig, TransportConfig, VarInt};
+
+use super::content::Content;
+use super::hints::Hints;
+use super::limits::{Counter, Limits, RateLimit, Seldom};
+use super::paths::Paths;
+use super::policy::Policy;
+use super::qlog;
+use crate::metrics::Metrics;
+use crate::path_state::Seal;
+use crate::warnings::Warnings;
+
+/// Time for packets that tell of the end of connections, after everything else is done.
+pub(super) const FAREWELL: Duration = Duration::from_secs(1);
+
+/// A server as its connections see it.
+pub(super) struct Shared {
+    /// Where it listens.
+    pub(super) endpoint: Endpoint,
+    /// Its TLS, for all connections.
+    pub(super) config: ServerConfig,
+    /// What all connections have in common; each gets its own congestion control.
+    pub(super) transport: TransportConfig,
+    /// What it serves.
+    pub(super) content: Content,
+    /// Which scheme a connection gets.
+    pub(super) policy: Policy,
+    /// What it counts.
+    pub(super) metrics: Metrics,
+    /// What it allows.
+    pub(super) limits: Limits,
+    /// New connections per prefix and second.
+    pub(super) rate: Option<RateLimit>,
+    /// What becomes of hints.
+    pub(super) hints: Hints,
+    /// Warns of what clients do wrong.
+    pub(super) log: Seldom,
+    /// Warns of everything else.
+    pub(super) warnings: Warnings,
+    /// Where qlog files go.
+    pub(super) qlog: Option<qlog::Folder>,
+    /// Requests are answered before the handshake is complete.
+    pub(super) early_data: bool,
+    /// What it remembers of paths.
+    pub(super) paths: Option<Arc<Paths>>,
+    /// What lets clients remember their paths themselves.
+    pub(super) seal: Option<Seal>,
+    /// Connections now.
+    pub(super) connections: Counter,
+    /// Handshakes now.
+    pub(super) handshakes: Counter,
+}
+
+/// A code of HTTP/3 as QUIC carries it.
+pub(super) fn h3_code(code: Code) -> VarInt {
+    VarInt::from_u64(code.value()).unwrap_or(VarInt::MAX)
+}
