@@ -13,6 +13,7 @@ use flowstart_core::avoidance::{AvoidanceConfig, bbr, cubic};
 use flowstart_core::controller::{AckFrame, Controller, ControllerConfig, WindowValidation};
 use flowstart_core::delivery_rate::{DeliveryRate, Snapshot};
 use flowstart_core::event::{Ack, Sent};
+use flowstart_core::needs::Needs;
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
 use flowstart_core::rtt::RttEstimator;
 use flowstart_core::startup::{StartupConfig, slow_start};
@@ -79,7 +80,7 @@ impl Host {
             oracle_rate: Some(Rate::from_mbit(20)),
         };
         controller.launch(Timestamp::ZERO, &path, &rtt);
-        let samples = controller.wants_rate_samples().then(Default::default);
+        let samples = controller.needs().contains(Needs::RATE_SAMPLES).then(Default::default);
         Self { controller, rtt, sent: 0, samples }
     }
 

@@ -48,7 +48,7 @@ pub struct Ack {
     /// The sender had nothing to send, or was stopped by flow control, when the newest acknowledged packet left.
     pub app_limited: bool,
     /// How fast the path delivers, where the controller asks for it
-    /// ([`Controller::wants_rate_samples`](crate::controller::Controller::wants_rate_samples)).
+    /// ([`Needs::RATE_SAMPLES`](crate::needs::Needs::RATE_SAMPLES)).
     pub sample: Option<RateSample>,
 }
 

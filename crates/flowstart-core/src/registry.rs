@@ -44,12 +44,70 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
+/// Lets boxed algorithms of a trait be cloned.
+macro_rules! cloned_in_boxes {
+    ($( $(#[$doc:meta])* $clone:ident: $algorithm:ident; )*) => {
+        $(
+            $(#[$doc])*
+            pub trait $clone {
+                /// The algorithm in a new box.
+                fn clone_box(&self) -> alloc::boxed::Box<dyn $algorithm>;
+            }
+
+            impl<T: $algorithm + Clone + 'static> $clone for T {
+                fn clone_box(&self) -> alloc::boxed::Box<dyn $algorithm> {
+                    alloc::boxed::Box::new(self.clone())
+                }
+            }
+
+            impl Clone for alloc::boxed::Box<dyn $algorithm> {
+                fn clone(&self) -> Self {
+                    $clone::clone_box(self.as_ref())
+                }
+            }
+        )*
+    };
+}
+
 /// Generates, for one family of algorithms, the configuration enum (serde, tagged by `kind`), its names, its defaults
 /// and the state enum with one variant per algorithm and a `Custom` one for algorithms outside this crate.
 ///
 /// Each algorithm's module offers `Config` (serde, `Default`, unknown fields refused, `validate` for the ranges of its
 /// parameters), a state type with `new(Config, Context)`, and `SUMMARY` and `REFERENCE` strings for listings.
 macro_rules! algorithms {
+    // A family of one trait.
+    (
+        $(#[$config_doc:meta])* config $config:ident;
+        $(#[$state_doc:meta])* state $state:ident: $algorithm:ident;
+        context $context:ty;
+        $( $variant:ident = $name:literal in $module:ident ),* $(,)?
+    ) => {
+        algorithms! {
+            @config $(#[$config_doc])* $config; $state; $context; $( $variant = $name in $module ),*
+        }
+
+        $(#[$state_doc])*
+        #[derive(Clone, Debug)]
+        pub enum $state {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                $variant($module::$variant),
+            )*
+            /// An algorithm that lives outside this crate.
+            Custom(alloc::boxed::Box<dyn $algorithm>),
+        }
+
+        impl $state {
+            /// The algorithm behind its trait.
+            #[inline]
+            pub fn as_dyn(&mut self) -> &mut dyn $algorithm {
+                match self {
+                    $(Self::$variant(state) => state,)*
+                    Self::Custom(state) => state.as_mut(),
+                }
+            }
+        }
+    };
     // A family whose algorithms have the four phases of startup: each module also offers `PHASES`.
     (
         $(#[$config_doc:meta])* config $config:ident;
@@ -71,12 +129,85 @@ macro_rules! algorithms {
                 match self { $(Self::$variant(_) => $module::PHASES),* }
             }
         }
+
+        impl $state {
+            /// What the algorithm needs of its host.
+            pub fn needs(&self) -> $crate::needs::Needs {
+                match self {
+                    $(Self::$variant(state) => $algorithm::needs(state),)*
+                    Self::Custom(state) => state.needs(),
+                }
+            }
+
+            /// Whether the algorithm has a launch of its own ([`Startup::has_launch`]).
+            pub fn has_launch(&self) -> bool {
+                match self {
+                    $(Self::$variant(state) => $algorithm::has_launch(state),)*
+                    Self::Custom(state) => state.has_launch(),
+                }
+            }
+        }
     };
+    // A family of several kinds, with a trait each: `kind::Kind` names them.
     (
         $(#[$config_doc:meta])* config $config:ident;
-        $(#[$state_doc:meta])* state $state:ident: $algorithm:ident;
+        $(#[$state_doc:meta])* state $state:ident;
         context $context:ty;
-        $( $variant:ident = $name:literal in $module:ident ),* $(,)?
+        with kinds;
+        $( $variant:ident = $name:literal in $module:ident: $kind:ident ),* $(,)?
+    ) => {
+        algorithms! {
+            @config $(#[$config_doc])* $config; $state; $context; $( $variant = $name in $module ),*
+        }
+
+        impl $config {
+            /// The kind of the algorithm.
+            pub fn kind(&self) -> Kind {
+                match self { $(Self::$variant(_) => Kind::$kind),* }
+            }
+        }
+
+        $(#[$state_doc])*
+        #[derive(Clone, Debug)]
+        pub enum $state {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                $variant($module::$variant),
+            )*
+            /// An algorithm that lives outside this crate.
+            Custom(Custom),
+        }
+
+        impl $state {
+            /// The algorithm behind the trait of its kind.
+            #[inline]
+            pub fn algorithm(&mut self) -> Algorithm<'_> {
+                match self {
+                    $(Self::$variant(state) => Algorithm::$kind(state),)*
+                    Self::Custom(state) => state.algorithm(),
+                }
+            }
+
+            /// The kind of the algorithm.
+            pub fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$variant(_) => Kind::$kind,)*
+                    Self::Custom(state) => state.kind(),
+                }
+            }
+
+            /// What the algorithm needs of its host.
+            pub fn needs(&self) -> $crate::needs::Needs {
+                match self {
+                    $(Self::$variant(state) => state.needs(),)*
+                    Self::Custom(state) => state.needs(),
+                }
+            }
+        }
+    };
+    (
+        @config $(#[$config_doc:meta])* $config:ident; $state:ident; $context:ty;
+        $( $variant:ident = $name:literal in $module:ident ),*
     ) => {
         $(#[$config_doc])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -123,28 +254,6 @@ macro_rules! algorithms {
             pub fn build(&self, context: $context) -> $state {
                 match self {
                     $(Self::$variant(config) => $state::$variant($module::$variant::new(config.clone(), context))),*
-                }
-            }
-        }
-
-        $(#[$state_doc])*
-        #[derive(Clone, Debug)]
-        pub enum $state {
-            $(
-                #[doc = concat!("`", $name, "`.")]
-                $variant($module::$variant),
-            )*
-            /// An algorithm that lives outside this crate.
-            Custom(alloc::boxed::Box<dyn $algorithm>),
-        }
-
-        impl $state {
-            /// The algorithm behind its trait.
-            #[inline]
-            pub fn as_dyn(&mut self) -> &mut dyn $algorithm {
-                match self {
-                    $(Self::$variant(state) => state,)*
-                    Self::Custom(state) => state.as_mut(),
                 }
             }
         }

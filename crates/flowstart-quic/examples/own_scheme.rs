@@ -2,13 +2,15 @@
 //! congestion avoidance from the first acknowledgement on.
 //!
 //! `cargo run -p flowstart-quic --example own_scheme`
-use flowstart_core::avoidance::{AvoidanceConfig, AvoidanceState, SegmentSize, Window};
+use flowstart_core::avoidance::{AvoidanceConfig, AvoidanceState};
 use flowstart_core::event::{Ack, DecisionLog, ExitReason};
+use flowstart_core::launch::{Continuation, Launch};
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
-use flowstart_core::startup::{Continuation, Launch, Startup, StartupConfig, StartupState, Step};
+use flowstart_core::startup::{Startup, StartupConfig, StartupState, Step};
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
+use flowstart_core::window::{SegmentSize, Window};
 use flowstart_quic::ControllerFactory;
 
 #[derive(Clone, Debug)]
@@ -30,7 +32,7 @@ fn main() -> Result<(), flowstart_quic::Unsupported> {
     let avoidance = AvoidanceConfig::Cubic(Default::default());
     let cubic: AvoidanceState = avoidance.build(SegmentSize(Bytes::new(1200)));
     let factory = ControllerFactory::new(StartupConfig::SlowStart(Default::default()), avoidance)?
-        .with_algorithms(StartupState::Custom(Box::new(HalfOfTheHint)), cubic);
+        .with_algorithms(StartupState::Custom(Box::new(HalfOfTheHint)), cubic)?;
     noq::TransportConfig::default().congestion_controller_factory(std::sync::Arc::new(factory));
     println!("connections with this configuration start with half of what their client hints");
     Ok(())

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use flowstart_core::avoidance::{AvoidanceConfig, AvoidanceState};
 use flowstart_core::controller::{Controller, ControllerConfig};
+use flowstart_core::needs::Needs;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::startup::{StartupConfig, StartupState};
 use flowstart_core::time::{Duration, Timestamp};
@@ -17,12 +18,32 @@ use crate::sender::{Answer, Sender};
 
 /// A QUIC stack, as far as schemes differ in what they need of it.
 pub trait Host {
-    /// Refuses what cannot work there.
-    ///
-    /// # Errors
-    ///
-    /// What the host lacks.
-    fn check(config: &ControllerConfig) -> Result<(), Unsupported>;
+    /// The name in errors.
+    const NAME: &'static str;
+    /// What it can give to schemes.
+    const GIVES: Needs;
+}
+
+/// Refuses what cannot work on the host `H`. `name` is that of the algorithm.
+fn check<H: Host>(name: &'static str, needs: Needs) -> Result<(), Unsupported> {
+    let lacks = |need| needs.without(H::GIVES).contains(need);
+    let (host, scheme) = (H::NAME, name);
+    if lacks(Needs::OWN_RATE) {
+        return Err(Unsupported::Pacing { host, scheme });
+    }
+    if lacks(Needs::CONGESTION_HEADER) {
+        return Err(Unsupported::CongestionHeader { host, scheme });
+    }
+    if lacks(Needs::SCALABLE_MARKS) {
+        return Err(Unsupported::MarkCounts { host, scheme });
+    }
+    if lacks(Needs::PROACTIVE_RETRANSMISSION) {
+        return Err(Unsupported::ProactiveRetransmission { host, scheme });
+    }
+    if needs.without(H::GIVES) != Needs::NONE {
+        return Err(Unsupported::Other { host, scheme });
+    }
+    Ok(())
 }
 
 /// Builds controllers of one kind for the host `H`.
@@ -64,7 +85,8 @@ impl<H: Host> Factory<H> {
     ///
     /// As [`Factory::new`].
     pub fn with_config(config: ControllerConfig) -> Result<Self, Unsupported> {
-        H::check(&config)?;
+        check::<H>(config.avoidance.name(), config.avoidance.needs())?;
+        check::<H>(config.startup.name(), config.startup.needs())?;
         Self::forced(config)
     }
 
@@ -81,9 +103,14 @@ impl<H: Host> Factory<H> {
 
     /// Controllers with algorithms of the caller: schemes that live outside `flowstart-core`
     /// ([`StartupState::Custom`], [`AvoidanceState::Custom`]). Each controller gets a clone of them as they are now.
-    #[must_use]
-    pub fn with_algorithms(self, startup: StartupState, avoidance: AvoidanceState) -> Self {
-        Self { algorithms: Some(Arc::new(Mutex::new((startup, avoidance)))), ..self }
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] when the host lacks what they need, or the pair is meaningless.
+    pub fn with_algorithms(self, startup: StartupState, avoidance: AvoidanceState) -> Result<Self, Unsupported> {
+        check::<H>("the caller's", startup.needs().and(avoidance.needs()))?;
+        Controller::with_algorithms(self.config.clone(), startup.clone(), avoidance.clone())?;
+        Ok(Self { algorithms: Some(Arc::new(Mutex::new((startup, avoidance)))), ..self })
     }
 
     /// The factory of one connection.

@@ -69,22 +69,38 @@ pub enum Unsupported {
         /// The scheme or the congestion avoidance.
         scheme: &'static str,
     },
-    /// The congestion avoidance is told by routers.
-    #[error("avoidance is xcp; {host} has no congestion header for routers, so use another")]
+    /// The scheme is told by routers.
+    #[error("{scheme} needs a congestion header for routers to write into, and {host} has none; use another")]
     CongestionHeader {
         /// The QUIC stack.
         host: &'static str,
+        /// The scheme or the congestion avoidance.
+        scheme: &'static str,
     },
-    /// The congestion avoidance goes with the share of marked packets.
-    #[error("avoidance is prague; {host} does not tell how many packets were marked, so use another")]
+    /// The scheme goes with the share of marked packets.
+    #[error(
+        "{scheme} needs ECT(1) and numbers of marks, and {host} does not tell how many packets were marked; use another"
+    )]
     MarkCounts {
         /// The QUIC stack.
         host: &'static str,
+        /// The scheme or the congestion avoidance.
+        scheme: &'static str,
     },
     /// The scheme sends data again before it is lost.
-    #[error("scheme is halfback; {host} sends data again only when it is lost, so use jump-start")]
+    #[error("{scheme} sends data again before it is lost, and {host} only when it is; use another")]
     ProactiveRetransmission {
         /// The QUIC stack.
         host: &'static str,
+        /// The scheme or the congestion avoidance.
+        scheme: &'static str,
+    },
+    /// The scheme needs something else.
+    #[error("{scheme} needs what {host} cannot give; use another")]
+    Other {
+        /// The QUIC stack.
+        host: &'static str,
+        /// The scheme or the congestion avoidance.
+        scheme: &'static str,
     },
 }

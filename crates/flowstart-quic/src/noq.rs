@@ -45,15 +45,12 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::controller::ControllerConfig;
+use flowstart_core::needs::Needs;
 use flowstart_core::pacer;
-use flowstart_core::startup::StartupConfig;
 use flowstart_core::units::{Bytes, Rate};
 use noq_proto::congestion;
 use noq_proto::congestion::ControllerMetrics;
 
-use crate::Unsupported;
 use crate::factory::{Factory, Host, Hosted, span};
 use crate::sender::Sender;
 use crate::sent::LostPlace;
@@ -67,18 +64,8 @@ const FASTEST: Rate = Rate::from_mbit(100_000);
 pub struct Noq;
 
 impl Host for Noq {
-    fn check(config: &ControllerConfig) -> Result<(), Unsupported> {
-        if let AvoidanceConfig::Xcp(_) = config.avoidance {
-            return Err(Unsupported::CongestionHeader { host: "noq" });
-        }
-        if let AvoidanceConfig::Prague(_) = config.avoidance {
-            return Err(Unsupported::MarkCounts { host: "noq" });
-        }
-        match config.startup {
-            StartupConfig::Halfback(_) => Err(Unsupported::ProactiveRetransmission { host: "noq" }),
-            _ => Ok(()),
-        }
-    }
+    const NAME: &'static str = "noq";
+    const GIVES: Needs = Needs::OWN_RATE.and(Needs::RATE_SAMPLES).and(Needs::APPROVAL);
 }
 
 /// Builds controllers for noq: for a `TransportConfig` that many connections share, or for one connection with what is known
@@ -181,12 +168,14 @@ impl congestion::Controller for Controller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flowstart_core::avoidance::{AvoidanceState, SegmentSize, Window};
+    use flowstart_core::avoidance::{AvoidanceConfig, AvoidanceState};
     use flowstart_core::event::{Ack, DecisionLog, Loss};
+    use flowstart_core::launch::Launch;
     use flowstart_core::path::PathKnowledge;
     use flowstart_core::rtt::RttEstimator;
-    use flowstart_core::startup::{Launch, Startup, StartupState, Step};
+    use flowstart_core::startup::{Startup, StartupConfig, StartupState, Step};
     use flowstart_core::time::{Duration, Timestamp};
+    use flowstart_core::window::{SegmentSize, Window};
     use noq_proto::congestion::Controller as _;
 
     const PACKET: u16 = 1200;
@@ -214,7 +203,7 @@ mod tests {
         let (startup, cubic) = (StartupConfig::defaults().swap_remove(0), AvoidanceConfig::defaults().swap_remove(1));
         let scheme = StartupState::Custom(Box::new(AtRate(Rate::from_bits_per_sec(bits_per_sec))));
         let avoidance: AvoidanceState = cubic.build(SegmentSize(Bytes::new(PACKET.into())));
-        let factory = ControllerFactory::new(startup, cubic).unwrap().with_algorithms(scheme, avoidance);
+        let factory = ControllerFactory::new(startup, cubic).unwrap().with_algorithms(scheme, avoidance).unwrap();
         let mut controller = Controller(factory.host(Instant::now(), PACKET));
         assert_eq!(controller.metrics().send_quantum, Some(64_000), "nothing bounds a batch before the launch");
         let at = |ms| Timestamp::ZERO + Duration::from_millis(ms);

@@ -32,14 +32,11 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::controller::ControllerConfig;
-use flowstart_core::startup::StartupConfig;
+use flowstart_core::needs::Needs;
 use flowstart_core::units::Bytes;
 use quinn_proto::congestion;
 use quinn_proto::congestion::ControllerMetrics;
 
-use crate::Unsupported;
 use crate::factory::{Factory, Host, Hosted, span};
 use crate::sent::LostPlace;
 
@@ -48,25 +45,8 @@ use crate::sent::LostPlace;
 pub struct Quinn;
 
 impl Host for Quinn {
-    fn check(config: &ControllerConfig) -> Result<(), Unsupported> {
-        let needs_pacing = |scheme| Err(Unsupported::Pacing { host: "quinn", scheme });
-        if let AvoidanceConfig::Bbr(_) = config.avoidance {
-            return needs_pacing(config.avoidance.name());
-        }
-        if let AvoidanceConfig::Xcp(_) = config.avoidance {
-            return Err(Unsupported::CongestionHeader { host: "quinn" });
-        }
-        if let AvoidanceConfig::Prague(_) = config.avoidance {
-            return Err(Unsupported::MarkCounts { host: "quinn" });
-        }
-        match config.startup {
-            StartupConfig::Halfback(_) => Err(Unsupported::ProactiveRetransmission { host: "quinn" }),
-            StartupConfig::SwiftStart(_) | StartupConfig::Suss(_) | StartupConfig::MoreStart(_) => {
-                needs_pacing(config.startup.name())
-            }
-            _ => Ok(()),
-        }
-    }
+    const NAME: &'static str = "quinn";
+    const GIVES: Needs = Needs::RATE_SAMPLES.and(Needs::APPROVAL);
 }
 
 /// Builds controllers for quinn.
@@ -146,6 +126,8 @@ impl congestion::Controller for Controller {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flowstart_core::avoidance::AvoidanceConfig;
+    use flowstart_core::startup::StartupConfig;
     use quinn_proto::congestion::Controller as _;
 
     #[test]

@@ -21,9 +21,10 @@ use std::sync::Arc;
 use flowstart_core::controller::{AckFrame, Controller, Resume};
 use flowstart_core::delivery_rate::DeliveryRate;
 use flowstart_core::event::{Ack, Decision, Ecn, Loss, Position, Sent, Timeout};
+use flowstart_core::launch::UNPACED;
+use flowstart_core::needs::Needs;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
-use flowstart_core::startup::UNPACED;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
@@ -320,7 +321,7 @@ impl Sender {
         self.lost.position = self.lost.position.max(position);
         let lost = self.rate.on_lost(now, &packet.snapshot, (position, position + 1), bytes);
         if self.launched_after.is_some_and(|launch| position > launch) {
-            if self.controller.wants_rate_samples() {
+            if self.controller.needs().contains(Needs::RATE_SAMPLES) {
                 self.controller.on_packet_lost(&lost);
             }
             self.controller.on_retransmission(position, bytes);
@@ -416,7 +417,7 @@ impl Sender {
         let Some((now, mut frame)) = self.kept.take() else { return };
         let sample = self.rate.take_sample(self.rtt.min());
         if let Some(ack) = &mut frame.delivered {
-            ack.sample = sample.filter(|_| self.controller.wants_rate_samples());
+            ack.sample = sample.filter(|_| self.controller.needs().contains(Needs::RATE_SAMPLES));
             self.status.delivered += ack.bytes;
         }
         self.controller.on_ack_frame(&frame, &self.rtt);

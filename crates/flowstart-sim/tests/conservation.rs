@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use flowstart_core::aqm::QueueLimit;
-use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::avoidance::{AvoidanceConfig, Kind};
 use flowstart_core::event::Decision;
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
 use flowstart_core::quick_start::rate::RateEncoding;
@@ -240,7 +240,7 @@ fn scenario(seed: u64) -> Scenario {
             config.startup, config.avoidance, config.start, profile.ecn, profile.receive_window
         )
         .expect("a string takes everything");
-        let integrated = config.avoidance.integrated();
+        let integrated = config.avoidance.kind() == Kind::Integrated;
         flows.push(Measured { flow: world.add_flow(config), size, profile, integrated });
     }
     world.network.watch(0);

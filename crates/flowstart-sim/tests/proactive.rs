@@ -4,14 +4,15 @@ mod drop_places;
 
 use std::sync::Arc;
 
-use flowstart_core::avoidance::{SegmentSize, Window};
 use flowstart_core::controller::Controller;
 use flowstart_core::event::{Ack, DecisionLog, Loss, Sent};
+use flowstart_core::launch::Launch;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
-use flowstart_core::startup::{Launch, Startup, StartupState, Step};
+use flowstart_core::startup::{Startup, StartupState, Step};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::window::{SegmentSize, Window};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::observe::trace::{Event, Trace};

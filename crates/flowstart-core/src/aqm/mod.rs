@@ -25,7 +25,6 @@
 // A packet that shadows another one has been dropped instead of it in published queue disciplines.
 #![warn(clippy::shadow_unrelated)]
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -210,22 +209,9 @@ pub trait QueueDiscipline: fmt::Debug + Send + CloneDiscipline {
     fn on_timer(&mut self, _context: &mut QueueContext<'_>) {}
 }
 
-/// Lets a boxed discipline be cloned; implemented for every discipline that is `Clone`.
-pub trait CloneDiscipline {
-    /// The discipline in a new box.
-    fn clone_box(&self) -> Box<dyn QueueDiscipline>;
-}
-
-impl<T: QueueDiscipline + Clone + 'static> CloneDiscipline for T {
-    fn clone_box(&self) -> Box<dyn QueueDiscipline> {
-        Box::new(self.clone())
-    }
-}
-
-impl Clone for Box<dyn QueueDiscipline> {
-    fn clone(&self) -> Self {
-        self.as_ref().clone_box()
-    }
+cloned_in_boxes! {
+    /// Lets a boxed discipline be cloned; implemented for every discipline that is `Clone`.
+    CloneDiscipline: QueueDiscipline;
 }
 
 algorithms! {

@@ -25,12 +25,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Avoidance, SegmentSize, Window};
+use super::LossBased;
 use crate::event::Ack;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
+use crate::window::{SegmentSize, Window};
 
 /// One line for listings.
 pub const SUMMARY: &str = "cubic function of the time since the last congestion event";
@@ -369,7 +370,7 @@ impl Cubic {
     }
 }
 
-impl Avoidance for Cubic {
+impl LossBased for Cubic {
     fn on_segment_size(&mut self, SegmentSize(segment): SegmentSize) {
         self.segment = segment.get() as f64;
     }
@@ -432,13 +433,12 @@ impl Avoidance for Cubic {
     }
 
     // K = 0 and W_max = cwnd in the first stage after a timeout (section 4.8): as before the first congestion event.
-    fn on_timeout(&mut self, _now: Timestamp, _window: Window, least: Bytes) -> Bytes {
+    fn on_timeout(&mut self) {
         self.epoch_start = None;
         if self.after_timeout == AfterTimeout::Forget {
             self.w_max = None;
             self.counted = None;
         }
-        least
     }
 }
 
@@ -655,7 +655,7 @@ mod tests {
     fn after_a_timeout_the_plateau_is_the_window_itself() {
         let mut cubic = Cubic::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));
         cubic.on_congestion(seconds(0.0), window(100.0).cwnd, window(100.0));
-        assert_eq!(cubic.on_timeout(seconds(0.0), window(100.0), window(1.0).cwnd), window(1.0).cwnd);
+        cubic.on_timeout();
         // Slow start has led to ssthresh, 70 segments: K = 0 and W_max = 70, not K = cbrt(30 / 0.4) = 4.2 s and W_max = 100.
         cubic.start_epoch(seconds(1.0), 70.0);
         assert_eq!((cubic.k.to_bits(), cubic.origin.to_bits()), (0.0f64.to_bits(), 70.0f64.to_bits()));
@@ -671,7 +671,7 @@ mod tests {
         let config = Config { after_timeout: AfterTimeout::KeepPlateau, ..Config::default() };
         let mut cubic = Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)));
         cubic.on_congestion(seconds(0.0), window(100.0).cwnd, window(100.0));
-        cubic.on_timeout(seconds(0.0), window(100.0), window(1.0).cwnd);
+        cubic.on_timeout();
         cubic.start_epoch(seconds(1.0), 70.0);
         // K = cbrt((100 - 70) / 0.4) = 4.217 s.
         assert!((cubic.k - 4.217).abs() < 1e-3, "{}", cubic.k);

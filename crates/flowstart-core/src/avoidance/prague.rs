@@ -23,12 +23,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Avoidance, SegmentSize, Window};
+use super::{LossBased, Scalable};
 use crate::event::{Ack, Ecn};
+use crate::needs::Needs;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
+use crate::window::{SegmentSize, Window};
 
 /// One line for listings.
 pub const SUMMARY: &str = "scalable: the window goes with the share of marked packets (L4S)";
@@ -115,9 +117,9 @@ impl Prague {
     }
 }
 
-impl Avoidance for Prague {
-    fn scalable(&self) -> bool {
-        true
+impl LossBased for Prague {
+    fn needs(&self) -> Needs {
+        Needs::SCALABLE_MARKS
     }
 
     fn on_segment_size(&mut self, SegmentSize(segment): SegmentSize) {
@@ -129,6 +131,30 @@ impl Avoidance for Prague {
         self.rounds.get_or_insert(0);
     }
 
+    fn on_ack(&mut self, ack: &Ack, window: Window, rtt: &RttEstimator) -> Bytes {
+        let unmarked = ack.bytes.get().saturating_sub(self.unearned);
+        self.unearned = self.unearned.saturating_sub(ack.bytes.get());
+        let cwnd = window.cwnd.get().max(1) as f64;
+        let ratio = rtt.smoothed().as_secs() / self.virtual_rtt.as_secs().max(1e-9);
+        let scale = ratio.min(1.0) * ratio.min(1.0);
+        self.carry += unmarked as f64 * self.segment as f64 / cwnd * scale;
+        let whole = libm::floor(self.carry);
+        self.carry -= whole;
+        window.cwnd + Bytes::new(whole as u64)
+    }
+
+    fn on_ecn(&mut self, now: Timestamp, base: Bytes, _window: Window) -> Bytes {
+        self.reduced_at = Some(now);
+        base.scale(1.0 - self.alpha / 2.0)
+    }
+
+    fn on_congestion(&mut self, _now: Timestamp, base: Bytes, _window: Window) -> Bytes {
+        (self.unearned, self.carry) = (0, 0.0);
+        base.scale(self.config.beta)
+    }
+}
+
+impl Scalable for Prague {
     fn on_delivered(&mut self, ack: &Ack, rtt: &RttEstimator) {
         self.delivered += ack.packets;
         let is_independent = self.rounds.unwrap_or(0) >= self.config.rtt_transition;
@@ -154,28 +180,6 @@ impl Avoidance for Prague {
 
     fn response_due(&self, now: Timestamp) -> bool {
         self.reduced_at.is_none_or(|time| now.since(time) >= self.virtual_rtt)
-    }
-
-    fn on_ack(&mut self, ack: &Ack, window: Window, rtt: &RttEstimator) -> Bytes {
-        let unmarked = ack.bytes.get().saturating_sub(self.unearned);
-        self.unearned = self.unearned.saturating_sub(ack.bytes.get());
-        let cwnd = window.cwnd.get().max(1) as f64;
-        let ratio = rtt.smoothed().as_secs() / self.virtual_rtt.as_secs().max(1e-9);
-        let scale = ratio.min(1.0) * ratio.min(1.0);
-        self.carry += unmarked as f64 * self.segment as f64 / cwnd * scale;
-        let whole = libm::floor(self.carry);
-        self.carry -= whole;
-        window.cwnd + Bytes::new(whole as u64)
-    }
-
-    fn on_ecn(&mut self, now: Timestamp, base: Bytes, _window: Window) -> Bytes {
-        self.reduced_at = Some(now);
-        base.scale(1.0 - self.alpha / 2.0)
-    }
-
-    fn on_congestion(&mut self, _now: Timestamp, base: Bytes, _window: Window) -> Bytes {
-        (self.unearned, self.carry) = (0, 0.0);
-        base.scale(self.config.beta)
     }
 }
 

@@ -13,12 +13,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Avoidance, SegmentSize, Window};
+use super::LossBased;
 use crate::event::Ack;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::Bytes;
+use crate::window::{SegmentSize, Window};
 
 /// One line for listings.
 pub const SUMMARY: &str = "one segment per RTT, half on congestion";
@@ -81,7 +82,7 @@ impl Reno {
     }
 }
 
-impl Avoidance for Reno {
+impl LossBased for Reno {
     fn on_segment_size(&mut self, SegmentSize(segment): SegmentSize) {
         self.segment = segment.get();
     }

@@ -15,13 +15,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Avoidance, SegmentSize, Window};
+use super::Integrated;
 use crate::event::{Ack, ExitReason};
+use crate::launch::Launch;
+use crate::needs::Needs;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
-use crate::startup::Launch;
 use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
+use crate::window::{SegmentSize, Window};
 
 /// One line for listings.
 pub const SUMMARY: &str = "the window follows the feedback of XCP routers (links with xcp=on)";
@@ -67,20 +69,14 @@ impl Xcp {
     }
 }
 
-impl Avoidance for Xcp {
-    fn integrated(&self) -> bool {
-        true
-    }
-
-    fn wants_feedback(&self) -> bool {
-        true
+impl Integrated for Xcp {
+    fn needs(&self) -> Needs {
+        Needs::CONGESTION_HEADER
     }
 
     fn on_segment_size(&mut self, SegmentSize(segment): SegmentSize) {
         self.segment = segment;
     }
-
-    fn on_enter(&mut self, _now: Timestamp, _window: Window) {}
 
     fn on_launch(&mut self, _now: Timestamp, launch: &Launch, _rtt: &RttEstimator) {
         self.launch_rate = launch.pacing_rate;
@@ -91,7 +87,7 @@ impl Avoidance for Xcp {
         window.cwnd
     }
 
-    fn on_feedback(&mut self, _now: Timestamp, feedback: i32, window: Window, rtt: &RttEstimator) -> Bytes {
+    fn on_feedback(&mut self, feedback: i32, window: Window, rtt: &RttEstimator) -> Bytes {
         if self.starting {
             self.starting = false;
             self.exit = Some(ExitReason::Other("feedback"));
@@ -102,7 +98,7 @@ impl Avoidance for Xcp {
         cwnd.max(self.segment)
     }
 
-    fn on_congestion(&mut self, _now: Timestamp, _base: Bytes, window: Window) -> Bytes {
+    fn on_congestion(&mut self, window: Window) -> Bytes {
         if self.starting {
             self.starting = false;
             self.exit = Some(ExitReason::Loss);
@@ -135,10 +131,10 @@ mod tests {
         let mut xcp = Xcp::new(Config::default(), SegmentSize(Bytes::new(1000)));
         let window = |cwnd| Window { cwnd: Bytes::new(cwnd), ssthresh: Bytes::MAX };
         // 50 kB/s * 100 ms = 5 kB.
-        assert_eq!(xcp.on_feedback(Timestamp::ZERO, 50_000, window(10_000), &rtt), Bytes::new(15_000));
+        assert_eq!(xcp.on_feedback(50_000, window(10_000), &rtt), Bytes::new(15_000));
         assert_eq!(xcp.take_exit(), Some(ExitReason::Other("feedback")));
-        assert_eq!(xcp.on_feedback(Timestamp::ZERO, -20_000, window(15_000), &rtt), Bytes::new(13_000));
-        assert_eq!(xcp.on_feedback(Timestamp::ZERO, i32::MIN, window(13_000), &rtt), Bytes::new(1000));
-        assert_eq!(xcp.on_congestion(Timestamp::ZERO, Bytes::ZERO, window(9000)), Bytes::new(4500));
+        assert_eq!(xcp.on_feedback(-20_000, window(15_000), &rtt), Bytes::new(13_000));
+        assert_eq!(xcp.on_feedback(i32::MIN, window(13_000), &rtt), Bytes::new(1000));
+        assert_eq!(xcp.on_congestion(window(9000)), Bytes::new(4500));
     }
 }

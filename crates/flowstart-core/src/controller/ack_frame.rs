@@ -10,6 +10,7 @@
 
 use super::Controller;
 use crate::event::{Ack, Ecn, Loss, Timeout};
+use crate::needs::Needs;
 use crate::rtt::RttEstimator;
 use crate::units::Bytes;
 
@@ -44,7 +45,7 @@ impl Controller {
             self.on_ecn(marked, rtt);
         }
         let Some(mut ack) = frame.delivered else { return };
-        if frame.duplicate && !self.in_recovery() && !self.wants_rate_samples() {
+        if frame.duplicate && !self.in_recovery() && !self.needs.contains(Needs::RATE_SAMPLES) {
             return;
         }
         if let (Some(_), Some(recovery)) = (frame.marked, self.recovery)

@@ -10,9 +10,9 @@
 
 use super::{Controller, Phase};
 use crate::event::Decision;
+use crate::launch::{Launch, UNPACED};
 use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
-use crate::startup::{Launch, UNPACED};
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 

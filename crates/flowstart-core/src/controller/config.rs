@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::recovery::Reduction;
 use super::window_validation::WindowValidation;
-use crate::avoidance::AvoidanceConfig;
+use crate::avoidance::{AvoidanceConfig, AvoidanceState, Kind};
+use crate::needs::Needs;
 use crate::registry::ConfigError;
-use crate::startup::{Increase, StartupConfig, StartupContext};
+use crate::startup::{Increase, StartupConfig, StartupContext, StartupState};
 use crate::time::Duration;
 use crate::units::Bytes;
 
@@ -187,15 +188,14 @@ impl ControllerConfig {
 
     /// Refuses a scheme of which nothing would be left because the congestion avoidance starts by itself.
     pub fn validate_pair(startup: &StartupConfig, avoidance: &AvoidanceConfig) -> Result<(), ConfigError> {
-        if let StartupConfig::QuickStart(config) = startup
-            && config.asks_in_connection()
-            && avoidance.integrated()
-        {
-            let allowed =
-                format!("one request, without after_idle and after_move: {} has its own rules", avoidance.name());
-            return Err(ConfigError::new("scheme", "quick-start in mid-connection", allowed));
+        if avoidance.kind() != Kind::Integrated {
+            return Ok(());
         }
-        if !avoidance.integrated() || startup.has_launch() {
+        if startup.needs().contains(Needs::APPROVAL_IN_CONNECTION) {
+            let allowed = format!("one request, at the start: {} has its own rules after idle time", avoidance.name());
+            return Err(ConfigError::new("scheme", format!("{} in mid-connection", startup.name()), allowed));
+        }
+        if startup.has_launch() {
             return Ok(());
         }
         let launching: Vec<_> =
@@ -207,6 +207,16 @@ impl ControllerConfig {
             startup.name(),
         );
         Err(ConfigError::new("scheme", startup.name(), allowed))
+    }
+
+    /// [`ControllerConfig::validate_pair`] for algorithms whose names nobody knows.
+    pub(super) fn validate_algorithms(startup: &StartupState, avoidance: &AvoidanceState) -> Result<(), ConfigError> {
+        let has_launch = startup.has_launch() && !startup.needs().contains(Needs::APPROVAL_IN_CONNECTION);
+        if avoidance.kind() != Kind::Integrated || has_launch {
+            return Ok(());
+        }
+        let allowed = "one with a launch and no more: the congestion avoidance probes by itself";
+        Err(ConfigError::new("scheme", "the caller's", allowed))
     }
 
     /// What every scheme is told.

@@ -2,12 +2,13 @@
 
 use super::recovery::Recovery;
 use super::{Controller, Phase};
-use crate::avoidance::Window;
 use crate::event::{Ack, Decision, Loss, Timeout};
+use crate::launch::Launch;
 use crate::rtt::RttEstimator;
-use crate::startup::{Launch, Step};
+use crate::startup::Step;
 use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 impl Controller {
     /// The integrated algorithm takes over with the scheme's launch.
@@ -19,14 +20,16 @@ impl Controller {
             self.launch_burst = launch.burst.or(self.config.pacing.map(|pacing| self.config.segment * pacing.burst));
             self.sensing = Some(self.window);
         }
-        self.avoidance.as_dyn().on_launch(now, launch, rtt);
+        if let Some(avoidance) = self.avoidance.integrated() {
+            avoidance.on_launch(now, launch, rtt);
+        }
         self.follow_integrated(now);
         self.pace_by_host(rtt);
     }
 
     /// What the integrated algorithm did with the last event.
     pub(super) fn follow_integrated(&mut self, now: Timestamp) {
-        let avoidance = self.avoidance.as_dyn();
+        let Some(avoidance) = self.avoidance.integrated() else { return };
         while let Some((phase, trigger)) = avoidance.take_phase() {
             self.log.note(now, Decision::PhaseEntered { phase, trigger });
         }
@@ -45,9 +48,12 @@ impl Controller {
         let recovered = self.recovery.is_some_and(|recovery| ack.position > recovery.point);
         if recovered {
             self.recovery = None;
-            self.avoidance.as_dyn().on_recovered();
         }
-        let cwnd = self.avoidance.as_dyn().on_ack(ack, self.window, rtt);
+        let Some(avoidance) = self.avoidance.integrated() else { return };
+        if recovered {
+            avoidance.on_recovered();
+        }
+        let cwnd = avoidance.on_ack(ack, self.window, rtt);
         self.set_cwnd(cwnd);
         self.sense_late_launch(ack, rtt);
         if recovered {
@@ -60,17 +66,17 @@ impl Controller {
     /// An acknowledgement brought the feedback of the path's routers: the change of throughput in bytes per second. Comes with
     /// the [`Controller::on_ack_frame`] of the same acknowledgement, before or after it.
     pub fn on_feedback(&mut self, now: Timestamp, feedback: i32, rtt: &RttEstimator) {
-        if let Phase::Integrated { .. } = self.phase {
-            let cwnd = self.avoidance.as_dyn().on_feedback(now, feedback, self.window, rtt);
+        if let (Phase::Integrated { .. }, Some(avoidance)) = (self.phase, self.avoidance.integrated()) {
+            let cwnd = avoidance.on_feedback(feedback, self.window, rtt);
             self.set_cwnd(cwnd);
             self.follow_integrated(now);
             self.pace_by_host(rtt);
         }
     }
 
-    /// An algorithm that is told by routers has no rate of its own after its launch: a host that paces does so by its own rule.
+    /// Where the algorithm has no rate, a host that paces does so by its own rule.
     fn pace_by_host(&mut self, rtt: &RttEstimator) {
-        if let (true, Some(pacing)) = (self.feedback, self.config.pacing) {
+        if let (None, Some(pacing)) = (self.scheme_rate, self.config.pacing) {
             let window = self.window.cwnd.scale(pacing.avoidance_gain).max(Bytes::new(1));
             self.host_rate = Rate::from_transfer(window, rtt.smoothed());
         }
@@ -88,8 +94,10 @@ impl Controller {
                     self.sensing = None;
                     let cwnd = self.advised_window(ack.now, cwnd);
                     let rate = self.advice.map_or(rate, |advice| advice.cap_rate(rate));
-                    let cwnd = self.avoidance.as_dyn().on_late_launch(self.window, cwnd, rate);
-                    self.set_cwnd(cwnd);
+                    if let Some(avoidance) = self.avoidance.integrated() {
+                        let cwnd = avoidance.on_late_launch(self.window, cwnd, rate);
+                        self.set_cwnd(cwnd);
+                    }
                 }
                 self.note_phase(ack.now);
             }
@@ -99,7 +107,8 @@ impl Controller {
     pub(super) fn start_integrated_recovery(&mut self, loss: &Loss) {
         self.sensing = None;
         self.last_reduction = Some(self.highest_sent);
-        let cwnd = self.avoidance.as_dyn().on_congestion(loss.now, loss.in_flight_before, self.window);
+        let Some(avoidance) = self.avoidance.integrated() else { return };
+        let cwnd = avoidance.on_congestion(self.window);
         self.set_cwnd(cwnd);
         self.recovery = Some(Recovery::new(self.highest_sent, self.window.cwnd, loss.in_flight_before));
         self.follow_integrated(loss.now);
@@ -117,8 +126,10 @@ impl Controller {
         self.start_integrated_recovery(&loss);
         self.launch_burst = None;
         let least = self.config.segment * self.config.timeout_window;
-        let cwnd = self.avoidance.as_dyn().on_timeout(timeout.now, self.window, least);
-        self.set_cwnd(cwnd);
+        if let Some(avoidance) = self.avoidance.integrated() {
+            let cwnd = avoidance.on_timeout(timeout.now, self.window, least);
+            self.set_cwnd(cwnd);
+        }
         self.log.note(timeout.now, Decision::Collapsed { before, ssthresh: self.window.ssthresh });
         self.follow_integrated(timeout.now);
     }

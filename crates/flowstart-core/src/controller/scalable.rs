@@ -6,16 +6,11 @@ use crate::event::{Decision, Ecn};
 use crate::rtt::RttEstimator;
 
 impl Controller {
-    /// Whether data carries ECT(1), and each echo of marks has to be told with their number (RFC 9331, section 4).
-    #[inline]
-    pub fn scalable(&self) -> bool {
-        self.scalable
-    }
-
-    /// New marks: whether the window has been reduced for them. Otherwise the marks that end startup are left, which count
-    /// like a loss.
+    /// New marks: whether a scalable algorithm has answered them. What is left are the marks of all others, and those that
+    /// end startup, which count like a loss.
     pub(super) fn take_marks(&mut self, ecn: &Ecn, rtt: &RttEstimator) -> bool {
-        let avoidance = self.avoidance.as_dyn();
+        let base = self.base(ecn.in_flight);
+        let Some(avoidance) = self.avoidance.scalable() else { return false };
         avoidance.on_mark(ecn);
         if self.phase == Phase::Startup {
             return false;
@@ -24,8 +19,7 @@ impl Controller {
         let lost = self.last_reduction.is_some_and(|point| ecn.position <= point);
         if !lost && avoidance.response_due(ecn.now) {
             let before = self.window.cwnd;
-            let base = self.base(ecn.in_flight);
-            let reduced = self.avoidance.as_dyn().on_ecn(ecn.now, base, self.window);
+            let reduced = avoidance.on_ecn(ecn.now, base, self.window);
             let reduced = reduced.max(self.config.segment * self.config.min_window).min(before);
             self.window.ssthresh = reduced;
             self.set_cwnd(reduced);
@@ -43,6 +37,7 @@ mod tests {
     use crate::avoidance::AvoidanceConfig;
     use crate::controller::ControllerConfig;
     use crate::event::{Ack, ExitReason, Loss, Position, Sent};
+    use crate::needs::Needs;
     use crate::path::PathKnowledge;
     use crate::startup::StartupConfig;
     use crate::test_support::acked;
@@ -73,7 +68,10 @@ mod tests {
         })
         .unwrap();
         controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt());
-        assert!(controller.scalable() && controller.pacing_rate().is_some(), "it paces on a host that does not");
+        assert!(
+            controller.needs().contains(Needs::SCALABLE_MARKS) && controller.pacing_rate().is_some(),
+            "it paces on a host that does not"
+        );
         send(&mut controller, 1000);
         mark(&mut controller, 100, 1);
         assert!(!controller.in_startup());

@@ -1,8 +1,12 @@
 use alloc::vec::Vec;
 
+use super::launch::LARGEST_LAUNCH;
 use super::*;
 use crate::avoidance::{AvoidanceConfig, bbr, cubic, reno};
-use crate::startup::{Launch, Startup, StartupConfig, blitzstart, hystart, quick_start, slow_start};
+use crate::event::{Ack, Ecn, ExitReason, Loss, Sent, Timeout};
+use crate::launch::{Continuation, Launch};
+use crate::path::PathKnowledge;
+use crate::startup::{Startup, StartupConfig, Step, blitzstart, hystart, quick_start, slow_start};
 use crate::test_support::acked;
 
 const SEGMENT: u64 = 1000;
@@ -446,7 +450,7 @@ fn an_integrated_algorithm_takes_the_launch_and_nothing_reduces_its_window() {
     let mut rtt = RttEstimator::new(Duration::from_millis(100));
     rtt.update(Timestamp::ZERO, Duration::from_millis(100), Duration::ZERO);
     let mut controller = Controller::new(config).unwrap();
-    assert!(controller.wants_rate_samples());
+    assert!(controller.needs().contains(Needs::RATE_SAMPLES));
     controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
     // Ten segments of 1200 bytes in 100 ms, times 2.77.
     assert_eq!(controller.pacing_rate(), Some(Rate::from_bits_per_sec(2_659_200)));
@@ -542,7 +546,7 @@ fn advice_caps_the_jump_of_every_scheme_and_never_enlarges_one() {
             let (window, rate) = most(startup.clone(), avoidance.clone(), Some(advised), 0);
             assert!(window <= cap && window <= free, "{}: {window} of {free}", startup.name());
             // BBR's own pacing begins with its gain of 2.77 and is no launch, nor is leaving as acknowledgements come.
-            let own = avoidance.integrated() || rate == Some(crate::startup::UNPACED);
+            let own = avoidance.kind() == Kind::Integrated || rate == Some(crate::launch::UNPACED);
             assert!(own || rate.is_none_or(|rate| rate <= advised), "{}: {rate:?}", startup.name());
             capped += u32::from(free > cap);
             let higher = most(startup.clone(), avoidance.clone(), Some(Rate::from_mbit(100_000)), 3);

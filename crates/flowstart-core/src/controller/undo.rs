@@ -3,10 +3,11 @@
 use alloc::boxed::Box;
 
 use super::{Controller, Phase, SlowStartAfterTimeout};
-use crate::avoidance::{AvoidanceState, SegmentSize, Window};
+use crate::avoidance::AvoidanceState;
 use crate::event::{Decision, Position};
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
+use crate::window::{SegmentSize, Window};
 
 /// What the last reduction took, so that it can be given back.
 #[derive(Clone, Debug)]
@@ -77,7 +78,7 @@ impl Controller {
         self.last_reduction = undo.last_reduction;
         self.avoidance = undo.avoidance;
         // Segments may have another size by now.
-        self.avoidance.as_dyn().on_segment_size(SegmentSize(self.config.segment));
+        self.avoidance.on_segment_size(SegmentSize(self.config.segment));
         self.window.ssthresh = undo.window.ssthresh;
         self.set_cwnd(undo.window.cwnd.max(before));
         self.phase = match self.phase {

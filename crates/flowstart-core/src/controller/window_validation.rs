@@ -20,12 +20,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::avoidance::Window;
 use crate::event::{Ack, Sent};
 use crate::path::SavedPath;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
+use crate::window::Window;
 
 /// Which congestion window validation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -328,13 +328,13 @@ mod tests {
     use crate::test_support::acked;
     use alloc::boxed::Box;
 
-    use crate::avoidance::{AvoidanceConfig, SegmentSize, reno};
+    use crate::avoidance::{AvoidanceConfig, reno};
     use crate::event::{Decision, DecisionLog, ExitReason, Loss, Timeout};
+    use crate::launch::{Continuation, Launch};
     use crate::path::PathKnowledge;
-    use crate::startup::{
-        Continuation, Launch, Startup, StartupConfig, StartupState, Step, careful_resume, jump_start, slow_start,
-    };
+    use crate::startup::{Startup, StartupConfig, StartupState, Step, careful_resume, jump_start, slow_start};
     use crate::units::Rate;
+    use crate::window::SegmentSize;
 
     const SEGMENT: u64 = 1000;
     const MS: fn(u64) -> Duration = Duration::from_millis;

@@ -17,14 +17,15 @@ use alloc::format;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Continuation, Launch, Startup, StartupContext, Step};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step};
 use crate::event::{Ack, Decision, DecisionLog, ExitReason};
+use crate::launch::{Continuation, Launch};
 use crate::path::{AccessTechnology, Hint, PathKnowledge};
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::Rate;
+use crate::window::Window;
 
 /// One line for listings.
 pub const SUMMARY: &str = "cwnd from the client's bandwidth hint, paced, straight into congestion avoidance";

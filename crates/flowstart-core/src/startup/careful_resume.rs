@@ -29,14 +29,15 @@ use alloc::format;
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::{self, SlowStart};
-use super::{Continuation, Launch, Startup, StartupContext, Step, UNPACED, validate_initial_window};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
+use crate::launch::{Continuation, Launch, UNPACED};
 use crate::path::{PathKnowledge, SavedPath};
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 /// One line for listings.
 pub const SUMMARY: &str =

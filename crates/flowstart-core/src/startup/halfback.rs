@@ -14,6 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::launched_window::{Flight, Launched, LaunchesWindow, all_that_waits};
+use crate::needs::Needs;
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::units::Bytes;
@@ -54,6 +55,10 @@ pub type Halfback = Launched<Config>;
 
 // Continuation is that of every launched window, which is Jump-Start's.
 impl LaunchesWindow for Config {
+    fn needs(&self) -> Needs {
+        Needs::PROACTIVE_RETRANSMISSION
+    }
+
     // Sensing: D = min(queued data, receive window, threshold). Probing: over the RTT of the handshake.
     fn flight(&self, path: &PathKnowledge, initial_window: Bytes) -> Option<Flight> {
         all_that_waits(path, initial_window, Some(self.threshold), self.pacing)
@@ -69,9 +74,10 @@ impl LaunchesWindow for Config {
 mod tests {
     use super::*;
     use crate::event::DecisionLog;
+    use crate::launch::Launch;
     use crate::startup::jump_start::tests::send;
     use crate::startup::slow_start::tests::context;
-    use crate::startup::{Increase, Launch, Startup};
+    use crate::startup::{Increase, Startup};
     use crate::test_support::acked;
     use crate::time::{Duration, Timestamp};
     use crate::units::Rate;

@@ -20,13 +20,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::up_to_ssthresh;
-use super::{Launch, Startup, StartupContext, Step};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step};
 use crate::event::{Ack, DecisionLog};
+use crate::launch::Launch;
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
+use crate::window::Window;
 
 /// One line for listings.
 pub const SUMMARY: &str =
@@ -111,6 +112,10 @@ impl Hybla {
 }
 
 impl Startup for Hybla {
+    fn has_launch(&self) -> bool {
+        false
+    }
+
     // Sensing: the RTT of the handshake.
     fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         if let Some(rtt) = path.handshake_rtt {

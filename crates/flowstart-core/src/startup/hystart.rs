@@ -33,14 +33,15 @@ use alloc::format;
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::up_to_ssthresh;
-use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};
+use crate::launch::{Continuation, Launch};
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 /// One line for listings.
 pub const SUMMARY: &str = "slow start that ends when the RTT of a round has grown by an eighth, or after an ACK train";
@@ -286,6 +287,10 @@ impl Hystart {
 }
 
 impl Startup for Hystart {
+    fn has_launch(&self) -> bool {
+        false
+    }
+
     // Sensing: nothing is known.
     fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         let cwnd = self.context.with_initial_window(self.config.iw).initial_window;

@@ -19,14 +19,15 @@ use alloc::format;
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::up_to_ssthresh;
-use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};
+use crate::launch::{Continuation, Launch};
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
+use crate::window::Window;
 
 /// One line for listings.
 pub const SUMMARY: &str =
@@ -208,6 +209,10 @@ impl HystartPlusPlus {
 }
 
 impl Startup for HystartPlusPlus {
+    fn has_launch(&self) -> bool {
+        false
+    }
+
     // Sensing: nothing is known.
     fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         Launch::window(self.context.with_initial_window(self.config.iw).initial_window)

@@ -12,14 +12,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::{self, SlowStart};
-use super::{Launch, Startup, StartupContext, Step};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step};
 use crate::event::{Ack, DecisionLog};
+use crate::launch::Launch;
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 /// One line for listings.
 pub const SUMMARY: &str = "slow start from a larger initial window, a constant or the path's own";

@@ -89,14 +89,15 @@ impl LaunchesWindow for Config {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::avoidance::Window;
     use crate::event::{DecisionLog, ExitReason, Loss, Sent};
+    use crate::launch::{Continuation, Launch};
     use crate::rtt::RttEstimator;
     use crate::startup::slow_start::tests::context;
-    use crate::startup::{Continuation, Increase, Launch, Startup, Step};
+    use crate::startup::{Increase, Startup, Step};
     use crate::test_support::acked;
     use crate::time::{Duration, Timestamp};
     use crate::units::Rate;
+    use crate::window::Window;
 
     /// 100 segments of 1000 bytes wait, the RTT is 200 ms.
     fn path() -> PathKnowledge {

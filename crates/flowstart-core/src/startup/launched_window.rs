@@ -13,13 +13,15 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Continuation, Launch, Startup, StartupContext, Step};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step};
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
+use crate::launch::{Continuation, Launch};
+use crate::needs::Needs;
 use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 /// What a scheme launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,11 @@ const MIN_WINDOW: u64 = 2;
 pub trait LaunchesWindow: Clone + fmt::Debug + Send + 'static {
     /// Sensing and Probing: what is launched; `None` is slow start from `initial_window`.
     fn flight(&self, path: &PathKnowledge, initial_window: Bytes) -> Option<Flight>;
+
+    /// What the scheme needs of its host.
+    fn needs(&self) -> Needs {
+        Needs::NONE
+    }
 
     /// Validation: what becomes of the window.
     fn retreat(&self) -> Retreat {
@@ -149,6 +156,10 @@ impl<S> Launched<S> {
 }
 
 impl<S: LaunchesWindow> Startup for Launched<S> {
+    fn needs(&self) -> Needs {
+        self.scheme.needs()
+    }
+
     // Sensing and Probing: the scheme's.
     fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         self.waiting = path.bytes_waiting;

@@ -14,14 +14,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::up_to_ssthresh;
-use super::{Launch, Startup, StartupContext, Step, validate_initial_window};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog};
+use crate::launch::Launch;
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::Bytes;
+use crate::window::Window;
 
 /// One line for listings.
 pub const SUMMARY: &str = "slow start that adds at most max_ssthresh / 2 per RTT once the window exceeds max_ssthresh";
@@ -81,6 +82,10 @@ impl LimitedSlowStart {
 }
 
 impl Startup for LimitedSlowStart {
+    fn has_launch(&self) -> bool {
+        false
+    }
+
     // Sensing: nothing is known.
     fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         Launch::window(self.context.with_initial_window(self.config.iw).initial_window)

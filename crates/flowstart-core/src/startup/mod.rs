@@ -23,18 +23,19 @@
 //! | `swift-start` | [`swift_start`] |
 //! | `quick-start` | [`quick_start`] |
 
-use alloc::boxed::Box;
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::avoidance::Window;
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
+use crate::launch::{Continuation, Launch};
+use crate::needs::Needs;
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 pub mod blitzstart;
 pub mod careful_resume;
@@ -81,6 +82,10 @@ pub struct StartupContext {
 }
 
 impl StartupContext {
+    /// A host as most are, to ask a scheme for what does not depend on the host.
+    const USUAL: Self =
+        Self { segment: Bytes::new(1200), initial_window: Bytes::new(12_000), increase: Increase::Bytes, paced: true };
+
     /// The same host with an initial window of `segments`, where a scheme sets one.
     pub fn with_initial_window(self, segments: Option<u32>) -> Self {
         let initial_window = segments.map_or(self.initial_window, |segments| self.segment * u64::from(segments));
@@ -102,48 +107,6 @@ pub(crate) fn validate_initial_window(iw: Option<u32>) -> Result<(), ConfigError
     iw.map_or(Ok(()), |iw| ConfigError::unless_in("iw", iw, 1..=100_000))
 }
 
-/// The pacing rate of a scheme that wants its packets to leave as the window allows, also on a host that paces.
-pub const UNPACED: Rate = Rate::from_mbit(1_000_000_000);
-
-/// What a scheme starts with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Launch {
-    /// Congestion window.
-    pub cwnd: Bytes,
-    /// Pacing rate until the first acknowledgement, also on a host that does not pace by itself; `None`: the host's own
-    /// rule.
-    pub pacing_rate: Option<Rate>,
-    /// Bytes that leave at once before pacing begins; the whole window is a launch without pacing. `None`: the host's
-    /// own burst, or, when the launch sets a rate, one segment.
-    pub burst: Option<Bytes>,
-    /// Set when startup ends with the launch: congestion avoidance begins at once.
-    pub continuation: Option<Continuation>,
-}
-
-impl Launch {
-    /// A launch with this window that is paced by the host's own rule.
-    pub fn window(cwnd: Bytes) -> Self {
-        Self { cwnd, pacing_rate: None, burst: None, continuation: None }
-    }
-
-    /// Whether the launch is made for the path: it sets a rate, or congestion avoidance may begin with it. Any other is an
-    /// initial window that says nothing about the path.
-    pub fn knows_the_path(&self) -> bool {
-        self.pacing_rate.is_some() || self.continuation.is_some()
-    }
-}
-
-/// What startup hands to congestion avoidance. With cwnd below ssthresh, classic slow start leads from one to the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Continuation {
-    /// Congestion window.
-    pub cwnd: Bytes,
-    /// Slow-start threshold.
-    pub ssthresh: Bytes,
-    /// Why startup ended.
-    pub reason: ExitReason,
-}
-
 /// What a scheme decided on an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -159,6 +122,17 @@ pub enum Step {
 /// A startup scheme. One that runs again, after idle time or on another path, is built anew: it launches once, but the
 /// positions it meets need not begin at zero.
 pub trait Startup: fmt::Debug + Send + CloneStartup {
+    /// What the scheme needs of its host.
+    fn needs(&self) -> Needs {
+        Needs::NONE
+    }
+
+    /// Whether the scheme has a launch of its own to give to a congestion avoidance that probes by itself, or is at least
+    /// the plain initial window. Otherwise it is nothing but a rule for leaving slow start.
+    fn has_launch(&self) -> bool {
+        true
+    }
+
     /// Sensing: derives the launch from what is known about the path.
     fn launch(&mut self, now: Timestamp, path: &PathKnowledge, log: &mut DecisionLog) -> Launch;
 
@@ -219,6 +193,13 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
         None
     }
 
+    /// Sensing in mid-connection: routers have approved a rate, and `window` is what the flow has without it. A scheme that
+    /// lives on approvals begins anew, and its [`Startup::launch`] with that rate follows. Returns whether it does. Called
+    /// for a copy of the scheme, which is dropped where the launch is no gain.
+    fn on_approval(&mut self, _context: StartupContext, _window: Window) -> bool {
+        false
+    }
+
     /// Probing: rate at which packets may leave from now on, also on a host that does not pace by itself; `None`: the
     /// launch's until the first acknowledgement, then the host's own rule. Asked for after every event.
     fn pacing_rate(&self) -> Option<Rate> {
@@ -249,22 +230,9 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
     }
 }
 
-/// Lets a boxed scheme be cloned; implemented for every scheme that is `Clone`.
-pub trait CloneStartup {
-    /// The scheme in a new box.
-    fn clone_box(&self) -> Box<dyn Startup>;
-}
-
-impl<T: Startup + Clone + 'static> CloneStartup for T {
-    fn clone_box(&self) -> Box<dyn Startup> {
-        Box::new(self.clone())
-    }
-}
-
-impl Clone for Box<dyn Startup> {
-    fn clone(&self) -> Self {
-        self.as_ref().clone_box()
-    }
+cloned_in_boxes! {
+    /// Lets a boxed scheme be cloned; implemented for every scheme that is `Clone`.
+    CloneStartup: Startup;
 }
 
 algorithms! {
@@ -293,26 +261,13 @@ algorithms! {
 }
 
 impl StartupConfig {
-    /// Whether the scheme has a launch of its own to give to a congestion avoidance that probes by itself, or is at least
-    /// the plain initial window. The others are nothing but a rule for leaving slow start.
+    /// What the scheme needs of its host.
+    pub fn needs(&self) -> Needs {
+        self.build(StartupContext::USUAL).needs()
+    }
+
+    /// Whether the scheme has a launch of its own ([`Startup::has_launch`]).
     pub fn has_launch(&self) -> bool {
-        match self {
-            Self::SlowStart(_)
-            | Self::InitialStart(_)
-            | Self::JumpStart(_)
-            | Self::MoreStart(_)
-            | Self::Halfback(_)
-            | Self::Blitzstart(_)
-            | Self::CarefulResume(_)
-            | Self::SwiftStart(_)
-            | Self::QuickStart(_) => true,
-            Self::LimitedSlowStart(_)
-            | Self::Hystart(_)
-            | Self::HystartPlusPlus(_)
-            | Self::Search(_)
-            | Self::Hybla(_)
-            | Self::RapidStart(_)
-            | Self::Suss(_) => false,
-        }
+        self.build(StartupContext::USUAL).has_launch()
     }
 }

@@ -12,6 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::launched_window::{Flight, Launched, LaunchesWindow};
+use crate::needs::Needs;
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::units::{Bytes, Rate};
@@ -94,6 +95,10 @@ pub type MoreStart = Launched<Config>;
 
 // Validation and Continuation are those of every launched window, which are Jump-Start's.
 impl LaunchesWindow for Config {
+    fn needs(&self) -> Needs {
+        Needs::OWN_RATE
+    }
+
     // Sensing: a rate from whoever is asked; cwnd = rate x RTT. Probing: at this rate.
     fn flight(&self, path: &PathKnowledge, _initial_window: Bytes) -> Option<Flight> {
         let (rate, span) = (self.answer(path)?, path.handshake_rtt.or(path.min_rtt())?);
@@ -105,9 +110,10 @@ impl LaunchesWindow for Config {
 mod tests {
     use super::*;
     use crate::event::DecisionLog;
+    use crate::launch::Launch;
     use crate::path::{AccessTechnology, Hint, SavedPath};
     use crate::startup::slow_start::tests::context;
-    use crate::startup::{Increase, Launch, Startup};
+    use crate::startup::{Increase, Startup};
     use crate::time::{Duration, Timestamp};
 
     fn path() -> PathKnowledge {

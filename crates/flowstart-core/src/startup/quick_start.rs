@@ -7,7 +7,7 @@
 //! lost or marked (a Quick-Start failure), the flow starts as if nothing had been approved.
 //!
 //! In mid-connection (section 4.8), after idle time or on another path, the request travels with data, and what was approved is
-//! used when the answer comes, if it is more than the window of then ([`QuickStart::in_connection`]). When the window has been
+//! used when the answer comes, if it is more than the window of then ([`Startup::on_approval`]). When the window has been
 //! acknowledged congestion avoidance follows, or slow start up to an ssthresh above it. After a failure the window is the one
 //! without Quick-Start or half of the approved one, whichever is smaller, and ssthresh at most half of what was delivered
 //! (section 4.6).
@@ -23,9 +23,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
-use crate::avoidance::Window;
+use super::{Startup, StartupConfig, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
+use crate::launch::{Continuation, Launch};
+use crate::needs::Needs;
 use crate::path::PathKnowledge;
 use crate::quick_start::host::{PacketSizes, RequestSize, window};
 use crate::quick_start::nonce::BITS_PER_STEP;
@@ -34,6 +35,7 @@ use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 /// One line for listings.
 pub const SUMMARY: &str = "the rate that all routers approved, paced over the first RTT; slow start after it";
@@ -281,7 +283,7 @@ impl QuickStart {
 
     /// The scheme for a rate that is approved in mid-connection, when the window is `without`. It launches only with a larger
     /// one.
-    pub fn in_connection(config: Config, context: StartupContext, without: Window) -> Self {
+    fn in_connection(config: Config, context: StartupContext, without: Window) -> Self {
         let context = StartupContext { initial_window: without.cwnd, ..context };
         let connection = InConnection { without, first: None, delivered: Bytes::ZERO, expires: Timestamp::NEVER };
         Self { connection: Some(connection), ..Self::new(Config { iw: None, ..config }, context) }
@@ -293,7 +295,22 @@ impl QuickStart {
     }
 }
 
+impl StartupConfig {
+    /// What the host asks of the path's routers, where the scheme lives on their approval ([`Needs::APPROVAL`]).
+    pub fn request(&self) -> Option<&Config> {
+        match self {
+            Self::QuickStart(config) => Some(config),
+            _ => None,
+        }
+    }
+}
+
 impl Startup for QuickStart {
+    fn needs(&self) -> Needs {
+        let later = if self.config.asks_in_connection() { Needs::APPROVAL_IN_CONNECTION } else { Needs::NONE };
+        Needs::APPROVAL.and(later)
+    }
+
     // Sensing: equation (1) for what was approved.
     fn launch(&mut self, now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         let initial = Launch::window(self.context.initial_window);
@@ -363,6 +380,11 @@ impl Startup for QuickStart {
     // What was sent after the window says nothing about it.
     fn on_retransmission(&mut self, position: Position, _bytes: Bytes) {
         self.lost |= self.is_window(position);
+    }
+
+    fn on_approval(&mut self, context: StartupContext, window: Window) -> bool {
+        *self = Self::in_connection(self.config, context, window);
+        true
     }
 
     fn without_approval(&self) -> Option<Window> {

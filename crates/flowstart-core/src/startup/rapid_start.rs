@@ -25,14 +25,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::{self, SlowStart};
-use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason, Loss};
+use crate::launch::{Continuation, Launch};
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 /// One line for listings.
 pub const SUMMARY: &str =
@@ -218,6 +219,10 @@ impl RapidStart {
 }
 
 impl Startup for RapidStart {
+    fn has_launch(&self) -> bool {
+        false
+    }
+
     // Sensing: the RTT of the handshake, over which twice the initial window can be spread.
     fn launch(&mut self, now: Timestamp, path: &PathKnowledge, log: &mut DecisionLog) -> Launch {
         let Some(rtt) = path.handshake_rtt else {

@@ -13,14 +13,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Continuation, Launch, Startup, StartupContext, Step, validate_initial_window};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason};
+use crate::launch::{Continuation, Launch};
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 /// One line for listings.
 pub const SUMMARY: &str = "initial window, then doubling every RTT until loss, a CE mark or ssthresh";

@@ -24,14 +24,16 @@ use serde::{Deserialize, Serialize};
 
 use super::hystart;
 use super::slow_start::{self, SlowStart};
-use super::{Continuation, Launch, Startup, StartupContext, Step, UNPACED, validate_initial_window};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};
+use crate::launch::{Continuation, Launch, UNPACED};
+use crate::needs::Needs;
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 /// One line for listings.
 pub const SUMMARY: &str =
@@ -287,6 +289,14 @@ impl Suss {
 }
 
 impl Startup for Suss {
+    fn needs(&self) -> Needs {
+        Needs::OWN_RATE
+    }
+
+    fn has_launch(&self) -> bool {
+        false
+    }
+
     // Sensing: nothing is known; the initial window is the first blue part.
     fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         let cwnd = self.context.initial_window;

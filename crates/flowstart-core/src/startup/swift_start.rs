@@ -22,14 +22,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::slow_start::{self, SlowStart};
-use super::{Launch, Startup, StartupContext, Step, UNPACED, validate_initial_window};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, Sent};
+use crate::launch::{Launch, UNPACED};
+use crate::needs::Needs;
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 /// One line for listings.
 pub const SUMMARY: &str =
@@ -162,6 +164,10 @@ impl SwiftStart {
 }
 
 impl Startup for SwiftStart {
+    fn needs(&self) -> Needs {
+        Needs::OWN_RATE
+    }
+
     // Sensing: nothing is known, and packets must leave back to back to become a pair.
     fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         let cwnd = self.context.initial_window;

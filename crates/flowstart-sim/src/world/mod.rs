@@ -11,7 +11,7 @@ use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::registry::ConfigError;
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
-use flowstart_core::startup::quick_start::{Config, OptionRoom};
+use flowstart_core::startup::quick_start::OptionRoom;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_core::xcp::wire::Format;
@@ -290,13 +290,14 @@ impl World {
         self.network.set_route(id.index, &route);
         let stream = (u64::from(id.generation) << 32) | u64::from(id.index);
         let source = Source::new(pattern, self.seed, stream);
-        if let StartupConfig::QuickStart(Config { room: OptionRoom::Connection, .. }) = &startup {
+        let request = startup.request();
+        if request.is_some_and(|request| request.room == OptionRoom::Connection) {
             let mut smaller = Profile::clone(&profile);
             smaller.payload = smaller.payload.saturating_sub(LENGTH as u32).max(1);
             profile = Arc::new(smaller);
         }
         let mut handshake = Handshake::new(id, profile.clone());
-        if let StartupConfig::QuickStart(config) = &startup {
+        if let Some(config) = request {
             let known = Known { rtt: knowledge.min_rtt(), object: source.total().map(Bytes::new), ..Known::default() };
             let segment = Bytes::new(u64::from(profile.segment));
             let initial_window = segment * config.iw.map_or(profile.initial_window, u64::from);

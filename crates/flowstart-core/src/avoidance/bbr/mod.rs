@@ -35,13 +35,15 @@ use alloc::format;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Avoidance, SegmentSize, Window};
+use super::Integrated;
 use crate::event::{Ack, Ecn, ExitReason, LostPacket, Sent};
+use crate::launch::Launch;
+use crate::needs::Needs;
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
-use crate::startup::Launch;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::window::{SegmentSize, Window};
 
 /// One line for listings.
 pub const SUMMARY: &str = "BBRv3, or BBRv1 of Linux: rate and window from a model of bandwidth, RTT and loss; probes by itself from the launch";
@@ -267,7 +269,7 @@ impl Config {
 
 /// State of BBR, in a box: it is several times as large as that of other algorithms, whose flows should not carry it.
 #[derive(Clone, Debug)]
-pub struct Bbr(Box<dyn Avoidance>);
+pub struct Bbr(Box<dyn Integrated>);
 
 impl Bbr {
     /// BBR that was not launched yet.
@@ -279,14 +281,14 @@ impl Bbr {
     }
 }
 
-/// Everything is the version's.
-impl Avoidance for Bbr {
-    fn on_segment_size(&mut self, segment: SegmentSize) {
-        self.0.on_segment_size(segment);
+/// Everything else is the version's.
+impl Integrated for Bbr {
+    fn needs(&self) -> Needs {
+        Needs::OWN_RATE.and(Needs::RATE_SAMPLES)
     }
 
-    fn integrated(&self) -> bool {
-        self.0.integrated()
+    fn on_segment_size(&mut self, segment: SegmentSize) {
+        self.0.on_segment_size(segment);
     }
 
     fn on_launch(&mut self, now: Timestamp, launch: &Launch, rtt: &RttEstimator) {
@@ -309,8 +311,8 @@ impl Avoidance for Bbr {
         self.0.on_packet_lost(lost);
     }
 
-    fn on_congestion(&mut self, now: Timestamp, base: Bytes, window: Window) -> Bytes {
-        self.0.on_congestion(now, base, window)
+    fn on_congestion(&mut self, window: Window) -> Bytes {
+        self.0.on_congestion(window)
     }
 
     fn on_recovered(&mut self) {
@@ -348,9 +350,6 @@ impl Avoidance for Bbr {
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         self.0.take_phase()
     }
-
-    // An integrated algorithm is never entered from startup.
-    fn on_enter(&mut self, _now: Timestamp, _window: Window) {}
 }
 
 #[cfg(test)]

@@ -54,13 +54,14 @@
 //! Status: experimental; `slides` is measured by `search-geo`.
 
 use super::slow_start::up_to_ssthresh;
-use super::{Continuation, Launch, Startup, StartupContext, Step};
-use crate::avoidance::Window;
+use super::{Startup, StartupContext, Step};
 use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};
+use crate::launch::{Continuation, Launch};
 use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
+use crate::window::Window;
 
 mod config;
 mod deltas;
@@ -301,6 +302,10 @@ impl Search {
 }
 
 impl Startup for Search {
+    fn has_launch(&self) -> bool {
+        false
+    }
+
     // Sensing: nothing is known.
     fn launch(&mut self, _now: Timestamp, _path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         Launch::window(self.context.with_initial_window(self.config.iw).initial_window)

@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 
 use super::Count;
 use crate::event::{Ack, ExitReason};
-use crate::startup::{Continuation, Step};
+use crate::launch::Continuation;
+use crate::startup::Step;
 use crate::units::Bytes;
 
 /// Segments that are acknowledged for each that may be sent while the queue drains: `SEARCH_DRAIN_ACKEDSEG_THRESH` of

@@ -1,5 +1,6 @@
 //! With which experiments the queue discipline `oracle` may be.
 
+use flowstart_core::avoidance::Kind;
 use flowstart_core::startup::StartupConfig;
 use flowstart_sim::transport::policy::Protocol;
 
@@ -29,7 +30,8 @@ pub(in crate::study) fn check(plan: &Plan, transport: &str) -> Result<(), InputE
         return beside("scheme", &scheme.text, "slow-start, with no other parameter than iw");
     }
     let own = plan.scheme_avoidances.iter().flatten();
-    if let Some(integrated) = own.chain([&plan.avoidance]).find(|avoidance| avoidance.value.integrated()) {
+    if let Some(integrated) = own.chain([&plan.avoidance]).find(|avoidance| avoidance.value.kind() == Kind::Integrated)
+    {
         return beside("avoidance", &integrated.text, "reno or cubic");
     }
     if let Some(other) = plan.competitors.iter().find(|one| one.value != Competitor::None) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::controller::Controller;
 use flowstart_core::event::{Ack, Decision, Position, Sent};
+use flowstart_core::needs::Needs;
 use flowstart_core::pacer::Pacer;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::quick_start::wire::LENGTH;
@@ -108,7 +109,7 @@ impl SenderBase {
         let quantum = profile.pacing.map_or(Duration::ZERO, |pacing| pacing.quantum);
         Self {
             flow,
-            sampling: controller.wants_rate_samples().then(Box::default),
+            sampling: controller.needs().contains(Needs::RATE_SAMPLES).then(Box::default),
             controller,
             rtt: RttEstimator::new(profile.initial_timeout),
             in_flight: Bytes::ZERO,
@@ -218,7 +219,7 @@ impl SenderBase {
     /// advice.
     #[inline]
     fn path_signal(&mut self, now: Timestamp, size: Bytes) -> (Option<PathSignal>, u32) {
-        if self.controller.wants_feedback() {
+        if self.controller.needs().contains(Needs::CONGESTION_HEADER) {
             let rtt = self.rtt.is_sampled().then(|| self.rtt.smoothed());
             return (Some(PathSignal::Xcp(request(rtt, self.controller.cwnd(), size))), CONGESTION_HEADER);
         }
@@ -325,7 +326,7 @@ impl SenderBase {
             option = network.ranges.insert_option(exchange.take_pending());
         }
         network.note(self.flow.index, || Event::Sent { offset, len, retransmission });
-        let ecn = match (self.controller.scalable(), self.profile.ecn) {
+        let ecn = match (self.controller.needs().contains(Needs::SCALABLE_MARKS), self.profile.ecn) {
             (true, _) => EcnCodepoint::Ect1,
             (false, true) => EcnCodepoint::Ect0,
             (false, false) => EcnCodepoint::NotEct,

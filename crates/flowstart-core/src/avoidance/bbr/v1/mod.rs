@@ -44,13 +44,14 @@ use super::rounds::Rounds;
 use super::transitions::Transitions;
 use super::windowed_max::WindowedMax;
 use super::{Config, NOMINAL_RTT, rate_of};
-use crate::avoidance::{Avoidance, SegmentSize, Window};
+use crate::avoidance::Integrated;
 use crate::delivery_rate::RateSample;
 use crate::event::{Ack, ExitReason, LostPacket, Sent};
+use crate::launch::Launch;
 use crate::rtt::RttEstimator;
-use crate::startup::Launch;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::window::{SegmentSize, Window};
 
 /// `bbr_high_gain`, 2/ln 2 rounded up in 256ths: 739 / 256 = 2.8867.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
@@ -244,13 +245,9 @@ impl Model {
     }
 }
 
-impl Avoidance for Model {
+impl Integrated for Model {
     fn on_segment_size(&mut self, SegmentSize(segment): SegmentSize) {
         self.segment = segment;
-    }
-
-    fn integrated(&self) -> bool {
-        true
     }
 
     /// `bbr_init`.
@@ -326,7 +323,7 @@ impl Avoidance for Model {
     }
 
     /// `bbr_ssthresh`: recovery begins. The window stays until the next acknowledgement.
-    fn on_congestion(&mut self, _now: Timestamp, _base: Bytes, window: Window) -> Bytes {
+    fn on_congestion(&mut self, window: Window) -> Bytes {
         self.cwnd = window.cwnd;
         self.save_cwnd();
         self.recovery.begin();
@@ -374,7 +371,4 @@ impl Avoidance for Model {
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         self.transitions.take()
     }
-
-    // An integrated algorithm is never entered from startup.
-    fn on_enter(&mut self, _now: Timestamp, _window: Window) {}
 }

@@ -311,7 +311,7 @@ fn recovery_conserves_packets_for_a_round_then_grows_and_restores_the_window() {
     let mut bbr = probing(2);
     let window = Window { cwnd: bbr.cwnd, ssthresh: Bytes::MAX };
     let begins = larger_sample(&mut bbr, 1, 20, false);
-    assert_eq!(bbr.on_congestion(at(550), Bytes::ZERO, window), segments(200));
+    assert_eq!(bbr.on_congestion(window), segments(200));
     // 150 in flight after an acknowledgement of one: the window is 150 + 1.
     acknowledge(&mut bbr, 550, begins, 150);
     assert_eq!(bbr.cwnd, segments(151));
@@ -332,7 +332,7 @@ fn recovery_conserves_packets_for_a_round_then_grows_and_restores_the_window() {
 fn while_every_round_loses_something_recovery_goes_on_and_conserves_nothing_more() {
     let mut bbr = probing(2);
     let begins = larger_sample(&mut bbr, 1, 20, false);
-    bbr.on_congestion(at(550), Bytes::ZERO, Window { cwnd: bbr.cwnd, ssthresh: Bytes::MAX });
+    bbr.on_congestion(Window { cwnd: bbr.cwnd, ssthresh: Bytes::MAX });
     acknowledge(&mut bbr, 550, begins, 150);
     assert_eq!(bbr.cwnd, segments(151));
     // The host's recovery ends with a packet that was sent before the second loss was found, and begins again.
@@ -341,7 +341,7 @@ fn while_every_round_loses_something_recovery_goes_on_and_conserves_nothing_more
     let rs = RateSample { prior_delivered: rs.prior_delivered - Bytes::new(1), ..rs };
     acknowledge(&mut bbr, 650, rs, 100);
     assert_eq!(bbr.cwnd, segments(150), "neither restored nor conserved: 151 - 1");
-    bbr.on_congestion(at(660), Bytes::ZERO, Window { cwnd: bbr.cwnd, ssthresh: Bytes::MAX });
+    bbr.on_congestion(Window { cwnd: bbr.cwnd, ssthresh: Bytes::MAX });
     new_round(&mut bbr, 660, 8, 100);
     assert_eq!(bbr.cwnd, segments(151), "it grows by what is delivered");
 }
@@ -350,7 +350,7 @@ fn while_every_round_loses_something_recovery_goes_on_and_conserves_nothing_more
 fn a_timeout_leaves_the_hosts_window_which_grows_and_is_restored() {
     let mut bbr = probing(2);
     let window = Window { cwnd: bbr.cwnd, ssthresh: Bytes::MAX };
-    bbr.on_congestion(at(600), Bytes::ZERO, window);
+    bbr.on_congestion(window);
     assert_eq!(bbr.on_timeout(at(600), window, segments(1)), segments(1));
     // At least four with the next acknowledgement, whatever is in flight: packets are not conserved.
     let rs = sample(&bbr, 8, false);

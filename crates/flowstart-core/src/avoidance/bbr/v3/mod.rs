@@ -38,14 +38,15 @@ use self::startup::FullPipe;
 use super::rounds::Rounds;
 use super::transitions::Transitions;
 use super::{Config, NOMINAL_RTT, rate_of};
-use crate::avoidance::{Avoidance, SegmentSize, Window};
+use crate::avoidance::Integrated;
 use crate::delivery_rate::RateSample;
 use crate::event::{Ack, Ecn, ExitReason, LostPacket, Sent};
+use crate::launch::Launch;
 use crate::pacer;
 use crate::rtt::RttEstimator;
-use crate::startup::Launch;
 use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
+use crate::window::{SegmentSize, Window};
 
 /// A rate that bounds nothing.
 const UNBOUNDED: Rate = Rate::from_bits_per_sec(u64::MAX);
@@ -286,13 +287,9 @@ impl Model {
     }
 }
 
-impl Avoidance for Model {
+impl Integrated for Model {
     fn on_segment_size(&mut self, SegmentSize(segment): SegmentSize) {
         self.segment = segment;
-    }
-
-    fn integrated(&self) -> bool {
-        true
     }
 
     /// `OnInit`.
@@ -367,7 +364,7 @@ impl Avoidance for Model {
     }
 
     /// `OnEnterFastRecovery`. The window stays; the model bounds it with the next acknowledgement.
-    fn on_congestion(&mut self, _now: Timestamp, _base: Bytes, window: Window) -> Bytes {
+    fn on_congestion(&mut self, window: Window) -> Bytes {
         self.cwnd = window.cwnd;
         self.save_cwnd();
         self.recovery = Some(self.rounds.count);
@@ -414,7 +411,4 @@ impl Avoidance for Model {
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         self.transitions.take()
     }
-
-    // An integrated algorithm is never entered from startup.
-    fn on_enter(&mut self, _now: Timestamp, _window: Window) {}
 }

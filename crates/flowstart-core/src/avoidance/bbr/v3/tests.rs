@@ -171,7 +171,7 @@ fn loss_in_six_places_ends_startup_when_more_than_two_percent_are_lost() {
         for place in 0..ranges {
             bbr.on_packet_lost(&lost(&bbr, 10 * place, place + 1, 100));
         }
-        bbr.on_congestion(at(150), Bytes::ZERO, Window { cwnd: bbr.cwnd, ssthresh: Bytes::MAX });
+        bbr.on_congestion(Window { cwnd: bbr.cwnd, ssthresh: Bytes::MAX });
         // The round of the losses is over when a packet that was sent after the first of them arrives.
         let mut rs = sample(&bbr, 16, true);
         rs.lost = Bytes::new(of_hundred * SEGMENT);
@@ -192,7 +192,7 @@ fn neighbouring_losses_are_one_range() {
     for place in 0..20 {
         bbr.on_packet_lost(&lost(&bbr, place, place + 1, 100));
     }
-    bbr.on_congestion(at(150), Bytes::ZERO, Window { cwnd: bbr.cwnd, ssthresh: Bytes::MAX });
+    bbr.on_congestion(Window { cwnd: bbr.cwnd, ssthresh: Bytes::MAX });
     let rs = RateSample { lost: Bytes::new(20 * SEGMENT), ..sample(&bbr, 16, true) };
     acknowledge(&mut bbr, 200, rs, 100);
     assert!(bbr.is_starting());
@@ -333,7 +333,7 @@ fn acknowledgements_in_bunches_add_their_excess_for_ten_rounds() {
 fn a_timeout_leaves_the_hosts_window_and_recovery_restores_it() {
     let mut bbr = cruising();
     let window = Window { cwnd: bbr.cwnd, ssthresh: Bytes::MAX };
-    bbr.on_congestion(at(600), Bytes::ZERO, window);
+    bbr.on_congestion(window);
     assert_eq!(bbr.on_timeout(at(600), window, Bytes::new(SEGMENT)), Bytes::new(SEGMENT));
     // MinPipeCwnd with the next acknowledgement.
     let rs = sample(&bbr, 8, false);

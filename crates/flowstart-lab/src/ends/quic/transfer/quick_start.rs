@@ -31,7 +31,7 @@ pub(super) fn both_ends(
     size: Bytes,
     seed: u64,
 ) -> Option<Box<QuickStart>> {
-    let StartupConfig::QuickStart(config) = startup else { return None };
+    let config = startup.request()?;
     if profile.opening == Opening::ZeroRtt {
         return None;
     }

@@ -1,0 +1,105 @@
+//! The launch: of a new connection, with a rate that routers approve later, and on another path.
+
+use super::window_validation::Validation;
+use super::{Controller, Phase};
+use crate::event::{Decision, Position};
+use crate::launch::Launch;
+use crate::path::PathKnowledge;
+use crate::rtt::RttEstimator;
+use crate::time::Timestamp;
+use crate::units::Bytes;
+use crate::window::{SegmentSize, Window};
+
+/// The largest window of a launch: 1 TiB, what 100 Gbit/s carry in 88 s. A rate and an RTT that come from a peer or a file
+/// may have any product, and growth must stay far from the end of the number range.
+pub(super) const LARGEST_LAUNCH: Bytes = Bytes::new(1 << 40);
+
+impl Controller {
+    /// The handshake is over and data may leave: Sensing turns what is known about the path into the launch.
+    pub fn launch(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
+        let launch = self.startup.as_dyn().launch(now, path, &mut self.log);
+        let launch = self.advised_launch(now, path, launch);
+        self.take_launch(now, &launch, rtt);
+    }
+
+    /// All routers of the path have approved a rate that was asked for in mid-connection (RFC 4782, section 4.8): `path` holds
+    /// it and the RTT of now. It is used if its window is larger than the one that the connection would have a round trip
+    /// later anyway: the present one, or what slow start makes of it. Returns whether it is used. Nothing happens in recovery,
+    /// beside an integrated algorithm, and where the scheme does not live on approvals.
+    pub fn on_approval(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) -> bool {
+        if self.is_integrated() || self.recovery.is_some() {
+            return false;
+        }
+        let mut startup = self.startup.clone();
+        if !startup.as_dyn().on_approval(self.config.startup_context(), self.window) {
+            return false;
+        }
+        let launch = startup.as_dyn().launch(now, path, &mut self.log);
+        let launch = self.advised_launch(now, path, launch);
+        let Window { cwnd, ssthresh } = self.window;
+        if launch.cwnd <= cwnd.max(ssthresh.min(cwnd * 2)) {
+            return false;
+        }
+        self.startup = startup;
+        self.phase = Phase::Startup;
+        self.undo.clear();
+        self.take_launch(now, &launch, rtt);
+        true
+    }
+
+    fn take_launch(&mut self, now: Timestamp, launch: &Launch, rtt: &RttEstimator) {
+        self.set_cwnd(launch.cwnd.min(LARGEST_LAUNCH));
+        self.launch_rate = launch.pacing_rate;
+        // A scheme that paces by itself starts with one segment unless it says more.
+        self.launch_burst = launch.burst.or(launch.pacing_rate.map(|_| self.config.segment));
+        self.log.note(now, Decision::Launched { cwnd: self.window.cwnd, pacing_rate: self.launch_rate });
+        if self.is_integrated() {
+            self.hand_over(now, launch, rtt);
+            return;
+        }
+        self.note_phase(now);
+        if let Some(continuation) = launch.continuation {
+            self.exit_startup(now, continuation);
+        }
+        self.update_pacing(rtt);
+    }
+
+    /// Packets take another path from now on (a mobility event; RFC 9000, section 9.4). Everything that was learned is
+    /// forgotten, and the scheme and the congestion avoidance start again with `path`, which must hold only what is known of
+    /// the new path ([`PathKnowledge::for_new_path`]); `rtt` must have been reset. What was sent before counts no more.
+    pub fn on_path_change(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
+        self.avoidance = match &self.unused {
+            Some(unused) => unused.1.clone(),
+            None => self.config.avoidance.build(SegmentSize(self.config.segment)),
+        };
+        self.start_again();
+        self.sensing = None;
+        self.timed_out_at = None;
+        self.host_rate = None;
+        self.scheme_rate = None;
+        self.earlier_path = Some(self.highest_sent);
+        if let Some(validation) = &mut self.validation {
+            **validation = Validation::new(validation.policy());
+        }
+        self.launch(now, path, rtt);
+    }
+
+    /// The scheme as it was before its first launch. What was sent before is no evidence of congestion any more.
+    pub(super) fn start_again(&mut self) {
+        self.startup = match &self.unused {
+            Some(unused) => unused.0.clone(),
+            None => self.config.startup.build(self.config.startup_context()),
+        };
+        self.phase = Phase::Startup;
+        self.window.ssthresh = Bytes::MAX;
+        self.recovery = None;
+        self.undo.clear();
+        self.last_reduction = Some(self.highest_sent);
+        self.proactive = Bytes::ZERO;
+    }
+
+    /// Packets up to `position` left before the launch: losses and marks among them are one congestion event.
+    pub fn on_sent_before_launch(&mut self, position: Position) {
+        self.highest_sent = self.highest_sent.max(position);
+    }
+}
