@@ -11,7 +11,7 @@
 //!
 //! Status: worked examples; `bbr` in the simulator's tests relies on it.
 
-use crate::event::{LostPacket, Position};
+use crate::event::{LostPacket, Position, RateSample};
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
@@ -32,31 +32,6 @@ pub struct Snapshot {
     pub tx_in_flight: Bytes,
     /// `P.is_app_limited`: the sender had run out of data.
     pub app_limited: bool,
-}
-
-/// What an acknowledgement says about the path. Names are those of the draft's rate sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateSample {
-    /// `C.delivered`: what is delivered now, since the connection began.
-    pub total_delivered: Bytes,
-    /// `RS.prior_delivered`: what was delivered when the newest acknowledged packet was sent.
-    pub prior_delivered: Bytes,
-    /// `RS.delivered`: the difference.
-    pub delivered: Bytes,
-    /// `RS.interval`: the time it took.
-    pub interval: Duration,
-    /// `RS.delivery_rate`; `None` when the interval is shorter than the smallest RTT and so not reliable.
-    pub rate: Option<Rate>,
-    /// `RS.is_app_limited`: the sender had run out of data when the newest acknowledged packet was sent.
-    pub app_limited: bool,
-    /// `RS.newly_acked`: what this acknowledgement delivered.
-    pub newly_acked: Bytes,
-    /// `RS.newly_lost`: what was declared lost since the sample before.
-    pub newly_lost: Bytes,
-    /// `RS.lost`: what was declared lost since the newest acknowledged packet was sent.
-    pub lost: Bytes,
-    /// `RS.tx_in_flight`: bytes in flight when the newest acknowledged packet was sent.
-    pub tx_in_flight: Bytes,
 }
 
 /// The newest packet that the current acknowledgement delivered.

@@ -3,7 +3,6 @@
 use alloc::collections::VecDeque;
 use core::fmt;
 
-use crate::delivery_rate::RateSample;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
@@ -50,6 +49,32 @@ pub struct Ack {
     /// How fast the path delivers, where the controller asks for it
     /// ([`Needs::RATE_SAMPLES`](crate::needs::Needs::RATE_SAMPLES)).
     pub sample: Option<RateSample>,
+}
+
+/// What an acknowledgement says about the rate at which the path delivers, made by
+/// [`DeliveryRate::take_sample`](crate::delivery_rate::DeliveryRate::take_sample). Names are those of its reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// `C.delivered`: what is delivered now, since the connection began.
+    pub total_delivered: Bytes,
+    /// `RS.prior_delivered`: what was delivered when the newest acknowledged packet was sent.
+    pub prior_delivered: Bytes,
+    /// `RS.delivered`: the difference.
+    pub delivered: Bytes,
+    /// `RS.interval`: the time it took.
+    pub interval: Duration,
+    /// `RS.delivery_rate`; `None` when the interval is shorter than the smallest RTT and so not reliable.
+    pub rate: Option<Rate>,
+    /// `RS.is_app_limited`: the sender had run out of data when the newest acknowledged packet was sent.
+    pub app_limited: bool,
+    /// `RS.newly_acked`: what this acknowledgement delivered.
+    pub newly_acked: Bytes,
+    /// `RS.newly_lost`: what was declared lost since the sample before.
+    pub newly_lost: Bytes,
+    /// `RS.lost`: what was declared lost since the newest acknowledged packet was sent.
+    pub lost: Bytes,
+    /// `RS.tx_in_flight`: bytes in flight when the newest acknowledged packet was sent.
+    pub tx_in_flight: Bytes,
 }
 
 /// A packet was declared lost. Told one by one, before the [`Loss`] that sums them up, where the controller asks for rate

@@ -27,6 +27,7 @@ struct Readme;
 #[macro_use]
 pub mod registry;
 
+#[cfg(feature = "aqm")]
 pub mod aqm;
 pub mod avoidance;
 pub mod controller;
@@ -37,6 +38,7 @@ pub mod needs;
 pub mod pacer;
 pub mod path;
 pub mod quantize;
+mod quantity;
 pub mod quick_start;
 pub mod rng;
 pub mod rtt;

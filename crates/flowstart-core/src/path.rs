@@ -4,14 +4,13 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-use serde::{Deserialize, Serialize};
 
 use crate::time::Duration;
 use crate::units::{Bytes, Rate};
 
 /// The access technology at the client's end, as far as it changes buffering or burstiness.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum AccessTechnology {
     /// Not told.
     #[default]

@@ -12,14 +12,13 @@
 
 use alloc::format;
 
-use serde::{Deserialize, Serialize};
 
 use crate::registry::ConfigError;
 use crate::units::Rate;
 
 /// How coarse a hint is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Grid {
     /// Steps per factor of ten, 1 to 100. Default 5: chosen, a factor of 1.58 from step to step, so that the rates of
     /// all subscribers of a product, such as 45 to 50 Mbit/s, are one value.

@@ -73,23 +73,25 @@ macro_rules! cloned_in_boxes {
 /// and the state enum with one variant per algorithm and a `Custom` one for algorithms outside this crate.
 ///
 /// Each algorithm's module offers `Config` (serde, `Default`, unknown fields refused, `validate` for the ranges of its
-/// parameters), a state type with `new(Config, Context)`, and `SUMMARY` and `REFERENCE` strings for listings.
+/// parameters), a state type with `new(Config, Context)`, and `SUMMARY` and `REFERENCE` strings for listings. An attribute
+/// in front of an entry says which feature it needs.
 macro_rules! algorithms {
     // A family of one trait.
     (
         $(#[$config_doc:meta])* config $config:ident;
         $(#[$state_doc:meta])* state $state:ident: $algorithm:ident;
         context $context:ty;
-        $( $variant:ident = $name:literal in $module:ident ),* $(,)?
+        $( $(#[$gate:meta])? $variant:ident = $name:literal in $module:ident ),* $(,)?
     ) => {
         algorithms! {
-            @config $(#[$config_doc])* $config; $state; $context; $( $variant = $name in $module ),*
+            @config $(#[$config_doc])* $config; $state; $context; $( $(#[$gate])? $variant = $name in $module ),*
         }
 
         $(#[$state_doc])*
         #[derive(Clone, Debug)]
         pub enum $state {
             $(
+                $(#[$gate])?
                 #[doc = concat!("`", $name, "`.")]
                 $variant($module::$variant),
             )*
@@ -102,7 +104,7 @@ macro_rules! algorithms {
             #[inline]
             pub fn as_dyn(&mut self) -> &mut dyn $algorithm {
                 match self {
-                    $(Self::$variant(state) => state,)*
+                    $($(#[$gate])? Self::$variant(state) => state,)*
                     Self::Custom(state) => state.as_mut(),
                 }
             }
@@ -114,19 +116,19 @@ macro_rules! algorithms {
         $(#[$state_doc:meta])* state $state:ident: $algorithm:ident;
         context $context:ty;
         with phases;
-        $( $variant:ident = $name:literal in $module:ident ),* $(,)?
+        $( $(#[$gate:meta])? $variant:ident = $name:literal in $module:ident ),* $(,)?
     ) => {
         algorithms! {
             $(#[$config_doc])* config $config;
             $(#[$state_doc])* state $state: $algorithm;
             context $context;
-            $( $variant = $name in $module ),*
+            $( $(#[$gate])? $variant = $name in $module ),*
         }
 
         impl $config {
             /// Sensing, Probing, Validation and Continuation, in a line.
             pub fn phases(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $module::PHASES),* }
+                match self { $($(#[$gate])? Self::$variant(_) => $module::PHASES),* }
             }
         }
 
@@ -134,7 +136,7 @@ macro_rules! algorithms {
             /// What the algorithm needs of its host.
             pub fn needs(&self) -> $crate::needs::Needs {
                 match self {
-                    $(Self::$variant(state) => $algorithm::needs(state),)*
+                    $($(#[$gate])? Self::$variant(state) => $algorithm::needs(state),)*
                     Self::Custom(state) => state.needs(),
                 }
             }
@@ -142,7 +144,7 @@ macro_rules! algorithms {
             /// Whether the algorithm has a launch of its own ([`Startup::has_launch`]).
             pub fn has_launch(&self) -> bool {
                 match self {
-                    $(Self::$variant(state) => $algorithm::has_launch(state),)*
+                    $($(#[$gate])? Self::$variant(state) => $algorithm::has_launch(state),)*
                     Self::Custom(state) => state.has_launch(),
                 }
             }
@@ -154,16 +156,16 @@ macro_rules! algorithms {
         $(#[$state_doc:meta])* state $state:ident;
         context $context:ty;
         with kinds;
-        $( $variant:ident = $name:literal in $module:ident: $kind:ident ),* $(,)?
+        $( $(#[$gate:meta])? $variant:ident = $name:literal in $module:ident: $kind:ident ),* $(,)?
     ) => {
         algorithms! {
-            @config $(#[$config_doc])* $config; $state; $context; $( $variant = $name in $module ),*
+            @config $(#[$config_doc])* $config; $state; $context; $( $(#[$gate])? $variant = $name in $module ),*
         }
 
         impl $config {
             /// The kind of the algorithm.
             pub fn kind(&self) -> Kind {
-                match self { $(Self::$variant(_) => Kind::$kind),* }
+                match self { $($(#[$gate])? Self::$variant(_) => Kind::$kind),* }
             }
         }
 
@@ -171,6 +173,7 @@ macro_rules! algorithms {
         #[derive(Clone, Debug)]
         pub enum $state {
             $(
+                $(#[$gate])?
                 #[doc = concat!("`", $name, "`.")]
                 $variant($module::$variant),
             )*
@@ -183,7 +186,7 @@ macro_rules! algorithms {
             #[inline]
             pub fn algorithm(&mut self) -> Algorithm<'_> {
                 match self {
-                    $(Self::$variant(state) => Algorithm::$kind(state),)*
+                    $($(#[$gate])? Self::$variant(state) => Algorithm::$kind(state),)*
                     Self::Custom(state) => state.algorithm(),
                 }
             }
@@ -191,7 +194,7 @@ macro_rules! algorithms {
             /// The kind of the algorithm.
             pub fn kind(&self) -> Kind {
                 match self {
-                    $(Self::$variant(_) => Kind::$kind,)*
+                    $($(#[$gate])? Self::$variant(_) => Kind::$kind,)*
                     Self::Custom(state) => state.kind(),
                 }
             }
@@ -199,7 +202,7 @@ macro_rules! algorithms {
             /// What the algorithm needs of its host.
             pub fn needs(&self) -> $crate::needs::Needs {
                 match self {
-                    $(Self::$variant(state) => state.needs(),)*
+                    $($(#[$gate])? Self::$variant(state) => state.needs(),)*
                     Self::Custom(state) => state.needs(),
                 }
             }
@@ -207,53 +210,54 @@ macro_rules! algorithms {
     };
     (
         @config $(#[$config_doc:meta])* $config:ident; $state:ident; $context:ty;
-        $( $variant:ident = $name:literal in $module:ident ),*
+        $( $(#[$gate:meta])? $variant:ident = $name:literal in $module:ident ),*
     ) => {
         $(#[$config_doc])*
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[serde(tag = "kind")]
+        #[derive(Clone, Debug, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
         pub enum $config {
             $(
+                $(#[$gate])?
                 #[doc = concat!("`", $name, "`, see [`", stringify!($module), "`].")]
-                #[serde(rename = $name)]
+                #[cfg_attr(feature = "serde", serde(rename = $name))]
                 $variant($module::Config),
             )*
         }
 
         impl $config {
             /// The names of all algorithms of the family, as users write them.
-            pub const NAMES: &'static [&'static str] = &[$($name),*];
+            pub const NAMES: &'static [&'static str] = &[$($(#[$gate])? $name),*];
 
             /// Every algorithm with its default configuration, in the order of [`Self::NAMES`].
             pub fn defaults() -> alloc::vec::Vec<Self> {
-                alloc::vec![$(Self::$variant($module::Config::default())),*]
+                alloc::vec::Vec::from([$($(#[$gate])? Self::$variant($module::Config::default())),*])
             }
 
             /// The name as users write it.
             pub fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $name),* }
+                match self { $($(#[$gate])? Self::$variant(_) => $name),* }
             }
 
             /// What the algorithm does, in one line.
             pub fn summary(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $module::SUMMARY),* }
+                match self { $($(#[$gate])? Self::$variant(_) => $module::SUMMARY),* }
             }
 
             /// The document that defines the algorithm.
             pub fn reference(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $module::REFERENCE),* }
+                match self { $($(#[$gate])? Self::$variant(_) => $module::REFERENCE),* }
             }
 
             /// Refuses parameters that the algorithm cannot work with. Whoever reads a configuration from outside calls
             /// this; the algorithm itself relies on it.
             pub fn validate(&self) -> Result<(), $crate::registry::ConfigError> {
-                match self { $(Self::$variant(config) => config.validate()),* }
+                match self { $($(#[$gate])? Self::$variant(config) => config.validate()),* }
             }
 
             /// The algorithm in its initial state.
             pub fn build(&self, context: $context) -> $state {
                 match self {
-                    $(Self::$variant(config) => $state::$variant($module::$variant::new(config.clone(), context))),*
+                    $($(#[$gate])? Self::$variant(config) => $state::$variant($module::$variant::new(config.clone(), context))),*
                 }
             }
         }
@@ -263,6 +267,7 @@ macro_rules! algorithms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "aqm")]
     use crate::aqm::QueueConfig;
     use crate::avoidance::AvoidanceConfig;
     use crate::startup::StartupConfig;
@@ -271,6 +276,7 @@ mod tests {
     fn every_algorithm_accepts_its_own_defaults() {
         StartupConfig::defaults().iter().for_each(|config| assert_eq!(config.validate(), Ok(())));
         AvoidanceConfig::defaults().iter().for_each(|config| assert_eq!(config.validate(), Ok(())));
+        #[cfg(feature = "aqm")]
         QueueConfig::defaults().iter().for_each(|config| assert_eq!(config.validate(), Ok(())));
     }
 

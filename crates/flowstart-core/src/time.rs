@@ -8,12 +8,12 @@ use core::ops::{Add, AddAssign, Div, Mul, Sub};
 use core::str::FromStr;
 
 use alloc::string::{String, ToString};
-use serde::{Deserialize, Serialize};
 
-use crate::units::{UnitError, parse_quantity};
+use crate::quantity::{self, UnitError};
 
 /// A point in time: nanoseconds since an origin that the host chose (the start of the run in the simulator).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Timestamp(u64);
 
 impl Timestamp {
@@ -64,8 +64,8 @@ impl Sub<Duration> for Timestamp {
 }
 
 /// A span of time in nanoseconds, never negative. Written `50ms`, `1.5s`, `200us`, `10ns`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "String", into = "String"))]
 pub struct Duration(u64);
 
 impl Duration {
@@ -153,7 +153,7 @@ const DURATION_UNITS: &[(&str, f64)] = &[("s", 1e9), ("ms", 1e6), ("us", 1e3), (
 impl FromStr for Duration {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse_quantity(text, "a duration such as 50ms or 1.5s", DURATION_UNITS).map(Self)
+        quantity::parse(text, "a duration such as 50ms or 1.5s", DURATION_UNITS).map(Self)
     }
 }
 
@@ -172,7 +172,7 @@ impl From<Duration> for String {
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        crate::units::write_quantity(f, self.0, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)])
+        quantity::write(f, self.0, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)])
     }
 }
 

@@ -5,80 +5,16 @@ use core::iter::Sum;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;
 
-use alloc::format;
 use alloc::string::{String, ToString};
-use serde::{Deserialize, Serialize};
 
+pub use crate::quantity::UnitError;
+
+use crate::quantity;
 use crate::time::Duration;
 
-/// A quantity that could not be read: what was written and what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnitError {
-    message: String,
-}
-
-impl UnitError {
-    fn new(message: String) -> Self {
-        Self { message }
-    }
-}
-
-impl fmt::Display for UnitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl core::error::Error for UnitError {}
-
-/// Largest value a quantity may have in its smallest unit: beyond it sums could overflow.
-const QUANTITY_MAX: f64 = (1u64 << 62) as f64;
-
-/// Reads a non-negative number followed by one of `units`, in the smallest unit.
-pub(crate) fn parse_quantity(text: &str, expected: &str, units: &[(&str, f64)]) -> Result<u64, UnitError> {
-    let split = text
-        .char_indices()
-        .find(|&(index, c)| c.is_ascii_alphabetic() && !is_exponent(text, index))
-        .map_or(text.len(), |(index, _)| index);
-    let (number, unit) = text.split_at(split);
-    let refused = |why: &str| UnitError::new(format!("`{text}` is not {expected}: {why}"));
-    let Some(&(_, factor)) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit.trim())) else {
-        let names = units.iter().map(|(name, _)| *name).collect::<alloc::vec::Vec<_>>().join(", ");
-        return Err(refused(&format!("the unit must be one of {names}")));
-    };
-    let value: f64 = number.trim().parse().map_err(|_| refused("the number cannot be read"))?;
-    let scaled = libm::round(value * factor);
-    if !(0.0..=QUANTITY_MAX).contains(&scaled) {
-        return Err(refused("the number must be finite, not negative and not absurdly large"));
-    }
-    Ok(scaled as u64)
-}
-
-/// Whether the letter at `index` is the `e` of a number such as `1e6` and not the start of a unit.
-fn is_exponent(text: &str, index: usize) -> bool {
-    let bytes = text.as_bytes();
-    bytes[index].eq_ignore_ascii_case(&b'e')
-        && index > 0
-        && bytes[index - 1].is_ascii_digit()
-        && bytes.get(index + 1).is_some_and(|next| next.is_ascii_digit() || *next == b'-')
-}
-
-/// Writes `value` exactly, in the largest unit that is not larger than it.
-pub(crate) fn write_quantity(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
-    let (name, size) = units.iter().find(|(_, size)| value >= *size).or(units.first()).copied().unwrap_or(("", 1));
-    let whole = value / size;
-    let rest = value % size;
-    if rest == 0 {
-        return write!(f, "{whole}{name}");
-    }
-    let digits = size.ilog10() as usize;
-    let fraction = format!("{rest:0digits$}");
-    write!(f, "{whole}.{}{name}", fraction.trim_end_matches('0'))
-}
-
 /// An amount of data in bytes. Written `70KB`, `2MB`, `1500B`; KB is 1000 bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "String", into = "String"))]
 pub struct Bytes(u64);
 
 impl Bytes {
@@ -168,7 +104,7 @@ impl FromStr for Bytes {
             ("MiB", 1_048_576.0),
             ("GiB", 1_073_741_824.0),
         ];
-        parse_quantity(text, "an amount of data such as 70KB or 2MB", UNITS).map(Self)
+        quantity::parse(text, "an amount of data such as 70KB or 2MB", UNITS).map(Self)
     }
 }
 
@@ -187,13 +123,13 @@ impl From<Bytes> for String {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_quantity(f, self.0, &[("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000), ("B", 1)])
+        quantity::write(f, self.0, &[("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000), ("B", 1)])
     }
 }
 
 /// A rate in bits per second. Written `25mbit`, `10gbit`, `384kbit`, `9600bit`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "String", into = "String"))]
 pub struct Rate(u64);
 
 impl Rate {
@@ -255,7 +191,7 @@ impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
         const UNITS: &[(&str, f64)] = &[("bit", 1.0), ("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
-        parse_quantity(text, "a rate such as 25mbit or 10gbit", UNITS).map(Self)
+        quantity::parse(text, "a rate such as 25mbit or 10gbit", UNITS).map(Self)
     }
 }
 
@@ -274,7 +210,7 @@ impl From<Rate> for String {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_quantity(f, self.0, &[("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)])
+        quantity::write(f, self.0, &[("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)])
     }
 }
 

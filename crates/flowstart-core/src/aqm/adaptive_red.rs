@@ -14,7 +14,6 @@
 //!
 //! Status: worked examples; the law of RED is validated by `ns2-aqm-transient`.
 
-use serde::{Deserialize, Serialize};
 
 use super::red::{self, Red, packets_per_second};
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};
@@ -28,8 +27,8 @@ pub const SUMMARY: &str = "RED that adapts its probability, with thresholds from
 pub const REFERENCE: &str = "Floyd, Gummadi, Shenker, Adaptive RED, 2001";
 
 /// Parameters of adaptive RED.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Average delay to aim at, 10 us to 10 s; the lower threshold is half of it, at least five packets. The paper: 5 ms.
     pub target_delay: Duration,

@@ -18,7 +18,6 @@
 //!
 //! Status: worked examples; not compared with a run of ns-2.
 
-use serde::{Deserialize, Serialize};
 
 use super::decision::Decision;
 use super::departure_rate::LinkRate;
@@ -40,8 +39,8 @@ const PACKET: u64 = 1500;
 const SLOWEST: f64 = 0.001;
 
 /// Parameters of AVQ.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// How fast the virtual capacity adapts, per second, 0, or 0.001 to 100. ns-2 and the paper: 0.15.
     pub alpha: f64,

@@ -19,7 +19,6 @@
 
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};
@@ -33,27 +32,28 @@ pub const SUMMARY: &str = "drops while the smallest delay of an interval exceeds
 pub const REFERENCE: &str = "RFC 8289";
 
 /// How often packets are dropped when dropping begins again soon after it ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Reentry {
     /// As many drops as the last time added, within 16 intervals (RFC 8289, section 5.5; Linux).
     #[default]
-    #[serde(rename = "rfc8289")]
+    #[cfg_attr(feature = "serde", serde(rename = "rfc8289"))]
     Rfc8289,
     /// One less than the last time, within 16 intervals (the first module for ns-2, 2012).
-    #[serde(rename = "ns2-2012")]
+    #[cfg_attr(feature = "serde", serde(rename = "ns2-2012"))]
     Ns2First,
     /// Two less than the last time, within 8 intervals, or 1/64 less above 126. The delay has to stay above the target only
     /// as long as the last time between two drops (the module for ns-2 of 2013).
-    #[serde(rename = "ns2-2013")]
+    #[cfg_attr(feature = "serde", serde(rename = "ns2-2013"))]
     Ns2Second,
     /// Two less than the last time, within 8 intervals (ns-2's sfqCoDel).
-    #[serde(rename = "ns2-sfq")]
+    #[cfg_attr(feature = "serde", serde(rename = "ns2-sfq"))]
     Ns2Sfq,
 }
 
 /// Parameters of `CoDel`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// TARGET: delay that may persist, 1us to 10s. RFC 8289, section 4.3: 5 ms.
     pub target: Duration,

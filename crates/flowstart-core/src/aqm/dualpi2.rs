@@ -19,7 +19,6 @@
 //!
 //! Status: worked examples; properties of the queues; rates of Prague and CUBIC by `dualpi2-coexistence`.
 
-use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
 use super::grid::next_on_grid;
@@ -34,8 +33,8 @@ pub const SUMMARY: &str = "a queue for scalable and one for classic traffic, cou
 pub const REFERENCE: &str = "RFC 9332";
 
 /// How the L queue marks by the delay of its own packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Laqm {
     /// What has waited longer than `step` is marked.
     #[default]
@@ -45,8 +44,8 @@ pub enum Laqm {
 }
 
 /// Parameters of `DualPI2`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Delay to steer to, 1us to 10s. RFC 9332, appendix A.1, and Linux: 15 ms.
     pub target: Duration,

@@ -18,7 +18,6 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
 
 use super::codel::{self, Reentry};
 use super::flow_queueing::{FlowHash, PacketQueues, RoundRobin};
@@ -33,8 +32,8 @@ pub const SUMMARY: &str = "a queue for each flow, served in turn, and CoDel in e
 pub const REFERENCE: &str = "RFC 8290";
 
 /// Parameters of FQ-CoDel.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Queues, 1 to 65536. RFC 8290, section 5.2.5: 1024.
     pub flows: u32,
@@ -53,7 +52,7 @@ pub struct Config {
     /// Whether ECN-capable packets are marked instead. RFC 8290, section 5.2.6: yes.
     pub ecn: bool,
     /// Every ECN-capable packet that has waited longer is marked. RFC 8290, section 5.2.7: not unless set.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub ce_threshold: Option<Duration>,
 }
 

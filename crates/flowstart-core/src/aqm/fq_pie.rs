@@ -18,7 +18,6 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
 
 use super::flow_queueing::{FlowHash, PacketQueues, RoundRobin};
 use super::grid::next_on_grid;
@@ -34,8 +33,8 @@ pub const SUMMARY: &str = "a queue for each flow, served in turn, and PIE in eac
 pub const REFERENCE: &str = "RFC 8033; Linux sch_fq_pie";
 
 /// Parameters of `FQ-PIE`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Queues, 1 to 65536. Linux: 1024.
     pub flows: u32,

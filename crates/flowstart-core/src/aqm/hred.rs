@@ -11,7 +11,6 @@
 //!
 //! Status: experimental; in the style of HRED, not a reproduction.
 
-use serde::{Deserialize, Serialize};
 
 use super::red::{self, Red, Unit};
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};
@@ -25,8 +24,8 @@ pub const SUMMARY: &str = "HRED-style: aggressive RED for a known RTT (inferred,
 pub const REFERENCE: &str = "after the idea of HRED, AINA 2012";
 
 /// Parameters of HRED-style RED.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// The RTT that it is tuned for, 100 us to 100 s. Default: 100 ms, as ns-2 assumes for RED.
     pub rtt: Duration,

@@ -46,6 +46,7 @@ pub mod grid;
 pub mod hred;
 pub mod pi;
 pub mod pie;
+#[cfg(feature = "experimental")]
 pub mod predict;
 pub mod red;
 pub mod sfq;
@@ -228,6 +229,7 @@ algorithms! {
     Avq = "avq" in avq,
     Pie = "pie" in pie,
     CoDel = "codel" in codel,
+    #[cfg(feature = "experimental")]
     Predict = "predict" in predict,
     FqCoDel = "fq-codel" in fq_codel,
     FqPie = "fq-pie" in fq_pie,

@@ -13,7 +13,6 @@
 //!
 //! Status: worked examples; not compared with a run of ns-2.
 
-use serde::{Deserialize, Serialize};
 
 use super::decision::Decision;
 use super::fifo::Fifo;
@@ -35,8 +34,8 @@ const LONGEST_FALL_S: f64 = 86_400.0;
 
 /// Parameters of the PI controller. The defaults are the paper's design for 15 Mbit/s (3750 packets of 500 bytes per
 /// second), 60 flows and an RTT of 246 ms, which ns-2 took over; other links need others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Weight of the deviation now, per packet, 0 to 1. ns-2: 0.00001822.
     pub a: f64,

@@ -19,7 +19,6 @@
 //!
 //! Status: the rules of ns-2 are validated by `ns2-aqm-transient`; those of RFC 8033 by worked examples.
 
-use serde::{Deserialize, Serialize};
 
 use super::decision::Decision;
 use super::departure_rate::{Cycle, DepartureRate};
@@ -37,8 +36,8 @@ pub const SUMMARY: &str = "signals at random, with a probability that steers the
 pub const REFERENCE: &str = "RFC 8033";
 
 /// Which version of the algorithm.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Rules {
     /// RFC 8033, appendix A.
     #[default]
@@ -50,8 +49,8 @@ pub enum Rules {
 }
 
 /// How the delay is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Estimator {
     /// From the time that the last packet waited.
     #[default]
@@ -61,8 +60,8 @@ pub enum Estimator {
 }
 
 /// Parameters of PIE, under the names of RFC 8033.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Delay to steer to, 1 us to 100 s. RFC 8033, section 4.2: 15 ms.
     pub qdelay_ref: Duration,

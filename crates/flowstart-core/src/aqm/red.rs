@@ -18,7 +18,6 @@
 //!
 //! Status: validated by `ns2-aqm-transient`.
 
-use serde::{Deserialize, Serialize};
 
 use super::decision::Decision;
 use super::departure_rate::LinkRate;
@@ -38,8 +37,8 @@ pub const REFERENCE: &str = "Floyd, Jacobson, IEEE/ACM ToN 1(4), 1993; gentle mo
 const W_Q: f64 = 0.002;
 
 /// In what a queue is counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Unit {
     /// Packets, whatever their size.
     #[default]
@@ -49,8 +48,8 @@ pub enum Unit {
 }
 
 /// Parameters of RED.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Lower threshold of the average in packets, 0 to 1,000,000. The paper: 5.
     pub min_th: f64,

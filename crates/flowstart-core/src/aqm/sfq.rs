@@ -18,7 +18,6 @@
 
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
 
 use super::flow_queueing::{FlowHash, Lengths, PacketQueues, RoundRobin};
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueStats, QueuedPacket};
@@ -32,8 +31,8 @@ pub const SUMMARY: &str = "flows hashed to queues that send in turn; the longest
 pub const REFERENCE: &str = "McKenney, INFOCOM 1990";
 
 /// Parameters of SFQ.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Queues, 1 to 65536. Linux: 1024 values of its hash.
     pub flows: u32,

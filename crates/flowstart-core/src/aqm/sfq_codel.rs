@@ -15,7 +15,6 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
 
 use super::codel::{self, Reentry};
 use super::flow_queueing::{FlowHash, Lengths, PacketQueues, RoundRobin};
@@ -31,8 +30,8 @@ pub const SUMMARY: &str = "flows hashed to bins that send packet by packet, and 
 pub const REFERENCE: &str = "ns-2's sfqCoDel (Nichols, 2013)";
 
 /// Parameters of `sfqCoDel`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Bins, 1 to 65536 (`maxbins_`). ns-2: 1024.
     pub bins: u32,

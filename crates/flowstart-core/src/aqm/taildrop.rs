@@ -8,7 +8,6 @@
 //! Status: the counting of the limit is validated by `ns2-chain` (packets, in-service packet counted) and `ns3-startup`
 //! (bytes, in-service packet not counted).
 
-use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};
@@ -21,8 +20,8 @@ pub const SUMMARY: &str = "first in, first out; a packet that does not fit is dr
 pub const REFERENCE: &str = "RFC 7567, section 1";
 
 /// No parameters: the limit belongs to the link.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Config {}
 
 impl Config {

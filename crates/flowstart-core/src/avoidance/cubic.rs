@@ -23,7 +23,6 @@
 //!
 //! Status: validated by `ns3-startup`; Google's variant by `blitzstart-table1`; `beta_ecn` by worked examples.
 
-use serde::{Deserialize, Serialize};
 
 use super::LossBased;
 use crate::event::Ack;
@@ -39,8 +38,8 @@ pub const SUMMARY: &str = "cubic function of the time since the last congestion 
 pub const REFERENCE: &str = "RFC 9438";
 
 /// How the window moves to the cubic target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Approach {
     /// RFC 9438, section 4.4: (target - cwnd) / cwnd per acknowledged segment.
     #[default]
@@ -52,8 +51,8 @@ pub enum Approach {
 }
 
 /// What a timeout leaves of the plateau.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum AfterTimeout {
     /// Nothing: K = 0 and `W_max` = cwnd in the next epoch (RFC 9438, section 4.8; Linux; Google's QUIC).
     #[default]
@@ -63,8 +62,8 @@ pub enum AfterTimeout {
 }
 
 /// Whole segments: what becomes of acknowledged segments that were counted while more of them made one of growth.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Surplus {
     /// They count as all others, an acknowledgement adds one segment of growth at most, and reductions leave the count
     /// alone (ns-3).
@@ -75,12 +74,14 @@ pub enum Surplus {
     OneSegment,
 }
 
+#[cfg(feature = "serde")]
 impl Surplus {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
+#[cfg(feature = "serde")]
 impl AfterTimeout {
     fn is_default(&self) -> bool {
         *self == Self::default()
@@ -88,8 +89,8 @@ impl AfterTimeout {
 }
 
 /// Parameters of CUBIC.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// C in segments/s^3, 0.0001 to 100. RFC 9438, section 5.1: 0.4.
     pub c: f64,
@@ -98,7 +99,7 @@ pub struct Config {
     pub beta: f64,
     /// What remains of the window of one connection after CE marks, 0.1 to 0.99. Default: as after loss. RFC 8511,
     /// section 3.1: 0.85.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub beta_ecn: Option<f64>,
     /// Connections to emulate, 1 to 100. Google's QUIC: 2.
     pub connections: u32,
@@ -112,17 +113,18 @@ pub struct Config {
     /// How the window moves to the target. Default: as RFC 9438.
     pub approach: Approach,
     /// What a timeout leaves of the plateau. Default: as RFC 9438.
-    #[serde(skip_serializing_if = "AfterTimeout::is_default")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "AfterTimeout::is_default"))]
     pub after_timeout: AfterTimeout,
     /// Whole segments: what becomes of those that were counted at a slower pace. Default: they count as all others.
-    #[serde(skip_serializing_if = "Surplus::is_default")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Surplus::is_default"))]
     pub surplus: Surplus,
     /// Whole segments: how long the number that makes one of growth stays while the window does, up to 1 s. Default: 0,
     /// each acknowledgement brings a new one; Linux: 1/32 s.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub recount_after: Duration,
 }
 
+#[cfg(feature = "serde")]
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_zero(duration: &Duration) -> bool {
     *duration == Duration::ZERO

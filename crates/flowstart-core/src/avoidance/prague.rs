@@ -21,7 +21,6 @@
 //!
 //! Status: worked examples; rates beside CUBIC by `dualpi2-coexistence`.
 
-use serde::{Deserialize, Serialize};
 
 use super::{LossBased, Scalable};
 use crate::event::{Ack, Ecn};
@@ -38,8 +37,8 @@ pub const SUMMARY: &str = "scalable: the window goes with the share of marked pa
 pub const REFERENCE: &str = "draft-briscoe-iccrg-prague-congestion-control";
 
 /// Parameters of Prague.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// g, the weight of the latest round in alpha, 0.001 to 1. RFC 8257, section 3.3: 1/16.
     pub g: f64,

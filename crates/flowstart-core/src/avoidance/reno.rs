@@ -11,7 +11,6 @@
 //!
 //! Status: validated by `ns2-chain`, `ns3-startup` and `linux-startup`; `beta_ecn` by worked examples.
 
-use serde::{Deserialize, Serialize};
 
 use super::LossBased;
 use crate::event::Ack;
@@ -27,18 +26,18 @@ pub const SUMMARY: &str = "one segment per RTT, half on congestion";
 pub const REFERENCE: &str = "RFC 5681, section 3.1; RFC 9002, section 7.3";
 
 /// Parameters of Reno.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// What remains of the window after congestion, 0.1 to 0.99. RFC 5681: 0.5.
     pub beta: f64,
     /// What remains of it after CE marks, 0.1 to 0.99. Default: as after loss. RFC 8511, section 3.1: 0.8.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub beta_ecn: Option<f64>,
     /// Whether the window grows only in whole segments. Default: no, RFC 5681 equation (3).
     pub whole_segments: bool,
     /// Whether a reduction leaves whole segments. Default: no, RFC 5681; Linux does, ns-3 does not.
-    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
     pub whole_cuts: bool,
 }
 

@@ -13,7 +13,6 @@
 //!
 //! Status: worked examples; `flowstart validate xcp-fairness`.
 
-use serde::{Deserialize, Serialize};
 
 use super::Integrated;
 use crate::event::{Ack, ExitReason};
@@ -31,8 +30,8 @@ pub const SUMMARY: &str = "the window follows the feedback of XCP routers (links
 pub const REFERENCE: &str = "Katabi, Handley, Rohrs, SIGCOMM 2002; draft-falk-xcp-spec-03";
 
 /// Parameters of XCP.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// What remains of the window after a loss, 0.1 to 0.99. The paper: as TCP, 0.5.
     pub beta: f64,

@@ -4,7 +4,6 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
 
 use super::recovery::Reduction;
 use super::window_validation::WindowValidation;
@@ -16,8 +15,8 @@ use crate::time::Duration;
 use crate::units::Bytes;
 
 /// What a reduction starts from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum ReductionBase {
     /// The congestion window (RFC 9002; Linux; ns-2).
     #[default]
@@ -27,8 +26,8 @@ pub enum ReductionBase {
 }
 
 /// When a window counts as used, so that it may grow (RFC 9002, section 7.8).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum GrowthRule {
     /// Always: ns-2 does not look.
     Always,
@@ -42,8 +41,8 @@ pub enum GrowthRule {
 }
 
 /// What a timeout does to ssthresh. It is never below two segments (RFC 5681, equation 4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TimeoutReduction {
     /// Each timeout reduces it, but not when the same data has timed out before (RFC 5681, section 3.1; ns-3). Persistent
     /// congestion leaves it as the loss has set it (RFC 9002, section 7.6.2).
@@ -57,8 +56,8 @@ pub enum TimeoutReduction {
 }
 
 /// How slow start runs after a timeout or persistent congestion.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum SlowStartAfterTimeout {
     /// Classic slow start, up to ssthresh (RFC 5681).
     #[default]
@@ -69,8 +68,8 @@ pub enum SlowStartAfterTimeout {
 }
 
 /// How packets are spread in time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Pacing {
     /// Pacing rate over cwnd / SRTT while cwnd is below ssthresh, 0.01 to 100. Google's QUIC and Linux: 2.
     pub startup_gain: f64,
@@ -102,8 +101,8 @@ impl Pacing {
 const SEGMENTS: RangeInclusive<u64> = 1..=1_000_000;
 
 /// Everything that defines a controller: its scheme and congestion avoidance, and the policies in which stacks differ.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct ControllerConfig {
     /// Startup scheme.
     pub startup: StartupConfig,

@@ -3,7 +3,6 @@
 //! Reference: proportional rate reduction, RFC 6937 section 3.1, and RFC 9937, which differ in what may be sent beyond what
 //! was delivered.
 
-use serde::{Deserialize, Serialize};
 
 use super::{Controller, Phase};
 use crate::event::{Ack, Loss, Position};
@@ -11,8 +10,8 @@ use crate::rtt::RttEstimator;
 use crate::units::Bytes;
 
 /// How the window moves during recovery.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Reduction {
     /// cwnd is ssthresh at once (RFC 6675; RFC 9002, section 7.3.2).
     #[default]

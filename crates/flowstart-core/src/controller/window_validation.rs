@@ -18,7 +18,6 @@
 //!
 //! Status: worked examples below; behaviour of both model transports in `flowstart-sim/tests/idle.rs`.
 
-use serde::{Deserialize, Serialize};
 
 use crate::event::{Ack, Sent};
 use crate::path::SavedPath;
@@ -28,8 +27,8 @@ use crate::units::Bytes;
 use crate::window::Window;
 
 /// Which congestion window validation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum WindowValidation {
     /// None: the window stays as it is. RFC 9002, section 7.8, asks only that an unused window does not grow.
     #[default]

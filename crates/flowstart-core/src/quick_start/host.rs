@@ -9,7 +9,6 @@
 //! Differences: none known. What happens after the window has left is the startup scheme's
 //! ([`crate::startup`]).
 
-use serde::{Deserialize, Serialize};
 
 use crate::quick_start::nonce::{BITS_PER_STEP, Nonce};
 use crate::quick_start::rate::{RateCode, RateEncoding, Rounding};
@@ -19,8 +18,8 @@ use crate::time::Duration;
 use crate::units::{Bytes, Rate};
 
 /// What a sender asks for (section 5.2).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind", rename_all = "kebab-case"))]
 pub enum RequestSize {
     /// The same always.
     Fixed {

@@ -8,7 +8,6 @@
 
 use alloc::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 
 use crate::quick_start::host::respond;
 use crate::quick_start::nonce::Nonce;
@@ -28,8 +27,8 @@ pub fn raised(response: Response, steps: u8, rng: &mut Substream) -> Response {
 }
 
 /// What a performance booster does to answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct BoosterConfig {
     /// Steps that it adds to the approved rate, up to what was asked for; 0, none.
     pub steps: u8,

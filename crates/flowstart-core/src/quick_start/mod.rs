@@ -12,8 +12,10 @@
 //! | Cheats | [`misbehaviour`]: receivers and middleboxes that change answers |
 
 pub mod host;
+#[cfg(feature = "router")]
 pub mod misbehaviour;
 pub mod nonce;
 pub mod rate;
+#[cfg(feature = "router")]
 pub mod router;
 pub mod wire;

@@ -7,7 +7,6 @@
 
 use core::fmt;
 
-use serde::{Deserialize, Serialize};
 
 use crate::quick_start::nonce::Nonce;
 use crate::units::Rate;
@@ -68,8 +67,8 @@ impl fmt::Display for RateCode {
 }
 
 /// How rates are named in packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum RateEncoding {
     /// RFC 4782: steps of a factor of two.
     #[default]
@@ -80,8 +79,8 @@ pub enum RateEncoding {
 }
 
 /// Which way a rate is rounded that the encoding does not have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Rounding {
     /// To the next lower rate.
     #[default]

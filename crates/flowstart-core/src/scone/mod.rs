@@ -16,6 +16,7 @@
 
 use crate::time::Duration;
 
+#[cfg(feature = "router")]
 pub mod element;
 pub mod endpoint;
 pub mod wire;

@@ -15,7 +15,6 @@
 
 use alloc::format;
 
-use serde::{Deserialize, Serialize};
 
 use super::{Startup, StartupContext, Step};
 use crate::event::{Ack, Decision, DecisionLog, ExitReason};
@@ -36,8 +35,8 @@ pub const PHASES: &str =
     "the client's bandwidth hint and the RTT; none; none; congestion avoidance from the first packet";
 
 /// Which RTT multiplies the hinted bandwidth.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum RttSource {
     /// The smallest RTT known, from this handshake or an earlier connection (the paper's choice).
     #[default]
@@ -49,8 +48,8 @@ pub enum RttSource {
 }
 
 /// Over which RTT the launch window is paced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum PacingRtt {
     /// The host's own pacing rule in congestion avoidance, which uses the smoothed RTT: "just as the regular Google QUIC
     /// implementation" (paper, section 4). Before the first sample the launch RTT is used.
@@ -61,8 +60,8 @@ pub enum PacingRtt {
 }
 
 /// Parameters of Blitzstart.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Factor on the hint, for experiments with wrong estimates (the paper's 0.5 to 4.0), 0.001 to 1000.
     /// Default 1.
@@ -77,7 +76,7 @@ pub struct Config {
     /// Buffer factor of Wi-Fi. Default: `buffer_factor`.
     pub wifi_factor: Option<f64>,
     /// Buffer factor of third-generation cellular. Default: `buffer_factor`.
-    #[serde(rename = "3g_factor")]
+    #[cfg_attr(feature = "serde", serde(rename = "3g_factor"))]
     pub third_generation_factor: Option<f64>,
     /// Buffer factor of LTE. Default: `buffer_factor`.
     pub lte_factor: Option<f64>,

@@ -26,7 +26,6 @@
 
 use alloc::format;
 
-use serde::{Deserialize, Serialize};
 
 use super::slow_start::{self, SlowStart};
 use super::{Startup, StartupContext, Step, validate_initial_window};
@@ -56,8 +55,8 @@ const RTT_GROWS: u64 = 10;
 const MIN_WINDOW: u64 = 2;
 
 /// Parameters of Careful Resume.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's.
     pub iw: Option<u32>,

@@ -11,7 +11,6 @@
 //! Status: worked examples, and the transports' tests of the order in which packets leave; no published numbers are
 //! reproduced yet.
 
-use serde::{Deserialize, Serialize};
 
 use super::launched_window::{Flight, Launched, LaunchesWindow, all_that_waits};
 use crate::needs::Needs;
@@ -28,8 +27,8 @@ pub const PHASES: &str = "queued data up to a threshold; all of it over the firs
     slow start, or cwnd (D - R) / 2";
 
 /// Parameters of Halfback.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Most bytes that are launched. Li et al. (2015) call flows up to 141 KB short: default 141 KB.
     pub threshold: Bytes,

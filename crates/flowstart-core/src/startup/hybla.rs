@@ -17,7 +17,6 @@
 //!
 //! Status: worked examples; no published numbers are reproduced.
 
-use serde::{Deserialize, Serialize};
 
 use super::slow_start::up_to_ssthresh;
 use super::{Startup, StartupContext, Step};
@@ -47,8 +46,8 @@ const CENTS: u64 = 128;
 const CLAMP: u64 = 65_535;
 
 /// Parameters of Hybla.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Initial window in segments, 1 to 65535. Default: rho of the handshake's RTT, rounded down; 1 without one
     /// (Linux).

@@ -30,7 +30,6 @@
 
 use alloc::format;
 
-use serde::{Deserialize, Serialize};
 
 use super::slow_start::up_to_ssthresh;
 use super::{Startup, StartupContext, Step, validate_initial_window};
@@ -55,8 +54,8 @@ pub const PHASES: &str =
 const NS3_MAX_THRESHOLD: Duration = Duration::from_millis(1000);
 
 /// Which implementation is followed where they differ; the table above says how.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Variant {
     /// Google's QUIC.
     #[default]
@@ -68,8 +67,8 @@ pub enum Variant {
 }
 
 /// Parameters of HyStart.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's.
     pub iw: Option<u32>,
@@ -80,7 +79,7 @@ pub struct Config {
     /// Whether the ACK train is tested. Default: the variant's, which is no for `quic`, yes for `linux` and `ns3`.
     pub train: Option<bool>,
     /// What the tests call too much.
-    #[serde(flatten)]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub limits: Limits,
 }
 
@@ -108,8 +107,8 @@ impl Config {
 }
 
 /// What HyStart's tests call too much; keys of the configuration that contains it. SUSS has the same.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Limits {
     /// RTT samples at the start of a round that are looked at, 1 to 1000. All variants: 8.
     pub samples: u32,

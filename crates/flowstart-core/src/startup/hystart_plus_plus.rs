@@ -16,7 +16,6 @@
 
 use alloc::format;
 
-use serde::{Deserialize, Serialize};
 
 use super::slow_start::up_to_ssthresh;
 use super::{Startup, StartupContext, Step, validate_initial_window};
@@ -39,8 +38,8 @@ pub const PHASES: &str = "nothing; doubles every RTT; a grown RTT slows growth f
     congestion avoidance with the window it has";
 
 /// Below which RTT CSS was a false alarm.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum CssBaseline {
     /// The smallest RTT of the round in which CSS began, at that time (RFC 9406, section 4.2).
     #[default]
@@ -50,8 +49,8 @@ pub enum CssBaseline {
 }
 
 /// Parameters of HyStart++, named as in RFC 9406, section 4.3.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's.
     pub iw: Option<u32>,

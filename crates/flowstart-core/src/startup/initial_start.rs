@@ -9,7 +9,6 @@
 //!
 //! Status: worked examples; no published numbers are reproduced yet.
 
-use serde::{Deserialize, Serialize};
 
 use super::slow_start::{self, SlowStart};
 use super::{Startup, StartupContext, Step};
@@ -30,8 +29,8 @@ pub const REFERENCE: &str = "Scharf, Quick-Start, Jump-Start, and Other Fast Sta
 pub const PHASES: &str = "a constant, the path store, a hint or an oracle; all at once; as slow start; as slow start";
 
 /// Where the window comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum WindowSource {
     /// `iw`.
     #[default]
@@ -45,8 +44,8 @@ pub enum WindowSource {
 }
 
 /// Parameters of Initial-Start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Scharf (2008) leaves it open; default: 100, between the 10 of RFC 6928
     /// and the BDP of 10 Mbit/s and 200 ms, 167.

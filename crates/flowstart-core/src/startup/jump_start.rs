@@ -20,7 +20,6 @@
 //!
 //! Status: worked examples; no published numbers are reproduced yet.
 
-use serde::{Deserialize, Serialize};
 
 pub use super::launched_window::Retreat;
 use super::launched_window::{Flight, Launched, LaunchesWindow, all_that_waits};
@@ -37,8 +36,8 @@ pub const PHASES: &str = "queued data and receive window; all of it over the fir
     cwnd (D - R) / 2";
 
 /// Parameters of Jump-Start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Most bytes that are launched. Scharf (2008) names 64 KiB as a possible threshold. Default: only the receive
     /// window limits.

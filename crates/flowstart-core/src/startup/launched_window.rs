@@ -11,7 +11,6 @@
 
 use core::fmt;
 
-use serde::{Deserialize, Serialize};
 
 use super::{Startup, StartupContext, Step};
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
@@ -35,8 +34,8 @@ pub struct Flight {
 }
 
 /// What becomes of a launched window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Retreat {
     /// It is the window until something of it is lost, and then (D - R) / 2 after recovery (Liu et al. 2007).
     #[default]

@@ -11,7 +11,6 @@
 //!
 //! Status: worked examples; no published numbers are reproduced.
 
-use serde::{Deserialize, Serialize};
 
 use super::slow_start::up_to_ssthresh;
 use super::{Startup, StartupContext, Step, validate_initial_window};
@@ -33,8 +32,8 @@ pub const PHASES: &str = "nothing; doubles up to max_ssthresh, then adds half of
     from there";
 
 /// Parameters of Limited Slow-Start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's.
     pub iw: Option<u32>,

@@ -25,7 +25,6 @@
 
 use core::fmt;
 
-use serde::{Deserialize, Serialize};
 
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
 use crate::launch::{Continuation, Launch};
@@ -56,8 +55,8 @@ pub mod suss;
 pub mod swift_start;
 
 /// What one acknowledgement adds to the window during slow start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Increase {
     /// The bytes it acknowledges (RFC 9002, section 7.3.1; RFC 3465 without a limit).
     #[default]

@@ -9,7 +9,6 @@
 //!
 //! Status: worked examples; no published numbers are reproduced yet.
 
-use serde::{Deserialize, Serialize};
 
 use super::launched_window::{Flight, Launched, LaunchesWindow};
 use crate::needs::Needs;
@@ -26,8 +25,8 @@ pub const PHASES: &str = "a rate from application, client, oracle, path store or
     retransmissions R of D; slow start, or cwnd (D - R) / 2";
 
 /// Who is asked for the rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum RateSource {
     /// The first that knows: application, client's hint, oracle, earlier connection. The interface is not asked: it
     /// always knows, and seldom the bottleneck.
@@ -46,8 +45,8 @@ pub enum RateSource {
 }
 
 /// Parameters of More-Start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// The application's request, where the application itself makes none. Default: none.
     pub rate: Option<Rate>,

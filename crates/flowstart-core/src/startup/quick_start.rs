@@ -21,7 +21,6 @@
 //! Status: `flowstart validate ns2-quick-start` compares single flows with ns-2's. What is said of sections 4.6 and 4.8 was not
 //! compared with their text.
 
-use serde::{Deserialize, Serialize};
 
 use super::{Startup, StartupConfig, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
@@ -48,8 +47,8 @@ pub const PHASES: &str = "a rate asked of the routers with the handshake; its wi
     acknowledgement, or a loss; slow start from what was sent, or from the initial window";
 
 /// How a request is sized (section 5.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum RequestKind {
     /// `rate`, unless the data fits the initial window.
     Fixed,
@@ -63,8 +62,8 @@ pub enum RequestKind {
 }
 
 /// ssthresh after a Quick-Start failure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum SsthreshAfterFailure {
     /// As at the start: slow start goes on.
     #[default]
@@ -74,8 +73,8 @@ pub enum SsthreshAfterFailure {
 }
 
 /// When the sender reports to the routers (function 8).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Reports {
     /// What was approved.
     #[default]
@@ -87,8 +86,8 @@ pub enum Reports {
 }
 
 /// What follows when the window has been acknowledged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Verified {
     /// Slow start (RFC 4782, section 4.4).
     #[default]
@@ -98,8 +97,8 @@ pub enum Verified {
 }
 
 /// Where the bytes of an option come from in a packet with data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum OptionRoom {
     /// That packet has so much less payload.
     #[default]
@@ -109,8 +108,8 @@ pub enum OptionRoom {
 }
 
 /// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// How the request is sized; object.
     pub request: RequestKind,

@@ -22,7 +22,6 @@
 //! Status: the factors of the draft and its derivation are tests; not validated against published numbers, of which there
 //! are none.
 
-use serde::{Deserialize, Serialize};
 
 use super::slow_start::{self, SlowStart};
 use super::{Startup, StartupContext, Step, validate_initial_window};
@@ -54,8 +53,8 @@ const FASTEST_GROWTH: f64 = 3.0;
 const MIN_WINDOW: u64 = 2;
 
 /// From which RTT on a queue is assumed (`queue_buildup_thresh`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Threshold {
     /// `min(min_rtt + 4 ms, min_rtt * 1.10)` (draft, section 3.2).
     #[default]
@@ -75,8 +74,8 @@ impl Threshold {
 }
 
 /// Parameters of Rapid Start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's; quicly's experiments: 30.
     pub iw: Option<u32>,

@@ -11,7 +11,6 @@
 //!
 //! Status: validated by `ns2-single-flow` and `ns3-startup`.
 
-use serde::{Deserialize, Serialize};
 
 use super::{Startup, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason};
@@ -32,8 +31,8 @@ pub const PHASES: &str =
     "nothing; doubles every RTT; until loss, a CE mark or ssthresh; congestion avoidance from there";
 
 /// Parameters of slow start.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's (RFC 6928: 10).
     pub iw: Option<u32>,

@@ -20,7 +20,6 @@
 //!
 //! Status: experimental; not validated against published numbers (FCT 20 % lower below 5 MB from 50 ms RTT on).
 
-use serde::{Deserialize, Serialize};
 
 use super::hystart;
 use super::slow_start::{self, SlowStart};
@@ -50,8 +49,8 @@ const GROWTH: u64 = 4;
 const MIN_WINDOW: u64 = 2;
 
 /// Parameters of SUSS.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's.
     pub iw: Option<u32>,
@@ -62,7 +61,7 @@ pub struct Config {
     /// Whether red parts are paced; otherwise they leave when the blue train has ended. Reference: yes.
     pub pacing: bool,
     /// When HyStart's tests end startup, as in [`hystart`].
-    #[serde(flatten)]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub hystart: hystart::Limits,
 }
 

@@ -19,7 +19,6 @@
 //! Status: agrees with the theory of table 2 within 1 % from 45 Mbit/s on (a test); not validated against the report's
 //! measurements, which it calls slightly worse than slow start on a path of low delay.
 
-use serde::{Deserialize, Serialize};
 
 use super::slow_start::{self, SlowStart};
 use super::{Startup, StartupContext, Step, validate_initial_window};
@@ -43,8 +42,8 @@ pub const PHASES: &str =
     "packet pair on the first window; a fraction of the estimate over an RTT; as slow start; slow start";
 
 /// What the second acknowledgement of the pair is taken to have moved (`SegSize`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Pair {
     /// One segment, whatever it covers (the report's footnote 4).
     #[default]
@@ -54,8 +53,8 @@ pub enum Pair {
 }
 
 /// Parameters of Swift Start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's; the report: 4.
     pub iw: Option<u32>,

@@ -16,5 +16,6 @@
 //!   [`avoidance::xcp`](crate::avoidance::xcp) |
 
 pub mod host;
+#[cfg(feature = "router")]
 pub mod router;
 pub mod wire;

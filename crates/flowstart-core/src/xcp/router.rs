@@ -23,7 +23,6 @@
 //!
 //! Status: worked examples; `flowstart validate xcp-fairness`.
 
-use serde::{Deserialize, Serialize};
 
 use crate::registry::ConfigError;
 use crate::time::{Duration, Timestamp};
@@ -40,8 +39,8 @@ const LONGEST_RTT: f64 = 1.0;
 const LEAST_QUEUE_INTERVAL: f64 = 0.002;
 
 /// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct Config {
     /// Share of the spare bandwidth that is given away per mean RTT, 0.01 to 1; 0.4 (section 3.5).
     pub alpha: f64,

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use flowstart_core::delivery_rate::{DeliveryRate, RateSample, Snapshot};
-use flowstart_core::event::{LostPacket, Position};
+use flowstart_core::delivery_rate::{DeliveryRate, Snapshot};
+use flowstart_core::event::{LostPacket, Position, RateSample};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 

@@ -30,7 +30,6 @@
 
 use alloc::boxed::Box;
 
-use serde::{Deserialize, Serialize};
 
 use self::law::Law;
 use super::fifo::Fifo;
@@ -54,8 +53,8 @@ pub const SUMMARY: &str = "ends slow start when the load an RTT ahead will fill 
 pub const REFERENCE: &str = "the idea of Järvinen, Kojo, AINA 2017 (a reconstruction, not the published algorithm)";
 
 /// Parameters of Predict.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Load an RTT ahead, windows over what the link takes in an RTT, at which flows are signalled, 0.5 to 4. Default: 1.15;
     /// an early signal costs more completion time than a late one costs delay (our own sweep).

@@ -33,7 +33,6 @@ mod windowed_max;
 use alloc::boxed::Box;
 use alloc::format;
 
-use serde::{Deserialize, Serialize};
 
 use super::Integrated;
 use crate::event::{Ack, Ecn, ExitReason, LostPacket, Sent};
@@ -60,8 +59,8 @@ fn rate_of(window: Bytes, span: Duration) -> Rate {
 }
 
 /// Which BBR.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "u32", into = "u32")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "u32", into = "u32"))]
 pub enum Version {
     /// Version 1, the one in Linux.
     One,
@@ -95,8 +94,8 @@ impl From<Version> for u32 {
 ///
 /// Version 1 has only those of them that mean the same in both, with the same defaults. What else it needs are the constants
 /// of Linux, and the other parameters must stay as they are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Which BBR, 1 or 3. Default: 3.
     pub version: Version,

@@ -1,6 +1,6 @@
 //! Round trips that packets count: a round ends when a packet is acknowledged that was sent after it began.
 
-use crate::delivery_rate::RateSample;
+use crate::event::RateSample;
 use crate::units::Bytes;
 
 /// Round trips counted by packets.

@@ -20,7 +20,6 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
 
 use crate::quick_start::rate::RateCode;
 use crate::quick_start::router::FlowId;
@@ -31,8 +30,8 @@ use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
 /// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct Config {
     /// `qs_thresh`: share of the bandwidth that may be in use, 0 to 1; 0.9 (section 6.1).
     pub qs_thresh: f64,

@@ -11,7 +11,6 @@
 //! left of the request into it. It knows neither clock nor link: the host tells it when packets leave and how large they
 //! are, so that it runs in a simulator and in a real router alike.
 
-use serde::{Deserialize, Serialize};
 
 use crate::quick_start::nonce::Nonce;
 use crate::quick_start::rate::{RateCode, RateEncoding, Rounding};
@@ -32,8 +31,8 @@ pub mod target;
 pub type FlowId = u64;
 
 /// How the utilization of the output link is estimated.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind", rename_all = "kebab-case"))]
 pub enum UtilizationConfig {
     /// The most used of the latest intervals.
     PeakUtilization(peak_utilization::Config),
@@ -88,8 +87,8 @@ impl Utilization {
 }
 
 /// How a router decides.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind", rename_all = "kebab-case"))]
 pub enum Algorithm {
     /// No state per flow.
     Target(target::Config),
@@ -104,8 +103,8 @@ impl Default for Algorithm {
 }
 
 /// How a router treats requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Behaviour {
     /// As RFC 4782 says. A request that is not approved loses its rate, TTL and nonce (section 3.3).
     #[default]
@@ -126,8 +125,8 @@ pub enum Behaviour {
 }
 
 /// A router's configuration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct Config {
     /// How it decides; `target`.
     pub algorithm: Algorithm,

@@ -10,15 +10,14 @@
 //!
 //! Status: worked examples below; figure 9 is not compared yet.
 
-use serde::{Deserialize, Serialize};
 
 use crate::registry::ConfigError;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
 /// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct Config {
     /// w: weight of a measurement, above 0 and at most 1; 0.01, about a hundred departures (assumed: the paper sweeps it).
     pub weight: f64,

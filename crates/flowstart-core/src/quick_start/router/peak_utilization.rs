@@ -13,7 +13,6 @@
 
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
 
 use crate::registry::ConfigError;
 use crate::time::{Duration, Timestamp};
@@ -23,8 +22,8 @@ use crate::units::{Bytes, Rate};
 pub const MOST_INTERVALS: usize = 64;
 
 /// Where intervals end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Intervals {
     /// At multiples of their length.
     #[default]
@@ -34,8 +33,8 @@ pub enum Intervals {
 }
 
 /// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct Config {
     /// s: length of an interval; 150 ms (section 6.1).
     pub interval: Duration,

@@ -16,7 +16,6 @@
 //!
 //! Status: `flowstart validate ns2-router-checks` compares with ns-2's grants, `quick-start-attacks` checks what section 8 says.
 
-use serde::{Deserialize, Serialize};
 
 use crate::quick_start::router::FlowId;
 use crate::quick_start::router::approved_flows::{Approval, ApprovedFlows};
@@ -26,8 +25,8 @@ use crate::time::{Duration, Timestamp};
 use crate::units::Rate;
 
 /// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct Config {
     /// `qs_thresh`: share of the bandwidth that may be in use, 0 to 1; 0.9 (section 6.1).
     pub qs_thresh: f64,

@@ -2,14 +2,13 @@
 
 use alloc::format;
 
-use serde::{Deserialize, Serialize};
 
 use crate::registry::ConfigError;
 use crate::startup::validate_initial_window;
 
 /// Which published revision; the table of the module above says how they differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Variant {
     /// Algorithm 1 of the slides: delivered bytes of each bin against twice those of an RTT earlier.
     Slides,
@@ -23,8 +22,8 @@ pub enum Variant {
 }
 
 /// What happens to the window when the path is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Exit {
     /// It loses what was delivered in the last two initial RTTs (Algorithm 1, lines 25 to 27).
     Reduce,
@@ -36,19 +35,20 @@ pub enum Exit {
 }
 
 /// How many bins a sum has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Sum {
     /// W, a window.
     #[default]
     W,
     /// From curr - W to curr (Algorithm 1, lines 20 and 21).
-    #[serde(rename = "W+1")]
+    #[cfg_attr(feature = "serde", serde(rename = "W+1"))]
     WPlusOne,
 }
 
 /// What an RTT is in bins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum LookBack {
     /// Whole bins, the rest is ignored.
     RoundDown,
@@ -61,8 +61,8 @@ pub enum LookBack {
 }
 
 /// Which RTT the look-back spans.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum LookBackRtt {
     /// The latest sample, which grows with the queue.
     #[default]
@@ -72,8 +72,8 @@ pub enum LookBackRtt {
 }
 
 /// What happens when the look-back needs a bin that W + `EXTRA_BINS` places cannot hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Wrap {
     /// There are more places.
     #[default]
@@ -85,8 +85,8 @@ pub enum Wrap {
 }
 
 /// What happens when an acknowledgement comes after more than one bin has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum SkippedBins {
     /// One bin ends with each acknowledgement (Algorithm 1).
     None,
@@ -101,8 +101,8 @@ pub enum SkippedBins {
 
 /// What happens when a bin would end with an acknowledgement of data that left while the sender had nothing more to
 /// send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum AppLimited {
     /// It counts as any other.
     Count,
@@ -114,8 +114,8 @@ pub enum AppLimited {
 }
 
 /// Parameters of SEARCH. Names as in Algorithm 1.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's.
     pub iw: Option<u32>,

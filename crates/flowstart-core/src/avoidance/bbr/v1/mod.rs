@@ -45,7 +45,7 @@ use super::transitions::Transitions;
 use super::windowed_max::WindowedMax;
 use super::{Config, NOMINAL_RTT, rate_of};
 use crate::avoidance::Integrated;
-use crate::delivery_rate::RateSample;
+use crate::event::RateSample;
 use crate::event::{Ack, ExitReason, LostPacket, Sent};
 use crate::launch::Launch;
 use crate::rtt::RttEstimator;

@@ -39,7 +39,7 @@ use super::rounds::Rounds;
 use super::transitions::Transitions;
 use super::{Config, NOMINAL_RTT, rate_of};
 use crate::avoidance::Integrated;
-use crate::delivery_rate::RateSample;
+use crate::event::RateSample;
 use crate::event::{Ack, Ecn, ExitReason, LostPacket, Sent};
 use crate::launch::Launch;
 use crate::pacer;

@@ -3,7 +3,7 @@
 use super::super::rounds::Rounds;
 use super::super::windowed_max::WindowedMax;
 use super::{Config, Model, UNBOUNDED};
-use crate::delivery_rate::RateSample;
+use crate::event::RateSample;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 

@@ -1,7 +1,7 @@
 //! `ProbeBW`: DOWN, CRUISE, REFILL and UP, and what loss says about the bytes in flight in the long term.
 
 use super::{Model, State};
-use crate::delivery_rate::RateSample;
+use crate::event::RateSample;
 use crate::event::{ExitReason, LostPacket};
 use crate::rng::{mix, name_hash, noise};
 use crate::time::{Duration, Timestamp};

@@ -1,7 +1,7 @@
 //! STARTUP and DRAIN, and the test for a full pipe.
 
 use super::{Model, State};
-use crate::delivery_rate::RateSample;
+use crate::event::RateSample;
 use crate::event::{ExitReason, LostPacket, Position};
 use crate::time::Timestamp;
 use crate::units::Rate;
