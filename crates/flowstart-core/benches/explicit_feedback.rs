@@ -1,4 +1,5 @@
-//! What a packet with XCP's congestion header, and one with a SCONE packet, costs a router: the counterpart of `quick_start`.
+//! What a packet with XCP's congestion header, and one with a SCONE packet, costs a router: the counterpart of
+//! `quick_start`.
 //!
 //! Packets come from a million flows in turn, 10 us apart, arrive and leave.
 

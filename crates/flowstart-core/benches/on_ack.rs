@@ -1,9 +1,9 @@
-//! What an acknowledgement costs: a packet sent and acknowledged through the controller, for every startup scheme beside
-//! CUBIC, for BBR, and for slow start with every congestion window validation.
+//! What an acknowledgement costs: a packet sent and acknowledged through the controller, for every startup scheme
+//! beside CUBIC, for BBR, and for slow start with every congestion window validation.
 //!
-//! The target is 100 ns. A scheme stays in startup: every RTT of simulated time sends and acknowledges a window of 64 packets,
-//! as a flow does that never finds the end of its path. BBR finds the end, and goes on in its steady state. What the host
-//! spends on delivery rate samples for BBR is counted.
+//! The target is 100 ns. A scheme stays in startup: every RTT of simulated time sends and acknowledges a window of 64
+//! packets, as a flow does that never finds the end of its path. BBR finds the end, and goes on in its steady state.
+//! What the host spends on delivery rate samples for BBR is counted.
 
 use std::collections::VecDeque;
 use std::hint::black_box;

@@ -1,8 +1,8 @@
 //! What a packet costs in each queue discipline: enqueue and dequeue, the target is 100 ns for both.
 //!
-//! The queue holds about 100 packets, so that every law acts: packets have waited for 120 ms and are marked or dropped. They
-//! are of one flow or of a thousand in turn. Where a discipline drops so much that fewer than 100 wait, two packets arrive
-//! for each that leaves.
+//! The queue holds about 100 packets, so that every law acts: packets have waited for 120 ms and are marked or dropped.
+//! They are of one flow or of a thousand in turn. Where a discipline drops so much that fewer than 100 wait, two
+//! packets arrive for each that leaves.
 
 use std::hint::black_box;
 

@@ -1,7 +1,7 @@
 //! What a Quick-Start request and a departing packet cost a router.
 //!
-//! The targets are 50 ns for a request to `target` and 200 ns for one to `extreme`, with memory that does not grow. Requests come
-//! from a million flows in turn, 10 us apart, and a packet of 1500 bytes leaves between two of them.
+//! The targets are 50 ns for a request to `target` and 200 ns for one to `extreme`, with memory that does not grow.
+//! Requests come from a million flows in turn, 10 us apart, and a packet of 1500 bytes leaves between two of them.
 
 use std::hint::black_box;
 

@@ -1,13 +1,13 @@
 //! Delivery rate samples: how fast the path delivered what was sent, measured with every acknowledgement.
 //!
-//! Reference: draft-ietf-ccwg-bbr, section "Delivery Rate Samples" (before: draft-cheng-iccrg-delivery-rate-estimation).
-//! Every packet carries away a [`Snapshot`] of what was delivered when it was sent. Its acknowledgement compares that with
-//! what is delivered now, over the longer of the two times in which this was sent and acknowledged. A sample that the
-//! sender's lack of data kept low says so.
+//! Reference: draft-ietf-ccwg-bbr, section "Delivery Rate Samples" (before:
+//! draft-cheng-iccrg-delivery-rate-estimation). Every packet carries away a [`Snapshot`] of what was delivered when it
+//! was sent. Its acknowledgement compares that with what is delivered now, over the longer of the two times in which
+//! this was sent and acknowledged. A sample that the sender's lack of data kept low says so.
 //!
-//! Differences from the reference: the host calls [`DeliveryRate::mark_app_limited`] when it runs out of data, not when it
-//! goes on; the marked position is the same. The RTT of a sample is that of [`Ack::rtt`](crate::event::Ack::rtt). A packet
-//! that is acknowledged after it was declared lost is not counted as delivered.
+//! Differences from the reference: the host calls [`DeliveryRate::mark_app_limited`] when it runs out of data, not when
+//! it goes on; the marked position is the same. The RTT of a sample is that of [`Ack::rtt`](crate::event::Ack::rtt). A
+//! packet that is acknowledged after it was declared lost is not counted as delivered.
 //!
 //! Status: worked examples; `bbr` in the simulator's tests relies on it.
 

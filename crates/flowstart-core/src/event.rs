@@ -77,8 +77,8 @@ pub struct RateSample {
     pub tx_in_flight: Bytes,
 }
 
-/// A packet was declared lost. Told one by one, before the [`Loss`] that sums them up, where the controller asks for rate
-/// samples; made by [`DeliveryRate::on_lost`](crate::delivery_rate::DeliveryRate::on_lost).
+/// A packet was declared lost. Told one by one, before the [`Loss`] that sums them up, where the controller asks for
+/// rate samples; made by [`DeliveryRate::on_lost`](crate::delivery_rate::DeliveryRate::on_lost).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostPacket {
     /// When the loss was declared.
@@ -123,8 +123,8 @@ pub struct Ecn {
     pub position: Position,
     /// Bytes in flight before the acknowledgement that echoes it.
     pub in_flight: Bytes,
-    /// Packets that were newly reported as marked, at least 1 where a host knows no number (TCP: `AccECN`, RFC 9768; QUIC: the
-    /// ECN counts of RFC 9000, section 19.3.2).
+    /// Packets that were newly reported as marked, at least 1 where a host knows no number (TCP: `AccECN`, RFC 9768;
+    /// QUIC: the ECN counts of RFC 9000, section 19.3.2).
     pub packets: u64,
 }
 

@@ -27,14 +27,15 @@ impl Launch {
         Self { cwnd, pacing_rate: None, burst: None, continuation: None }
     }
 
-    /// Whether the launch is made for the path: it sets a rate, or congestion avoidance may begin with it. Any other is an
-    /// initial window that says nothing about the path.
+    /// Whether the launch is made for the path: it sets a rate, or congestion avoidance may begin with it. Any other is
+    /// an initial window that says nothing about the path.
     pub fn knows_the_path(&self) -> bool {
         self.pacing_rate.is_some() || self.continuation.is_some()
     }
 }
 
-/// What startup hands to congestion avoidance. With cwnd below ssthresh, classic slow start leads from one to the other.
+/// What startup hands to congestion avoidance. With cwnd below ssthresh, classic slow start leads from one to the
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Continuation {
     /// Congestion window.

@@ -1,7 +1,7 @@
 //! What an algorithm needs of its host beyond a window that is kept.
 
-/// A set of what an algorithm needs of its host. A host refuses what it cannot give: the algorithm would run, but as another
-/// one.
+/// A set of what an algorithm needs of its host. A host refuses what it cannot give: the algorithm would run, but as
+/// another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs(u8);
 
@@ -10,8 +10,8 @@ impl Needs {
     pub const NONE: Self = Self(0);
     /// Packets leave at the rate that the algorithm sets, whatever window and RTT are.
     pub const OWN_RATE: Self = Self(1);
-    /// Acknowledgements bring rate samples ([`Ack::sample`](crate::event::Ack::sample)), and each lost packet is told of
-    /// ([`Controller::on_packet_lost`](crate::controller::Controller::on_packet_lost)).
+    /// Acknowledgements bring rate samples ([`Ack::sample`](crate::event::Ack::sample)), and each lost packet is told
+    /// of ([`Controller::on_packet_lost`](crate::controller::Controller::on_packet_lost)).
     pub const RATE_SAMPLES: Self = Self(1 << 1);
     /// Packets carry a congestion header, which routers fill with feedback
     /// ([`Controller::on_feedback`](crate::controller::Controller::on_feedback)).

@@ -8,9 +8,9 @@ const QUANTUM_TIME: Duration = Duration::from_millis(1);
 /// Largest quantum (`BBR.SetSendQuantum`).
 const QUANTUM_MAX: Bytes = Bytes::new(64_000);
 
-/// `C.send_quantum` of draft-ietf-ccwg-bbr, section 5.6.3: bytes that may be scheduled and handed down together, as one batch
-/// of segmentation offload. What is sent at `rate` in a millisecond, at least two segments and at most 64 KB; without a rate
-/// the most.
+/// `C.send_quantum` of draft-ietf-ccwg-bbr, section 5.6.3: bytes that may be scheduled and handed down together, as one
+/// batch of segmentation offload. What is sent at `rate` in a millisecond, at least two segments and at most 64 KB;
+/// without a rate the most.
 #[inline]
 pub fn send_quantum(rate: Option<Rate>, segment: Bytes) -> Bytes {
     rate.map_or(QUANTUM_MAX, |rate| rate.amount_in(QUANTUM_TIME)).min(QUANTUM_MAX).max(segment * 2)
@@ -37,10 +37,10 @@ struct Group {
 /// in small groups; the gaps are counted from the planned times, so the rate is kept. With a timer that ticks at fixed
 /// times, what falls due between two ticks leaves with the second.
 ///
-/// A host whose interface segments what the stack hands over (TSO) hands over groups: each leaves at once when its first packet
-/// is due, and is followed by a gap of its whole size over the rate. A group ends early when nothing more may be sent at the
-/// time. The gap after a group that was held up is shorter by the delay, but by no more than half of the group's (Linux,
-/// `tcp_update_skb_after_send`).
+/// A host whose interface segments what the stack hands over (TSO) hands over groups: each leaves at once when its
+/// first packet is due, and is followed by a gap of its whole size over the rate. A group ends early when nothing more
+/// may be sent at the time. The gap after a group that was held up is shorter by the delay, but by no more than half of
+/// the group's (Linux, `tcp_update_skb_after_send`).
 #[derive(Clone, Debug)]
 pub struct Pacer {
     quantum: Duration,
@@ -110,8 +110,8 @@ impl Pacer {
         if self.group > Bytes::ZERO {
             return self.send_in_group(now, bytes, rate);
         }
-        // A sender that was held up by the window or the application does not save its unused release times, but for those
-        // that its timer has passed over.
+        // A sender that was held up by the window or the application does not save its unused release times, but for
+        // those that its timer has passed over.
         let earliest = Timestamp::from_nanos(now.as_nanos().saturating_sub(self.tick.as_nanos()));
         self.next_release = self.next_release.max(earliest) + rate.time_for(bytes);
     }

@@ -4,7 +4,6 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-
 use crate::time::Duration;
 use crate::units::{Bytes, Rate};
 
@@ -103,16 +102,16 @@ pub struct PathKnowledge {
     pub interface_rate: Option<Rate>,
     /// The rate that all routers of the path approved (Quick-Start, RFC 4782).
     pub approved_rate: Option<Rate>,
-    /// The throughput that elements of the path advise (SCONE): a cap on what a scheme launches, never a reason to launch. No
-    /// scheme reads it; the controller caps the launch.
+    /// The throughput that elements of the path advise (SCONE): a cap on what a scheme launches, never a reason to
+    /// launch. No scheme reads it; the controller caps the launch.
     pub advised_rate: Option<Rate>,
     /// What a capacity oracle answered for the destination (in the manner of ALTO, RFC 7285).
     pub oracle_rate: Option<Rate>,
 }
 
 impl PathKnowledge {
-    /// What is left of it when packets take another path: what the two ends know of each other and of their application.
-    /// Whatever was measured, saved, hinted or asked for concerned the old path and its ends.
+    /// What is left of it when packets take another path: what the two ends know of each other and of their
+    /// application. Whatever was measured, saved, hinted or asked for concerned the old path and its ends.
     pub fn for_new_path(&self) -> Self {
         let Self { receive_window, bytes_waiting, .. } = *self;
         Self { receive_window, bytes_waiting, ..Self::default() }

@@ -12,7 +12,6 @@
 
 use alloc::format;
 
-
 use crate::registry::ConfigError;
 use crate::units::Rate;
 

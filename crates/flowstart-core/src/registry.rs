@@ -1,5 +1,5 @@
-//! The macro behind the registries of startup schemes, congestion avoidance and queue disciplines, and what an algorithm
-//! says about parameters that it cannot work with.
+//! The macro behind the registries of startup schemes, congestion avoidance and queue disciplines, and what an
+//! algorithm says about parameters that it cannot work with.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -73,8 +73,8 @@ macro_rules! cloned_in_boxes {
 /// and the state enum with one variant per algorithm and a `Custom` one for algorithms outside this crate.
 ///
 /// Each algorithm's module offers `Config` (serde, `Default`, unknown fields refused, `validate` for the ranges of its
-/// parameters), a state type with `new(Config, Context)`, and `SUMMARY` and `REFERENCE` strings for listings. An attribute
-/// in front of an entry says which feature it needs.
+/// parameters), a state type with `new(Config, Context)`, and `SUMMARY` and `REFERENCE` strings for listings. An
+/// attribute in front of an entry says which feature it needs.
 macro_rules! algorithms {
     // A family of one trait.
     (

@@ -26,7 +26,8 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample; `ack_delay` is what the receiver says it held the acknowledgement back, zero where it says nothing.
+    /// Takes a sample; `ack_delay` is what the receiver says it held the acknowledgement back, zero where it says
+    /// nothing.
     ///
     /// min RTT ignores `ack_delay` (RFC 9002, section 5.2); the filters subtract it unless that would go below min RTT.
     pub fn update(&mut self, now: Timestamp, sample: Duration, ack_delay: Duration) {

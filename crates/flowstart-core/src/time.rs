@@ -65,7 +65,11 @@ impl Sub<Duration> for Timestamp {
 
 /// A span of time in nanoseconds, never negative. Written `50ms`, `1.5s`, `200us`, `10ns`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "String", into = "String"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "String", into = "String")
+)]
 pub struct Duration(u64);
 
 impl Duration {

@@ -14,7 +14,11 @@ use crate::time::Duration;
 
 /// An amount of data in bytes. Written `70KB`, `2MB`, `1500B`; KB is 1000 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "String", into = "String"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "String", into = "String")
+)]
 pub struct Bytes(u64);
 
 impl Bytes {
@@ -129,7 +133,11 @@ impl fmt::Display for Bytes {
 
 /// A rate in bits per second. Written `25mbit`, `10gbit`, `384kbit`, `9600bit`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "String", into = "String"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "String", into = "String")
+)]
 pub struct Rate(u64);
 
 impl Rate {
@@ -146,8 +154,8 @@ impl Rate {
         Self(megabits * 1_000_000)
     }
 
-    /// The rate that moves `amount` in `span`, rounded down but at least 1 bit/s, because at zero nothing would ever move.
-    /// `None` when nothing is moved, or in no time: there is no such rate.
+    /// The rate that moves `amount` in `span`, rounded down but at least 1 bit/s, because at zero nothing would ever
+    /// move. `None` when nothing is moved, or in no time: there is no such rate.
     pub fn from_transfer(amount: Bytes, span: Duration) -> Option<Self> {
         if amount == Bytes::ZERO || span == Duration::ZERO {
             return None;

@@ -1,4 +1,5 @@
-//! Ten million packets of a thousand flows through the disciplines that separate flows: memory does not grow after the first.
+//! Ten million packets of a thousand flows through the disciplines that separate flows: memory does not grow after the
+//! first.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

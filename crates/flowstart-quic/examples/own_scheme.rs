@@ -1,5 +1,5 @@
-//! A startup scheme that lives outside the library, in a real QUIC stack: half of the bandwidth that the client hints, and
-//! congestion avoidance from the first acknowledgement on.
+//! A startup scheme that lives outside the library, in a real QUIC stack: half of the bandwidth that the client hints,
+//! and congestion avoidance from the first acknowledgement on.
 //!
 //! `cargo run -p flowstart-quic --example own_scheme`
 use flowstart_core::avoidance::{AvoidanceConfig, AvoidanceState};

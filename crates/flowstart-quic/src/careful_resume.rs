@@ -1,31 +1,31 @@
-//! Path state that the server seals, the client keeps and echoes, and the server opens: what an earlier connection measured,
-//! without a store on the server.
+//! Path state that the server seals, the client keeps and echoes, and the server opens: what an earlier connection
+//! measured, without a store on the server.
 //!
 //! Reference: draft-ietf-tsvwg-careful-resume, section 3 (what is saved, and that it expires and belongs to one path);
-//! draft-kuhn-quic-bdpframe-extension (the server sends it to the client, which returns it with its next connection); RFC
-//! 5116 (authenticated encryption).
+//! draft-kuhn-quic-bdpframe-extension (the server sends it to the client, which returns it with its next connection);
+//! RFC 5116 (authenticated encryption).
 //!
-//! When a transfer ends, the server measures ([`Measured::of`]), seals ([`Sealer::seal`]) and sends the bytes to its client in
-//! a message of the application, such as a field of an HTTP response. The client gives them to
-//! [`ClientConfig::with_path_state`](crate::session::ClientConfig::with_path_state), which sends them with the first message
-//! of its next connection. The server opens them ([`Sealer::open`]) and lets the scheme know as
+//! When a transfer ends, the server measures ([`Measured::of`]), seals ([`Sealer::seal`]) and sends the bytes to its
+//! client in a message of the application, such as a field of an HTTP response. The client gives them to
+//! [`ClientConfig::with_path_state`](crate::session::ClientConfig::with_path_state), which sends them with the first
+//! message of its next connection. The server opens them ([`Sealer::open`]) and lets the scheme know as
 //! [`PathKnowledge::saved`](flowstart_core::path::PathKnowledge::saved).
 //!
-//! The client can neither read nor change them, and they are worth nothing to others: they are bound to the prefix of the
-//! client's address. Who keeps the state can send it again until it expires, which is what it is for. As a session ticket
-//! does, it tells the server, and with the first message everyone on the path, that the client was here before: a client
-//! that does not resume its session should not echo it.
+//! The client can neither read nor change them, and they are worth nothing to others: they are bound to the prefix of
+//! the client's address. Who keeps the state can send it again until it expires, which is what it is for. As a session
+//! ticket does, it tells the server, and with the first message everyone on the path, that the client was here before:
+//! a client that does not resume its session should not echo it.
 //!
-//! Version 1 is 70 bytes: the version, 12 random bytes, and AES-256-GCM of 41 bytes with a tag of 16. Inside are the time in
-//! seconds, the RTT in nanoseconds and the window in bytes, 8 bytes each, and the prefix as 16 bytes of an IPv6 address, in
-//! which IPv4 is mapped, and its length.
+//! Version 1 is 70 bytes: the version, 12 random bytes, and AES-256-GCM of 41 bytes with a tag of 16. Inside are the
+//! time in seconds, the RTT in nanoseconds and the window in bytes, 8 bytes each, and the prefix as 16 bytes of an IPv6
+//! address, in which IPv4 is mapped, and its length.
 //!
-//! Differences from the references: the BDP frame is a QUIC frame, which a host would have to know. Careful Resume saves half
-//! of cwnd while slow start runs; saved here is what the path delivered in one RTT, which does not depend on what the window
-//! would have allowed.
+//! Differences from the references: the BDP frame is a QUIC frame, which a host would have to know. Careful Resume
+//! saves half of cwnd while slow start runs; saved here is what the path delivered in one RTT, which does not depend on
+//! what the window would have allowed.
 //!
-//! Random nonces are safe for 2^32 states of one key (NIST SP 800-38D, section 8.3): rotate keys before, and at least once in a
-//! lifetime ([`Sealer::rotate`]).
+//! Random nonces are safe for 2^32 states of one key (NIST SP 800-38D, section 8.3): rotate keys before, and at least
+//! once in a lifetime ([`Sealer::rotate`]).
 //!
 //! Status: worked examples; no bytes make it panic.
 
@@ -66,8 +66,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// What a connection measured so far; `None` before it has delivered for an RTT, and when it has moved to another path,
-    /// whose measurements would mix with those of the first.
+    /// What a connection measured so far; `None` before it has delivered for an RTT, and when it has moved to another
+    /// path, whose measurements would mix with those of the first.
     pub fn of(status: &Status) -> Option<Self> {
         let rtt = status.min_rtt.filter(|rtt| *rtt > Duration::ZERO && status.moves == 0)?;
         let cwnd = status.highest_rate?.amount_in(rtt);
@@ -205,7 +205,8 @@ impl Sealer {
     ///
     /// # Errors
     ///
-    /// [`OpenError`] when the state is not what this server, or another with its keys, sealed for this prefix in its lifetime.
+    /// [`OpenError`] when the state is not what this server, or another with its keys, sealed for this prefix in its
+    /// lifetime.
     pub fn open(&self, sealed: &[u8], prefix: IpNet, now: SystemTime) -> Result<SavedPath, OpenError> {
         let (version, rest) = sealed.split_first().ok_or(OpenError::Empty)?;
         if *version != VERSION {

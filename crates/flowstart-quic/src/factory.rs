@@ -48,9 +48,9 @@ fn check<H: Host>(name: &'static str, needs: Needs) -> Result<(), Unsupported> {
 
 /// Builds controllers of one kind for the host `H`.
 ///
-/// A host builds a controller for each path of a connection. The first one of a [`Flow`] launches with what the flow knows;
-/// a later one, after the connection has moved, starts without ([`PathKnowledge::for_new_path`]). Without a flow every path
-/// is a new one of which nothing is known.
+/// A host builds a controller for each path of a connection. The first one of a [`Flow`] launches with what the flow
+/// knows; a later one, after the connection has moved, starts without ([`PathKnowledge::for_new_path`]). Without a flow
+/// every path is a new one of which nothing is known.
 #[derive(Debug)]
 pub struct Factory<H> {
     config: ControllerConfig,
@@ -67,8 +67,8 @@ impl<H> Clone for Factory<H> {
 }
 
 impl<H: Host> Factory<H> {
-    /// Controllers of this pair with the defaults of RFC 9002, pacing, and reductions that are taken back when their losses
-    /// were spurious.
+    /// Controllers of this pair with the defaults of RFC 9002, pacing, and reductions that are taken back when their
+    /// losses were spurious.
     ///
     /// # Errors
     ///
@@ -90,8 +90,8 @@ impl<H: Host> Factory<H> {
         Self::forced(config)
     }
 
-    /// As [`Factory::with_config`], also where the host lacks what the scheme needs: what comes out is then not the scheme
-    /// that was asked for.
+    /// As [`Factory::with_config`], also where the host lacks what the scheme needs: what comes out is then not the
+    /// scheme that was asked for.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
 //! What an application and the controller of its connection tell each other.
 //!
-//! A QUIC stack builds the controller out of sight of the application. A [`Flow`] given to the factory is the way between
-//! them: the application says what it knows of the path and how much it will send, and reads what the controller did.
+//! A QUIC stack builds the controller out of sight of the application. A [`Flow`] given to the factory is the way
+//! between them: the application says what it knows of the path and how much it will send, and reads what the
+//! controller did.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,12 +11,12 @@ use flowstart_core::path::PathKnowledge;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
-/// Bytes of a packet that are not payload: short header with an 8-byte connection ID (11), authentication tag (16) and the
-/// header of a STREAM frame (up to 8).
+/// Bytes of a packet that are not payload: short header with an 8-byte connection ID (11), authentication tag (16) and
+/// the header of a STREAM frame (up to 8).
 const PACKET_OVERHEAD: u64 = 35;
 
-/// What a connection's controller did, for logs, metrics and the store of paths. Times count from when the host built the
-/// controller.
+/// What a connection's controller did, for logs, metrics and the store of paths. Times count from when the host built
+/// the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Status {
     /// Congestion window.
@@ -81,9 +82,9 @@ impl Flow {
         Arc::new(Self(Mutex::new(Shared { path, ..Shared::default() })))
     }
 
-    /// As [`Flow::new`], but the launch waits for [`Flow::expect`]: schemes that launch what waits to be sent need to be
-    /// told. Until then the connection sends with its initial window. The first sign of congestion ends the waiting, because
-    /// it has to be answered: the scheme launches with what is known by then, and the window is reduced.
+    /// As [`Flow::new`], but the launch waits for [`Flow::expect`]: schemes that launch what waits to be sent need to
+    /// be told. Until then the connection sends with its initial window. The first sign of congestion ends the waiting,
+    /// because it has to be answered: the scheme launches with what is known by then, and the window is reduced.
     pub fn waiting(path: PathKnowledge) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Shared { path, waits: true, ..Shared::default() })))
     }
@@ -98,8 +99,8 @@ impl Flow {
         change(&mut self.shared().path);
     }
 
-    /// Elements of the path advise `rate` from now on (SCONE), or nothing any more: a cap on what the scheme launches. The
-    /// controller hears of it with the next acknowledgement; before the launch it counts for it.
+    /// Elements of the path advise `rate` from now on (SCONE), or nothing any more: a cap on what the scheme launches.
+    /// The controller hears of it with the next acknowledgement; before the launch it counts for it.
     pub fn advise(&self, rate: Option<Rate>) {
         let mut shared = self.shared();
         shared.path.advised_rate = rate;
@@ -126,8 +127,8 @@ impl Flow {
         self.shared().decisions.take()
     }
 
-    /// A controller is built for it: what the ones before it did. The first one is for the path that the connection began
-    /// with.
+    /// A controller is built for it: what the ones before it did. The first one is for the path that the connection
+    /// began with.
     pub(crate) fn begin(&self) -> Status {
         let mut shared = self.shared();
         shared.status.moves = shared.built;

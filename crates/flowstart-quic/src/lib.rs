@@ -1,8 +1,8 @@
 //! Flow-startup schemes as congestion controllers of real QUIC stacks.
 //!
-//! [`ControllerFactory`] puts any startup scheme and congestion avoidance of `flowstart-core` into noq; with the feature
-//! `quinn`, [`quinn::ControllerFactory`] does it for quinn. The simulator's model sender drives the same controller. Without
-//! either feature only the codec and the policies of hints are left.
+//! [`ControllerFactory`] puts any startup scheme and congestion avoidance of `flowstart-core` into noq; with the
+//! feature `quinn`, [`quinn::ControllerFactory`] does it for quinn. The simulator's model sender drives the same
+//! controller. Without either feature only the codec and the policies of hints are left.
 //!
 //! | Looking for | Where |
 //! |---|---|

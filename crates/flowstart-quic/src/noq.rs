@@ -13,31 +13,33 @@
 //!
 //! What the host does not give, and what follows from it:
 //!
-//! - **Pacing bursts are the host's.** Its token bucket holds 2 ms at the pacing rate, at least 10 packets and at most 256,
-//!   but never more than 10 ms; [`Output::burst`](flowstart_core::controller::Output::burst) cannot change that.
-//!   [`Output::send_quantum`](flowstart_core::controller::Output::send_quantum) bounds what of it is handed down in one batch.
-//!   A paced launch begins with what the bucket holds in one go, and continues evenly. On sockets timers are late, and what does not fit into the
-//!   bucket meanwhile is lost: a launch may take almost twice as long as its rate says, never less.
+//! - **Pacing bursts are the host's.** Its token bucket holds 2 ms at the pacing rate, at least 10 packets and at most
+//!   256, but never more than 10 ms; [`Output::burst`](flowstart_core::controller::Output::burst) cannot change that.
+//!   [`Output::send_quantum`](flowstart_core::controller::Output::send_quantum) bounds what of it is handed down in one
+//!   batch. A paced launch begins with what the bucket holds in one go, and continues evenly. On sockets timers are
+//!   late, and what does not fit into the bucket meanwhile is lost: a launch may take almost twice as long as its rate
+//!   says, never less.
 //! - **No proactive retransmission**: `halfback` would be `jump-start`, and is refused.
 //! - **No options of IP**: the host asks no routers for a rate (Quick-Start). `quick-start` launches with
-//!   [`PathKnowledge::approved_rate`](flowstart_core::path::PathKnowledge::approved_rate) where whoever owns the IP layer has
-//!   got one, and [`Flow::learn`](crate::Flow::learn) tells it before the launch; it is slow start otherwise.
+//!   [`PathKnowledge::approved_rate`](flowstart_core::path::PathKnowledge::approved_rate) where whoever owns the IP
+//!   layer has got one, and [`Flow::learn`](crate::Flow::learn) tells it before the launch; it is slow start otherwise.
 //! - **No congestion header** for routers to write into: `xcp` is refused.
 //! - **No timer**: what a scheme wants to do at a time is done with the next packet or acknowledgement after it.
-//! - **No delay of the receiver**: how long the peer held an acknowledgement back is derived from the host's smoothed RTT, which
-//!   is told with the next acknowledgement. So RTT samples are one acknowledgement late. The host does not subtract a delay
-//!   that would lead below its minimum (RFC 9002, section 5.3); while that is a little too high, as after a slow handshake,
-//!   samples keep up to 25 ms, which HyStart takes for a queue.
-//! - **Whether the application limits the sender** is known for the time of an acknowledgement, not for the time when the
-//!   acknowledged packet left. Packets that left before the window was last full count as those of a busy sender. What the
-//!   pacer alone held back while data waited does not, once the data has run out.
+//! - **No delay of the receiver**: how long the peer held an acknowledgement back is derived from the host's smoothed
+//!   RTT, which is told with the next acknowledgement. So RTT samples are one acknowledgement late. The host does not
+//!   subtract a delay that would lead below its minimum (RFC 9002, section 5.3); while that is a little too high, as
+//!   after a slow handshake, samples keep up to 25 ms, which HyStart takes for a queue.
+//! - **Whether the application limits the sender** is known for the time of an acknowledgement, not for the time when
+//!   the acknowledged packet left. Packets that left before the window was last full count as those of a busy sender.
+//!   What the pacer alone held back while data waited does not, once the data has run out.
 //! - **Probe timeouts are not told**; they reduce nothing (RFC 9002, section 7.5).
-//! - **Packets of the handshake** before the launch count for the RTT only. What of them is lost after it counts as a loss.
-//! - **A receiver ends the connection when too many pieces wait behind a gap** ("too many gaps in stream buffer"): beyond 2048
-//!   it joins small ones, and gives up if more than 1024 are left. Nearly full packets are never joined, so this can happen
-//!   with fewer gaps. A startup that overshoots a long path loses every second packet of a window; the host's default
-//!   `stream_receive_window` of 1.25 MB is safe, 2 MB is not. Reading in any order does not help: in 1.4.0 joining takes
-//!   pieces that fill gaps for duplicates, and drops them for good, so that the stream never ends.
+//! - **Packets of the handshake** before the launch count for the RTT only. What of them is lost after it counts as a
+//!   loss.
+//! - **A receiver ends the connection when too many pieces wait behind a gap** ("too many gaps in stream buffer"):
+//!   beyond 2048 it joins small ones, and gives up if more than 1024 are left. Nearly full packets are never joined, so
+//!   this can happen with fewer gaps. A startup that overshoots a long path loses every second packet of a window; the
+//!   host's default `stream_receive_window` of 1.25 MB is safe, 2 MB is not. Reading in any order does not help: in
+//!   1.4.0 joining takes pieces that fill gaps for duplicates, and drops them for good, so that the stream never ends.
 //! - A startup scheme keeps the packet size it was built with; window minima and congestion avoidance follow path MTU
 //!   discovery.
 
@@ -55,8 +57,8 @@ use crate::factory::{Factory, Host, Hosted, span};
 use crate::sender::Sender;
 use crate::sent::LostPlace;
 
-/// The host's pacer counts whole nanoseconds of delay, so a rate beyond this makes it wait for nothing for ever: 100 Gbit/s,
-/// at which a packet takes 0.1 us.
+/// The host's pacer counts whole nanoseconds of delay, so a rate beyond this makes it wait for nothing for ever: 100
+/// Gbit/s, at which a packet takes 0.1 us.
 const FASTEST: Rate = Rate::from_mbit(100_000);
 
 /// The host noq.
@@ -68,8 +70,8 @@ impl Host for Noq {
     const GIVES: Needs = Needs::OWN_RATE.and(Needs::RATE_SAMPLES).and(Needs::APPROVAL);
 }
 
-/// Builds controllers for noq: for a `TransportConfig` that many connections share, or for one connection with what is known
-/// of it ([`Factory::for_flow`]).
+/// Builds controllers for noq: for a `TransportConfig` that many connections share, or for one connection with what is
+/// known of it ([`Factory::for_flow`]).
 pub type ControllerFactory = Factory<Noq>;
 
 impl congestion::ControllerFactory for ControllerFactory {

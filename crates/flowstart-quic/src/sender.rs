@@ -2,19 +2,20 @@
 //!
 //! Hosts differ from what [`Controller`] wants in these ways, which are mended here.
 //!
-//! - They tell of an ACK frame piece by piece, and in another order: first what it acknowledges, then the losses that it
-//!   reveals, then its marks. [`Controller::on_ack_frame`] wants it as a whole, because losses and marks reduce the window
-//!   before what was delivered lets it grow (RFC 9002, appendix A.7). No call says that nothing more follows. So what
-//!   [`Sender::on_acknowledgement_end`] knows is kept, and losses and marks of the same time are added to it, until
-//!   another event or a question about the window comes.
-//! - They build a controller before anything is known of the path. So nothing is launched before the handshake has measured
-//!   the RTT, and the application has said what it wanted to say; but at the latest when there is congestion to answer.
+//! - They tell of an ACK frame piece by piece, and in another order: first what it acknowledges, then the losses that
+//!   it reveals, then its marks. [`Controller::on_ack_frame`] wants it as a whole, because losses and marks reduce the
+//!   window before what was delivered lets it grow (RFC 9002, appendix A.7). No call says that nothing more follows. So
+//!   what [`Sender::on_acknowledgement_end`] knows is kept, and losses and marks of the same time are added to it,
+//!   until another event or a question about the window comes.
+//! - They build a controller before anything is known of the path. So nothing is launched before the handshake has
+//!   measured the RTT, and the application has said what it wanted to say; but at the latest when there is congestion
+//!   to answer.
 //! - They do not say how long the receiver held an acknowledgement back, but their smoothed RTT takes it into account:
-//!   smoothed' = 7/8 smoothed + 1/8 sample (RFC 9002, section 5.3), so the sample without the delay is
-//!   8 smoothed' - 7 smoothed. They tell the smoothed RTT with the acknowledgement that follows; so every sample but the
-//!   first reaches the controller one acknowledgement late.
-//! - They say whether the application limits the sender now, not whether it did when the acknowledged packet left. So it is
-//!   noted up to which packet the window was full.
+//!   smoothed' = 7/8 smoothed + 1/8 sample (RFC 9002, section 5.3), so the sample without the delay is 8 smoothed' - 7
+//!   smoothed. They tell the smoothed RTT with the acknowledgement that follows; so every sample but the first reaches
+//!   the controller one acknowledgement late.
+//! - They say whether the application limits the sender now, not whether it did when the acknowledged packet left. So
+//!   it is noted up to which packet the window was full.
 
 use std::sync::Arc;
 
@@ -186,7 +187,8 @@ impl Sender {
         self.full_until = self.sent.last_position();
     }
 
-    /// Sending begins again after idle time. The host does not ask before the first packet leaves; so it is told with it.
+    /// Sending begins again after idle time. The host does not ask before the first packet leaves; so it is told with
+    /// it.
     fn resume(&mut self, now: Timestamp) {
         let resume = Resume { now, idle: now.since(self.last_sent), timeout: self.probe_timeout() };
         if let Some(path) = self.flow.ready(self.first_path) {
@@ -195,8 +197,8 @@ impl Sender {
     }
 
     /// Bounds what is remembered of packets that are never acknowledged: a host may tell of those that hold only
-    /// acknowledgements, and an end that only receives sends nothing else. Twice as many as the largest window of so far holds
-    /// are told apart, so that what is in flight beside them is found.
+    /// acknowledgements, and an end that only receives sends nothing else. Twice as many as the largest window of so
+    /// far holds are told apart, so that what is in flight beside them is found.
     pub(crate) fn bound_memory(&mut self) {
         let window = self.controller.cwnd().get() / self.packet.get().max(1);
         let most = usize::try_from(window.saturating_mul(2)).unwrap_or(usize::MAX);
@@ -305,8 +307,8 @@ impl Sender {
         }
     }
 
-    /// A packet was declared lost. Where the host tells of sums only, `number` is `None` and the packets are those sent up
-    /// to `sent_at`.
+    /// A packet was declared lost. Where the host tells of sums only, `number` is `None` and the packets are those sent
+    /// up to `sent_at`.
     pub(crate) fn on_packet_lost(&mut self, now: Timestamp, bytes: Bytes, place: LostPlace) {
         if self.kept.is_none_or(|(kept, _)| kept != now) {
             self.advance(now);

@@ -50,8 +50,8 @@ struct Common {
     app_limited: bool,
 }
 
-/// Packets by the order in which they left. A packet's position is its place in that order, beginning with 1, through all
-/// packet number spaces.
+/// Packets by the order in which they left. A packet's position is its place in that order, beginning with 1, through
+/// all packet number spaces.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentLog {
     packets: VecDeque<Kept>,
@@ -125,7 +125,8 @@ impl SentLog {
         let first = self.packets.partition_point(|packet| packet.send_time < time);
         let at_that_time = |packet: &&Kept| packet.send_time == time;
         let start = self.packets.get(first).filter(at_that_time)?.number;
-        // Numbers that are missing were not told of, so the packet is at most this far behind the first one of its time.
+        // Numbers that are missing were not told of, so the packet is at most this far behind the first one of its
+        // time.
         let furthest = first + usize::try_from(number.saturating_sub(start)).unwrap_or(usize::MAX - first);
         let mut index = furthest.min(self.packets.len() - 1);
         loop {
@@ -192,8 +193,8 @@ impl SentLog {
         Some(self.position(index))
     }
 
-    /// Joins the oldest packets until at most `most` are left, but one at least. The first packet stands for those that were
-    /// joined to it: their bytes are found by time ([`SentLog::at`]), not by number.
+    /// Joins the oldest packets until at most `most` are left, but one at least. The first packet stands for those that
+    /// were joined to it: their bytes are found by time ([`SentLog::at`]), not by number.
     pub(crate) fn join_oldest(&mut self, most: usize) {
         if self.packets.len() <= most.max(1) {
             return;
@@ -209,8 +210,8 @@ impl SentLog {
         self.forget_commons();
     }
 
-    /// Forgets packets that are settled, and those sent before `horizon`, of whose fate the host will not tell: probes of
-    /// the path MTU, and packets whose number space was discarded.
+    /// Forgets packets that are settled, and those sent before `horizon`, of whose fate the host will not tell: probes
+    /// of the path MTU, and packets whose number space was discarded.
     pub(crate) fn forget(&mut self, horizon: Timestamp) {
         while self.packets.front().is_some_and(|p| p.bytes == 0 || p.send_time < horizon) {
             self.packets.pop_front();
@@ -300,7 +301,8 @@ mod tests {
             let snapshot = rate.on_sent(now, Bytes::new(100), Bytes::new(100 * (number % 7 + 1)));
             log.push(Packet { number, bytes: Bytes::new(100), snapshot });
             snapshots.push(snapshot);
-            // Every third packet is acknowledged five packets later, every eleventh is lost, and old ones are forgotten.
+            // Every third packet is acknowledged five packets later, every eleventh is lost, and old ones are
+            // forgotten.
             if let Some(old) = number.checked_sub(5) {
                 let position = log.find(at(10 * old), old).unwrap();
                 let packet = log.settle(position, Bytes::new(100)).unwrap();

@@ -1,10 +1,12 @@
-//! What the peer's transport parameters say about the path: its hint, the path state that it echoes and its receive windows.
+//! What the peer's transport parameters say about the path: its hint, the path state that it echoes and its receive
+//! windows.
 //!
 //! Reference: RFC 9000, section 18 (encoding), section 18.2 (receive windows) and section 7.4 (none is sent twice); RFC
 //! 9001, section 8.2 (the extension of the `ClientHello` that carries them); RFC 8446, section 4.1.2 (`ClientHello`).
 //!
-//! The host reads its own parameters and ignores all others. So the client's `ClientHello` is read a second time for them:
-//! it is not encrypted, and its transport parameters count only when the handshake that authenticates them completes.
+//! The host reads its own parameters and ignores all others. So the client's `ClientHello` is read a second time for
+//! them: it is not encrypted, and its transport parameters count only when the handshake that authenticates them
+//! completes.
 //!
 //! Status: worked examples; no bytes make it panic.
 
@@ -87,8 +89,8 @@ pub struct PeerParameters {
     pub hint: Result<Option<BandwidthHint>, ParameterError>,
     /// The sealed path state that the client echoes; `None` when it sent none.
     pub path_state: Result<Option<Vec<u8>>, ParameterError>,
-    /// Whether it reads SCONE packets (draft-ietf-scone-protocol-08). The draft makes a connection error of a value that is not
-    /// empty; here the connection goes on without SCONE.
+    /// Whether it reads SCONE packets (draft-ietf-scone-protocol-08). The draft makes a connection error of a value
+    /// that is not empty; here the connection goes on without SCONE.
     pub scone: Result<bool, ParameterError>,
     /// Its receive windows.
     pub windows: Result<ReceiveWindows, ParameterError>,

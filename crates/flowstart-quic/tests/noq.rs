@@ -41,8 +41,8 @@ fn decisions(flow: &Flow) -> Vec<Decision> {
 fn slow_start_doubles_every_round() {
     let flow = Flow::new(PathKnowledge::default());
     let outcome = transfer(&slow_start(), &flow, 500_000, Path::default(), LIMIT);
-    // RTT 100 ms; the data starts at 150 ms and needs 50 ms to arrive. Windows of 12, 24, 48, 96 and 192 KB are 372 KB: the
-    // rest is sent in the sixth round, which begins at 650 ms and lasts less than one RTT.
+    // RTT 100 ms; the data starts at 150 ms and needs 50 ms to arrive. Windows of 12, 24, 48, 96 and 192 KB are 372 KB:
+    // the rest is sent in the sixth round, which begins at 650 ms and lasts less than one RTT.
     let done = outcome.done.unwrap();
     assert!((MS(700)..MS(800)).contains(&done), "{done:?}");
     let status = flow.status();
@@ -64,8 +64,8 @@ fn a_hint_is_launched_with_its_window_and_paced() {
     assert_eq!(cwnd, Bytes::new(625_600));
     // One round instead of six.
     assert!(outcome.done.unwrap() < MS(350), "{:?}", outcome.done);
-    // Startup ends with the launch, so pacing is 1.25 * cwnd / RTT = 62.5 Mbit/s. After the burst of noq's pacer, 2 ms or 13
-    // packets, they follow each other evenly.
+    // Startup ends with the launch, so pacing is 1.25 * cwnd / RTT = 62.5 Mbit/s. After the burst of noq's pacer, 2 ms
+    // or 13 packets, they follow each other evenly.
     let data: Vec<_> = outcome.departures.iter().filter(|(at, size)| *at >= MS(150) && *size == 1200).collect();
     let first = data[0].0;
     let at_once = data.iter().filter(|(at, _)| *at == first).count();

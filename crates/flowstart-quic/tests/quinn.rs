@@ -21,8 +21,8 @@ use relay::{Arrivals, Flight, relay};
 
 const SIZE: usize = 2_000_000;
 
-/// Sends `size` bytes from a server with this controller, with its first packets never larger than 1200 bytes; what was seen
-/// on the way, if there is a relay.
+/// Sends `size` bytes from a server with this controller, with its first packets never larger than 1200 bytes; what was
+/// seen on the way, if there is a relay.
 async fn download(factory: ControllerFactory, flow: &Arc<Flow>, size: usize, seen: Option<&Arrivals>) -> usize {
     let certified = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("a certificate");
     let certificate = certified.cert.der().clone();
@@ -84,8 +84,8 @@ async fn the_first_flight_is_spread_as_the_host_wants() {
     let flight = Flight::of(&seen.lock().expect("no panic"), 300);
     println!("quinn: {flight}; RTT {rtt:.1?}");
     assert!(flow.status().launch.is_some_and(|(_, cwnd, _)| cwnd >= Bytes::new(400_000)), "{:?}", flow.status());
-    // 300 of the 344 packets that are spread over 0.8 RTT, after a first burst of up to 20. A busy machine sends later, never
-    // earlier.
+    // 300 of the 344 packets that are spread over 0.8 RTT, after a first burst of up to 20. A busy machine sends later,
+    // never earlier.
     assert!(flight.packets == 300 && flight.span > rtt.mul_f64(0.8 * (300.0 - 20.0) / 344.0 * 0.9), "{flight}");
 }
 

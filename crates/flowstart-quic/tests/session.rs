@@ -53,8 +53,8 @@ fn tls() -> (rustls::ClientConfig, rustls::ServerConfig) {
     (client, server)
 }
 
-/// Answers each connection's first stream and sends it its sealed state; Retry for clients whose address is not known. What
-/// each flow came to.
+/// Answers each connection's first stream and sends it its sealed state; Retry for clients whose address is not known.
+/// What each flow came to.
 async fn serve(endpoint: Endpoint, config: noq::ServerConfig, connections: usize) -> Vec<Arc<Flow>> {
     let sealer = Arc::new(Sealer::new(&[1; 32]).unwrap());
     let prefix: ipnet::IpNet = "127.0.0.0/24".parse().unwrap();

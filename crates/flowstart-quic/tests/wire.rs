@@ -84,7 +84,8 @@ async fn a_jump_start_is_spread_over_the_round_trip() {
     let rtt = Duration::from_nanos(flow.status().min_rtt.expect("an RTT").as_nanos());
     let flight = Flight::of(&seen, FLIGHT);
     println!("noq: {flight}; RTT {rtt:.1?}");
-    // 300 of the 344 packets that are spread over one RTT, and 13 may leave at once. A busy machine sends later, never earlier.
+    // 300 of the 344 packets that are spread over one RTT, and 13 may leave at once. A busy machine sends later, never
+    // earlier.
     assert!(flight.packets == FLIGHT && flight.span > rtt.mul_f64((300.0 - 13.0) / 344.0 * 0.9), "{flight}");
 }
 

@@ -14,7 +14,6 @@
 //!
 //! Status: worked examples; the law of RED is validated by `ns2-aqm-transient`.
 
-
 use super::red::{self, Red, packets_per_second};
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};
 use crate::registry::ConfigError;
@@ -30,7 +29,8 @@ pub const REFERENCE: &str = "Floyd, Gummadi, Shenker, Adaptive RED, 2001";
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
-    /// Average delay to aim at, 10 us to 10 s; the lower threshold is half of it, at least five packets. The paper: 5 ms.
+    /// Average delay to aim at, 10 us to 10 s; the lower threshold is half of it, at least five packets. The paper: 5
+    /// ms.
     pub target_delay: Duration,
     /// Least time between two steps, 1 ms to 100 s. The paper: 0.5 s.
     pub interval: Duration,
@@ -76,8 +76,8 @@ impl Config {
         ConfigError::unless_in("mean_packet", self.mean_packet, Bytes::new(1)..=Bytes::new(1_000_000))
     }
 
-    /// The lower threshold in packets: half of what `target_delay` is at this rate, at least five; the upper one is thrice
-    /// that.
+    /// The lower threshold in packets: half of what `target_delay` is at this rate, at least five; the upper one is
+    /// thrice that.
     fn thresholds(&self, rate: Option<Rate>) -> (f64, f64) {
         let target = rate.map_or(0.0, |known| {
             packets_per_second(known, self.mean_packet) * self.target_delay.as_nanos() as f64 / 1e9
@@ -119,8 +119,8 @@ impl AdaptiveRed {
     }
 }
 
-/// AIMD: upwards when the average is above 60 % of the way between the thresholds, downwards below 40 %. `last_set` is when the
-/// probability was last changed.
+/// AIMD: upwards when the average is above 60 % of the way between the thresholds, downwards below 40 %. `last_set` is
+/// when the probability was last changed.
 fn adapt(config: &Config, last_set: &mut Timestamp, now: Timestamp, law: &mut red::Law) {
     if now <= *last_set + config.interval {
         return;
@@ -205,8 +205,8 @@ mod tests {
 
     #[test]
     fn the_average_of_an_arrival_adapts_the_probability_that_it_meets() {
-        // As in ns-2's estimator. With a weight of 1 the average is the queue: 11 behind the twelfth packet, which is the bound,
-        // 12 behind the thirteenth, half a second later.
+        // As in ns-2's estimator. With a weight of 1 the average is the queue: 11 behind the twelfth packet, which is
+        // the bound, 12 behind the thirteenth, half a second later.
         let mut queue = queue(10);
         queue.red = Red::new(red::Config { w_q: 1.0, ..red::Config::default() }, OutgoingLink::default());
         let (mut rng, mut dropped) = (crate::rng::Substream::new(1, "queue", 0), alloc::vec::Vec::new());

@@ -18,7 +18,6 @@
 //!
 //! Status: worked examples; not compared with a run of ns-2.
 
-
 use super::decision::Decision;
 use super::departure_rate::LinkRate;
 use super::fifo::Fifo;
@@ -49,8 +48,8 @@ pub struct Config {
     /// The virtual capacity at the beginning over the link's rate, 0 to 1; 0.001 at least where `alpha` is 0. ns-2:
     /// 0.8.
     pub initial: f64,
-    /// The virtual buffer, up to 1 TB. Default: 0, that of the real queue (packets count 1500 bytes), or 150 KB if that has
-    /// no limit.
+    /// The virtual buffer, up to 1 TB. Default: 0, that of the real queue (packets count 1500 bytes), or 150 KB if that
+    /// has no limit.
     pub buffer: Bytes,
     /// Mark packets of transports that react to marks. Default: on.
     pub ecn: bool,
@@ -270,7 +269,8 @@ mod tests {
 
     #[test]
     fn a_virtual_capacity_of_nothing_grows_again() {
-        // 10 x 1000 bytes/s less with each packet at once: nothing of 20,000 is left after two, and the third fills the buffer.
+        // 10 x 1000 bytes/s less with each packet at once: nothing of 20,000 is left after two, and the third fills the
+        // buffer.
         let mut law = law(Config { alpha: 10.0, gamma: 0.5, initial: 0.02, ..Config::default() });
         (0..3).for_each(|_| assert_eq!(law.on_arrival(ms(0), 1000, false, RATE), Decision::Pass));
         assert_eq!((law.vars.vq, law.vars.virtual_capacity), (3000.0, Some(0.0)));

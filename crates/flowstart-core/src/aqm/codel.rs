@@ -19,7 +19,6 @@
 
 use alloc::vec::Vec;
 
-
 use super::fifo::Fifo;
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};
 use crate::registry::ConfigError;
@@ -42,8 +41,8 @@ pub enum Reentry {
     /// One less than the last time, within 16 intervals (the first module for ns-2, 2012).
     #[cfg_attr(feature = "serde", serde(rename = "ns2-2012"))]
     Ns2First,
-    /// Two less than the last time, within 8 intervals, or 1/64 less above 126. The delay has to stay above the target only
-    /// as long as the last time between two drops (the module for ns-2 of 2013).
+    /// Two less than the last time, within 8 intervals, or 1/64 less above 126. The delay has to stay above the target
+    /// only as long as the last time between two drops (the module for ns-2 of 2013).
     #[cfg_attr(feature = "serde", serde(rename = "ns2-2013"))]
     Ns2Second,
     /// Two less than the last time, within 8 intervals (ns-2's sfqCoDel).
@@ -104,8 +103,8 @@ pub struct Vars {
 }
 
 impl Vars {
-    /// The law: the packet to send. `next` takes the first packet of the queue and tells how many bytes it leaves behind; it
-    /// is asked again for every packet that is dropped. `config` may change from call to call.
+    /// The law: the packet to send. `next` takes the first packet of the queue and tells how many bytes it leaves
+    /// behind; it is asked again for every packet that is dropped. `config` may change from call to call.
     pub fn dequeue(
         &mut self,
         config: &Config,
@@ -158,7 +157,8 @@ impl Vars {
         Some(packet)
     }
 
-    /// This many packets of the queue were dropped for want of room, which asks for more drops (`sch_fq_codel` of Linux).
+    /// This many packets of the queue were dropped for want of room, which asks for more drops (`sch_fq_codel` of
+    /// Linux).
     pub fn count_drops(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
@@ -287,8 +287,8 @@ mod tests {
             Self { config, vars, stats, dropped: Vec::new(), ecn: EcnCodepoint::NotEct }
         }
 
-        /// Takes a packet at `micros`; the packets have waited for these times in ms, the last of them for all that follow.
-        /// Returns how many were dropped, and the packet.
+        /// Takes a packet at `micros`; the packets have waited for these times in ms, the last of them for all that
+        /// follow. Returns how many were dropped, and the packet.
         fn dequeue(&mut self, micros: u64, waited_ms: &[u64]) -> (usize, QueuedPacket) {
             let mut taken = 0;
             let ecn = self.ecn;
@@ -358,7 +358,8 @@ mod tests {
         // Due at 200, 270.7 and 328.4 ms: three packets at 350 ms.
         assert_eq!(queue.drops(350_000, &[6]), 3);
         assert_eq!(queue.vars.count, 4);
-        // Due since 378.4 ms, but the second packet has waited too short: one drop, counted, and its successor is not planned.
+        // Due since 378.4 ms, but the second packet has waited too short: one drop, counted, and its successor is not
+        // planned.
         let due = queue.vars.drop_next;
         assert_eq!(queue.drops(500_000, &[6, 4]), 1);
         assert_eq!((queue.vars.count, queue.vars.dropping, queue.vars.drop_next), (5, false, due));
@@ -373,8 +374,8 @@ mod tests {
         assert!(!queue.vars.dropping);
     }
 
-    /// Drops six times from 100 ms on (count 6, lastcount 1), ends dropping at 600 ms, and drops again `pause` after the last
-    /// drop was due, above the target since an interval before.
+    /// Drops six times from 100 ms on (count 6, lastcount 1), ends dropping at 600 ms, and drops again `pause` after
+    /// the last drop was due, above the target since an interval before.
     fn count_after(reentry: Reentry, pause_ms: u64) -> u32 {
         let mut queue = Backlog::new(Config { reentry, ..Config::default() });
         queue.drops(0, &[6]);
@@ -425,9 +426,10 @@ mod tests {
 
     #[test]
     fn twenty_packets_as_in_the_tests_of_ns3() {
-        // `codel-queue-disc-test-suite.cc`, test 5: 20 packets of 1000 bytes at 0, dequeued at 10, twice at 210 and at 420 ms. The
-        // first is above the target for no interval yet; the second is one interval after 110 ms, and one packet is dropped; the
-        // third is not due. Then drops are due at 210 + 100 = 310 and 310 + 100 / sqrt 2 = 380.7 ms, and not at 438.4 ms.
+        // `codel-queue-disc-test-suite.cc`, test 5: 20 packets of 1000 bytes at 0, dequeued at 10, twice at 210 and at
+        // 420 ms. The first is above the target for no interval yet; the second is one interval after 110 ms, and one
+        // packet is dropped; the third is not due. Then drops are due at 210 + 100 = 310 and 310 + 100 / sqrt 2 = 380.7
+        // ms, and not at 438.4 ms.
         let mut queue = CoDel::new(Config::default(), QueueLimit::default().into());
         let (mut rng, mut dropped) = (Substream::new(0, "queue", 0), Vec::new());
         let mut context = QueueContext { now: Timestamp::ZERO, in_service: None, rng: &mut rng, dropped: &mut dropped };
@@ -472,8 +474,8 @@ mod tests {
             let now = Timestamp::ZERO + Duration::from_millis(1000 * seconds);
             queue.dequeue(&mut QueueContext { now, in_service: None, rng: &mut rng, dropped: &mut dropped })
         };
-        // 4500 bytes are left behind the first, 3000 behind the second, which is dropped, and 1500, one packet, behind the
-        // third.
+        // 4500 bytes are left behind the first, 3000 behind the second, which is dropped, and 1500, one packet, behind
+        // the third.
         assert_eq!([1, 2, 3].map(|second| dequeue(second).map(|packet| packet.handle)), [Some(0), Some(2), Some(3)]);
         assert_eq!(dropped.iter().map(|packet| packet.handle).collect::<Vec<_>>(), [1]);
         assert_eq!(queue.stats().dropped_early, 1);

@@ -16,8 +16,8 @@ use crate::units::{Bytes, Rate};
 pub enum Cycle {
     /// A packet is counted before a measurement may begin; a new sample has the weight `dq_threshold` / 2^16.
     Rfc8033,
-    /// A measurement begins before its first packet is counted, so the first one after a pause sees a packet more than it
-    /// has intervals; a new sample has the weight 1/2.
+    /// A measurement begins before its first packet is counted, so the first one after a pause sees a packet more than
+    /// it has intervals; a new sample has the weight 1/2.
     Ns2,
 }
 
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn the_first_sample_of_ns2_sees_seven_packets_in_six_intervals() {
-        // 10,000 bytes are reached with the seventh packet, 7.2 ms after the first: 10,500 / 0.0072 = 1,458,333 bytes/s,
-        // 16.7 % above the link's 1,250,000.
+        // 10,000 bytes are reached with the seventh packet, 7.2 ms after the first: 10,500 / 0.0072 = 1,458,333
+        // bytes/s, 16.7 % above the link's 1,250,000.
         assert!((measured(Cycle::Ns2, 10_000, 10_000, 7) - 1_458_333.3).abs() < 1.0);
         // The second sample counts seven in seven, because it began with the end of the first: the average of both.
         assert!((measured(Cycle::Ns2, 10_000, 10_500, 14) - (1_458_333.3 + 1_250_000.0) / 2.0).abs() < 1.0);
@@ -165,7 +165,8 @@ mod tests {
 
     #[test]
     fn rfc_8033_counts_after_the_beginning() {
-        // The first packet only begins. 16,384 bytes are reached by the eleventh after it, 13.2 ms later, and count as 16,384.
+        // The first packet only begins. 16,384 bytes are reached by the eleventh after it, 13.2 ms later, and count as
+        // 16,384.
         assert_eq!(measured(Cycle::Rfc8033, 16_384, 16_384, 11), 0.0);
         assert!((measured(Cycle::Rfc8033, 16_384, 16_384, 12) - 16_384.0 / 0.0132).abs() < 1.0);
     }

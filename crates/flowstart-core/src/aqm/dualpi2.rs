@@ -7,10 +7,10 @@
 //! The L queue also marks by its own delay: beyond a step, or on a ramp.
 //!
 //! Checked line by line against the RFC's figures 2 to 8 and Linux's `sch_dualpi2.c`. Where they differ, Linux is the
-//! default: the update and its gains (the RFC: 15 ms, 0.15 and 3.0 Hz for a largest RTT of 100 ms), the step (the RFC has
-//! the ramp, which is `laqm=ramp`), no least length of the L queue for it (the RFC: more than one packet, so here for the
-//! ramp), a C weight of 10 % (an example of the RFC: 1/16), and no drops or marks by the controller while less than two of
-//! the largest packets wait.
+//! default: the update and its gains (the RFC: 15 ms, 0.15 and 3.0 Hz for a largest RTT of 100 ms), the step (the RFC
+//! has the ramp, which is `laqm=ramp`), no least length of the L queue for it (the RFC: more than one packet, so here
+//! for the ramp), a C weight of 10 % (an example of the RFC: 1/16), and no drops or marks by the controller while less
+//! than two of the largest packets wait.
 //!
 //! Differences from the reference: probabilities are drawn (so in Linux), where the RFC's pseudo-code spreads marks
 //! evenly. Weighted round robin only, which the RFC recommends; its time-shifted scheduler is left out. The updates
@@ -18,7 +18,6 @@
 //! is the limit. Packets are told apart by ECN alone, drops come at the head only.
 //!
 //! Status: worked examples; properties of the queues; rates of Prague and CUBIC by `dualpi2-coexistence`.
-
 
 use super::fifo::Fifo;
 use super::grid::next_on_grid;
@@ -39,7 +38,8 @@ pub enum Laqm {
     /// What has waited longer than `step` is marked.
     #[default]
     Step,
-    /// The probability rises from 0 at a delay of `min_th` to 1 at `range` beyond, while more than one packet is in the queue.
+    /// The probability rises from 0 at a delay of `min_th` to 1 at `range` beyond, while more than one packet is in the
+    /// queue.
     Ramp,
 }
 
@@ -180,8 +180,8 @@ impl DualPi2 {
         &self.vars
     }
 
-    /// The first packet of the queue whose turn it is, whether that is the L queue, and how its departure moves the credit: not
-    /// where nobody else wants to send.
+    /// The first packet of the queue whose turn it is, whether that is the L queue, and how its departure moves the
+    /// credit: not where nobody else wants to send.
     fn next(&mut self) -> Option<(QueuedPacket, bool, i64)> {
         let weight = i64::from(self.config.classic_weight);
         let l_turn = self.c_queue.is_empty() || self.vars.credit <= 0;
@@ -373,7 +373,8 @@ mod tests {
 
     #[test]
     fn under_overload_both_queues_drop_by_the_square() {
-        // k p' = 1.2: 0.36 dropped in both, within 5 standard deviations (0.024), and the L packets that are left are marked.
+        // k p' = 1.2: 0.36 dropped in both, within 5 standard deviations (0.024), and the L packets that are left are
+        // marked.
         for ecn in [EcnCodepoint::Ect0, EcnCodepoint::Ect1] {
             let (_, dropped) = Link::new(Config::default()).shares(0.6, ecn);
             assert!((dropped - 0.36).abs() < 0.024, "{ecn:?} {dropped}");
@@ -412,8 +413,9 @@ mod tests {
 
     #[test]
     fn who_sends_alone_neither_earns_nor_spends_credit() {
-        // The credit begins at 1000 (2 x 10 - 100), -80 packets' worth in percent; an L packet earns 10 if C packets wait. Five
-        // L packets that leave alone earn nothing, so nine more go before the first C packet, which costs 90.
+        // The credit begins at 1000 (2 x 10 - 100), -80 packets' worth in percent; an L packet earns 10 if C packets
+        // wait. Five L packets that leave alone earn nothing, so nine more go before the first C packet, which costs
+        // 90.
         let mut link = Link::new(Config::default());
         let classic_among = |busy: &mut Link, packets: u32| -> Vec<u32> {
             (0..packets).filter(|_| busy.dequeue() == Some(EcnCodepoint::NotEct)).collect()

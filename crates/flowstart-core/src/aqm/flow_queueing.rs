@@ -1,9 +1,9 @@
-//! What disciplines that separate flows share: queues whose packets lie in one slab, the hash that sends a flow to a queue,
-//! the order in which queues send, and which of them is the longest.
+//! What disciplines that separate flows share: queues whose packets lie in one slab, the hash that sends a flow to a
+//! queue, the order in which queues send, and which of them is the longest.
 //!
 //! Reference: RFC 8290, sections 3 and 4 (hashing, deficit round robin with new and old flows); Shreedhar, Varghese,
-//! "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM `ToN` 4 (3), 1996; `McKenney`, "Stochastic Fairness Queueing",
-//! INFOCOM 1990 (the buckets by length that find the longest queue).
+//! "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM `ToN` 4 (3), 1996; `McKenney`, "Stochastic Fairness
+//! Queueing", INFOCOM 1990 (the buckets by length that find the longest queue).
 //!
 //! Nothing here is allocated per packet: the slab and the lists grow to what waited at most and stay.
 
@@ -142,8 +142,8 @@ impl PacketQueues {
         Bytes::new(self.queues[queue as usize].bytes)
     }
 
-    /// The queue with the most bytes of `candidates`, which name every queue that is not empty; of several the one with the
-    /// smallest number.
+    /// The queue with the most bytes of `candidates`, which name every queue that is not empty; of several the one with
+    /// the smallest number.
     pub fn fattest(&self, candidates: impl Iterator<Item = u32>) -> Option<u32> {
         candidates.max_by_key(|queue| {
             let Ends { packets, bytes, .. } = self.queues[*queue as usize];
@@ -218,7 +218,8 @@ struct Turns {
     last: u32,
 }
 
-/// Deficit round robin over queues that were idle a moment ago (new) and the others (old), as RFC 8290, section 4.2 says.
+/// Deficit round robin over queues that were idle a moment ago (new) and the others (old), as RFC 8290, section 4.2
+/// says.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     quantum: i64,
@@ -289,8 +290,8 @@ impl RoundRobin {
         self.turns[queue as usize].deficit -= if self.by_packet { self.quantum } else { i64::from(size) };
     }
 
-    /// The queue that [`RoundRobin::whose`] named had nothing to send. A new one waits behind the old ones once more when
-    /// `waits`, so that it cannot be new again at once (RFC 8290, section 4.2); any other has no turn any more.
+    /// The queue that [`RoundRobin::whose`] named had nothing to send. A new one waits behind the old ones once more
+    /// when `waits`, so that it cannot be new again at once (RFC 8290, section 4.2); any other has no turn any more.
     pub fn emptied(&mut self, queue: u32, waits: bool) {
         let was_new = self.turns[queue as usize].place == Place::New;
         self.remove_first();
@@ -347,8 +348,8 @@ impl Lengths {
         self.longest = 0;
     }
 
-    /// A queue of `queues` has one packet more or one less than before. No queue has more packets than all together had, so the
-    /// lengths need more memory only when the packets do.
+    /// A queue of `queues` has one packet more or one less than before. No queue has more packets than all together
+    /// had, so the lengths need more memory only when the packets do.
     #[inline]
     pub fn change(&mut self, queue: u32, queues: &PacketQueues) {
         let length = queues.len_of(queue);
@@ -418,8 +419,8 @@ mod tests {
             order.push(queue);
         }
         assert_eq!(order, [0, 0, 0, 1, 0, 0, 0, 1]);
-        // Queue 2, which was idle, goes before both, and has to wait behind them when it is empty. It is new no more then:
-        // queue 1 has used its quantum and goes behind it.
+        // Queue 2, which was idle, goes before both, and has to wait behind them when it is empty. It is new no more
+        // then: queue 1 has used its quantum and goes behind it.
         turns.activate(2, true);
         assert_eq!(turns.whose(), Some(2));
         turns.emptied(2, true);
@@ -433,10 +434,10 @@ mod tests {
 
     #[test]
     fn deficits_as_in_the_tests_of_ns3() {
-        // `fq-codel-queue-disc-test-suite.cc`, deficits: a quantum of 90 and packets of 120 bytes. Queue 0 sends one and has -30.
-        // Both have two then: queue 0 gets 90 and becomes old, queue 1, which is new, sends (-30). Queue 1 becomes old with 60,
-        // queue 0 sends from 60 (-60), gets 90 (30) behind queue 1, which sends from 60 (-60) and gets 90 (30) behind queue 0,
-        // which sends from 30 (-90). Nothing is left: queue 0 gets 90 twice, and both go.
+        // `fq-codel-queue-disc-test-suite.cc`, deficits: a quantum of 90 and packets of 120 bytes. Queue 0 sends one
+        // and has -30. Both have two then: queue 0 gets 90 and becomes old, queue 1, which is new, sends (-30). Queue 1
+        // becomes old with 60, queue 0 sends from 60 (-60), gets 90 (30) behind queue 1, which sends from 60 (-60) and
+        // gets 90 (30) behind queue 0, which sends from 30 (-90). Nothing is left: queue 0 gets 90 twice, and both go.
         let mut turns = RoundRobin::new(2, Bytes::new(90));
         let mut waiting = [1, 0];
         turns.activate(0, true);

@@ -18,7 +18,6 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-
 use super::codel::{self, Reentry};
 use super::flow_queueing::{FlowHash, PacketQueues, RoundRobin};
 use super::{EcnCodepoint, OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueStats, QueuedPacket};
@@ -281,8 +280,8 @@ mod tests {
 
     #[test]
     fn a_full_queue_as_in_the_tests_of_ns3() {
-        // `fq-codel-queue-disc-test-suite.cc`, packet limit: four packets fit. Three of flow 1 and two of flow 2, 100 bytes each: the
-        // fifth takes two of flow 1 away, as 300 bytes are its backlog and 150 the half.
+        // `fq-codel-queue-disc-test-suite.cc`, packet limit: four packets fit. Three of flow 1 and two of flow 2, 100
+        // bytes each: the fifth takes two of flow 1 away, as 300 bytes are its backlog and 150 the half.
         let limit = QueueLimit { packets: Some(4), ..QueueLimit::default() };
         let mut link = Link::new(Config { quantum: Bytes::new(1500), ..Config::default() }, limit);
         for (flow, handle) in [(1, 10), (1, 11), (1, 12), (2, 20), (2, 21)] {
@@ -344,8 +343,9 @@ mod tests {
 
     #[test]
     fn the_last_packet_of_a_flow_may_be_dropped_while_others_wait() {
-        // Both have waited beyond the target since 1 s. At 1.101 s flow 2 has its last packet, but two more wait (RFC 8289,
-        // section 4.4: the occupancy of all queues counts), so it is dropped and flow 1 sends. The very last one is not.
+        // Both have waited beyond the target since 1 s. At 1.101 s flow 2 has its last packet, but two more wait (RFC
+        // 8289, section 4.4: the occupancy of all queues counts), so it is dropped and flow 1 sends. The very last one
+        // is not.
         let mut link = Link::new(Config::default(), QueueLimit::default());
         for (flow, handle) in [(1, 10), (1, 11), (1, 12), (1, 13), (1, 14), (2, 20), (2, 21)] {
             link.enqueue(flow, handle, 1514);

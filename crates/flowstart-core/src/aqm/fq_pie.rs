@@ -18,7 +18,6 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-
 use super::flow_queueing::{FlowHash, PacketQueues, RoundRobin};
 use super::grid::next_on_grid;
 use super::pie;

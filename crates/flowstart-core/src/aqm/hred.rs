@@ -11,7 +11,6 @@
 //!
 //! Status: experimental; in the style of HRED, not a reproduction.
 
-
 use super::red::{self, Red, Unit};
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};
 use crate::registry::ConfigError;
@@ -34,8 +33,8 @@ pub struct Config {
     pub w_q: f64,
     /// Probability at the upper threshold, 0 to 1. Default: 0.5 (chosen: well above RED's 0.1).
     pub max_p: f64,
-    /// The packet that idle time is counted in; thresholds are at least one and two of it. 1 to 1,000,000 bytes. Default:
-    /// 1500, a full packet.
+    /// The packet that idle time is counted in; thresholds are at least one and two of it. 1 to 1,000,000 bytes.
+    /// Default: 1500, a full packet.
     pub mean_packet: Bytes,
     /// Mark packets of transports that react to marks. Default: on.
     pub ecn: bool,

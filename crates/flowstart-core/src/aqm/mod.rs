@@ -17,10 +17,10 @@
 //! | `sfq-codel` | [`sfq_codel`] |
 //! | `dualpi2` | [`dualpi2`] |
 //!
-//! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of the
-//! reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a packet, knows
-//! nothing of the queue behind it: it is told the time, the delay or the length, and answers. So a law serves one queue or
-//! each of many, and is tested without one.
+//! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of
+//! the reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a
+//! packet, knows nothing of the queue behind it: it is told the time, the delay or the length, and answers. So a law
+//! serves one queue or each of many, and is tested without one.
 
 // A packet that shadows another one has been dropped instead of it in published queue disciplines.
 #![warn(clippy::shadow_unrelated)]
@@ -95,7 +95,8 @@ impl QueuedPacket {
         now.since(self.enqueued_at)
     }
 
-    /// Marks the packet if its transport reacts to marks (RFC 3168, section 5). Whether it did: if not, a discipline drops.
+    /// Marks the packet if its transport reacts to marks (RFC 3168, section 5). Whether it did: if not, a discipline
+    /// drops.
     #[must_use]
     pub fn mark(&mut self) -> bool {
         let capable = self.ecn.is_capable();
@@ -147,8 +148,8 @@ impl QueueLimit {
 pub struct OutgoingLink {
     /// How much may wait.
     pub limit: QueueLimit,
-    /// Its rate, or the mean of a rate that varies; `None` if the host does not know it. A discipline whose law contains the
-    /// rate measures it then.
+    /// Its rate, or the mean of a rate that varies; `None` if the host does not know it. A discipline whose law
+    /// contains the rate measures it then.
     pub rate: Option<Rate>,
 }
 
@@ -198,15 +199,15 @@ pub trait QueueDiscipline: fmt::Debug + Send + CloneDiscipline {
         true
     }
 
-    /// When the discipline wants [`QueueDiscipline::on_timer`] called, [`Timestamp::NEVER`] if it does not. The host asks
-    /// when it is given the discipline and after every `enqueue`, `dequeue` and `on_timer`.
+    /// When the discipline wants [`QueueDiscipline::on_timer`] called, [`Timestamp::NEVER`] if it does not. The host
+    /// asks when it is given the discipline and after every `enqueue`, `dequeue` and `on_timer`.
     fn next_timer(&self) -> Timestamp {
         Timestamp::NEVER
     }
 
-    /// The time of [`QueueDiscipline::next_timer`] has come. It must move on, or it is called again at once. Packets that
-    /// are dropped go to `context.dropped`. An idle link asks for a packet afterwards, so a discipline may also release
-    /// packets that it held back.
+    /// The time of [`QueueDiscipline::next_timer`] has come. It must move on, or it is called again at once. Packets
+    /// that are dropped go to `context.dropped`. An idle link asks for a packet afterwards, so a discipline may also
+    /// release packets that it held back.
     fn on_timer(&mut self, _context: &mut QueueContext<'_>) {}
 }
 

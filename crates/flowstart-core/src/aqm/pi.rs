@@ -13,7 +13,6 @@
 //!
 //! Status: worked examples; not compared with a run of ns-2.
 
-
 use super::decision::Decision;
 use super::fifo::Fifo;
 use super::grid::next_on_grid;
@@ -39,8 +38,8 @@ const LONGEST_FALL_S: f64 = 86_400.0;
 pub struct Config {
     /// Weight of the deviation now, per packet, 0 to 1. ns-2: 0.00001822.
     pub a: f64,
-    /// Weight of the deviation at the last sample, per packet, 0 to `a`: a larger one makes the probability rise while the queue
-    /// is empty. ns-2: 0.00001816.
+    /// Weight of the deviation at the last sample, per packet, 0 to `a`: a larger one makes the probability rise while
+    /// the queue is empty. ns-2: 0.00001816.
     pub b: f64,
     /// Queue to steer to in packets, 0 to 1,000,000; where `a` is above `b` so much that the probability falls from 1
     /// to 0 within a day of an empty queue. ns-2: 50 (the paper's simulations: 200).

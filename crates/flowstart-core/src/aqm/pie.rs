@@ -19,7 +19,6 @@
 //!
 //! Status: the rules of ns-2 are validated by `ns2-aqm-transient`; those of RFC 8033 by worked examples.
 
-
 use super::decision::Decision;
 use super::departure_rate::{Cycle, DepartureRate};
 use super::fifo::Fifo;
@@ -43,8 +42,8 @@ pub enum Rules {
     #[default]
     Rfc8033,
     /// ns-2: other steps of auto-tuning, corrections that are limited upwards (0.02 beyond a probability of 0.1) and
-    /// increased (0.02 beyond a delay of 200 ms), a probability that is not limited to 1, and a burst allowance that the
-    /// first packet after 1.5 s of quiet starts.
+    /// increased (0.02 beyond a delay of 200 ms), a probability that is not limited to 1, and a burst allowance that
+    /// the first packet after 1.5 s of quiet starts.
     Ns2,
 }
 
@@ -73,17 +72,20 @@ pub struct Config {
     pub beta: f64,
     /// How long a burst passes, 0 to 100 s. RFC 8033, section 4.4: 150 ms.
     pub max_burst: Duration,
-    /// Packets are marked up to this probability and dropped beyond it, 0 to 1; 0 never marks. RFC 8033, section 5.1: 0.1.
+    /// Packets are marked up to this probability and dropped beyond it, 0 to 1; 0 never marks. RFC 8033, section 5.1:
+    /// 0.1.
     pub mark_ecnth: f64,
-    /// `MEAN_PKTSIZE`: nothing is signalled while at most two of them wait, and `byte_mode` scales by it, 1 to 1,000,000
-    /// bytes. Default: 1500, a full packet.
+    /// `MEAN_PKTSIZE`: nothing is signalled while at most two of them wait, and `byte_mode` scales by it, 1 to
+    /// 1,000,000 bytes. Default: 1500, a full packet.
     pub mean_packet: Bytes,
     /// Scale the probability by size / `mean_packet` (ns-2's and Linux's byte mode). Default: off.
     pub byte_mode: bool,
-    /// Spread signals: none before the probabilities of the packets since the last one add up to 0.85, one for sure at 8.5
-    /// (RFC 8033, section 5.4). They are about 1.85 / p packets apart then, not 1 / p. Default: off, as in appendix A.
+    /// Spread signals: none before the probabilities of the packets since the last one add up to 0.85, one for sure at
+    /// 8.5 (RFC 8033, section 5.4). They are about 1.85 / p packets apart then, not 1 / p. Default: off, as in appendix
+    /// A.
     pub derandomization: bool,
-    /// A correction adds at most 0.02 once the probability is 0.1 (RFC 8033, section 5.5). Default: off, as in appendix A.
+    /// A correction adds at most 0.02 once the probability is 0.1 (RFC 8033, section 5.5). Default: off, as in appendix
+    /// A.
     pub cap_drop_adjustment: bool,
     /// How the delay is known. Default: from timestamps, as in RFC 8033, appendix A.
     pub estimator: Estimator,
@@ -247,8 +249,8 @@ impl Vars {
         self.burst_allowance = self.burst_allowance.saturating_sub(counted_down);
     }
 
-    /// Whether updates change nothing that a packet could tell as long as the queue, which is empty, stays so. The allowance is
-    /// renewed with the next packet, so that it need not be counted down.
+    /// Whether updates change nothing that a packet could tell as long as the queue, which is empty, stays so. The
+    /// allowance is renewed with the next packet, so that it need not be counted down.
     #[inline]
     pub fn rests(&self) -> bool {
         self.drop_prob == 0.0 && self.current_qdelay == Duration::ZERO && self.qdelay_old == Duration::ZERO
@@ -379,16 +381,17 @@ impl Law {
     }
 }
 
-/// Exponential decay when congestion has gone (section 4.2). The smallest numbers that a double can hold are rounded back to
-/// themselves: without `alpha`, which takes something off as well, the updates of an empty queue would never end.
+/// Exponential decay when congestion has gone (section 4.2). The smallest numbers that a double can hold are rounded
+/// back to themselves: without `alpha`, which takes something off as well, the updates of an empty queue would never
+/// end.
 #[inline]
 fn decayed(p: f64) -> f64 {
     let p = p * 0.98;
     if p < f64::MIN_POSITIVE { 0.0 } else { p }
 }
 
-/// The factor that auto-tuning scales a correction with (RFC 8033, section 4.2). Without branches, as nobody can foresee how far
-/// a probability that begins to rise has come.
+/// The factor that auto-tuning scales a correction with (RFC 8033, section 4.2). Without branches, as nobody can
+/// foresee how far a probability that begins to rise has come.
 #[inline]
 fn tuning_rfc_8033(drop_prob: f64) -> f64 {
     const BOUNDS: [f64; 6] = [0.000_001, 0.000_01, 0.000_1, 0.001, 0.01, 0.1];

@@ -130,8 +130,8 @@ fn byte_mode_scales_with_the_size() {
 
 #[test]
 fn marks_end_by_the_probability_before_it_is_scaled_with_the_size() {
-    // 15 % x 100 / 1500 = 1 % of the packets of 100 bytes are signalled (standard deviation 3), by drops, as 15 % is beyond
-    // 10 %; 8 % x 1500 / 500 = 24 % of full packets (14) by marks.
+    // 15 % x 100 / 1500 = 1 % of the packets of 100 bytes are signalled (standard deviation 3), by drops, as 15 % is
+    // beyond 10 %; 8 % x 1500 / 500 = 24 % of full packets (14) by marks.
     let config = |mean| Config { byte_mode: true, mean_packet: Bytes::new(mean), ..Config::default() };
     let (_, marked, dropped) = decisions(law(config(1500), 0.15, ms(20), ms(20)), PACKETS, 100);
     assert!((1..25).contains(&dropped) && marked == 0, "{marked} {dropped}");
@@ -146,7 +146,8 @@ fn derandomized(drop_prob: f64) -> Law {
 
 #[test]
 fn derandomization_adds_probabilities_up_between_its_bounds() {
-    // 1/16 of each packet: 13/16 = 0.8125 are less than 0.85, 14/16 = 0.875 are more. Up to there no random number is drawn.
+    // 1/16 of each packet: 13/16 = 0.8125 are less than 0.85, 14/16 = 0.875 are more. Up to there no random number is
+    // drawn.
     let mut law = derandomized(0.0625);
     let (mut rng, untouched) = (Substream::new(1, "queue", 0), Substream::new(1, "queue", 0));
     for packets in 1..=13 {
@@ -157,7 +158,8 @@ fn derandomization_adds_probabilities_up_between_its_bounds() {
     let expected = untouched.clone().uniform() < 0.0625;
     assert_eq!(law.on_arrival(PACKETS, 1500, &mut rng) == Decision::Drop, expected);
     assert_ne!(rng.clone().next_u64(), untouched.clone().next_u64());
-    // 8.4375 + 1/16 = 8.5: a signal without a random number, and the sum begins anew. 8.375 + 1/16 is decided at random.
+    // 8.4375 + 1/16 = 8.5: a signal without a random number, and the sum begins anew. 8.375 + 1/16 is decided at
+    // random.
     law.vars.accu_prob = 8.4375;
     let before = rng.clone().next_u64();
     assert_eq!(law.on_arrival(PACKETS, 1500, &mut rng), Decision::Drop);
@@ -179,8 +181,8 @@ fn derandomization_adds_probabilities_up_between_its_bounds() {
 
 #[test]
 fn derandomization_with_a_fixed_sum_as_in_the_tests_of_ns3() {
-    // `pie-queue-disc-test-suite.cc`, tests 13 and 14: with -0.16 before each packet none is dropped at any probability up to
-    // 1, as the sum is 0.84 at most; with 8.6 each is at a probability of 0.001 if more than two packets wait.
+    // `pie-queue-disc-test-suite.cc`, tests 13 and 14: with -0.16 before each packet none is dropped at any probability
+    // up to 1, as the sum is 0.84 at most; with 8.6 each is at a probability of 0.001 if more than two packets wait.
     let mut rng = Substream::new(1, "queue", 0);
     for drop_prob in [0.001, 0.5, 1.0] {
         let mut law = derandomized(drop_prob);
@@ -211,8 +213,8 @@ fn derandomized_signals_are_neither_close_nor_far_apart() {
             distance = 0;
         }
     }
-    // 0.85 x 16 = 13.6 and 8.5 x 16 = 136. On average 13 packets before the lower bound and 1 / p = 16 from there, with a
-    // standard deviation of 16 / sqrt(3400) = 0.27: 1.85 / p but for the fraction.
+    // 0.85 x 16 = 13.6 and 8.5 x 16 = 136. On average 13 packets before the lower bound and 1 / p = 16 from there, with
+    // a standard deviation of 16 / sqrt(3400) = 0.27: 1.85 / p but for the fraction.
     assert!(distances.iter().all(|packets| (14..=136).contains(packets)));
     let mean = f64::from(distances.iter().sum::<u32>()) / distances.len() as f64;
     assert!((mean - 29.0).abs() < 1.4, "{mean}");
@@ -221,8 +223,8 @@ fn derandomized_signals_are_neither_close_nor_far_apart() {
 #[test]
 fn a_capped_correction_adds_at_most_two_percent_beyond_ten() {
     let config = || Config { cap_drop_adjustment: true, ..Config::default() };
-    // 0.125 (0.045 - 0.015) + 1.25 (0.045 - 0.025) = 0.00375 + 0.025 = 0.02875, halved below 0.1; downwards there is no cap:
-    // 0.125 x -0.005 + 1.25 x -0.04 = -0.050625.
+    // 0.125 (0.045 - 0.015) + 1.25 (0.045 - 0.025) = 0.00375 + 0.025 = 0.02875, halved below 0.1; downwards there is no
+    // cap: 0.125 x -0.005 + 1.25 x -0.04 = -0.050625.
     for (before, current, old, after) in
         [(0.5, 45, 25, 0.52), (0.1, 45, 25, 0.12), (0.09, 45, 25, 0.104_375), (0.5, 10, 50, 0.449_375)]
     {
@@ -261,8 +263,8 @@ fn ns2_renews_the_burst_allowance_after_a_second_and_a_half_of_quiet() {
     let mut rng = Substream::new(1, "queue", 0);
     law.on_arrival(Bytes::ZERO, 1500, &mut rng);
     assert_eq!(law.vars.burst_allowance, ms(100));
-    // 100 ms last for four updates of 30 ms; the fourth is the first quiet one. 1.5 s / 30 ms = 50 more do not renew it,
-    // the 51st does.
+    // 100 ms last for four updates of 30 ms; the fourth is the first quiet one. 1.5 s / 30 ms = 50 more do not renew
+    // it, the 51st does.
     let mut states = Vec::new();
     for _ in 0..55 {
         law.update(Bytes::ZERO);
@@ -276,8 +278,8 @@ fn ns2_renews_the_burst_allowance_after_a_second_and_a_half_of_quiet() {
 
 #[test]
 fn the_departure_rate_estimator_sleeps_on_short_queues() {
-    // 1 Mbit/s, 10 packets of 1500 bytes wait: 120 ms of delay, eight times the reference. They are less than 16 KiB, so the
-    // rate is never measured, and PIE believes in no delay. Timestamps show it.
+    // 1 Mbit/s, 10 packets of 1500 bytes wait: 120 ms of delay, eight times the reference. They are less than 16 KiB,
+    // so the rate is never measured, and PIE believes in no delay. Timestamps show it.
     for (estimator, expected) in [(Estimator::Timestamps, ms(120)), (Estimator::DepartureRate, Duration::ZERO)] {
         let mut law = Law::new(Config { estimator, ..Config::default() });
         for index in 0..100 {

@@ -18,7 +18,6 @@
 //!
 //! Status: validated by `ns2-aqm-transient`.
 
-
 use super::decision::Decision;
 use super::departure_rate::LinkRate;
 use super::fifo::Fifo;
@@ -57,11 +56,11 @@ pub struct Config {
     pub max_th: f64,
     /// Probability at the upper threshold, 0 to 1. Floyd's recommendation: 0.1 (the paper: 0.02).
     pub max_p: f64,
-    /// Weight of a new sample in the average, up to 1. The paper: 0.002. 0 chooses 1 - exp(-1 / (10 `rtt` C)), C packets/s
-    /// being the link's rate: ns-2's `q_weight_` -1.
+    /// Weight of a new sample in the average, up to 1. The paper: 0.002. 0 chooses 1 - exp(-1 / (10 `rtt` C)), C
+    /// packets/s being the link's rate: ns-2's `q_weight_` -1.
     pub w_q: f64,
-    /// The RTT of a `w_q` that is chosen, 1 ms to 100 s. ns-2: three times the link's delay and a packet's time, at least
-    /// 100 ms.
+    /// The RTT of a `w_q` that is chosen, 1 ms to 100 s. ns-2: three times the link's delay and a packet's time, at
+    /// least 100 ms.
     pub rtt: Duration,
     /// The probability rises from `max_p` to 1 between `max_th` and twice that, instead of at once. Default: on.
     pub gentle: bool,
@@ -193,8 +192,8 @@ impl Law {
         self.vars.q_time.get_or_insert(now);
     }
 
-    /// A packet of `size` arrives behind `packets` packets of `bytes` bytes, the one in service not counted; `rate` is that
-    /// of the link. In ns-2 a queue of one packet (of one byte, in bytes) is too short for signals.
+    /// A packet of `size` arrives behind `packets` packets of `bytes` bytes, the one in service not counted; `rate` is
+    /// that of the link. In ns-2 a queue of one packet (of one byte, in bytes) is too short for signals.
     pub fn on_arrival(
         &mut self,
         now: Timestamp,
@@ -438,8 +437,8 @@ mod tests {
         let mut law = law(Config { w_q: 0.1, ..Config::default() });
         let mut rng = Substream::new(1, "queue", 0);
         law.vars = Vars { avg: 4.0, q_time: Some(Timestamp::ZERO), ..law.vars };
-        // 10 Mbit/s send a packet in 1.2 ms. 6.1 ms of idle time are 5 packets: 4 x 0.9^5, then 0.9 of it for the arrival
-        // that finds an empty queue: 4 x 0.9^6 = 2.125764.
+        // 10 Mbit/s send a packet in 1.2 ms. 6.1 ms of idle time are 5 packets: 4 x 0.9^5, then 0.9 of it for the
+        // arrival that finds an empty queue: 4 x 0.9^6 = 2.125764.
         let now = Timestamp::from_nanos(6_100_000);
         law.on_arrival(now, (0, Bytes::ZERO), 1500, Some(Rate::from_mbit(10)), &mut rng);
         assert!((law.vars.avg - 2.125_764).abs() < 1e-9);

@@ -18,7 +18,6 @@
 
 use alloc::vec::Vec;
 
-
 use super::flow_queueing::{FlowHash, Lengths, PacketQueues, RoundRobin};
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueStats, QueuedPacket};
 use crate::registry::ConfigError;
@@ -213,7 +212,8 @@ mod tests {
 
     #[test]
     fn flows_send_in_turn_and_the_longest_queue_pays_from_its_end() {
-        // Six packets fit. Flow 1 has five when the second of flow 2 and that of flow 3 come: it gives the last ones away.
+        // Six packets fit. Flow 1 has five when the second of flow 2 and that of flow 3 come: it gives the last ones
+        // away.
         let arrivals = [1, 1, 1, 1, 1, 2, 2, 3].map(|flow| (flow, 0));
         let (sent, dropped) = run(Config::default(), Some(6), &arrivals);
         assert_eq!((sent, dropped), (alloc::vec![0, 5, 7, 1, 6, 2], alloc::vec![4, 3]));

@@ -15,7 +15,6 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-
 use super::codel::{self, Reentry};
 use super::flow_queueing::{FlowHash, Lengths, PacketQueues, RoundRobin};
 use super::sfq::validate_quantum;
@@ -215,8 +214,8 @@ mod tests {
             link.enqueue(1, handle);
         }
         link.enqueue(2, 100);
-        // Above the target since 1000 ms: bin 1 drops after 100 ms, with 2000 bytes left. Bin 2 has one packet only, and at last
-        // bin 1, too.
+        // Above the target since 1000 ms: bin 1 drops after 100 ms, with 2000 bytes left. Bin 2 has one packet only,
+        // and at last bin 1, too.
         let sent = [1000, 1000, 1100, 2000].map(|ms| link.dequeue(ms));
         assert_eq!(sent, [Some(0), Some(100), Some(2), Some(3)]);
         assert_eq!(link.dropped.iter().map(|packet| packet.handle).collect::<Vec<_>>(), [1]);

@@ -8,7 +8,6 @@
 //! Status: the counting of the limit is validated by `ns2-chain` (packets, in-service packet counted) and `ns3-startup`
 //! (bytes, in-service packet not counted).
 
-
 use super::fifo::Fifo;
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};
 use crate::registry::ConfigError;

@@ -1,28 +1,27 @@
 //! CUBIC: the window is a cubic function of the time since the last congestion event.
 //!
-//! Reference: RFC 9438. After a congestion event the window approaches the size where it happened (`W_max`), stays near it
-//! and then probes beyond, `W(t) = C (t - K)^3 + W_max`. Where a Reno flow would be faster the window follows Reno's
+//! Reference: RFC 9438. After a congestion event the window approaches the size where it happened (`W_max`), stays near
+//! it and then probes beyond, `W(t) = C (t - K)^3 + W_max`. Where a Reno flow would be faster the window follows Reno's
 //! estimate. A flow that loses before it is back at `W_max` gives room to newcomers (fast convergence).
 //!
 //! Differences from the reference: `connections = N` makes one flow as aggressive as N, as Google's QUIC does (its
-//! default is 2): beta becomes (N - 1 + beta) / N and the Reno estimate grows N^2 times as fast. `approach = "half-acked"`
-//! takes Google's way to the target: the window jumps to W(t + min RTT) but by at most half of the acknowledged bytes.
-//! `approach = "whole-segments"` takes that of Linux (`tcp_cubic.c`), which ns-3 shares: windows are whole segments, the
-//! target is W(t + min RTT), at least two acknowledged segments make one of growth, at most 20 before the first loss, and
-//! an unused window leaves the epoch alone; idle time does not count for it (the RFC leaves this open in section 5.8).
-//! Where the two differ ns-3 is the default, `surplus` and `recount_after` are for Linux (`tcp_cong_avoid_ai`,
-//! `bictcp_update`); that Linux counts time in ticks, looks at the curve once in a tick at most, has a C of 410/1024
-//! and looks ahead by the smallest RTT of data, without that of the handshake, is not modelled. When the sender does
-//! not use its window the epoch ends and a new one starts with the next growth (section 5.8 leaves the way open;
-//! Google's code does the same). Without an earlier loss `W_max` is the window at the start of the epoch and K is 0, so
-//! the growth is convex at once. A timeout forgets `W_max`, so the next epoch begins the same way (section 4.8; Linux
-//! and Google's code forget it too); with `after_timeout = "keep-plateau"` it stays, as in ns-3.
+//! default is 2): beta becomes (N - 1 + beta) / N and the Reno estimate grows N^2 times as fast. `approach =
+//! "half-acked"` takes Google's way to the target: the window jumps to W(t + min RTT) but by at most half of the
+//! acknowledged bytes. `approach = "whole-segments"` takes that of Linux (`tcp_cubic.c`), which ns-3 shares: windows
+//! are whole segments, the target is W(t + min RTT), at least two acknowledged segments make one of growth, at most 20
+//! before the first loss, and an unused window leaves the epoch alone; idle time does not count for it (the RFC leaves
+//! this open in section 5.8). Where the two differ ns-3 is the default, `surplus` and `recount_after` are for Linux
+//! (`tcp_cong_avoid_ai`, `bictcp_update`); that Linux counts time in ticks, looks at the curve once in a tick at most,
+//! has a C of 410/1024 and looks ahead by the smallest RTT of data, without that of the handshake, is not modelled.
+//! When the sender does not use its window the epoch ends and a new one starts with the next growth (section 5.8 leaves
+//! the way open; Google's code does the same). Without an earlier loss `W_max` is the window at the start of the epoch
+//! and K is 0, so the growth is convex at once. A timeout forgets `W_max`, so the next epoch begins the same way
+//! (section 4.8; Linux and Google's code forget it too); with `after_timeout = "keep-plateau"` it stays, as in ns-3.
 //!
-//! `beta_ecn` is what remains of the window after CE marks (ABE, RFC 8511), also of that which ends slow start, where the RFC
-//! speaks of congestion avoidance; the plateau and the Reno estimate stay those of beta.
+//! `beta_ecn` is what remains of the window after CE marks (ABE, RFC 8511), also of that which ends slow start, where
+//! the RFC speaks of congestion avoidance; the plateau and the Reno estimate stay those of beta.
 //!
 //! Status: validated by `ns3-startup`; Google's variant by `blitzstart-table1`; `beta_ecn` by worked examples.
-
 
 use super::LossBased;
 use crate::event::Ack;
@@ -46,7 +45,8 @@ pub enum Approach {
     Rfc9438,
     /// Google's QUIC: to the target, by at most half of the acknowledged bytes.
     HalfAcked,
-    /// Linux and ns-3: one segment when cwnd / (target - cwnd) segments were acknowledged, everything in whole segments.
+    /// Linux and ns-3: one segment when cwnd / (target - cwnd) segments were acknowledged, everything in whole
+    /// segments.
     WholeSegments,
 }
 
@@ -105,8 +105,8 @@ pub struct Config {
     pub connections: u32,
     /// Fast convergence (RFC 9438, section 4.7). Default: on.
     pub fast_convergence: bool,
-    /// Segments by which a window may miss `W_max` and still count as back there, 0 to 1000. RFC 9438: 0; Google's QUIC:
-    /// 1, since byte-counted growth ends slightly below `W_max` without any competition.
+    /// Segments by which a window may miss `W_max` and still count as back there, 0 to 1000. RFC 9438: 0; Google's
+    /// QUIC: 1, since byte-counted growth ends slightly below `W_max` without any competition.
     pub convergence_margin: f64,
     /// Follow the Reno estimate where it is larger (RFC 9438, section 4.3). Default: on.
     pub reno_friendly: bool,
@@ -422,7 +422,8 @@ impl LossBased for Cubic {
     }
 
     fn on_resume(&mut self, now: Timestamp, idle: Duration) {
-        // Otherwise the window would jump to where it had been without the pause: by a fifth in the first RTT after 2 s.
+        // Otherwise the window would jump to where it had been without the pause: by a fifth in the first RTT after 2
+        // s.
         self.epoch_start = self.epoch_start.map(|start| (start + idle).min(now));
     }
 
@@ -492,8 +493,8 @@ mod tests {
                 current.cwnd = cubic.on_ack(&ack, current, &rtt);
             }
         }
-        // alpha = 3 * 0.3 / 1.7 = 0.529 segments a round until W_est passes 10, then 1: after six rounds 10, after 20 about 23.
-        // In 0.2 s the cubic term alone would have gained 0.4 * (K^3 - (K - 0.2)^3) < 1 segment.
+        // alpha = 3 * 0.3 / 1.7 = 0.529 segments a round until W_est passes 10, then 1: after six rounds 10, after 20
+        // about 23. In 0.2 s the cubic term alone would have gained 0.4 * (K^3 - (K - 0.2)^3) < 1 segment.
         let segments = current.cwnd.get() as f64 / SEGMENT as f64;
         assert!((21.0..24.0).contains(&segments), "{segments}");
     }
@@ -658,7 +659,8 @@ mod tests {
         let mut cubic = Cubic::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));
         cubic.on_congestion(seconds(0.0), window(100.0).cwnd, window(100.0));
         cubic.on_timeout();
-        // Slow start has led to ssthresh, 70 segments: K = 0 and W_max = 70, not K = cbrt(30 / 0.4) = 4.2 s and W_max = 100.
+        // Slow start has led to ssthresh, 70 segments: K = 0 and W_max = 70, not K = cbrt(30 / 0.4) = 4.2 s and W_max =
+        // 100.
         cubic.start_epoch(seconds(1.0), 70.0);
         assert_eq!((cubic.k.to_bits(), cubic.origin.to_bits()), (0.0f64.to_bits(), 70.0f64.to_bits()));
         // W(5) = 0.4 * 125 + 70 = 120.
@@ -726,8 +728,8 @@ mod tests {
         let mut cubic = Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)));
         cubic.on_ack(&acked(seconds(1.0), 100 * SEGMENT), window(400.0), &rtt);
         assert!((cubic.w_est - 402.0).abs() < 1e-9, "{}", cubic.w_est);
-        // beta = 0.1: alpha = 3 * 0.9 / 1.1 = 2.4545; a window of 2 makes steps of 0.8148. Ten segments are 12 whole steps
-        // and a rest of 0.2222: W_est = 2 + 12.
+        // beta = 0.1: alpha = 3 * 0.9 / 1.1 = 2.4545; a window of 2 makes steps of 0.8148. Ten segments are 12 whole
+        // steps and a rest of 0.2222: W_est = 2 + 12.
         let config = Config { approach: Approach::WholeSegments, beta: 0.1, ..Config::default() };
         let mut cubic = Cubic::new(config, SegmentSize(Bytes::new(SEGMENT)));
         cubic.on_ack(&acked(seconds(1.0), 10 * SEGMENT), window(2.0), &rtt);

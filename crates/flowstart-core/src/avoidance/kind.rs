@@ -98,18 +98,18 @@ pub trait LossBased: fmt::Debug + Send + CloneLossBased {
     /// There is data again after nothing was in flight; the last packet was sent `idle` ago.
     fn on_resume(&mut self, _now: Timestamp, _idle: Duration) {}
 
-    /// A congestion event. `base` is the amount that the reduction starts from: cwnd or bytes in flight, as the transport's
-    /// profile says. Returns ssthresh.
+    /// A congestion event. `base` is the amount that the reduction starts from: cwnd or bytes in flight, as the
+    /// transport's profile says. Returns ssthresh.
     fn on_congestion(&mut self, now: Timestamp, base: Bytes, window: Window) -> Bytes;
 
-    /// As [`LossBased::on_congestion`], for a congestion event that CE marks told of. Without a response of its own it is
-    /// that to a loss (RFC 3168, section 5).
+    /// As [`LossBased::on_congestion`], for a congestion event that CE marks told of. Without a response of its own it
+    /// is that to a loss (RFC 3168, section 5).
     fn on_ecn(&mut self, now: Timestamp, base: Bytes, window: Window) -> Bytes {
         self.on_congestion(now, base, window)
     }
 
-    /// A retransmission timeout or persistent congestion. Comes after the [`LossBased::on_congestion`] for it, where there
-    /// is one.
+    /// A retransmission timeout or persistent congestion. Comes after the [`LossBased::on_congestion`] for it, where
+    /// there is one.
     fn on_timeout(&mut self) {}
 }
 
@@ -128,7 +128,8 @@ pub trait Scalable: LossBased + CloneScalable {
     fn response_due(&self, now: Timestamp) -> bool;
 }
 
-/// Probes and continues by itself. It is in charge from the launch on, and of the startup scheme only the launch counts.
+/// Probes and continues by itself. It is in charge from the launch on, and of the startup scheme only the launch
+/// counts.
 pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
     /// What the algorithm needs of its host.
     fn needs(&self) -> Needs {
@@ -149,8 +150,8 @@ pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
     /// A packet was sent.
     fn on_sent(&mut self, _sent: &Sent) {}
 
-    /// Data was delivered; returns the new cwnd. Comes with every acknowledgement, whether or not the window is in use, and
-    /// in recovery too.
+    /// Data was delivered; returns the new cwnd. Comes with every acknowledgement, whether or not the window is in use,
+    /// and in recovery too.
     fn on_ack(&mut self, ack: &Ack, window: Window, rtt: &RttEstimator) -> Bytes;
 
     /// A packet was declared lost. Comes before [`Integrated::on_congestion`].
@@ -166,20 +167,20 @@ pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
     /// New CE marks were echoed, for the first time in a window.
     fn on_mark(&mut self, _ecn: &Ecn) {}
 
-    /// A retransmission timeout or persistent congestion. Comes after the [`Integrated::on_congestion`] for it. `least` is
-    /// the host's window after it. Returns the new cwnd.
+    /// A retransmission timeout or persistent congestion. Comes after the [`Integrated::on_congestion`] for it. `least`
+    /// is the host's window after it. Returns the new cwnd.
     fn on_timeout(&mut self, _now: Timestamp, _window: Window, least: Bytes) -> Bytes {
         least
     }
 
-    /// An acknowledgement brought the routers' feedback ([`Needs::CONGESTION_HEADER`]): the change of throughput in bytes
-    /// per second. Returns the new cwnd.
+    /// An acknowledgement brought the routers' feedback ([`Needs::CONGESTION_HEADER`]): the change of throughput in
+    /// bytes per second. Returns the new cwnd.
     fn on_feedback(&mut self, _feedback: i32, window: Window, _rtt: &RttEstimator) -> Bytes {
         window.cwnd
     }
 
-    /// Rate at which packets may leave, also on a host that does not pace by itself; `None`: the host's own rule. Asked for
-    /// after every event.
+    /// Rate at which packets may leave, also on a host that does not pace by itself; `None`: the host's own rule. Asked
+    /// for after every event.
     fn pacing_rate(&self) -> Option<Rate>;
 
     /// Bytes that may leave at once when sending resumes with nothing in flight; `None`: the host's own burst.
@@ -199,8 +200,8 @@ pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
     /// Why the algorithm's own startup ended, told once.
     fn take_exit(&mut self) -> Option<ExitReason>;
 
-    /// The next phase that the last event led to, named as in the algorithm's reference, and what caused it; each is told
-    /// once. Asked for after every event until there is none, for traces.
+    /// The next phase that the last event led to, named as in the algorithm's reference, and what caused it; each is
+    /// told once. Asked for after every event until there is none, for traces.
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         None
     }

@@ -21,7 +21,6 @@
 //!
 //! Status: worked examples; rates beside CUBIC by `dualpi2-coexistence`.
 
-
 use super::{LossBased, Scalable};
 use crate::event::{Ack, Ecn};
 use crate::needs::Needs;
@@ -220,7 +219,8 @@ mod tests {
     fn alpha_is_a_moving_average_of_the_share_of_marks() {
         let mut prague = prague();
         assert!((prague.alpha() - 1.0).abs() < 1e-12);
-        // The round ends with its first packet a round trip after the last: 1 of 1 marked, then 9 are left for the next.
+        // The round ends with its first packet a round trip after the last: 1 of 1 marked, then 9 are left for the
+        // next.
         round(&mut prague, 10, 1, 100);
         assert!((prague.alpha() - 1.0).abs() < 1e-12);
         // 5 marks of 9 + 1 packets: 15/16 + 0.5/16 = 0.96875.

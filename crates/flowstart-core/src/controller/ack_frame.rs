@@ -1,12 +1,13 @@
 //! What one acknowledgement told, and the order in which it is processed.
 //!
-//! Reference: RFC 9002, appendix A.7, `OnAckReceived`: marks and losses are congestion events before what is acknowledged
-//! lets the window grow, so that the window is reduced from what it was when the packets left. The transport has updated the
-//! RTT by then, as it has there.
+//! Reference: RFC 9002, appendix A.7, `OnAckReceived`: marks and losses are congestion events before what is
+//! acknowledged lets the window grow, so that the window is reduced from what it was when the packets left. The
+//! transport has updated the RTT by then, as it has there.
 //!
-//! Difference: A.7 processes marks before losses, which makes no difference there, because both reduce alike and only the
-//! first of them counts. Here losses come first: a congestion avoidance may answer marks more gently (RFC 8511), and a frame
-//! that tells of both is answered as a loss. Its marks still count, since they keep the reduction from being taken back.
+//! Difference: A.7 processes marks before losses, which makes no difference there, because both reduce alike and only
+//! the first of them counts. Here losses come first: a congestion avoidance may answer marks more gently (RFC 8511),
+//! and a frame that tells of both is answered as a loss. Its marks still count, since they keep the reduction from
+//! being taken back.
 
 use super::Controller;
 use crate::event::{Ack, Ecn, Loss, Timeout};
@@ -51,8 +52,8 @@ impl Controller {
         if let (Some(_), Some(recovery)) = (frame.marked, self.recovery)
             && recovery.prr_out == Bytes::ZERO
         {
-            // Nothing has left since recovery began, so this acknowledgement cannot end it. A cumulative one may lie beyond
-            // the last byte that was sent.
+            // Nothing has left since recovery began, so this acknowledgement cannot end it. A cumulative one may lie
+            // beyond the last byte that was sent.
             ack.position = ack.position.min(recovery.point);
         }
         self.on_ack(&ack, rtt);
@@ -189,8 +190,8 @@ mod tests {
         let duplicate = AckFrame { delivered: delivered(1, 0), duplicate: true, ..AckFrame::default() };
         controller.on_ack_frame(&duplicate, &rtt());
         assert_eq!(segments(&controller), 10.0);
-        // Recovery from 10 to 7 segments begins with the loss that the next one reveals. PRR: ceil(1 * 7 / 10) = 1 segment
-        // may leave beside the 8 in flight, with 1 delivered.
+        // Recovery from 10 to 7 segments begins with the loss that the next one reveals. PRR: ceil(1 * 7 / 10) = 1
+        // segment may leave beside the 8 in flight, with 1 delivered.
         let ack = delivered(1, 0).map(|ack| Ack { in_flight: Bytes::new(8 * SEGMENT), ..ack });
         controller.on_ack_frame(&AckFrame { lost: lost(1, 8), delivered: ack, ..duplicate }, &rtt());
         assert_eq!(segments(&controller), 9.0);

@@ -4,7 +4,6 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-
 use super::recovery::Reduction;
 use super::window_validation::WindowValidation;
 use crate::avoidance::{AvoidanceConfig, AvoidanceState, Kind};
@@ -44,14 +43,14 @@ pub enum GrowthRule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TimeoutReduction {
-    /// Each timeout reduces it, but not when the same data has timed out before (RFC 5681, section 3.1; ns-3). Persistent
-    /// congestion leaves it as the loss has set it (RFC 9002, section 7.6.2).
+    /// Each timeout reduces it, but not when the same data has timed out before (RFC 5681, section 3.1; ns-3).
+    /// Persistent congestion leaves it as the loss has set it (RFC 9002, section 7.6.2).
     #[default]
     EachTimeout,
     /// As `each-timeout`, but not when the window was reduced before and the recovery from that is not over (Linux).
     OncePerWindow,
-    /// Half of the window, whatever the congestion avoidance, with each timeout and with persistent congestion (Google's
-    /// QUIC).
+    /// Half of the window, whatever the congestion avoidance, with each timeout and with persistent congestion
+    /// (Google's QUIC).
     HalfWindow,
 }
 
@@ -73,9 +72,11 @@ pub enum SlowStartAfterTimeout {
 pub struct Pacing {
     /// Pacing rate over cwnd / SRTT while cwnd is below ssthresh, 0.01 to 100. Google's QUIC and Linux: 2.
     pub startup_gain: f64,
-    /// Pacing rate over cwnd / SRTT otherwise, 0.01 to 100. Google's QUIC: 1.25; Linux 1.2; RFC 9002, section 7.7 suggests 1.25.
+    /// Pacing rate over cwnd / SRTT otherwise, 0.01 to 100. Google's QUIC: 1.25; Linux 1.2; RFC 9002, section 7.7
+    /// suggests 1.25.
     pub avoidance_gain: f64,
-    /// Segments that leave at once when sending starts or resumes, 1 to 1000000. RFC 9002, section 7.7: the initial window, 10.
+    /// Segments that leave at once when sending starts or resumes, 1 to 1000000. RFC 9002, section 7.7: the initial
+    /// window, 10.
     pub burst: u64,
     /// How much before its time a packet may leave, 0 to 1 s. Google's QUIC: 1 ms.
     pub quantum: Duration,
@@ -166,8 +167,8 @@ impl ControllerConfig {
         }
     }
 
-    /// Refuses policies and parameters out of range, and a pair that is meaningless. A controller is only made of what this
-    /// accepts.
+    /// Refuses policies and parameters out of range, and a pair that is meaningless. A controller is only made of what
+    /// this accepts.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.validate_parts()?;
         Self::validate_pair(&self.startup, &self.avoidance)

@@ -17,9 +17,9 @@ impl Controller {
         }
     }
 
-    /// Data has to be sent again, not counting probes and proactive retransmissions: told once for every retransmission,
-    /// before the [`Controller::on_loss`] that sums up. `position` is that of the data's first transmission. A host that
-    /// knows sums only tells them with the highest position.
+    /// Data has to be sent again, not counting probes and proactive retransmissions: told once for every
+    /// retransmission, before the [`Controller::on_loss`] that sums up. `position` is that of the data's first
+    /// transmission. A host that knows sums only tells them with the highest position.
     pub fn on_retransmission(&mut self, position: Position, bytes: Bytes) {
         if self.phase == Phase::Startup && self.earlier_path.is_none_or(|end| position > end) {
             self.startup.as_dyn().on_retransmission(position, bytes);
@@ -42,14 +42,16 @@ impl Controller {
         self.update_pacing(rtt);
     }
 
-    /// The receiver echoed new CE marks. They are a congestion event like a loss (RFC 3168; RFC 9002, section 7.1), and what
-    /// remains of the window says [`LossBased::on_ecn`](crate::avoidance::LossBased::on_ecn), also where they end startup.
+    /// The receiver echoed new CE marks. They are a congestion event like a loss (RFC 3168; RFC 9002, section 7.1), and
+    /// what remains of the window says [`LossBased::on_ecn`](crate::avoidance::LossBased::on_ecn), also where they end
+    /// startup.
     pub(crate) fn on_ecn(&mut self, ecn: &Ecn, rtt: &RttEstimator) {
         if self.take_marks(ecn, rtt) {
             return;
         }
         if self.last_reduction.is_some_and(|point| ecn.position <= point) {
-            // The marks would have reduced the window as well, so a loss that turns out to be none does not give it back.
+            // The marks would have reduced the window as well, so a loss that turns out to be none does not give it
+            // back.
             self.undo.clear();
             return;
         }

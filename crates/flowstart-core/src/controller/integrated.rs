@@ -1,4 +1,5 @@
-//! The controller's side of an integrated congestion avoidance (BBR): it follows the algorithm and interferes with nothing.
+//! The controller's side of an integrated congestion avoidance (BBR): it follows the algorithm and interferes with
+//! nothing.
 
 use super::recovery::Recovery;
 use super::{Controller, Phase};
@@ -63,8 +64,8 @@ impl Controller {
         self.pace_by_host(rtt);
     }
 
-    /// An acknowledgement brought the feedback of the path's routers: the change of throughput in bytes per second. Comes with
-    /// the [`Controller::on_ack_frame`] of the same acknowledgement, before or after it.
+    /// An acknowledgement brought the feedback of the path's routers: the change of throughput in bytes per second.
+    /// Comes with the [`Controller::on_ack_frame`] of the same acknowledgement, before or after it.
     pub fn on_feedback(&mut self, now: Timestamp, feedback: i32, rtt: &RttEstimator) {
         if let (Phase::Integrated { .. }, Some(avoidance)) = (self.phase, self.avoidance.integrated()) {
             let cwnd = avoidance.on_feedback(feedback, self.window, rtt);

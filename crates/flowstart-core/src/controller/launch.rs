@@ -10,8 +10,8 @@ use crate::time::Timestamp;
 use crate::units::Bytes;
 use crate::window::{SegmentSize, Window};
 
-/// The largest window of a launch: 1 TiB, what 100 Gbit/s carry in 88 s. A rate and an RTT that come from a peer or a file
-/// may have any product, and growth must stay far from the end of the number range.
+/// The largest window of a launch: 1 TiB, what 100 Gbit/s carry in 88 s. A rate and an RTT that come from a peer or a
+/// file may have any product, and growth must stay far from the end of the number range.
 pub(super) const LARGEST_LAUNCH: Bytes = Bytes::new(1 << 40);
 
 impl Controller {
@@ -22,10 +22,10 @@ impl Controller {
         self.take_launch(now, &launch, rtt);
     }
 
-    /// All routers of the path have approved a rate that was asked for in mid-connection (RFC 4782, section 4.8): `path` holds
-    /// it and the RTT of now. It is used if its window is larger than the one that the connection would have a round trip
-    /// later anyway: the present one, or what slow start makes of it. Returns whether it is used. Nothing happens in recovery,
-    /// beside an integrated algorithm, and where the scheme does not live on approvals.
+    /// All routers of the path have approved a rate that was asked for in mid-connection (RFC 4782, section 4.8):
+    /// `path` holds it and the RTT of now. It is used if its window is larger than the one that the connection would
+    /// have a round trip later anyway: the present one, or what slow start makes of it. Returns whether it is used.
+    /// Nothing happens in recovery, beside an integrated algorithm, and where the scheme does not live on approvals.
     pub fn on_approval(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) -> bool {
         if self.is_integrated() || self.recovery.is_some() {
             return false;
@@ -65,8 +65,9 @@ impl Controller {
     }
 
     /// Packets take another path from now on (a mobility event; RFC 9000, section 9.4). Everything that was learned is
-    /// forgotten, and the scheme and the congestion avoidance start again with `path`, which must hold only what is known of
-    /// the new path ([`PathKnowledge::for_new_path`]); `rtt` must have been reset. What was sent before counts no more.
+    /// forgotten, and the scheme and the congestion avoidance start again with `path`, which must hold only what is
+    /// known of the new path ([`PathKnowledge::for_new_path`]); `rtt` must have been reset. What was sent before counts
+    /// no more.
     pub fn on_path_change(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
         self.avoidance = match &self.unused {
             Some(unused) => unused.1.clone(),

@@ -5,8 +5,9 @@
 //! marks at or below the position that was highest when the window was last reduced do not reduce it again
 //! (RFC 6582, RFC 6675 and RFC 9002 section 7.3.2 agree on this rule and differ only in what a position is).
 //!
-//! An acknowledgement is told as a whole, by [`Controller::on_ack_frame`], which owns the order of its losses, its marks
-//! and what it delivers. After a retransmission timeout or persistent congestion the flow restarts with slow start.
+//! An acknowledgement is told as a whole, by [`Controller::on_ack_frame`], which owns the order of its losses, its
+//! marks and what it delivers. After a retransmission timeout or persistent congestion the flow restarts with slow
+//! start.
 //!
 //! An integrated congestion avoidance (BBR) is in charge from the first packet: of the startup scheme only the launch
 //! counts, the window follows the algorithm alone, and no reduction or recovery of the controller interferes.
@@ -75,16 +76,16 @@ pub struct Output {
     pub pacing_lead: Duration,
     /// Bytes that may be handed down at once, as one batch of segmentation offload ([`pacer::send_quantum`]).
     pub send_quantum: Bytes,
-    /// Bytes that may be sent again without any sign of loss: data that was sent and is not acknowledged, in the bytes by
-    /// which packets count as in flight ([`Sent::bytes`]). It is what remains of the
-    /// grants of [`Startup::proactive_retransmit`], and zero after startup.
+    /// Bytes that may be sent again without any sign of loss: data that was sent and is not acknowledged, in the bytes
+    /// by which packets count as in flight ([`Sent::bytes`]). It is what remains of the grants of
+    /// [`Startup::proactive_retransmit`], and zero after startup.
     ///
-    /// The transport uses it only when neither new nor lost data waits, inside the window and paced like other packets. It
-    /// walks from the highest unacknowledged packet towards the front, passes over what is acknowledged or was sent again
-    /// for whatever reason, sends each packet proactively at most once, and stops where the walk meets the
+    /// The transport uses it only when neither new nor lost data waits, inside the window and paced like other packets.
+    /// It walks from the highest unacknowledged packet towards the front, passes over what is acknowledged or was sent
+    /// again for whatever reason, sends each packet proactively at most once, and stops where the walk meets the
     /// acknowledgements. A packet is sent when the whole of it is granted, and reported by [`Controller::on_sent`] and
-    /// [`Controller::on_proactive_retransmission`]. This is Halfback's reverse-ordered proactive retransmission (Li, Dong,
-    /// Godfrey, `CoNEXT` 2015) when a scheme grants a segment with each acknowledgement after the last new data.
+    /// [`Controller::on_proactive_retransmission`]. This is Halfback's reverse-ordered proactive retransmission (Li,
+    /// Dong, Godfrey, `CoNEXT` 2015) when a scheme grants a segment with each acknowledgement after the last new data.
     pub proactive_retransmit: Bytes,
     /// When [`Controller::on_timer`] wants to be called.
     pub next_wakeup: Timestamp,
@@ -228,8 +229,8 @@ impl Controller {
         self.needs
     }
 
-    /// Segments have another size from now on (path MTU discovery). Windows that are held in bytes stay as they are; growth
-    /// and minima count in the new size. A startup scheme keeps the size that it was built with.
+    /// Segments have another size from now on (path MTU discovery). Windows that are held in bytes stay as they are;
+    /// growth and minima count in the new size. A startup scheme keeps the size that it was built with.
     pub fn set_segment(&mut self, segment: Bytes) {
         let segment = segment.max(Bytes::new(1));
         self.config.segment = segment;
@@ -290,8 +291,8 @@ impl Controller {
         self.launch_rate.or(self.scheme_rate).or(self.host_rate)
     }
 
-    /// Bytes of the packets that leave together, as the interface of a host without pacing of its own segments them; zero: they
-    /// leave one by one.
+    /// Bytes of the packets that leave together, as the interface of a host without pacing of its own segments them;
+    /// zero: they leave one by one.
     #[inline]
     pub fn send_group(&self) -> Bytes {
         self.send_group

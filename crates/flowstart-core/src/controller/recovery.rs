@@ -1,8 +1,7 @@
 //! Recovery from a congestion event: how the window moves until the reduction is confirmed.
 //!
-//! Reference: proportional rate reduction, RFC 6937 section 3.1, and RFC 9937, which differ in what may be sent beyond what
-//! was delivered.
-
+//! Reference: proportional rate reduction, RFC 6937 section 3.1, and RFC 9937, which differ in what may be sent beyond
+//! what was delivered.
 
 use super::{Controller, Phase};
 use crate::event::{Ack, Loss, Position};
@@ -16,8 +15,8 @@ pub enum Reduction {
     /// cwnd is ssthresh at once (RFC 6675; RFC 9002, section 7.3.2).
     #[default]
     Immediate,
-    /// Proportional rate reduction (RFC 6937) with the slow-start reduction bound, which rebuilds the window when losses
-    /// took it below ssthresh.
+    /// Proportional rate reduction (RFC 6937) with the slow-start reduction bound, which rebuilds the window when
+    /// losses took it below ssthresh.
     Prr,
     /// Proportional rate reduction (RFC 6937) whose slow-start reduction bound gives a segment for every packet that is
     /// acknowledged instead of every acknowledgement (Google's QUIC).
@@ -67,8 +66,8 @@ impl Recovery {
         Some(self.proportional_window(ack, segment, margin).max(segment))
     }
 
-    /// The window that RFC 6937, section 3.1 allows after `ack`: pipe + sndcnt. `margin` is what may be sent beyond what
-    /// was delivered while the window is rebuilt.
+    /// The window that RFC 6937, section 3.1 allows after `ack`: pipe + sndcnt. `margin` is what may be sent beyond
+    /// what was delivered while the window is rebuilt.
     fn proportional_window(&mut self, ack: &Ack, segment: Bytes, margin: Bytes) -> Bytes {
         let ssthresh = self.target;
         self.prr_delivered += ack.bytes;

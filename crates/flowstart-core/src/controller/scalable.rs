@@ -1,13 +1,13 @@
-//! The controller's side of a scalable congestion avoidance (Prague): marks are counted one by one, and answered once per
-//! round trip without recovery.
+//! The controller's side of a scalable congestion avoidance (Prague): marks are counted one by one, and answered once
+//! per round trip without recovery.
 
 use super::{Controller, Phase};
 use crate::event::{Decision, Ecn};
 use crate::rtt::RttEstimator;
 
 impl Controller {
-    /// New marks: whether a scalable algorithm has answered them. What is left are the marks of all others, and those that
-    /// end startup, which count like a loss.
+    /// New marks: whether a scalable algorithm has answered them. What is left are the marks of all others, and those
+    /// that end startup, which count like a loss.
     pub(super) fn take_marks(&mut self, ecn: &Ecn, rtt: &RttEstimator) -> bool {
         let base = self.base(ecn.in_flight);
         let Some(avoidance) = self.avoidance.scalable() else { return false };
@@ -56,8 +56,8 @@ mod tests {
         rtt
     }
 
-    /// Prague after slow start from 100 segments ended with a mark: 50 segments, alpha 1, and everything before position 1000
-    /// was sent before.
+    /// Prague after slow start from 100 segments ended with a mark: 50 segments, alpha 1, and everything before
+    /// position 1000 was sent before.
     fn after_startup() -> Controller {
         let startup = StartupConfig::SlowStart(Default::default());
         let mut controller = Controller::new(ControllerConfig {

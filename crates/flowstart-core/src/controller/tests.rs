@@ -302,8 +302,8 @@ fn the_first_timeout_reduces_ssthresh_even_if_nothing_was_ever_acknowledged() {
 
 #[test]
 fn persistent_congestion_leaves_ssthresh_as_the_loss_has_set_it() {
-    // RFC 9002, section 7.6.2 and appendix B.8: the loss halves, ssthresh = 20 / 2 = 10 segments; persistent congestion sets
-    // cwnd to kMinimumWindow, 2 segments, and nothing else.
+    // RFC 9002, section 7.6.2 and appendix B.8: the loss halves, ssthresh = 20 / 2 = 10 segments; persistent congestion
+    // sets cwnd to kMinimumWindow, 2 segments, and nothing else.
     let (mut controller, rtt) = controller(Reduction::Immediate);
     controller.window.cwnd = Bytes::new(20 * SEGMENT);
     send(&mut controller, 20, 20 * SEGMENT);
@@ -664,7 +664,8 @@ fn an_undo_gives_cubic_its_plateau_and_its_epoch_back() {
     assert!(spurious.cwnd() > Bytes::new(100 * SEGMENT), "{}", spurious.cwnd());
 }
 
-/// CUBIC with a hundred segments that loses the first of them, and the same controller when recovery then ends in a timeout.
+/// CUBIC with a hundred segments that loses the first of them, and the same controller when recovery then ends in a
+/// timeout.
 fn recovery_that_times_out(timeout_reduction: TimeoutReduction) -> (Controller, Controller) {
     let config = ControllerConfig {
         segment: Bytes::new(SEGMENT),
@@ -732,9 +733,9 @@ fn cubic_begins_anew_after_a_timeout() {
     // Slow start from 2 to ssthresh, 70 segments, with one acknowledgement.
     acknowledge(&mut controller, 0, 70 * SEGMENT);
     assert_eq!(controller.cwnd(), Bytes::new(70 * SEGMENT));
-    // A second of congestion avoidance in which each acknowledgement is for a tenth of a window. K = 0 and W_max = 70 (RFC
-    // 9438, section 4.8): W(1.1) = 70 + 0.4 * 1.1^3 = 70.5, and Reno's estimate, 0.529 segments in each of ten round trips,
-    // 75.3. Towards W_max = 100 with K = 4.2 s it would be W(1.1) = 100 - 0.4 * 3.1^3 = 88.
+    // A second of congestion avoidance in which each acknowledgement is for a tenth of a window. K = 0 and W_max = 70
+    // (RFC 9438, section 4.8): W(1.1) = 70 + 0.4 * 1.1^3 = 70.5, and Reno's estimate, 0.529 segments in each of ten
+    // round trips, 75.3. Towards W_max = 100 with K = 4.2 s it would be W(1.1) = 100 - 0.4 * 3.1^3 = 88.
     for tenth in 1..=100 {
         acknowledge(&mut controller, tenth * 10, 7 * SEGMENT);
     }
@@ -742,7 +743,8 @@ fn cubic_begins_anew_after_a_timeout() {
     assert!((74.0..77.0).contains(&segments), "{segments}");
 }
 
-/// HyStart that has left slow start because of the delay, has timed out, and is then told of a round trip with a longer RTT.
+/// HyStart that has left slow start because of the delay, has timed out, and is then told of a round trip with a longer
+/// RTT.
 fn delayed_after_a_timeout(slow_start_after_timeout: SlowStartAfterTimeout, variant: hystart::Variant) -> Controller {
     let startup =
         StartupConfig::Hystart(hystart::Config { variant: Some(variant), train: Some(false), ..Default::default() });

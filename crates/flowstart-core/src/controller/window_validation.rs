@@ -5,19 +5,19 @@
 //! phase), which obsoletes RFC 2861; Scharf, "Quick-Start, Jump-Start, and Other Fast Startup Approaches" (2008), for a
 //! startup scheme that runs again.
 //!
-//! A window says what the path took when it was last full. After idle time, or after sending less than it allows, nobody
-//! knows whether the path still does. The policies differ in how fast they stop believing it, and in what they do instead.
+//! A window says what the path took when it was last full. After idle time, or after sending less than it allows,
+//! nobody knows whether the path still does. The policies differ in how fast they stop believing it, and in what they
+//! do instead.
 //!
-//! Differences from the references: time without data is counted from the last packet sent, as RFC 5681 recommends, and the
-//! rules of idle time act before the first packet after it. RFC 2861 acts after that packet. RFC 7661 leaves open how
-//! `pipeACK` is sampled: here the bytes acknowledged in each smoothed RTT, of which four bins keep the largest of the sampling
-//! period; after idle time of a whole sampling period `pipeACK` is 0, not undefined. R of section 4.4.1 is what is missing
-//! when recovery ends: bytes in flight at its start plus sent, minus delivered and minus in flight. A window that stays
-//! nonvalidated is halved once for every five minutes. An integrated algorithm (BBR) has rules of its own for idle time, and
-//! these policies leave it alone.
+//! Differences from the references: time without data is counted from the last packet sent, as RFC 5681 recommends, and
+//! the rules of idle time act before the first packet after it. RFC 2861 acts after that packet. RFC 7661 leaves open
+//! how `pipeACK` is sampled: here the bytes acknowledged in each smoothed RTT, of which four bins keep the largest of
+//! the sampling period; after idle time of a whole sampling period `pipeACK` is 0, not undefined. R of section 4.4.1 is
+//! what is missing when recovery ends: bytes in flight at its start plus sent, minus delivered and minus in flight. A
+//! window that stays nonvalidated is halved once for every five minutes. An integrated algorithm (BBR) has rules of its
+//! own for idle time, and these policies leave it alone.
 //!
 //! Status: worked examples below; behaviour of both model transports in `flowstart-sim/tests/idle.rs`.
-
 
 use crate::event::{Ack, Sent};
 use crate::path::SavedPath;
@@ -33,8 +33,8 @@ pub enum WindowValidation {
     /// None: the window stays as it is. RFC 9002, section 7.8, asks only that an unused window does not grow.
     #[default]
     Keep,
-    /// After idle time of more than a retransmission timeout the window is at most the initial window, and slow start leads
-    /// back to ssthresh (RFC 5681, section 4.1).
+    /// After idle time of more than a retransmission timeout the window is at most the initial window, and slow start
+    /// leads back to ssthresh (RFC 5681, section 4.1).
     Rfc5681,
     /// The window is halved for every retransmission timeout of idle time, and approaches what is used while the
     /// application limits the sender; ssthresh remembers three quarters of it (RFC 2861, section 3.2).
@@ -45,8 +45,8 @@ pub enum WindowValidation {
     /// The window is kept for five minutes, whether idle or barely used, but it does not grow until it is full; after
     /// congestion it is half of what was really used (RFC 7661, section 4.4).
     Rfc7661,
-    /// After idle time of more than a retransmission timeout the startup scheme runs again, with what the connection has
-    /// learned about its path.
+    /// After idle time of more than a retransmission timeout the startup scheme runs again, with what the connection
+    /// has learned about its path.
     Startup,
 }
 
@@ -144,8 +144,8 @@ pub(super) struct Validation {
     pipe_ack: PipeAck,
     /// RFC 7661: since when the window is not validated.
     nonvalidated_since: Option<Timestamp>,
-    /// RFC 7661: the larger of `pipeACK` and `LossFlightSize`, during recovery from a congestion event in the nonvalidated
-    /// phase.
+    /// RFC 7661: the larger of `pipeACK` and `LossFlightSize`, during recovery from a congestion event in the
+    /// nonvalidated phase.
     recovering_from: Option<Bytes>,
 }
 
@@ -172,7 +172,8 @@ impl Validation {
         }
     }
 
-    /// Data was delivered. `recovering` says whether a reduction is not yet confirmed: `pipeACK` stands still meanwhile.
+    /// Data was delivered. `recovering` says whether a reduction is not yet confirmed: `pipeACK` stands still
+    /// meanwhile.
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &Ack, cwnd: Bytes, recovering: bool, rtt: &RttEstimator) {
         if self.policy == WindowValidation::Linux && !recovering {
@@ -209,8 +210,8 @@ impl Validation {
         self.recovering_from.map(|used| used / 2)
     }
 
-    /// Recovery ends, during which this much was lost (R): the window after it (RFC 7661, section 4.4.1), `None` for the
-    /// standard one. `pipeACK` is undefined again.
+    /// Recovery ends, during which this much was lost (R): the window after it (RFC 7661, section 4.4.1), `None` for
+    /// the standard one. `pipeACK` is undefined again.
     pub(super) fn on_recovered(&mut self, lost: Bytes) -> Option<Bytes> {
         self.pipe_ack = PipeAck::default();
         self.recovering_from.take().map(|used| used.saturating_sub(lost) / 2)
@@ -221,8 +222,8 @@ impl Validation {
         *self = Self { full_at: now, ..Self::new(self.policy) };
     }
 
-    /// The sender has data after idle time: the window from now on. `least` is the segment, `initial` the initial window.
-    /// Whether the startup scheme runs again is the controller's decision.
+    /// The sender has data after idle time: the window from now on. `least` is the segment, `initial` the initial
+    /// window. Whether the startup scheme runs again is the controller's decision.
     pub(super) fn on_resume(
         &mut self,
         resume: &Resume,
@@ -281,8 +282,8 @@ impl Validation {
         }
     }
 
-    /// Nothing waits to be sent and the window is not full: the window from now on. RFC 2861 takes the mean of the window
-    /// and of what was used of it once in a retransmission timeout. `initial` is the initial window.
+    /// Nothing waits to be sent and the window is not full: the window from now on. RFC 2861 takes the mean of the
+    /// window and of what was used of it once in a retransmission timeout. `initial` is the initial window.
     pub(super) fn on_limited(
         &mut self,
         now: Timestamp,

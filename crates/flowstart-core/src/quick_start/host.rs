@@ -1,14 +1,13 @@
 //! A host's part: what it asks for, whether the answer may be believed, and the window that follows.
 //!
-//! References: RFC 4782, sections 4.1 to 4.6; Sarolahti, Allman and Floyd, sections 3.1 and 5.2. The sender asks in a packet that
-//! opens the connection, or later when it has been idle. The receiver echoes the rate, the difference of the TTLs and the
-//! nonce. The sender takes the answer for approval by all routers when the difference is what it sent and the nonce has the
-//! bits that the rate leaves. The window is then what the rate carries in an RTT, headers not counted (equation 1), and leaves
-//! paced over one RTT.
+//! References: RFC 4782, sections 4.1 to 4.6; Sarolahti, Allman and Floyd, sections 3.1 and 5.2. The sender asks in a
+//! packet that opens the connection, or later when it has been idle. The receiver echoes the rate, the difference of
+//! the TTLs and the nonce. The sender takes the answer for approval by all routers when the difference is what it sent
+//! and the nonce has the bits that the rate leaves. The window is then what the rate carries in an RTT, headers not
+//! counted (equation 1), and leaves paced over one RTT.
 //!
 //! Differences: none known. What happens after the window has left is the startup scheme's
 //! ([`crate::startup`]).
-
 
 use crate::quick_start::nonce::{BITS_PER_STEP, Nonce};
 use crate::quick_start::rate::{RateCode, RateEncoding, Rounding};
@@ -19,7 +18,11 @@ use crate::units::{Bytes, Rate};
 
 /// What a sender asks for (section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind", rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "kind", rename_all = "kebab-case")
+)]
 pub enum RequestSize {
     /// The same always.
     Fixed {
@@ -149,8 +152,8 @@ impl Request {
         Some(Self { encoding, rate, option, ttl_diff, nonce, nonce_bits: BITS_PER_STEP })
     }
 
-    /// The same request of a sender that compares only so many bits of each step of the nonce, 0 to 2 (section 8.2; RFC 4782
-    /// has two).
+    /// The same request of a sender that compares only so many bits of each step of the nonce, 0 to 2 (section 8.2; RFC
+    /// 4782 has two).
     #[must_use]
     pub fn comparing(self, nonce_bits: u32) -> Self {
         Self { nonce_bits, ..self }

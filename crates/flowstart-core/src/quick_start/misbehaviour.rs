@@ -1,13 +1,13 @@
 //! Who changes answers on their way to the sender: receivers that lie about the rate, and performance boosters.
 //!
-//! Reference: Sarolahti, Allman and Floyd, section 8.1. A receiver raises the rate that arrived before it echoes it. A middlebox
-//! near the sender raises the rate, or repairs the difference of the TTLs so that hops without Quick-Start do not show.
+//! Reference: Sarolahti, Allman and Floyd, section 8.1. A receiver raises the rate that arrived before it echoes it. A
+//! middlebox near the sender raises the rate, or repairs the difference of the TTLs so that hops without Quick-Start do
+//! not show.
 //!
-//! A receiver knows what arrived, and has to guess the nonce of the steps that it adds. A middlebox in front of the sender has seen the
-//! request, and knows nonce and TTL as they were: no nonce finds it out.
+//! A receiver knows what arrived, and has to guess the nonce of the steps that it adds. A middlebox in front of the
+//! sender has seen the request, and knows nonce and TTL as they were: no nonce finds it out.
 
 use alloc::collections::BTreeMap;
-
 
 use crate::quick_start::host::respond;
 use crate::quick_start::nonce::Nonce;
@@ -20,7 +20,8 @@ use crate::rng::Substream;
 /// Requests that a middlebox remembers; with more it forgets them all.
 const MOST_REQUESTS: usize = 1024;
 
-/// The answer of a receiver that claims `steps` more than arrived, at most the highest rate, and guesses the nonce of these steps.
+/// The answer of a receiver that claims `steps` more than arrived, at most the highest rate, and guesses the nonce of
+/// these steps.
 pub fn raised(response: Response, steps: u8, rng: &mut Substream) -> Response {
     let claimed = RateCode::from_bits((response.rate.bits() + steps).min(RateCode::MAX.bits()));
     Response { rate: claimed, nonce: response.nonce.reduced(claimed, response.rate, rng), ..response }
@@ -99,7 +100,8 @@ mod tests {
         RateCode::from_bits(bits)
     }
 
-    /// A request for the code 10, and what arrives through a router of 10 Mbit/s, which leaves 7 of it, and one of this behaviour.
+    /// A request for the code 10, and what arrives through a router of 10 Mbit/s, which leaves 7 of it, and one of this
+    /// behaviour.
     fn arrived(rng: &mut Substream, second: Behaviour) -> (Request, Response) {
         let request = Request::new(code(10).rate(), Rounding::Up, RateEncoding::Exponential, 64, rng).unwrap();
         let mut option = request.option();

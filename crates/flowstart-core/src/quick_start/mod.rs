@@ -1,8 +1,8 @@
 //! Quick-Start: a sender asks the routers of a path for a rate, and they approve it, reduce it or do not answer.
 //!
-//! References: RFC 4782 ("Quick-Start for TCP and IP"); Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate
-//! Over an Underutilized Network Path", Computer Networks 2007, whose sections, figures and equations are meant where
-//! numbers stand without a source.
+//! References: RFC 4782 ("Quick-Start for TCP and IP"); Sarolahti, Allman and Floyd, "Determining an Appropriate
+//! Sending Rate Over an Underutilized Network Path", Computer Networks 2007, whose sections, figures and equations are
+//! meant where numbers stand without a source.
 //!
 //! | Who | File |
 //! |---|---|
@@ -11,6 +11,7 @@
 //! | Routers | [`router`]: who is granted how much |
 //! | Cheats | [`misbehaviour`]: receivers and middleboxes that change answers |
 
+mod code;
 pub mod host;
 #[cfg(feature = "router")]
 pub mod misbehaviour;

@@ -1,12 +1,12 @@
 //! The QS Nonce: what keeps a receiver from claiming a higher rate than arrived.
 //!
-//! Reference: RFC 4782, section 3.4. The sender fills 30 bits at random: two for every step of the rate, from "15 to 14" in
-//! the first two bits to "1 to 0" in the last two. A router that reduces the rate by some steps draws those steps' bits
-//! anew. The receiver echoes what arrived with the rate; the sender compares the bits of all steps below the echoed rate, and
-//! a receiver that claims S steps more than arrived has to guess 2 S bits.
+//! Reference: RFC 4782, section 3.4. The sender fills 30 bits at random: two for every step of the rate, from "15 to
+//! 14" in the first two bits to "1 to 0" in the last two. A router that reduces the rate by some steps draws those
+//! steps' bits anew. The receiver echoes what arrived with the rate; the sender compares the bits of all steps below
+//! the echoed rate, and a receiver that claims S steps more than arrived has to guess 2 S bits.
 //!
-//! Sarolahti, Allman and Floyd, section 8, analyse a nonce of X bits per step and print a probability of success that grows
-//! with the number of steps S. Guessing X S independent bits succeeds with 2^(-X S); the tests below measure it.
+//! Sarolahti, Allman and Floyd, section 8, analyse a nonce of X bits per step and print a probability of success that
+//! grows with the number of steps S. Guessing X S independent bits succeeds with 2^(-X S); the tests below measure it.
 
 use crate::quick_start::rate::RateCode;
 use crate::rng::Substream;
@@ -44,7 +44,8 @@ impl Nonce {
         (1 << (BITS_PER_STEP * code.bits() as u32)) - 1
     }
 
-    /// What is left of it when a router reduces the rate from `from` to `to`: the bits of the steps between are drawn anew.
+    /// What is left of it when a router reduces the rate from `from` to `to`: the bits of the steps between are drawn
+    /// anew.
     #[must_use]
     pub fn reduced(self, from: RateCode, to: RateCode, rng: &mut Substream) -> Self {
         let steps = Self::steps_below(from) & !Self::steps_below(to);

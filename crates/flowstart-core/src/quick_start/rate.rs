@@ -1,70 +1,19 @@
 //! The rates that a Rate Request can name.
 //!
-//! Reference: RFC 4782, section 3.1: a rate is four bits N. N = 0 asks for nothing, and otherwise means 40 kbit/s * 2^N, from
-//! 80 kbit/s to 1.31 Gbit/s. The reference rounds nowhere explicitly: here a host that asks for enough rounds up, and a
-//! router that grants what is left rounds down; both are arguments. [`RateEncoding::Linear`] is the other encoding of ns-2
-//! (`qs_rate_function 1`), of which a packet has no room for more than a comparison.
+//! Reference: RFC 4782, section 3.1. It rounds nowhere explicitly. Here a host that asks for enough rounds up, and a
+//! router that grants what is left rounds down; both are arguments. [`RateEncoding::Linear`] is the other encoding of
+//! ns-2 (`qs_rate_function 1`), of which a packet has no room for more than a comparison.
 
-use core::fmt;
-
+pub use crate::quick_start::code::RateCode;
 
 use crate::quick_start::nonce::Nonce;
 use crate::units::Rate;
 
-/// Rate of N = 0, had it been a rate: every step doubles it.
-const BASE: Rate = Rate::from_bits_per_sec(40_000);
 /// A step of ns-2's linear encoding: 10,240 bytes/s.
 const LINEAR_STEP: Rate = Rate::from_bits_per_sec(81_920);
 
 /// Steps that fit where the nonce would be.
 const MOST_STEPS: u64 = (1 << 30) - 1;
-
-/// A requested or approved rate as its four bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RateCode(u8);
-
-impl RateCode {
-    /// Nothing is asked for, or nothing was approved.
-    pub const ZERO: Self = Self(0);
-    /// 1.31072 Gbit/s, the highest.
-    pub const MAX: Self = Self(15);
-
-    /// The low four bits.
-    pub const fn from_bits(bits: u8) -> Self {
-        Self(bits & 0x0f)
-    }
-
-    /// N.
-    pub const fn bits(self) -> u8 {
-        self.0
-    }
-
-    /// 40 kbit/s * 2^N; nothing for N = 0.
-    pub const fn rate(self) -> Rate {
-        match self.0 {
-            0 => Rate::from_bits_per_sec(0),
-            n => Rate::from_bits_per_sec(BASE.bits_per_sec() << n),
-        }
-    }
-
-    /// The highest code whose rate is at most `rate`: a router's rounding.
-    pub fn at_most(rate: Rate) -> Self {
-        Self((rate.bits_per_sec() / BASE.bits_per_sec()).max(1).ilog2().min(15) as u8)
-    }
-
-    /// The lowest code whose rate is at least `rate`, [`RateCode::MAX`] where there is none: the rounding of a host that
-    /// asks for enough.
-    pub fn at_least(rate: Rate) -> Self {
-        let below = Self::at_most(rate);
-        if below.rate() < rate && below < Self::MAX { Self(below.0 + 1) } else { below }
-    }
-}
-
-impl fmt::Display for RateCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.rate())
-    }
-}
 
 /// How rates are named in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,8 +22,8 @@ pub enum RateEncoding {
     /// RFC 4782: steps of a factor of two.
     #[default]
     Exponential,
-    /// ns-2's `qs_rate_function 1`: multiples of 10,240 bytes/s. Four bits are too few for it: the option carries the number
-    /// of steps in place of the nonce, and there is none. For comparisons in simulations.
+    /// ns-2's `qs_rate_function 1`: multiples of 10,240 bytes/s. Four bits are too few for it: the option carries the
+    /// number of steps in place of the nonce, and there is none. For comparisons in simulations.
     Linear,
 }
 

@@ -1,12 +1,13 @@
 //! The options of Quick-Start as bytes.
 //!
-//! Reference: RFC 4782, sections 3.1 to 3.3 and 4.2: the IPv4 option 25, the IPv6 hop-by-hop option 0x26 and the TCP option
-//! 27. All three are eight bytes: kind and length, four bits each of function and rate, a TTL, a nonce of 30 bits and two
-//! reserved bits. Reserved bits are sent as zero and ignored.
+//! Reference: RFC 4782, sections 3.1 to 3.3 and 4.2: the IPv4 option 25, the IPv6 hop-by-hop option 0x26 and the TCP
+//! option
+//! 27. All three are eight bytes: kind and length, four bits each of function and rate, a TTL, a nonce of 30 bits and
+//!   two reserved bits. Reserved bits are sent as zero and ignored.
 //!
-//! Not in RFC 4782: function 1, a Rate Confirmation, is the second pass of two (Sarolahti, Allman and Floyd, section 8.2, which
-//! gives it no code). It looks like a Rate Request otherwise. Routers that do not know a function leave the option as it is;
-//! `tshark` 4.0 calls it `Unknown (1)`, shows none of its other fields, and calls no packet malformed.
+//! Not in RFC 4782: function 1, a Rate Confirmation, is the second pass of two (Sarolahti, Allman and Floyd, section
+//! 8.2, which gives it no code). It looks like a Rate Request otherwise. Routers that do not know a function leave the
+//! option as it is; `tshark` 4.0 calls it `Unknown (1)`, shows none of its other fields, and calls no packet malformed.
 //!
 //! | Bytes | IPv4 | IPv6 hop-by-hop | TCP |
 //! |---|---|---|---|
@@ -69,7 +70,8 @@ pub enum IpOption {
         /// The sender's nonce, or what routers have left of it.
         nonce: Nonce,
     },
-    /// The second pass: a sender asks for the rate that the first pass left. Routers confirm or refuse it, and never reduce it.
+    /// The second pass: a sender asks for the rate that the first pass left. Routers confirm or refuse it, and never
+    /// reduce it.
     RateConfirmation {
         /// The rate, 0 once it is refused.
         rate: RateCode,

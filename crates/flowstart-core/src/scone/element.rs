@@ -1,11 +1,12 @@
 //! An element of the network that advises a rate.
 //!
-//! Reference: draft-ietf-scone-protocol-08, "Applying Throughput Advice Signals". It lowers the rate signal of SCONE packets that
-//! pass, never raises one, and never adds a packet. By default it looks at every SCONE packet and keeps nothing. One that cannot
-//! rewrite them all marks the first few of a flow and then one in every `refresh`, for which it remembers flows.
+//! Reference: draft-ietf-scone-protocol-08, "Applying Throughput Advice Signals". It lowers the rate signal of SCONE
+//! packets that pass, never raises one, and never adds a packet. By default it looks at every SCONE packet and keeps
+//! nothing. One that cannot rewrite them all marks the first few of a flow and then one in every `refresh`, for which
+//! it remembers flows.
 //!
-//! Not here: whether flows follow the advice ("Monitoring Flows") is not watched, and nothing is enforced; a policer on the same
-//! link can do that.
+//! Not here: whether flows follow the advice ("Monitoring Flows") is not watched, and nothing is enforced; a policer on
+//! the same link can do that.
 //!
 //! Status: worked examples; scenario `scone`.
 
@@ -20,7 +21,8 @@ use crate::units::Rate;
 /// The flow of a packet, as far as an element tells flows apart.
 pub type FlowId = u64;
 
-/// Flows that an element with a refresh time remembers at most; a new one takes the place of the one that was marked first.
+/// Flows that an element with a refresh time remembers at most; a new one takes the place of the one that was marked
+/// first.
 const FLOWS: usize = 4096;
 
 /// Parameters.
@@ -28,8 +30,8 @@ const FLOWS: usize = 4096;
 pub struct Config {
     /// The throughput that is advised to each flow; what is said is the next lower signal. No default: a policy.
     pub rate: Rate,
-    /// How long a marked flow is left alone; `None`: every SCONE packet is marked. Default `None`. The draft: 20 to 30 s are
-    /// likely enough.
+    /// How long a marked flow is left alone; `None`: every SCONE packet is marked. Default `None`. The draft: 20 to 30
+    /// s are likely enough.
     pub refresh: Option<Duration>,
     /// SCONE packets of a flow that are marked at its beginning in any case. Default 3; the draft: the first few.
     pub first: u32,

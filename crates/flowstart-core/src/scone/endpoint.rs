@@ -1,10 +1,12 @@
 //! An endpoint's part: when it offers a SCONE packet to the elements of the path, and what it knows of their advice.
 //!
-//! Reference: draft-ietf-scone-protocol-08, "Providing Opportunities to Apply Throughput Advice Signals" and "Following Throughput
-//! Advice". SCONE packets go with the first few datagrams and then at least twice per monitoring period. Of what arrives within a
-//! monitoring period the lowest counts, and after a monitoring period without any the advice has expired.
+//! Reference: draft-ietf-scone-protocol-08, "Providing Opportunities to Apply Throughput Advice Signals" and "Following
+//! Throughput Advice". SCONE packets go with the first few datagrams and then at least twice per monitoring period. Of
+//! what arrives within a monitoring period the lowest counts, and after a monitoring period without any the advice has
+//! expired.
 //!
-//! Differences: the times between SCONE packets are not varied at random, because here nothing else repeats at their pace.
+//! Differences: the times between SCONE packets are not varied at random, because here nothing else repeats at their
+//! pace.
 
 use alloc::collections::VecDeque;
 
@@ -37,11 +39,12 @@ impl Offers {
     }
 }
 
-/// The advice for one direction of one path, at the endpoint that reads SCONE packets and at the one that is told of them.
+/// The advice for one direction of one path, at the endpoint that reads SCONE packets and at the one that is told of
+/// them.
 #[derive(Clone, Debug, Default)]
 pub struct Advice {
-    /// What was received within a monitoring period, as far as nothing lower came later: signals rise from the first to the
-    /// last, so there are 127 at most.
+    /// What was received within a monitoring period, as far as nothing lower came later: signals rise from the first to
+    /// the last, so there are 127 at most.
     received: VecDeque<(Timestamp, RateSignal)>,
 }
 

@@ -1,7 +1,8 @@
 //! The SCONE packet as bytes.
 //!
-//! Reference: draft-ietf-scone-protocol-08, "SCONE Packet", "Rate Signals", "Negotiating SCONE" and "Applying Throughput Advice
-//! Signals". It is a long header without payload, the first packet of its datagram, and another packet follows.
+//! Reference: draft-ietf-scone-protocol-08, "SCONE Packet", "Rate Signals", "Negotiating SCONE" and "Applying
+//! Throughput Advice Signals". It is a long header without payload, the first packet of its datagram, and another
+//! packet follows.
 //!
 //! | Bytes | What |
 //! |---|---|
@@ -19,7 +20,8 @@ use crate::units::Rate;
 pub const VERSION_EVEN: u32 = 0x6f7d_c0fd;
 /// Version of a packet whose rate signal is odd.
 pub const VERSION_ODD: u32 = 0xef7d_c0fd;
-/// The transport parameter by which an endpoint says that it reads SCONE packets; it is empty, and not remembered for 0-RTT.
+/// The transport parameter by which an endpoint says that it reads SCONE packets; it is empty, and not remembered for
+/// 0-RTT.
 pub const SCONE_SUPPORTED: u64 = 0x219e;
 /// The end of the datagrams by which a client begins a flow that may carry SCONE packets.
 pub const INDICATION: [u8; 2] = [0xc8, 0x13];
@@ -129,8 +131,8 @@ pub struct SconePacket<'a> {
 }
 
 impl<'a> SconePacket<'a> {
-    /// A packet as an endpoint sends it, without advice. `destination` is the connection ID of the packet that follows, and so
-    /// is `source`, which is empty where that has a short header.
+    /// A packet as an endpoint sends it, without advice. `destination` is the connection ID of the packet that follows,
+    /// and so is `source`, which is empty where that has a short header.
     ///
     /// # Errors
     ///
@@ -224,8 +226,8 @@ fn connection_id(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from(*length))
 }
 
-/// What an element does to a datagram: lowers the rate signal to `advised` if the datagram begins with a SCONE packet whose
-/// signal is higher. Tells whether the datagram was changed, so that its UDP checksum has to be computed again.
+/// What an element does to a datagram: lowers the rate signal to `advised` if the datagram begins with a SCONE packet
+/// whose signal is higher. Tells whether the datagram was changed, so that its UDP checksum has to be computed again.
 pub fn lower(datagram: &mut [u8], advised: RateSignal) -> bool {
     if signal(datagram).is_ok_and(|signal| advised < signal)
         && let Some(bytes) = datagram.first_chunk_mut::<5>()

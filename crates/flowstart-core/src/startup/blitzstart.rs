@@ -6,15 +6,14 @@
 //! three quarters of the RTT.
 //!
 //! Differences from the reference: the hint is capped to configured bounds; the RTT may be the handshake's or a cached
-//! one (`rtt`), with the delay of an acknowledgement in it (`ack_delay`); the headers can be taken off the hint (`header_correction`). The paper does not say what ssthresh is at
-//! the launch: here ssthresh = cwnd; CUBIC has no `W_max` yet, so its first epoch is convex from the launch window.
-//! The buffer factor is 1 for every technology, as in the paper's evaluation; the paper argues for more where buffers
-//! are deep.
+//! one (`rtt`), with the delay of an acknowledgement in it (`ack_delay`); the headers can be taken off the hint
+//! (`header_correction`). The paper does not say what ssthresh is at the launch: here ssthresh = cwnd; CUBIC has no
+//! `W_max` yet, so its first epoch is convex from the launch window. The buffer factor is 1 for every technology, as in
+//! the paper's evaluation; the paper argues for more where buffers are deep.
 //!
 //! Status: validated by `blitzstart-table1`.
 
 use alloc::format;
-
 
 use super::{Startup, StartupContext, Step};
 use crate::event::{Ack, Decision, DecisionLog, ExitReason};
@@ -51,8 +50,8 @@ pub enum RttSource {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum PacingRtt {
-    /// The host's own pacing rule in congestion avoidance, which uses the smoothed RTT: "just as the regular Google QUIC
-    /// implementation" (paper, section 4). Before the first sample the launch RTT is used.
+    /// The host's own pacing rule in congestion avoidance, which uses the smoothed RTT: "just as the regular Google
+    /// QUIC implementation" (paper, section 4). Before the first sample the launch RTT is used.
     #[default]
     Smoothed,
     /// The RTT that gave the window.
@@ -66,8 +65,8 @@ pub struct Config {
     /// Factor on the hint, for experiments with wrong estimates (the paper's 0.5 to 4.0), 0.001 to 1000.
     /// Default 1.
     pub estimate: f64,
-    /// Factor for the buffer of the access technology, where no factor of its own is set below; all of them 0.01 to 100.
-    /// Paper's evaluation: 1.
+    /// Factor for the buffer of the access technology, where no factor of its own is set below; all of them 0.01 to
+    /// 100. Paper's evaluation: 1.
     pub buffer_factor: f64,
     /// Buffer factor of DSL. Default: `buffer_factor`.
     pub dsl_factor: Option<f64>,
@@ -82,9 +81,9 @@ pub struct Config {
     pub lte_factor: Option<f64>,
     /// Which RTT multiplies the bandwidth. Default: the smallest known.
     pub rtt: RttSource,
-    /// Delay of the acknowledgement that the RTT sample contains, which is added to the RTT that gives the window, 0 to 1 s.
-    /// The smallest RTT is not adjusted for it (RFC 9002, section 5.2; Google's QUIC does the same, with delays of up to
-    /// 25 ms). Default 0.
+    /// Delay of the acknowledgement that the RTT sample contains, which is added to the RTT that gives the window, 0 to
+    /// 1 s. The smallest RTT is not adjusted for it (RFC 9002, section 5.2; Google's QUIC does the same, with delays of
+    /// up to 25 ms). Default 0.
     pub ack_delay: Duration,
     /// Whether the launch window is paced; otherwise it leaves at once. Paper: yes.
     pub pacing: bool,

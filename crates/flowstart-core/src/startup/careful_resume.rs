@@ -2,21 +2,22 @@
 //! confirmed.
 //!
 //! Reference: draft-ietf-tsvwg-careful-resume-24 (2 October 2025), section 3, with the table and the examples of its
-//! appendix. When the initial window is acknowledged without congestion and the RTT fits the saved one, the window jumps
-//! to `min(max_jump, saved_cwnd / 2)`, paced over the current RTT. Only what is acknowledged of it counts as capacity
-//! (`PipeSize`), and the window is cut to what is really in flight as soon as the path has had time to answer. Loss or a
-//! CE mark before the last unvalidated packet is acknowledged leads to Safe Retreat: half of `PipeSize`, no growth, and
-//! then slow start towards `PipeSize * Beta`.
+//! appendix. When the initial window is acknowledged without congestion and the RTT fits the saved one, the window
+//! jumps to `min(max_jump, saved_cwnd / 2)`, paced over the current RTT. Only what is acknowledged of it counts as
+//! capacity (`PipeSize`), and the window is cut to what is really in flight as soon as the path has had time to answer.
+//! Loss or a CE mark before the last unvalidated packet is acknowledged leads to Safe Retreat: half of `PipeSize`, no
+//! growth, and then slow start towards `PipeSize * Beta`.
 //!
 //! Differences from the reference:
-//! - `PipeSize` counts unvalidated packets only. The rule says "newly acknowledged", but in both examples the packets in
-//!   flight at the jump are in `PipeSize` from the start and are not added again when their acknowledgements come.
-//! - The final `PipeSize` of the example with loss is 120 in its text (121 unvalidated packets, one lost). By the rule it
-//!   is never reset and keeps the 29 packets of the jump: 29 + 120 = 149. The rule is taken.
-//! - Safe Retreat starts from `PipeSize / 2` with at least two segments, as the rule says; the table and the example use
-//!   the initial window as the least.
+//! - `PipeSize` counts unvalidated packets only. The rule says "newly acknowledged", but in both examples the packets
+//!   in flight at the jump are in `PipeSize` from the start and are not added again when their acknowledgements come.
+//! - The final `PipeSize` of the example with loss is 120 in its text (121 unvalidated packets, one lost). By the rule
+//!   it is never reset and keeps the 29 packets of the jump: 29 + 120 = 149. The rule is taken.
+//! - Safe Retreat starts from `PipeSize / 2` with at least two segments, as the rule says; the table and the example
+//!   use the initial window as the least.
 //! - The extra packet that may leave at once in Safe Retreat is not sent.
-//! - The jump waits until the window is in use, which the draft allows, and is skipped when slow start is already there.
+//! - The jump waits until the window is in use, which the draft allows, and is skipped when slow start is already
+//!   there.
 //! - The scheme cannot delete saved parameters: the owner of the store does when it sees the phase `safe-retreat`, and
 //!   gives each set to one connection only. A changed address does not reach the scheme; a changed RTT does.
 //!
@@ -25,7 +26,6 @@
 //! Status: the examples of the draft are tests; not validated against published numbers.
 
 use alloc::format;
-
 
 use super::slow_start::{self, SlowStart};
 use super::{Startup, StartupContext, Step, validate_initial_window};
@@ -62,12 +62,13 @@ pub struct Config {
     pub iw: Option<u32>,
     /// Factor on the saved window, for experiments with a wrong memory, 0.001 to 1000. Default 1.
     pub factor: f64,
-    /// Share of the saved window that is jumped to, 0.01 to 1. Draft: at most 0.5, the default; quicly and picoquic take
-    /// all of it.
+    /// Share of the saved window that is jumped to, 0.01 to 1. Draft: at most 0.5, the default; quicly and picoquic
+    /// take all of it.
     pub jump: f64,
     /// Largest window jumped to (`max_jump`), at least 1 byte. Default: no limit; the draft leaves it to the host.
     pub max_jump: Option<Bytes>,
-    /// Age from which saved parameters are no longer used, up to 10^9 s. The draft suggests minutes to hours; default 1 h.
+    /// Age from which saved parameters are no longer used, up to 10^9 s. The draft suggests minutes to hours; default 1
+    /// h.
     pub lifetime: Duration,
     /// Smallest saved window that is used, in initial windows, 0 to 1000. Draft, section 3.1: 4.
     pub min_saved: f64,

@@ -1,16 +1,17 @@
 //! Halfback: a paced start, and the end of the flow sent twice before anybody knows of a loss.
 //!
-//! Reference: Li, Dong, Godfrey, "Halfback: Running Short Flows Quickly and Safely", `CoNEXT` 2015. A short flow is paced
-//! over its first RTT as in Jump-Start. Once all its data has left, each acknowledgement sends one segment again, from the
-//! end of the flow towards the front ("reverse-ordered proactive retransmission"), until the walk meets the
-//! acknowledgements. About half of a loss-free flow is sent twice, and a tail that was lost is repaired without a timeout.
+//! Reference: Li, Dong, Godfrey, "Halfback: Running Short Flows Quickly and Safely", `CoNEXT` 2015. A short flow is
+//! paced over its first RTT as in Jump-Start. Once all its data has left, each acknowledgement sends one segment again,
+//! from the end of the flow towards the front ("reverse-ordered proactive retransmission"), until the walk meets the
+//! acknowledgements. About half of a loss-free flow is sent twice, and a tail that was lost is repaired without a
+//! timeout.
 //!
-//! Differences from the reference: what is launched is limited to `threshold`; the rest of a longer flow follows in slow
-//! start, and a flow that fits the initial window is not launched at all. The answer to losses is Jump-Start's; the reference leaves it to TCP. Without pacing the window is a burst.
+//! Differences from the reference: what is launched is limited to `threshold`; the rest of a longer flow follows in
+//! slow start, and a flow that fits the initial window is not launched at all. The answer to losses is Jump-Start's;
+//! the reference leaves it to TCP. Without pacing the window is a burst.
 //!
 //! Status: worked examples, and the transports' tests of the order in which packets leave; no published numbers are
 //! reproduced yet.
-
 
 use super::launched_window::{Flight, Launched, LaunchesWindow, all_that_waits};
 use crate::needs::Needs;

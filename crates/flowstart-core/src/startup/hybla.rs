@@ -17,7 +17,6 @@
 //!
 //! Status: worked examples; no published numbers are reproduced.
 
-
 use super::slow_start::up_to_ssthresh;
 use super::{Startup, StartupContext, Step};
 use crate::event::{Ack, DecisionLog};

@@ -22,14 +22,14 @@
 //! | a train is longer than | RTT / 2, paced RTT | (RTT + aggregation) / 2, paced the whole | the smallest smoothed RTT |
 //! | below `low_window` | tests, and exits with the next sample | does not test | does not test |
 //!
-//! Linux allows for the aggregation of packets in the host: four of the largest units that it hands to its interface, 64 KiB,
-//! at the rate at which it would pace, twice the window per smoothed RTT, and at most 1 ms (`hystart_ack_delay`). Below
-//! 2 Gbit/s that is 1 ms. Positions are those of TCP there, where an acknowledgement tells of the first byte that is missing.
+//! Linux allows for the aggregation of packets in the host: four of the largest units that it hands to its interface,
+//! 64 KiB, at the rate at which it would pace, twice the window per smoothed RTT, and at most 1 ms
+//! (`hystart_ack_delay`). Below 2 Gbit/s that is 1 ms. Positions are those of TCP there, where an acknowledgement tells
+//! of the first byte that is missing.
 //!
 //! Status: `quic` is part of `blitzstart-table1`, `ns3` of `ns3-startup`, `linux` of `linux-startup`.
 
 use alloc::format;
-
 
 use super::slow_start::up_to_ssthresh;
 use super::{Startup, StartupContext, Step, validate_initial_window};
@@ -153,8 +153,8 @@ impl Limits {
     }
 }
 
-/// `linux`: what a host may hold back in order to hand over more at once, in bytes (four times `GSO_MAX_SIZE`), and the longest
-/// time that is allowed for it.
+/// `linux`: what a host may hold back in order to hand over more at once, in bytes (four times `GSO_MAX_SIZE`), and the
+/// longest time that is allowed for it.
 const AGGREGATION: Bytes = Bytes::new(4 * 65_536);
 const LONGEST_AGGREGATION: Duration = Duration::from_millis(1);
 
@@ -300,8 +300,8 @@ impl Startup for Hystart {
         self.highest_sent = self.highest_sent.max(sent.position);
     }
 
-    // All variants run again after a timeout: Linux and ns-3 begin a round at once and forget the smallest RTT, Google's QUIC
-    // begins one with the next sample.
+    // All variants run again after a timeout: Linux and ns-3 begin a round at once and forget the smallest RTT,
+    // Google's QUIC begins one with the next sample.
     fn on_restart(&mut self, now: Timestamp, highest_sent: Position) -> bool {
         self.highest_sent = highest_sent;
         self.delay_min = Duration::MAX;
@@ -413,7 +413,8 @@ mod tests {
 
     #[test]
     fn a_train_longer_than_half_of_the_rtt_ends_slow_start() {
-        // 1 ms for aggregation: (40 ms + 1 ms) / 2 = 20.5 ms. Acknowledgements 2 ms apart must go on for more than that.
+        // 1 ms for aggregation: (40 ms + 1 ms) / 2 = 20.5 ms. Acknowledgements 2 ms apart must go on for more than
+        // that.
         let config = Config { variant: Some(Variant::Linux), ..Config::default() };
         assert_eq!(timed_round(config.clone(), false, &train(2, 20)), None);
         assert_eq!(timed_round(config.clone(), false, &train(2, 22)), Some(ExitReason::AckTrain));

@@ -16,7 +16,6 @@
 
 use alloc::format;
 
-
 use super::slow_start::up_to_ssthresh;
 use super::{Startup, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason, Position, Sent};

@@ -1,14 +1,14 @@
 //! Initial-Start: only a larger initial window.
 //!
 //! Reference: Scharf, "Quick-Start, Jump-Start, and Other Fast Startup Approaches", 2008. The initial window is larger
-//! than the standards' and either a constant or taken from what is known about the path, as Riptide (Flores et al., ICDCS
-//! 2016) sets it per destination. The window leaves at once. Nothing else changes: losses are answered as in slow start.
+//! than the standards' and either a constant or taken from what is known about the path, as Riptide (Flores et al.,
+//! ICDCS 2016) sets it per destination. The window leaves at once. Nothing else changes: losses are answered as in slow
+//! start.
 //!
 //! Differences from the reference: with `pacing = true` the window is paced over the RTT, to tell what pacing is worth.
 //! `factor` makes wrong windows for experiments.
 //!
 //! Status: worked examples; no published numbers are reproduced yet.
-
 
 use super::slow_start::{self, SlowStart};
 use super::{Startup, StartupContext, Step};

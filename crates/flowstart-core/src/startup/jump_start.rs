@@ -20,7 +20,6 @@
 //!
 //! Status: worked examples; no published numbers are reproduced yet.
 
-
 pub use super::launched_window::Retreat;
 use super::launched_window::{Flight, Launched, LaunchesWindow, all_that_waits};
 use crate::path::PathKnowledge;

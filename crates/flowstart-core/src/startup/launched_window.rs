@@ -11,7 +11,6 @@
 
 use core::fmt;
 
-
 use super::{Startup, StartupContext, Step};
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
 use crate::launch::{Continuation, Launch};

@@ -11,7 +11,6 @@
 //!
 //! Status: worked examples; no published numbers are reproduced.
 
-
 use super::slow_start::up_to_ssthresh;
 use super::{Startup, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog};

@@ -1,8 +1,8 @@
 //! Startup schemes: how a flow sends until it has learned its path.
 //!
-//! Every scheme is four decisions. **Sensing**: what it knows before the first data packet and the [`Launch`] it derives
-//! from it. **Probing**: how it sends until it has learned the path. **Validation**: which evidence confirms the launch,
-//! and how it retreats. **Continuation**: what it hands to congestion avoidance, and why it ended.
+//! Every scheme is four decisions. **Sensing**: what it knows before the first data packet and the [`Launch`] it
+//! derives from it. **Probing**: how it sends until it has learned the path. **Validation**: which evidence confirms
+//! the launch, and how it retreats. **Continuation**: what it hands to congestion avoidance, and why it ended.
 //!
 //! | Name | File |
 //! |---|---|
@@ -24,7 +24,6 @@
 //! | `quick-start` | [`quick_start`] |
 
 use core::fmt;
-
 
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
 use crate::launch::{Continuation, Launch};
@@ -126,8 +125,8 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
         Needs::NONE
     }
 
-    /// Whether the scheme has a launch of its own to give to a congestion avoidance that probes by itself, or is at least
-    /// the plain initial window. Otherwise it is nothing but a rule for leaving slow start.
+    /// Whether the scheme has a launch of its own to give to a congestion avoidance that probes by itself, or is at
+    /// least the plain initial window. Otherwise it is nothing but a rule for leaving slow start.
     fn has_launch(&self) -> bool {
         true
     }
@@ -145,8 +144,8 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
     /// [`Startup::on_congestion`].
     fn on_lost(&mut self, _loss: &Loss) {}
 
-    /// Validation: data has to be sent again, because it was declared lost or because the transport sends it again for want
-    /// of better evidence. `position` is that of its first transmission. Told once for every retransmission, lost
+    /// Validation: data has to be sent again, because it was declared lost or because the transport sends it again for
+    /// want of better evidence. `position` is that of its first transmission. Told once for every retransmission, lost
     /// retransmissions included, and before [`Startup::on_congestion`]; probes and proactive retransmissions are none.
     fn on_retransmission(&mut self, _position: Position, _bytes: Bytes) {}
 
@@ -158,8 +157,8 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
         Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss })
     }
 
-    /// Data was delivered during recovery from a congestion event after which the scheme stayed in charge. `None` leaves
-    /// the window to the host's rule of recovery.
+    /// Data was delivered during recovery from a congestion event after which the scheme stayed in charge. `None`
+    /// leaves the window to the host's rule of recovery.
     fn on_ack_in_recovery(&mut self, _ack: &Ack, _window: Window, _rtt: &RttEstimator) -> Option<Step> {
         None
     }
@@ -169,12 +168,12 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
         Step::Exit(Continuation { cwnd: window.cwnd, ssthresh: window.cwnd, reason: ExitReason::Loss })
     }
 
-    /// Slow start begins again after a timeout, long after this scheme may have ended; `highest_sent` is the highest position
-    /// sent so far. Returns whether the scheme says when it is left, as in the initial slow start. Then it forgets what it has
-    /// found and is told by [`Startup::on_sent`] and [`Startup::on_ack`] as before, until it answers with [`Step::Exit`] or
-    /// congestion ends slow start. Called where the host's policy wants it
-    /// ([`SlowStartAfterTimeout::Scheme`](crate::controller::SlowStartAfterTimeout::Scheme)). Only a scheme that is nothing
-    /// but a rule for leaving slow start, and whose reference applies it again, has an answer.
+    /// Slow start begins again after a timeout, long after this scheme may have ended; `highest_sent` is the highest
+    /// position sent so far. Returns whether the scheme says when it is left, as in the initial slow start. Then it
+    /// forgets what it has found and is told by [`Startup::on_sent`] and [`Startup::on_ack`] as before, until it
+    /// answers with [`Step::Exit`] or congestion ends slow start. Called where the host's policy wants it
+    /// ([`SlowStartAfterTimeout::Scheme`](crate::controller::SlowStartAfterTimeout::Scheme)). Only a scheme that is
+    /// nothing but a rule for leaving slow start, and whose reference applies it again, has an answer.
     fn on_restart(&mut self, _now: Timestamp, _highest_sent: Position) -> bool {
         false
     }
@@ -192,9 +191,9 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
         None
     }
 
-    /// Sensing in mid-connection: routers have approved a rate, and `window` is what the flow has without it. A scheme that
-    /// lives on approvals begins anew, and its [`Startup::launch`] with that rate follows. Returns whether it does. Called
-    /// for a copy of the scheme, which is dropped where the launch is no gain.
+    /// Sensing in mid-connection: routers have approved a rate, and `window` is what the flow has without it. A scheme
+    /// that lives on approvals begins anew, and its [`Startup::launch`] with that rate follows. Returns whether it
+    /// does. Called for a copy of the scheme, which is dropped where the launch is no gain.
     fn on_approval(&mut self, _context: StartupContext, _window: Window) -> bool {
         false
     }

@@ -1,14 +1,13 @@
 //! More-Start: a rate that somebody names, without the routers' consent.
 //!
-//! Reference: Scharf, "Quick-Start, Jump-Start, and Other Fast Startup Approaches", 2008. The initial rate is asked from
-//! the application, the local interface, the path's past or a capacity oracle. The window of one RTT at this rate is
-//! paced. Validation and continuation are those of Jump-Start.
+//! Reference: Scharf, "Quick-Start, Jump-Start, and Other Fast Startup Approaches", 2008. The initial rate is asked
+//! from the application, the local interface, the path's past or a capacity oracle. The window of one RTT at this rate
+//! is paced. Validation and continuation are those of Jump-Start.
 //!
-//! Differences from the reference: it leaves open what a missing answer means; here the flow then starts slowly. `factor`
-//! makes wrong answers for experiments, and `pacing = false` lets the window leave as a burst.
+//! Differences from the reference: it leaves open what a missing answer means; here the flow then starts slowly.
+//! `factor` makes wrong answers for experiments, and `pacing = false` lets the window leave as a burst.
 //!
 //! Status: worked examples; no published numbers are reproduced yet.
-
 
 use super::launched_window::{Flight, Launched, LaunchesWindow};
 use crate::needs::Needs;

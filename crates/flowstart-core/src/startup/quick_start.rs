@@ -1,26 +1,25 @@
 //! `quick-start`: the rate that the routers of the path approved is the launch.
 //!
-//! References: RFC 4782, sections 4.4 to 4.7; Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate Over an
-//! Underutilized Network Path", Computer Networks 2007, section 3.1. The host asks for a rate with the handshake
-//! ([`crate::quick_start`]). The window is what an approved rate carries in an RTT (equation 1) and leaves paced over it. With
-//! the first acknowledgement of such a packet the window becomes what has left, and slow start goes on; when one of them is
-//! lost or marked (a Quick-Start failure), the flow starts as if nothing had been approved.
+//! References: RFC 4782, sections 4.4 to 4.7; Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate
+//! Over an Underutilized Network Path", Computer Networks 2007, section 3.1. The host asks for a rate with the
+//! handshake ([`crate::quick_start`]). The window is what an approved rate carries in an RTT (equation 1) and leaves
+//! paced over it. With the first acknowledgement of such a packet the window becomes what has left, and slow start goes
+//! on; when one of them is lost or marked (a Quick-Start failure), the flow starts as if nothing had been approved.
 //!
-//! In mid-connection (section 4.8), after idle time or on another path, the request travels with data, and what was approved is
-//! used when the answer comes, if it is more than the window of then ([`Startup::on_approval`]). When the window has been
-//! acknowledged congestion avoidance follows, or slow start up to an ssthresh above it. After a failure the window is the one
-//! without Quick-Start or half of the approved one, whichever is smaller, and ssthresh at most half of what was delivered
-//! (section 4.6).
+//! In mid-connection (section 4.8), after idle time or on another path, the request travels with data, and what was
+//! approved is used when the answer comes, if it is more than the window of then ([`Startup::on_approval`]). When the
+//! window has been acknowledged congestion avoidance follows, or slow start up to an ssthresh above it. After a failure
+//! the window is the one without Quick-Start or half of the approved one, whichever is smaller, and ssthresh at most
+//! half of what was delivered (section 4.6).
 //!
-//! Differences: whole segments only, and an approved window that is not larger than the initial one is ignored, both as ns-2
-//! does. After a failure slow start begins from the initial window, also while what was lost is sent again, up to what
-//! congestion avoidance would have made of the failed window; the references leave ssthresh to the host, here
-//! [`Config::ssthresh_after_failure`]. In mid-connection the loss of what was sent before the answer
-//! counts as a failure too, and an approval that finds nothing to send for an RTT is given up.
+//! Differences: whole segments only, and an approved window that is not larger than the initial one is ignored, both as
+//! ns-2 does. After a failure slow start begins from the initial window, also while what was lost is sent again, up to
+//! what congestion avoidance would have made of the failed window; the references leave ssthresh to the host, here
+//! [`Config::ssthresh_after_failure`]. In mid-connection the loss of what was sent before the answer counts as a
+//! failure too, and an approval that finds nothing to send for an RTT is given up.
 //!
-//! Status: `flowstart validate ns2-quick-start` compares single flows with ns-2's. What is said of sections 4.6 and 4.8 was not
-//! compared with their text.
-
+//! Status: `flowstart validate ns2-quick-start` compares single flows with ns-2's. What is said of sections 4.6 and 4.8
+//! was not compared with their text.
 
 use super::{Startup, StartupConfig, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
@@ -79,7 +78,8 @@ pub enum Reports {
     /// What was approved.
     #[default]
     Approved,
-    /// That, and a rate of 0 when nothing was: the routers in front of the one that refused get back what they approved.
+    /// That, and a rate of 0 when nothing was: the routers in front of the one that refused get back what they
+    /// approved.
     Always,
     /// Never.
     Never,
@@ -113,10 +113,11 @@ pub enum OptionRoom {
 pub struct Config {
     /// How the request is sized; object.
     pub request: RequestKind,
-    /// What is asked for with `fixed` and `greedy`, and at most otherwise; 1.31072 Gbit/s, the highest rate of the encoding. The capacity
-    /// of the last hop or a share of an access link go here (section 5.2).
+    /// What is asked for with `fixed` and `greedy`, and at most otherwise; 1.31072 Gbit/s, the highest rate of the
+    /// encoding. The capacity of the last hop or a share of an access link go here (section 5.2).
     pub rate: Rate,
-    /// RTT by which an object or a buffer becomes a rate, when none is known yet, as in a first packet; 100 ms (assumed).
+    /// RTT by which an object or a buffer becomes a rate, when none is known yet, as in a first packet; 100 ms
+    /// (assumed).
     pub rtt: Duration,
     /// Socket buffer of the sender, for `buffers`; none, only the receive window counts.
     pub send_buffer: Option<Bytes>,
@@ -132,23 +133,24 @@ pub struct Config {
     pub ssthresh_after_failure: SsthreshAfterFailure,
     /// What follows when the window has been acknowledged; slow start. In mid-connection ssthresh says it.
     pub verified: Verified,
-    /// Passes through the network, 1 or 2; 1. The second asks for what the first has left, and costs an RTT in which nothing is
-    /// sent (section 8.2).
+    /// Passes through the network, 1 or 2; 1. The second asks for what the first has left, and costs an RTT in which
+    /// nothing is sent (section 8.2).
     pub passes: u8,
     /// When the sender reports; what was approved.
     pub reports: Reports,
-    /// Bits of each step of the nonce that the sender compares, 0 to 2; 2, all that RFC 4782 has. For experiments: with 0 any
-    /// receiver is believed.
+    /// Bits of each step of the nonce that the sender compares, 0 to 2; 2, all that RFC 4782 has. For experiments: with
+    /// 0 any receiver is believed.
     pub nonce_bits: u32,
-    /// Data that comes after so much idle time asks again (RFC 4782, section 4.8: at least a retransmission timeout); never.
+    /// Data that comes after so much idle time asks again (RFC 4782, section 4.8: at least a retransmission timeout);
+    /// never.
     pub after_idle: Option<Duration>,
     /// Whether the first data on another path asks again; no.
     pub after_move: bool,
-    /// Connections that the host opens to the same peer together: each asks for this part of the rate, so that what they ask
-    /// for is no more than what one would; 1.
+    /// Connections that the host opens to the same peer together: each asks for this part of the rate, so that what
+    /// they ask for is no more than what one would; 1.
     pub parallel: u32,
-    /// Granularity of the timer that paces: what falls due between two ticks leaves with the second (footnote 1 of section
-    /// 3.1); exact.
+    /// Granularity of the timer that paces: what falls due between two ticks leaves with the second (footnote 1 of
+    /// section 3.1); exact.
     pub granularity: Duration,
     /// Where the bytes of an option come from; the packet that carries it.
     pub room: OptionRoom,
@@ -280,8 +282,8 @@ impl QuickStart {
         }
     }
 
-    /// The scheme for a rate that is approved in mid-connection, when the window is `without`. It launches only with a larger
-    /// one.
+    /// The scheme for a rate that is approved in mid-connection, when the window is `without`. It launches only with a
+    /// larger one.
     fn in_connection(config: Config, context: StartupContext, without: Window) -> Self {
         let context = StartupContext { initial_window: without.cwnd, ..context };
         let connection = InConnection { without, first: None, delivered: Bytes::ZERO, expires: Timestamp::NEVER };
@@ -394,8 +396,8 @@ impl Startup for QuickStart {
         if let Some(connection) = &mut self.connection {
             connection.expires = Timestamp::NEVER;
             if connection.first.is_none() {
-                // Nothing of the approved window has left, so the congestion is the connection's own: the approval is void,
-                // and what is reduced is the window without it (RFC 5681, equation 4).
+                // Nothing of the approved window has left, so the congestion is the connection's own: the approval is
+                // void, and what is reduced is the window without it (RFC 5681, equation 4).
                 self.state = State::SlowStart;
                 let half = (connection.without.cwnd / 2).max(self.context.segment * 2);
                 let cwnd = reduced.min(half);
@@ -428,8 +430,8 @@ impl Startup for QuickStart {
         if self.state != State::Failed {
             return None;
         }
-        // Slow start sends again what was lost, as it would have sent it. What is left of the failed window goes first, and
-        // its acknowledgements open nothing.
+        // Slow start sends again what was lost, as it would have sent it. What is left of the failed window goes first,
+        // and its acknowledgements open nothing.
         let grows = ack.in_flight < window.cwnd && window.cwnd < self.reduced;
         Some(Step::Continue {
             cwnd: if grows { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd },

@@ -2,26 +2,25 @@
 //!
 //! Reference: draft-kazuho-ccwg-rapid-start-02 (16 March 2026, read in full), section 3; quicly (h2o),
 //! `include/quicly/cc.h` and `lib/cc-pico.c` at commit b11d3634, where the draft leaves a choice. The first flight is
-//! twice the initial window and paced over a full RTT. While the smallest RTT of the last min RTT is within a threshold,
-//! each acknowledged byte adds two to the window, otherwise one. On the first loss or mark the window is cut a little, so
-//! that sending pauses, and then shrinks with every acknowledged and lost byte, so that it ends at beta times what the
-//! path and its queue held.
+//! twice the initial window and paced over a full RTT. While the smallest RTT of the last min RTT is within a
+//! threshold, each acknowledged byte adds two to the window, otherwise one. On the first loss or mark the window is cut
+//! a little, so that sending pauses, and then shrinks with every acknowledged and lost byte, so that it ends at beta
+//! times what the path and its queue held.
 //!
 //! Differences from the reference:
 //! - Draft and code disagree twice. `threshold`: the draft has the smaller of min RTT + 4 ms and 1.10 min RTT, the code
-//!   the larger of min RTT + 4 ms and 35/32 min RTT. `k`: the draft has 2/3 since its appendix derives it, earlier drafts
-//!   and the code 11/18. The draft's are the defaults.
-//! - Lost bytes count from the loss that begins recovery on, as in the draft's derivation; the code leaves out the first
-//!   lost packet. Further losses are subtracted with the next acknowledgement.
-//! - The doubled first flight is sent at the launch and not, as in quicly, when the RTT is first known and the window is
-//!   full; without an RTT from the handshake it is the initial window.
+//!   the larger of min RTT + 4 ms and 35/32 min RTT. `k`: the draft has 2/3 since its appendix derives it, earlier
+//!   drafts and the code 11/18. The draft's are the defaults.
+//! - Lost bytes count from the loss that begins recovery on, as in the draft's derivation; the code leaves out the
+//!   first lost packet. Further losses are subtracted with the next acknowledgement.
+//! - The doubled first flight is sent at the launch and not, as in quicly, when the RTT is first known and the window
+//!   is full; without an RTT from the handshake it is the initial window.
 //! - While growth is 3x the pacing rate is 3 cwnd / SRTT, as in quicly; the draft only paces the first flight.
 //!
 //! CUBIC takes the window before the first loss for its `W_max`, although a third of it may be what the path holds.
 //!
-//! Status: the factors of the draft and its derivation are tests; not validated against published numbers, of which there
-//! are none.
-
+//! Status: the factors of the draft and its derivation are tests; not validated against published numbers, of which
+//! there are none.
 
 use super::slow_start::{self, SlowStart};
 use super::{Startup, StartupContext, Step, validate_initial_window};
@@ -81,8 +80,8 @@ pub struct Config {
     pub iw: Option<u32>,
     /// First flight over the initial window when the RTT is known, 1 to 100. Draft, section 3.1: up to 2, the default.
     pub first_flight: f64,
-    /// Whether the scheme paces: the first flight over an RTT, then 3 cwnd / SRTT while growth is 3x. Otherwise the first
-    /// flight leaves at once and the host's own rule applies. Draft: the first flight should be paced.
+    /// Whether the scheme paces: the first flight over an RTT, then 3 cwnd / SRTT while growth is 3x. Otherwise the
+    /// first flight leaves at once and the host's own rule applies. Draft: the first flight should be paced.
     pub pacing: bool,
     /// From which RTT on growth is 2x. Default: the draft's.
     pub threshold: Threshold,
@@ -365,8 +364,8 @@ mod tests {
         assert_eq!(quicly, (Duration::from_micros(109_375), MS(24)));
     }
 
-    /// The window in segments after each of `rtts` (ms) has come with the acknowledgement of a segment, 5 ms apart, from
-    /// a window of 20 segments and a min RTT of 100 ms.
+    /// The window in segments after each of `rtts` (ms) has come with the acknowledgement of a segment, 5 ms apart,
+    /// from a window of 20 segments and a min RTT of 100 ms.
     fn windows(config: Config, rtts: &[u64]) -> alloc::vec::Vec<u64> {
         let mut scheme = scheme(config);
         let mut rtt = RttEstimator::new(MS(100));
@@ -397,8 +396,8 @@ mod tests {
 
     #[test]
     fn a_short_rtt_counts_for_one_min_rtt() {
-        // The sample of 100 ms comes in the first slot of 25 ms; it is forgotten when the fifth slot begins, 100 ms later
-        // at most: 20 acknowledgements 5 ms apart add two segments each, the others one.
+        // The sample of 100 ms comes in the first slot of 25 ms; it is forgotten when the fifth slot begins, 100 ms
+        // later at most: 20 acknowledgements 5 ms apart add two segments each, the others one.
         let mut rtts = [120; 30];
         rtts[0] = 100;
         let windows = windows(Config::default(), &rtts);
@@ -424,8 +423,8 @@ mod tests {
         assert_eq!(scheme.take_phase(), Some(("3x", "rtt_floor")));
     }
 
-    /// The window in bytes after a first recovery of a window of 300 segments, of which `lost` are lost, spread evenly over
-    /// the acknowledgements of the others.
+    /// The window in bytes after a first recovery of a window of 300 segments, of which `lost` are lost, spread evenly
+    /// over the acknowledgements of the others.
     fn recovered(beta: f64, lost: u64) -> u64 {
         let mut scheme = scheme(Config { beta, ..Config::default() });
         let rtt = RttEstimator::new(MS(100));
@@ -461,7 +460,8 @@ mod tests {
 
     #[test]
     fn the_first_recovery_ends_at_beta_times_what_was_delivered() {
-        // 300 * 5/6 - 100 * 1/3 - 200 * 5/6 = 250 - 33.3 - 166.7 = 50 = 100 * 0.5, which is the floor, 300 * 0.5 / 3, too.
+        // 300 * 5/6 - 100 * 1/3 - 200 * 5/6 = 250 - 33.3 - 166.7 = 50 = 100 * 0.5, which is the floor, 300 * 0.5 / 3,
+        // too.
         assert_eq!(recovered(0.5, 200), 50_000);
         // 300 * 5/6 - 200 * 1/3 - 100 * 5/6 = 250 - 66.7 - 83.3 = 100 = 200 * 0.5.
         assert!((99_999..=100_000).contains(&recovered(0.5, 100)));

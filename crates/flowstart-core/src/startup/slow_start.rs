@@ -4,13 +4,12 @@
 //! 7.3.1. The flow launches with the initial window. Each acknowledgement adds what it acknowledges, so the window
 //! doubles every round trip. Loss, a CE mark or reaching ssthresh ends it.
 //!
-//! Differences from the reference: the window does not grow while the sender leaves it unused, by the host's rule. How an
-//! acknowledgement counts (bytes, packets, acknowledgements) and when the receiver acknowledges belong to the host. With
-//! `spread` the initial window is paced over the handshake's RTT ("initial spreading"); the references let it leave at
-//! once or leave the question open.
+//! Differences from the reference: the window does not grow while the sender leaves it unused, by the host's rule. How
+//! an acknowledgement counts (bytes, packets, acknowledgements) and when the receiver acknowledges belong to the host.
+//! With `spread` the initial window is paced over the handshake's RTT ("initial spreading"); the references let it
+//! leave at once or leave the question open.
 //!
 //! Status: validated by `ns2-single-flow` and `ns3-startup`.
-
 
 use super::{Startup, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason};

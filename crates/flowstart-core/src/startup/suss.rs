@@ -15,11 +15,10 @@
 //! - The module extrapolates the length of the train from the number of packets that it acknowledged; here the train
 //!   ends with the last blue packet.
 //! - The train test has half of the smallest RTT for its limit, without the up to 1 ms that Linux adds for aggregation.
-//! - The host must clock: the initial window leaves at once, and while SUSS is in charge nothing is paced but red parts.
-//!   The module switches itself on only where the host does not pace.
+//! - The host must clock: the initial window leaves at once, and while SUSS is in charge nothing is paced but red
+//!   parts. The module switches itself on only where the host does not pace.
 //!
 //! Status: experimental; not validated against published numbers (FCT 20 % lower below 5 MB from 50 ms RTT on).
-
 
 use super::hystart;
 use super::slow_start::{self, SlowStart};
@@ -210,16 +209,17 @@ impl Suss {
             return false;
         }
         if self.round == 2 {
-            // Two doublings from here the train is four times as long; HyStart allows half of minRTT, and the next round
-            // is one doubling away.
+            // Two doublings from here the train is four times as long; HyStart allows half of minRTT, and the next
+            // round is one doubling away.
             return self.min_rtt > self.config.smallest_rtt && train * 4 < self.min_rtt;
         }
         // Condition 1, the train: the last round grew 4x and the train train/last_train. After a doubling it grows half
-        // as much, mu = train / (2 last_train), and must not exceed minRTT / 2 in the next round: mu * train * 2 <= minRTT.
+        // as much, mu = train / (2 last_train), and must not exceed minRTT / 2 in the next round: mu * train * 2 <=
+        // minRTT.
         let mu = train.as_secs() / (self.last_train.as_secs() * 2.0);
         let train_fits = mu * train.as_secs() * 2.0 <= self.min_rtt.as_secs();
-        // Condition 2, the delay: moRTT rose from minRTT to its value in k rounds; after k + 1 rounds it must not exceed
-        // 1.125 minRTT: (k + 1) moRTT <= (k + 1) minRTT + k minRTT / 8.
+        // Condition 2, the delay: moRTT rose from minRTT to its value in k rounds; after k + 1 rounds it must not
+        // exceed 1.125 minRTT: (k + 1) moRTT <= (k + 1) minRTT + k minRTT / 8.
         let k = u64::from(self.round - self.min_round);
         let delay_fits = self.mo_rtt * (k + 1) <= self.min_rtt * (k + 1) + self.min_rtt * k / 8;
         train_fits && delay_fits
@@ -238,8 +238,8 @@ impl Suss {
         self.last_train = train.max(Duration::from_nanos(1));
         let cwnd = self.acked.total * GROWTH;
         let blue = self.acked.blue * 2;
-        // The round is sent at cwnd / minRTT; the blue part takes its share of minRTT, and what its train leaves of this
-        // share is put half before the red part and half behind it.
+        // The round is sent at cwnd / minRTT; the blue part takes its share of minRTT, and what its train leaves of
+        // this share is put half before the red part and half behind it.
         let blue_time = self.min_rtt.scale(blue.get() as f64 / (cwnd.get() as f64).max(1.0));
         if blue_time <= blue_train {
             return;
@@ -271,8 +271,8 @@ impl Suss {
         Some(Continuation { cwnd: exit, ssthresh: exit, reason })
     }
 
-    /// The train test on the blue part: a round of `2^jumps` times as much would take so much longer. Startup then goes on
-    /// until the window holds what such a round has at this point.
+    /// The train test on the blue part: a round of `2^jumps` times as much would take so much longer. Startup then goes
+    /// on until the window holds what such a round has at this point.
     fn test_train(&mut self, ack: &Ack, cwnd: Bytes) {
         if self.cap.is_some() || self.train_ended || ack.now.since(self.last_ack) > self.config.hystart.ack_gap {
             return;
@@ -481,8 +481,8 @@ mod tests {
     #[test]
     fn the_red_part_fills_the_rest_of_the_rtt() {
         let story = run(Config::default(), Duration::from_millis(1), 3);
-        // Ten acknowledgements from 100 ms on, 1 ms apart: the blue train takes 9 ms. The blue part of 20 packets out of 40
-        // has 50 ms of the RTT; half of the 41 ms left is the guard: 109 + 20.5 = 129.5 ms.
+        // Ten acknowledgements from 100 ms on, 1 ms apart: the blue train takes 9 ms. The blue part of 20 packets out
+        // of 40 has 50 ms of the RTT; half of the 41 ms left is the guard: 109 + 20.5 = 129.5 ms.
         let at = Timestamp::ZERO + Duration::from_micros(129_500);
         let guard = Timestamp::ZERO + Duration::from_millis(109);
         assert_eq!(story.phases[..2], [(guard, "guard"), (at, "red")]);
@@ -523,7 +523,8 @@ mod tests {
             scheme.last_train = Duration::from_millis(last_train_ms);
             scheme.growth_will_last(Duration::from_millis(train_ms))
         };
-        // A train that grew with the data, 6 to 24 ms: mu = 24 / 12 = 2, 2 * 24 * 2 = 96 <= 100. 26 ms: 2.17 * 26 * 2 > 100.
+        // A train that grew with the data, 6 to 24 ms: mu = 24 / 12 = 2, 2 * 24 * 2 = 96 <= 100. 26 ms: 2.17 * 26 * 2 >
+        // 100.
         assert!(lasts(6, 24, 100_000) && !lasts(6, 26, 100_000));
         // A train that did not grow: mu = 1/2, 40 * 1/2 * 2 = 40 <= 100.
         assert!(lasts(40, 40, 100_000));
@@ -535,8 +536,8 @@ mod tests {
     fn a_slow_path_doubles_until_the_train_is_half_an_rtt_long() {
         let config = Config { iw: Some(20), ..Config::default() };
         let story = run(config, Duration::from_micros(1500), 10);
-        // The first train takes 19 * 1.5 = 28.5 ms > 25 ms: no red part. In round 3 the train passes 50 ms with its 35th
-        // acknowledgement (34 * 1.5 = 51 ms); the next one finds a window above the cap.
+        // The first train takes 19 * 1.5 = 28.5 ms > 25 ms: no red part. In round 3 the train passes 50 ms with its
+        // 35th acknowledgement (34 * 1.5 = 51 ms); the next one finds a window above the cap.
         assert_eq!(story.rounds[..2], [20, 40]);
         let (time, exit) = story.exit.unwrap();
         assert_eq!(exit.reason, ExitReason::AckTrain);

@@ -3,8 +3,8 @@
 //!
 //! Reference: Partridge, Rockwell, Allman, Krishnan, Sterbenz, "A Swifter Start for TCP", BBN Technical Report 8339
 //! (March 2002), section 3.1. The first window leaves as a burst, and the time between its first two acknowledgements
-//! gives the bandwidth `BW`. Times the RTT this is the capacity, of which the part 1/gamma becomes the window, paced over
-//! the RTT. From there slow start goes on, still paced, until loss, a mark or ssthresh ends it.
+//! gives the bandwidth `BW`. Times the RTT this is the capacity, of which the part 1/gamma becomes the window, paced
+//! over the RTT. From there slow start goes on, still paced, until loss, a mark or ssthresh ends it.
 //!
 //! Differences from the reference:
 //! - The first window is the host's; the report has four segments (`iw=4`).
@@ -18,7 +18,6 @@
 //!
 //! Status: agrees with the theory of table 2 within 1 % from 45 Mbit/s on (a test); not validated against the report's
 //! measurements, which it calls slightly worse than slow start on a path of low delay.
-
 
 use super::slow_start::{self, SlowStart};
 use super::{Startup, StartupContext, Step, validate_initial_window};
@@ -62,7 +61,8 @@ pub struct Config {
     pub gamma: f64,
     /// What the second acknowledgement of the pair is taken to have moved. Default: a segment, as in the report.
     pub pair: Pair,
-    /// Whether the window is paced over the RTT from the estimate until startup ends; otherwise nothing is. Report: yes.
+    /// Whether the window is paced over the RTT from the estimate until startup ends; otherwise nothing is. Report:
+    /// yes.
     pub pacing: bool,
 }
 
@@ -121,8 +121,8 @@ impl SwiftStart {
         }
     }
 
-    /// Takes an acknowledgement into the pair. The one that completes it gives the window, Capacity / gamma, and the RTT
-    /// over which it is paced.
+    /// Takes an acknowledgement into the pair. The one that completes it gives the window, Capacity / gamma, and the
+    /// RTT over which it is paced.
     fn take_pair(&mut self, ack: &Ack) -> Option<(Bytes, Duration)> {
         match self.estimate {
             Estimate::Done => return None,
@@ -215,8 +215,8 @@ mod tests {
     const SEGMENT: u64 = 1000;
     const RTT: Duration = Duration::from_millis(100);
 
-    /// The window after the first window of ten segments was acknowledged on a path of 100 ms, by acknowledgements of so
-    /// many bytes at so many nanoseconds after the first one, and the rate that the scheme asks for.
+    /// The window after the first window of ten segments was acknowledged on a path of 100 ms, by acknowledgements of
+    /// so many bytes at so many nanoseconds after the first one, and the rate that the scheme asks for.
     fn after(config: Config, acknowledgements: &[(u64, u64)]) -> (Bytes, Option<Rate>) {
         let mut scheme = SwiftStart::new(config, context(Increase::Bytes));
         let launch = scheme.launch(Timestamp::ZERO, &PathKnowledge::default(), &mut DecisionLog::default());
@@ -259,7 +259,8 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_of_two_segments_halves_the_estimate_unless_it_is_counted() {
-        // 0.1 ms a segment: acknowledgements of two are 0.2 ms apart. One segment in 0.2 ms = 40 Mbit/s = 500,000 bytes.
+        // 0.1 ms a segment: acknowledgements of two are 0.2 ms apart. One segment in 0.2 ms = 40 Mbit/s = 500,000
+        // bytes.
         let acknowledgements = [(0, 2 * SEGMENT), (200_000, 2 * SEGMENT)];
         assert_eq!(after(Config::default(), &acknowledgements).0, Bytes::new(250_000));
         let counted = Config { pair: Pair::Acknowledged, ..Config::default() };
@@ -287,8 +288,9 @@ mod tests {
 
     #[test]
     fn the_theory_of_table_2_is_met() {
-        // Bytes sent on a path of 100 ms in 4 round trips with gamma = 2, and in 7 with gamma = 8. After the first window,
-        // the window is Capacity / gamma and grows by half per RTT, because every second segment is acknowledged.
+        // Bytes sent on a path of 100 ms in 4 round trips with gamma = 2, and in 7 with gamma = 8. After the first
+        // window, the window is Capacity / gamma and grows by half per RTT, because every second segment is
+        // acknowledged.
         let table = [
             (45, 2.0, 3, 1_337_256),
             (155, 2.0, 3, 4_603_152),

@@ -1,10 +1,11 @@
 //! A host's part: what a sender writes into its packets, and how a receiver brings the feedback back.
 //!
-//! Reference: the draft's section on end systems. A sender writes its RTT, the time between its packets and the change of throughput
-//! that it wants, here as much as the field can say. A receiver returns the sum of what arrived since its last packet.
+//! Reference: the draft's section on end systems. A sender writes its RTT, the time between its packets and the change
+//! of throughput that it wants, here as much as the field can say. A receiver returns the sum of what arrived since its
+//! last packet.
 //!
-//! Difference: a header that no router has touched still says what the sender wanted, and is not feedback. A receiver does not
-//! count it, so that a path without XCP does not open the window.
+//! Difference: a header that no router has touched still says what the sender wanted, and is not feedback. A receiver
+//! does not count it, so that a path without XCP does not open the window.
 
 use crate::time::Duration;
 use crate::units::Bytes;

@@ -1,12 +1,13 @@
 //! XCP: the routers of a path tell every packet by how much its flow's throughput may change.
 //!
-//! References: Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", SIGCOMM 2002, called the
-//! paper; Falk, Pryadkin, Katabi, draft-falk-xcp-spec-03 ("Specification for the Explicit Control Protocol"), called the draft. The
-//! paper gives feedback in bytes of window, the draft in bytes per second, and both lead to the same windows. The draft's form is
-//! here. The paper's routers have no equation numbers that survived into the draft, so equations are numbered in [`router`].
+//! References: Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", SIGCOMM 2002,
+//! called the paper; Falk, Pryadkin, Katabi, draft-falk-xcp-spec-03 ("Specification for the Explicit Control
+//! Protocol"), called the draft. The paper gives feedback in bytes of window, the draft in bytes per second, and both
+//! lead to the same windows. The draft's form is here. The paper's routers have no equation numbers that survived into
+//! the draft, so equations are numbered in [`router`].
 //!
-//! Where Quick-Start asks once ([`crate::quick_start`]), XCP controls the flow for all of its life. It works only where every
-//! bottleneck takes part.
+//! Where Quick-Start asks once ([`crate::quick_start`]), XCP controls the flow for all of its life. It works only where
+//! every bottleneck takes part.
 //!
 //! | Who | File |
 //! |---|---|

@@ -1,10 +1,12 @@
-//! A router's two controllers: how much the whole of the traffic should change, and whose throughput changes by how much.
+//! A router's two controllers: how much the whole of the traffic should change, and whose throughput changes by how
+//! much.
 //!
-//! Reference: the paper, section 3.5, in the draft's form. In each control interval, one mean RTT long, the efficiency controller
-//! compares the traffic that arrived with the capacity, and the queue that did not drain with none. The fairness controller
-//! shares out an increase equally to flows and a decrease in proportion to what they send (AIMD), and shuffles some of the traffic
-//! where little is to be changed, so that shares become equal. C is the capacity, y the rate of arriving traffic, Q the persistent
-//! queue, d the mean RTT, s a packet's size; sums are over the packets of an interval.
+//! Reference: the paper, section 3.5, in the draft's form. In each control interval, one mean RTT long, the efficiency
+//! controller compares the traffic that arrived with the capacity, and the queue that did not drain with none. The
+//! fairness controller shares out an increase equally to flows and a decrease in proportion to what they send (AIMD),
+//! and shuffles some of the traffic where little is to be changed, so that shares become equal. C is the capacity, y
+//! the rate of arriving traffic, Q the persistent queue, d the mean RTT, s a packet's size; sums are over the packets
+//! of an interval.
 //!
 //! 1. `d = sum(RTT * X) / sum(X)`
 //! 2. `F = alpha * (C - y) - beta * Q / d`
@@ -16,13 +18,12 @@
 //! Equation 5 writes the smaller of what the packet already says and the feedback. What another router took is used for
 //! other packets: the negative share grows by it, as in the draft.
 //!
-//! The router learns of time from its packets: an interval ends with the first packet after it, and is computed as of its end. An
-//! interval without traffic leaves nothing to share out.
+//! The router learns of time from its packets: an interval ends with the first packet after it, and is computed as of
+//! its end. An interval without traffic leaves nothing to share out.
 //!
 //! Differences: none known but rounding. Packets without a header count as traffic and get no feedback, as in ns-2.
 //!
 //! Status: worked examples; `flowstart validate xcp-fairness`.
-
 
 use crate::registry::ConfigError;
 use crate::time::{Duration, Timestamp};
@@ -203,8 +204,8 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// The end of an interval of `length` that begins at `from`, or at `now` when all of it has passed: intervals in which nothing
-/// happened need not be walked through.
+/// The end of an interval of `length` that begins at `from`, or at `now` when all of it has passed: intervals in which
+/// nothing happened need not be walked through.
 fn end_after(from: Timestamp, length: f64, now: Timestamp) -> Timestamp {
     let end = from + seconds(length);
     if end > now { end } else { now + seconds(length) }
@@ -248,8 +249,8 @@ mod tests {
     #[test]
     fn the_spare_bandwidth_is_shared_out_over_the_packets_of_an_interval() {
         let mut router = Router::new(Config::default(), LINK);
-        // 25 packets in 50 ms are 0.5 MB/s of 1 MB/s; F = 0.4 * 0.5 MB/s = 200 kB/s; 0.1 * 0.5 MB/s is less, so nothing is
-        // shuffled. X = 2 ms, so sum(X) = 50 ms, and each packet gets 200 kB/s * 2 / 50 = 8 kB/s.
+        // 25 packets in 50 ms are 0.5 MB/s of 1 MB/s; F = 0.4 * 0.5 MB/s = 200 kB/s; 0.1 * 0.5 MB/s is less, so nothing
+        // is shuffled. X = 2 ms, so sum(X) = 50 ms, and each packet gets 200 kB/s * 2 / 50 = 8 kB/s.
         interval(&mut router, 0, 25, 2, 0);
         assert!((leave(&mut router, 50_000, header(2)) - 8000).abs() <= 1);
         // All 25 of them get what there is, and the 26th nothing.
@@ -261,8 +262,8 @@ mod tests {
     #[test]
     fn a_packet_for_a_longer_time_gets_more_of_an_increase() {
         let mut router = Router::new(Config::default(), LINK);
-        // Flow a sends 20 packets, one in 2.5 ms; flow b 5, one in 10 ms. sum(X) = 20 * 2.5 + 5 * 10 = 100 ms, so each flow gets
-        // half of 200 kB/s: an increase is equal for flows.
+        // Flow a sends 20 packets, one in 2.5 ms; flow b 5, one in 10 ms. sum(X) = 20 * 2.5 + 5 * 10 = 100 ms, so each
+        // flow gets half of 200 kB/s: an increase is equal for flows.
         for packet in 0..25 {
             let x = if packet % 5 == 0 {
                 header(10)
@@ -282,7 +283,8 @@ mod tests {
         // y = C = 1 MB/s. The smallest queue of the first interval is 0, that of the next 10,000 bytes.
         interval(&mut router, 0, 50, 1, 10_000);
         interval(&mut router, 50_000, 50, 1, 10_000);
-        // F = -0.226 * 10 kB / 50 ms = -45.2 kB/s; h = 100 - 45.2 = 54.8 kB/s. Every packet gets (54.8 - 54.8 - 45.2) / 50 kB/s.
+        // F = -0.226 * 10 kB / 50 ms = -45.2 kB/s; h = 100 - 45.2 = 54.8 kB/s. Every packet gets (54.8 - 54.8 - 45.2) /
+        // 50 kB/s.
         let feedback = leave(&mut router, 100_100, header(1));
         assert!((feedback + 904).abs() <= 1, "{feedback}");
     }

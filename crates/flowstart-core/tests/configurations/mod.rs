@@ -1,10 +1,10 @@
-//! Random configurations that are in range, of whatever serde can write and read: no registry entry has to say anything for
-//! them. The contracts, the tests of queue disciplines and the fuzz targets have it in common.
+//! Random configurations that are in range, of whatever serde can write and read: no registry entry has to say anything
+//! for them. The contracts, the tests of queue disciplines and the fuzz targets have it in common.
 //!
-//! The keys come from the default as serde writes it, and from what serde says of a key that is not known. What a key may be
-//! comes from its default, from what serde says of a value that is not known, and from the ranges in the errors of `validate`,
-//! whose ends are candidates too. A draw changes one key after another, as long as the whole is accepted, so that keys which
-//! bound each other meet both their bounds.
+//! The keys come from the default as serde writes it, and from what serde says of a key that is not known. What a key
+//! may be comes from its default, from what serde says of a value that is not known, and from the ranges in the errors
+//! of `validate`, whose ends are candidates too. A draw changes one key after another, as long as the whole is
+//! accepted, so that keys which bound each other meet both their bounds.
 
 #![allow(dead_code, reason = "each of its users needs a part")]
 

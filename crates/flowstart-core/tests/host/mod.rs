@@ -1,5 +1,5 @@
-//! A controller with the bookkeeping of a host, whatever happens to it. The contracts and the fuzz target of the controller
-//! have it in common.
+//! A controller with the bookkeeping of a host, whatever happens to it. The contracts and the fuzz target of the
+//! controller have it in common.
 
 use std::collections::VecDeque;
 
@@ -219,7 +219,8 @@ impl Host {
                 self.in_flight -= bytes;
                 self.acknowledged = (self.acknowledged + bytes / self.segment).min(self.next - 1);
                 let sample = Duration::from_millis(u64::from(rtt_ms));
-                // A packet of an earlier path says nothing of this one (RFC 9002, section 5.1 with RFC 9000, section 9.4).
+                // A packet of an earlier path says nothing of this one (RFC 9002, section 5.1 with RFC 9000, section
+                // 9.4).
                 if self.acknowledged > self.earlier_path {
                     self.rtt.update(now, sample, Duration::ZERO);
                 }

@@ -1,5 +1,5 @@
-//! A queue discipline with the bookkeeping of a router, whatever happens to it. The contracts and the fuzz target of queue
-//! disciplines have it in common.
+//! A queue discipline with the bookkeeping of a router, whatever happens to it. The contracts and the fuzz target of
+//! queue disciplines have it in common.
 
 use std::collections::BTreeMap;
 

@@ -1,17 +1,17 @@
 //! The HTTP client hints `Downlink`, `RTT` and `ECT` of unmodified browsers, as a floor under the client's rate.
 //!
 //! Reference: Network Information API, W3C community group draft, sections on the three request header fields; RFC 8942
-//! (`Accept-CH`). `Downlink` is the rate in Mbit/s, `RTT` the round-trip time in ms that the browser's requests saw, `ECT`
-//! the name of a mobile network that would feel alike.
+//! (`Accept-CH`). `Downlink` is the rate in Mbit/s, `RTT` the round-trip time in ms that the browser's requests saw,
+//! `ECT` the name of a mobile network that would feel alike.
 //!
-//! What browsers send is coarse on purpose. Chromium (`content/browser/client_hints/client_hints.cc`) multiplies the rate
-//! with a number between 0.9 and 1.1 that it keeps for each site, caps it at 10 Mbit/s and rounds it to 50 kbit/s; the
-//! RTT gets the same noise, a cap of 3 s and steps of 50 ms. The draft rounds to 25 kbit/s and 25 ms. A browser that knows
-//! nothing sends 10 Mbit/s and 0 ms.
+//! What browsers send is coarse on purpose. Chromium (`content/browser/client_hints/client_hints.cc`) multiplies the
+//! rate with a number between 0.9 and 1.1 that it keeps for each site, caps it at 10 Mbit/s and rounds it to 50 kbit/s;
+//! the RTT gets the same noise, a cap of 3 s and steps of 50 ms. The draft rounds to 25 kbit/s and 25 ms. A browser
+//! that knows nothing sends 10 Mbit/s and 0 ms.
 //!
-//! So `Downlink: d` says that the rate is at least (d - 25 kbit/s) / 1.1, and for the cap of 10 that are 9.07 Mbit/s: what is
-//! above nobody knows. [`ClientHints::floor`] is a hint of this rate. `RTT` contains the server's time and `ECT` is made
-//! from it, so neither changes the floor, and neither names an access technology.
+//! So `Downlink: d` says that the rate is at least (d - 25 kbit/s) / 1.1, and for the cap of 10 that are 9.07 Mbit/s:
+//! what is above nobody knows. [`ClientHints::floor`] is a hint of this rate. `RTT` contains the server's time and
+//! `ECT` is made from it, so neither changes the floor, and neither names an access technology.
 //!
 //! They come with a request, after the handshake. A server that wants them for the launch uses
 //! [`Flow::waiting`](crate::Flow::waiting), and asks for them in an earlier answer: [`ACCEPT_CH`].
@@ -112,8 +112,8 @@ impl ClientHints {
         }
     }
 
-    /// A hint of the rate that the client has at least. `None` without `Downlink`, when it is that of a browser that knows
-    /// nothing, and when it is too low to be a rate.
+    /// A hint of the rate that the client has at least. `None` without `Downlink`, when it is that of a browser that
+    /// knows nothing, and when it is too low to be a rate.
     pub fn floor(&self) -> Option<BandwidthHint> {
         let downlink = self.downlink?;
         if downlink >= DOWNLINK_CAP && self.rtt == Some(Duration::ZERO) {

@@ -1,9 +1,11 @@
 //! The client's bandwidth hint as the value of a QUIC transport parameter.
 //!
-//! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.2, which sends the bandwidth and the access
-//! technology with the `ClientHello`. RFC 9000, section 18 (transport parameters) and section 16 (variable-length integers).
+//! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.2, which sends the bandwidth and the
+//! access technology with the `ClientHello`. RFC 9000, section 18 (transport parameters) and section 16
+//! (variable-length integers).
 //!
-//! The layout is this project's. Four variable-length integers, each in as few bytes as possible, and nothing after them:
+//! The layout is this project's. Four variable-length integers, each in as few bytes as possible, and nothing after
+//! them:
 //!
 //! | Number | Meaning |
 //! |---|---|
@@ -12,8 +14,8 @@
 //! | rate | bits per second, [`MIN_RATE`] to [`MAX_RATE`] |
 //! | age | whole seconds since the rate was estimated, rounded up, 0 to [`MAX_AGE`] |
 //!
-//! Differences from the reference: the paper encodes the hint as a tag of Google's QUIC crypto and tells no age. Anything
-//! but these four numbers is refused: a later version must not be half understood.
+//! Differences from the reference: the paper encodes the hint as a tag of Google's QUIC crypto and tells no age.
+//! Anything but these four numbers is refused: a later version must not be half understood.
 //!
 //! Status: worked examples, and the round trip of every hint; no bytes make it panic.
 
@@ -96,8 +98,8 @@ impl BandwidthHint {
         Hint { bandwidth: self.rate, technology: self.technology }
     }
 
-    /// The hint that tells less about who sends it: the largest rate of the grid that does not exceed its own, and its age
-    /// in started minutes. `None` when the rate is below the grid.
+    /// The hint that tells less about who sends it: the largest rate of the grid that does not exceed its own, and its
+    /// age in started minutes. `None` when the rate is below the grid.
     pub fn quantized(&self, grid: &Grid) -> Option<Self> {
         let rate = grid.quantize(self.rate)?;
         let age = Duration::from_nanos(self.age.as_nanos().div_ceil(MINUTE).saturating_mul(MINUTE));

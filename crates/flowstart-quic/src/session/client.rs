@@ -91,8 +91,8 @@ impl ClientConfig {
         Ok(Self { path_state: state.map(<[u8]>::to_vec), ..self })
     }
 
-    /// Sends these bytes behind the transport parameters, as they are: parameters of other extensions, encoded as RFC 9000,
-    /// section 18 says, or what a server is to be tested with. Nothing checks them.
+    /// Sends these bytes behind the transport parameters, as they are: parameters of other extensions, encoded as RFC
+    /// 9000, section 18 says, or what a server is to be tested with. Nothing checks them.
     #[must_use]
     pub fn with_encoded_parameters(self, encoded: Vec<u8>) -> Self {
         Self { encoded, ..self }
@@ -102,7 +102,8 @@ impl ClientConfig {
     /// controllers of this kind that work for `flow`. The flow learns the server's receive window when the handshake is
     /// complete.
     ///
-    /// Tokens for address validation are kept per configuration; give it a `token_store` of your own to keep them longer.
+    /// Tokens for address validation are kept per configuration; give it a `token_store` of your own to keep them
+    /// longer.
     pub fn for_connection(
         &self,
         transport: &TransportConfig,
@@ -246,7 +247,8 @@ impl Session for ClientSession {
             Some(alert) => TransportError::new(TransportErrorCode::crypto(alert.into()), error.to_string()),
             None => TransportError::new(TransportErrorCode::PROTOCOL_VIOLATION, format!("TLS error: {error}")),
         })?;
-        // With 0-RTT, TLS has the server's parameters of an earlier connection until those of this one are authenticated.
+        // With 0-RTT, TLS has the server's parameters of an earlier connection until those of this one are
+        // authenticated.
         if !self.tls.is_handshaking()
             && let Some(receiver) = self.receiver.take()
             && let Some(parameters) = self.tls.quic_transport_parameters()

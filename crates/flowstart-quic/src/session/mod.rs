@@ -1,8 +1,9 @@
 //! Custom transport parameters in noq: hints and path state of clients, and receive windows of either side.
 //!
-//! A server gives each connection a configuration of its own ([`accept_config`]), a client each connection that it opens
-//! ([`ClientConfig::for_connection`]). Both tie three things together that must not be mixed up between connections: the
-//! controller, the [`Flow`] that it shares with the application, and what the peer's transport parameters say.
+//! A server gives each connection a configuration of its own ([`accept_config`]), a client each connection that it
+//! opens ([`ClientConfig::for_connection`]). Both tie three things together that must not be mixed up between
+//! connections: the controller, the [`Flow`] that it shares with the application, and what the peer's transport
+//! parameters say.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -22,12 +23,12 @@
 //!
 //! What the host does not give, and what follows from it:
 //!
-//! - **A server's session is the host's own**, and what the client sent is read beside it from the `ClientHello`. ALPN, server
-//!   name, certificates, 0-RTT, tickets and Retry are the host's.
+//! - **A server's session is the host's own**, and what the client sent is read beside it from the `ClientHello`. ALPN,
+//!   server name, certificates, 0-RTT, tickets and Retry are the host's.
 //! - **A client's session is this module's**, because the host's cannot send parameters that it does not know. Its
 //!   `handshake_data` is [`HandshakeData`]: nobody but the host can make the host's.
-//! - **A client learns the server's receive windows at the end of the handshake**, and its RTT may be known a moment before.
-//!   Use [`Flow::waiting`] and tell what will be sent when the connection stands.
+//! - **A client learns the server's receive windows at the end of the handshake**, and its RTT may be known a moment
+//!   before. Use [`Flow::waiting`] and tell what will be sent when the connection stands.
 //! - QUIC version 1 only, where this module's session is used.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! TLS sessions of the host that somebody listens to: what the host hides of a connection, its handshake's messages and its
-//! packets before they are encrypted, for those who measure or test it.
+//! TLS sessions of the host that somebody listens to: what the host hides of a connection, its handshake's messages and
+//! its packets before they are encrypted, for those who measure or test it.
 
 use std::any::Any;
 use std::sync::Arc;

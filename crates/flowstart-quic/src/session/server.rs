@@ -11,9 +11,9 @@ use crate::transport_parameters::{ClientHello, PeerParameters};
 /// The configuration of one connection that a server is about to accept, for `Incoming::accept_with` or
 /// `Endpoint::accept`: as `config`, with controllers of this kind that work for `flow`.
 ///
-/// As soon as the client's first message is read, and so before anything is launched, the flow learns the client's receive
-/// window, and `receiver` gets the rest: a hint and path state are for the server's policy to use, and errors for its log.
-/// It does not hear of clients whose first message never arrives.
+/// As soon as the client's first message is read, and so before anything is launched, the flow learns the client's
+/// receive window, and `receiver` gets the rest: a hint and path state are for the server's policy to use, and errors
+/// for its log. It does not hear of clients whose first message never arrives.
 ///
 /// Accept one connection with it. Another one would neither launch nor be told anything of its client.
 pub fn accept_config(

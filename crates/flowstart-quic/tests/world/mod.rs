@@ -1,5 +1,5 @@
-//! A client and a server of noq on a path of two delays and one bottleneck, in virtual time: a small independent world in
-//! which tests drop, mark, delay and readdress packets.
+//! A client and a server of noq on a path of two delays and one bottleneck, in virtual time: a small independent world
+//! in which tests drop, mark, delay and readdress packets.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]

@@ -1,9 +1,9 @@
 //! The RTT, the growth and the initial windows of flows in slow start, from arrivals and departures of one queue.
 //!
-//! In slow start every departure causes `g` arrivals an RTT later, and the initial windows come by themselves:
-//! `A(t) = g D(t - R) + c`. With the right `g` and `c` the lag between the departure number `x / g` and the arrival number
-//! `c + x` is the same for all `x`: the RTT behind this queue. The departures carry the queue's own delay, so the lag does not
-//! contain it. It holds for bursts, for paced packets and for many flows.
+//! In slow start every departure causes `g` arrivals an RTT later, and the initial windows come by themselves: `A(t) =
+//! g D(t - R) + c`. With the right `g` and `c` the lag between the departure number `x / g` and the arrival number `c +
+//! x` is the same for all `x`: the RTT behind this queue. The departures carry the queue's own delay, so the lag does
+//! not contain it. It holds for bursts, for paced packets and for many flows.
 
 use super::volume::VolumeLog;
 
@@ -57,8 +57,8 @@ impl Estimate {
 
 /// The hypothesis about growth and initial windows whose lags agree best, if any does.
 ///
-/// `windows` is the number of flows times the segment size, `unasked` what initial windows are at least; a lag below `silence`, the longest time without arrivals, is none:
-/// whoever grows sends at least once an RTT.
+/// `windows` is the number of flows times the segment size, `unasked` what initial windows are at least; a lag below
+/// `silence`, the longest time without arrivals, is none: whoever grows sends at least once an RTT.
 pub(super) fn fit(
     now: f64,
     arrived: &VolumeLog,
@@ -95,7 +95,8 @@ fn begins_with(arrived: &VolumeLog, initial: f64, rtt: f64) -> bool {
     arrived.first().is_none_or(|first| arrived.at(first.time + UNANSWERED * rtt) <= MAX_INITIAL * initial)
 }
 
-/// Whether windows that do not grow agree as well: then each departure causes one arrival, over the volume and over the last RTT.
+/// Whether windows that do not grow agree as well: then each departure causes one arrival, over the volume and over the
+/// last RTT.
 fn is_steady(now: f64, arrived: &VolumeLog, departed: &VolumeLog, estimate: &Estimate, spread: f64) -> bool {
     let responses = arrived.volume() - estimate.initial;
     let lags = lags(arrived, departed, responses, 1.0, estimate.initial);

@@ -1,8 +1,8 @@
 //! Which flows may be in slow start: a table of bounded size, four places for each hash of a flow.
 //!
-//! A flow is young from its first packet after an idle period until it has been signalled or its arrivals have turned out to
-//! be linear in time. Everything else is background. Where more flows are active than there are
-//! places, flows share one and its fate, as flows of a tunnel do.
+//! A flow is young from its first packet after an idle period until it has been signalled or its arrivals have turned
+//! out to be linear in time. Everything else is background. Where more flows are active than there are places, flows
+//! share one and its fate, as flows of a tunnel do.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,8 +12,8 @@ use crate::rng::mix;
 
 /// A constant rate doubles its volume in twice the time each time; slow start takes about the same time.
 const LINEAR_RATIO: f64 = 1.7;
-/// Packets that a departure causes at most in slow start. What arrives beyond that is sent at once: initial windows, or windows
-/// of before an idle time.
+/// Packets that a departure causes at most in slow start. What arrives beyond that is sent at once: initial windows, or
+/// windows of before an idle time.
 pub(super) const ANSWERS: f64 = 2.0;
 /// Bytes of a packet that is no data: handshakes and acknowledgements.
 pub(super) const HANDSHAKE: f64 = 128.0;
@@ -92,8 +92,8 @@ impl Bucket {
         };
     }
 
-    /// Bytes that a packet adds to those that were sent without an answer: while arrivals outrun all that departures may
-    /// cause, they are windows sent at once. After [`Bucket::count`].
+    /// Bytes that a packet adds to those that were sent without an answer: while arrivals outrun all that departures
+    /// may cause, they are windows sent at once. After [`Bucket::count`].
     pub(super) fn add_unasked(&mut self) -> f64 {
         let excess = self.bytes - ANSWERS * self.departed;
         // The answers to a window that has left as a whole make it as large again, no larger.
@@ -106,8 +106,8 @@ impl Bucket {
 
     /// Counts a packet. Whether the flow has now been linear over two doublings in a row, at packet counts 2^k.
     ///
-    /// `idle_at` is when the queue was last empty: while it is not, arrivals are clocked by departures and are linear in
-    /// slow start as well.
+    /// `idle_at` is when the queue was last empty: while it is not, arrivals are clocked by departures and are linear
+    /// in slow start as well.
     pub(super) fn count(&mut self, now: f64, size: f64, idle_at: f64) -> bool {
         self.last = now;
         self.bytes += size;
@@ -202,8 +202,8 @@ mod tests {
             };
             (0..packets).map(packet).sum()
         };
-        // Ten at once; then two for each of the ten that have left, though these wait; then 50, which is beyond two for each of the
-        // 30 that have left and the first ten: all 80 count, 70 more than before.
+        // Ten at once; then two for each of the ten that have left, though these wait; then 50, which is beyond two for
+        // each of the 30 that have left and the first ten: all 80 count, 70 more than before.
         assert_eq!([arrive(10, 0), arrive(20, 10), arrive(50, 30)], [10.0, 0.0, 70.0]);
     }
 

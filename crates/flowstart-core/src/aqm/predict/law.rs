@@ -6,6 +6,7 @@ use super::estimate::{Estimate, INITIAL_WINDOWS, fit};
 use super::flow_table::{FlowTable, HANDSHAKE};
 use super::opening::Openings;
 use super::service_rate::ServiceRate;
+use super::silences::Silences;
 use super::volume::VolumeLog;
 use super::{Config, LoadEstimate, Trigger};
 use crate::time::{Duration, Timestamp};
@@ -13,12 +14,14 @@ use crate::units::Bytes;
 
 /// Packets beyond the initial windows before anything is estimated.
 const GUARD_PACKETS: f64 = 4.0;
-/// A constant rate takes twice as long for the second half of a volume as for the quarter before; slow start about as long.
+/// A constant rate takes twice as long for the second half of a volume as for the quarter before; slow start about as
+/// long.
 const LINEAR_RATIO: f64 = 1.6;
-/// While the link is saturated the clock of departures makes slow start linear too, but then the queue takes (g - 1) / g of
-/// what arrives, a third or a half. A load that only fills the link leaves the queue as it is.
+/// While the link is saturated the clock of departures makes slow start linear too, but then the queue takes (g - 1) /
+/// g of what arrives, a third or a half. A load that only fills the link leaves the queue as it is.
 const QUEUE_SHARE: f64 = 0.15;
-/// An estimate lapses when the volume has grown by this factor without another: half an octave is not exponential growth.
+/// An estimate lapses when the volume has grown by this factor without another: half an octave is not exponential
+/// growth.
 const FRESH: f64 = 1.4;
 /// Measured silences may be this much longer than the RTT: time between the packets of a round.
 const SILENCE: f64 = 0.9;
@@ -32,14 +35,14 @@ const EARLY: f64 = 3.0;
 const GROWTH: (f64, f64) = (1.3, 2.0);
 /// Windows that grow by less do not grow.
 const LEAST_GROWTH: f64 = 1.25;
-/// After pauses, growth is believed when so many packets have been answered, and when of so much of what was sent without an
-/// answer it is known that it was an initial window.
+/// After pauses, growth is believed when so many packets have been answered, and when of so much of what was sent
+/// without an answer it is known that it was an initial window.
 const LEAST_CAUSES: f64 = 3.0;
 const MOST_WINDOWS: f64 = 0.6;
 /// A lag shorter than this part of the RTT from handshakes refutes the latter.
 const THINKING: f64 = 0.75;
-/// Windows beyond this many times what the link takes in an RTT stand in the queue, at least this part of them: an estimate of
-/// which nothing is seen there is wrong.
+/// Windows beyond this many times what the link takes in an RTT stand in the queue, at least this part of them: an
+/// estimate of which nothing is seen there is wrong.
 const FULL: f64 = 1.5;
 const VISIBLE: f64 = 0.5;
 /// Packets of each active flow that the fallback lets wait if it would have to drop.
@@ -92,31 +95,6 @@ pub(super) struct Law {
     last_trigger: Option<Trigger>,
 }
 
-/// The longest times without a young packet, in the last three octaves of the volume.
-#[derive(Clone, Copy, Debug, Default)]
-struct Silences {
-    longest: [f64; 3],
-    octave: f64,
-    last: f64,
-}
-
-impl Silences {
-    fn packet(&mut self, now: f64, volume: f64) {
-        if volume > 0.0 {
-            self.longest[2] = self.longest[2].max(now - self.last);
-        }
-        if volume >= 2.0 * self.octave {
-            self.longest = [self.longest[1], self.longest[2], 0.0];
-            self.octave = volume.max(1.0);
-        }
-        self.last = now;
-    }
-
-    fn longest(&self) -> f64 {
-        self.longest.iter().fold(0.0, |longest, silence| silence.max(longest))
-    }
-}
-
 impl Law {
     pub(super) fn new(config: &Config, rate: Option<f64>) -> Self {
         let interval = config.interval.as_secs();
@@ -162,7 +140,7 @@ impl Law {
         self.openings = Openings::default();
         self.connections = 0;
         self.signalling = None;
-        self.silences = Silences { last: now, ..Silences::default() };
+        self.silences = Silences::since(now);
         self.busy = BusyPeriod::default();
         self.unasked = 0.0;
     }
@@ -178,7 +156,7 @@ impl Law {
         self.background.update(now);
         self.largest = self.largest.max(size);
         let over = self.signalling.is_some_and(|since| now - since > SIGNAL_RTTS * self.signal_time());
-        if self.young > 0 && (over || now - self.silences.last > self.idle) {
+        if self.young > 0 && (over || now - self.silences.last() > self.idle) {
             self.end_epoch(now);
         }
         let latest = self.flows.bucket(flow, now);
@@ -278,7 +256,8 @@ impl Law {
         }
     }
 
-    /// Whether the queue has grown over the later half of the busy period too. Windows that are sent at once fill it in the first.
+    /// Whether the queue has grown over the later half of the busy period too. Windows that are sent at once fill it in
+    /// the first.
     fn queue_grows(&self, now: f64, backlog: f64) -> bool {
         let begin = self.empty_at.max(self.arrived.first().map_or(0.0, |first| first.time));
         let middle = self.arrived.mark_at((begin + now) / 2.0);
@@ -303,8 +282,8 @@ impl Law {
         Some((rate - self.background.rate).max(LEAST_AVAILABLE * rate))
     }
 
-    /// By what windows grow: what complete flights show, else after handshakes what is usual, else after pauses the answers so far
-    /// over what may have caused them.
+    /// By what windows grow: what complete flights show, else after handshakes what is usual, else after pauses the
+    /// answers so far over what may have caused them.
     fn opening_growth(&self, now: f64) -> Option<f64> {
         let openings = self.openings;
         if let Some(measured) = openings.growth() {
@@ -364,8 +343,8 @@ impl Law {
         })
     }
 
-    /// Bytes that a drop would not make fewer: with fewer packets of a flow in flight its loss is only noticed by a timeout
-    /// (RFC 5681, section 3.2, takes three packets behind it).
+    /// Bytes that a drop would not make fewer: with fewer packets of a flow in flight its loss is only noticed by a
+    /// timeout (RFC 5681, section 3.2, takes three packets behind it).
     pub(super) fn least_backlog(&self) -> Bytes {
         let (now, before) = self.background.flows;
         Bytes::new((LEAST_PACKETS * f64::from(now.max(before)) * self.largest) as u64)
@@ -379,8 +358,8 @@ impl Law {
         self.last_trigger
     }
 
-    /// A packet of `size` bytes leaves, and `backlog` bytes in `waiting` packets stay. Whether its flow is signalled now;
-    /// `signalled` if the fallback has done so already.
+    /// A packet of `size` bytes leaves, and `backlog` bytes in `waiting` packets stay. Whether its flow is signalled
+    /// now; `signalled` if the fallback has done so already.
     pub(super) fn depart(
         &mut self,
         at: Timestamp,
@@ -455,9 +434,9 @@ impl Law {
             self.trigger(at, now, ahead);
             return;
         }
-        // What left before the busy period can cause (g - 1) times its volume and the initial windows, at most as much again
-        // and the largest of these. More responds to the busy period itself, which has lasted an RTT then. Windows that do not
-        // grow keep no more than themselves in the queue.
+        // What left before the busy period can cause (g - 1) times its volume and the initial windows, at most as much
+        // again and the largest of these. More responds to the busy period itself, which has lasted an RTT then.
+        // Windows that do not grow keep no more than themselves in the queue.
         let (busy, unasked) = (self.busy, self.busy.unasked.bytes);
         let (arrived, departed) = busy.volumes(self.arrived.volume(), self.departed.volume());
         let largest = (INITIAL_WINDOWS[1] * f64::from(self.joined) * self.segment).max(unasked);

@@ -1,35 +1,36 @@
 //! Predict: ends slow start when the link becomes fully used, from arrivals and departures alone.
 //!
-//! This is a reconstruction of the idea, not the published algorithm, from what Järvinen's thesis ("Congestion Control and
-//! Active Queue Management During Flow Startup", sections 1.2 to 1.4) requires of it: it must not depend on the queue that is
-//! visible, because most packets are elsewhere on the path (the horizon problem), nor on a configured RTT; it detects load
-//! that grows exponentially, responds only then, and to the load that there will be an RTT later, when the response arrives.
-//! Neither the paper (Järvinen, Kojo, AINA 2017, 10.1109/AINA.2017.110) nor chapter 3 of the thesis could be read: formulas
-//! and constants are our own.
+//! This is a reconstruction of the idea, not the published algorithm, from what Järvinen's thesis ("Congestion Control
+//! and Active Queue Management During Flow Startup", sections 1.2 to 1.4) requires of it: it must not depend on the
+//! queue that is visible, because most packets are elsewhere on the path (the horizon problem), nor on a configured
+//! RTT; it detects load that grows exponentially, responds only then, and to the load that there will be an RTT later,
+//! when the response arrives. Neither the paper (Järvinen, Kojo, AINA 2017, 10.1109/AINA.2017.110) nor chapter 3 of the
+//! thesis could be read: formulas and constants are our own.
 //!
 //! How it works, a file each:
-//! - `flow_table`: only flows that began lately and have not been signalled can be in slow start; the rest is background. A flow that
-//!   was signalled once knows its ssthresh, so that its slow start after idle time ends by itself; a handshake makes it new;
-//! - `opening`: the handshake and the first flight of a flow tell its RTT and initial window before anything was answered, or the
-//!   pause after the first flight does, and its flights how it grows;
+//! - `flow_table`: only flows that began lately and have not been signalled can be in slow start; the rest is
+//!   background. A flow that was signalled once knows its ssthresh, so that its slow start after idle time ends by
+//!   itself; a handshake makes it new;
+//! - `opening`: the handshake and the first flight of a flow tell its RTT and initial window before anything was
+//!   answered, or the pause after the first flight does, and its flights how it grows;
 //! - `volume`: when how many bytes of these flows had arrived and left;
 //! - `estimate`: RTT and growth where neither is seen. What leaves causes arrivals an RTT later, in a fixed proportion,
 //!   1 if windows do not grow. What arrives faster than departures can cause it was sent at once, and is no growth;
 //! - `busy_period`, `background`, `service_rate`: what stands in the queue, what others take, and what the link takes;
-//! - `law`: signals these flows once for each handshake when what has left will fill the link an RTT later, or when the link has been
-//!   saturated for an RTT.
+//! - `law`: signals these flows once for each handshake when what has left will fill the link an RTT later, or when the
+//!   link has been saturated for an RTT.
 //!
-//! Everything else is left to `CoDel` ([`super::codel`]), whose interval is the RTT that was measured. It does not drop while less
-//! than four packets of each active flow wait, because such a loss is only noticed by a timeout.
+//! Everything else is left to `CoDel` ([`super::codel`]), whose interval is the RTT that was measured. It does not drop
+//! while less than four packets of each active flow wait, because such a loss is only noticed by a timeout.
 //!
-//! Limits: flows of a tunnel share one place; a signal for each of their handshakes, an even distance apart, does not reach each of them.
-//! A slow start that will end below the capacity by itself, at an ssthresh of which this queue knows nothing, is taken for one that will
-//! not.
+//! Limits: flows of a tunnel share one place; a signal for each of their handshakes, an even distance apart, does not
+//! reach each of them. A slow start that will end below the capacity by itself, at an ssthresh of which this queue
+//! knows nothing, is taken for one that will not.
 //!
-//! Status: experimental; measured by `predict-grid`, `predict-false-triggers`, `predict-estimate` and `predict-hard-loads`.
+//! Status: experimental; measured by `predict-grid`, `predict-false-triggers`, `predict-estimate` and
+//! `predict-hard-loads`.
 
 use alloc::boxed::Box;
-
 
 use self::law::Law;
 use super::fifo::Fifo;
@@ -45,6 +46,7 @@ mod flow_table;
 mod law;
 mod opening;
 mod service_rate;
+mod silences;
 mod volume;
 
 /// One line for listings.
@@ -56,11 +58,11 @@ pub const REFERENCE: &str = "the idea of Järvinen, Kojo, AINA 2017 (a reconstru
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
-    /// Load an RTT ahead, windows over what the link takes in an RTT, at which flows are signalled, 0.5 to 4. Default: 1.15;
-    /// an early signal costs more completion time than a late one costs delay (our own sweep).
+    /// Load an RTT ahead, windows over what the link takes in an RTT, at which flows are signalled, 0.5 to 4. Default:
+    /// 1.15; an early signal costs more completion time than a late one costs delay (our own sweep).
     pub load: f64,
-    /// Time without packets after which a flow may be in slow start again, 10 ms to 100 s. Default: 1 s, longer than the RTT
-    /// of any flow that sends in bursts; a flow whose RTT was measured needs three RTTs, at least 200 ms.
+    /// Time without packets after which a flow may be in slow start again, 10 ms to 100 s. Default: 1 s, longer than
+    /// the RTT of any flow that sends in bursts; a flow whose RTT was measured needs three RTTs, at least 200 ms.
     pub idle: Duration,
     /// Delay that the fallback lets stand, 100 us to 10 s. RFC 8289, section 4.4: 5 ms.
     pub target: Duration,

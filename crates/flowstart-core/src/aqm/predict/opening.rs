@@ -1,11 +1,12 @@
 //! What the first packets of a flow tell: its RTT, its initial window, and later by what its flights grow.
 //!
-//! A handshake is a small packet, and data follows an RTT later or, if the server thinks, more. So the time between them is no
-//! less than the RTT. What arrives within that time from the first data on is the initial window, paced or not.
+//! A handshake is a small packet, and data follows an RTT later or, if the server thinks, more. So the time between
+//! them is no less than the RTT. What arrives within that time from the first data on is the initial window, paced or
+//! not.
 //!
-//! Where no handshake is seen, or where the server thinks, a pause tells the same: the initial window is sent, then nothing, and what
-//! comes after the pause answers the first packet that has left. Flows that do not grow have such pauses too, as have loads at random;
-//! so here growth has to show before it is believed.
+//! Where no handshake is seen, or where the server thinks, a pause tells the same: the initial window is sent, then
+//! nothing, and what comes after the pause answers the first packet that has left. Flows that do not grow have such
+//! pauses too, as have loads at random; so here growth has to show before it is believed.
 
 /// RTTs that are believed, in seconds.
 const RTT: core::ops::RangeInclusive<f64> = 0.002..=1.5;
@@ -13,8 +14,8 @@ const RTT: core::ops::RangeInclusive<f64> = 0.002..=1.5;
 const FLIGHT: f64 = 0.9;
 /// Packets of a flight that is taken for an initial window (RFC 3390: at least 2, and 3 of Ethernet's size).
 const LEAST_PACKETS: u32 = 3;
-/// A pause is this many times as long as the mean time between the packets before it. Three packets that are paced with a gain of 2
-/// are a sixth of an RTT apart, and two thirds pass before the first answer.
+/// A pause is this many times as long as the mean time between the packets before it. Three packets that are paced with
+/// a gain of 2 are a sixth of an RTT apart, and two thirds pass before the first answer.
 const PAUSE: f64 = 3.0;
 
 /// The beginning of a flow.

@@ -1,16 +1,17 @@
 //! BBR: rate and window follow a model of the path, made of its bandwidth and its RTT.
 //!
 //! References: version 3 is draft-ietf-ccwg-bbr, the working group's text of 3 August 2026; version 1 is
-//! draft-cardwell-iccrg-bbr-congestion-control-00 (July 2017) as Linux has it (`net/ipv4/tcp_bbr.c`, 2018 to 2026). What both
-//! do: they pace at a multiple of the largest recent delivery rate, keep a multiple of the bandwidth-delay product in flight,
-//! and look from time to time for more bandwidth and for a lower RTT. What they do about loss differs in principle: version 3
-//! bounds window and rate by it, version 1 follows it only as far as packets in recovery and policers of the path go.
+//! draft-cardwell-iccrg-bbr-congestion-control-00 (July 2017) as Linux has it (`net/ipv4/tcp_bbr.c`, 2018 to 2026).
+//! What both do: they pace at a multiple of the largest recent delivery rate, keep a multiple of the bandwidth-delay
+//! product in flight, and look from time to time for more bandwidth and for a lower RTT. What they do about loss
+//! differs in principle: version 3 bounds window and rate by it, version 1 follows it only as far as packets in
+//! recovery and policers of the path go.
 //!
 //! BBR is integrated: it is in charge from the first packet, and of the startup scheme only the launch counts. A launch
-//! that sets a rate, or says that it knows the path, is paced at it (or at cwnd / RTT), not at a multiple of it. From there
-//! STARTUP goes on as ever: the first samples replace the launch's rate, both grow if the path has more, and the usual tests
-//! end it. A launch that comes with the first acknowledgements (Careful Resume, Swift Start) raises window and rate then,
-//! unless something was lost or STARTUP is over.
+//! that sets a rate, or says that it knows the path, is paced at it (or at cwnd / RTT), not at a multiple of it. From
+//! there STARTUP goes on as ever: the first samples replace the launch's rate, both grow if the path has more, and the
+//! usual tests end it. A launch that comes with the first acknowledgements (Careful Resume, Swift Start) raises window
+//! and rate then, unless something was lost or STARTUP is over.
 //!
 //! | Looking for | Where |
 //! |---|---|
@@ -32,7 +33,6 @@ mod windowed_max;
 
 use alloc::boxed::Box;
 use alloc::format;
-
 
 use super::Integrated;
 use crate::event::{Ack, Ecn, ExitReason, LostPacket, Sent};
@@ -92,8 +92,8 @@ impl From<Version> for u32 {
 
 /// Parameters of BBR. Every default is the draft's of version 3.
 ///
-/// Version 1 has only those of them that mean the same in both, with the same defaults. What else it needs are the constants
-/// of Linux, and the other parameters must stay as they are.
+/// Version 1 has only those of them that mean the same in both, with the same defaults. What else it needs are the
+/// constants of Linux, and the other parameters must stay as they are.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
@@ -126,16 +126,16 @@ pub struct Config {
     pub full_bw_growth: f64,
     /// Rounds below that growth after which the pipe is full, 1 to 100. Draft, Linux: 3.
     pub full_bw_rounds: u32,
-    /// `StartupFullLossCnt`: separate ranges that must be lost in a round before loss ends STARTUP, 1 to 1000. Draft: 6.
-    /// Version 3 only.
+    /// `StartupFullLossCnt`: separate ranges that must be lost in a round before loss ends STARTUP, 1 to 1000. Draft:
+    /// 6. Version 3 only.
     pub startup_loss_ranges: u32,
     /// `MinPipeCwnd` in segments, 1 to 100. Draft, Linux: 4.
     pub min_pipe_cwnd: u32,
-    /// `MinRTTFilterLen`: how long the smallest RTT is believed, 100 ms to 1 h. Draft, Linux: 10 s. Version 1 then looks for
-    /// another in `ProbeRTT`.
+    /// `MinRTTFilterLen`: how long the smallest RTT is believed, 100 ms to 1 h. Draft, Linux: 10 s. Version 1 then
+    /// looks for another in `ProbeRTT`.
     pub min_rtt_filter: Duration,
-    /// `ProbeRTTInterval`: time without a new smallest RTT after which `ProbeRTT` looks for one, 100 ms to 1 h. Draft: 5 s.
-    /// Version 3 only.
+    /// `ProbeRTTInterval`: time without a new smallest RTT after which `ProbeRTT` looks for one, 100 ms to 1 h. Draft:
+    /// 5 s. Version 3 only.
     pub probe_rtt_interval: Duration,
     /// `ProbeRTTDuration`: how long it stays there at least, 1 ms to 10 s. Draft, Linux: 200 ms.
     pub probe_rtt_duration: Duration,

@@ -1,7 +1,8 @@
-//! The largest value of the current round trip and of as many before it as the window holds (`UpdateWindowedMaxFilter`).
+//! The largest value of the current round trip and of as many before it as the window holds
+//! (`UpdateWindowedMaxFilter`).
 //!
-//! Differences from Linux, whose filter (`lib/win_minmax.c`) keeps three values: this one keeps one of every round, so that
-//! what remains when the largest expires is never too small.
+//! Differences from Linux, whose filter (`lib/win_minmax.c`) keeps three values: this one keeps one of every round, so
+//! that what remains when the largest expires is never too small.
 
 /// The largest value of each recent round.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +18,8 @@ impl<T: Copy + Default, const PLACES: usize> Default for WindowedMax<T, PLACES> 
 }
 
 impl<T: Copy + Default + Ord, const PLACES: usize> WindowedMax<T, PLACES> {
-    /// Adds `value` to `round`, which is the newest; returns the largest of it and of the `window` rounds before, which must be
-    /// fewer than there are places.
+    /// Adds `value` to `round`, which is the newest; returns the largest of it and of the `window` rounds before, which
+    /// must be fewer than there are places.
     pub(super) fn update(&mut self, value: T, round: u64, window: u64) -> T {
         debug_assert!(window < PLACES as u64, "{window} rounds before the current one in {PLACES} places");
         let place = &mut self.largest[(round % PLACES as u64) as usize];

@@ -1,25 +1,27 @@
-//! `extreme`: requests are approved with state per flow, so that an approval is counted until it is used or known unused.
+//! `extreme`: requests are approved with state per flow, so that an approval is counted until it is used or known
+//! unused.
 //!
-//! Reference: Sarolahti, Allman and Floyd, section 6.2, which describes what such a router may do but gives no algorithm. For
-//! each approval it remembers the bytes that are expected (rate times RTT) and subtracts those that arrive; what is still
-//! expected, not what was approved lately, counts beside the utilization. The report of the approved rate lowers what is
-//! expected when a later router granted less. An approval ends when its bytes have arrived or its time is over.
+//! Reference: Sarolahti, Allman and Floyd, section 6.2, which describes what such a router may do but gives no
+//! algorithm. For each approval it remembers the bytes that are expected (rate times RTT) and subtracts those that
+//! arrive; what is still expected, not what was approved lately, counts beside the utilization. The report of the
+//! approved rate lowers what is expected when a later router granted less. An approval ends when its bytes have arrived
+//! or its time is over.
 //!
-//! What the paper leaves open, as decided here: an approval is expected to arrive between one and two RTTs after it (the
-//! handshake's answer and then a paced RTT), so it lives for two RTTs. Of flows that want more than is left,
-//! each gets at most `largest_share` of what `qs_thresh` leaves (fairness between requests). A flow whose latest approval
-//! ended with less than half of it used gets half of what it asks for next time, a quarter after the second time, and so on;
-//! a used approval restores it. A flow here is a connection: a sender that opens a new one for each request has no past.
+//! What the paper leaves open, as decided here: an approval is expected to arrive between one and two RTTs after it
+//! (the handshake's answer and then a paced RTT), so it lives for two RTTs. Of flows that want more than is left, each
+//! gets at most `largest_share` of what `qs_thresh` leaves (fairness between requests). A flow whose latest approval
+//! ended with less than half of it used gets half of what it asks for next time, a quarter after the second time, and
+//! so on; a used approval restores it. A flow here is a connection: a sender that opens a new one for each request has
+//! no past.
 //!
-//! Memory is bounded by `flows`. A flow without a running approval is forgotten for a new one. Where all places hold running
-//! approvals nothing more is approved: forgetting one would promise its rate twice. A second pass (section 8.2) is confirmed
-//! while an approval of at least that rate runs, which begins anew with it.
+//! Memory is bounded by `flows`. A flow without a running approval is forgotten for a new one. Where all places hold
+//! running approvals nothing more is approved: forgetting one would promise its rate twice. A second pass (section 8.2)
+//! is confirmed while an approval of at least that rate runs, which begins anew with it.
 //!
 //! Status: worked examples below; figures 10 and 11 are not compared yet.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-
 
 use crate::quick_start::rate::RateCode;
 use crate::quick_start::router::FlowId;
@@ -101,8 +103,8 @@ pub struct Extreme {
     config: Config,
     request_limit: RequestLimit,
     slots: Vec<Option<FlowState>>,
-    /// Flows with an approval, in the order in which approvals end, which is that in which they were given. Approvals that
-    /// were replaced stay in here until they would have ended.
+    /// Flows with an approval, in the order in which approvals end, which is that in which they were given. Approvals
+    /// that were replaced stay in here until they would have ended.
     order: VecDeque<(FlowId, Timestamp)>,
     /// What is still to come of all approvals, in bits per second.
     outstanding: u64,
@@ -277,7 +279,8 @@ mod tests {
         assert_eq!(extreme.approve(at(0), LINK, 0.0, kbit(8000), 1), kbit(8000));
         // 9 Mbit/s less the 8 that are still to come.
         assert_eq!(extreme.approve(at(50), LINK, 0.0, kbit(8000), 2), kbit(1000));
-        // Three quarters of it have arrived and are in the utilization, say 30 % of the link: 9 - 3 - 2 - 1 Mbit/s are left.
+        // Three quarters of it have arrived and are in the utilization, say 30 % of the link: 9 - 3 - 2 - 1 Mbit/s are
+        // left.
         extreme.on_departure(at(150), Bytes::new(75_000), 1);
         assert_eq!(extreme.approve(at(150), LINK, 0.3, kbit(8000), 3), kbit(3000));
     }
@@ -344,8 +347,8 @@ mod tests {
         let approved: u64 = (0..1000).map(&mut approve).sum();
         assert!(approved <= 16 * 80_000, "{approved}");
         assert_eq!(extreme.outstanding, approved);
-        // A flow that asks again and again takes no place of others and is left with nothing, and a request of which nothing is
-        // approved takes no place either.
+        // A flow that asks again and again takes no place of others and is left with nothing, and a request of which
+        // nothing is approved takes no place either.
         for _ in 0..1000 {
             extreme.approve(at(1), link, 0.0, kbit(80), 0);
             extreme.approve(at(1), link, 0.9, kbit(80), 7777);

@@ -7,10 +7,9 @@
 //! | `peak-utilization` | [`peak_utilization`] |
 //! | `moving-average` | [`moving_average`] |
 //!
-//! [`Router`] is what stands at an output link: it reads the option of a packet that is about to leave, and writes what is
-//! left of the request into it. It knows neither clock nor link: the host tells it when packets leave and how large they
-//! are, so that it runs in a simulator and in a real router alike.
-
+//! [`Router`] is what stands at an output link: it reads the option of a packet that is about to leave, and writes what
+//! is left of the request into it. It knows neither clock nor link: the host tells it when packets leave and how large
+//! they are, so that it runs in a simulator and in a real router alike.
 
 use crate::quick_start::nonce::Nonce;
 use crate::quick_start::rate::{RateCode, RateEncoding, Rounding};
@@ -32,7 +31,11 @@ pub type FlowId = u64;
 
 /// How the utilization of the output link is estimated.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind", rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "kind", rename_all = "kebab-case")
+)]
 pub enum UtilizationConfig {
     /// The most used of the latest intervals.
     PeakUtilization(peak_utilization::Config),
@@ -88,7 +91,11 @@ impl Utilization {
 
 /// How a router decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind", rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "kind", rename_all = "kebab-case")
+)]
 pub enum Algorithm {
     /// No state per flow.
     Target(target::Config),
@@ -119,8 +126,9 @@ pub enum Behaviour {
     Drop,
     /// Approves whatever is asked for: a broken router.
     ApproveAll,
-    /// Is not seen by requests: a hop inside a tunnel that does not count down the inner TTL, or a switch (section 7). The
-    /// sender cannot notice it. A simulator counts every hop into the IP TTL, so such a hop counts down the QS TTL, too.
+    /// Is not seen by requests: a hop inside a tunnel that does not count down the inner TTL, or a switch (section 7).
+    /// The sender cannot notice it. A simulator counts every hop into the IP TTL, so such a hop counts down the QS TTL,
+    /// too.
     Hidden,
 }
 

@@ -1,15 +1,14 @@
 //! `moving-average`: the utilization of the link as an exponentially weighted average.
 //!
-//! Reference: Sarolahti, Allman and Floyd, section 6.1, equation (3): U(t + d) = w M(t + d) + (1 - w) U(t). M is the share of
-//! the time since the last measurement in which the link was sending, and a measurement is taken with every departure, so the
-//! average reaches back over -1 / ln(1 - w) departures. It hides how much the load varies, which is why the paper prefers
-//! the peak.
+//! Reference: Sarolahti, Allman and Floyd, section 6.1, equation (3): U(t + d) = w M(t + d) + (1 - w) U(t). M is the
+//! share of the time since the last measurement in which the link was sending, and a measurement is taken with every
+//! departure, so the average reaches back over -1 / ln(1 - w) departures. It hides how much the load varies, which is
+//! why the paper prefers the peak.
 //!
-//! Differences: none known. Between departures the estimate does not move, so a link that has fallen idle still looks as
-//! busy as it was.
+//! Differences: none known. Between departures the estimate does not move, so a link that has fallen idle still looks
+//! as busy as it was.
 //!
 //! Status: worked examples below; figure 9 is not compared yet.
-
 
 use crate::registry::ConfigError;
 use crate::time::{Duration, Timestamp};
@@ -19,7 +18,8 @@ use crate::units::{Bytes, Rate};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct Config {
-    /// w: weight of a measurement, above 0 and at most 1; 0.01, about a hundred departures (assumed: the paper sweeps it).
+    /// w: weight of a measurement, above 0 and at most 1; 0.01, about a hundred departures (assumed: the paper sweeps
+    /// it).
     pub weight: f64,
 }
 

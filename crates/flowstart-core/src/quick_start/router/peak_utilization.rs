@@ -1,18 +1,17 @@
 //! `peak-utilization`: the link is as busy as in the busiest of the latest intervals.
 //!
-//! Reference: Sarolahti, Allman and Floyd, section 6.1. Time is cut into intervals; the share of each in which the link was
-//! sending is its measurement, and the highest of the latest N is the estimate. It follows a rising load at once and
-//! remembers a busy time for N intervals.
+//! Reference: Sarolahti, Allman and Floyd, section 6.1. Time is cut into intervals; the share of each in which the link
+//! was sending is its measurement, and the highest of the latest N is the estimate. It follows a rising load at once
+//! and remembers a busy time for N intervals.
 //!
 //! Differences: the paper does not say whether the running interval counts. Here it does not: a short time since its
-//! beginning would make one packet look like a full link. [`Intervals::BetweenChanges`] is what ns-2 does: an interval ends
-//! with the first change of the link between sending and idle after its length has passed, so a busy time is not cut, and is
-//! averaged with the idle time around it.
+//! beginning would make one packet look like a full link. [`Intervals::BetweenChanges`] is what ns-2 does: an interval
+//! ends with the first change of the link between sending and idle after its length has passed, so a busy time is not
+//! cut, and is averaged with the idle time around it.
 //!
 //! Status: the grants of ns-2 that depend on it are compared in `flowstart validate ns2-router-checks`.
 
 use alloc::vec::Vec;
-
 
 use crate::registry::ConfigError;
 use crate::time::{Duration, Timestamp};
@@ -229,8 +228,9 @@ mod tests {
     #[test]
     fn ns_2_ends_an_interval_when_the_link_changes() {
         let mut peak = peak(Intervals::BetweenChanges);
-        // Idle for 1 s, then 20 ms of sending from 1000 ms on. At 1000 ms the idle second ends as intervals of share 0. At
-        // 1020 ms only 20 ms have passed: no interval ends. At 2000 ms, after 980 ms of idle time, the share is 20/1000.
+        // Idle for 1 s, then 20 ms of sending from 1000 ms on. At 1000 ms the idle second ends as intervals of share 0.
+        // At 1020 ms only 20 ms have passed: no interval ends. At 2000 ms, after 980 ms of idle time, the share is
+        // 20/1000.
         send(&mut peak, 1000, 20, 1);
         send(&mut peak, 2000, 1, 1);
         assert!((peak.share(at(2000)) - 0.02).abs() < 1e-9);

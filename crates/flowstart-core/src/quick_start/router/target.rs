@@ -1,21 +1,22 @@
 //! `target`: requests are approved up to a share of the link, without state per flow.
 //!
-//! Reference: Sarolahti, Allman and Floyd, section 6.1, figure 7. What is in use is the utilization and what was approved in
-//! the latest intervals, which may still be on its way. While that is below `qs_thresh` of the bandwidth, a request gets what
-//! is left below it, at most what it asks for. Otherwise nothing.
+//! Reference: Sarolahti, Allman and Floyd, section 6.1, figure 7. What is in use is the utilization and what was
+//! approved in the latest intervals, which may still be on its way. While that is below `qs_thresh` of the bandwidth, a
+//! request gets what is left below it, at most what it asks for. Otherwise nothing.
 //!
 //! Section 8.2 has three additions, all off by default:
 //! - a request beyond `requests_per_second` is not looked at;
-//! - with `flows` the latest approvals are remembered by flow, so that a report of a lower rate gives back the difference;
+//! - with `flows` the latest approvals are remembered by flow, so that a report of a lower rate gives back the
+//!   difference;
 //! - with `provisional` a first pass is approved for that long only, until the second pass confirms it, from when on it
 //!   counts like any other. A second pass for more than was approved is refused, and ends the approval. What cannot be
 //!   remembered cannot be confirmed, so nothing is approved while `flows` are waiting.
 //!
-//! Differences: like ns-2, the approved rate is remembered as it was before rounding. A report or a second pass gives back what
-//! rounding took away, too. With `flows`, a flow that asks again gives back what it was approved before.
+//! Differences: like ns-2, the approved rate is remembered as it was before rounding. A report or a second pass gives
+//! back what rounding took away, too. With `flows`, a flow that asks again gives back what it was approved before.
 //!
-//! Status: `flowstart validate ns2-router-checks` compares with ns-2's grants, `quick-start-attacks` checks what section 8 says.
-
+//! Status: `flowstart validate ns2-router-checks` compares with ns-2's grants, `quick-start-attacks` checks what
+//! section 8 says.
 
 use crate::quick_start::router::FlowId;
 use crate::quick_start::router::approved_flows::{Approval, ApprovedFlows};
@@ -30,14 +31,15 @@ use crate::units::Rate;
 pub struct Config {
     /// `qs_thresh`: share of the bandwidth that may be in use, 0 to 1; 0.9 (section 6.1).
     pub qs_thresh: f64,
-    /// Length of an interval over which approvals are summed; 150 ms (section 6.1). Two count, the running one included.
+    /// Length of an interval over which approvals are summed; 150 ms (section 6.1). Two count, the running one
+    /// included.
     pub interval: Duration,
     /// Requests that are looked at in each second, `None` for all of them (section 8); all of them.
     pub requests_per_second: Option<u32>,
     /// Flows whose latest approvals are remembered, 0 to 65,536; 0, none (section 8.2).
     pub flows: usize,
-    /// How long a first pass is approved without a second, 1 ms to 60 s; `None`: there is no second pass (section 8.2). It
-    /// has to be longer than the longest RTT.
+    /// How long a first pass is approved without a second, 1 ms to 60 s; `None`: there is no second pass (section 8.2).
+    /// It has to be longer than the longest RTT.
     pub provisional: Option<Duration>,
 }
 

@@ -2,7 +2,6 @@
 
 use alloc::format;
 
-
 use crate::registry::ConfigError;
 use crate::startup::validate_initial_window;
 

@@ -1,26 +1,29 @@
 //! BBR version 1, as in Linux: bandwidth and RTT make the model, and loss hardly counts.
 //!
-//! Reference: Linux, `net/ipv4/tcp_bbr.c` (named at each function), and draft-cardwell-iccrg-bbr-congestion-control-00, which
-//! describes it without the later additions: recovery by packet conservation, long-term bandwidth, acknowledgements in bunches.
-//! The bandwidth is the largest delivery rate of 10 rounds, the RTT the smallest of 10 s. STARTUP paces at 2/ln 2 times the
-//! bandwidth until three rounds have not grown it by a quarter, DRAIN at the inverse until no queue is left, then `ProbeBW`
-//! goes through a cycle of 1.25, 0.75 and six times 1; `ProbeRTT` keeps 4 packets in flight for 200 ms when no smaller RTT was
-//! seen for 10 s. The window is a multiple of the bandwidth-delay product, plus what hosts and bunches of acknowledgements hold.
+//! Reference: Linux, `net/ipv4/tcp_bbr.c` (named at each function), and draft-cardwell-iccrg-bbr-congestion-control-00,
+//! which describes it without the later additions: recovery by packet conservation, long-term bandwidth,
+//! acknowledgements in bunches. The bandwidth is the largest delivery rate of 10 rounds, the RTT the smallest of 10 s.
+//! STARTUP paces at 2/ln 2 times the bandwidth until three rounds have not grown it by a quarter, DRAIN at the inverse
+//! until no queue is left, then `ProbeBW` goes through a cycle of 1.25, 0.75 and six times 1; `ProbeRTT` keeps 4
+//! packets in flight for 200 ms when no smaller RTT was seen for 10 s. The window is a multiple of the bandwidth-delay
+//! product, plus what hosts and bunches of acknowledgements hold.
 //!
 //! Loss ends nothing. In the first round of recovery as much leaves as is delivered; then the window grows by what is
-//! delivered; after recovery it is again what it was. When two intervals of at least four rounds lose a fifth of their packets
-//! at the same rate, a policer limits the path, and the rate of these intervals is used for 48 rounds.
+//! delivered; after recovery it is again what it was. When two intervals of at least four rounds lose a fifth of their
+//! packets at the same rate, a policer limits the path, and the rate of these intervals is used for 48 rounds.
 //!
 //! Differences from the reference:
 //! - A launch that sets a rate, or says that it knows the path, is paced at it, not at 2.89 times of it.
 //! - Spurious recoveries are not undone: hosts do not tell of them.
-//! - The bandwidth is the exact maximum of the rounds (Linux keeps three candidates), and times are exact, not in ticks.
-//! - The departure of the next packet follows from the pacing rate, since the host does not tell of it; Linux shortens the gap
-//!   after a packet that left late.
+//! - The bandwidth is the exact maximum of the rounds (Linux keeps three candidates), and times are exact, not in
+//!   ticks.
+//! - The departure of the next packet follows from the pacing rate, since the host does not tell of it; Linux shortens
+//!   the gap after a packet that left late.
 //! - An RTT sample after the filter has expired counts even if the acknowledgement may have been delayed.
 //! - The first phase of the gain cycle is a hash of `seed` and of what was delivered until when, instead of random.
-//! - Recovery goes on while every round loses something, as in Linux, which enters it again with the acknowledgement that ends it.
-//!   A host whose recovery ends before the losses of its round are known (QUIC) would conserve packets for ever.
+//! - Recovery goes on while every round loses something, as in Linux, which enters it again with the acknowledgement
+//!   that ends it. A host whose recovery ends before the losses of its round are known (QUIC) would conserve packets
+//!   for ever.
 //! - CE marks are ignored (as in Linux).
 //!
 //! Status: worked examples; compared with Linux 6.18 over a dumbbell (completion time, retransmissions, windows).

@@ -98,8 +98,8 @@ fn phases(bbr: &mut Model) -> alloc::vec::Vec<&'static str> {
     core::iter::from_fn(|| bbr.take_phase()).map(|(phase, _)| phase).collect()
 }
 
-/// In `ProbeBW` at 8 Mbit/s and 100 ms, a bandwidth-delay product of 100 segments, with a window of 200 at the beginning of
-/// the phase `index`.
+/// In `ProbeBW` at 8 Mbit/s and 100 ms, a bandwidth-delay product of 100 segments, with a window of 200 at the
+/// beginning of the phase `index`.
 fn probing(index: usize) -> Model {
     let mut bbr = plain();
     for round in 1..=4 {
@@ -128,7 +128,8 @@ fn without_an_rtt_a_millisecond_is_assumed_until_the_first_sample() {
     // 10,000 bytes / 1 ms = 80 Mbit/s; * 739 / 256 * 0.99.
     assert_eq!(bbr.pacing_rate(), Some(Rate::from_bits_per_sec(228_628_125)));
     new_round(&mut bbr, 100, 1, 9);
-    // 10,000 bytes / 100 ms = 800 kbit/s, and the sample's 1 Mbit/s is more: * 739 / 256 = 2,886,718; * 0.99 = 2,857,850.8.
+    // 10,000 bytes / 100 ms = 800 kbit/s, and the sample's 1 Mbit/s is more: * 739 / 256 = 2,886,718; * 0.99 =
+    // 2,857,850.8.
     assert_eq!(bbr.pacing_rate(), Some(Rate::from_bits_per_sec(2_857_850)));
 }
 
@@ -183,7 +184,8 @@ fn the_window_of_startup_is_2_89_bandwidth_delay_products_and_three_bursts() {
     let mut bbr = plain();
     bbr.delivered = segments(10);
     // 24 Mbit/s * 100 ms = 300 segments; * 739 / 256 = 866.02, rounded up to 867. Paced at 24 * 739 / 256 * 0.99 =
-    // 68.588 Mbit/s = 8,573,554 bytes/s a burst has 8,573,554 / 1024 = 8,372 bytes, 8 segments. 867 + 3 * 8 = 891, even: 892.
+    // 68.588 Mbit/s = 8,573,554 bytes/s a burst has 8,573,554 / 1024 = 8,372 bytes, 8 segments. 867 + 3 * 8 = 891,
+    // even: 892.
     bbr.cwnd = segments(891);
     new_round(&mut bbr, 100, 24, 800);
     assert_eq!(bbr.cwnd, segments(892));
@@ -218,8 +220,8 @@ fn drain_ends_when_what_is_in_the_network_at_the_next_departure_fits_the_path() 
     assert_eq!(bbr.mode, Mode::Drain);
     new_round(&mut bbr, 600, 8, 106);
     assert_eq!(bbr.mode, Mode::ProbeBw);
-    // A packet that leaves at 500 ms holds the next one back by 8000 bit / 2.7225 Mbit/s = 2.938 ms, in which 8 Mbit/s deliver
-    // 2,938 bytes: of 108 segments in flight 105.06 are left then.
+    // A packet that leaves at 500 ms holds the next one back by 8000 bit / 2.7225 Mbit/s = 2.938 ms, in which 8 Mbit/s
+    // deliver 2,938 bytes: of 108 segments in flight 105.06 are left then.
     let sent = Sent { now: at(500), bytes: segments(1), in_flight: segments(109), position: 0, app_limited: false };
     waiting.on_sent(&sent);
     new_round(&mut waiting, 500, 8, 108);
@@ -229,8 +231,8 @@ fn drain_ends_when_what_is_in_the_network_at_the_next_departure_fits_the_path() 
 #[test]
 fn the_gain_cycle_probes_drains_and_cruises() {
     let mut bbr = probing(0);
-    // Phase 0: 1.25 * 8 * 0.99 = 9.9 Mbit/s, until 1.25 times the path is in flight: 125 + 3 * 2 = 131, even 132, and 2 more.
-    // The next burst of two counts as in flight.
+    // Phase 0: 1.25 * 8 * 0.99 = 9.9 Mbit/s, until 1.25 times the path is in flight: 125 + 3 * 2 = 131, even 132, and 2
+    // more. The next burst of two counts as in flight.
     assert_eq!(bbr.pacing_rate(), Some(Rate::from_bits_per_sec(9_900_000)));
     new_round(&mut bbr, 600, 8, 132);
     assert_eq!(bbr.cycle.index, 0, "an RTT is not over");
@@ -412,8 +414,8 @@ fn a_probe_rtt_that_idle_time_ends_gives_the_window_back_with_the_next_acknowled
     assert!(bbr.cwnd >= segments(200), "{:?}", bbr.cwnd);
 }
 
-/// Sampling begins with a lost packet and goes on for two intervals of four rounds of 100 ms, in each of which `acked` packets
-/// are delivered per round and `lost` are lost in the last.
+/// Sampling begins with a lost packet and goes on for two intervals of four rounds of 100 ms, in each of which `acked`
+/// packets are delivered per round and `lost` are lost in the last.
 fn two_intervals(lost: [u64; 2], acked: [u64; 2]) -> Model {
     let mut bbr = probing(2);
     let round = |bbr: &mut Model, millis, acked, lost| {
@@ -432,8 +434,8 @@ fn two_intervals(lost: [u64; 2], acked: [u64; 2]) -> Model {
 
 #[test]
 fn a_policer_is_found_by_two_lossy_intervals_with_the_same_rate() {
-    // 3 * 10 = 30 packets of 1000 bytes in 300 ms are 800 kbit/s, and 8 of 30 lost are 27 % > 19.5 %. 4 * 10 packets in 400 ms
-    // are 800 kbit/s too, and 8 of 40 are 20 %.
+    // 3 * 10 = 30 packets of 1000 bytes in 300 ms are 800 kbit/s, and 8 of 30 lost are 27 % > 19.5 %. 4 * 10 packets in
+    // 400 ms are 800 kbit/s too, and 8 of 40 are 20 %.
     let mut bbr = two_intervals([8, 8], [10, 10]);
     assert_eq!(bbr.bw(), Rate::from_bits_per_sec(800_000));
     // 0.8 * 0.99.

@@ -1,4 +1,5 @@
-//! The window: a multiple of the bandwidth-delay product with room for what hosts hold, and what becomes of it in recovery.
+//! The window: a multiple of the bandwidth-delay product with room for what hosts hold, and what becomes of it in
+//! recovery.
 
 use super::{Mode, Model, Sample};
 use crate::units::{Bytes, Rate};
@@ -63,7 +64,8 @@ impl Recovery {
         self.finished = true;
     }
 
-    /// It is over when a packet is acknowledged that was sent after the last loss was found: when this much was delivered.
+    /// It is over when a packet is acknowledged that was sent after the last loss was found: when this much was
+    /// delivered.
     pub(super) fn update(&mut self, prior_delivered: Option<Bytes>) {
         if self.finished && prior_delivered.is_none_or(|prior| prior >= self.last_loss) {
             self.state = Congestion::None;
@@ -98,7 +100,8 @@ impl Model {
 
     /// `bbr_quantization_budget`, of segments.
     fn quantization_budget(&self, segments: u64) -> Bytes {
-        // One burst each that the sender holds back, that its interface splits, and that the receiver has not acknowledged.
+        // One burst each that the sender holds back, that its interface splits, and that the receiver has not
+        // acknowledged.
         let segments = segments + 3 * self.tso_segs_goal();
         // An even number, because every other segment is acknowledged.
         let even = segments.next_multiple_of(2);

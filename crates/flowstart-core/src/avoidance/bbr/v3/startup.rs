@@ -54,7 +54,8 @@ impl Model {
         }
     }
 
-    /// The pipe is full; the first time that is the end of startup, be it in STARTUP or in a `ProbeRTT` that came between.
+    /// The pipe is full; the first time that is the end of startup, be it in STARTUP or in a `ProbeRTT` that came
+    /// between.
     pub(super) fn reach_full_pipe(&mut self, reason: ExitReason) {
         self.full_pipe.now = true;
         if !self.full_pipe.reached {
