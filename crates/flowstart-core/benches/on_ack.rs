@@ -89,7 +89,7 @@ impl Host {
         self.sent += 1;
         let now = Timestamp::ZERO + Duration::from_millis(50) + Duration::from_nanos(self.sent * 50_000_000 / WINDOW);
         let in_flight = SEGMENT * WINDOW;
-        self.controller.on_sent(&Sent { now, bytes: SEGMENT, in_flight, position: self.sent, app_limited: false });
+        self.controller.on_sent(&Sent::new(now, SEGMENT, in_flight, self.sent));
         if let Some((estimator, snapshots)) = &mut self.samples {
             snapshots.push_back(estimator.on_sent(now, SEGMENT, in_flight));
         }
@@ -100,18 +100,11 @@ impl Host {
                 estimator.on_delivered(now, &snapshots.pop_front()?, position, SEGMENT);
                 estimator.take_sample(self.rtt.min())
             });
-            let ack = Ack {
-                now,
-                bytes: SEGMENT,
-                packets: 1,
-                position,
-                rtt: Some(sample),
-                in_flight_before: in_flight,
-                in_flight: in_flight.saturating_sub(SEGMENT),
-                safe: true,
-                app_limited: false,
-                sample: rate_sample,
-            };
+            let mut ack = Ack::new(now, SEGMENT, 1, position);
+            ack.rtt = Some(sample);
+            ack.in_flight_before = in_flight;
+            ack.in_flight = in_flight.saturating_sub(SEGMENT);
+            ack.sample = rate_sample;
             self.controller.on_ack_frame(&AckFrame { delivered: Some(ack), ..AckFrame::default() }, &self.rtt);
         }
         while self.controller.take_decision().is_some() {}

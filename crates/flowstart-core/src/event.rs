@@ -12,6 +12,7 @@ pub type Position = u64;
 
 /// A packet that counts towards the bytes in flight was sent.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Sent {
     /// When it left the sender.
     pub now: Timestamp,
@@ -25,8 +26,16 @@ pub struct Sent {
     pub app_limited: bool,
 }
 
+impl Sent {
+    /// A packet of `bytes` bytes of a sender that does not lack data.
+    pub fn new(now: Timestamp, bytes: Bytes, in_flight: Bytes, position: Position) -> Self {
+        Self { now, bytes, in_flight, position, app_limited: false }
+    }
+}
+
 /// An acknowledgement reported new data as delivered.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Ack {
     /// When the acknowledgement arrived.
     pub now: Timestamp,
@@ -49,6 +58,25 @@ pub struct Ack {
     /// How fast the path delivers, where the controller asks for it
     /// ([`Needs::RATE_SAMPLES`](crate::needs::Needs::RATE_SAMPLES)).
     pub sample: Option<RateSample>,
+}
+
+impl Ack {
+    /// An acknowledgement of `bytes` bytes in `packets` packets, after which nothing is in flight. It makes progress,
+    /// gives no sample, and comes to a sender that does not lack data.
+    pub fn new(now: Timestamp, bytes: Bytes, packets: u64, position: Position) -> Self {
+        Self {
+            now,
+            bytes,
+            packets,
+            position,
+            rtt: None,
+            in_flight_before: bytes,
+            in_flight: Bytes::ZERO,
+            safe: true,
+            app_limited: false,
+            sample: None,
+        }
+    }
 }
 
 /// What an acknowledgement says about the rate at which the path delivers, made by
@@ -139,6 +167,7 @@ pub struct Timeout {
 
 /// Why a startup scheme ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum ExitReason {
     /// cwnd reached ssthresh.
     Ssthresh,
@@ -188,6 +217,7 @@ impl fmt::Display for ExitReason {
 
 /// A decision of the controller worth showing (qlog, plots, `flowstart trace`).
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Decision {
     /// The scheme launched.
     Launched {

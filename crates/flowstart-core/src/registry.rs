@@ -89,6 +89,7 @@ macro_rules! algorithms {
 
         $(#[$state_doc])*
         #[derive(Clone, Debug)]
+        #[non_exhaustive]
         pub enum $state {
             $(
                 $(#[$gate])?
@@ -171,6 +172,7 @@ macro_rules! algorithms {
 
         $(#[$state_doc])*
         #[derive(Clone, Debug)]
+        #[non_exhaustive]
         pub enum $state {
             $(
                 $(#[$gate])?
@@ -215,6 +217,7 @@ macro_rules! algorithms {
         $(#[$config_doc])*
         #[derive(Clone, Debug, PartialEq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+        #[non_exhaustive]
         pub enum $config {
             $(
                 $(#[$gate])?
@@ -257,7 +260,10 @@ macro_rules! algorithms {
             /// The algorithm in its initial state.
             pub fn build(&self, context: $context) -> $state {
                 match self {
-                    $($(#[$gate])? Self::$variant(config) => $state::$variant($module::$variant::new(config.clone(), context))),*
+                    $(
+                        $(#[$gate])?
+                        Self::$variant(config) => $state::$variant($module::$variant::new(config.clone(), context))
+                    ),*
                 }
             }
         }

@@ -54,6 +54,7 @@ pub fn decision_events(
         }
         Decision::Recovered { .. } => vec![enter("congestion_avoidance", None)],
         Decision::Collapsed { .. } => vec![enter("slow_start", Some(collapse))],
+        _ => Vec::new(),
     }
 }
 

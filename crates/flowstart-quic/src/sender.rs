@@ -169,8 +169,9 @@ impl Sender {
                 self.resume(now);
             }
             let (position, in_flight) = (self.sent.last_position(), self.in_flight);
-            let app_limited = snapshot.app_limited;
-            self.controller.on_sent(&Sent { now, bytes, in_flight, position, app_limited });
+            let mut sent = Sent::new(now, bytes, in_flight, position);
+            sent.app_limited = snapshot.app_limited;
+            self.controller.on_sent(&sent);
             if self.controller.in_startup() {
                 self.startup_until = position;
                 self.status.startup_sent += bytes;
@@ -290,19 +291,12 @@ impl Sender {
             }
         }
         if batch.packets > 0 {
-            let delivered = Ack {
-                now,
-                bytes: batch.bytes,
-                packets: batch.packets,
-                position: self.largest_acknowledged,
-                rtt: self.adjusted.take(),
-                in_flight_before: batch.in_flight_before,
-                in_flight,
-                safe: true,
-                // The sender may have run out of data since, but these packets were part of a full window.
-                app_limited: app_limited && batch.position > self.full_until,
-                sample: None,
-            };
+            let mut delivered = Ack::new(now, batch.bytes, batch.packets, self.largest_acknowledged);
+            delivered.rtt = self.adjusted.take();
+            delivered.in_flight_before = batch.in_flight_before;
+            delivered.in_flight = in_flight;
+            // The sender may have run out of data since, but these packets were part of a full window.
+            delivered.app_limited = app_limited && batch.position > self.full_until;
             self.kept = Some((now, AckFrame { delivered: Some(delivered), ..AckFrame::default() }));
         }
     }

@@ -1,10 +1,9 @@
 //! Adaptive RED: RED that finds its own thresholds, weight and probability.
 //!
 //! Reference: Floyd, Gummadi, Shenker, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's Active Queue
-//! Management", 2001 (from memory; ns-3 quotes its rules), and ns-2.35's `queue/red.cc`, which was read. The thresholds
-//! follow from a target delay and the link's rate, the weight from the rate. Every half second the probability at the
-//! upper threshold grows by a step or shrinks by a factor, so that the average stays in the middle between the
-//! thresholds.
+//! Management", 2001, as ns-2.35's `queue/red.cc` and ns-3 have it. The thresholds follow from a target delay and the
+//! link's rate, the weight from the rate. Every half second the probability at the upper threshold grows by a step or
+//! shrinks by a factor, so that the average stays in the middle between the thresholds.
 //!
 //! Differences from the reference: the probability is adapted when a packet arrives, not while nothing arrives (ns-2
 //! and ns-3 also wait for a packet). It never leaves `bottom` to `top`; ns-2 and ns-3 may go a step beyond, and ns-3
@@ -12,7 +11,7 @@
 //! probability of now, theirs at the first one. ns-3 begins with a probability of 0.02, ns-2 with 0.1. Where the link's
 //! rate is not known, the thresholds are the smallest ones until it has been measured, and the weight is RED's 0.002.
 //!
-//! Status: worked examples; the law of RED is validated by `ns2-aqm-transient`.
+//! Status: worked examples; not compared with the paper's text; the law of RED is validated by `ns2-aqm-transient`.
 
 use super::red::{self, Red, packets_per_second};
 use super::{OutgoingLink, QueueContext, QueueDiscipline, QueueStats, QueuedPacket};

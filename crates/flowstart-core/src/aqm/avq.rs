@@ -1,7 +1,7 @@
 //! Adaptive virtual queue.
 //!
 //! Reference: Kunniyur, Srikant, "Analysis and Design of an Adaptive Virtual Queue (AVQ) Algorithm for Active Queue
-//! Management", SIGCOMM 2001 (from memory), and ns-2.35's `queue/vq.cc` (read). A virtual queue sees the same arrivals
+//! Management", SIGCOMM 2001, and ns-2.35's `queue/vq.cc`. A virtual queue sees the same arrivals
 //! and is served at a virtual capacity; a packet that does not fit into it is signalled. The virtual capacity grows
 //! while the arrival rate is below a part of the link's rate, and shrinks above it.
 //!
@@ -11,12 +11,12 @@
 //! not fit, as in the paper; ns-2 compares after adding it, which is the same. The virtual capacity grows with every
 //! arrival, as in the paper. ns-2 adapts it with packets that are accepted, of which there are none any more once it
 //! has come down to next to nothing. The virtual capacity is held to the link's before the arriving bytes are taken
-//! off, as remembered of the paper; ns-2 does so after, so that there it reaches the link's own. A packet that cannot
+//! off; ns-2 does so after, so that there it reaches the link's own. A packet that cannot
 //! be marked is dropped; ns-2 drops all (its default) or, where it marks, lets such packets pass. The limit of the
 //! queue counts 1500 bytes a packet, there 1000. Where the link's rate is not known, nothing is signalled until it has
 //! been measured.
 //!
-//! Status: worked examples; not compared with a run of ns-2.
+//! Status: worked examples; not compared with the paper's text, nor with a run of ns-2.
 
 use super::decision::Decision;
 use super::departure_rate::LinkRate;

@@ -17,10 +17,10 @@
 //! | `sfq-codel` | [`sfq_codel`] |
 //! | `dualpi2` | [`dualpi2`] |
 //!
-//! A discipline has three parts that are kept apart: its parameters (`Config`), what it remembers, under the names of
-//! the reference (`Vars`), and what it has decided so far ([`QueueStats`]). The law, which says what happens to a
-//! packet, knows nothing of the queue behind it: it is told the time, the delay or the length, and answers. So a law
-//! serves one queue or each of many, and is tested without one.
+//! A discipline is a queue and a law. The law says what happens to a packet. It is told the time and the delay or
+//! length of the queue, and knows nothing else of it. So one law can serve a single queue or each of many, and its
+//! tests need no queue. Three things are kept apart: the parameters (`Config`), what the law remembers, under the names
+//! of its reference (`Vars`), and what was decided so far ([`QueueStats`]).
 
 // A packet that shadows another one has been dropped instead of it in published queue disciplines.
 #![warn(clippy::shadow_unrelated)]

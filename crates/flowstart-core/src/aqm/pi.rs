@@ -1,7 +1,7 @@
 //! The PI controller.
 //!
 //! Reference: Hollot, Misra, Towsley, Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP Flows",
-//! INFOCOM 2001 (from memory), and ns-2.35's `queue/pi.cc` with its defaults (read). The probability of a signal is
+//! INFOCOM 2001, and ns-2.35's `queue/pi.cc` with its defaults. The probability of a signal is
 //! corrected at a fixed frequency by how far the queue is from its reference now and how far it was: p <- p + a (q -
 //! `q_ref`) - b (`q_old` - `q_ref`).
 //!
@@ -11,7 +11,7 @@
 //! they keep their grid. ns-2's `bytes_`, which scales the probability with the packet's size, is left out; it is off
 //! there. ns-2 marks only when told (`setbit_`).
 //!
-//! Status: worked examples; not compared with a run of ns-2.
+//! Status: worked examples; not compared with the paper's text, nor with a run of ns-2.
 
 use super::decision::Decision;
 use super::fifo::Fifo;

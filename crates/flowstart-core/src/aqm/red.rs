@@ -7,8 +7,8 @@
 //! as the small packets that it could have sent.
 //!
 //! Checked line by line against ns-2.35's `queue/red.cc` and ns-3's `red-queue-disc.cc`, and against what Linux's
-//! `red.h` quotes of the paper, which itself was not at hand: its thresholds and weight are those that ns-2's list of
-//! defaults had before 2001.
+//! `red.h` quotes of the paper. The paper's thresholds and weight are those that ns-2's list of defaults had before
+//! 2001.
 //!
 //! Differences from the reference: with ECN, packets are marked up to the upper threshold and dropped beyond (RFC 3168,
 //! section 7); ns-2 marks only while the probability is at most `mark_p`. A rate that the host does not know is
@@ -16,7 +16,7 @@
 //! packets. ns-2.35's own defaults differ (`mean_packet` 500 bytes, thresholds and weight from the rate, `wait`): here
 //! they are the paper's and Floyd's.
 //!
-//! Status: validated by `ns2-aqm-transient`.
+//! Status: validated by `ns2-aqm-transient`; not compared with the paper's text.
 
 use super::decision::Decision;
 use super::departure_rate::LinkRate;

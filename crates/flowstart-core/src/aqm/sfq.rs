@@ -1,9 +1,9 @@
 //! SFQ: flows are hashed to queues that send in turn, and the longest queue pays for the room.
 //!
-//! Reference: `McKenney`, "Stochastic Fairness Queueing", INFOCOM 1990 (from memory), and Linux (`sch_sfq`), which
-//! follows it. Flows are hashed to a fixed number of queues, each of which sends a packet in its turn. A packet that
-//! arrives when there is no room takes that of the packet that came last into the longest queue. The hash changes now
-//! and then, so that flows that collide do not do so for ever.
+//! Reference: `McKenney`, "Stochastic Fairness Queueing", INFOCOM 1990, and Linux (`sch_sfq`), which follows it. Flows
+//! are hashed to a fixed number of queues, each of which sends a packet in its turn. A packet that arrives when there
+//! is no room takes that of the packet that came last into the longest queue. The hash changes now and then, so that
+//! flows that collide do not do so for ever.
 //!
 //! Checked line by line against Linux's `sch_sfq.c`, and read beside ns-2.35's `queue/sfq.cc`, which is another
 //! algorithm: it drops what arrives by fixed shares.
@@ -14,7 +14,7 @@
 //! flows). Where all queues have one packet, the one that became so last pays, in Linux the next to send. Linux's RED
 //! for each queue and its drops from the head are left out.
 //!
-//! Status: worked examples; properties of the queues.
+//! Status: worked examples; not compared with the paper's text; properties of the queues.
 
 use alloc::vec::Vec;
 

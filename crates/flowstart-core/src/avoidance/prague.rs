@@ -1,10 +1,10 @@
 //! Prague: the window follows the share of marked packets instead of single marks.
 //!
-//! Reference: TCP Prague's Linux module (`tcp_prague.c` of `L4STeam`, version 0.6, read), the
-//! draft-briscoe-iccrg-prague-congestion-control (from memory), RFC 9331, section 4 (read), and RFC 8257, section 3.3
-//! (read), for the moving average. Data carries ECT(1). Alpha is a moving average of the share of packets that were
-//! marked in a round trip. While there are marks the window loses alpha / 2 of itself once per round trip; a loss takes
-//! what it takes from Reno. It grows by a segment per round trip, for what came unmarked only.
+//! Reference: TCP Prague's Linux module (`tcp_prague.c` of `L4STeam`, version 0.6),
+//! draft-briscoe-iccrg-prague-congestion-control, RFC 9331, section 4, and RFC 8257, section 3.3, for the moving
+//! average. Data carries ECT(1). Alpha is a moving average of the share of packets that were marked in a round trip.
+//! While there are marks the window loses alpha / 2 of itself once per round trip; a loss takes what it takes from
+//! Reno. It grows by a segment per round trip, for what came unmarked only.
 //!
 //! Differences from the reference: the fractional window is bytes. The smallest window is the host's (Linux: two
 //! segments). Rounds are times, not sequence numbers. A host that does not pace paces for it; Linux paces at twice the
@@ -19,7 +19,7 @@
 //! mark, so the first two or three round trips with marks halve the window each, and transfers that end soon after are
 //! slower than those of CUBIC. The same authors' Prague over UDP starts at 0.
 //!
-//! Status: worked examples; rates beside CUBIC by `dualpi2-coexistence`.
+//! Status: worked examples; not compared with the draft's text; rates beside CUBIC by `dualpi2-coexistence`.
 
 use super::{LossBased, Scalable};
 use crate::event::{Ack, Ecn};

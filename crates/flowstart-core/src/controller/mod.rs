@@ -65,6 +65,7 @@ mod window_validation;
 
 /// What a transport may do now.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Output {
     /// Bytes that may be in flight.
     pub cwnd: Bytes,

@@ -43,8 +43,8 @@ impl RateCode {
         Self((rate.bits_per_sec() / BASE.bits_per_sec()).max(1).ilog2().min(15) as u8)
     }
 
-    /// The lowest code whose rate is at least `rate`, [`RateCode::MAX`] where there is none: the rounding of a host that
-    /// asks for enough.
+    /// The lowest code whose rate is at least `rate`, [`RateCode::MAX`] where there is none: the rounding of a host
+    /// that asks for enough.
     pub fn at_least(rate: Rate) -> Self {
         let below = Self::at_most(rate);
         if below.rate() < rate && below < Self::MAX { Self(below.0 + 1) } else { below }

@@ -1,6 +1,6 @@
 //! Rapid Start: a first flight twice as large over a whole RTT, then three times per RTT while no queue builds up.
 //!
-//! Reference: draft-kazuho-ccwg-rapid-start-02 (16 March 2026, read in full), section 3; quicly (h2o),
+//! Reference: draft-kazuho-ccwg-rapid-start-02 (16 March 2026), section 3; quicly (h2o),
 //! `include/quicly/cc.h` and `lib/cc-pico.c` at commit b11d3634, where the draft leaves a choice. The first flight is
 //! twice the initial window and paced over a full RTT. While the smallest RTT of the last min RTT is within a
 //! threshold, each acknowledged byte adds two to the window, otherwise one. On the first loss or mark the window is cut

@@ -7,7 +7,7 @@
 //! exponential growth will last one round more; if so, a red part is paced over the rest of the RTT so that the round
 //! carries four times what the last one did. HyStart ends startup, its train test scaled to the blue part.
 //!
-//! Differences from the reference (the module; the paper's own notation was not at hand, so equations have no numbers):
+//! Differences from the reference (equations have no numbers, because the module is what was compared):
 //! - Everything is counted in bytes that were sent, not in powers of two of ten packets, so that other initial windows
 //!   and flows that pause are right.
 //! - Instead of two packets for each packet that the pacer releases, the window of the round is set when the red part

@@ -200,13 +200,9 @@ impl Host {
                 }
                 self.in_flight += self.segment;
                 let in_flight = Bytes::new(self.in_flight);
-                self.controller.on_sent(&Sent {
-                    now,
-                    bytes: Bytes::new(self.segment),
-                    in_flight,
-                    position: self.next,
-                    app_limited: self.next.is_multiple_of(7),
-                });
+                let mut sent = Sent::new(now, Bytes::new(self.segment), in_flight, self.next);
+                sent.app_limited = self.next.is_multiple_of(7);
+                self.controller.on_sent(&sent);
                 self.snapshots.push_back(self.estimator.on_sent(now, Bytes::new(self.segment), in_flight));
                 self.next += 1;
             }
@@ -237,19 +233,13 @@ impl Host {
                         );
                     }
                 }
-                let ack = Ack {
-                    now,
-                    bytes: Bytes::new(bytes),
-                    packets: bytes / self.segment,
-                    position: self.acknowledged,
-                    rtt: Some(sample),
-                    in_flight_before: Bytes::new(before),
-                    in_flight: Bytes::new(self.in_flight),
-                    safe: true,
-                    app_limited,
-                    // A host without samples must not hurt either.
-                    sample: self.samples.then(|| self.estimator.take_sample(self.rtt.min())).flatten(),
-                };
+                let mut ack = Ack::new(now, Bytes::new(bytes), bytes / self.segment, self.acknowledged);
+                ack.rtt = Some(sample);
+                ack.in_flight_before = Bytes::new(before);
+                ack.in_flight = Bytes::new(self.in_flight);
+                ack.app_limited = app_limited;
+                // A host without samples must not hurt either.
+                ack.sample = self.samples.then(|| self.estimator.take_sample(self.rtt.min())).flatten();
                 self.controller.on_ack_frame(&AckFrame { delivered: Some(ack), ..AckFrame::default() }, &self.rtt);
             }
             Operation::Lose { packets } => {

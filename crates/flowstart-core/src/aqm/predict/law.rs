@@ -35,15 +35,16 @@ const EARLY: f64 = 3.0;
 const GROWTH: (f64, f64) = (1.3, 2.0);
 /// Windows that grow by less do not grow.
 const LEAST_GROWTH: f64 = 1.25;
-/// After pauses, growth is believed when so many packets have been answered, and when of so much of what was sent
-/// without an answer it is known that it was an initial window.
+/// After pauses, growth is believed when so many packets have been answered.
 const LEAST_CAUSES: f64 = 3.0;
+/// After pauses, growth is believed when at least this part of what was sent without an answer is known to be initial
+/// windows.
 const MOST_WINDOWS: f64 = 0.6;
-/// A lag shorter than this part of the RTT from handshakes refutes the latter.
+/// A lag shorter than this part of the RTT that handshakes showed refutes that RTT.
 const THINKING: f64 = 0.75;
-/// Windows beyond this many times what the link takes in an RTT stand in the queue, at least this part of them: an
-/// estimate of which nothing is seen there is wrong.
+/// An estimate of windows beyond this many times what the link takes in an RTT says that there is a queue.
 const FULL: f64 = 1.5;
+/// At least this part of what is beyond must be seen in the queue. Otherwise the estimate is wrong.
 const VISIBLE: f64 = 0.5;
 /// Packets of each active flow that the fallback lets wait if it would have to drop.
 const LEAST_PACKETS: f64 = 4.0;

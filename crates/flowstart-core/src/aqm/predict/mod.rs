@@ -1,31 +1,34 @@
 //! Predict: ends slow start when the link becomes fully used, from arrivals and departures alone.
 //!
-//! This is a reconstruction of the idea, not the published algorithm, from what Järvinen's thesis ("Congestion Control
-//! and Active Queue Management During Flow Startup", sections 1.2 to 1.4) requires of it: it must not depend on the
-//! queue that is visible, because most packets are elsewhere on the path (the horizon problem), nor on a configured
-//! RTT; it detects load that grows exponentially, responds only then, and to the load that there will be an RTT later,
-//! when the response arrives. Neither the paper (Järvinen, Kojo, AINA 2017, 10.1109/AINA.2017.110) nor chapter 3 of the
-//! thesis could be read: formulas and constants are our own.
+//! This reconstructs the idea from what Järvinen's thesis requires of it ("Congestion Control and Active Queue
+//! Management During Flow Startup", sections 1.2 to 1.4). It must not depend on the queue that is visible, because most
+//! packets are elsewhere on the path (the horizon problem). It must not need a configured RTT. It answers only load
+//! that grows exponentially, and it answers the load that there will be an RTT later, when the answer arrives. The
+//! formulas and constants are our own. Nothing was compared with the paper (Järvinen, Kojo, AINA 2017,
+//! 10.1109/AINA.2017.110), nor with chapter 3 of the thesis.
 //!
-//! How it works, a file each:
-//! - `flow_table`: only flows that began lately and have not been signalled can be in slow start; the rest is
-//!   background. A flow that was signalled once knows its ssthresh, so that its slow start after idle time ends by
-//!   itself; a handshake makes it new;
-//! - `opening`: the handshake and the first flight of a flow tell its RTT and initial window before anything was
-//!   answered, or the pause after the first flight does, and its flights how it grows;
-//! - `volume`: when how many bytes of these flows had arrived and left;
-//! - `estimate`: RTT and growth where neither is seen. What leaves causes arrivals an RTT later, in a fixed proportion,
-//!   1 if windows do not grow. What arrives faster than departures can cause it was sent at once, and is no growth;
-//! - `busy_period`, `background`, `service_rate`: what stands in the queue, what others take, and what the link takes;
-//! - `law`: signals these flows once for each handshake when what has left will fill the link an RTT later, or when the
-//!   link has been saturated for an RTT.
+//! | Step | File |
+//! |---|---|
+//! | which flows may be in slow start: those that began lately and were not signalled since | `flow_table` |
+//! | RTT, initial window and growth of a flow, from its handshake and its first flights | `opening` |
+//! | when how many bytes of these flows arrived and left | `volume` |
+//! | RTT and growth of all of them together, where single flows do not show them | `estimate` |
+//! | what stands in the queue, what other flows take, what the link takes | `busy_period`, `background`, `service_rate` |
+//! | pauses between packets | `silences` |
+//! | when these flows are signalled, once for each handshake | `law` |
 //!
-//! Everything else is left to `CoDel` ([`super::codel`]), whose interval is the RTT that was measured. It does not drop
-//! while less than four packets of each active flow wait, because such a loss is only noticed by a timeout.
+//! They are signalled when what has left will fill the link an RTT later. They are also signalled when the link has
+//! been saturated for an RTT.
 //!
-//! Limits: flows of a tunnel share one place; a signal for each of their handshakes, an even distance apart, does not
-//! reach each of them. A slow start that will end below the capacity by itself, at an ssthresh of which this queue
-//! knows nothing, is taken for one that will not.
+//! `estimate` rests on this: what leaves causes arrivals an RTT later, in a fixed proportion, which is 1 where windows
+//! do not grow. Departures cannot have caused a flight that was sent at once, so such a flight shows no growth.
+//!
+//! `CoDel` ([`super::codel`]) does the rest. Its interval is the RTT that was measured. It drops nothing while less
+//! than four packets of each active flow wait, because such a loss is only noticed by a timeout.
+//!
+//! Limits: the flows of a tunnel share one place. Their handshakes are signalled an even distance apart, which does not
+//! reach each of them. A slow start may end below the capacity by itself, at an ssthresh of which this queue knows
+//! nothing; it is signalled all the same.
 //!
 //! Status: experimental; measured by `predict-grid`, `predict-false-triggers`, `predict-estimate` and
 //! `predict-hard-loads`.

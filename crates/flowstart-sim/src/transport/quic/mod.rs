@@ -167,18 +167,12 @@ impl QuicSender {
         }
         if outcome.packets > 0 {
             self.pto_count = 0;
-            let mut event = Ack {
-                now,
-                bytes: outcome.bytes,
-                packets: outcome.packets,
-                position: largest,
-                rtt,
-                in_flight_before,
-                in_flight: self.base.in_flight,
-                safe: frame.lost.is_none(),
-                app_limited: outcome.app_limited,
-                sample: None,
-            };
+            let mut event = Ack::new(now, outcome.bytes, outcome.packets, largest);
+            event.rtt = rtt;
+            event.in_flight_before = in_flight_before;
+            event.in_flight = self.base.in_flight;
+            event.safe = frame.lost.is_none();
+            event.app_limited = outcome.app_limited;
             self.base.add_sample(&mut event);
             frame.delivered = Some(event);
             let contiguous = if network.is_traced() { self.contiguous() } else { 0 };

@@ -300,13 +300,9 @@ impl SenderBase {
             self.pacer.set_group(self.controller.send_group());
             self.pacer.on_sent(now, size, rate);
         }
-        self.controller.on_sent(&Sent {
-            now,
-            bytes: size,
-            in_flight: self.in_flight,
-            position,
-            app_limited: self.app_limited,
-        });
+        let mut sent = Sent::new(now, size, self.in_flight, position);
+        sent.app_limited = self.app_limited;
+        self.controller.on_sent(&sent);
         let in_startup = self.controller.in_startup();
         let record = network.record(self.flow.index);
         record.data_packets += 1;

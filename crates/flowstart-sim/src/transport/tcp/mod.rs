@@ -206,18 +206,12 @@ impl TcpSender {
                 TransitionGrowth::Advance if recovered => Bytes::new(self.board.una() - una_before),
                 _ => outcome.bytes,
             };
-            let mut event = Ack {
-                now,
-                bytes,
-                packets: outcome.packets,
-                position: self.board.una(),
-                rtt: outcome.sample,
-                in_flight_before,
-                in_flight: self.base.in_flight,
-                safe: advanced && network.record(self.base.flow.index).declared_lost == declared_lost,
-                app_limited: outcome.app_limited,
-                sample: None,
-            };
+            let mut event = Ack::new(now, bytes, outcome.packets, self.board.una());
+            event.rtt = outcome.sample;
+            event.in_flight_before = in_flight_before;
+            event.in_flight = self.base.in_flight;
+            event.safe = advanced && network.record(self.base.flow.index).declared_lost == declared_lost;
+            event.app_limited = outcome.app_limited;
             self.base.add_sample(&mut event);
             frame.delivered = Some(event);
         }
