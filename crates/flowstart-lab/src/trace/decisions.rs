@@ -46,5 +46,7 @@ pub fn describe(decision: &Decision) -> (report::TraceEventKind, String) {
         Decision::Collapsed { before, ssthresh } => {
             (Kind::Rto, format!("cwnd of {} bytes collapses; ssthresh {} bytes", before.get(), ssthresh.get()))
         }
+        // One that this lab does not know yet.
+        _ => (Kind::Other, format!("{decision:?}")),
     }
 }

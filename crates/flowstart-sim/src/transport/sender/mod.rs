@@ -401,11 +401,7 @@ impl SenderBase {
                         self.quick_start.iter_mut().for_each(|exchange| exchange.fail());
                     }
                 }
-                Decision::HintCapped { .. }
-                | Decision::AdviceCapped { .. }
-                | Decision::ReductionUndone { .. }
-                | Decision::WindowValidated { .. }
-                | Decision::Recovered { .. } => {}
+                _ => {}
             }
             network.note(self.flow.index, || Event::Decided(decision));
         }
