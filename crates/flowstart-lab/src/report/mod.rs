@@ -375,7 +375,7 @@ fn model_speedup(plan: &Plan, cell: &Cell) -> Option<f64> {
 
 /// Quick-Start's speed-up over slow start by round trips.
 fn rounds_speedup(plan: &Plan, cell: &Cell) -> Option<f64> {
-    let StartupConfig::QuickStart(config) = &plan.schemes[cell.scheme].value else { return None };
+    let config = plan.schemes[cell.scheme].value.request()?;
     let (size, window) = (alone(plan, cell)?, baseline_window(plan)?);
     let [without, with] = quick_start_rounds(&plan.links[cell.link], &plan.transport.profile, size, window, config)?;
     Some(without / with)

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
-use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -396,7 +395,7 @@ impl ExtraColumns {
         let objects = plan.sizes.iter().any(|size| size.value.application().is_some());
         let web = plan.sizes.iter().any(|size| size.value.web().is_some());
         let rtts = web || plan.arrivals.iter().any(|arrival| !arrival.value.rtts.is_empty());
-        let asks = plan.schemes.iter().any(|scheme| matches!(scheme.value, StartupConfig::QuickStart(_)));
+        let asks = plan.schemes.iter().any(|scheme| scheme.value.request().is_some());
         let media = plan.competitors.iter().any(|competitor| competitor.value.media().is_some());
         Self::with([others_end, objects, rtts, web, asks, media])
     }

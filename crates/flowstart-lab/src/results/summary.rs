@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use flowstart_core::rng::{mix, name_hash};
-use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::Timestamp;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::world::requests::Requests;
@@ -258,7 +257,7 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     let size = plan.sizes[cell.size].value.mean_bytes();
     let application = plan.sizes[cell.size].value.application();
     let of_objects = OBJECT_COLUMNS.iter().filter(|_| application.is_some());
-    let asks = matches!(plan.schemes[cell.scheme].value, StartupConfig::QuickStart(_));
+    let asks = plan.schemes[cell.scheme].value.request().is_some();
     let web = plan.sizes[cell.size].value.web();
     let of_web = WEB_COLUMNS.iter().filter(|_| web.is_some());
     let media = plan.competitors[cell.competitor].value.media();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::{ControllerConfig, WindowValidation};
-use flowstart_core::startup::StartupConfig;
+use flowstart_core::needs::Needs;
 use flowstart_core::units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -243,16 +243,17 @@ impl Scenario {
         }
         let competitors = each("competitor", &self.competitor, |text| Competitor::parse("competitor", text, profile))?;
         let theirs = competitors.iter().filter_map(|competitor| competitor.value.avoidance());
-        let by_routers = |avoidance: &AvoidanceConfig| matches!(avoidance, AvoidanceConfig::Xcp(_));
-        if pairs.iter().map(|(_, avoidance)| avoidance).chain(theirs).any(by_routers)
+        let mut all = pairs.iter().map(|(_, avoidance)| avoidance).chain(theirs);
+        if let Some(avoidance) = all.find(|avoidance| avoidance.needs().contains(Needs::CONGESTION_HEADER))
             && let Some(link) = links.iter().find(|link| !link.xcp)
         {
-            let problem = "avoidance xcp needs routers that give feedback; allowed are links with xcp=on";
+            let name = avoidance.name();
+            let problem = format!("avoidance {name} needs routers that give feedback; allowed are links with xcp=on");
             return Err(InputError::new("link", &link.text, problem));
         }
         if let Some(stack) = &transport.stack {
             for (scheme, avoidance) in &pairs {
-                if let StartupConfig::QuickStart(config) = &scheme.value {
+                if let Some(config) = scheme.value.request() {
                     check_quick_start(config).map_err(|problem| InputError::new("scheme", &scheme.text, problem))?;
                 }
                 stack
