@@ -392,8 +392,9 @@ impl Lengths {
 }
 
 #[cfg(test)]
-#[allow(clippy::shadow_unrelated, reason = "closures over the queues of the model")]
 mod tests {
+    #![allow(clippy::shadow_unrelated, reason = "closures over the queues of the model")]
+
     use alloc::collections::VecDeque;
 
     use proptest::prelude::*;

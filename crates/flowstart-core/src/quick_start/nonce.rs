@@ -8,7 +8,7 @@
 //! Sarolahti, Allman and Floyd, section 8, analyse a nonce of X bits per step and print a probability of success that
 //! grows with the number of steps S. Guessing X S independent bits succeeds with 2^(-X S); the tests below measure it.
 
-use crate::quick_start::rate::RateCode;
+use crate::quick_start::code::RateCode;
 use crate::rng::Substream;
 
 /// Bits of a nonce.
