@@ -104,7 +104,7 @@ impl Duration {
     }
 
     /// Milliseconds.
-    pub fn as_millis(self) -> f64 {
+    pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 

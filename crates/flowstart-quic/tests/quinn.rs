@@ -70,7 +70,7 @@ async fn a_transfer_is_started_and_accounted_for() {
     // All but the last packets have been acknowledged, with their overhead.
     assert!(status.delivered > Bytes::new(SIZE as u64 * 9 / 10), "{status:?}");
     assert!(status.delivered < Bytes::new(SIZE as u64 * 11 / 10), "{status:?}");
-    assert!(status.min_rtt.is_some_and(|rtt| rtt.as_millis() < 50.0), "{status:?}");
+    assert!(status.min_rtt.is_some_and(|rtt| rtt.as_millis_f64() < 50.0), "{status:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -117,7 +117,7 @@ fn cell(mbit: f64, rtt_ms: u64, flows: u32) -> Config {
 
 fn name(cell: &Config) -> String {
     let signals = if cell.ecn { "marks" } else { "drops" };
-    let (rate, rtt) = (cell.rate.as_mbit(), cell.rtt.as_millis());
+    let (rate, rtt) = (cell.rate.as_mbit(), cell.rtt.as_millis_f64());
     format!("{rate} Mbit/s, {rtt} ms, {} flows, IW {}, {signals}", cell.flows, cell.initial_window)
 }
 

@@ -221,7 +221,7 @@ impl Cell {
         }
         world.run_until(Timestamp::ZERO + SPAN);
         let counters = world.network.link(chain.forward_link(0)).counters();
-        (counters.max_delay.as_millis(), counters.dropped as f64)
+        (counters.max_delay.as_millis_f64(), counters.dropped as f64)
     }
 }
 

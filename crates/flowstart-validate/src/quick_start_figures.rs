@@ -112,7 +112,7 @@ pub(super) fn figure_1(reference: Option<&Path>, jobs: usize) -> Result<Verdict,
         checker.check("1A, 30 packets", "FCT over slow start's", ratio, 0.5, inside, "0.5 to 0.6");
     }
     let burst = plan(BURST)?;
-    let rtt = burst.links[0].rtt.as_millis();
+    let rtt = burst.links[0].rtt.as_millis_f64();
     let of = cells(&burst, jobs)?;
     if let [slow_start, quick_start, beside_slow_start, beside_quick_start] = &of[..] {
         // The paper's times end with the last acknowledgement and begin after the handshake.
@@ -204,7 +204,7 @@ pub(super) fn figure_3(reference: Option<&Path>, jobs: usize) -> Result<Verdict,
             continue;
         };
         // The equation counts whole round trips: until the last acknowledgement.
-        let ours = fct(&summaries[cell.index]) / link.rtt.as_millis() + 0.5;
+        let ours = fct(&summaries[cell.index]) / link.rtt.as_millis_f64() + 0.5;
         let expected = counted[cell.scheme];
         furthest = furthest.max((ours - expected).abs());
         let name = format!("{}, {}, {}", link.rtt, size.text, plan.schemes[cell.scheme].value.name());

@@ -128,7 +128,7 @@ fn completion_times(plan: &Plan, rows: &[Row]) -> Vec<(String, Vec<f64>)> {
 fn slow_start_fct(plan: &Plan, size: Bytes) -> (f64, f64) {
     let link = &plan.links[0];
     let fct = ideal::slow_start_fct(link, &plan.transport.profile, size, INITIAL_WINDOW);
-    (fct.as_millis(), link.rtt.as_millis())
+    (fct.as_millis_f64(), link.rtt.as_millis_f64())
 }
 
 #[cfg(test)]

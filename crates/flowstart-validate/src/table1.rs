@@ -349,7 +349,7 @@ fn first_figure(plan: &Plan, checker: &mut Checker) {
     let record = run.world.record(run.flows[0]);
     // The paper's time axis begins with the first packet of the transfer.
     let from = record.first_data_sent.unwrap_or(run.start);
-    let exit = record.exit.map_or(f64::NAN, |exit| exit.time.since(from).as_millis());
+    let exit = record.exit.map_or(f64::NAN, |exit| exit.time.since(from).as_millis_f64());
     let near = (120.0..=280.0).contains(&exit);
     checker.check("Figure 1, top", "slow start ends, ms", exit, 200.0, near, "120 to 280 ms");
     let rate = alone.links[0].rate.as_mbit();
@@ -358,7 +358,7 @@ fn first_figure(plan: &Plan, checker: &mut Checker) {
     let full = (0..200)
         .map(|step| Duration::from_millis(step * 10))
         .find(|&time| throughput.mbit(run.flows[0], from + time, window) >= 0.9 * rate)
-        .map_or(f64::NAN, Duration::as_millis);
+        .map_or(f64::NAN, Duration::as_millis_f64);
     let soon = full <= 400.0;
     checker.check("Figure 1, top", "90 % of the rate over one RTT, ms", full, 300.0, soon, "at most 400 ms");
 

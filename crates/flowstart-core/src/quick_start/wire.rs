@@ -19,8 +19,8 @@
 
 use core::fmt;
 
-use crate::quick_start::nonce::Nonce;
 use crate::quick_start::code::RateCode;
+use crate::quick_start::nonce::Nonce;
 
 /// IPv4 option type (copied flag 0, class 0, number 25).
 pub const IPV4_OPTION: u8 = 25;

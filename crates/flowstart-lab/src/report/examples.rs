@@ -86,8 +86,8 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
 
 /// What the time series of examples show at most: as many points as their charts draw, and throughput in parts of an RTT.
 fn resolution(plan: &Plan, cell: &Cell) -> Resolution {
-    let rtt = plan.links[cell.link].rtt.as_millis().max(1.0);
-    let volume = (LONGEST_EXAMPLE.as_millis() / rtt * BINS_OF_RTT) as usize;
+    let rtt = plan.links[cell.link].rtt.as_millis_f64().max(1.0);
+    let volume = (LONGEST_EXAMPLE.as_millis_f64() / rtt * BINS_OF_RTT) as usize;
     let volume = volume.clamp(VOLUME_BINS.0, VOLUME_BINS.1);
     Resolution { bins: LINE_BINS, marks: MARKS, volume, longest: LONGEST_EXAMPLE, whole: false }
 }
@@ -141,7 +141,7 @@ pub(super) fn example(
     let row = rows.iter().find(|row| (row.rep, row.flow) == (u64::from(of.rep), of.flow as u64))?;
     let (series, flow) = (&seen.series, seen.series.flows.get(of.flow)?);
     let link = &plan.links[cell.link];
-    let end = seen.end.since(seen.start).min(LONGEST_EXAMPLE).as_millis();
+    let end = seen.end.since(seen.start).min(LONGEST_EXAMPLE).as_millis_f64();
     let until_end = |points: Vec<[f64; 2]>| points.into_iter().filter(|point| point[0] <= end).collect();
     let measured = seen.flows.get(of.flow).copied()?;
     let departures = series.departures.iter().zip(0..).filter(|(departures, _)| departures.points().next().is_some());
@@ -167,7 +167,7 @@ pub(super) fn example(
             false => (*label).into(),
         },
         fct_ms: row.fct_ms,
-        rtt_ms: link.rtt.as_millis(),
+        rtt_ms: link.rtt.as_millis_f64(),
         rate_mbit: Some(link.rate.as_mbit()),
         from_ms: series.from.map_or(0.0, |from| seen.ms(from)).min(0.0),
         to_ms: end,

@@ -240,7 +240,7 @@ pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
     report::Link {
         name: link.text.clone(),
         rate_mbit: Some(link.rate.as_mbit()),
-        rtt_ms: Some(link.rtt.as_millis()),
+        rtt_ms: Some(link.rtt.as_millis_f64()),
         buffer: match link.buffer {
             Buffer::Packets(packets) => format!("{packets} packets"),
             Buffer::Bdp(factor) => format!("{factor} × BDP"),
@@ -306,7 +306,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         fct_ms: metric(name),
         speedup: versus.map_or_else(Default::default, |v| report::Estimate { mean: v.speedup, ci95: v.speedup_ci95 }),
         significant: versus.map(|v| v.significant),
-        within_one_rtt: versus.and_then(|v| v.fct_delta_ms).map(|delta| delta.abs() < link.rtt.as_millis()),
+        within_one_rtt: versus.and_then(|v| v.fct_delta_ms).map(|delta| delta.abs() < link.rtt.as_millis_f64()),
         dropped_delta: versus
             .map_or_else(Default::default, |v| report::Estimate { mean: v.dropped_delta, ci95: v.dropped_delta_ci95 }),
         max_queue_delay_ms: metric("max_queue_delay_ms"),

@@ -47,7 +47,7 @@ pub fn published_table(
             published_loss_delta: theirs.map(|t| t.2),
             significant: Some(paper_significant(&base_fct, &fct)),
             loss_significant: Some(paper_significant(&base_losses, &losses)),
-            within_one_rtt: delta.map(|delta| delta.abs() < link.rtt.as_millis()),
+            within_one_rtt: delta.map(|delta| delta.abs() < link.rtt.as_millis_f64()),
         });
     }
     cells

@@ -31,7 +31,7 @@ pub(super) fn curves(plan: &Plan, cell: &Cell, summary: &Summary) -> Vec<report:
     if !compares_aqms(plan) {
         return Vec::new();
     }
-    let rtt = plan.links[cell.link].rtt.as_millis();
+    let rtt = plan.links[cell.link].rtt.as_millis_f64();
     let point = |metric: &str, y: report::Estimate| report::CurvePoint {
         metric: metric.to_owned(),
         variant: plan.aqms[cell.aqm].text.clone(),
@@ -71,7 +71,7 @@ pub(super) fn answer(plan: &Plan, summary: &Summary) -> Option<String> {
         let (mut highest, mut slowest) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         for cell in cells.iter().filter(|cell| cell.aqm == aqm) {
             let best = cells.iter().find(|other| other.link == cell.link && other.aqm == oracle)?;
-            let rtt = plan.links[cell.link].rtt.as_millis();
+            let rtt = plan.links[cell.link].rtt.as_millis_f64();
             let delays = (metric(cell, "max_queue_delay_ms")?, metric(best, "max_queue_delay_ms")?);
             highest = highest.max((delays.0 - delays.1) / rtt);
             slowest = slowest.max(metric(cell, "fct_ms")? / metric(best, "fct_ms")?);

@@ -42,8 +42,8 @@ pub fn trace(
         events.push(report::TraceEvent { time_ms, kind: report::TraceEventKind::Other, detail });
     }
     let size = outcome.map_or(f64::NAN, |outcome| outcome.size.get() as f64);
-    let fct = record.and_then(|r| Some(r.completed?.since(r.started?).as_millis()));
-    let ideal = outcome.map(|outcome| outcome.ideal_fct.as_millis());
+    let fct = record.and_then(|r| Some(r.completed?.since(r.started?).as_millis_f64()));
+    let ideal = outcome.map(|outcome| outcome.ideal_fct.as_millis_f64());
     let sentence = match (fct, ideal) {
         (Some(fct), Some(ideal)) => format!(
             "{} moved {} over {} in {fct:.1} ms, {:.2} times the physical limit of {ideal:.1} ms.",
@@ -72,7 +72,7 @@ pub fn trace(
         share: outcome.and_then(|outcome| outcome.share),
         exit_ms: record.and_then(|r| r.exit).map(|exit| ms(exit.time)),
         exit_reason: record.and_then(|r| r.exit).map(|exit| exit.reason.to_string()),
-        max_queue_delay_ms: outcome.and_then(|outcome| outcome.max_queue_delay).map(Duration::as_millis),
+        max_queue_delay_ms: outcome.and_then(|outcome| outcome.max_queue_delay).map(Duration::as_millis_f64),
         causes: seen.explanations.first().and_then(|first| first.as_ref()).map(Explanation::causes),
         events,
         sent: marks(|flow| &flow.sent),

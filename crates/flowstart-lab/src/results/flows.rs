@@ -193,7 +193,7 @@ fn has_rtts(plan: &Plan, cell: &Cell) -> bool {
 }
 
 fn millis(span: Duration) -> f64 {
-    span.as_millis()
+    span.as_millis_f64()
 }
 
 impl Row {

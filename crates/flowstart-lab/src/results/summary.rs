@@ -288,7 +288,7 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     // On a trace the limit depends on when the transfer starts; the mean over the runs stands for the cell.
     let ideals: Vec<f64> = rows.iter().map(|row| row.ideal_fct_ms).collect();
     let ideal = mean(&ideals)
-        .unwrap_or_else(|| limit_of(plan, cell, &plan.links[cell.link], size, Timestamp::ZERO).as_millis());
+        .unwrap_or_else(|| limit_of(plan, cell, &plan.links[cell.link], size, Timestamp::ZERO).as_millis_f64());
     CellSummary {
         id: plan.id(cell),
         link: link.text.clone(),

@@ -83,7 +83,7 @@ impl OthersState {
     /// Mean completion time of the transfers, in milliseconds.
     fn mean_fct(&self) -> Option<f64> {
         let (sum, count) = self.completion;
-        (count > 0).then(|| sum.as_millis() / f64::from(count))
+        (count > 0).then(|| sum.as_millis_f64() / f64::from(count))
     }
 }
 

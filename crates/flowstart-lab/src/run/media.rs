@@ -106,7 +106,7 @@ fn rating_of(media: &Media, fates: &[Fate]) -> Option<f64> {
 pub fn delays(world: &World, flows: u32, start: Timestamp, end: Timestamp) -> Vec<f64> {
     let packets = (0..flows).flat_map(|flow| &world.record(flow).media);
     let sent = packets.filter(|packet| packet.sent >= start && packet.sent < end);
-    sent.filter_map(|packet| Some(packet.delay()?.as_millis())).collect()
+    sent.filter_map(|packet| Some(packet.delay()?.as_millis_f64())).collect()
 }
 
 /// What happened to the media flows, which are the first `flows` of the world, between `start` and `end`.
@@ -133,7 +133,7 @@ pub fn outcome(world: &World, media: &Media, flows: u32, start: Timestamp, end: 
         let until = stream.packets[last].sent + media.interval;
         if harm.is_none_or(|harm| until.since(start) > harm) {
             harm = Some(until.since(start));
-            onset = Some(stream.packets[first].sent.since(start).as_millis());
+            onset = Some(stream.packets[first].sent.since(start).as_millis_f64());
             harm_mos = stream.rating(media, first..last + 1).map(mos);
         }
     }
@@ -147,7 +147,7 @@ pub fn outcome(world: &World, media: &Media, flows: u32, start: Timestamp, end: 
         rating,
         mos: rating.map(mos),
         harm_onset_ms: onset,
-        harm_ms: harm.map(Duration::as_millis),
+        harm_ms: harm.map(Duration::as_millis_f64),
         harm_mos,
         worst_1s_mos: worst(streams.iter().map(|stream| stream.worst(media, Duration::from_millis(1000))).collect()),
         worst_5s_mos: worst(streams.iter().map(|stream| stream.worst(media, Duration::from_millis(5000))).collect()),

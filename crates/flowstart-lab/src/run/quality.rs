@@ -35,7 +35,7 @@ pub const LOOK_AHEAD: Duration = Duration::from_nanos(6_500_000);
 
 /// The rating R, 0 to 100, of speech that arrives `delay` after it was spoken and misses this part of its packets, 0 to 1.
 pub fn rating(delay: Duration, loss: f64) -> f64 {
-    let ms = delay.as_millis();
+    let ms = delay.as_millis_f64();
     let delay_impairment = PER_MS * ms + PER_MS_MORE * (ms - INTERRUPTING).max(0.0);
     let percent = 100.0 * loss;
     let equipment = IE + (WORST_IE - IE) * percent / (percent + BPL);

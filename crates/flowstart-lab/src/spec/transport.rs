@@ -318,7 +318,7 @@ mod tests {
     fn profiles_can_be_named_and_overridden() {
         let transport = Transport::parse("--transport", "model-tcp:profile=ns3,min_rto=200ms,ack.every=1").unwrap();
         assert_eq!(transport.profile_name, "ns3");
-        assert_eq!(transport.profile.min_rto.as_millis(), 200.0);
+        assert_eq!(transport.profile.min_rto.as_millis_f64(), 200.0);
         assert_eq!(transport.profile.ack.every, 1);
         let paced = Transport::parse("--transport", "model-quic:pacing=none").unwrap();
         assert_eq!(paced.profile.pacing, None);

@@ -275,7 +275,7 @@ mod tests {
     fn hosts_have_the_mean_and_the_longest_delay() {
         let delays = |text: &str| -> Vec<f64> {
             let web = web(text);
-            (0..40_000).map(|host| web.delay(1, host).as_millis()).collect()
+            (0..40_000).map(|host| web.delay(1, host).as_millis_f64()).collect()
         };
         let mean = |delays: &[f64]| delays.iter().sum::<f64>() / delays.len() as f64;
         let paper = delays("web:sessions=1");

@@ -265,7 +265,7 @@ mod tests {
         let (first, second) = (link("rate=8mbit,rtt=80ms"), link("rate=4mbit,rtt=40ms"));
         let ideal = |at| {
             let moved = Move { at: Duration::from_millis(at), link: second.clone() };
-            ideal_moved_fct(&first, &profile, Bytes::new(100_000), Timestamp::ZERO, &moved).as_millis()
+            ideal_moved_fct(&first, &profile, Bytes::new(100_000), Timestamp::ZERO, &moved).as_millis_f64()
         };
         // The first byte leaves after 80 ms. 50 kB leave until 130 ms, the others take 100 ms at half the rate and 20 ms
         // more to arrive; 0.0008 ms are the receiver's own link.
@@ -278,8 +278,8 @@ mod tests {
     fn chunks_wait_for_their_time_and_waves_for_their_request() {
         let profile = Profile { payload: 1000, overhead: 0, ..Profile::named("rfc9002").unwrap() };
         let link = link("rate=8mbit,rtt=80ms");
-        let ideal = |application| ideal_application_fct(&link, &profile, application, Timestamp::ZERO).as_millis();
-        let transfer = |size| ideal_fct(&link, &profile, Bytes::new(size), Timestamp::ZERO).as_millis();
+        let ideal = |application| ideal_application_fct(&link, &profile, application, Timestamp::ZERO).as_millis_f64();
+        let transfer = |size| ideal_fct(&link, &profile, Bytes::new(size), Timestamp::ZERO).as_millis_f64();
         let size = Bytes::new(100_000);
         // A chunk takes 100 ms: the third begins at 400 ms, and at 200 ms when they follow each other closely.
         let chunks = |ms| ideal(Application::Chunks { size, interval: Duration::from_millis(ms), count: 3 });

@@ -277,7 +277,7 @@ mod tests {
         let small = |connection: &&Connection| connection.object.size == Bytes::new(1460);
         let connections = world.take_connections();
         let record = &connections.iter().find(small).unwrap().record;
-        let fct = record.completed.unwrap().since(record.started.unwrap()).as_millis();
+        let fct = record.completed.unwrap().since(record.started.unwrap()).as_millis_f64();
         // 100 ms for SYN and SYN-ACK, 50 ms for the data, and packets of 1500 bytes at 10 Mbit/s: 1.2 ms on each of two links.
         assert!((150.0..175.0).contains(&fct), "{fct}");
     }

@@ -113,7 +113,7 @@ pub fn csv(outcomes: &[Outcome]) -> String {
                 text,
                 "{name},{},{},{},{},{},{},{},{},{},{},{:.3},{:.6},{:.6},{:.6},{:.4},{:.4},{:.2},{:.2},{},{},{},{}",
                 cell.rate.as_mbit(),
-                cell.rtt.as_millis(),
+                cell.rtt.as_millis_f64(),
                 cell.flows,
                 cell.initial_window,
                 cell.pacing_gain.unwrap_or(0.0),

@@ -86,7 +86,7 @@ fn label(outcome: &Outcome) -> String {
     format!(
         "{} Mbit/s {} ms, {} flows, IW {}, {}{}{}{}{}, beta {}",
         cell.rate.as_mbit(),
-        cell.rtt.as_millis(),
+        cell.rtt.as_millis_f64(),
         cell.flows,
         cell.initial_window,
         cell.pacing_gain.map_or_else(|| "bursts".to_owned(), |gain| format!("paced by {gain}")),

@@ -51,7 +51,7 @@ impl Condition {
         match self {
             Self::Plain => "plain".to_owned(),
             Self::Thinking { time, acknowledged } => {
-                format!("think-{}ms{}", time.as_millis(), if acknowledged { "-ack" } else { "" })
+                format!("think-{}ms{}", time.as_millis_f64(), if acknowledged { "-ack" } else { "" })
             }
             Self::NoHandshake => "no-handshake".to_owned(),
             Self::Tunnel => "tunnel".to_owned(),
@@ -59,10 +59,10 @@ impl Condition {
             Self::BackgroundStarts => "background-starts".to_owned(),
             Self::OnOff(Lengths::Exponential) => "on-off-exponential".to_owned(),
             Self::OnOff(Lengths::Pareto { .. }) => "on-off-pareto".to_owned(),
-            Self::Frames(interval) => format!("frames-{}ms", interval.as_millis()),
+            Self::Frames(interval) => format!("frames-{}ms", interval.as_millis_f64()),
             Self::Reverse => "reverse".to_owned(),
             Self::Linux => "linux".to_owned(),
-            Self::Restart(idle) => format!("restart-{}ms", idle.as_millis()),
+            Self::Restart(idle) => format!("restart-{}ms", idle.as_millis_f64()),
         }
     }
 

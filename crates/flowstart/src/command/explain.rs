@@ -92,8 +92,8 @@ fn object(plan: &Plan, rep: u32, one: &Explained) -> Value {
     json!({
         "cell": plan.id(&one.cell),
         "rep": rep,
-        "fct_ms": known.map(|explanation| explanation.fct.as_millis()),
-        "ideal_fct_ms": known.map(|explanation| explanation.ideal_fct.as_millis()),
+        "fct_ms": known.map(|explanation| explanation.fct.as_millis_f64()),
+        "ideal_fct_ms": known.map(|explanation| explanation.ideal_fct.as_millis_f64()),
         "causes": causes,
     })
 }
@@ -138,8 +138,8 @@ fn table(plan: &Plan, explained: &[Explained]) -> Table {
         }));
     }
     table.add_row(row("beyond the limit", &|explanation| (ms(explanation.excess_ms()), String::new())));
-    table.add_row(row("physical limit", &|explanation| (ms(explanation.ideal_fct.as_millis()), String::new())));
-    table.add_row(row("FCT", &|explanation| (ms(explanation.fct.as_millis()), String::new())));
+    table.add_row(row("physical limit", &|explanation| (ms(explanation.ideal_fct.as_millis_f64()), String::new())));
+    table.add_row(row("FCT", &|explanation| (ms(explanation.fct.as_millis_f64()), String::new())));
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }

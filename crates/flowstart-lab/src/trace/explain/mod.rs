@@ -62,8 +62,8 @@ impl Explanation {
     /// As milliseconds.
     pub fn causes(&self) -> Causes {
         Causes {
-            fct_ms: self.fct.as_millis(),
-            ideal_fct_ms: self.ideal_fct.as_millis(),
+            fct_ms: self.fct.as_millis_f64(),
+            ideal_fct_ms: self.ideal_fct.as_millis_f64(),
             causes_ms: Cause::ALL.map(|cause| self.ms(cause)),
         }
     }
@@ -86,7 +86,7 @@ impl Explanation {
 
     /// The rest of a sentence that begins with who moved what over which link.
     pub fn sentence_end(&self) -> String {
-        let (fct, ideal) = (self.fct.as_millis(), self.ideal_fct.as_millis());
+        let (fct, ideal) = (self.fct.as_millis_f64(), self.ideal_fct.as_millis_f64());
         let most = Cause::ALL.into_iter().max_by_key(|cause| self.nanos[*cause as usize]);
         let made_up = -self.ms(Cause::IdleTime);
         match most.and_then(|cause| Some((cause, self.percent(cause)?))) {
@@ -367,7 +367,7 @@ mod tests {
     fn zero_rtt_saves_a_round_trip_of_the_limit_and_nothing_else() {
         let zero = explained(WIDE, "400KB", "slow-start", "none", "model-quic:opening=zero-rtt");
         let one = explained(WIDE, "400KB", "slow-start", "none", "model-quic");
-        close((one.ideal_fct.as_millis() - zero.ideal_fct.as_millis()) - 100.0, 0.0, 1e-6);
+        close((one.ideal_fct.as_millis_f64() - zero.ideal_fct.as_millis_f64()) - 100.0, 0.0, 1e-6);
         // The rounds are the same; what is left of the handshake is the time of the packet with the request.
         close(zero.ms(Cause::UnusedCapacity), one.ms(Cause::UnusedCapacity), 2.0);
         close(zero.ms(Cause::Handshake), 1.2, 0.2);

@@ -229,7 +229,7 @@ impl Flow {
                 let acked = if ranges.is_empty() { &all } else { ranges };
                 self.forget(acked);
                 frames = Some(vec![QuicFrame::Ack {
-                    ack_delay: Some(ack.delay.as_millis() as f32),
+                    ack_delay: Some(ack.delay.as_millis_f64() as f32),
                     acked_ranges: Some(acked.iter().map(|(start, end)| AckRange::new(*start, end - 1)).collect()),
                     ect1: None,
                     ect0: None,
