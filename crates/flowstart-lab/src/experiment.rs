@@ -1,6 +1,6 @@
 //! An experiment: all its repetitions, on all cores.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -38,33 +38,51 @@ pub fn execute_watched(
         !complete.is_empty()
             && plan.cells_of(*setting).iter().all(|cell| complete.contains(&(plan.id(cell).as_str(), u64::from(rep))))
     };
-    let work: Vec<(Setting, u32)> = plan
-        .settings()
-        .into_iter()
-        .flat_map(|setting| (0..plan.reps).map(move |rep| (setting, rep)))
-        .filter(|(setting, rep)| !is_known(setting, *rep))
-        .collect();
+    let work: Vec<Piece> = pieces(plan).into_iter().filter(|piece| !is_known(&piece.setting, piece.rep)).collect();
     let kept = Mutex::new(Kept::default());
-    let fresh: Vec<Vec<(usize, Row)>> = pool.install(|| {
+    let fresh: Vec<Vec<Row>> = pool.install(|| {
         work.par_iter()
-            .map(|(setting, rep)| {
-                let rows = rows_of(plan, *setting, *rep, wanted, &kept);
-                done(&rows.iter().map(|(_, row)| row.clone()).collect::<Vec<_>>());
+            .map(|piece| {
+                let rows = rows_of(plan, *piece, wanted, &kept);
+                done(&rows);
                 rows
             })
             .collect()
     });
-    let places: std::collections::BTreeMap<String, usize> =
-        plan.cells().iter().map(|cell| (plan.id(cell), cell.index)).collect();
-    let mut rows: Vec<(usize, Row)> = fresh.into_iter().flatten().collect();
-    let redone: BTreeSet<(usize, u64)> = rows.iter().map(|(place, row)| (*place, row.rep)).collect();
-    rows.extend(known.iter().filter_map(|row| {
-        let place = *places.get(&row.cell)?;
-        (!redone.contains(&(place, row.rep))).then(|| (place, row.clone()))
-    }));
+    let fresh: Vec<Row> = fresh.into_iter().flatten().collect();
+    let redone: BTreeSet<(&str, u64)> = fresh.iter().map(|row| (row.cell.as_str(), row.rep)).collect();
+    let known = known.iter().filter(|row| !redone.contains(&(row.cell.as_str(), row.rep))).cloned();
+    let known: Vec<Row> = known.collect();
+    let rows = in_order(plan, fresh.into_iter().chain(known));
+    Ok((rows, kept.into_inner().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// A part of an experiment that can be run by itself: every cell of a setting for one repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The setting.
+    pub setting: Setting,
+    /// The repetition, from 0.
+    pub rep: u32,
+}
+
+/// All pieces of an experiment.
+pub fn pieces(plan: &Plan) -> Vec<Piece> {
+    let of_setting = |setting| (0..plan.reps).map(move |rep| Piece { setting, rep });
+    plan.settings().into_iter().flat_map(of_setting).collect()
+}
+
+/// Runs one piece.
+pub fn piece(plan: &Plan, piece: Piece) -> Vec<Row> {
+    rows_of(plan, piece, &Wanted::default(), &Mutex::new(Kept::default()))
+}
+
+/// The rows of all pieces in the order of results. Rows of cells that are not the plan's are left out.
+pub fn in_order(plan: &Plan, rows: impl IntoIterator<Item = Row>) -> Vec<Row> {
+    let places: BTreeMap<String, usize> = plan.cells().iter().map(|cell| (plan.id(cell), cell.index)).collect();
+    let mut rows: Vec<(usize, Row)> = rows.into_iter().filter_map(|row| Some((*places.get(&row.cell)?, row))).collect();
     rows.sort_by_key(|(place, row)| (*place, row.rep, row.flow));
-    let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok((rows.into_iter().map(|(_, row)| row).collect(), kept))
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// A pool of `jobs` threads (0: one per core).
@@ -73,7 +91,7 @@ pub fn threads(jobs: usize) -> Result<rayon::ThreadPool, ExperimentError> {
     pool.map_err(|error| ExperimentError::Threads(error.to_string()))
 }
 
-fn rows_of(plan: &Plan, setting: Setting, rep: u32, wanted: &Wanted, kept: &Mutex<Kept>) -> Vec<(usize, Row)> {
+fn rows_of(plan: &Plan, Piece { setting, rep }: Piece, wanted: &Wanted, kept: &Mutex<Kept>) -> Vec<Row> {
     observe::repetition(plan, setting, rep, wanted)
         .into_iter()
         .flat_map(|CellRun { cell, outcomes, seen }| {
@@ -82,8 +100,7 @@ fn rows_of(plan: &Plan, setting: Setting, rep: u32, wanted: &Wanted, kept: &Mute
             }
             let rows: Vec<Row> = outcomes.iter().map(|outcome| Row::new(plan, &cell, rep, outcome)).collect();
             let together = plan.sizes[cell.size].value.web().is_some_and(|web| web.rows == Rows::Repetition);
-            let rows = if together { Row::of_repetition(&rows).into_iter().collect() } else { rows };
-            rows.into_iter().map(move |row| (cell.index, row))
+            if together { Row::of_repetition(&rows).into_iter().collect() } else { rows }
         })
         .collect()
 }

@@ -9,18 +9,17 @@
 //! | real QUIC ends of measured flows, if the feature `quic` is on | [`ends`] |
 //! | one repetition: warm-up, fork, newcomers, counterfactual | [`run`] |
 //! | what a run shows while it goes on, why it took so long, and files for other tools | [`trace`] |
-//! | statistics | [`statistics`] |
 //! | rows, summaries, the journal and the folder of an experiment | [`results`] |
-//! | all of it, on all cores | [`experiment`] |
+//! | all repetitions, on all cores | [`experiment`] |
 //! | what a report says | [`report`] |
+//! | from the first run to the folder of results | [`perform`] |
 
 pub mod ends;
 pub mod experiment;
+pub mod perform;
 pub mod report;
 pub mod results;
 pub mod run;
 pub mod spec;
 pub mod study;
 pub mod trace;
-
-pub use flowstart_statistics as statistics;

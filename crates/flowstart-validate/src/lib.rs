@@ -46,7 +46,7 @@ use serde::Serialize;
 
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::summary::CellSummary;
-use flowstart_lab::statistics::mean;
+use flowstart_statistics::mean;
 
 pub mod claims;
 pub mod dualpi2;

@@ -23,7 +23,7 @@ use flowstart_sim::world::{FlowConfig, World};
 
 use super::reference::{Row, Table};
 use super::{Checker, Verdict};
-use flowstart_lab::statistics::median;
+use flowstart_statistics::median;
 
 /// Simulated time after which a transfer has failed.
 const LIMIT: Duration = Duration::from_millis(1_000_000);

@@ -10,9 +10,9 @@ use std::path::Path;
 use super::{Checker, Verdict};
 use flowstart_lab::experiment;
 use flowstart_lab::results::summary::{rows_by_cell, values};
-use flowstart_lab::statistics::{difference_interval, mean};
 use flowstart_lab::study::plan::Plan;
 use flowstart_lab::study::scenario::Scenario;
+use flowstart_statistics::{difference_interval, mean};
 
 const TABLE1: &str = include_str!("../../../scenarios/quic-table1.toml");
 const SEARCH: &str = include_str!("../../../scenarios/quic-search-geo.toml");

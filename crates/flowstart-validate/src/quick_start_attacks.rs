@@ -15,9 +15,9 @@ use flowstart_core::rng::Substream;
 use super::{Checker, Verdict};
 use flowstart_lab::experiment;
 use flowstart_lab::results::flows::Row;
-use flowstart_lab::statistics::mean;
 use flowstart_lab::study::scenario::Scenario;
 use flowstart_lab::study::shipped::SHIPPED;
+use flowstart_statistics::mean;
 
 /// Lies for each share of those believed.
 const LIES: u32 = 1 << 16;

@@ -12,9 +12,9 @@ use flowstart_lab::experiment;
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::summary::rows_by_cell;
 use flowstart_lab::spec::web::Web;
-use flowstart_lab::statistics::{bca_mean, bca_mean_difference_paired, mean, quantile};
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_lab::study::scenario::Scenario;
+use flowstart_statistics::{bca_mean, bca_mean_difference_paired, mean, quantile};
 
 /// Level of intervals, and resamples of a bootstrap.
 const LEVEL: f64 = 0.95;

@@ -17,9 +17,9 @@ use flowstart_lab::experiment;
 use flowstart_lab::run::newcomers::Until;
 use flowstart_lab::run::repetition;
 use flowstart_lab::spec::link::{Buffer, Link};
-use flowstart_lab::statistics::median;
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_lab::study::scenario::Scenario;
+use flowstart_statistics::median;
 
 const CLASSES: &str = include_str!("../../../scenarios/search-classes.toml");
 const BUFFERS: &str = include_str!("../../../scenarios/search-buffers.toml");

@@ -17,10 +17,10 @@ use flowstart_lab::run::newcomers::{self, Until};
 use flowstart_lab::run::repetition;
 use flowstart_lab::spec::Written;
 use flowstart_lab::spec::size::TransferSize;
-use flowstart_lab::statistics::{median, spearman};
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_lab::study::scenario::Scenario;
 use flowstart_report::{Check, PublishedCell, PublishedTable};
+use flowstart_statistics::{median, spearman};
 
 const SCENARIO: &str = include_str!("../../../scenarios/blitzstart-table1.toml");
 const TABLE: [(&str, &str); 1] = [("table1.csv", include_str!("../../../validation/blitzstart/table1.csv"))];

@@ -40,7 +40,7 @@ impl From<ExperimentError> for Failure {
     fn from(error: ExperimentError) -> Self {
         match error {
             ExperimentError::Folder { .. } => Self::Input(error.to_string()),
-            ExperimentError::Threads(_) | ExperimentError::Write { .. } => Self::Other(error.to_string()),
+            _ => Self::Other(error.to_string()),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What the terminal shows: progress on stderr, tables on stdout.
 
 use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use comfy_table::{CellAlignment, Table, presets};
+use flowstart_lab::perform::{Again, Progress};
 use flowstart_lab::results::summary::{Summary, felt};
 use flowstart_lab::study::plan::Plan;
 use flowstart_report::{Check, PublishedCell};
@@ -18,29 +20,64 @@ macro_rules! tell {
     }};
 }
 
-/// A progress bar on a terminal, silence elsewhere.
+/// Progress bars on a terminal, silence elsewhere; notes always.
+#[derive(Debug, Default)]
+pub(crate) struct Bars(Mutex<Option<ProgressBar>>);
+
+/// What the bar of an experiment's runs says.
+const RUNS: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs, {eta} left";
+/// The same for runs that are simulated again for the report, which the bar shows when the first of them is done.
+const AGAIN: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs again for the report, {eta} left";
+
+impl Bars {
+    fn bar(&self) -> MutexGuard<'_, Option<ProgressBar>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A bar that says how many of so many runs are done.
 pub(crate) fn progress(runs: u64) -> ProgressBar {
+    bar(runs, RUNS)
+}
+
+fn bar(length: u64, template: &str) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(runs);
-    if let Ok(style) = ProgressStyle::with_template("{elapsed_precise} [{wide_bar}] {pos}/{len} runs, {eta} left") {
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
     bar
 }
 
-/// The same for runs that are simulated again for the report, which the bar shows when the first of them is done.
-pub(crate) fn report_progress() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
+impl Progress for Bars {
+    fn note(&self, text: &str) {
+        tell!("note: {text}");
     }
-    let bar = ProgressBar::new(0);
-    let template = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs again for the report, {eta} left";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
+
+    fn begins(&self, runs: u64) {
+        *self.bar() = Some(bar(runs, RUNS));
     }
-    bar
+
+    fn done(&self, runs: u64) {
+        if let Some(bar) = &*self.bar() {
+            bar.inc(runs);
+        }
+    }
+
+    fn ended(&self) {
+        if let Some(bar) = self.bar().take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn again(&self, again: Again) {
+        self.bar().get_or_insert_with(|| bar(again.of as u64, AGAIN)).set_position(again.done as u64);
+        if again.done == again.of {
+            self.ended();
+        }
+    }
 }
 
 /// Writes to stdout. A reader that has seen enough and closed the pipe is no failure.

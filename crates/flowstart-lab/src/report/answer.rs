@@ -4,8 +4,8 @@ use flowstart_core::units::Bytes;
 
 use super::{has_web, rtt, web};
 use crate::results::summary::{CellSummary, Comparison, Summary};
-use crate::statistics::median;
 use crate::study::plan::Plan;
+use flowstart_statistics::median;
 
 /// Inflation beyond which a scheme is not put forward as the answer.
 const MODEST_INFLATION: f64 = 0.15;

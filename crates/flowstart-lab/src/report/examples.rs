@@ -7,10 +7,10 @@ use flowstart_core::time::Duration;
 use super::is_watched;
 use crate::results::flows::Row;
 use crate::results::summary::values;
-use crate::statistics::median;
 use crate::study::plan::{Cell, Plan};
 use crate::trace::observe::{Kept, Resolution, Shown, Watched};
 use flowstart_report as report;
+use flowstart_statistics::median;
 
 /// Most example runs in a report: each brings its time series.
 const MAX_EXAMPLES: usize = 6;

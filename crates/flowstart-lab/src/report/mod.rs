@@ -18,6 +18,7 @@ use crate::spec::competitor::Competitor;
 use crate::spec::link::Buffer;
 use crate::study::ideal::{ideal_fct, quick_start_rounds, slow_start_fct};
 use crate::study::plan::{Cell, Plan};
+use crate::study::scenario::Scenario;
 use crate::trace::explain::Explanation;
 use crate::trace::observe::{self, Kept, MOST_FLOWS, Shown, Wanted, Watched};
 use flowstart_report as report;
@@ -48,6 +49,13 @@ pub struct Texts {
     pub question: String,
     /// Analysis.
     pub analysis: String,
+}
+
+impl Texts {
+    /// Those of a scenario.
+    pub fn of(scenario: &Scenario) -> Self {
+        Self { title: scenario.title.clone(), question: scenario.question.clone(), analysis: scenario.analysis.clone() }
+    }
 }
 
 /// What the report needs to be seen of runs while they go on, so that none of them must be simulated again.
@@ -275,7 +283,7 @@ fn other_flows(competitor: &Competitor) -> Option<u32> {
     }
 }
 
-fn estimate(metric: &crate::statistics::Metric) -> report::Estimate {
+fn estimate(metric: &flowstart_statistics::Metric) -> report::Estimate {
     report::Estimate { mean: metric.mean, ci95: metric.ci95 }
 }
 

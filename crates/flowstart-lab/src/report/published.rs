@@ -4,9 +4,9 @@ use flowstart_core::startup::StartupConfig;
 
 use crate::results::flows::Row;
 use crate::results::summary::{rows_by_cell, values};
-use crate::statistics::{anova_one_way, bca_mean_difference_paired, difference_interval, mean};
 use crate::study::plan::{Cell, Plan};
 use flowstart_report as report;
+use flowstart_statistics::{anova_one_way, bca_mean_difference_paired, difference_interval, mean};
 
 /// A published table beside ours, as the report shows it. `published` gives, for a link, a size and an estimate, the
 /// published speed-up, the difference of FCT in milliseconds and the extra losses.
@@ -27,7 +27,7 @@ pub fn published_table(
         let theirs = published(&link.text, &size.text, estimate);
         let delta = mean(&fct).zip(mean(&base_fct)).map(|(own, base)| own - base);
         let seed = plan.seed ^ cell.index as u64;
-        let speedup = crate::statistics::bca_mean_ratio_paired(&base_fct, &fct, 0.95, 10_000, seed);
+        let speedup = flowstart_statistics::bca_mean_ratio_paired(&base_fct, &fct, 0.95, 10_000, seed);
         let loss = bca_mean_difference_paired(&base_losses, &losses, 0.95, 10_000, seed);
         cells.push(report::PublishedCell {
             estimate,

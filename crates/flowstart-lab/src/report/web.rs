@@ -3,9 +3,9 @@
 use crate::results::flows::Row;
 use crate::results::summary::{CellSummary, Summary};
 use crate::spec::web::{Rows, WEB, Web};
-use crate::statistics::Metric;
 use crate::study::plan::{Cell, Plan};
 use flowstart_report as report;
+use flowstart_statistics::Metric;
 
 /// What is shown: the metric, its unit and what to multiply it by.
 const SHOWN: [(&str, &str, f64); 9] = [

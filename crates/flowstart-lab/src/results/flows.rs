@@ -12,8 +12,8 @@ use parquet::file::properties::WriterProperties;
 use serde::{Deserialize, Serialize};
 
 use crate::run::outcome::{Failure, FlowOutcome};
-use crate::statistics::mean;
 use crate::study::plan::{Cell, Plan};
+use flowstart_statistics::mean;
 
 /// What a row's status can be.
 pub const STATUS: [&str; 3] = ["ok", "time-limit", "stalled"];

@@ -16,6 +16,10 @@ pub const JOURNAL: &str = "flows.partial.csv";
 pub enum ExperimentError {
     /// Threads could not be started.
     Threads(String),
+    /// The study cannot be written down.
+    Study(String),
+    /// The report could not be made.
+    Report(String),
     /// The folder cannot be used.
     Folder {
         /// The folder.
@@ -36,6 +40,8 @@ impl fmt::Display for ExperimentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Threads(problem) => write!(f, "cannot start threads: {problem}"),
+            Self::Study(problem) => write!(f, "scenario: {problem}"),
+            Self::Report(problem) => write!(f, "report: {problem}"),
             Self::Folder { folder, problem } => write!(f, "--out `{}`: {problem}", folder.display()),
             Self::Write { file, problem } => write!(f, "cannot write {}: {problem}", file.display()),
         }

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use crate::results::flows::{MEDIA_COLUMNS, OBJECT_COLUMNS, QUICK_START_COLUMNS, Row, WEB_COLUMNS};
 use crate::results::pairs;
 use crate::spec::competitor::Competitor;
-use crate::statistics::{
-    LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired,
-    holm, mean, median, quantile,
-};
 use crate::study::ideal::limit_of;
 use crate::study::plan::{Cell, Plan};
 use flowstart_report::PairedSetting;
+use flowstart_statistics::{
+    LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired,
+    holm, mean, median, quantile,
+};
 
 /// A cell against its baseline. Its FCT is the time that users feel ([`felt`]).
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -222,7 +222,7 @@ pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
         p_values.push(speedup.as_ref().and_then(|estimate| estimate.p_value(1.0)));
         let ratio = mean(&before).zip(mean(&after)).map(|(before, after)| before / after);
         let interval =
-            |estimate: &crate::statistics::BootstrapEstimate| [estimate.interval.low, estimate.interval.high];
+            |estimate: &flowstart_statistics::BootstrapEstimate| [estimate.interval.low, estimate.interval.high];
         compared.push(cell.index);
         cells[cell.index].vs_baseline = Some(Comparison {
             baseline: plan.id(&baseline),

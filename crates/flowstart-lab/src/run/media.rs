@@ -5,7 +5,7 @@ use flowstart_sim::traffic::media::{Fate, Media, PacketTimes};
 use flowstart_sim::world::World;
 
 use crate::run::quality::{LOOK_AHEAD, mos, rating};
-use crate::statistics::{median, quantile};
+use flowstart_statistics::{median, quantile};
 
 /// How long before the newcomers the delay is taken that the harm is measured against.
 const BEFORE: Duration = Duration::from_millis(1000);

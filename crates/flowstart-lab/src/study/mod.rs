@@ -7,8 +7,48 @@
 //! | the cells of an experiment | [`plan`] |
 //! | the physical limit of a transfer | [`ideal`] |
 
+use std::path::{Path, PathBuf};
+
+use crate::spec::InputError;
+use plan::Plan;
+use scenario::Scenario;
+
 pub mod ideal;
 pub mod plan;
 mod rules;
 pub mod scenario;
 pub mod shipped;
+
+/// A question and the runs that answer it.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// What was asked, as written.
+    pub scenario: Scenario,
+    /// Folder that the scenario's files are relative to.
+    pub directory: PathBuf,
+    /// What is run, validated.
+    pub plan: Plan,
+    /// What its results shall say besides.
+    pub notes: Vec<String>,
+}
+
+impl Study {
+    /// The study that a scenario asks for; its files are relative to `directory`.
+    ///
+    /// # Errors
+    ///
+    /// The field that cannot be used, and what is allowed.
+    pub fn new(scenario: Scenario, directory: &Path) -> Result<Self, InputError> {
+        let plan = scenario.plan(directory)?;
+        Ok(Self { scenario, directory: directory.to_owned(), plan, notes: Vec::new() })
+    }
+
+    /// The scenario as TOML, enough to run the study again.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be written as TOML.
+    pub fn to_toml(&self) -> Result<String, String> {
+        toml::to_string(&self.scenario).map_err(|error| error.to_string())
+    }
+}

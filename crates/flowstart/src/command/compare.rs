@@ -1,14 +1,15 @@
 //! `flowstart compare`.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
+use flowstart_lab::study::Study;
 use flowstart_lab::study::scenario::{
     Scenario, default_application, default_arrival, default_move, default_reps, default_seed, default_transport,
 };
 
-use crate::command::run::{Job, Results, Sampling, mixed, perform};
+use crate::command::run::{Results, Sampling, mixed, perform};
 use crate::failure::Failure;
 
 /// How flows behave and how often they run; shared with `trace`.
@@ -113,8 +114,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         moves: arguments.moves.clone(),
         ..arguments.setup.scenario()
     };
-    let directory = PathBuf::from(".");
-    let plan = scenario.plan(&directory)?;
-    let notes = mixed(&scenario, &plan, "give --avoidance to choose");
-    perform(&Job { plan, scenario, directory, notes, results: arguments.results.clone(), resume: false })
+    let mut study = Study::new(scenario, Path::new("."))?;
+    study.notes = mixed(&study.scenario, &study.plan, "give --avoidance to choose");
+    perform(&study, &arguments.results, false)
 }

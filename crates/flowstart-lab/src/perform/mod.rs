@@ -1,0 +1,134 @@
+//! A study from its first run to its results.
+//!
+//! [`perform`] is what commands, tests and other front ends call. It runs every piece of the study on all cores, gives the
+//! rows to a [`Sink`] as they come, and says by a [`Progress`] how far it is. Whoever spreads a study over machines runs
+//! [`experiment::pieces`] with [`experiment::piece`] and joins the rows with [`experiment::in_order`].
+
+use crate::experiment;
+use crate::report;
+use crate::results::flows::Row;
+use crate::results::folder::ExperimentError;
+use crate::results::summary::{Summary, summarize};
+use crate::study::Study;
+use crate::trace::observe::{Kept, Wanted};
+
+mod folder;
+
+pub use folder::{Folder, Provenance, Published};
+pub use report::Again;
+
+/// Where results go.
+pub trait Sink: Sync {
+    /// Before the first run. The rows that are known already are not run again.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing can go there.
+    fn open(&mut self, study: &Study, progress: &dyn Progress) -> Result<Vec<Row>, ExperimentError>;
+
+    /// What it wants to see of runs while they go on.
+    fn wanted(&self, study: &Study) -> Wanted;
+
+    /// The rows of a piece, as it ends. Pieces end in any order.
+    fn add(&self, rows: &[Row], progress: &dyn Progress);
+
+    /// After the last run.
+    ///
+    /// # Errors
+    ///
+    /// What could not be written.
+    fn close(
+        &mut self,
+        study: &Study,
+        performed: &Performed,
+        kept: Kept,
+        jobs: usize,
+        progress: &dyn Progress,
+    ) -> Result<(), ExperimentError>;
+}
+
+/// Who is told how far the work is.
+pub trait Progress: Sync {
+    /// Something that a person should know.
+    fn note(&self, text: &str);
+
+    /// So many runs begin.
+    fn begins(&self, runs: u64);
+
+    /// So many more of them are done.
+    fn done(&self, runs: u64);
+
+    /// All of them are done.
+    fn ended(&self);
+
+    /// A run was simulated again, for the report.
+    fn again(&self, again: Again);
+}
+
+/// Results of a study.
+#[derive(Debug)]
+pub struct Performed {
+    /// A row per measured flow and repetition, in the order of cells, repetitions and flows.
+    pub rows: Vec<Row>,
+    /// Metrics, intervals and comparisons of every cell.
+    pub summary: Summary,
+    /// The answer, in sentences.
+    pub answer: Vec<String>,
+}
+
+/// Performs a study on `jobs` threads (0: one per core), whose number does not show in the results.
+///
+/// # Errors
+///
+/// Why no thread could be started, or what the sink says.
+pub fn perform(
+    study: &Study,
+    sink: &mut dyn Sink,
+    jobs: usize,
+    progress: &dyn Progress,
+) -> Result<Performed, ExperimentError> {
+    let known = sink.open(study, progress)?;
+    progress.begins(experiment::run_count(&study.plan));
+    let wanted = sink.wanted(study);
+    let sink_of_rows: &dyn Sink = sink;
+    let (rows, kept) = experiment::execute_watched(&study.plan, jobs, &known, &wanted, |rows| {
+        progress.done(rows.iter().filter(|row| row.flow == 0).count() as u64);
+        sink_of_rows.add(rows, progress);
+    })?;
+    progress.ended();
+    let summary = summarize(&study.plan, &rows);
+    let answer = report::answer(&study.plan, &summary);
+    let performed = Performed { rows, summary, answer };
+    sink.close(study, &performed, kept, jobs, progress)?;
+    Ok(performed)
+}
+
+/// Keeps nothing: the results are what [`perform`] returns.
+impl Sink for () {
+    fn open(&mut self, _: &Study, _: &dyn Progress) -> Result<Vec<Row>, ExperimentError> {
+        Ok(Vec::new())
+    }
+
+    fn wanted(&self, _: &Study) -> Wanted {
+        Wanted::default()
+    }
+
+    fn add(&self, _: &[Row], _: &dyn Progress) {}
+
+    fn close(&mut self, _: &Study, _: &Performed, _: Kept, _: usize, _: &dyn Progress) -> Result<(), ExperimentError> {
+        Ok(())
+    }
+}
+
+/// Nobody is told.
+impl Progress for () {
+    fn note(&self, _: &str) {}
+
+    fn begins(&self, _: u64) {}
+
+    fn done(&self, _: u64) {}
+
+    fn ended(&self) {}
+
+    fn again(&self, _: Again) {}
+}
