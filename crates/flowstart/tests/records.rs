@@ -164,7 +164,7 @@ impl Record {
         let sum: f64 = values.iter().sum();
         Ok(match function {
             None if values.len() > 1 => return Err(format!("{} cells are `{pattern}`", values.len())),
-            Some(("median", _)) if values.len() % 2 == 0 => f64::midpoint(values[middle - 1], values[middle]),
+            Some(("median", _)) if values.len().is_multiple_of(2) => f64::midpoint(values[middle - 1], values[middle]),
             Some(("median", _)) => values[middle],
             #[expect(clippy::cast_precision_loss, reason = "a count")]
             Some(("mean", _)) => sum / values.len() as f64,
