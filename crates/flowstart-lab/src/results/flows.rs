@@ -118,7 +118,7 @@ pub struct Row {
     #[serde(default, skip_serializing)]
     pub quick_start_failures: Option<f64>,
     /// Of web sessions, the same in all rows of a repetition: connections that were completed. These columns exist only where
-    /// there are sessions; [`crate::run::web::WebOutcome`] says what they mean.
+    /// there are sessions; [`crate::run::outcome::WebOutcome`] says what they mean.
     #[serde(default, skip_serializing)]
     pub connections: Option<f64>,
     /// Connections that the end cut off.

@@ -11,7 +11,7 @@ use flowstart_sim::world::{FlowConfig, Stopped, World};
 
 use super::knowledge::knowledge;
 use super::oracle;
-use super::outcome::Failure;
+use super::outcome::{Failure, FlowOutcome};
 use super::place::{connect, equip, place_cheats};
 use super::warm_up::Warm;
 use crate::ends::capture::Capture;
@@ -213,4 +213,44 @@ fn transfers(plan: &Plan, warm: &Warm, cell: &Cell, start: Timestamp) -> Vec<Tra
         link: rtt.map_or_else(|| link.clone(), |rtt| link.for_hosts(rtt)),
     };
     starts.into_iter().zip(sizes).zip(rtts).map(transfer).collect()
+}
+
+/// Reads what a cell's newcomers did.
+pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOutcome> {
+    let link = &plan.links[cell.link];
+    let (start, departed_before) = (finished.start, finished.departed_before);
+    let end = finished.world.now();
+    let mut outcomes = Vec::new();
+    let flows = finished.flows.iter().zip(&finished.transfers).zip(&finished.failures);
+    for (place, ((&flow, transfer), failure)) in flows.enumerate() {
+        let record = finished.world.record(flow).clone();
+        let monitor = finished.world.network.monitor.as_mut();
+        let (mut share, mut max, mut p99, mut utilization) = (None, None, None, None);
+        if let Some(monitor) = monitor {
+            share = monitor.flow(flow).share();
+            max = monitor.delays.max();
+            p99 = monitor.delays.quantile(0.99);
+            let capacity = link.rate.amount_in(end.since(start)).get();
+            // The monitor sees the first path only.
+            let stays = plan.mobility(cell).is_none();
+            utilization = (capacity > 0 && stays).then(|| (monitor.total - departed_before) as f64 / capacity as f64);
+        }
+        outcomes.push(FlowOutcome {
+            flow: place as u64,
+            start: transfer.start,
+            size: transfer.size,
+            rtt: transfer.link.host_rtt(),
+            share,
+            max_queue_delay: max,
+            p99_queue_delay: p99,
+            utilization,
+            ideal_fct: transfer.limit(plan, cell),
+            others: None,
+            failure: failure.filter(|_| record.completed.is_none()),
+            web: None,
+            media: None,
+            record,
+        });
+    }
+    outcomes
 }

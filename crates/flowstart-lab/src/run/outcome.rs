@@ -6,9 +6,6 @@ use flowstart_sim::observe::record::FlowRecord;
 
 use super::harm::Harm;
 use super::media::MediaOutcome;
-use super::newcomers::Finished;
-use super::web::WebOutcome;
-use crate::study::plan::{Cell, Plan};
 
 /// What one measured flow did in one repetition.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,42 +49,29 @@ pub enum Failure {
     Stalled,
 }
 
-/// Reads what a cell's newcomers did.
-pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOutcome> {
-    let link = &plan.links[cell.link];
-    let (start, departed_before) = (finished.start, finished.departed_before);
-    let end = finished.world.now();
-    let mut outcomes = Vec::new();
-    let flows = finished.flows.iter().zip(&finished.transfers).zip(&finished.failures);
-    for (place, ((&flow, transfer), failure)) in flows.enumerate() {
-        let record = finished.world.record(flow).clone();
-        let monitor = finished.world.network.monitor.as_mut();
-        let (mut share, mut max, mut p99, mut utilization) = (None, None, None, None);
-        if let Some(monitor) = monitor {
-            share = monitor.flow(flow).share();
-            max = monitor.delays.max();
-            p99 = monitor.delays.quantile(0.99);
-            let capacity = link.rate.amount_in(end.since(start)).get();
-            // The monitor sees the first path only.
-            let stays = plan.mobility(cell).is_none();
-            utilization = (capacity > 0 && stays).then(|| (monitor.total - departed_before) as f64 / capacity as f64);
-        }
-        outcomes.push(FlowOutcome {
-            flow: place as u64,
-            start: transfer.start,
-            size: transfer.size,
-            rtt: transfer.link.host_rtt(),
-            share,
-            max_queue_delay: max,
-            p99_queue_delay: p99,
-            utilization,
-            ideal_fct: transfer.limit(plan, cell),
-            others: None,
-            failure: failure.filter(|_| record.completed.is_none()),
-            web: None,
-            media: None,
-            record,
-        });
-    }
-    outcomes
+/// What the connections of a repetition have in common. Shares are 0 to 1, absent where there is nothing to divide by.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WebOutcome {
+    /// Connections that were completed.
+    pub connections: f64,
+    /// Connections that the end of the run cut off.
+    pub unfinished: f64,
+    /// Wire bytes of the objects whose connections were opened, as a rate over the run, in Mbit/s: the offered load.
+    pub offered_mbps: f64,
+    /// Share of the data packets that were dropped.
+    pub drop_rate: Option<f64>,
+    /// The same for connections that use the scheme.
+    pub drop_rate_with_scheme: Option<f64>,
+    /// The same for the others.
+    pub drop_rate_without: Option<f64>,
+    /// Rate requests that were answered, or whose answer never came.
+    pub quick_start_requests: f64,
+    /// Share of these that all routers approved, if reduced.
+    pub quick_start_approved: Option<f64>,
+    /// Share of the approved requests of whose window a packet was dropped.
+    pub quick_start_failures: Option<f64>,
+    /// Share of the data sent that left at an approved rate.
+    pub quick_start_bytes: Option<f64>,
+    /// The same as a rate over the run, in KB/s.
+    pub quick_start_kbytes_per_s: f64,
 }

@@ -6,8 +6,8 @@ use flowstart_sim::world::World;
 
 use super::harm::{AFTERMATH, WithNewcomers, harm, others_state};
 use super::knowledge::knowledge;
-use super::newcomers::{Finished, Until, newcomers, newcomers_in};
-use super::outcome::{FlowOutcome, outcomes};
+use super::newcomers::{Finished, Until, newcomers, newcomers_in, outcomes};
+use super::outcome::FlowOutcome;
 use super::warm_up::{Tracer, prepare};
 use super::{media, web};
 use crate::ends::capture::Capture;

@@ -7,8 +7,8 @@ use flowstart_sim::observe::trace::Event;
 
 use flowstart_core::time::Duration;
 
-use super::newcomers::{Until, complete, newcomers};
-use super::outcome::{Failure, outcomes};
+use super::newcomers::{Until, complete, newcomers, outcomes};
+use super::outcome::Failure;
 use super::repetition::{repetition, replay};
 use super::warm_up::warm_up;
 use crate::study::scenario::Scenario;

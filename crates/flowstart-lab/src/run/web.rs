@@ -11,38 +11,11 @@ use flowstart_sim::topology::{Access, Chain, Host};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::world::{Connection, FlowConfig, Side, WebTraffic, World};
 
-use crate::run::outcome::FlowOutcome;
+use super::outcome::{FlowOutcome, WebOutcome};
 use crate::spec::link::Link;
 use crate::spec::web::Web;
 use crate::study::ideal::ideal_fct;
 use crate::study::plan::{Cell, Plan};
-
-/// What the connections of a repetition have in common. Shares are 0 to 1, absent where there is nothing to divide by.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct WebOutcome {
-    /// Connections that were completed.
-    pub connections: f64,
-    /// Connections that the end of the run cut off.
-    pub unfinished: f64,
-    /// Wire bytes of the objects whose connections were opened, as a rate over the run, in Mbit/s: the offered load.
-    pub offered_mbps: f64,
-    /// Share of the data packets that were dropped.
-    pub drop_rate: Option<f64>,
-    /// The same for connections that use the scheme.
-    pub drop_rate_with_scheme: Option<f64>,
-    /// The same for the others.
-    pub drop_rate_without: Option<f64>,
-    /// Rate requests that were answered, or whose answer never came.
-    pub quick_start_requests: f64,
-    /// Share of these that all routers approved, if reduced.
-    pub quick_start_approved: Option<f64>,
-    /// Share of the approved requests of whose window a packet was dropped.
-    pub quick_start_failures: Option<f64>,
-    /// Share of the data sent that left at an approved rate.
-    pub quick_start_bytes: Option<f64>,
-    /// The same as a rate over the run, in KB/s.
-    pub quick_start_kbytes_per_s: f64,
-}
 
 /// Runs the sessions of a cell in `world`, which nobody has used, and returns what their connections did. Those of the other
 /// direction are background.

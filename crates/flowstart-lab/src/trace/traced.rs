@@ -1,7 +1,8 @@
 //! A run with everything that happened in it, in memory.
 
 use crate::run::newcomers::Finished;
-use crate::run::outcome::{FlowOutcome, outcomes};
+use crate::run::newcomers::outcomes;
+use crate::run::outcome::FlowOutcome;
 use crate::run::repetition;
 use crate::study::plan::{Cell, Plan};
 
