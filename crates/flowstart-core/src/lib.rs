@@ -8,6 +8,7 @@
 //! | what a transport talks to | [`controller`] |
 //! | what a startup scheme is, and all of them | [`startup`] |
 //! | congestion avoidance: Reno, CUBIC, BBR | [`avoidance`] |
+//! | what an algorithm needs of its host | [`needs`] |
 //! | queue disciplines | [`aqm`] |
 //! | what Sensing may know | [`path`] |
 //! | what routers and other elements of the path say | [`quick_start`], [`scone`], [`xcp`] |
@@ -16,6 +17,10 @@
 //! | how algorithms are registered, and parameters that one refuses | [`registry`] |
 //! | RTT estimation, delivery rate, pacing | [`rtt`], [`delivery_rate`], [`pacer`] |
 //! | units, time, seeded randomness | [`units`], [`time`], [`rng`] |
+//! | windows and launches | [`window`], [`launch`] |
+//!
+//! Without features only controllers are compiled. `serde` reads and writes configurations, `aqm` adds queue disciplines,
+//! `router` what routers do for Quick-Start, XCP and SCONE, `experimental` algorithms without a published reference.
 
 #![no_std]
 extern crate alloc;

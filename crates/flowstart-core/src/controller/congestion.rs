@@ -26,7 +26,8 @@ impl Controller {
         }
     }
 
-    /// Packets were declared lost, by a timer. Those that an acknowledgement reveals are part of its [`AckFrame`].
+    /// Packets were declared lost, by a timer. Those that an acknowledgement reveals are part of its
+    /// [`AckFrame`](super::AckFrame).
     pub fn on_loss(&mut self, loss: &Loss, rtt: &RttEstimator) {
         if self.phase == Phase::Startup {
             self.startup.as_dyn().on_lost(loss);

@@ -37,7 +37,8 @@ impl Controller {
         }
     }
 
-    /// Data was sent again because of [`Output::proactive_retransmit`], and `bytes` of the grant are used.
+    /// Data was sent again because of [`Output::proactive_retransmit`](super::Output::proactive_retransmit), and
+    /// `bytes` of the grant are used.
     pub fn on_proactive_retransmission(&mut self, bytes: Bytes) {
         self.proactive = self.proactive.saturating_sub(bytes);
     }

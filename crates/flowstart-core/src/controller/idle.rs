@@ -10,9 +10,9 @@ use crate::window::Window;
 
 impl Controller {
     /// Data waits again after idle time, and nothing is in flight: the window is validated
-    /// ([`ControllerConfig::window_validation`]). Call it before the first packet leaves. `path` is what Sensing may
-    /// use if the startup scheme runs again; the RTT and what this connection has delivered are added here. An
-    /// integrated algorithm follows rules of its own.
+    /// ([`ControllerConfig::window_validation`](super::ControllerConfig::window_validation)). Call it before the first
+    /// packet leaves. `path` is what Sensing may use if the startup scheme runs again; the RTT and what this connection
+    /// has delivered are added here. An integrated algorithm follows rules of its own.
     pub fn on_resume(&mut self, resume: &Resume, path: &PathKnowledge, rtt: &RttEstimator) {
         let Some(avoidance) = self.avoidance.conventional() else { return };
         avoidance.on_resume(resume.now, resume.idle);

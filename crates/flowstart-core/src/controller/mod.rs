@@ -78,8 +78,9 @@ pub struct Output {
     /// Bytes that may be handed down at once, as one batch of segmentation offload ([`pacer::send_quantum`]).
     pub send_quantum: Bytes,
     /// Bytes that may be sent again without any sign of loss: data that was sent and is not acknowledged, in the bytes
-    /// by which packets count as in flight ([`Sent::bytes`]). It is what remains of the grants of
-    /// [`Startup::proactive_retransmit`], and zero after startup.
+    /// by which packets count as in flight ([`Sent::bytes`](crate::event::Sent::bytes)). It is what remains of the
+    /// grants of [`Startup::proactive_retransmit`](crate::startup::Startup::proactive_retransmit), and zero after
+    /// startup.
     ///
     /// The transport uses it only when neither new nor lost data waits, inside the window and paced like other packets.
     /// It walks from the highest unacknowledged packet towards the front, passes over what is acknowledged or was sent

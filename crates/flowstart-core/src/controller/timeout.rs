@@ -8,7 +8,7 @@ use crate::rtt::RttEstimator;
 impl Controller {
     /// A retransmission timeout: slow start from the smallest window. When the timer fires again before any position is
     /// acknowledged, the same segment was lost again and ssthresh is held (RFC 5681, section 3.1). Otherwise it is
-    /// reduced as [`ControllerConfig::timeout_reduction`] says.
+    /// reduced as [`ControllerConfig::timeout_reduction`](super::ControllerConfig::timeout_reduction) says.
     pub fn on_timeout(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
         if let Phase::Integrated { .. } = self.phase {
             return self.time_out_integrated(timeout);
@@ -34,8 +34,8 @@ impl Controller {
     }
 
     /// Persistent congestion: slow start from the smallest window, up to the ssthresh that the loss has left (RFC 9002,
-    /// section 7.6.2) unless [`ControllerConfig::timeout_reduction`] says otherwise. Comes after the
-    /// [`Controller::on_loss`] of the packets that establish it.
+    /// section 7.6.2) unless [`ControllerConfig::timeout_reduction`](super::ControllerConfig::timeout_reduction) says
+    /// otherwise. Comes after the [`Controller::on_loss`] of the packets that establish it.
     pub fn on_persistent_congestion(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
         if let Phase::Integrated { .. } = self.phase {
             return self.time_out_integrated(timeout);
