@@ -14,6 +14,10 @@
 //! | what a report says | [`report`] |
 //! | from the first run to the folder of results | [`perform`] |
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod ends;
 pub mod experiment;
 pub mod perform;
