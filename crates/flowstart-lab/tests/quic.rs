@@ -17,11 +17,12 @@ use flowstart_lab::results::flows::{Row, write_csv};
 use flowstart_lab::spec::stack::StackOptions;
 use flowstart_lab::study::scenario::Scenario;
 use flowstart_lab::trace::traced::{self, TracedRun};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 fn scenario(link: &str, size: &str, schemes: &[&str], transport: &str) -> Scenario {
     Scenario {
@@ -154,8 +155,8 @@ fn larger_packets_are_found_and_used() {
         run
     };
     let longest = |run: &TracedRun| {
-        let datagrams = &run.finished.quic.as_ref().unwrap().capture().unwrap().datagrams;
-        datagrams.iter().map(|datagram| datagram.payload.len()).max()
+        let capture = run.finished.quic.as_ref().unwrap().capture().unwrap();
+        capture.datagrams.iter().map(|datagram| datagram.payload.len()).max()
     };
     let (fixed, found) = (trace("quic"), trace("quic:mtu_discovery=true"));
     assert_eq!((longest(&fixed), longest(&found)), (Some(1200), Some(1452)));

@@ -21,6 +21,7 @@
 struct Readme;
 
 pub mod engine;
+pub mod flow;
 pub mod link;
 pub mod network;
 pub mod observe;

@@ -36,8 +36,6 @@ pub enum Owner {
     Arrivals(u32),
     /// Something is due in a web session.
     Session(u32),
-    /// A flow whose ends are outside of the simulator has a timer.
-    External(u32),
     /// Somebody sends requests without connections.
     Requests(u32),
 }

@@ -71,6 +71,12 @@ impl Packet {
         self.generation & OUTSIDE != 0
     }
 
+    /// The name that ends from outside gave it.
+    #[inline]
+    pub fn tag(&self) -> u32 {
+        self.generation & !OUTSIDE
+    }
+
     /// The flow, and which use of its place.
     pub(crate) fn flow_id(&self) -> FlowId {
         FlowId { index: self.flow, generation: self.generation }
@@ -139,6 +145,13 @@ impl Body {
             }
             Self::Acknowledgement(_) => {}
         }
+    }
+
+    /// Takes the option out; [`NO_OPTION`]: there is none.
+    pub fn take_quick_start(&mut self, pool: &mut RangePool) -> QuickStartOption {
+        let option = self.quick_start(pool).copied().unwrap_or(NO_OPTION);
+        self.delete_quick_start(pool);
+        option
     }
 
     /// The packet is gone: gives back what it has in the pool.

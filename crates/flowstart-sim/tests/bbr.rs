@@ -9,6 +9,7 @@ use flowstart_core::path::{AccessTechnology, Hint, SavedPath};
 use flowstart_core::startup::{StartupConfig, blitzstart, careful_resume, more_start, slow_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::link::wire::LossModel;
 use flowstart_sim::observe::monitor::{Departed, Monitor};
@@ -16,7 +17,7 @@ use flowstart_sim::observe::trace::{Event, Trace};
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 const RATE: Rate = Rate::from_mbit(20);
 const RTT: Duration = Duration::from_millis(50);

@@ -7,12 +7,13 @@ use flowstart_core::path::PathKnowledge;
 use flowstart_core::startup::{StartupConfig, hystart, jump_start, more_start, search, slow_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::AckPolicy;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 const RTT: Duration = Duration::from_millis(100);
 const RATE: Rate = Rate::from_mbit(20);

@@ -18,6 +18,7 @@ use flowstart_core::startup::StartupConfig;
 use flowstart_core::startup::quick_start::{self, Reports};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::link::capacity_trace::CapacityTrace;
 use flowstart_sim::link::transmitter::Capacity;
@@ -28,7 +29,7 @@ use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::{Pipe, TailRepair};
 use flowstart_sim::transport::profile::{PROFILES, Profile};
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 /// Worlds per test.
 const CASES: u64 = 1_000;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use flowstart_core::startup::{StartupConfig, jump_start, slow_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::observe::trace::{Event, Trace};
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::IgnoreReceiveWindow;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 const RTT: Duration = Duration::from_millis(100);
 const SIZE: u64 = 1_000_000;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::link::capacity_trace::CapacityTrace;
 use flowstart_sim::link::transmitter::Capacity;
@@ -14,7 +15,7 @@ use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::SpuriousDetection;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 /// 12 Mbit/s, half of 50 ms.
 fn link() -> LinkConfig {

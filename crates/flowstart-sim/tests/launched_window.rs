@@ -8,12 +8,13 @@ use std::sync::Arc;
 use flowstart_core::startup::{StartupConfig, more_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::observe::trace::Event;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 const TRANSPORTS: [&str; 4] = ["rfc9002", "tcp-rfc", "tcp-linux", "ns2-sack1"];
 const LIMIT: Timestamp = Timestamp::from_nanos(600_000_000_000);

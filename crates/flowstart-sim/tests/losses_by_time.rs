@@ -7,13 +7,14 @@ use flowstart_core::avoidance::{AvoidanceConfig, reno};
 use flowstart_core::startup::{StartupConfig, slow_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::LossDetection;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 /// A transfer in slow start over 50 ms and a buffer of this many packets.
 fn transfer(rate_mbit: u64, packets: u64, size: u64, profile: Profile) -> FlowRecord {

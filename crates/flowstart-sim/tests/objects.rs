@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::link::wire::LossModel;
 use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 const RTT: Duration = Duration::from_millis(100);
 const LIMIT: Timestamp = Timestamp::from_nanos(600_000_000_000);

@@ -13,6 +13,7 @@ use flowstart_core::startup::{Startup, StartupState, Step};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::window::{SegmentSize, Window};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::observe::trace::{Event, Trace};
@@ -20,7 +21,7 @@ use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::AckPolicy;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 const PACKETS: u64 = 40;
 const LIMIT: Timestamp = Timestamp::from_nanos(600_000_000_000);

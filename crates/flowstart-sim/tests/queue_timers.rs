@@ -8,11 +8,12 @@ use flowstart_core::aqm::{EcnCodepoint, OutgoingLink, QueueContext, QueueDiscipl
 use flowstart_core::event::ExitReason;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::{PROFILES, Profile};
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 const PERIOD: Duration = Duration::from_millis(15);
 const LIMIT: Timestamp = Timestamp::from_nanos(600_000_000_000);

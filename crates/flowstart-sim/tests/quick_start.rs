@@ -12,6 +12,7 @@ use flowstart_core::startup::StartupConfig;
 use flowstart_core::startup::quick_start::{Config, FAILED, OptionRoom, RequestKind};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::observe::trace::{Event, HostPacket, Trace};
@@ -20,7 +21,7 @@ use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::Opening;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 const RTT: Duration = Duration::from_millis(100);
 const CHUNK: u64 = 400_000;

@@ -7,6 +7,7 @@ use flowstart_core::scone::element::Config;
 use flowstart_core::startup::{StartupConfig, jump_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::observe::trace::Event;
@@ -15,7 +16,7 @@ use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::Opening;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::transport::scone::SconePolicy;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 const LIMIT: Timestamp = Timestamp::from_nanos(600_000_000_000);
 const JUMP: StartupConfig = StartupConfig::JumpStart(jump_start::Config {

@@ -9,12 +9,13 @@ use flowstart_core::avoidance::{AvoidanceConfig, bbr};
 use flowstart_core::startup::{StartupConfig, slow_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Rate;
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::link::wire::LossModel;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::{PROFILES, Profile};
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 /// Counts what the current thread allocates, so that tests do not see each other.
 struct Counting;

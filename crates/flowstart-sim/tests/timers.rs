@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::link::wire::LossModel;
 use flowstart_sim::network::Route;
@@ -14,7 +15,7 @@ use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::TimerRestart;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 const SEGMENT: u64 = 1448;
 

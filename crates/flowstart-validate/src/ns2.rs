@@ -8,12 +8,13 @@ use std::sync::Arc;
 use flowstart_core::aqm::QueueLimit;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::{LinkConfig, LinkCounters};
 use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 use super::reference::{Row, Table};
 use super::{Checker, Verdict};

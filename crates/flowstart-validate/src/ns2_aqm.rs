@@ -9,12 +9,13 @@ use std::sync::Arc;
 use flowstart_core::aqm::{QueueConfig, QueueLimit, codel, pie, red, sfq_codel, taildrop};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::{AfterTimeout, RttSamples, TimeoutArithmetic};
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 use rayon::prelude::*;
 
 use super::reference::{Row, Table};

@@ -15,13 +15,14 @@ use flowstart_core::startup::StartupConfig;
 use flowstart_core::startup::quick_start::{Config, RequestKind};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::observe::trace::{Event, Trace};
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 use super::reference::{Row, Table};
 use super::{Checker, Verdict};

@@ -3,8 +3,9 @@
 
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::network::Route;
-use flowstart_sim::world::{FlowConfig, Stopped, World};
+use flowstart_sim::world::{Stopped, World};
 
 use crate::ends::capture::Capture;
 use crate::spec::stack::StackOptions;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use flowstart_core::rng::mix;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::topology::Chain;
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::world::{FlowConfig, Stopped, World};
+use flowstart_sim::world::{Stopped, World};
 
 use super::knowledge::knowledge;
 use super::oracle;

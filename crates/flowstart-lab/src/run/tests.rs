@@ -71,7 +71,7 @@ fn a_real_connection_that_gives_up_fails_alone() {
     let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
     let (cell, warm) = (plan.cells()[0], warm_up(&plan, plan.settings()[0], 0));
     let mut finished = newcomers(&plan, &warm, &cell, Until::After(Duration::ZERO));
-    finished.quic.as_mut().unwrap().give_up(finished.flows[0]);
+    crate::ends::quic::QuicFlows::give_up(&mut finished.world, finished.flows[0]);
     complete(&plan, &cell, &mut finished);
     let outcomes = outcomes(&plan, &cell, &mut finished);
     let failures: Vec<Option<Failure>> = outcomes.iter().map(|outcome| outcome.failure).collect();

@@ -2,12 +2,13 @@
 
 use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::observe::trace::Trace;
 use flowstart_sim::topology::Chain;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Arrivals;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 use super::knowledge::knowledge;
 use super::place::{connect, connect_at, equip, place_in_recording};
@@ -124,7 +125,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
         Competitor::Requests(requests) => {
             let route = connect(&mut world, &chain, link);
             let start = origin + Duration::from_millis(100).scale(rng.uniform());
-            world.add_requests(*requests, profile.clone(), &route, start);
+            world.add_requests(*requests, &route, start);
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
             approach(&mut world, origin + start, tracer);
         }

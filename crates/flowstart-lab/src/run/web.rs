@@ -6,10 +6,12 @@ use std::sync::Arc;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::topology::{Access, Chain, Host};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::world::{Connection, FlowConfig, Side, WebTraffic, World};
+use flowstart_sim::world::World;
+use flowstart_sim::world::web::{Connection, Side, WebTraffic};
 
 use super::outcome::{FlowOutcome, WebOutcome};
 use crate::spec::link::Link;

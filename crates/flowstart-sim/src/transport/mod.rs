@@ -5,6 +5,7 @@
 //! | what hosts decide differently | [`policy`] |
 //! | named sets of policies | [`profile`] |
 //! | connection set-up | [`handshake`] |
+//! | a sender without congestion control | [`constant`] |
 //! | the QUIC sender | [`quic`] |
 //! | the TCP sender | [`tcp`] |
 //! | receivers, when they acknowledge and how their windows grow | [`receiver`] |
@@ -12,6 +13,7 @@
 //! | what both senders share | [`sender`] |
 //! | delivery rate samples | [`sampling`] |
 
+pub mod constant;
 pub mod handshake;
 pub mod policy;
 pub mod profile;

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use flowstart_core::time::Duration;
 
 use crate::engine::Slot;
+use crate::flow::FlowConfig;
 use crate::network::Owner;
 use crate::observe::record::FlowRecord;
 use crate::topology::{Chain, Host};
 use crate::traffic::Pattern;
 use crate::traffic::web::{Due, Object, Session, WebConfig};
-use crate::world::{FlowConfig, World};
+use crate::world::World;
 
 /// Hosts whose data flow in one direction.
 #[derive(Clone, Debug, Default)]

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use flowstart_core::aqm::{QueueConfig, QueueLimit, taildrop};
 use flowstart_core::time::{Duration, Timestamp};
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::link::wire::Jitter;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 use super::disguise::{Disguise, Names};
 use super::{Condition, Config, PACKET};

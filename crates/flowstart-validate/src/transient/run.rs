@@ -9,13 +9,14 @@ use flowstart_core::rng::Substream;
 use flowstart_core::startup::{Increase, StartupConfig, slow_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::{AckPolicy, Opening};
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::{FlowConfig, World};
+use flowstart_sim::world::World;
 
 use super::disguise::Disguised;
 use super::{Condition, Config, Discipline, Metrics, PACKET, Transient, others};

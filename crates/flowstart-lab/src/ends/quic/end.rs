@@ -195,14 +195,14 @@ pub(super) struct Setup<'a> {
 }
 
 /// The two ends of a connection before it begins, and what its client begins with.
-pub(super) struct Ends {
+pub(super) struct BothEnds {
     pub(super) client: End,
     pub(super) server: End,
     pub(super) client_config: ClientConfig,
 }
 
-impl Ends {
-    /// Ends of a connection whose server uses `factory` for its path and tells `flow`, with the policies of `profile`.
+impl BothEnds {
+    /// BothEnds of a connection whose server uses `factory` for its path and tells `flow`, with the policies of `profile`.
     pub(super) fn new(
         profile: &Profile,
         factory: &ControllerFactory,

@@ -13,18 +13,16 @@
 //! the client has read, and it reads what has arrived, in any order.
 //! Packets have the sizes and times of every other run with the same seed; their encrypted bytes do not repeat.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flowstart_core::path::Hint;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_quic::Flow;
 use flowstart_quic::hint::BandwidthHint;
+use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::network::Route;
-use flowstart_sim::world::external::ExternalEvent;
-use flowstart_sim::world::{FlowConfig, Stopped, World};
+use flowstart_sim::world::{Stopped, World};
 
 mod end;
 mod frames;
@@ -34,44 +32,34 @@ mod watch;
 
 use crate::ends::capture::Capture;
 use crate::spec::stack::StackOptions;
-use end::{CLIENT, SERVER, Setup, instant};
+use end::Setup;
 use transfer::Transfer;
 use under_way::UnderWay;
 
-/// Measured flows with real ends.
+/// Measured flows with real ends. The ends themselves are in the world.
+#[derive(Debug)]
 pub struct QuicFlows {
-    transfers: Vec<Transfer>,
+    flows: Vec<Arc<Flow>>,
     /// Number of the first flow; the others follow it.
     first: u32,
-    under_way: UnderWay,
+    capture: Option<Arc<Mutex<Capture>>>,
     options: StackOptions,
-}
-
-impl fmt::Debug for QuicFlows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QuicFlows").field("flows", &self.transfers.len()).finish_non_exhaustive()
-    }
 }
 
 impl QuicFlows {
     /// No flows yet; what is added to `world` has these options.
     pub fn new(world: &World, options: &StackOptions) -> Self {
-        Self {
-            transfers: Vec::new(),
-            first: world.flow_count() as u32,
-            under_way: UnderWay::default(),
-            options: options.clone(),
-        }
+        Self { flows: Vec::new(), first: world.flow_count() as u32, capture: None, options: options.clone() }
     }
 
     /// Keeps what the data senders see, and the secrets that open it. Begin before the flows are added.
     pub fn start_capture(&mut self, capture: Capture) {
-        self.under_way.capture = Some(capture);
+        self.capture = Some(Arc::new(Mutex::new(capture)));
     }
 
     /// What the data senders have seen, where it is kept.
-    pub fn capture(&self) -> Option<&Capture> {
-        self.under_way.capture.as_ref()
+    pub fn capture(&self) -> Option<MutexGuard<'_, Capture>> {
+        Some(self.capture.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Adds a flow that transfers `size` bytes. All of them must be added before another flow of the world is. The hint that
@@ -100,48 +88,36 @@ impl QuicFlows {
         seed: u64,
         hint: Option<Vec<u8>>,
     ) -> u32 {
-        let number = world.add_external_flow(config.profile.clone(), &config.route, config.start);
-        let secrets = self.under_way.capture.as_ref().map(|capture| capture.secrets.clone());
-        let setup = Setup { place: self.transfers.len() as u16, seed, secrets, options: &self.options, hint };
-        match Transfer::new(number, config, size, &setup) {
-            Ok(transfer) => self.transfers.push(transfer),
-            Err(error) => panic!("the ends of a flow cannot be set up: {error}"),
-        }
+        let secrets = self.capture().map(|capture| capture.secrets.clone());
+        let setup = Setup { place: self.flows.len() as u16, seed, secrets, options: &self.options, hint };
+        let under_way = UnderWay::new(self.capture.clone());
+        let (route, start) = (config.route.clone(), config.start);
+        let mut flow = None;
+        let number =
+            world.add_ends(&route, start, |place| match Transfer::new(place, config, size, &setup, under_way) {
+                Ok(transfer) => {
+                    flow = Some(Arc::clone(&transfer.flow));
+                    Box::new(transfer)
+                }
+                Err(error) => panic!("the ends of a flow cannot be set up: {error}"),
+            });
+        self.flows.extend(flow);
         number
     }
 
     /// The link between a flow's server and its controller.
     pub fn flow(&self, flow: u32) -> Option<&Arc<Flow>> {
-        Some(&self.transfers.get(flow.checked_sub(self.first)? as usize)?.flow)
-    }
-
-    /// What noq counts at a flow's server; `None` before the connection stands.
-    pub fn server_stats(&mut self, flow: u32) -> Option<noq_proto::ConnectionStats> {
-        let transfer = self.transfers.get_mut(flow.checked_sub(self.first)? as usize)?;
-        Some(transfer.ends[SERVER].connection.as_mut()?.1.stats())
+        self.flows.get(flow.checked_sub(self.first)? as usize)
     }
 
     /// A flow's client has another address from now on, and its packets take `route`.
     pub fn move_client(&mut self, world: &mut World, flow: u32, route: &Route) {
-        let Some(transfer) = self.transfers.get_mut(flow.saturating_sub(self.first) as usize) else { return };
-        world.change_external_route(flow, route);
-        transfer.at_once = 1;
-        transfer.forget_advice();
-        let IpAddr::V4(host) = transfer.ends[CLIENT].address.ip() else { return };
-        let [a, b, c, d] = host.octets();
-        transfer.ends[CLIENT].address.set_ip(IpAddr::V4(Ipv4Addr::new(a, b, c + 1, d)));
-        if let Some((_, connection)) = &mut transfer.ends[CLIENT].connection {
-            connection.handle_network_change(None, instant(world.now()));
-        }
-        transfer.pump(world, &mut self.under_way, CLIENT);
+        world.change_path(flow, route);
     }
 
     /// Runs everything that happens until `time`; the clock then stands at `time`.
     pub fn run_until(&mut self, world: &mut World, time: Timestamp) {
-        while let Ok(event) = world.run_external(time) {
-            self.on_event(world, event);
-        }
-        world.network.engine.advance(time);
+        world.run_until(time);
     }
 
     /// Runs while `condition` holds, looking after every event; an error when `limit` passes first.
@@ -151,49 +127,20 @@ impl QuicFlows {
         limit: Timestamp,
         condition: impl Fn(&World) -> bool,
     ) -> Result<(), Stopped> {
-        while condition(world) {
-            let event = world.run_external(limit)?;
-            self.on_event(world, event);
-        }
-        Ok(())
+        world.run_while(limit, condition)
     }
 
     /// Runs until `flow` is complete or who observes the world wants to hear no more; an error when `limit` passes
     /// first, or nothing is left to happen.
     pub fn run_flow(&mut self, world: &mut World, flow: u32, limit: Timestamp) -> Result<(), Stopped> {
-        while world.record(flow).completed.is_none() && !world.network.is_observation_done() {
-            let transfer = self.transfers.get(flow.saturating_sub(self.first) as usize);
-            if transfer.is_none_or(|transfer| transfer.failed) {
-                return Err(Stopped::Idle);
-            }
-            let event = world.run_external(limit)?;
-            self.on_event(world, event);
-        }
-        Ok(())
+        world.run_flow(flow, limit)
     }
 
     /// Lets a flow fail as if its stack had closed the connection.
     #[cfg(test)]
-    pub(crate) fn give_up(&mut self, flow: u32) {
-        let place = flow.saturating_sub(self.first) as usize;
-        self.transfers[place].failed = true;
-    }
-
-    fn on_event(&mut self, world: &mut World, event: ExternalEvent) {
-        let place = |flow: u32| flow.saturating_sub(self.first) as usize;
-        match event {
-            ExternalEvent::Lost { tag } => drop(self.under_way.release(tag)),
-            ExternalEvent::Timer { flow } => {
-                if let Some(transfer) = self.transfers.get_mut(place(flow)) {
-                    transfer.on_timer(world, &mut self.under_way);
-                }
-            }
-            ExternalEvent::Arrived { flow, direction, tag, ecn, signal, quick_start, links } => {
-                if let Some(transfer) = self.transfers.get_mut(place(flow)) {
-                    transfer.hear_option(direction, &quick_start, links);
-                    transfer.deliver(world, &mut self.under_way, direction, tag, ecn, signal);
-                }
-            }
+    pub(crate) fn give_up(world: &mut World, flow: u32) {
+        if let Some(transfer) = world.ends_mut::<Transfer>(flow) {
+            transfer.failed = true;
         }
     }
 }
@@ -237,7 +184,7 @@ mod tests {
         config.knowledge.hint = Some(Hint { bandwidth: RATE, technology: Default::default() });
         let mut quic = QuicFlows::new(&world, &StackOptions::default());
         let flow = quic.add(&mut world, config, Bytes::new(size), 1);
-        quic.transfers[0].at_once = at_once;
+        world.ends_mut::<Transfer>(flow).unwrap().at_once = at_once;
         finish(&mut world, &mut quic, flow)
     }
 

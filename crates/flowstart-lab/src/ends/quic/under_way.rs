@@ -1,6 +1,7 @@
 //! Datagrams between the two ends: the simulator carries a number for each, and the bytes wait here.
 
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::BytesMut;
 
@@ -19,7 +20,7 @@ pub(super) struct Stored {
     pub(super) from: SocketAddr,
 }
 
-/// All datagrams on their way, and memory that is used again.
+/// All datagrams of a flow on their way, and memory that is used again.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
     pub(super) datagrams: Vec<Stored>,
@@ -27,15 +28,20 @@ pub(super) struct UnderWay {
     arena: BytesMut,
     pub(super) buffer: Vec<u8>,
     pub(super) carried: Vec<Carried>,
-    /// What data senders have seen, where somebody wants to know.
-    pub(super) capture: Option<Capture>,
+    /// What the data senders of a run have seen, where somebody wants to know.
+    capture: Option<Arc<Mutex<Capture>>>,
 }
 
 impl UnderWay {
+    /// Nothing is on its way; who keeps what data senders see.
+    pub(super) fn new(capture: Option<Arc<Mutex<Capture>>>) -> Self {
+        Self { capture, ..Self::default() }
+    }
+
     /// A data sender sees a datagram.
-    pub(super) fn see(&mut self, datagram: impl FnOnce() -> CapturedDatagram) {
-        if let Some(capture) = &mut self.capture {
-            capture.see(datagram());
+    pub(super) fn see(&self, datagram: impl FnOnce() -> CapturedDatagram) {
+        if let Some(capture) = &self.capture {
+            capture.lock().unwrap_or_else(PoisonError::into_inner).see(datagram());
         }
     }
 

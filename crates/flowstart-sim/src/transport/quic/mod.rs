@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use flowstart_core::controller::AckFrame;
 use flowstart_core::event::{Ack, Ecn, Loss, Timeout};
+use flowstart_core::path::PathKnowledge;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
@@ -15,7 +16,9 @@ use crate::network::Network;
 use crate::observe::trace::Event;
 use crate::packet::Acknowledgement;
 use crate::ranges::{RangeSet, make_room, subtract};
-use crate::transport::sender::{Chunk, SenderBase};
+use crate::traffic::Source;
+use crate::transport::sender::transmission::Transmission;
+use crate::transport::sender::{Chunk, Sender, SenderBase};
 
 mod transmit;
 
@@ -120,12 +123,6 @@ impl QuicSender {
         }
     }
 
-    /// When [`QuicSender::on_timer`] wants to be called.
-    pub fn next_timer(&mut self) -> Timestamp {
-        let wakeup = self.base.controller.next_wakeup();
-        self.loss_time.min(self.pto_time()).min(self.pacing_at).min(wakeup)
-    }
-
     /// The probe timeout (RFC 9002, section 6.2.1).
     fn pto(&self) -> Duration {
         let rtt = &self.base.rtt;
@@ -137,52 +134,6 @@ impl QuicSender {
             return Timestamp::NEVER;
         }
         self.last_sent + self.pto() * (1 << self.pto_count.min(16))
-    }
-
-    /// An acknowledgement arrived.
-    pub fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement) {
-        let now = network.now();
-        let in_flight_before = self.base.in_flight;
-        self.base.limit = self.base.limit.max(ack.limit);
-        self.base.unvalidated = None;
-        let answer = self.base.answer_in(network, ack);
-        let outcome = self.take_ranges(network, ack);
-        let largest = self.largest_acknowledged.map_or(ack.position, |known| known.max(ack.position));
-        self.largest_acknowledged = Some(largest);
-        // RFC 9002, section 5.1: a sample only when the largest acknowledged is newly acknowledged.
-        let mut rtt = None;
-        if let Some(newest) = outcome.largest_sent_at.filter(|sent_at| self.base.is_on_path(*sent_at)) {
-            let sample = now.since(newest);
-            self.base.rtt.update(now, sample, ack.delay);
-            rtt = Some(sample.saturating_sub(ack.delay).max(self.base.rtt.min().unwrap_or_default()));
-        }
-        let mut frame = AckFrame::default();
-        if let Some((lost, persistent)) = self.detect_losses(network, in_flight_before) {
-            (frame.lost, frame.persistent_congestion) = (Some(lost), persistent);
-        }
-        if ack.ce_count > self.base.ce_count {
-            let packets = u64::from(ack.ce_count - self.base.ce_count);
-            self.base.ce_count = ack.ce_count;
-            frame.marked = Some(Ecn { now, position: largest, in_flight: in_flight_before, packets });
-        }
-        if outcome.packets > 0 {
-            self.pto_count = 0;
-            let mut event = Ack::new(now, outcome.bytes, outcome.packets, largest);
-            event.rtt = rtt;
-            event.in_flight_before = in_flight_before;
-            event.in_flight = self.base.in_flight;
-            event.safe = frame.lost.is_none();
-            event.app_limited = outcome.app_limited;
-            self.base.add_sample(&mut event);
-            frame.delivered = Some(event);
-            let contiguous = if network.is_traced() { self.contiguous() } else { 0 };
-            network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
-        }
-        self.base.controller.on_ack_frame(&frame, &self.base.rtt);
-        if let Some(answer) = answer {
-            self.base.on_answer(network, &answer);
-        }
-        self.base.after_event(network);
     }
 
     /// End of what is acknowledged without gap: before anything in flight and anything lost. Only a trace asks.
@@ -390,9 +341,77 @@ impl QuicSender {
         }
         self.remembered_lost.push_back(number);
     }
+}
 
-    /// A timer fired.
-    pub fn on_timer(&mut self, network: &mut Network) {
+/// What an acknowledgement newly acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcome {
+    bytes: Bytes,
+    packets: u64,
+    largest_sent_at: Option<Timestamp>,
+    app_limited: bool,
+}
+
+impl Sender for QuicSender {
+    fn base(&self) -> Option<&SenderBase> {
+        Some(&self.base)
+    }
+
+    fn base_mut(&mut self) -> Option<&mut SenderBase> {
+        Some(&mut self.base)
+    }
+
+    fn launch(&mut self, network: &mut Network, knowledge: &PathKnowledge, unvalidated: Option<u64>) {
+        self.base.unvalidated = unvalidated;
+        self.base.launch(network, knowledge);
+    }
+
+    fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement) {
+        let now = network.now();
+        let in_flight_before = self.base.in_flight;
+        self.base.limit = self.base.limit.max(ack.limit);
+        self.base.unvalidated = None;
+        let answer = self.base.answer_in(network, ack);
+        let outcome = self.take_ranges(network, ack);
+        let largest = self.largest_acknowledged.map_or(ack.position, |known| known.max(ack.position));
+        self.largest_acknowledged = Some(largest);
+        // RFC 9002, section 5.1: a sample only when the largest acknowledged is newly acknowledged.
+        let mut rtt = None;
+        if let Some(newest) = outcome.largest_sent_at.filter(|sent_at| self.base.is_on_path(*sent_at)) {
+            let sample = now.since(newest);
+            self.base.rtt.update(now, sample, ack.delay);
+            rtt = Some(sample.saturating_sub(ack.delay).max(self.base.rtt.min().unwrap_or_default()));
+        }
+        let mut frame = AckFrame::default();
+        if let Some((lost, persistent)) = self.detect_losses(network, in_flight_before) {
+            (frame.lost, frame.persistent_congestion) = (Some(lost), persistent);
+        }
+        if ack.ce_count > self.base.ce_count {
+            let packets = u64::from(ack.ce_count - self.base.ce_count);
+            self.base.ce_count = ack.ce_count;
+            frame.marked = Some(Ecn { now, position: largest, in_flight: in_flight_before, packets });
+        }
+        if outcome.packets > 0 {
+            self.pto_count = 0;
+            let mut event = Ack::new(now, outcome.bytes, outcome.packets, largest);
+            event.rtt = rtt;
+            event.in_flight_before = in_flight_before;
+            event.in_flight = self.base.in_flight;
+            event.safe = frame.lost.is_none();
+            event.app_limited = outcome.app_limited;
+            self.base.add_sample(&mut event);
+            frame.delivered = Some(event);
+            let contiguous = if network.is_traced() { self.contiguous() } else { 0 };
+            network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
+        }
+        self.base.controller.on_ack_frame(&frame, &self.base.rtt);
+        if let Some(answer) = answer {
+            self.base.on_answer(network, &answer);
+        }
+        self.base.after_event(network);
+    }
+
+    fn on_timer(&mut self, network: &mut Network) {
         let now = network.now();
         if self.loss_time <= now {
             let in_flight_before = self.base.in_flight;
@@ -414,15 +433,24 @@ impl QuicSender {
         }
         self.base.after_event(network);
     }
-}
 
-/// What an acknowledgement newly acknowledged.
-#[derive(Clone, Copy, Debug, Default)]
-struct Outcome {
-    bytes: Bytes,
-    packets: u64,
-    largest_sent_at: Option<Timestamp>,
-    app_limited: bool,
+    fn pump(&mut self, network: &mut Network, source: &Source) {
+        while self.probes_due > 0 {
+            self.probes_due -= 1;
+            let Some(next) = self.probe(source) else { break };
+            self.send(network, next);
+        }
+        self.pacing_at = self.pump_permitted(network, source);
+    }
+
+    fn next_timer(&mut self) -> Timestamp {
+        let wakeup = self.base.controller.next_wakeup();
+        self.loss_time.min(self.pto_time()).min(self.pacing_at).min(wakeup)
+    }
+
+    fn next_offset(&self) -> u64 {
+        self.next_offset
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,14 @@
 use std::sync::Arc;
 
 use flowstart_core::controller::Controller;
-use flowstart_core::path::PathKnowledge;
 use flowstart_core::units::Rate;
 
 use super::*;
 use crate::link::LinkConfig;
 use crate::network::Route;
 use crate::packet::FlowId;
-use crate::traffic::{Pattern, Source};
+use crate::traffic::Pattern;
 use crate::transport::profile::Profile;
-use crate::transport::sender::transmission::Transmission;
 
 /// cwnd in packets after one acknowledgement of an initial window of ten, which echoes this many marks.
 fn window_after(ce_count: u32) -> u64 {

@@ -10,18 +10,8 @@ use crate::transport::sender::transmission::Transmission;
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase};
 
 impl QuicSender {
-    /// Sends what may be sent.
-    pub fn pump(&mut self, network: &mut Network, source: &Source) {
-        while self.probes_due > 0 {
-            self.probes_due -= 1;
-            let Some(next) = self.probe(source) else { break };
-            self.send(network, next);
-        }
-        self.pacing_at = self.pump_permitted(network, source);
-    }
-
     /// What a probe carries: new data, or the oldest data in flight.
-    fn probe(&mut self, source: &Source) -> Option<Next> {
+    pub(super) fn probe(&mut self, source: &Source) -> Option<Next> {
         self.next(source).or_else(|| {
             let oldest = self.sent.iter_mut().find(|packet| packet.state == State::InFlight)?;
             if oldest.cargo == Cargo::First {
@@ -83,7 +73,7 @@ impl Transmission for QuicSender {
     type Next = Next;
 
     #[inline]
-    fn base(&mut self) -> &mut SenderBase {
+    fn common(&mut self) -> &mut SenderBase {
         &mut self.base
     }
 
@@ -111,10 +101,6 @@ impl Transmission for QuicSender {
             let SentPacket { chunk, first, .. } = self.sent[index];
             Next { chunk, kind: Kind::Copy { first } }
         })
-    }
-
-    fn next_offset(&self) -> u64 {
-        self.next_offset
     }
 
     fn is_settled(&self) -> bool {

@@ -21,6 +21,7 @@ use crate::observe::record::StartupExit;
 use crate::observe::trace::Event;
 use crate::packet::{Acknowledgement, Body, Direction, FlowId, QuickStartOption};
 use crate::path::signals::{CONGESTION_HEADER, PathSignal};
+use crate::traffic::Source;
 use crate::transport::policy::{IgnoreReceiveWindow, WindowTest};
 use crate::transport::profile::Profile;
 use crate::transport::quick_start::QuickStart;
@@ -59,6 +60,33 @@ pub enum Permission {
     Window,
     /// Not before this time.
     Paced(Timestamp),
+}
+
+/// What a flow asks of whatever sends its data.
+pub trait Sender {
+    /// What senders with congestion control share; `None`: there is no congestion control.
+    fn base(&self) -> Option<&SenderBase>;
+
+    /// The same.
+    fn base_mut(&mut self) -> Option<&mut SenderBase>;
+
+    /// The handshake is over: data may leave. Bytes that may leave before the client's address is validated; `None`: it is.
+    fn launch(&mut self, network: &mut Network, knowledge: &PathKnowledge, unvalidated: Option<u64>);
+
+    /// An acknowledgement arrived.
+    fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement);
+
+    /// The sender's timer fired.
+    fn on_timer(&mut self, network: &mut Network);
+
+    /// Sends what may be sent.
+    fn pump(&mut self, network: &mut Network, source: &Source);
+
+    /// When [`Sender::on_timer`] wants to be called.
+    fn next_timer(&mut self) -> Timestamp;
+
+    /// First byte that was never sent.
+    fn next_offset(&self) -> u64;
 }
 
 /// The common part of a sender.

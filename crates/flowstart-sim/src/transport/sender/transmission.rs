@@ -4,17 +4,17 @@ use flowstart_core::controller::WindowValidation;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
-use super::{Permission, SenderBase};
+use super::{Permission, Sender, SenderBase};
 use crate::network::Network;
 use crate::traffic::Source;
 
 /// What is left to a protocol when packets are sent: which data comes next, and what is noted about it.
-pub trait Transmission {
+pub trait Transmission: Sender {
     /// A choice of what is sent.
     type Next: Copy;
 
     /// The common part.
-    fn base(&mut self) -> &mut SenderBase;
+    fn common(&mut self) -> &mut SenderBase;
 
     /// What is sent next; `None` when nothing waits.
     fn next(&mut self, source: &Source) -> Option<Self::Next>;
@@ -22,9 +22,6 @@ pub trait Transmission {
     /// The highest packet that may be sent again without evidence of loss; `None` when new data waits, if only for flow
     /// control, or when everything is acknowledged or was sent again.
     fn next_proactive(&mut self, source: &Source) -> Option<Self::Next>;
-
-    /// First byte that was never sent.
-    fn next_offset(&self) -> u64;
 
     /// Whether everything that was sent is acknowledged.
     fn is_settled(&self) -> bool;
@@ -43,27 +40,27 @@ pub trait Transmission {
     #[inline]
     fn pump_permitted(&mut self, network: &mut Network, source: &Source) -> Timestamp {
         let now = network.now();
-        if self.base().in_flight == Bytes::ZERO {
+        if self.common().in_flight == Bytes::ZERO {
             self.end_idle_time(network, source);
         }
         loop {
             let Some(next) = self.next(source) else {
                 let stopped = source.written() > self.next_offset();
-                let base = self.base();
+                let base = self.common();
                 let room = base.in_flight + Bytes::new(u64::from(base.profile.segment)) <= base.controller.cwnd();
                 base.note_blocked(network, stopped && room);
                 base.run_dry();
                 if base.profile.idle != WindowValidation::Keep || base.quick_start.is_some() {
                     self.validate_limited(network);
                 }
-                let base = self.base();
+                let base = self.common();
                 if base.controller.proactive_retransmit() == Bytes::ZERO {
                     return Timestamp::NEVER;
                 }
                 return self.pump_proactive(network, source);
             };
             let len = self.payload(next);
-            let base = self.base();
+            let base = self.common();
             base.note_blocked(network, false);
             match base.permission(now, base.profile.in_flight_size(len)) {
                 Permission::Now => {}
@@ -82,7 +79,7 @@ pub trait Transmission {
     fn end_idle_time(&mut self, network: &mut Network, source: &Source) {
         if self.is_settled() && self.next(source).is_some() {
             let (next_offset, timeout) = (self.next_offset(), self.timeout());
-            self.base().resume(network, next_offset, source.written(), timeout);
+            self.common().resume(network, next_offset, source.written(), timeout);
         }
     }
 
@@ -90,7 +87,7 @@ pub trait Transmission {
     #[inline(never)]
     fn validate_limited(&mut self, network: &mut Network) {
         let (next_offset, timeout) = (self.next_offset(), self.timeout());
-        let base = self.base();
+        let base = self.common();
         let receive_window = base.in_flight + Bytes::new(base.limit.saturating_sub(next_offset));
         base.controller.on_limited(network.now(), base.in_flight, timeout, receive_window, &base.rtt);
         base.after_event(network);
@@ -104,7 +101,7 @@ pub trait Transmission {
         let now = network.now();
         while let Some(next) = self.next_proactive(source) {
             let len = self.payload(next);
-            let base = self.base();
+            let base = self.common();
             let size = base.profile.in_flight_size(len);
             if size > base.controller.proactive_retransmit() {
                 break;
@@ -115,7 +112,7 @@ pub trait Transmission {
                 Permission::Paced(time) => return time,
             }
             self.send(network, next);
-            self.base().controller.on_proactive_retransmission(size);
+            self.common().controller.on_proactive_retransmission(size);
         }
         Timestamp::NEVER
     }

@@ -7,17 +7,20 @@
 
 use flowstart_core::controller::AckFrame;
 use flowstart_core::event::{Ack, Ecn, Loss, Timeout};
+use flowstart_core::path::PathKnowledge;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
 use crate::network::Network;
 use crate::observe::trace::Event;
 use crate::packet::Acknowledgement;
+use crate::traffic::Source;
 use crate::transport::policy::{
     AfterTimeout, LossDetection, MixedAck, Pipe, RttSamples, SpuriousDetection, TailRepair, TimeoutArithmetic,
     TimerRestart, TransitionGrowth,
 };
-use crate::transport::sender::SenderBase;
+use crate::transport::sender::transmission::Transmission;
+use crate::transport::sender::{Sender, SenderBase};
 
 mod rack;
 mod scoreboard;
@@ -30,6 +33,7 @@ use scoreboard::Scoreboard;
 use segment::Outcome;
 use spurious::Spurious;
 use tick_estimator::TickEstimator;
+use transmit::Next;
 
 /// Longest retransmission timeout (RFC 6298, section 2.5).
 const MAX_RTO: Duration = Duration::from_millis(60_000);
@@ -113,12 +117,6 @@ impl TcpSender {
         }
     }
 
-    /// When [`TcpSender::on_timer`] wants to be called.
-    pub fn next_timer(&mut self) -> Timestamp {
-        let wakeup = self.base.controller.next_wakeup();
-        self.rto_at.min(self.pacing_at).min(wakeup).min(self.reorder_at).min(self.probe_at)
-    }
-
     /// The retransmission timeout (RFC 6298, sections 2.3, 2.4 and 5.5).
     fn rto(&self) -> Duration {
         let profile = &self.base.profile;
@@ -150,81 +148,6 @@ impl TcpSender {
         }
         let margin = if self.board.len() == 1 { self.base.profile.min_rto } else { PROBE_MARGIN };
         self.probe_at = self.rto_at.min(now + self.base.rtt.smoothed() * 2 + margin);
-    }
-
-    /// An acknowledgement arrived.
-    pub fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement) {
-        let now = network.now();
-        let in_flight_before = self.base.in_flight;
-        let una_before = self.board.una();
-        self.base.limit = self.base.limit.max(ack.limit);
-        self.base.unvalidated = None;
-        if ack.position < una_before {
-            if let Some(id) = ack.ranges {
-                network.ranges.release(id);
-            }
-            return;
-        }
-        let advanced = ack.position > una_before;
-        let repaired = self.end_probe(network, ack, advanced);
-        let answer = self.base.answer_in(network, ack);
-        let mut outcome = self.board.take_cumulative(&mut self.base, now, ack.position);
-        let in_recovery = self.recovery != Recovery::None;
-        let newly_sacked = if self.goes_back() {
-            u64::from(self.board.has_new_blocks(network, ack, advanced))
-        } else {
-            self.board.take_blocks(&mut self.base, network, ack, in_recovery, &mut outcome)
-        };
-        if advanced && self.base.is_on_path(ack.echo) {
-            self.take_sample(now, ack);
-        }
-        self.undo_if_late(network, ack, advanced, &outcome);
-        let was_fast = matches!(self.recovery, Recovery::Fast { .. });
-        let only_duplicate = newly_sacked > 0
-            && self.recovery == Recovery::None
-            && self.base.profile.mixed_ack == MixedAck::DuplicateOnly;
-        let progress = advanced && !only_duplicate;
-        if progress {
-            self.on_progress(network, &mut outcome);
-        }
-        if let Some(position) = repaired {
-            let (bytes, in_flight) = (Bytes::new(u64::from(self.base.profile.payload)), self.base.in_flight);
-            let loss = Loss { now, bytes, position, in_flight_before, in_flight };
-            self.base.controller.on_repaired_loss(&loss, &self.base.rtt);
-        }
-        let declared_lost = network.record(self.base.flow.index).declared_lost;
-        let lost = self.detect_losses(network, advanced, newly_sacked, in_flight_before);
-        let mut frame = AckFrame { lost, duplicate: !progress, ..AckFrame::default() };
-        self.count_classic(was_fast, advanced);
-        if outcome.bytes > Bytes::ZERO {
-            let contiguous = self.board.una();
-            network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
-        }
-        if outcome.bytes > Bytes::ZERO {
-            let recovered = was_fast && self.recovery == Recovery::None;
-            let bytes = match self.base.profile.transition_growth {
-                TransitionGrowth::Advance if recovered => Bytes::new(self.board.una() - una_before),
-                _ => outcome.bytes,
-            };
-            let mut event = Ack::new(now, bytes, outcome.packets, self.board.una());
-            event.rtt = outcome.sample;
-            event.in_flight_before = in_flight_before;
-            event.in_flight = self.base.in_flight;
-            event.safe = advanced && network.record(self.base.flow.index).declared_lost == declared_lost;
-            event.app_limited = outcome.app_limited;
-            self.base.add_sample(&mut event);
-            frame.delivered = Some(event);
-        }
-        if ack.ce_count > self.base.ce_count {
-            let packets = u64::from(ack.ce_count - self.base.ce_count);
-            self.base.ce_count = ack.ce_count;
-            frame.marked = Some(Ecn { now, position: self.board.una(), in_flight: in_flight_before, packets });
-        }
-        self.base.controller.on_ack_frame(&frame, &self.base.rtt);
-        if let Some(answer) = answer {
-            self.base.on_answer(network, &answer);
-        }
-        self.base.after_event(network);
     }
 
     /// What this acknowledgement tells of the last probe (RFC 8985, section 7.4.2). Returns the position of what was
@@ -395,8 +318,114 @@ impl TcpSender {
         }
     }
 
-    /// The retransmission timer fired, or a paced packet is due.
-    pub fn on_timer(&mut self, network: &mut Network) {
+    fn on_timeout(&mut self, network: &mut Network) {
+        let now = network.now();
+        network.note(self.base.flow.index, || Event::TimerFired);
+        let in_flight_before = self.base.in_flight;
+        (self.reorder_at, self.probe_at, self.probed) = (Timestamp::NEVER, Timestamp::NEVER, None);
+        self.backoff += 1;
+        self.duplicates = 0;
+        self.timed = None;
+        self.spurious.begin(!matches!(self.recovery, Recovery::Fast { .. }));
+        self.recovery = Recovery::Timeout { point: self.board.high(), next: self.board.una(), advanced: false };
+        // Classic stacks forget what was SACKed (RFC 2018, section 8).
+        let forget = self.is_classic();
+        self.board.mark_all_lost(&mut self.base, now, forget);
+        self.base.take_lost();
+        self.base.app_limited = false;
+        self.base.controller.on_timeout(&Timeout { now, in_flight_before }, &self.base.rtt);
+        self.rto_at = now + self.rto();
+    }
+}
+
+impl Sender for TcpSender {
+    fn base(&self) -> Option<&SenderBase> {
+        Some(&self.base)
+    }
+
+    fn base_mut(&mut self) -> Option<&mut SenderBase> {
+        Some(&mut self.base)
+    }
+
+    fn launch(&mut self, network: &mut Network, knowledge: &PathKnowledge, _: Option<u64>) {
+        self.base.launch(network, knowledge);
+    }
+
+    fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement) {
+        let now = network.now();
+        let in_flight_before = self.base.in_flight;
+        let una_before = self.board.una();
+        self.base.limit = self.base.limit.max(ack.limit);
+        self.base.unvalidated = None;
+        if ack.position < una_before {
+            if let Some(id) = ack.ranges {
+                network.ranges.release(id);
+            }
+            return;
+        }
+        let advanced = ack.position > una_before;
+        let repaired = self.end_probe(network, ack, advanced);
+        let answer = self.base.answer_in(network, ack);
+        let mut outcome = self.board.take_cumulative(&mut self.base, now, ack.position);
+        let in_recovery = self.recovery != Recovery::None;
+        let newly_sacked = if self.goes_back() {
+            u64::from(self.board.has_new_blocks(network, ack, advanced))
+        } else {
+            self.board.take_blocks(&mut self.base, network, ack, in_recovery, &mut outcome)
+        };
+        if advanced && self.base.is_on_path(ack.echo) {
+            self.take_sample(now, ack);
+        }
+        self.undo_if_late(network, ack, advanced, &outcome);
+        let was_fast = matches!(self.recovery, Recovery::Fast { .. });
+        let only_duplicate = newly_sacked > 0
+            && self.recovery == Recovery::None
+            && self.base.profile.mixed_ack == MixedAck::DuplicateOnly;
+        let progress = advanced && !only_duplicate;
+        if progress {
+            self.on_progress(network, &mut outcome);
+        }
+        if let Some(position) = repaired {
+            let (bytes, in_flight) = (Bytes::new(u64::from(self.base.profile.payload)), self.base.in_flight);
+            let loss = Loss { now, bytes, position, in_flight_before, in_flight };
+            self.base.controller.on_repaired_loss(&loss, &self.base.rtt);
+        }
+        let declared_lost = network.record(self.base.flow.index).declared_lost;
+        let lost = self.detect_losses(network, advanced, newly_sacked, in_flight_before);
+        let mut frame = AckFrame { lost, duplicate: !progress, ..AckFrame::default() };
+        self.count_classic(was_fast, advanced);
+        if outcome.bytes > Bytes::ZERO {
+            let contiguous = self.board.una();
+            network.note(self.base.flow.index, || Event::Acknowledged { contiguous, newly: outcome.bytes });
+        }
+        if outcome.bytes > Bytes::ZERO {
+            let recovered = was_fast && self.recovery == Recovery::None;
+            let bytes = match self.base.profile.transition_growth {
+                TransitionGrowth::Advance if recovered => Bytes::new(self.board.una() - una_before),
+                _ => outcome.bytes,
+            };
+            let mut event = Ack::new(now, bytes, outcome.packets, self.board.una());
+            event.rtt = outcome.sample;
+            event.in_flight_before = in_flight_before;
+            event.in_flight = self.base.in_flight;
+            event.safe = advanced && network.record(self.base.flow.index).declared_lost == declared_lost;
+            event.app_limited = outcome.app_limited;
+            self.base.add_sample(&mut event);
+            frame.delivered = Some(event);
+        }
+        if ack.ce_count > self.base.ce_count {
+            let packets = u64::from(ack.ce_count - self.base.ce_count);
+            self.base.ce_count = ack.ce_count;
+            frame.marked = Some(Ecn { now, position: self.board.una(), in_flight: in_flight_before, packets });
+        }
+        self.base.controller.on_ack_frame(&frame, &self.base.rtt);
+        if let Some(answer) = answer {
+            self.base.on_answer(network, &answer);
+        }
+        self.base.after_event(network);
+    }
+
+    fn on_timer(&mut self, network: &mut Network) {
         let now = network.now();
         if self.reorder_at <= now {
             self.reorder_at = Timestamp::NEVER;
@@ -417,23 +446,34 @@ impl TcpSender {
         self.base.after_event(network);
     }
 
-    fn on_timeout(&mut self, network: &mut Network) {
-        let now = network.now();
-        network.note(self.base.flow.index, || Event::TimerFired);
-        let in_flight_before = self.base.in_flight;
-        (self.reorder_at, self.probe_at, self.probed) = (Timestamp::NEVER, Timestamp::NEVER, None);
-        self.backoff += 1;
-        self.duplicates = 0;
-        self.timed = None;
-        self.spurious.begin(!matches!(self.recovery, Recovery::Fast { .. }));
-        self.recovery = Recovery::Timeout { point: self.board.high(), next: self.board.una(), advanced: false };
-        // Classic stacks forget what was SACKed (RFC 2018, section 8).
-        let forget = self.is_classic();
-        self.board.mark_all_lost(&mut self.base, now, forget);
-        self.base.take_lost();
-        self.base.app_limited = false;
-        self.base.controller.on_timeout(&Timeout { now, in_flight_before }, &self.base.rtt);
-        self.rto_at = now + self.rto();
+    fn pump(&mut self, network: &mut Network, source: &Source) {
+        self.pacing_at = Timestamp::NEVER;
+        if self.is_classic() && matches!(self.recovery, Recovery::Fast { .. }) {
+            return self.pump_classic(network, source);
+        }
+        if let Recovery::Timeout { next, .. } = self.recovery
+            && self.goes_back()
+        {
+            return self.pump_back(network, source, next);
+        }
+        if std::mem::take(&mut self.repair_head) && self.board.head().is_some_and(|head| !head.retransmitted) {
+            // Whatever the window, so never new data.
+            let next = self.next(source).filter(|next| matches!(next, Next::Again(_)));
+            self.send(network, next.unwrap_or(Next::Again(0)));
+        }
+        if std::mem::take(&mut self.probe_due) {
+            self.probe(network, source);
+        }
+        self.pacing_at = self.pump_permitted(network, source);
+    }
+
+    fn next_timer(&mut self) -> Timestamp {
+        let wakeup = self.base.controller.next_wakeup();
+        self.rto_at.min(self.pacing_at).min(wakeup).min(self.reorder_at).min(self.probe_at)
+    }
+
+    fn next_offset(&self) -> u64 {
+        self.board.high()
     }
 }
 

@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use flowstart_core::controller::Controller;
-use flowstart_core::path::PathKnowledge;
 use flowstart_core::startup::Increase;
 use flowstart_core::units::Rate;
 
@@ -10,7 +9,7 @@ use super::*;
 use crate::link::LinkConfig;
 use crate::network::Route;
 use crate::packet::FlowId;
-use crate::traffic::{Pattern, Source};
+use crate::traffic::Pattern;
 use crate::transport::profile::Profile;
 
 const SEGMENTS: u64 = 20;

@@ -10,30 +10,8 @@ use crate::transport::sender::transmission::Transmission;
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase};
 
 impl TcpSender {
-    /// Sends what may be sent.
-    pub fn pump(&mut self, network: &mut Network, source: &Source) {
-        self.pacing_at = Timestamp::NEVER;
-        if self.is_classic() && matches!(self.recovery, Recovery::Fast { .. }) {
-            return self.pump_classic(network, source);
-        }
-        if let Recovery::Timeout { next, .. } = self.recovery
-            && self.goes_back()
-        {
-            return self.pump_back(network, source, next);
-        }
-        if std::mem::take(&mut self.repair_head) && self.board.head().is_some_and(|head| !head.retransmitted) {
-            // Whatever the window, so never new data.
-            let next = self.next(source).filter(|next| matches!(next, Next::Again(_)));
-            self.send(network, next.unwrap_or(Next::Again(0)));
-        }
-        if std::mem::take(&mut self.probe_due) {
-            self.probe(network, source);
-        }
-        self.pacing_at = self.pump_permitted(network, source);
-    }
-
     /// A loss probe, whatever the window: new data, or the last segment once more (RFC 8985, section 7.3).
-    fn probe(&mut self, network: &mut Network, source: &Source) {
+    pub(super) fn probe(&mut self, network: &mut Network, source: &Source) {
         let last = self.board.len().checked_sub(1).map(Next::Again);
         let Some(next) = self.new_data(source).map(Next::New).or(last) else { return };
         self.send(network, next);
@@ -42,7 +20,7 @@ impl TcpSender {
     }
 
     /// ns-2's send loop in recovery: the first retransmission at once, then whatever the counter lets out.
-    fn pump_classic(&mut self, network: &mut Network, source: &Source) {
+    pub(super) fn pump_classic(&mut self, network: &mut Network, source: &Source) {
         if self.board.is_head_due() {
             // The fast retransmission is not counted, and nothing else leaves with it.
             self.send(network, Next::Again(0));
@@ -64,7 +42,7 @@ impl TcpSender {
 
     /// ns-2's send loop after a timeout, from `next` on: SACKs do not count, and the third duplicate stops it until something is
     /// acknowledged.
-    fn pump_back(&mut self, network: &mut Network, source: &Source, next: u64) {
+    pub(super) fn pump_back(&mut self, network: &mut Network, source: &Source, next: u64) {
         if self.duplicates >= self.base.profile.packet_threshold {
             return;
         }
@@ -108,7 +86,7 @@ impl Transmission for TcpSender {
     type Next = Next;
 
     #[inline]
-    fn base(&mut self) -> &mut SenderBase {
+    fn common(&mut self) -> &mut SenderBase {
         &mut self.base
     }
 
@@ -134,10 +112,6 @@ impl Transmission for TcpSender {
             return None;
         }
         self.board.next_copy().map(Next::Copy)
-    }
-
-    fn next_offset(&self) -> u64 {
-        self.board.high()
     }
 
     fn is_settled(&self) -> bool {

@@ -4,7 +4,7 @@
 use bytes::Bytes as Buffer;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
-use flowstart_sim::world::World;
+use flowstart_sim::network::Network;
 use noq_proto::{Dir, StreamEvent};
 
 use super::Transfer;
@@ -18,7 +18,7 @@ static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
 impl Transfer {
     /// What the applications do: the client requests and reads, the server reads the request and answers.
-    pub(super) fn run_application(&mut self, world: &mut World, side: usize) {
+    pub(super) fn run_application(&mut self, network: &mut Network, side: usize) {
         if side == SERVER {
             self.hear_answer();
         }
@@ -28,21 +28,21 @@ impl Transfer {
             match event {
                 noq_proto::Event::Connected if side == CLIENT => {
                     self.send_answer();
-                    self.send_request(world.now());
+                    self.send_request(network.now());
                 }
                 noq_proto::Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) if side == SERVER => {
                     self.streams[SERVER] = connection.streams().accept(Dir::Bi);
-                    self.note_quick_start(world);
-                    self.read_request(world);
+                    self.note_quick_start(network);
+                    self.read_request(network);
                 }
                 noq_proto::Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) if side == SERVER => {
-                    self.read_advice(world);
+                    self.read_advice(network);
                 }
                 noq_proto::Event::Stream(StreamEvent::Readable { .. }) => {
                     if side == CLIENT {
-                        self.read_response(world);
+                        self.read_response(network);
                     } else {
-                        self.read_request(world);
+                        self.read_request(network);
                     }
                 }
                 noq_proto::Event::Stream(StreamEvent::Writable { .. }) if side == SERVER => self.write_response(),
@@ -71,7 +71,7 @@ impl Transfer {
         }
     }
 
-    fn read_request(&mut self, world: &mut World) {
+    fn read_request(&mut self, network: &mut Network) {
         let (Some((_, connection)), Some(stream)) = (&mut self.ends[SERVER].connection, self.streams[SERVER]) else {
             return;
         };
@@ -92,7 +92,7 @@ impl Transfer {
         let _ = chunks.finalize();
         if let (true, Some(&[a, b, c, d, e, f, g, h, advice])) = (complete, self.request.first_chunk()) {
             self.unwritten = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-            if let Some(rate) = self.hear(world, advice) {
+            if let Some(rate) = self.hear(network, advice) {
                 self.flow.advise(Some(rate));
             }
             self.flow.expect(Bytes::new(self.unwritten), Bytes::new(self.packet()));
@@ -115,7 +115,7 @@ impl Transfer {
         }
     }
 
-    fn read_response(&mut self, world: &mut World) {
+    fn read_response(&mut self, network: &mut Network) {
         let (Some((_, connection)), Some(stream)) = (&mut self.ends[CLIENT].connection, self.streams[CLIENT]) else {
             return;
         };
@@ -128,8 +128,8 @@ impl Transfer {
         }
         let _ = chunks.finalize();
         if self.read >= self.size {
-            let now = world.now();
-            world.network.record(self.number).completed.get_or_insert(now);
+            let now = network.now();
+            network.record(self.number).completed.get_or_insert(now);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! A measured flow: two ends, the datagrams between them, and their timers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -11,17 +12,18 @@ use flowstart_core::scone::wire::{RateSignal, lower};
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 use flowstart_quic::{ControllerFactory, Flow};
-use flowstart_sim::packet::{Direction, NO_OPTION, QuickStartOption};
+use flowstart_sim::flow::FlowConfig;
+use flowstart_sim::flow::ends::{Datagram, Ends, Place, Timer};
+use flowstart_sim::network::Network;
+use flowstart_sim::packet::{Direction, NO_OPTION, Packet, QuickStartOption};
 use flowstart_sim::path::signals::PathSignal;
 use flowstart_sim::ranges::RangeSet;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::transport::quick_start::QuickStart;
 use flowstart_sim::transport::sender::Chunk;
-use flowstart_sim::world::external::Datagram;
-use flowstart_sim::world::{FlowConfig, World};
 use noq_proto::{ClientConfig, DatagramEvent, FourTuple, Incoming, StreamId, Transmit};
 
-use super::end::{CLIENT, End, Ends, SERVER, Setup, SetupError, instant, timestamp};
+use super::end::{BothEnds, CLIENT, End, SERVER, Setup, SetupError, instant, timestamp};
 use super::frames::Carried;
 use super::under_way::{Stored, UnderWay};
 use crate::ends::capture::CapturedDatagram;
@@ -55,6 +57,7 @@ impl<'a> Outgoing<'a> {
 
 /// A measured flow.
 pub(super) struct Transfer {
+    place: Place,
     number: u32,
     profile: Arc<Profile>,
     /// The server validates the client's address by a Retry packet.
@@ -98,19 +101,75 @@ pub(super) struct Transfer {
     pub(super) at_once: u64,
     /// Quick-Start at both ends, where the scheme uses it.
     quick_start: Option<Box<QuickStart>>,
+    under_way: UnderWay,
+}
+
+impl fmt::Debug for Transfer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transfer").field("flow", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl Ends for Transfer {
+    fn on_timer(&mut self, network: &mut Network, _: Timer) {
+        let mut under_way = std::mem::take(&mut self.under_way);
+        self.wake(network, &mut under_way);
+        self.under_way = under_way;
+    }
+
+    fn on_packet(&mut self, network: &mut Network, packet: &Packet, signal: Option<PathSignal>) {
+        let Packet { direction, ecn, hop: links, mut body, .. } = *packet;
+        let quick_start = body.take_quick_start(&mut network.ranges);
+        body.release(&mut network.ranges);
+        let mut under_way = std::mem::take(&mut self.under_way);
+        self.hear_option(direction, &quick_start, links);
+        self.deliver(network, &mut under_way, direction, packet.tag(), ecn, signal);
+        self.under_way = under_way;
+    }
+
+    fn on_lost(&mut self, tag: u32) {
+        self.under_way.release(tag);
+    }
+
+    /// The client has another address from now on.
+    fn on_path_change(&mut self, network: &mut Network) {
+        self.at_once = 1;
+        self.forget_advice();
+        let IpAddr::V4(host) = self.ends[CLIENT].address.ip() else { return };
+        let [a, b, c, d] = host.octets();
+        self.ends[CLIENT].address.set_ip(IpAddr::V4(Ipv4Addr::new(a, b, c + 1, d)));
+        if let Some((_, connection)) = &mut self.ends[CLIENT].connection {
+            connection.handle_network_change(None, instant(network.now()));
+        }
+        let mut under_way = std::mem::take(&mut self.under_way);
+        self.pump(network, &mut under_way, CLIENT);
+        self.under_way = under_way;
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed
+    }
 }
 
 impl Transfer {
-    /// Flow `number` of the world, as `config` says, and what its controller knows.
-    pub(super) fn new(number: u32, config: FlowConfig, size: Bytes, setup: &Setup<'_>) -> Result<Self, SetupError> {
+    /// The flow in `place`, as `config` says, and what its controller knows.
+    pub(super) fn new(
+        place: Place,
+        config: FlowConfig,
+        size: Bytes,
+        setup: &Setup<'_>,
+        under_way: UnderWay,
+    ) -> Result<Self, SetupError> {
         let FlowConfig { profile, startup, avoidance, mut knowledge, start, .. } = config;
         knowledge.receive_window = profile.announced_receive_window();
         let quick_start = quick_start::both_ends(&profile, &startup, &knowledge, size, setup.seed);
         let factory = ControllerFactory::with_config(profile.controller(startup, avoidance))?;
         let flow = Flow::waiting(knowledge);
-        let Ends { client, server, client_config } = Ends::new(&profile, &factory, &flow, setup)?;
+        let BothEnds { client, server, client_config } = BothEnds::new(&profile, &factory, &flow, setup)?;
         Ok(Self {
-            number,
+            place,
+            number: place.flow,
+            under_way,
             retry: setup.options.retry,
             size: size.get(),
             start,
@@ -140,17 +199,17 @@ impl Transfer {
         })
     }
 
-    pub(super) fn on_timer(&mut self, world: &mut World, under_way: &mut UnderWay) {
-        let now = world.now();
+    fn wake(&mut self, network: &mut Network, under_way: &mut UnderWay) {
+        let now = network.now();
         if let Some(config) = self.client_config.take_if(|_| self.start <= now) {
-            world.network.record(self.number).started = Some(now);
+            network.record(self.number).started = Some(now);
             if self.ends[CLIENT].connect(instant(now), config).is_err() {
                 self.failed = true;
                 return;
             }
             // 0-RTT: the request need not wait.
             self.send_request(now);
-            self.pump(world, under_way, CLIENT);
+            self.pump(network, under_way, CLIENT);
         }
         for side in [CLIENT, SERVER] {
             if self.timeouts[side] > now {
@@ -159,14 +218,14 @@ impl Transfer {
             let Some((_, connection)) = &mut self.ends[side].connection else { continue };
             connection.handle_timeout(instant(now));
             self.steady = self.steady.filter(|_| side == CLIENT);
-            self.pump(world, under_way, side);
+            self.pump(network, under_way, side);
         }
-        self.arm(world);
+        self.arm(network);
     }
 
-    pub(super) fn deliver(
+    fn deliver(
         &mut self,
-        world: &mut World,
+        network: &mut Network,
         under_way: &mut UnderWay,
         direction: Direction,
         tag: u32,
@@ -177,7 +236,7 @@ impl Transfer {
         let from = *from;
         let side = match direction {
             Direction::Forward => {
-                self.note_arrival(world, carried);
+                self.note_arrival(network, carried);
                 CLIENT
             }
             Direction::Return => {
@@ -196,13 +255,13 @@ impl Transfer {
             }
         }
         if side == SERVER {
-            let (flow, time, addresses) = (self.number, world.now(), (from, self.ends[SERVER].address));
+            let (flow, time, addresses) = (self.number, network.now(), (from, self.ends[SERVER].address));
             under_way.see(|| {
                 let (quick_start, payload) = (NO_OPTION, bytes.to_vec());
                 CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload }
             });
         }
-        let now = instant(world.now());
+        let now = instant(network.now());
         let ecn = match ecn {
             EcnCodepoint::NotEct => None,
             EcnCodepoint::Ect0 => Some(noq_proto::EcnCodepoint::Ect0),
@@ -218,51 +277,51 @@ impl Transfer {
                     connection.handle_event(event);
                 }
                 if let Some(signal) = advised {
-                    self.read_signal(world.now(), signal);
+                    self.read_signal(network.now(), signal);
                 }
             }
-            Some(DatagramEvent::NewConnection(incoming)) => self.admit(world, under_way, incoming, &mut response),
+            Some(DatagramEvent::NewConnection(incoming)) => self.admit(network, under_way, incoming, &mut response),
             Some(DatagramEvent::Response(transmit)) => {
-                self.send(world, under_way, side, Outgoing::reply(&response, &transmit));
+                self.send(network, under_way, side, Outgoing::reply(&response, &transmit));
             }
             None => {}
         }
         under_way.buffer = response;
-        self.pump(world, under_way, side);
-        self.arm(world);
+        self.pump(network, under_way, side);
+        self.arm(network);
     }
 
     /// A client knocks at the server.
-    fn admit(&mut self, world: &mut World, under_way: &mut UnderWay, incoming: Incoming, response: &mut Vec<u8>) {
+    fn admit(&mut self, network: &mut Network, under_way: &mut UnderWay, incoming: Incoming, response: &mut Vec<u8>) {
         let end = &mut self.ends[SERVER];
         if self.retry && !incoming.remote_address_validated() {
             if let Ok(transmit) = end.endpoint.retry(incoming, response) {
-                self.send(world, under_way, SERVER, Outgoing::reply(response, &transmit));
+                self.send(network, under_way, SERVER, Outgoing::reply(response, &transmit));
             }
             return;
         }
-        match end.endpoint.accept(incoming, instant(world.now()), response, None) {
+        match end.endpoint.accept(incoming, instant(network.now()), response, None) {
             Ok(connection) => end.connection = Some(connection),
             Err(_) => self.failed = true,
         }
     }
 
     /// An end has news: its application reads and writes, and it sends what it may.
-    pub(super) fn pump(&mut self, world: &mut World, under_way: &mut UnderWay, side: usize) {
+    pub(super) fn pump(&mut self, network: &mut Network, under_way: &mut UnderWay, side: usize) {
         self.ends[side].settle();
-        self.run_application(world, side);
+        self.run_application(network, side);
         if side == SERVER {
-            self.note_controller(world);
+            self.note_controller(network);
         }
-        self.transmit(world, under_way, side);
+        self.transmit(network, under_way, side);
         self.ends[side].settle();
         if side == SERVER {
-            let record = world.network.record(self.number);
+            let record = network.record(self.number);
             if record.exit.is_none() {
                 let max_in_flight = Bytes::new(self.ends[SERVER].watch.seen().max_in_flight);
                 record.startup_in_flight = record.startup_in_flight.max(max_in_flight);
             }
-            self.note_blocked(world);
+            self.note_blocked(network);
         }
         let timeout = self.ends[side].connection.as_mut().and_then(|(_, connection)| connection.poll_timeout());
         self.timeouts[side] = timeout.map_or(Timestamp::NEVER, timestamp);
@@ -282,9 +341,9 @@ impl Transfer {
         NonZeroUsize::new(full as usize).unwrap_or(NonZeroUsize::MIN)
     }
 
-    fn transmit(&mut self, world: &mut World, under_way: &mut UnderWay, side: usize) {
-        let now = instant(world.now());
-        self.ends[side].watch.set_traced(world.network.is_traced());
+    fn transmit(&mut self, network: &mut Network, under_way: &mut UnderWay, side: usize) {
+        let now = instant(network.now());
+        self.ends[side].watch.set_traced(network.is_traced());
         let mut buffer = std::mem::take(&mut under_way.buffer);
         let mut carried = std::mem::take(&mut under_way.carried);
         loop {
@@ -304,7 +363,7 @@ impl Transfer {
             for bytes in datagrams {
                 let (carried, to) = (carried.next().unwrap_or_default(), transmit.destination);
                 let quick_start = self.option_of_next(side);
-                self.send(world, under_way, side, Outgoing { bytes, carried, ecn, to, quick_start });
+                self.send(network, under_way, side, Outgoing { bytes, carried, ecn, to, quick_start });
             }
         }
         buffer.clear();
@@ -313,30 +372,30 @@ impl Transfer {
     }
 
     /// Puts a datagram into the network.
-    fn send(&mut self, world: &mut World, under_way: &mut UnderWay, side: usize, outgoing: Outgoing<'_>) {
+    fn send(&mut self, network: &mut Network, under_way: &mut UnderWay, side: usize, outgoing: Outgoing<'_>) {
         let Outgoing { bytes, carried, ecn, to, quick_start } = outgoing;
         let (direction, body) = match side {
-            CLIENT => (Direction::Return, self.note_client_sends(world, &carried)),
+            CLIENT => (Direction::Return, self.note_client_sends(network, &carried)),
             _ => {
                 self.steady = self.steady_after(&carried, bytes);
-                (Direction::Forward, self.note_server_sends(world, &carried))
+                (Direction::Forward, self.note_server_sends(network, &carried))
             }
         };
         let reads = side == SERVER && self.ends[SERVER].watch.seen().scone;
-        let whole = if reads { self.scone.offer(world.now(), bytes) } else { None };
+        let whole = if reads { self.scone.offer(network.now(), bytes) } else { None };
         let signal = whole.is_some().then_some(PathSignal::Scone(RateSignal::UNKNOWN));
         let bytes = whole.as_deref().unwrap_or(bytes);
         let size = bytes.len() as u32 + BELOW;
-        let (flow, from) = (self.number, self.ends[side].address);
+        let from = self.ends[side].address;
         if side == SERVER {
-            let (time, addresses) = (world.now(), (from, to));
+            let (flow, time, addresses) = (self.number, network.now(), (from, to));
             under_way.see(|| {
                 let payload = bytes.to_vec();
                 CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload }
             });
         }
         let tag = under_way.insert(bytes, carried, from);
-        world.send_external(&Datagram { flow, direction, tag, size, ecn, body, signal, quick_start });
+        self.place.send(network, &Datagram { direction, tag, size, ecn, body, signal, quick_start });
     }
 
     /// What `steady` is after a packet of the server, before it counts as sent.
@@ -348,9 +407,9 @@ impl Transfer {
 
     /// Arms the flow's timer. One that fires too early finds nothing to do and is armed again, which costs less than moving
     /// it with every packet.
-    fn arm(&mut self, world: &mut World) {
+    fn arm(&mut self, network: &mut Network) {
         let next = if self.client_config.is_some() { self.start } else { Timestamp::NEVER };
         let next = next.min(self.timeouts[CLIENT]).min(self.timeouts[SERVER]);
-        world.hasten_external_timer(self.number, next);
+        self.place.hasten_timer(network, next);
     }
 }

@@ -14,11 +14,11 @@ use flowstart_core::quick_start::host::Known;
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::units::Bytes;
+use flowstart_sim::network::Network;
 use flowstart_sim::packet::{Direction, NO_OPTION, QuickStartOption};
 use flowstart_sim::transport::policy::Opening;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::transport::quick_start::QuickStart;
-use flowstart_sim::world::World;
 
 use super::Transfer;
 use crate::ends::quic::end::{CLIENT, SERVER};
@@ -91,9 +91,9 @@ impl Transfer {
     }
 
     /// The scheme launches with what was approved until now.
-    pub(super) fn note_quick_start(&self, world: &mut World) {
+    pub(super) fn note_quick_start(&self, network: &mut Network) {
         if let Some(quick_start) = &self.quick_start {
-            let record = world.network.record(self.number);
+            let record = network.record(self.number);
             (record.requested_rate, record.approved_rate) = (quick_start.requested(), quick_start.approved());
         }
     }

@@ -3,12 +3,12 @@
 use flowstart_core::event::Decision;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
+use flowstart_sim::network::Network;
 use flowstart_sim::observe::record::StartupExit;
 use flowstart_sim::observe::trace::Event;
 use flowstart_sim::packet::{Acknowledgement, Body, NO_OPTION};
 use flowstart_sim::transport::handshake::{ANSWER, COMPLETE, OPEN, PARTIAL};
 use flowstart_sim::transport::sender::Chunk;
-use flowstart_sim::world::World;
 
 use super::Transfer;
 use crate::ends::quic::end::{CLIENT, SERVER, timestamp};
@@ -16,8 +16,7 @@ use crate::ends::quic::frames::Carried;
 
 impl Transfer {
     /// Counts what the client has received.
-    pub(super) fn note_arrival(&mut self, world: &mut World, carried: &Carried) {
-        let network = &mut world.network;
+    pub(super) fn note_arrival(&mut self, network: &mut Network, carried: &Carried) {
         for Chunk { offset, len } in carried.chunks() {
             network.note(self.number, || Event::Received { offset, len });
             network.record(self.number).delivered += self.received.insert(offset, offset + u64::from(len));
@@ -30,10 +29,10 @@ impl Transfer {
     }
 
     /// What a packet of the client is to a trace.
-    pub(super) fn note_client_sends(&mut self, world: &mut World, carried: &Carried) -> Body {
-        let now = world.now();
+    pub(super) fn note_client_sends(&mut self, network: &mut Network, carried: &Carried) -> Body {
+        let now = network.now();
         if carried.chunk.is_some() {
-            world.network.record(self.number).request_sent.get_or_insert(now);
+            network.record(self.number).request_sent.get_or_insert(now);
             return Body::Handshake { flight: COMPLETE, part: 0, attempt: 0, quick_start: NO_OPTION };
         }
         let Some((position, delay)) = carried.acknowledged else {
@@ -46,7 +45,7 @@ impl Transfer {
         let delay = Duration::from_nanos(delay.saturating_mul(8_000));
         Body::Acknowledgement(Acknowledgement {
             position,
-            ranges: gaps.then(|| world.network.ranges.insert(carried.ranges.iter().copied())),
+            ranges: gaps.then(|| network.ranges.insert(carried.ranges.iter().copied())),
             delay,
             echo: Timestamp::ZERO,
             limit: carried.limit.unwrap_or(self.limit),
@@ -56,8 +55,8 @@ impl Transfer {
     }
 
     /// Counts what the server sends, and says what it is to a trace.
-    pub(super) fn note_server_sends(&mut self, world: &mut World, carried: &Carried) -> Body {
-        let now = world.now();
+    pub(super) fn note_server_sends(&mut self, network: &mut Network, carried: &Carried) -> Body {
+        let now = network.now();
         let (Some(number), Some(first)) = (carried.number, carried.chunk) else {
             return Body::Handshake { flight: ANSWER, part: 0, attempt: 0, quick_start: NO_OPTION };
         };
@@ -66,14 +65,14 @@ impl Transfer {
             let fresh = self.sent.insert(offset, offset + u64::from(len));
             let old = u64::from(len) - fresh;
             again += old;
-            world.network.note(self.number, || Event::Sent { offset, len, retransmission: old > 0 });
+            network.note(self.number, || Event::Sent { offset, len, retransmission: old > 0 });
         }
-        let record = world.network.record(self.number);
+        let record = network.record(self.number);
         record.data_packets += 1;
         record.first_data_sent.get_or_insert(now);
         record.retransmitted += again;
         record.retransmissions += u64::from(again > 0);
-        if world.network.is_traced() {
+        if network.is_traced() {
             self.pieces.insert(number, carried.chunks().collect());
         }
         let len = carried.chunks().map(|chunk| chunk.len).sum();
@@ -81,8 +80,7 @@ impl Transfer {
     }
 
     /// Turns what the controller was told and what it decided into records and traces.
-    pub(super) fn note_controller(&mut self, world: &mut World) {
-        let network = &mut world.network;
+    pub(super) fn note_controller(&mut self, network: &mut Network) {
         let traced = network.is_traced();
         let (origin, lost, acknowledged) = {
             let seen = &mut *self.ends[SERVER].watch.seen();
@@ -145,7 +143,7 @@ impl Transfer {
     }
 
     /// Notes whether nothing but flow control stops new data.
-    pub(super) fn note_blocked(&mut self, world: &mut World) {
+    pub(super) fn note_blocked(&mut self, network: &mut Network) {
         // Nothing is left unwritten where flow control lets everything pass.
         if self.unwritten == 0 && self.blocked_since.is_none() {
             return;
@@ -157,11 +155,11 @@ impl Transfer {
         if blocked == self.blocked_since.is_some() {
             return;
         }
-        let (now, limit) = (world.now(), self.limit);
+        let (now, limit) = (network.now(), self.limit);
         match self.blocked_since.take() {
-            Some(since) => world.network.record(self.number).flow_control_blocked += now.since(since),
+            Some(since) => network.record(self.number).flow_control_blocked += now.since(since),
             None => self.blocked_since = Some(now),
         }
-        world.network.note(self.number, || Event::FlowControl { blocked, limit });
+        network.note(self.number, || Event::FlowControl { blocked, limit });
     }
 }

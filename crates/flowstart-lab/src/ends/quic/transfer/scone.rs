@@ -12,9 +12,9 @@ use flowstart_core::scone::endpoint::{Advice, Offers};
 use flowstart_core::scone::wire::{RateSignal, SconePacket};
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Rate;
+use flowstart_sim::network::Network;
 use flowstart_sim::observe::trace::Event;
 use flowstart_sim::transport::scone::SconePolicy;
-use flowstart_sim::world::World;
 use noq_proto::Dir;
 
 use super::Transfer;
@@ -110,7 +110,7 @@ impl Transfer {
     }
 
     /// The client has opened streams about its advice.
-    pub(super) fn read_advice(&mut self, world: &mut World) {
+    pub(super) fn read_advice(&mut self, network: &mut Network) {
         loop {
             let Some((_, connection)) = &mut self.ends[SERVER].connection else { return };
             let Some(id) = connection.streams().accept(Dir::Uni) else { return };
@@ -118,22 +118,22 @@ impl Transfer {
             let Ok(mut chunks) = stream.read(true) else { continue };
             let message = chunks.next(1).ok().flatten().and_then(|chunk| chunk.bytes.first().copied());
             let _ = chunks.finalize();
-            if let Some(rate) = message.and_then(|message| self.hear(world, message)) {
+            if let Some(rate) = message.and_then(|message| self.hear(network, message)) {
                 self.flow.advise(Some(rate));
             }
         }
     }
 
     /// The server reads this byte of the client's; the rate that counts now.
-    pub(super) fn hear(&mut self, world: &mut World, message: u8) -> Option<Rate> {
-        let now = world.now();
+    pub(super) fn hear(&mut self, network: &mut Network, message: u8) -> Option<Rate> {
+        let now = network.now();
         if message & TOLD == 0 {
             return None;
         }
         self.scone.heard.on_signal(now, RateSignal::from_bits(message));
         let rate = self.scone.heard.rate(now)?;
-        world.network.record(self.number).advised.get_or_insert((now, rate));
-        world.network.note(self.number, || Event::Advised { rate });
+        network.record(self.number).advised.get_or_insert((now, rate));
+        network.note(self.number, || Event::Advised { rate });
         Some(rate)
     }
 }

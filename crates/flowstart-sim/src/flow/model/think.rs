@@ -2,7 +2,7 @@
 
 use flowstart_core::time::{Duration, Timestamp};
 
-use super::{Flow, Sender, World};
+use super::{ModelEnds, SenderState};
 use crate::network::Network;
 
 /// The launch that waits until the server has thought.
@@ -14,22 +14,7 @@ pub(super) struct Thinking {
     unvalidated: Option<u64>,
 }
 
-impl World {
-    /// Sets when a flow that still thinks answers, whatever its think time. A flow without congestion control sends from then
-    /// on, or is silent until it is told again if `at` is [`Timestamp::NEVER`]; it needs no handshake, so it may never start.
-    pub fn answer_at(&mut self, flow: u32, at: Timestamp) {
-        let Some(flow) = self.flows.get_mut(flow as usize) else { return };
-        if let Sender::Constant { next, .. } = &mut flow.sender {
-            *next = at;
-            self.network.engine.schedule(flow.sender_slot, at);
-        } else if let Some(thinking) = &mut flow.thinking {
-            thinking.until = at;
-            flow.schedule_application(&mut self.network);
-        }
-    }
-}
-
-impl Flow {
+impl ModelEnds {
     /// The request is there: the data leaves when the server has thought.
     pub(super) fn think(&mut self, network: &mut Network, rtt: Option<Duration>, unvalidated: Option<u64>) {
         if self.think_time == Duration::ZERO {
@@ -44,6 +29,17 @@ impl Flow {
         let now = network.now();
         if let Some(thinking) = self.thinking.take_if(|thinking| thinking.until <= now) {
             self.launch(network, thinking.rtt, thinking.unvalidated);
+        }
+    }
+
+    /// Sets when a server that still thinks answers, or when a sender without congestion control goes on.
+    pub(crate) fn answer_at(&mut self, network: &mut Network, at: Timestamp) {
+        if let SenderState::Constant(constant) = &mut self.sender {
+            constant.resume_at(at);
+            network.engine.schedule(self.slots.sender, at);
+        } else if let Some(thinking) = &mut self.thinking {
+            thinking.until = at;
+            self.schedule_application(network);
         }
     }
 }

@@ -1,0 +1,322 @@
+//! Model ends: a handshake, a sender, a receiver and an application.
+
+use std::sync::Arc;
+
+use flowstart_core::controller::Controller;
+use flowstart_core::path::PathKnowledge;
+use flowstart_core::quick_start::host::Known;
+use flowstart_core::quick_start::wire::LENGTH;
+use flowstart_core::rng::Substream;
+use flowstart_core::startup::quick_start::OptionRoom;
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+use flowstart_core::xcp::wire::Format;
+
+use crate::engine::Slot;
+use crate::flow::FlowConfig;
+use crate::flow::ends::{Ends, Timer};
+use crate::network::Network;
+use crate::packet::{Body, FlowId, NO_OPTION, Packet};
+use crate::path::signals::PathSignal;
+use crate::traffic::Source;
+use crate::transport::handshake::{Handshake, Progress};
+use crate::transport::profile::Profile;
+use crate::transport::quick_start::{QuickStart, answer_to};
+use crate::transport::receiver::{Arrival, Receiver};
+use crate::transport::sender::SenderBase;
+
+mod objects;
+mod sender;
+mod think;
+
+use sender::SenderState;
+use think::Thinking;
+
+/// The model's ends of a flow.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelEnds {
+    id: FlowId,
+    profile: Arc<Profile>,
+    handshake: Handshake,
+    sender: SenderState,
+    receiver: Receiver,
+    source: Source,
+    knowledge: PathKnowledge,
+    start: Timestamp,
+    started: bool,
+    think_time: Duration,
+    thinking: Option<Thinking>,
+    slots: Slots,
+}
+
+/// The timers of model ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots {
+    pub(crate) sender: Slot,
+    pub(crate) receiver: Slot,
+    pub(crate) application: Slot,
+}
+
+impl Slots {
+    /// Disarms them.
+    pub(crate) fn cancel(self, network: &mut Network) {
+        [self.sender, self.receiver, self.application].iter().for_each(|slot| network.engine.cancel(*slot));
+    }
+}
+
+impl ModelEnds {
+    /// Ends as `config` says, which open when its time comes. `seed` is that of the run.
+    pub(crate) fn new(
+        network: &mut Network,
+        id: FlowId,
+        slots: Slots,
+        config: FlowConfig,
+        controller: Controller,
+        seed: u64,
+    ) -> Self {
+        let FlowConfig { mut profile, startup, pattern, knowledge, start, think_time, .. } = config;
+        let stream = id.number();
+        let source = Source::new(pattern, seed, stream);
+        let request = startup.request();
+        if request.is_some_and(|request| request.room == OptionRoom::Connection) {
+            let mut smaller = Profile::clone(&profile);
+            smaller.payload = smaller.payload.saturating_sub(LENGTH as u32).max(1);
+            profile = Arc::new(smaller);
+        }
+        let mut handshake = Handshake::new(id, profile.clone());
+        if let Some(config) = request {
+            let known = Known { rtt: knowledge.min_rtt(), object: source.total().map(Bytes::new), ..Known::default() };
+            let segment = Bytes::new(u64::from(profile.segment));
+            let initial_window = segment * config.iw.map_or(profile.initial_window, u64::from);
+            let rng = Substream::new(seed, "quick-start", stream);
+            handshake.quick_start = Some(Box::new(QuickStart::new(config, known, segment, initial_window, rng)));
+        }
+        let base = SenderBase::new(id, profile.clone(), controller);
+        network.engine.schedule(slots.application, start);
+        Self {
+            id,
+            handshake,
+            sender: SenderState::new(base, &source, seed),
+            receiver: Receiver::new(id, profile.clone()),
+            profile,
+            source,
+            knowledge,
+            start,
+            started: false,
+            think_time,
+            thinking: None,
+            slots,
+        }
+    }
+
+    /// Its timers, for whoever takes its place.
+    pub(crate) fn slots(&self) -> Slots {
+        self.slots
+    }
+
+    /// Congestion control and what else senders share, where there is any.
+    pub(crate) fn sender(&self) -> Option<&SenderBase> {
+        self.sender.as_ref().base()
+    }
+
+    /// What a packet carries of the path, before the packet itself is looked at.
+    fn on_path_signal(&mut self, network: &mut Network, signal: PathSignal) {
+        let launched = self.handshake.is_launched();
+        let Some(base) = self.sender.as_dyn().base_mut() else { return };
+        match signal {
+            PathSignal::Scone(signal) => {
+                if let Some(scone) = &mut self.receiver.scone {
+                    scone.on_signal(network.now(), signal);
+                    self.handshake.advised = scone.signal(network.now());
+                }
+            }
+            PathSignal::Xcp(header) if header.format == Format::Standard => {
+                self.receiver.feedback.get_or_insert_default().on_header(&header);
+            }
+            PathSignal::Xcp(header) => base.on_feedback(network, header.reverse_feedback),
+            PathSignal::SconeReport(signal) if launched => base.on_late_report(network, signal),
+            PathSignal::SconeReport(signal) => self.knowledge.advised_rate = base.on_report(network, signal),
+        }
+    }
+
+    /// A part of the handshake has arrived.
+    fn on_handshake(&mut self, network: &mut Network, packet: &Packet) {
+        let Body::Handshake { flight, part, attempt, quick_start } = packet.body else { return };
+        if let (Some(exchange), true) = (&mut self.handshake.quick_start, quick_start != NO_OPTION) {
+            exchange.on_option(packet.direction, &quick_start, packet.hop);
+        }
+        if let Some(sample) = self.handshake.receiver_rtt(network.now(), flight, attempt) {
+            self.receiver.take_rtt(network.now(), sample);
+        }
+        let progress = self.handshake.on_packet(network, flight, part, attempt);
+        if let Progress::Launch { rtt, unvalidated } = progress {
+            self.think(network, rtt, unvalidated);
+        }
+        self.schedule_application(network);
+    }
+
+    /// Data has arrived.
+    fn on_data(&mut self, network: &mut Network, arrival: &Arrival) {
+        if network.record(self.id.index).delivered == 0 {
+            self.handshake.on_data();
+            self.schedule_application(network);
+        }
+        let Arrival { offset, len, .. } = *arrival;
+        if let SenderState::Constant(constant) = &self.sender {
+            return constant.on_arrival(network, offset, len);
+        }
+        self.receiver.on_data(network, arrival);
+        if let Some((size, _)) = self.source.objects() {
+            self.take_objects(network, size, offset, offset + u64::from(len));
+        }
+        if let Some(total) = self.source.total() {
+            let now = network.now();
+            let record = network.record(self.id.index);
+            if record.delivered >= total && record.completed.is_none() {
+                record.completed = Some(now);
+            }
+        }
+        self.schedule_receiver(network);
+    }
+
+    fn launch(&mut self, network: &mut Network, rtt: Option<Duration>, unvalidated: Option<u64>) {
+        self.knowledge.handshake_rtt = rtt;
+        if let Some(quick_start) = &mut self.handshake.quick_start {
+            self.knowledge.approved_rate = quick_start.approved();
+            let record = network.record(self.id.index);
+            (record.requested_rate, record.approved_rate) = (quick_start.requested(), quick_start.approved());
+            self.handshake.send_report(network);
+            self.keep_quick_start();
+        }
+        self.knowledge.receive_window = self.profile.announced_receive_window();
+        let now = network.now();
+        self.source.start(now);
+        self.source.write(now);
+        self.expect_first_objects(network);
+        // What an application without end writes next is not known.
+        let written = self.source.written();
+        self.knowledge.bytes_waiting = self.source.total().map(|_| self.profile.bytes_in_flight(written));
+        self.sender.as_dyn().launch(network, &self.knowledge, unvalidated);
+        self.pump(network);
+    }
+
+    /// What the scheme wants of Quick-Start beyond the opening.
+    fn keep_quick_start(&mut self) {
+        let Some(base) = self.sender.as_dyn().base_mut() else { return };
+        let Some(quick_start) = &self.handshake.quick_start else { return };
+        let config = *quick_start.config();
+        base.set_tick(config.granularity);
+        if config.asks_in_connection()
+            && let Some(quick_start) = self.handshake.quick_start.take()
+        {
+            base.keep_quick_start(quick_start);
+        }
+    }
+
+    fn on_application(&mut self, network: &mut Network) {
+        let now = network.now();
+        if !self.started {
+            if now < self.start {
+                return;
+            }
+            self.started = true;
+            self.handshake.open(network);
+        } else if self.handshake.next_timer() <= now
+            && let Progress::Launch { rtt, unvalidated } = self.handshake.on_timer(network)
+        {
+            self.think(network, rtt, unvalidated);
+        }
+        self.stop_thinking(network);
+        if self.handshake.is_launched() && self.thinking.is_none() {
+            self.source.write(now);
+            self.note_written(network);
+            self.pump(network);
+        }
+        self.schedule_application(network);
+    }
+
+    fn schedule_application(&mut self, network: &mut Network) {
+        let mut next = self.handshake.next_timer();
+        if let Some(thinking) = self.thinking {
+            next = next.min(thinking.until);
+        } else if self.handshake.is_launched() {
+            next = next.min(self.source.next_write());
+        }
+        network.engine.schedule(self.slots.application, next);
+    }
+
+    #[inline]
+    fn schedule_receiver(&mut self, network: &mut Network) {
+        let next = self.receiver.next_timer();
+        // A timer that is armed too early finds nothing to do and is armed again; moving it with every packet costs more.
+        if next < network.engine.scheduled(self.slots.receiver) {
+            network.engine.schedule(self.slots.receiver, next);
+        }
+    }
+
+    /// Sends what may be sent, and arms the sender's timer.
+    #[inline]
+    fn pump(&mut self, network: &mut Network) {
+        let sender = self.sender.as_dyn();
+        sender.pump(network, &self.source);
+        let next = sender.next_timer();
+        if next < network.engine.scheduled(self.slots.sender) {
+            network.engine.schedule(self.slots.sender, next);
+        }
+    }
+}
+
+impl Ends for ModelEnds {
+    fn on_timer(&mut self, network: &mut Network, timer: Timer) {
+        match timer {
+            Timer::Sender => {
+                self.sender.as_dyn().on_timer(network);
+                self.pump(network);
+            }
+            Timer::Receiver => {
+                self.receiver.on_timer(network);
+                self.schedule_receiver(network);
+            }
+            Timer::Application => self.on_application(network),
+        }
+    }
+
+    fn on_packet(&mut self, network: &mut Network, packet: &Packet, signal: Option<PathSignal>) {
+        if let Some(signal) = signal {
+            self.on_path_signal(network, signal);
+        }
+        match packet.body {
+            Body::Handshake { .. } => self.on_handshake(network, packet),
+            Body::Data { number, offset, len, least_unacknowledged, sent_at, quick_start } => {
+                let answer = quick_start.map_or(NO_OPTION, |id| {
+                    let answer = answer_to(network.ranges.option(id), packet.hop);
+                    network.ranges.release_option(id);
+                    answer
+                });
+                let ecn = packet.ecn;
+                let arrival = Arrival { number, least_unacknowledged, offset, len, sent_at, ecn, answer };
+                self.on_data(network, &arrival);
+            }
+            Body::Acknowledgement(ack) => {
+                if ack.requests > 0 {
+                    self.source.request(ack.requests + 1);
+                    self.note_written(network);
+                }
+                self.sender.as_dyn().on_acknowledgement(network, &ack);
+                self.pump(network);
+            }
+        }
+    }
+
+    fn on_path_change(&mut self, network: &mut Network) {
+        // Advice is for a path.
+        self.receiver.scone = self.receiver.scone.take().map(|_| Box::default());
+        let sender = self.sender.as_dyn();
+        let sent = sender.next_offset();
+        let waiting = self.source.total().map(|_| Bytes::new(self.source.written().saturating_sub(sent)));
+        if let Some(base) = sender.base_mut() {
+            base.change_path(network, &self.knowledge, waiting);
+        }
+        self.pump(network);
+    }
+}

@@ -1,0 +1,63 @@
+//! Streams of objects: when each was requested, and when it arrived.
+
+use flowstart_core::time::Timestamp;
+
+use super::ModelEnds;
+use crate::network::Network;
+use crate::observe::record::ObjectTimes;
+use crate::observe::trace::Event;
+
+/// Objects of a stream that a record has room for from the start.
+const OBJECTS_EXPECTED: u32 = 4096;
+
+impl ModelEnds {
+    /// The application has started: makes room for its objects, and notes the first of them.
+    pub(super) fn expect_first_objects(&mut self, network: &mut Network) {
+        if let Some((_, count)) = self.source.objects() {
+            network.record(self.id.index).objects.reserve(count.min(OBJECTS_EXPECTED) as usize);
+        }
+        self.note_written(network);
+        if let Some((objects, _)) = self.source.waves() {
+            let now = network.now();
+            let requested = network.record(self.id.index).request_sent.unwrap_or(now);
+            self.expect_objects(network, objects, requested);
+        }
+    }
+
+    /// Notes the chunks that were written since the last time, and tells a trace where the stream ends.
+    pub(super) fn note_written(&mut self, network: &mut Network) {
+        let Some((size, _)) = self.source.objects() else { return };
+        let written = self.source.written();
+        if self.source.waves().is_none() {
+            let known = network.record(self.id.index).objects.len() as u64;
+            self.expect_objects(network, (written / size - known) as u32, network.now());
+        }
+        network.note(self.id.index, || Event::Written { end: written });
+    }
+
+    fn expect_objects(&mut self, network: &mut Network, count: u32, requested: Timestamp) {
+        let objects = &mut network.record(self.id.index).objects;
+        objects.extend((0..count).map(|_| ObjectTimes { requested, arrived: None }));
+    }
+
+    /// Notes which objects are complete now that `[start, end)` has arrived, and requests the next wave of a page.
+    pub(super) fn take_objects(&mut self, network: &mut Network, size: u64, start: u64, end: u64) {
+        let now = network.now();
+        let objects = &mut network.record(self.id.index).objects;
+        // What arrives in order may be the first of much that is already there.
+        let end = end.max(self.receiver.contiguous());
+        for place in start / size..end.div_ceil(size) {
+            let Some(object) = objects.get_mut(place as usize) else { break };
+            if object.arrived.is_none() && self.receiver.has(place * size, (place + 1) * size) {
+                object.arrived = Some(now);
+            }
+        }
+        let Some((per_wave, waves)) = self.source.waves() else { return };
+        let requested = objects.len() as u32 / per_wave;
+        let newest = objects[((requested - 1) * per_wave) as usize];
+        if requested < waves && newest.arrived.is_some() {
+            self.expect_objects(network, per_wave, now);
+            self.receiver.request(network);
+        }
+    }
+}

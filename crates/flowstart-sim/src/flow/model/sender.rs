@@ -1,0 +1,51 @@
+//! Which of the model's senders a flow has.
+
+use crate::traffic::Source;
+use crate::transport::constant::Constant;
+use crate::transport::policy::Protocol;
+use crate::transport::quic::QuicSender;
+use crate::transport::sender::{Sender, SenderBase};
+use crate::transport::tcp::TcpSender;
+
+/// A sender of the model.
+#[derive(Clone, Debug)]
+pub(super) enum SenderState {
+    Tcp(Box<TcpSender>),
+    Quic(Box<QuicSender>),
+    Constant(Constant),
+}
+
+impl SenderState {
+    /// The sender that the application and the profile of `base` ask for.
+    pub(super) fn new(base: SenderBase, source: &Source, seed: u64) -> Self {
+        match (source.constant(), base.profile.protocol) {
+            (Some((interval, packet)), _) => Self::Constant(Constant::new(
+                base.flow,
+                source.pattern(),
+                interval,
+                packet,
+                base.profile.overhead,
+                seed,
+            )),
+            (None, Protocol::Tcp) => Self::Tcp(Box::new(TcpSender::new(base))),
+            (None, Protocol::Quic) => Self::Quic(Box::new(QuicSender::new(base))),
+        }
+    }
+
+    pub(super) fn as_ref(&self) -> &dyn Sender {
+        match self {
+            Self::Tcp(sender) => sender.as_ref(),
+            Self::Quic(sender) => sender.as_ref(),
+            Self::Constant(sender) => sender,
+        }
+    }
+
+    #[inline]
+    pub(super) fn as_dyn(&mut self) -> &mut dyn Sender {
+        match self {
+            Self::Tcp(sender) => sender.as_mut(),
+            Self::Quic(sender) => sender.as_mut(),
+            Self::Constant(sender) => sender,
+        }
+    }
+}
