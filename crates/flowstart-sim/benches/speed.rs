@@ -1,7 +1,7 @@
 //! How fast the simulator is: user CPU per data packet that was sent, queued, delivered and acknowledged, and per fork.
 //!
-//! The cases are in `cases/mod.rs`; `examples/speed.rs` prints them as a table with the targets. Criterion is given user
-//! CPU time instead of the time on the wall, so that other work on the machine does not count.
+//! The cases are in `cases/mod.rs`; `examples/speed.rs` prints them as a table with the targets. Criterion is given
+//! user CPU time instead of the time on the wall, so that other work on the machine does not count.
 
 mod cases;
 

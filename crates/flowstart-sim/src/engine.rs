@@ -1,7 +1,7 @@
 //! The only clock of a simulation, and the queue of what happens next.
 //!
-//! Every timer of the simulation is a slot that is armed at most once, so re-arming moves an entry instead of leaving a
-//! dead one behind, and the queue never holds more entries than there are timers. Events at the same instant happen in
+//! Every timer of the simulation is a slot that is armed at most once. Re-arming moves an entry instead of leaving a
+//! dead one behind, so the queue never holds more entries than there are timers. Events at the same instant happen in
 //! the order in which they were scheduled.
 
 use flowstart_core::time::Timestamp;
@@ -10,12 +10,13 @@ use flowstart_core::time::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(u32);
 
-/// An entry of the heap: time, order of scheduling and slot, from the highest bits to the lowest, so that one comparison
-/// of integers orders entries and four of them fill a cache line.
+/// An entry of the heap: time, order of scheduling and slot, from the highest bits to the lowest, so that one
+/// comparison of integers orders entries and four of them fill a cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
 
-/// Bits of an entry that name its slot. The 40 bits above them count what was scheduled: more than a run can live to see.
+/// Bits of an entry that name its slot. The 40 bits above them count what was scheduled: more than a run can live to
+/// see.
 const SLOT_BITS: u32 = 24;
 
 impl Entry {
@@ -46,8 +47,8 @@ pub struct Engine<T> {
     now: Timestamp,
     next_order: u64,
     heap: Vec<Entry>,
-    /// The root has happened and its entry is stale. What an event schedules first, mostly its own timer again, takes this
-    /// place: one walk through the heap instead of two.
+    /// The root has happened and its entry is stale. What an event schedules first, mostly its own timer again, takes
+    /// this place: one walk through the heap instead of two.
     vacant: bool,
     /// Place of each slot in the heap, or [`IDLE`].
     places: Vec<u32>,

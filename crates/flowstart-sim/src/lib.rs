@@ -3,18 +3,22 @@
 //! A [`world::World`] owns links, flows and the only clock. It is single-threaded, draws every random number from a
 //! seeded substream and can be cloned at any instant, so that one warm-up serves many experiments.
 //!
+//! From bottom to top, each uses only what stands above it here:
+//!
 //! | Looking for | Where |
 //! |---|---|
 //! | the clock and the event queue | [`engine`] |
-//! | links: rates, traces, token buckets, loss, jitter | [`link`], [`capacity_trace`] |
+//! | sets of packet numbers and bytes | [`ranges`] |
 //! | packets and their pools | [`packet`] |
-//! | what elements of the path read and write in packets | [`path_signals`] |
-//! | dumbbells and chains | [`topology`] |
-//! | model TCP and model QUIC, and their profiles | [`transport`] |
+//! | links: rates, recordings, token buckets, loss, jitter | [`link`] |
 //! | what applications send | [`traffic`] |
-//! | flows whose ends are real transports | [`external`] |
-//! | running it all | [`world`] |
-//! | what happened: counters, monitors, traces | [`record`], [`monitor`], [`trace`] |
+//! | what happened: counts, monitors, traces | [`observe`] |
+//! | what reads packets at links: routers and advising elements | [`path`] |
+//! | links and the packets in them | [`network`] |
+//! | dumbbells and chains | [`topology`] |
+//! | what hosts do with packets: TCP, QUIC, their policies and profiles | [`transport`] |
+//! | flows and their two ends, the model's or others | [`flow`] |
+//! | running it all, and processes that create flows | [`world`] |
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -26,7 +26,7 @@ pub enum Owner {
     Arrival(u32),
     /// A link's queue discipline has a timer.
     Queue(u32),
-    /// A flow's sender has a timer: loss detection, retransmission, pacing.
+    /// A flow's sender has a timer: loss detection, retransmission, pacing. So have ends from outside.
     Sender(u32),
     /// A flow's receiver has to send a delayed acknowledgement.
     Receiver(u32),
@@ -151,15 +151,16 @@ impl Network {
         id
     }
 
-    /// Replaces the queue discipline of a link by one from outside the registry. A discipline with a periodic timer keeps
-    /// the clock running for ever: runs then end by their conditions or limits, never because nothing is left to happen.
+    /// Replaces the queue discipline of a link by one from outside the registry. A discipline with a periodic timer
+    /// keeps the clock running for ever: runs then end by their conditions or limits, never because nothing is left to
+    /// happen.
     pub fn set_queue(&mut self, link: u32, queue: QueueState) {
         self.links[link as usize].set_queue(queue);
         self.arm_queue(link);
     }
 
-    /// A Quick-Start router at a link, which must not have carried anything yet. `bandwidth` is what the router believes the
-    /// link to have.
+    /// A Quick-Start router at a link, which must not have carried anything yet. `bandwidth` is what the router
+    /// believes the link to have.
     pub fn add_router(&mut self, link: u32, config: QuickStartConfig, bandwidth: Rate) {
         self.keep_queue(link);
         self.routers.add(link, config, bandwidth, self.seed);
@@ -171,15 +172,15 @@ impl Network {
         self.routers.add_lying_receiver(link, steps, self.seed);
     }
 
-    /// A performance booster between a sender and the network: Quick-Start's requests leave on the first of these links, answers
-    /// come on the second.
+    /// A performance booster between a sender and the network: Quick-Start's requests leave on the first of these
+    /// links, answers come on the second.
     pub fn add_booster(&mut self, links: [u32; 2], config: BoosterConfig) {
         links.iter().for_each(|link| self.keep_queue(*link));
         self.routers.add_booster(links, config);
     }
 
-    /// An XCP router at a link, which must not have carried anything yet. `bandwidth` is what the router believes the link to
-    /// have.
+    /// An XCP router at a link, which must not have carried anything yet. `bandwidth` is what the router believes the
+    /// link to have.
     pub fn add_xcp_router(&mut self, link: u32, config: XcpConfig, bandwidth: Rate) {
         self.keep_queue(link);
         self.signals.add_xcp_router(link, config, bandwidth);

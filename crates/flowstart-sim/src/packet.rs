@@ -97,8 +97,8 @@ pub enum Body {
         flight: u8,
         /// Which packet of the flight.
         part: u8,
-        /// Which repetition of the opening it belongs to, so that the handshake's RTT is never ambiguous: QUIC has packet
-        /// numbers for it, TCP timestamps.
+        /// Which repetition of the opening it belongs to, so that the handshake's RTT is never ambiguous: QUIC has
+        /// packet numbers for it, TCP timestamps.
         attempt: u8,
         /// Quick-Start: a request, its answer, or the report of the approved rate.
         quick_start: QuickStartOption,
@@ -111,8 +111,8 @@ pub enum Body {
         offset: u64,
         /// Number of bytes.
         len: u32,
-        /// QUIC: the sender's oldest packet in flight. It stands for the acknowledged acknowledgements by which a receiver
-        /// learns what it need not repeat (RFC 9000, section 13.2.4).
+        /// QUIC: the sender's oldest packet in flight. It stands for the acknowledged acknowledgements by which a
+        /// receiver learns what it need not repeat (RFC 9000, section 13.2.4).
         least_unacknowledged: u64,
         /// Sender's clock, echoed by TCP timestamps (RFC 7323).
         sent_at: Timestamp,

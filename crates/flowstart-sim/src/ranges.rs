@@ -5,8 +5,8 @@ const SHORT_LIST: usize = 4;
 /// Ranges that it has room for when these are not enough: as many as an acknowledgement of QUIC carries.
 const LONG_LIST: usize = 64;
 
-/// Makes room for another range. Lists that are used again and again grow in few steps, so that a long run does not allocate
-/// now and then; most never have more than a few ranges, and take little memory.
+/// Makes room for another range. Lists that are used again and again grow in few steps, so that a long run does not
+/// allocate now and then; most never have more than a few ranges, and take little memory.
 #[inline]
 pub(crate) fn make_room(list: &mut Vec<(u64, u64)>) {
     if list.len() == list.capacity() {

@@ -213,7 +213,8 @@ fn version_1_fills_the_link_and_looks_for_a_lower_rtt_at_most_every_ten_seconds(
         let phases = path.phases(flow);
         let names: Vec<_> = phases.iter().map(|(_, phase, _)| *phase).collect();
         assert_eq!(names[..3], ["Startup", "Drain", "ProbeBW"], "{transport}");
-        // The cycle drains the queue, so that the smallest RTT is seen again and again where acknowledgements are not delayed.
+        // The cycle drains the queue, so that the smallest RTT is seen again and again where acknowledgements are not
+        // delayed.
         let probes = names.iter().filter(|name| **name == "ProbeRTT").count();
         assert!(probes <= 2, "{transport}: {names:?}");
         // The pacing stays 1 % below the bandwidth, and ProbeRTT takes 2 % of the time.

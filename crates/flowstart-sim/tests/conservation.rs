@@ -35,8 +35,8 @@ use flowstart_sim::world::World;
 const CASES: u64 = 1_000;
 /// Simulated time that transfers may take. Paths with heavy loss may need longer; nothing is wrong with that.
 const LIMIT: Duration = Duration::from_millis(900_000);
-/// Simulated time after the transfers in which everything comes to rest: sixty of the longest retransmission timers, because
-/// what is sent again may be lost again.
+/// Simulated time after the transfers in which everything comes to rest: sixty of the longest retransmission timers,
+/// because what is sent again may be lost again.
 const REST: Duration = Duration::from_millis(3_600_000);
 
 /// Random choices of a scenario.
@@ -347,8 +347,8 @@ impl Watch {
                     _ => {}
                 }
             }
-            // A probe, the first retransmission of a recovery and repairs that a policy wants whatever the window do not
-            // ask the window; ns-2's sender counts packets in recovery instead of bytes.
+            // A probe, the first retransmission of a recovery and repairs that a policy wants whatever the window do
+            // not ask the window; ns-2's sender counts packets in recovery instead of bytes.
             let repair = again && sent == 1 && (entering || profile.tail_repair == TailRepair::PartialAck);
             let counting = *lossy && profile.pipe == Pipe::Classic;
             if sent > 0 && !probing && !repair && !counting {

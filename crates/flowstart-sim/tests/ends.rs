@@ -58,7 +58,8 @@ impl Ends for Listener {
     fn on_path_change(&mut self, _: &mut Network) {}
 }
 
-/// What ends are told that send these datagrams over links of 8 Mbit/s and 10 ms with this limit, and how many were dropped.
+/// What ends are told that send these datagrams over links of 8 Mbit/s and 10 ms with this limit, and how many were
+/// dropped.
 fn told(limit: QueueLimit, sends: Vec<(u32, Direction)>) -> (Vec<(f64, Told)>, u64) {
     let mut world = World::new(1);
     let link = LinkConfig { limit, ..LinkConfig::new(Rate::from_mbit(8), Duration::from_millis(10)) };

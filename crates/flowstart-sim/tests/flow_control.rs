@@ -77,8 +77,9 @@ fn check_limits(world: &World, initial: u64) {
 fn a_window_that_grows_with_slow_start_makes_a_jump_into_slow_start() {
     for name in ["tcp-rfc", "rfc9002"] {
         let (world, rounds) = jump(with(name, Some(14_600), 6_000_000, IgnoreReceiveWindow::Never));
-        // 14,600 doubled every round reaches 1 MB in log2(1,000,000 / 14,600) = 6.1 rounds, as ten segments in slow start do.
-        // A congestion window that flow control keeps from being used does not grow either, so it takes longer.
+        // 14,600 doubled every round reaches 1 MB in log2(1,000,000 / 14,600) = 6.1 rounds, as ten segments in slow
+        // start do. A congestion window that flow control keeps from being used does not grow either, so it takes
+        // longer.
         let slow_start = StartupConfig::SlowStart(slow_start::Config::default());
         let (_, slow) = transfer(with(name, None, 6_000_000, IgnoreReceiveWindow::Never), slow_start);
         assert!(slow > 5.5 && (0.95 * slow..2.0 * slow).contains(&rounds), "{name}: {rounds} and {slow}");

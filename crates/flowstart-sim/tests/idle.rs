@@ -1,5 +1,5 @@
-//! Congestion window validation in both model transports: what a chunk meets that comes after idle time, and what becomes
-//! of a flow whose packets take another path.
+//! Congestion window validation in both model transports: what a chunk meets that comes after idle time, and what
+//! becomes of a flow whose packets take another path.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use flowstart_sim::world::World;
 const RTT: Duration = Duration::from_millis(100);
 const CHUNK: u64 = 400_000;
 
-/// A chunk, idle time, and a second chunk over 100 Mbit/s: round trips that each takes until its last byte arrives, and the
-/// world.
+/// A chunk, idle time, and a second chunk over 100 Mbit/s: round trips that each takes until its last byte arrives, and
+/// the world.
 fn chunks(profile: Profile, idle: Duration) -> ([f64; 2], World) {
     let mut world = World::new(1);
     let link = LinkConfig::new(Rate::from_mbit(100), RTT / 2);
@@ -56,12 +56,12 @@ fn decisions(world: &World) -> Vec<Decision> {
 fn a_second_chunk_meets_the_window_that_the_policy_has_left() {
     for name in ["rfc9002", "tcp-rfc"] {
         let rounds = |idle| chunks(profile(name, idle), Duration::from_millis(10_000)).0;
-        // The first chunk has left a window for all of the second: half a round trip and 32 ms of serialization, and for
-        // QUIC the window of about 600 kB is paced with a gain of 1.25 over the RTT.
+        // The first chunk has left a window for all of the second: half a round trip and 32 ms of serialization, and
+        // for QUIC the window of about 600 kB is paced with a gain of 1.25 over the RTT.
         let [_, kept] = rounds(WindowValidation::Keep);
         assert!((0.5..1.4).contains(&kept), "{name}: {kept}");
-        // From ten segments again, as the first chunk: 10, 20, 40, 80, 160 segments are 361 and 453 kB, so four rounds and a
-        // half or more.
+        // From ten segments again, as the first chunk: 10, 20, 40, 80, 160 segments are 361 and 453 kB, so four rounds
+        // and a half or more.
         let [first, restarted] = rounds(WindowValidation::Rfc5681);
         assert!(restarted > 4.5 && (restarted - first).abs() < 0.5, "{name}: {first}, {restarted}");
         // Ten seconds are enough timeouts for a window of one segment: more than three rounds more.

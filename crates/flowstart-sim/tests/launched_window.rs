@@ -26,8 +26,8 @@ fn profile(name: &str) -> Profile {
     Profile { payload: 1400, segment: 1400 + header, min_rto: Duration::from_millis(1000), ..profile }
 }
 
-/// More-Start launches 4 Mbit/s for 200 ms of a longer transfer over 20 Mbit/s; the packets at these places, counted from
-/// 1, are lost.
+/// More-Start launches 4 Mbit/s for 200 ms of a longer transfer over 20 Mbit/s; the packets at these places, counted
+/// from 1, are lost.
 fn transfer(name: &str, lost: &[u64]) -> (World, u32) {
     let profile = profile(name);
     let mut world = World::new(11);
@@ -97,8 +97,8 @@ fn packets_that_followed_the_launch_do_not_count() {
 
 #[test]
 fn a_retransmission_that_is_lost_counts_again_while_recovery_lasts() {
-    // QUIC's recovery ends with the acknowledgement of the first packet that was sent in it (RFC 9002, section 7.3.2), TCP's
-    // with that of everything that was outstanding (RFC 6675).
+    // QUIC's recovery ends with the acknowledgement of the first packet that was sent in it (RFC 9002, section 7.3.2),
+    // TCP's with that of everything that was outstanding (RFC 6675).
     for (name, counts) in [("rfc9002", 2), ("tcp-linux", 3)] {
         let again = first_retransmission(name, &[20, 21]);
         assert_eq!(handed_over(name, &[20, 21, again]), (launched(name) - counts * packet(name)) / 2, "{name}");

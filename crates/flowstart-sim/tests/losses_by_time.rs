@@ -1,4 +1,5 @@
-//! Losses that are found by time, and acknowledgements that are held back, over a drop-tail queue that slow start overflows.
+//! Losses that are found by time, and acknowledgements that are held back, over a drop-tail queue that slow start
+//! overflows.
 
 use std::sync::Arc;
 
@@ -36,7 +37,8 @@ fn transfer(rate_mbit: u64, packets: u64, size: u64, profile: Profile) -> FlowRe
 
 #[test]
 fn a_lost_tail_is_found_by_what_was_sent_after_it() {
-    // Where slow start overflows the queue just before the transfer ends, nothing above the last packets will be SACKed.
+    // Where slow start overflows the queue just before the transfer ends, nothing above the last packets will be
+    // SACKed.
     let timeouts = |profile: &Profile| -> u64 {
         (200..=600).step_by(10).map(|kb| transfer(25, 50, kb * 1000, profile.clone()).timeouts).sum()
     };
@@ -46,7 +48,8 @@ fn a_lost_tail_is_found_by_what_was_sent_after_it() {
 
 #[test]
 fn what_is_held_back_loses_no_block() {
-    // Every second packet is dropped, so every packet that arrives is a block of its own, and an acknowledgement tells of three.
+    // Every second packet is dropped, so every packet that arrives is a block of its own, and an acknowledgement tells
+    // of three.
     let held_back = transfer(50, 208, 2_000_000, Profile::tcp_linux());
     assert_eq!(held_back.spurious, 0);
     let mut at_once = Profile::tcp_linux();

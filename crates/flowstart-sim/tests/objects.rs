@@ -18,8 +18,8 @@ use flowstart_sim::world::World;
 const RTT: Duration = Duration::from_millis(100);
 const LIMIT: Timestamp = Timestamp::from_nanos(600_000_000_000);
 
-/// The pattern over 100 Mbit/s and 100 ms in packets of 1400 bytes, of which those at these places are lost, with a window
-/// that holds everything.
+/// The pattern over 100 Mbit/s and 100 ms in packets of 1400 bytes, of which those at these places are lost, with a
+/// window that holds everything.
 fn flow(name: &str, pattern: Pattern, lost: &[u64]) -> FlowRecord {
     let header = if name == "tcp-rfc" { 0 } else { 35 };
     let profile = Profile {
@@ -71,7 +71,8 @@ fn the_next_wave_of_a_page_is_requested_with_the_first_object_of_the_last() {
         let record = flow(name, Pattern::Page { objects: 3, size: Bytes::new(125_000), waves: 3 }, &[]);
         let times = times(&record);
         assert_eq!(times.len(), 9);
-        // A round trip from the request to the first byte, and 10.4 ms for each object before it in the wave and itself.
+        // A round trip from the request to the first byte, and 10.4 ms for each object before it in the wave and
+        // itself.
         for wave in times.chunks(3) {
             (1..).zip(wave).for_each(|(place, rounds)| close(*rounds, 1.0 + 0.104 * f64::from(place)));
         }
@@ -117,7 +118,8 @@ fn a_request_that_is_lost_with_its_acknowledgement_is_repeated() {
 fn after_a_timeout_the_window_grows_though_the_chunk_did_not_fill_it_at_first() {
     let pattern = Pattern::Chunks { size: Bytes::new(100 * 1400), interval: Duration::from_millis(2000), count: 2 };
     let lost: Vec<u64> = (101..=200).collect();
-    // A timeout of a second, and then 1, 2, 4, ... 64 of 100 segments: seven round trips. Without growth it would be 100.
+    // A timeout of a second, and then 1, 2, 4, ... 64 of 100 segments: seven round trips. Without growth it would be
+    // 100.
     let rounds = times(&flow("tcp-rfc", pattern, &lost))[1];
     assert!((16.5..19.0).contains(&rounds), "{rounds}");
 }

@@ -57,8 +57,8 @@ impl Startup for Whole {
     }
 }
 
-/// A transfer of 40 packets over 20 Mbit/s and 100 ms that loses the packets at `lost`, counted from 1; returns its record
-/// and the first bytes of what was sent again, in packets.
+/// A transfer of 40 packets over 20 Mbit/s and 100 ms that loses the packets at `lost`, counted from 1; returns its
+/// record and the first bytes of what was sent again, in packets.
 fn transfer(name: &str, granting: bool, lost: &[u64]) -> (FlowRecord, Vec<u64>) {
     let profile = Profile {
         payload: 1400,
@@ -108,8 +108,8 @@ const TRANSPORTS: [&str; 3] = ["rfc9002", "tcp-rfc", "tcp-linux"];
 fn a_packet_per_acknowledgement_leaves_from_the_end_until_both_directions_meet() {
     for name in TRANSPORTS {
         let (record, again) = transfer(name, true, &[]);
-        // The n-th acknowledgement, of packet n - 1, sends 40 - n again: number 20 with the 20th. Then 20 is acknowledged
-        // and nothing is left between the two.
+        // The n-th acknowledgement, of packet n - 1, sends 40 - n again: number 20 with the 20th. Then 20 is
+        // acknowledged and nothing is left between the two.
         let expected: Vec<u64> = (20..PACKETS).rev().collect();
         assert_eq!(again, expected, "{name}");
         assert_eq!((record.retransmissions, record.retransmitted), (20, 20 * 1400), "{name}");

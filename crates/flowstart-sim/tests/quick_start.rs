@@ -1,5 +1,5 @@
-//! Quick-Start in mid-connection in both model transports: after idle time, on another path, when something is lost, and what
-//! its packets look like.
+//! Quick-Start in mid-connection in both model transports: after idle time, on another path, when something is lost,
+//! and what its packets look like.
 
 use std::sync::Arc;
 
@@ -99,14 +99,16 @@ fn data_after_idle_time_carries_a_request_and_its_acknowledgement_the_answer() {
         let (mut world, flow) = two_chunks(name, asks, None, router::Config::default());
         finish(&mut world, flow);
         let (launches, packets) = seen(&world);
-        // 90 % of 100 Mbit/s rounded down: 81.92, of which equation (1) with 40 bytes of headers leaves less than the RTT's
-        // 1.024 MB, in whole segments; the second RTT has a little of the acknowledged packet's serialization in it.
+        // 90 % of 100 Mbit/s rounded down: 81.92, of which equation (1) with 40 bytes of headers leaves less than the
+        // RTT's 1.024 MB, in whole segments; the second RTT has a little of the acknowledged packet's serialization in
+        // it.
         assert_eq!(launches.len(), 2, "{name}");
         let segment = u64::from(Profile::named(name).expect("listed").segment);
         assert!(launches.iter().all(|window| (950_000..1_024_000).contains(window)), "{name}: {launches:?}");
         assert!(launches.iter().all(|window| window % segment == 0), "{name}: {launches:?}");
         assert_eq!(world.record(flow).later_approvals, 1, "{name}");
-        // A request with the chunk's first packet, the answer with an acknowledgement of it, the report a round trip later.
+        // A request with the chunk's first packet, the answer with an acknowledgement of it, the report a round trip
+        // later.
         let [request, answer, report] = packets[..] else { panic!("{name}: {} packets", packets.len()) };
         assert_eq!(
             (request.direction, answer.direction, report.direction),
@@ -232,8 +234,9 @@ fn after_a_failure_the_window_is_the_one_without_and_nothing_more_is_asked_for()
     for name in NAMES {
         let failed = |event| matches!(event, Event::Decided(Decision::PhaseEntered { phase: FAILED, .. }));
         let ten = 10 * u64::from(Profile::named(name).expect("listed").segment);
-        // The first window fails; with 0-RTT, which asks for nothing, that of the second chunk, after one request. Without it
-        // the window would be the initial one, which the request's own acknowledgement has made a segment larger.
+        // The first window fails; with 0-RTT, which asks for nothing, that of the second chunk, after one request.
+        // Without it the window would be the initial one, which the request's own acknowledgement has made a segment
+        // larger.
         for (opening, options, more) in [(Opening::Request, 0, 0), (Opening::ZeroRtt, 3, ten / 10)] {
             let (world, _) = overloaded(name, opening);
             assert_eq!(seen(&world).1.len(), options, "{name}");

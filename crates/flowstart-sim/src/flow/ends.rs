@@ -1,10 +1,10 @@
 //! The two ends of a flow: whatever makes packets of an application's data, and data of packets.
 //!
-//! The model's ends are in the simulator. Others run in its time from outside: a real transport, for instance. A world
-//! treats all of them alike: it tells them of timers and packets, and they write what they do into the flow's
+//! The model's ends are in the simulator. Others, a real transport for instance, run in its time from outside. A world
+//! treats all of them alike. It tells them of timers and packets, and they write what they do into the flow's
 //! [`FlowRecord`](crate::observe::record::FlowRecord).
 //!
-//! Ends from outside send a [`Datagram`] into the links of the flow, keep its bytes themselves, and find them by its tag when
+//! Ends from outside send a [`Datagram`] into the links of the flow and keep its bytes. They find them by its tag when
 //! it arrives or is lost. Their timer fires first when the flow starts.
 
 use std::any::Any;
@@ -35,7 +35,8 @@ pub trait Ends: Any + fmt::Debug + Send {
     /// A timer of the flow has fired.
     fn on_timer(&mut self, network: &mut Network, timer: Timer);
 
-    /// A packet has crossed the links, with what it carries of the path. What it has in the pool of ranges is given back.
+    /// A packet has crossed the links, with what it carries of the path. What it has in the pool of ranges is given
+    /// back.
     fn on_packet(&mut self, network: &mut Network, packet: &Packet, signal: Option<PathSignal>);
 
     /// A queue, a policer or a wire has lost the datagram with this tag. The model's packets have none.
@@ -132,7 +133,7 @@ pub struct Datagram {
     pub body: Body,
     /// What it carries for the path.
     pub signal: Option<PathSignal>,
-    /// An option of Quick-Start in the IP header, which adds its bytes to `size`; [`NO_OPTION`]: none. Acknowledgements have
-    /// no room for one.
+    /// An option of Quick-Start in the IP header, which adds its bytes to `size`; [`NO_OPTION`]: none. Acknowledgements
+    /// have no room for one.
     pub quick_start: QuickStartOption,
 }

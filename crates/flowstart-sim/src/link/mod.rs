@@ -275,8 +275,8 @@ impl Link {
         Wanted { service: None, arrival: (self.wire.len() == 1).then_some(finished + self.delay) }
     }
 
-    /// The transmitter has finished a packet: returns it with how long it had waited, puts it on the wire and starts the
-    /// next. A packet that the wire loses is returned with `lost`.
+    /// The transmitter has finished a packet: returns it with how long it had waited, puts it on the wire and starts
+    /// the next. A packet that the wire loses is returned with `lost`.
     pub fn finish_service(&mut self, now: Timestamp) -> (Option<Departure>, Wanted) {
         let Some(packet) = self.in_service.take() else { return (None, Wanted::default()) };
         self.counters.departed += 1;

@@ -1,7 +1,7 @@
 //! Transmitters: when will a packet that starts now have left?
 //!
-//! At a fixed rate the remainder of each division is carried over while packets follow each other, so a busy link never drifts
-//! from its rate.
+//! At a fixed rate the remainder of each division is carried over while packets follow each other, so a busy link never
+//! drifts from its rate.
 
 use std::sync::Arc;
 

@@ -24,8 +24,8 @@ pub struct StartupExit {
 pub struct ObjectTimes {
     /// When the application wrote the chunk, or when the receiver requested the object of a page.
     pub requested: Timestamp,
-    /// When the receiving application had all of it: in TCP everything before it as well, in QUIC, whose streams do not wait
-    /// for each other, its own bytes.
+    /// When the receiving application had all of it: in TCP everything before it as well, in QUIC, whose streams do not
+    /// wait for each other, its own bytes.
     pub arrived: Option<Timestamp>,
 }
 

@@ -69,7 +69,7 @@ pub enum Event {
         /// Smoothed RTT in nanoseconds.
         srtt_nanos: u64,
     },
-    /// Data waits, the congestion window has room, and flow control stops it; or no longer.
+    /// Data waits, the congestion window has room, and flow control stops it; or that is over.
     FlowControl {
         /// Whether it is stopped now.
         blocked: bool,

@@ -55,7 +55,8 @@ impl Routers {
         self.place(link, Placed::Receiver { steps, rng });
     }
 
-    /// A booster between a sender and the network: requests leave on the first of the links, answers come on the second.
+    /// A booster between a sender and the network: requests leave on the first of the links, answers come on the
+    /// second.
     pub(crate) fn add_booster(&mut self, links: [u32; 2], config: BoosterConfig) {
         links.iter().for_each(|link| self.place(*link, Placed::Booster(self.boosters.len())));
         self.boosters.push(Booster::new(config));

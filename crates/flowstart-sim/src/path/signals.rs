@@ -1,5 +1,5 @@
-//! What elements of the path read and write in packets, beside the packets: few packets carry any of it, so those that carry none
-//! are not made larger by it.
+//! What elements of the path read and write in packets. It lies beside the packets: few packets carry any of it, and
+//! the others are not larger for it.
 
 use flowstart_core::scone::element::{Config, Element};
 use flowstart_core::scone::wire::RateSignal;
@@ -20,7 +20,8 @@ pub enum PathSignal {
     Scone(RateSignal),
     /// The receiver tells the sender which advice it has: a frame or an application's message, which no element reads.
     SconeReport(RateSignal),
-    /// XCP's congestion header: of data the sender's, which routers fill; of an acknowledgement the receiver's, which they leave.
+    /// XCP's congestion header: of data the sender's, which routers fill; of an acknowledgement the receiver's, which
+    /// they leave.
     Xcp(CongestionHeader),
 }
 

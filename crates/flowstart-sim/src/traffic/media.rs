@@ -1,13 +1,15 @@
-//! An interactive media flow: a packet at fixed intervals, whatever the network does, and a receiver that plays each packet at
-//! a time of its own.
+//! An interactive media flow: a packet at fixed intervals, whatever the network does, and a receiver that plays each
+//! packet at a time of its own.
 //!
-//! The sender is a codec such as Opus at a constant rate over RTP (RFC 3550) and UDP. It has no congestion control, does not
-//! pause, and sends a copy of nothing: a packet that comes after its playout time is as good as lost.
+//! The sender is a codec such as Opus at a constant rate over RTP (RFC 3550) and UDP. It has no congestion control,
+//! does not pause and repeats nothing: a packet that comes after its playout time is as good as lost.
 //!
-//! References: RFC 3550, section 5.1 (the RTP header) and RFC 7587 (Opus over RTP: 20 ms in a packet by default). The adaptive
-//! buffer is algorithm 1 of R. Ramjee, J. Kurose, D. Towsley and H. Schulzrinne, "Adaptive playout mechanisms for packetized audio
-//! applications in wide-area networks", INFOCOM 1994, from memory. Differences: there are no silences, so what the paper calls a
-//! talkspurt is a stretch of fixed length, and the receiver knows the sender's clock.
+//! References: RFC 3550, section 5.1 (the RTP header), and RFC 7587 (Opus over RTP: 20 ms in a packet by default). The
+//! adaptive buffer is algorithm 1 of R. Ramjee, J. Kurose, D. Towsley and H. Schulzrinne, "Adaptive playout mechanisms
+//! for packetized audio applications in wide-area networks", INFOCOM 1994.
+//!
+//! Differences: there are no silences, so what the paper calls a talkspurt is a stretch of fixed length. The receiver
+//! knows the sender's clock.
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
@@ -153,8 +155,8 @@ mod tests {
         let fates = Playout::Adaptive.fates(&packets(&delays));
         assert!(fates[..50].iter().all(|fate| *fate == Fate::Played(ms(50))), "{fates:?}");
         assert!(fates[50..100].iter().all(|fate| *fate == Fate::Late), "{fates:?}");
-        // After 50 packets the mean has gone 1 - 0.998002^50 = 9.5 % of the way, 3.8 ms, and the deviation is 9.3 % of about
-        // 38 ms, 3.6 ms: 53.8 + 4 * 3.6 = 68 ms, too little still.
+        // After 50 packets the mean has gone 1 - 0.998002^50 = 9.5 % of the way, 3.8 ms, and the deviation is 9.3 % of
+        // about 38 ms, 3.6 ms: 53.8 + 4 * 3.6 = 68 ms, too little still.
         assert_eq!(fates[100], Fate::Late);
         let settled = Playout::Adaptive.fates(&packets(&[vec![50; 50], vec![90; 400]].concat()));
         assert!(matches!(settled[449], Fate::Played(wait) if wait > ms(90)), "{:?}", settled[449]);

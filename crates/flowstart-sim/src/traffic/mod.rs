@@ -166,8 +166,8 @@ impl Source {
         }
     }
 
-    /// Bytes of an object and how many objects there are, for a stream of objects whose times are of interest: chunks and
-    /// pages.
+    /// Bytes of an object and how many objects there are, for a stream of objects whose times are of interest: chunks
+    /// and pages.
     #[inline]
     pub fn objects(&self) -> Option<(u64, u32)> {
         match self.pattern {
@@ -210,7 +210,8 @@ impl Source {
         }
     }
 
-    /// Time between two packets, the mean if they are irregular, and their size, for a source without congestion control.
+    /// Time between two packets, the mean if they are irregular, and their size, for a source without congestion
+    /// control.
     pub fn constant(&self) -> Option<(Duration, u32)> {
         match self.pattern {
             Pattern::ConstantRate { rate, packet } => Some((rate.time_for(Bytes::new(u64::from(packet))), packet)),

@@ -1,10 +1,12 @@
-//! Irregular load without congestion control: on/off sources and video frames, whose packets leave whatever the network does.
+//! Irregular load without congestion control: on/off sources and video frames, whose packets leave whatever the network
+//! does.
 //!
-//! - **On/off**: packets at a constant rate while on, silence while off. The lengths of both are exponential, or Pareto with a
-//!   shape between 1 and 2: a finite mean without a finite variance, whose sum over many sources is self-similar (W. Willinger,
-//!   M. Taqqu, R. Sherman, D. Wilson, "Self-similarity through high-variability", 1997).
-//! - **Frames**: a burst of packets per video frame, at fixed intervals. Every so many frames one is a key frame, some times as
-//!   large as the others, and sizes vary. A model of our own; real encoders vary more slowly too.
+//! - **On/off**: packets at a constant rate while on, silence while off. The lengths of both are exponential, or Pareto
+//!   with a shape between 1 and 2. Such a Pareto distribution has a finite mean without a finite variance, and the sum
+//!   of many such sources is self-similar (W. Willinger, M. Taqqu, R. Sherman, D. Wilson, "Self-similarity through
+//!   high-variability", 1997).
+//! - **Frames**: a burst of packets per video frame, at fixed intervals. Every so many frames one is a key frame, some
+//!   times as large as the others, and sizes vary. This is a model of our own; real encoders vary more slowly too.
 //!
 //! All have the same mean rate for the same [`Unresponsive::rate`], and packets of one size.
 

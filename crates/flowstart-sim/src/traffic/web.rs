@@ -1,13 +1,13 @@
 //! Web sessions: people who look at pages whose objects are connections of their own, as with HTTP/1.0.
 //!
-//! References: ns-2's generator (`PagePool/WebTraf`), with which Sarolahti, Allman and Floyd, "Determining an Appropriate
-//! Sending Rate Over an Underutilized Network Path", 2007, section 4, made their traffic. A session has a fixed number of
-//! pages, a page a fixed number of objects. Gaps between the requests for the objects of a page are exponential, and so are
-//! those between pages, which run from the end of a page (its last object is there) to the next. A page has one server.
-//! Sizes are [`ObjectSizes`]. Sessions start at any time of the run with the same probability.
+//! References: ns-2's generator (`PagePool/WebTraf`), with which Sarolahti, Allman and Floyd made the traffic of
+//! "Determining an Appropriate Sending Rate Over an Underutilized Network Path", 2007, section 4. A session has a fixed
+//! number of pages, a page a fixed number of objects and one server. Gaps between the requests for the objects of a
+//! page are exponential. So are those between pages, which run from the end of a page (its last object is there) to the
+//! next. Sizes are [`ObjectSizes`]. Sessions start at any time of the run with the same probability.
 //!
-//! Everything about a session is drawn from substreams of its own in an order that does not depend on the network: object
-//! number n of a session has the same size and server whatever the schemes do.
+//! Everything about a session is drawn from substreams of its own in an order that does not depend on the network:
+//! object number n of a session has the same size and server whatever the schemes do.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use flowstart_core::units::Bytes;
 /// Most packets of an object: the largest `int`, in which ns-2 keeps them.
 const MOST_PACKETS: f64 = 2_147_483_647.0;
 
-/// Sizes of objects in packets: Pareto II (Lomax), P(X > x) = (1 + x / scale)^-shape with scale = mean (shape - 1), rounded
-/// up to whole packets. With a shape near 1 most of the mean lies in objects that a run never sees.
+/// Sizes of objects in packets: Pareto II (Lomax), P(X > x) = (1 + x / scale)^-shape with scale = mean (shape - 1),
+/// rounded up to whole packets. With a shape near 1 most of the mean lies in objects that a run never sees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ObjectSizes {
     /// Mean of the distribution before rounding, in packets.
@@ -108,7 +108,8 @@ pub struct Session {
     pages_left: u32,
     /// No page begins later.
     ends: Timestamp,
-    /// Objects of the running page that were not asked for, the next one last, each with the gap before the one after it.
+    /// Objects of the running page that were not asked for, the next one last, each with the gap before the one after
+    /// it.
     page: Vec<(Object, Duration)>,
     /// Objects that were asked for and are not there.
     outstanding: u32,
@@ -321,7 +322,8 @@ mod tests {
             let session = Session::new(config(length), 7, Timestamp::ZERO, 1, 0);
             requests(session, Duration::from_millis(millis)).len()
         };
-        // Pages of 10 objects; 45 s are 40 to 50 pages of 0.8 + 0.1 + 0.05 s and a third of it with 2 s instead of 0.05 s.
+        // Pages of 10 objects; 45 s are 40 to 50 pages of 0.8 + 0.1 + 0.05 s and a third of it with 2 s instead of 0.05
+        // s.
         let (soon, late) = (count(50), count(2000));
         assert!((300..700).contains(&soon) && (100..250).contains(&late), "{soon}, {late}");
     }

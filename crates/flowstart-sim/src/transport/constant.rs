@@ -1,5 +1,5 @@
-//! A sender without congestion control: packets at a fixed interval or at intervals that are drawn. Nobody acknowledges them, and
-//! nothing is sent again.
+//! A sender without congestion control: packets at a fixed interval, or at intervals that are drawn. Nobody
+//! acknowledges them, and nothing is sent again.
 
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::time::{Duration, Timestamp};

@@ -1,9 +1,9 @@
 //! Connection set-up: who opens, what is exchanged, when data may flow.
 //!
 //! Flight 0 opens, flight 1 answers, flight 2 completes and carries the request. The opener repeats its part after a
-//! timeout, doubled each time, and the other end answers every repetition; the answerer has no timer of its own. A QUIC
-//! server sends at most three times what it received before the client's address is validated (RFC 9000, section 8.1);
-//! a client that has part of the answer acknowledges it (flight 3), which validates it.
+//! timeout, which doubles each time. The other end answers every repetition and has no timer of its own. A QUIC server
+//! sends at most three times what it received before the client's address is validated (RFC 9000, section 8.1). A
+//! client that has part of the answer acknowledges it (flight 3), which validates its address.
 
 use std::sync::Arc;
 
@@ -184,8 +184,8 @@ impl Handshake {
         }
     }
 
-    /// The RTT that the data receiver measures with this packet: it opened, and its latest opening is answered for the first
-    /// time.
+    /// The RTT that the data receiver measures with this packet: it opened, and its latest opening is answered for the
+    /// first time.
     pub fn receiver_rtt(&self, now: Timestamp, flight: u8, attempt: u8) -> Option<Duration> {
         let latest = u32::from(attempt) == self.tries.min(u32::from(u8::MAX));
         let first = flight == ANSWER && self.answered == 0 && self.opener_direction() == Direction::Return;
@@ -346,8 +346,8 @@ impl Handshake {
         network.transmit(index, generation, direction, size + added, EcnCodepoint::NotEct, body, signal);
     }
 
-    /// What a packet carries of SCONE, and how many bytes that adds: the data sender's answer a SCONE packet, the receiver's
-    /// request what it has read of it.
+    /// What a packet carries of SCONE, and how many bytes that adds: the data sender's answer a SCONE packet, the
+    /// receiver's request what it has read of it.
     fn scone(&self, direction: Direction, flight: u8) -> (Option<PathSignal>, u32) {
         match (direction, flight) {
             (Direction::Forward, ANSWER) if self.profile.scone == SconePolicy::Handshake => {

@@ -40,8 +40,8 @@ pub struct AckPolicy {
     /// `Profile::receive_buffer`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub while_growing: bool,
-    /// How long acknowledgements are held back that only tell of data beyond a gap, after three of them; absent: not at all.
-    /// Linux: 1 ms on paths of 20 ms and longer (`tcp_comp_sack_delay_ns`).
+    /// How long acknowledgements are held back that only tell of data beyond a gap, after three of them; absent: not at
+    /// all. Linux: 1 ms on paths of 20 ms and longer (`tcp_comp_sack_delay_ns`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Duration>,
 }
@@ -61,8 +61,8 @@ pub struct ReceiveBuffer {
     pub initial: Bytes,
     /// Its largest size.
     pub largest: Bytes,
-    /// What a full packet takes of it (`truesize`). 2304: 2048 of data and 256 that describe it, where an interface hands over
-    /// each packet by itself.
+    /// What a full packet takes of it (`truesize`). 2304: 2048 of data and 256 that describe it, where an interface
+    /// hands over each packet by itself.
     pub packet: u32,
 }
 
@@ -116,9 +116,10 @@ pub enum IgnoreReceiveWindow {
     /// It always obeys.
     #[default]
     Never,
-    /// While it probes: the window of a launch is sent whatever the receiver has announced, and Sensing does not hear of the
-    /// receive window (Scharf, Floyd, Sarolahti, draft-scharf-tcpm-flow-control-quick-start-00, 2008). What follows obeys. It
-    /// breaks the rules of TCP and QUIC, and the model receiver, which has memory for everything, lets it pass.
+    /// While it probes: the window of a launch is sent whatever the receiver has announced, and Sensing does not hear
+    /// of the receive window (Scharf, Floyd, Sarolahti, draft-scharf-tcpm-flow-control-quick-start-00, 2008). What
+    /// follows obeys. It breaks the rules of TCP and QUIC, and the model receiver, which has memory for everything,
+    /// lets it pass.
     Probing,
 }
 
@@ -140,8 +141,8 @@ pub enum LossDetection {
     /// `Profile::packet_threshold` `SACKed` segments above it, or duplicate acknowledgements (RFC 6675).
     #[default]
     SackedAbove,
-    /// The delivery of something that was sent after it, and time (RFC 8985). Nothing is sent again that is not known to be
-    /// lost.
+    /// The delivery of something that was sent after it, and time (RFC 8985). Nothing is sent again that is not known
+    /// to be lost.
     Rack,
 }
 
@@ -268,9 +269,10 @@ pub enum TailRepair {
 pub enum AfterTimeout {
     /// Everything that is outstanding and was not SACKed (RFC 5681, section 3.1; RFC 6675, section 5.1).
     Outstanding,
-    /// While anything is SACKed only what lies below it, then new data; everything that is outstanding otherwise (ns-3).
+    /// While anything is SACKed only what lies below it, then new data; everything that is outstanding otherwise
+    /// (ns-3).
     BelowHighestSack,
-    /// Everything in order, SACKed or not, by a window that begins at the first segment; duplicate acknowledgements beyond the
-    /// second release nothing (ns-2).
+    /// Everything in order, SACKed or not, by a window that begins at the first segment; duplicate acknowledgements
+    /// beyond the second release nothing (ns-2).
     GoBackN,
 }

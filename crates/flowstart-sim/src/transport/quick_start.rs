@@ -1,21 +1,22 @@
 //! Quick-Start at both ends of a flow: the request with the sender's first packet, its answer, and the report.
 //!
-//! The request travels with the sender's part of the handshake and the answer with the receiver's next: SYN and SYN-ACK where
-//! the sender opens; the answer to a client's request for data, and the packet that completes the handshake, where it does
-//! not. A handshake packet that is repeated carries no request (RFC 4782, section 4.7): a router may have dropped the first
-//! for it. The report of the approved rate follows in a packet of its own, as small as an acknowledgement, or the second pass and
-//! its answer in such packets, which the launch waits for. With 0-RTT data leaves before anything could be
-//! approved, so nothing is asked for.
+//! The request travels with the sender's part of the handshake, the answer with the receiver's next part. Where the
+//! sender opens, these are SYN and SYN-ACK. Elsewhere they are the answer to a client's request for data, and the
+//! packet that completes the handshake. A handshake packet that is repeated carries no request (RFC 4782, section 4.7):
+//! a router may have dropped the first for it. The report of the approved rate follows in a packet of its own, as small
+//! as an acknowledgement. A second pass and its answer travel in such packets too, and the launch waits for them. With
+//! 0-RTT data leaves before anything could be approved, so nothing is asked for.
 //!
-//! In mid-connection ([`QuickStart::ask`]) the request travels with the next new data, the answer with the acknowledgement that
-//! it brings about at once, and the report with the next new data after it. Until the answer the sender goes on with the window
-//! that it has. Data that is sent again carries no option, so a request that is lost is not repeated; without an answer nothing
-//! changes. After a failure nothing more is asked for on that path (RFC 4782, section 4.6).
+//! In mid-connection ([`QuickStart::ask`]) the request travels with the next new data, the answer with the
+//! acknowledgement that it brings about at once, and the report with the next new data after it. Until the answer the
+//! sender goes on with the window that it has. Data that is sent again carries no option, so a request that is lost is
+//! not repeated. Without an answer nothing changes. After a failure nothing more is asked for on that path (RFC 4782,
+//! section 4.6).
 
 use flowstart_core::quick_start::host::{Known, PacketSizes, Request, respond};
 use flowstart_core::quick_start::wire::{IpOption, IpVersion, Response};
 use flowstart_core::rng::Substream;
-use flowstart_core::startup::quick_start::{Config, OptionRoom, Reports, RequestKind};
+use flowstart_core::startup::quick_start::{Config, FAILED, OptionRoom, Reports, RequestKind};
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 
@@ -80,8 +81,8 @@ impl QuickStart {
         }
     }
 
-    /// The sender wants to ask again, knowing this, when its window is `window`: the next new data carries the request, if
-    /// there is anything to ask for.
+    /// The sender wants to ask again, knowing this, when its window is `window`: the next new data carries the request,
+    /// if there is anything to ask for.
     pub fn ask(&mut self, known: Known, window: Bytes) {
         // An answer to an earlier request comes too late now.
         (self.request, self.approved) = (None, None);
@@ -108,9 +109,9 @@ impl QuickStart {
         self.config.after_move
     }
 
-    /// Some of an approved window was lost.
-    pub fn fail(&mut self) {
-        self.failed = true;
+    /// The scheme has entered this phase, which may be that some of an approved window was lost.
+    pub fn on_phase(&mut self, phase: &str) {
+        self.failed |= phase == FAILED;
     }
 
     /// Whether the next new data carries an option that takes its bytes from the payload.
@@ -124,7 +125,8 @@ impl QuickStart {
         std::mem::replace(&mut self.pending, NO_OPTION)
     }
 
-    /// A receiver's answer came with an acknowledgement: the rate that is approved by all. The next new data reports it.
+    /// A receiver's answer came with an acknowledgement: the rate that is approved by all. The next new data reports
+    /// it.
     pub fn on_answer(&mut self, answer: &QuickStartOption) -> Option<Rate> {
         self.on_option(Direction::Return, answer, 0);
         self.request = None;

@@ -1,5 +1,5 @@
-//! Delivery rate samples for controllers that want them: what each outstanding packet remembers, beside the sender's own
-//! list of packets, so that senders without samples carry nothing.
+//! Delivery rate samples for controllers that want them: what each outstanding packet remembers. It lies beside the
+//! sender's own list of packets, so that senders without samples carry nothing.
 
 use std::collections::VecDeque;
 

@@ -1,13 +1,14 @@
 //! SCONE at both ends of a flow: when the data sender offers a SCONE packet, and how it hears of the advice.
 //!
-//! Reference: draft-ietf-scone-protocol-08. The signal travels with the data, so the data receiver reads it and has to tell. With
-//! `handshake` a server that sends the data puts a SCONE packet into each datagram of its part of the handshake, as the client's
-//! transport parameter allows, and the client tells with its request: the launch knows the advice, and no time passes for it.
-//! With `data`, as mvfst does it, the first data carries SCONE packets, the client tells with the next acknowledgement, and the
-//! sender knows one RTT after its first data. That is also what is left to `handshake` where the data sender opens the connection
-//! or sends with 0-RTT: the first packets leave before the advice can be known.
+//! Reference: draft-ietf-scone-protocol-08. The signal travels with the data, so the data receiver reads it and has to
+//! tell the sender.
+//! - `handshake`: a server that sends the data puts a SCONE packet into each datagram of its part of the handshake, as
+//!   the client's transport parameter allows. The client tells with its request, so the launch knows the advice.
+//! - `data`, as in mvfst: the first data carries SCONE packets, and the client tells with the next acknowledgement. The
+//!   sender knows one RTT after its first data. `handshake` does the same where the data sender opens the connection or
+//!   sends with 0-RTT, because its first packets leave before the advice can be known.
 //!
-//! How the receiver tells is left to the application by the draft; draft-duke-scone-scone-echo proposes a frame. Here it is
+//! The draft leaves to the application how the receiver tells; draft-duke-scone-scone-echo proposes a frame. Here it is
 //! [`REPORT_SIZE`] bytes, repeated with a few acknowledgements in place of a retransmission.
 
 use flowstart_core::scone::endpoint::{Advice, Offers};

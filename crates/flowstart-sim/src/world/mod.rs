@@ -158,8 +158,8 @@ impl World {
         }
     }
 
-    /// Lets somebody send Quick-Start's requests over a route without connections, from `start` on; the number in records and
-    /// traces.
+    /// Lets somebody send Quick-Start's requests over a route without connections, from `start` on; the number in
+    /// records and traces.
     pub fn add_requests(&mut self, requests: Requests, route: &Route, start: Timestamp) -> u32 {
         let flow = self.add_silent(route);
         let slot = self.network.engine.slot(Owner::Requests(self.requests.len() as u32));
@@ -205,8 +205,8 @@ impl World {
         self.flows.get(flow as usize)?.ends.model()
     }
 
-    /// A mobility event: the flow's packets take `route` from now on, and its sender starts again. A packet under way goes
-    /// on with the next hop of the new route.
+    /// A mobility event: the flow's packets take `route` from now on, and its sender starts again. A packet under way
+    /// goes on with the next hop of the new route.
     pub fn change_path(&mut self, flow: u32, route: &Route) {
         self.network.change_route(flow, route);
         if let Some(flow) = self.flows.get_mut(flow as usize) {
@@ -215,8 +215,9 @@ impl World {
         self.tell_losses();
     }
 
-    /// Sets when a flow that still thinks answers, whatever its think time. A flow without congestion control sends from then
-    /// on, or is silent until it is told again if `at` is [`Timestamp::NEVER`]; it needs no handshake, so it may never start.
+    /// Sets when a flow that still thinks answers, whatever its think time. A flow without congestion control sends
+    /// from then on, or is silent until it is told again if `at` is [`Timestamp::NEVER`]; it needs no handshake, so it
+    /// may never start.
     pub fn answer_at(&mut self, flow: u32, at: Timestamp) {
         if let Some(ends) = self.flows.get_mut(flow as usize).and_then(|flow| flow.ends.model_mut()) {
             ends.answer_at(&mut self.network, at);
@@ -231,8 +232,8 @@ impl World {
         self.network.engine.advance(time);
     }
 
-    /// Runs until `flow` is complete or who observes the world wants to hear no more; an error when `limit` passes first, or
-    /// the flow's connection is lost.
+    /// Runs until `flow` is complete or who observes the world wants to hear no more; an error when `limit` passes
+    /// first, or the flow's connection is lost.
     pub fn run_flow(&mut self, flow: u32, limit: Timestamp) -> Result<(), Stopped> {
         let ended = |world: &Self| world.record(flow).completed.is_some() || world.network.is_observation_done();
         self.run_while(limit, |world| !ended(world) && !world.has_failed(flow))?;

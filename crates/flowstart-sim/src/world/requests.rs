@@ -1,7 +1,7 @@
 //! Requests of Quick-Start without a connection: floods and bogus requests.
 //!
-//! Reference: Sarolahti, Allman and Floyd, section 8.1. The packets need no answer, so their source may be anybody: to routers each
-//! is the first packet of another flow. Whoever receives them does not answer, and no data follows.
+//! Reference: Sarolahti, Allman and Floyd, section 8.1. The packets need no answer, so their source may be anybody: to
+//! routers each is the first packet of another flow. Whoever receives them does not answer, and no data follows.
 
 use std::collections::VecDeque;
 
@@ -32,8 +32,8 @@ pub struct Requests {
     pub ask: Rate,
     /// Whether each comes from another flow; otherwise all from one.
     pub spoofed: bool,
-    /// After this time a second pass for the same rate follows each request, whatever routers left of it: the sender of a
-    /// spoofed packet sees no answer.
+    /// After this time a second pass for the same rate follows each request, whatever routers left of it: the sender of
+    /// a spoofed packet sees no answer.
     pub confirm: Option<Duration>,
 }
 

@@ -1,7 +1,8 @@
 //! Web sessions in a simulation: who is connected to whom, and a connection for each object.
 //!
-//! A client asks with a connection of its own, of one packet, as ns-2's clients do; when the packet is there, the server
-//! opens the connection of the object. In ns-2 it does so half an RTT later, when the client has the acknowledgement.
+//! A client asks with a connection of its own, of one packet, as ns-2's clients do. When the packet is there, the
+//! server opens the connection of the object. In ns-2 it does so half an RTT later, when the client has the
+//! acknowledgement.
 
 use std::sync::Arc;
 
@@ -152,8 +153,8 @@ impl World {
         self.web = Some(Box::new(RunningWeb { traffic, sessions, connections: Vec::new() }));
     }
 
-    /// The connections from servers so far, those under way included, in the order of sessions and their objects. Nothing
-    /// is kept of them.
+    /// The connections from servers so far, those under way included, in the order of sessions and their objects.
+    /// Nothing is kept of them.
     pub fn take_connections(&mut self) -> Vec<Connection> {
         let Some(mut web) = self.web.take() else { return Vec::new() };
         let mut connections = std::mem::take(&mut web.connections);
@@ -279,7 +280,8 @@ mod tests {
         let connections = world.take_connections();
         let record = &connections.iter().find(small).unwrap().record;
         let fct = record.completed.unwrap().since(record.started.unwrap()).as_millis_f64();
-        // 100 ms for SYN and SYN-ACK, 50 ms for the data, and packets of 1500 bytes at 10 Mbit/s: 1.2 ms on each of two links.
+        // 100 ms for SYN and SYN-ACK, 50 ms for the data, and packets of 1500 bytes at 10 Mbit/s: 1.2 ms on each of two
+        // links.
         assert!((150.0..175.0).contains(&fct), "{fct}");
     }
 }

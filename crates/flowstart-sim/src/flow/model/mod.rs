@@ -248,7 +248,8 @@ impl ModelEnds {
     #[inline]
     fn schedule_receiver(&mut self, network: &mut Network) {
         let next = self.receiver.next_timer();
-        // A timer that is armed too early finds nothing to do and is armed again; moving it with every packet costs more.
+        // A timer that is armed too early finds nothing to do and is armed again; moving it with every packet costs
+        // more.
         if next < network.engine.scheduled(self.slots.receiver) {
             network.engine.schedule(self.slots.receiver, next);
         }

@@ -54,8 +54,8 @@ pub struct Profile {
     pub token: bool,
     /// Receive window that the receiver keeps open beyond what it has consumed; the largest one where it grows.
     pub receive_window: Bytes,
-    /// The receive window at the start, which then grows as the receiver sees fit; absent: it is as large as it may become
-    /// from the start.
+    /// The receive window at the start, which then grows as the receiver sees fit; absent: it is as large as it may
+    /// become from the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_receive_window: Option<Bytes>,
     /// The buffer from which the receive window follows instead of the two above; absent: they hold.

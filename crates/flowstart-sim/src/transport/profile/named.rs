@@ -84,9 +84,9 @@ impl Profile {
         }
     }
 
-    /// QUIC as noq 1.4.0 sends it: what `--transport quic` does, as far as a profile can say it. Its token bucket holds 2 ms
-    /// at the pacing rate, at least 10 packets but never more than 10 ms; so at the low rates of a beginning not even an
-    /// initial window leaves at once. The quantum is that of high rates.
+    /// QUIC as noq 1.4.0 sends it: what `--transport quic` does, as far as a profile can say it. Its token bucket holds
+    /// 2 ms at the pacing rate, at least 10 packets but never more than 10 ms; so at the low rates of a beginning not
+    /// even an initial window leaves at once. The quantum is that of high rates.
     pub fn noq() -> Self {
         Self {
             // Datagram 1200 = 1 flags + 8 connection ID + 1 packet number + 16 tag + 6 stream frame header + payload.
@@ -258,8 +258,8 @@ impl Profile {
     }
 
     /// ns-3 as the reference runs configure it: MSS 1448, 54 bytes of headers, PRR, delayed acknowledgements of 200 ms,
-    /// no pacing, the data sender opens. After a timeout ns-3 keeps the plateau of CUBIC; that it runs HyStart again and forgets
-    /// the smallest RTT, by which CUBIC looks ahead, is not modelled.
+    /// no pacing, the data sender opens. After a timeout ns-3 keeps the plateau of CUBIC; that it runs HyStart again
+    /// and forgets the smallest RTT, by which CUBIC looks ahead, is not modelled.
     pub fn ns3() -> Self {
         let whole_segments = cubic::Config {
             approach: cubic::Approach::WholeSegments,

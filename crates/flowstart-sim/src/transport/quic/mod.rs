@@ -1,8 +1,9 @@
 //! The model QUIC sender: packet numbers, acknowledgement ranges, RFC 9002 loss detection, PTO, persistent congestion.
 //!
-//! Differences from RFC 9002: one packet number space after the handshake; a probe carries new data when there is any
-//! and the oldest unacknowledged data otherwise. Data that was sent again proactively is repaired when all packets with it
-//! are lost.
+//! Differences from RFC 9002:
+//! - There is one packet number space after the handshake.
+//! - A probe carries new data when there is any, and the oldest unacknowledged data otherwise.
+//! - Data that was sent again proactively is repaired when all packets with it are lost.
 
 use std::collections::VecDeque;
 
@@ -272,8 +273,8 @@ impl QuicSender {
         }
     }
 
-    /// RFC 9002, section 6.1: packet and time threshold; section 7.6: persistent congestion. Returns what was lost, and whether
-    /// it establishes persistent congestion.
+    /// RFC 9002, section 6.1: packet and time threshold; section 7.6: persistent congestion. Returns what was lost, and
+    /// whether it establishes persistent congestion.
     fn detect_losses(&mut self, network: &mut Network, in_flight_before: Bytes) -> Option<(Loss, bool)> {
         let largest = self.largest_acknowledged?;
         let now = network.now();

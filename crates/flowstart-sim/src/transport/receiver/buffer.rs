@@ -1,14 +1,17 @@
 //! The receive window of Linux: what a buffer has room for, which grows with what the application reads.
 //!
-//! Reference: Linux 6.18, `tcp_input.c` and `tcp_output.c`. A packet takes more of the buffer than its payload, so the
-//! window is a share of it: a half until the first full packet shows what one takes (`scaling_ratio`), and at most
-//! `window_clamp`. Every packet that arrives in a good ratio raises what is announced, `rcv_ssthresh`, by two segments up to
-//! that (`tcp_grow_window`), so that a sender in slow start is not held up, and asks for an acknowledgement at once. Once an RTT
-//! the buffer grows to what the application read in it, twice, and as much more as the sender was faster than in the RTT before
-//! (`tcp_rcvbuf_grow`, Dynamic Right-Sizing). What is announced is never taken back.
+//! Reference: Linux 6.18, `tcp_input.c` and `tcp_output.c`.
+//! - A packet takes more of the buffer than its payload, so the window is a share of it: at first a half, then what the
+//!   first full packet shows (`scaling_ratio`). It is at most `window_clamp`.
+//! - Every packet that arrives in a good ratio raises what is announced, `rcv_ssthresh`, by two segments up to that
+//!   (`tcp_grow_window`), so that a sender in slow start is not held up. It asks for an acknowledgement at once.
+//! - Once an RTT the buffer grows to twice what the application read in it, and as much more as the sender was faster
+//!   than in the RTT before (`tcp_rcvbuf_grow`, Dynamic Right-Sizing).
+//! - What is announced is never taken back.
 //!
-//! Differences: the application reads at once. The receiver measures the RTT without timestamps: the handshake's and what
-//! packets are later than the earliest. Memory pressure and buffers that the application sets are left out.
+//! Differences: the application reads at once. The receiver measures the RTT without timestamps, from the handshake and
+//! from how much later packets are than the earliest. Memory pressure and buffers that the application sets are left
+//! out.
 //!
 //! Status: worked examples below; `linux-startup`.
 
@@ -45,7 +48,8 @@ pub(super) struct Buffer {
     rcv_wnd: u64,
     /// First byte that flow control forbids, as it was announced last.
     edge: u64,
-    /// What the application read in an RTT (`rcvq_space`): the most so far, what had been read when this RTT began, and when.
+    /// What the application read in an RTT (`rcvq_space`): the most so far, what had been read when this RTT began, and
+    /// when.
     space: u64,
     seq: u64,
     time: Option<Timestamp>,
@@ -265,8 +269,8 @@ mod tests {
     #[test]
     fn packets_let_it_grow_to_the_share_that_payload_has() {
         let mut buffer = buffer(ReceiveBuffer::AUTO);
-        // 1448 of 2304 are 160 / 256: 131,072 * 160 / 256 = 81,920, less the packet that is there, 1440: 80,480. From 65,160
-        // that takes 15,320, of which five packets add 2920 each and the sixth the rest.
+        // 1448 of 2304 are 160 / 256: 131,072 * 160 / 256 = 81,920, less the packet that is there, 1440: 80,480. From
+        // 65,160 that takes 15,320, of which five packets add 2920 each and the sixth the rest.
         let grown: Vec<bool> = (1..=7).map(|n| buffer.on_data(at(51), &in_order(26, n * 1448))).collect();
         assert_eq!(grown, [true, true, true, true, true, true, false]);
         assert_eq!((buffer.window_clamp, buffer.rcv_ssthresh), (81_920, 80_480));
@@ -309,7 +313,8 @@ mod tests {
         let mut buffer = buffer(ReceiveBuffer { packet: 4096, ..ReceiveBuffer::AUTO });
         assert!(!buffer.on_data(at(51), &in_order(26, 1448)));
         assert_eq!(buffer.rcv_ssthresh, 46_080);
-        // 4096 * 90 / 256 = 1440. Packets of 200 bytes: 720, 360 and then 180 <= 200, while 1,105,920 has become 276,480.
+        // 4096 * 90 / 256 = 1440. Packets of 200 bytes: 720, 360 and then 180 <= 200, while 1,105,920 has become
+        // 276,480.
         assert_eq!(buffer.step_of_small(200), 2896);
         assert_eq!(buffer.step_of_small(10), 0);
     }
@@ -319,7 +324,8 @@ mod tests {
         let mut buffer = buffer(ReceiveBuffer::AUTO);
         buffer.on_data(at(50), &in_order(25, 1448));
         assert_eq!(buffer.rtt, 8 * 50_000_000);
-        // 8 ms later than the earliest: an eighth of the way from 50 to 58 ms. A second one of the same tick tells nothing.
+        // 8 ms later than the earliest: an eighth of the way from 50 to 58 ms. A second one of the same tick tells
+        // nothing.
         buffer.on_data(at(60), &in_order(27, 2896));
         buffer.on_data(at(60), &in_order(27, 4344));
         assert_eq!(buffer.rtt, 8 * 51_000_000);

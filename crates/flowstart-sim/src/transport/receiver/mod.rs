@@ -64,7 +64,7 @@ pub struct Receiver {
     contiguous: u64,
     /// QUIC: received packet numbers.
     numbers: RangeSet,
-    /// QUIC: below this the sender wants to hear nothing any more.
+    /// QUIC: the sender has heard of everything below this.
     least: u64,
     largest: u64,
     largest_at: Timestamp,
@@ -231,8 +231,8 @@ impl Receiver {
         }
     }
 
-    /// Whether the acknowledgement of a packet that is out of order is held back: it tells only of data beyond a gap, and three
-    /// that did have left.
+    /// Whether the acknowledgement of a packet that is out of order is held back: it tells only of data beyond a gap,
+    /// and three that did have left.
     fn compresses(&mut self, now: Timestamp) -> bool {
         let Some(delay) = self.profile.ack.compression else { return false };
         let progress = self.contiguous > self.last_ack_sent + u64::from(self.profile.payload);
@@ -269,8 +269,8 @@ impl Receiver {
         number != expected
     }
 
-    /// Whether a block moves out of the first two places for what arrived, and might never be told of: what is held back leaves
-    /// first (`tcp_sack_new_ofo_skb` of Linux).
+    /// Whether a block moves out of the first two places for what arrived, and might never be told of: what is held
+    /// back leaves first (`tcp_sack_new_ofo_skb` of Linux).
     fn pushes_out_a_block(&self, offset: u64, end: u64) -> bool {
         let known = self.bytes.containing(offset).filter(|block| *block != (offset, end));
         let place = known.and_then(|(start, end)| self.recent_blocks.iter().position(|at| (start..end).contains(at)));

@@ -1,13 +1,17 @@
 //! Receive windows that grow with what arrives.
 //!
-//! References: Fisk, Feng, "Dynamic Right-Sizing in TCP", 2001 (TCP): the window is twice what was delivered in the last
-//! RTT, so that a sender may double its window in each, and never smaller than it was. RFC 9000, section 4.2 leaves the
-//! window of QUIC to the receiver; the rule here is the common one of its implementations: `MAX_DATA` leaves when half of the
-//! window is consumed, and the window doubles when that took at most two RTTs.
+//! References: Fisk, Feng, "Dynamic Right-Sizing in TCP", 2001, for TCP. The window is twice what was delivered in the
+//! last RTT, so that a sender may double its window in each, and it never shrinks. RFC 9000, section 4.2, leaves the
+//! window of QUIC to the receiver. The rule here is the common one: `MAX_DATA` leaves when half of the window is
+//! consumed, and the window doubles when that took at most two RTTs.
 //!
-//! Differences: the application reads at once. The receiver knows the RTT from a handshake that it opened itself; a TCP
-//! receiver that did not takes the least time until the first byte beyond a whole window arrives, as Dynamic Right-Sizing does,
-//! which is too long while the sender does not fill the window, and far too short when the sender ignores it. A QUIC window does not grow without a measured RTT.
+//! Differences:
+//! - The application reads at once.
+//! - A receiver that opened the connection knows the RTT from the handshake.
+//! - A TCP receiver that did not takes the least time until the first byte beyond a whole window arrives, as Dynamic
+//!   Right-Sizing does. That is too long while the sender does not fill the window, and far too short when it ignores
+//!   it.
+//! - A QUIC window does not grow without a measured RTT.
 //!
 //! Status: worked examples below; `flowstart validate slides-flow-control`.
 
@@ -25,7 +29,8 @@ pub(super) struct Autotuning {
     rtt: Option<Duration>,
     /// The RTT is the handshake's.
     knows_rtt: bool,
-    /// TCP: when the present interval of an RTT began, and what had been delivered. QUIC: when `MAX_DATA` was sent last.
+    /// TCP: when the present interval of an RTT began, and what had been delivered. QUIC: when `MAX_DATA` was sent
+    /// last.
     since: Option<(Timestamp, u64)>,
     /// TCP: when a window began to arrive, and where it ends.
     measured: Option<(Timestamp, u64)>,
@@ -59,8 +64,8 @@ impl Autotuning {
         self.knows_rtt = true;
     }
 
-    /// Data arrived; everything below `consumed` was passed to the application. Returns whether the sender has to hear of a
-    /// new limit at once.
+    /// Data arrived; everything below `consumed` was passed to the application. Returns whether the sender has to hear
+    /// of a new limit at once.
     pub(super) fn on_data(&mut self, now: Timestamp, consumed: u64) -> bool {
         match self.protocol {
             Protocol::Tcp => {
@@ -93,7 +98,8 @@ impl Autotuning {
         if self.rtt.is_some_and(|rtt| now.since(since) >= rtt) {
             self.since = Some((now, self.consumed));
         }
-        // Counted as it arrives: the sender may fill the window in the next RTT, which begins with this acknowledgement.
+        // Counted as it arrives: the sender may fill the window in the next RTT, which begins with this
+        // acknowledgement.
         let delivered = consumed - self.since.map_or(0, |(_, before)| before);
         self.window = self.window.max((delivered * 2).min(self.largest));
         self.consumed = consumed;

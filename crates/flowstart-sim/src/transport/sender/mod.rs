@@ -11,7 +11,6 @@ use flowstart_core::path::PathKnowledge;
 use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::rtt::RttEstimator;
 use flowstart_core::scone::wire::RateSignal;
-use flowstart_core::startup::quick_start;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::xcp::host::request;
@@ -70,7 +69,8 @@ pub trait Sender {
     /// The same.
     fn base_mut(&mut self) -> Option<&mut SenderBase>;
 
-    /// The handshake is over: data may leave. Bytes that may leave before the client's address is validated; `None`: it is.
+    /// The handshake is over: data may leave. Bytes that may leave before the client's address is validated; `None`: it
+    /// is.
     fn launch(&mut self, network: &mut Network, knowledge: &PathKnowledge, unvalidated: Option<u64>);
 
     /// An acknowledgement arrived.
@@ -243,8 +243,8 @@ impl SenderBase {
         network.note(self.flow.index, || Event::FlowControl { blocked, limit });
     }
 
-    /// What a data packet of `size` carries for the path, and how many bytes that adds. A sender that XCP controls has no use for
-    /// advice.
+    /// What a data packet of `size` carries for the path, and how many bytes that adds. A sender that XCP controls has
+    /// no use for advice.
     #[inline]
     fn path_signal(&mut self, now: Timestamp, size: Bytes) -> (Option<PathSignal>, u32) {
         if self.controller.needs().contains(Needs::CONGESTION_HEADER) {
@@ -419,15 +419,14 @@ impl SenderBase {
                     record.timeouts += 1;
                     self.approved_window = false;
                 }
-                // A rate that was approved is paced, unless its window is not larger than the initial one and is ignored.
+                // A rate that was approved is paced, unless its window is not larger than the initial one and is
+                // ignored.
                 Decision::Launched { pacing_rate, .. } => {
                     self.approved_window = record.approved_rate.is_some() && pacing_rate.is_some();
                 }
                 Decision::PhaseEntered { phase, .. } => {
                     self.approved_window = false;
-                    if phase == quick_start::FAILED {
-                        self.quick_start.iter_mut().for_each(|exchange| exchange.fail());
-                    }
+                    self.quick_start.iter_mut().for_each(|exchange| exchange.on_phase(phase));
                 }
                 _ => {}
             }

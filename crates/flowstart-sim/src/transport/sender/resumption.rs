@@ -22,8 +22,8 @@ pub(super) struct Resumption {
 }
 
 impl SenderBase {
-    /// Data waits, from `next_offset` to `written`, and everything that was sent is acknowledged: the window is validated
-    /// for the time in which nothing was sent.
+    /// Data waits, from `next_offset` to `written`, and everything that was sent is acknowledged: the window is
+    /// validated for the time in which nothing was sent.
     pub(super) fn resume(&mut self, network: &mut Network, next_offset: u64, written: u64, timeout: Duration) {
         let now = network.now();
         let receive_window = Bytes::new(self.limit.saturating_sub(next_offset));
@@ -51,8 +51,8 @@ impl SenderBase {
         self.after_event(network);
     }
 
-    /// Packets take another path from now on, of which nothing is known but what `knowledge` keeps. `waiting` is what the
-    /// application has written and was never sent.
+    /// Packets take another path from now on, of which nothing is known but what `knowledge` keeps. `waiting` is what
+    /// the application has written and was never sent.
     pub fn change_path(&mut self, network: &mut Network, knowledge: &PathKnowledge, waiting: Option<Bytes>) {
         let now = network.now();
         let knowledge = knowledge.for_new_path();

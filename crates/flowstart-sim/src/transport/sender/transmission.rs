@@ -35,8 +35,8 @@ pub trait Transmission: Sender {
     /// Sends it.
     fn send(&mut self, network: &mut Network, next: Self::Next);
 
-    /// Sends while something waits and [`SenderBase::permission`] allows it. Returns when the pacer lets the next packet
-    /// leave, [`Timestamp::NEVER`] if nothing waits for the pacer.
+    /// Sends while something waits and [`SenderBase::permission`] allows it. Returns when the pacer lets the next
+    /// packet leave, [`Timestamp::NEVER`] if nothing waits for the pacer.
     #[inline]
     fn pump_permitted(&mut self, network: &mut Network, source: &Source) -> Timestamp {
         let now = network.now();

@@ -1,7 +1,7 @@
 //! The model TCP sender: fast retransmit, recovery, limited transmit, RTO.
 //!
-//! What is lost is decided by the scoreboard (`scoreboard.rs`), which follows RFC 6675. Two ways of counting the bytes in
-//! flight are offered ([`Pipe`]).
+//! The scoreboard (`scoreboard.rs`) decides what is lost and follows RFC 6675. `transmit.rs` decides what leaves next.
+//! Bytes in flight are counted in one of two ways ([`Pipe`]).
 //!
 //! Differences: the receive window never shrinks.
 
@@ -48,8 +48,8 @@ enum Recovery {
     None,
     /// Fast recovery until `point` is acknowledged.
     Fast { point: u64, partial_acks: u32 },
-    /// After a timeout, until `point` is acknowledged. `next` is sent next by those who go back; `advanced`: something was
-    /// acknowledged since.
+    /// After a timeout, until `point` is acknowledged. `next` is sent next by those who go back; `advanced`: something
+    /// was acknowledged since.
     Timeout { point: u64, next: u64, advanced: bool },
 }
 
@@ -70,8 +70,8 @@ pub struct TcpSender {
     board: Scoreboard,
     duplicates: u32,
     recovery: Recovery,
-    /// The first segment is due again, whatever the window: recovery begins (RFC 6675, section 5, step 4.3), or a partial
-    /// acknowledgement asks for it.
+    /// The first segment is due again, whatever the window: recovery begins (RFC 6675, section 5, step 4.3), or a
+    /// partial acknowledgement asks for it.
     repair_head: bool,
     /// The rescue retransmission of this recovery was sent.
     rescued: bool,
@@ -136,10 +136,10 @@ impl TcpSender {
         self.schedule_probe(now);
     }
 
-    /// The loss probe leaves two RTTs from now if nothing is acknowledged until then, later where one packet may wait for a
-    /// delayed acknowledgement (RFC 8985, section 7.2; Linux has the smallest timeout for the longest delay). It leaves
-    /// instead of a retransmission timeout that would come first. There is none while it is known that something is
-    /// missing, and one in a flight.
+    /// The loss probe leaves two RTTs from now if nothing is acknowledged until then, later where one packet may wait
+    /// for a delayed acknowledgement (RFC 8985, section 7.2; Linux has the smallest timeout for the longest delay). It
+    /// leaves instead of a retransmission timeout that would come first. There is none while it is known that something
+    /// is missing, and one in a flight.
     fn schedule_probe(&mut self, now: Timestamp) {
         self.probe_at = Timestamp::NEVER;
         let nothing_missing = self.recovery == Recovery::None && self.board.sacked_count == 0;
@@ -272,8 +272,8 @@ impl TcpSender {
         } else if !classic {
             self.board.mark_lost(&mut self.base, network);
         }
-        // RFC 6675, section 2: what newly SACKs is a duplicate, whether or not it also acknowledges cumulatively. Classic
-        // stacks follow RFC 5681.
+        // RFC 6675, section 2: what newly SACKs is a duplicate, whether or not it also acknowledges cumulatively.
+        // Classic stacks follow RFC 5681.
         let goes_back = self.goes_back();
         let too_early = goes_back && matches!(self.recovery, Recovery::Timeout { advanced: false, .. });
         if newly_sacked > 0 && !((classic || goes_back) && advanced) && !too_early {

@@ -1,13 +1,14 @@
 //! Loss detection by time: RACK (RFC 8985, section 6).
 //!
-//! A segment is lost when one that was sent after it was delivered, and an RTT and the reordering window have passed since it
-//! was sent. The RTT is that of the delivery. The reordering window is a quarter of the smallest RTT, and nothing in
-//! recovery or once as many segments are `SACKed` as the profile's packet threshold, `DupThresh`, says (section 6.2,
-//! step 4). It finds lost retransmissions and tails as well.
+//! A segment is lost when one that was sent after it was delivered, and an RTT and the reordering window have passed
+//! since it was sent. The RTT is that of the delivery. The reordering window is a quarter of the smallest RTT. It is
+//! zero in recovery, and once as many segments are `SACKed` as the profile's packet threshold (`DupThresh`; section
+//! 6.2, step 4). Lost retransmissions and lost tails are found as well.
 //!
-//! Differences: reordering is not looked for, neither by late originals nor by D-SACKs, and so the window does not
-//! adapt to it (section 6.2, step 3). A timeout takes everything in flight for lost, where Linux spares what left less
-//! than an RTT ago.
+//! Differences:
+//! - Nobody looks for reordering, neither by late originals nor by D-SACKs. So the window does not adapt to it (section
+//!   6.2, step 3).
+//! - A timeout takes everything in flight for lost. Linux spares what left less than an RTT ago.
 
 use flowstart_core::time::{Duration, Timestamp};
 
@@ -41,7 +42,8 @@ impl Rack {
         self.advanced = true;
     }
 
-    /// Begins to look for losses with this reordering window (step 5); `None`: nothing was delivered since the last time.
+    /// Begins to look for losses with this reordering window (step 5); `None`: nothing was delivered since the last
+    /// time.
     pub(super) fn search(&mut self, now: Timestamp, reordering: Duration) -> Option<Search> {
         let Self { sent_last, rtt, .. } = *self;
         std::mem::take(&mut self.advanced).then_some(Search { sent_last, patience: rtt + reordering, now })

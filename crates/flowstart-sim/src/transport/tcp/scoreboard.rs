@@ -1,8 +1,8 @@
 //! The scoreboard of the TCP sender: what is outstanding, what was SACKed and what is lost (RFC 6675, sections 2 to 4).
 //!
-//! A segment is lost when three segments above it were SACKed. A retransmission is lost when a segment that was sent after
-//! it is SACKed (RFC 8985 in spirit), for profiles that look for it; otherwise only the retransmission timer notices. Profiles
-//! that detect losses by time ask `rack.rs` instead.
+//! A segment is lost when three segments above it were SACKed. The retransmission timer notices the loss of a
+//! retransmission. Where the profile says so, it is also noticed when a segment that was sent later is SACKed (RFC 8985
+//! in spirit). Profiles that detect losses by time ask `rack.rs` instead.
 //!
 //! Differences: segments are never split or merged.
 
@@ -245,8 +245,8 @@ impl Scoreboard {
         self.lost_below = self.segments[edge].seq;
     }
 
-    /// Declares losses by time. Returns when to look again, if that is not known already: when segments that may have been
-    /// reordered are late.
+    /// Declares losses by time. Returns when to look again, if that is not known already: when segments that may have
+    /// been reordered are late.
     pub(super) fn detect_by_time(
         &mut self,
         base: &mut SenderBase,
@@ -406,7 +406,8 @@ impl Scoreboard {
         found
     }
 
-    /// The segment at `index` is sent again proactively: both copies count as in flight. Returns its place in the stream.
+    /// The segment at `index` is sent again proactively: both copies count as in flight. Returns its place in the
+    /// stream.
     pub(super) fn copy(&mut self, index: usize, now: Timestamp) -> Chunk {
         let segment = &mut self.segments[index];
         segment.retransmitted = true;
@@ -417,8 +418,8 @@ impl Scoreboard {
         Chunk { offset: segment.seq, len: segment.len }
     }
 
-    /// The segment at `index` is sent again; returns its place in the stream and whether that rescues a tail: nothing above
-    /// it was SACKed, or it is repaired a second time.
+    /// The segment at `index` is sent again; returns its place in the stream and whether that rescues a tail: nothing
+    /// above it was SACKed, or it is repaired a second time.
     pub(super) fn retransmit(&mut self, base: &mut SenderBase, index: usize, now: Timestamp) -> (Chunk, bool) {
         // What is retransmitted without evidence of loss counts twice, as in RFC 6675's pipe.
         let segment = &mut self.segments[index];
@@ -427,7 +428,7 @@ impl Scoreboard {
         }
         let mut rescues = !segment.lost && segment.seq >= self.high_sacked;
         if segment.retransmitted {
-            // A segment that is rescued after its retransmission: the earlier copy counts no longer.
+            // A segment that is rescued after its retransmission: the earlier copy stops counting.
             rescues = true;
             base.in_flight = base.in_flight.saturating_sub(Bytes::new(u64::from(segment.len)));
         }

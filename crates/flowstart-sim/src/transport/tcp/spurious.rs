@@ -1,17 +1,21 @@
 //! Whether what TCP sent again had only been late.
 //!
-//! With timestamps an acknowledgement tells which transmission it is for: when it echoes a time before the first
-//! retransmission of a recovery, the original had arrived (Eifel detection, RFC 3522; `tcp_packet_delayed` of Linux).
-//! After a timeout so does the delivery of something that was never sent again (F-RTO, RFC 5682, section 3.1, step
-//! 3.b). Everything that was declared lost then counts as in flight again, and the controller takes its reduction back.
+//! With timestamps an acknowledgement tells which transmission it is for. The original had arrived when the echoed time
+//! is before the first retransmission of a recovery (Eifel detection, RFC 3522; `tcp_packet_delayed` of Linux). After a
+//! timeout the delivery of something that was never sent again tells the same (F-RTO, RFC 5682, section 3.1, step 3.b).
+//! Everything that was declared lost then counts as in flight again, and the controller takes its reduction back.
 //!
-//! Differences from the references: timestamps are exact, not in ticks. After a timeout what was lost is sent again at
-//! once, where F-RTO tries new data first (step 2.b), and F-RTO is of use for the whole recovery, in Linux until an
-//! acknowledgement advances without disproving the timeout. While something that was sent again is still out a fast
-//! recovery goes on finding and repairing losses, where Linux sends new data only; a loss probe counts as sent again.
-//! Duplicates that the receiver reports (D-SACK, RFC 2883) take no recovery back. The controller restores congestion
-//! avoidance as well (RFC 9438, section 4.9), of which Linux's CUBIC keeps what the reduction made; an integrated
-//! algorithm (BBR) gets nothing back.
+//! Differences from the references:
+//! - Timestamps are exact, not in ticks.
+//! - After a timeout what was lost is sent again at once. F-RTO tries new data first (step 2.b).
+//! - F-RTO serves for the whole recovery. In Linux it ends with an acknowledgement that does not disprove the timeout.
+//! - A fast recovery goes on with losses and repairs while something that was sent again is out. Linux sends new data
+//!   only.
+//! - A loss probe counts as sent again.
+//! - Duplicates that the receiver reports (D-SACK, RFC 2883) take no recovery back.
+//! - The controller restores congestion avoidance as well (RFC 9438, section 4.9). Linux's CUBIC keeps what the
+//!   reduction made of it.
+//! - An integrated algorithm (BBR) gets nothing back.
 
 use flowstart_core::time::Timestamp;
 

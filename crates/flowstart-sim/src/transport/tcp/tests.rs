@@ -44,7 +44,8 @@ impl Bench {
         Self { network, sender, source, segment, ce_count: 0 }
     }
 
-    /// An acknowledgement of everything below segment `next`, with these segments SACKed; returns how many packets leave.
+    /// An acknowledgement of everything below segment `next`, with these segments SACKed; returns how many packets
+    /// leave.
     fn ack(&mut self, next: u64, sacked: &[u64]) -> u64 {
         let before = self.network.record(0).data_packets;
         let blocks = sacked.iter().map(|index| (index * self.segment, (index + 1) * self.segment));

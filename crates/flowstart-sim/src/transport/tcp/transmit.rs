@@ -40,8 +40,8 @@ impl TcpSender {
         }
     }
 
-    /// ns-2's send loop after a timeout, from `next` on: SACKs do not count, and the third duplicate stops it until something is
-    /// acknowledged.
+    /// ns-2's send loop after a timeout, from `next` on: SACKs do not count, and the third duplicate stops it until
+    /// something is acknowledged.
     pub(super) fn pump_back(&mut self, network: &mut Network, source: &Source, next: u64) {
         if self.duplicates >= self.base.profile.packet_threshold {
             return;
