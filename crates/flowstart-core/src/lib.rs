@@ -16,6 +16,7 @@
 //! | events in, trace out | [`event`] |
 //! | how algorithms are registered, and parameters that one refuses | [`registry`] |
 //! | RTT estimation, delivery rate, pacing | [`rtt`], [`delivery_rate`], [`pacer`] |
+//! | specs as users write them, and bad input | [`spec`] |
 //! | units, time, seeded randomness | [`units`], [`time`], [`rng`] |
 //! | windows and launches | [`window`], [`launch`] |
 //!
@@ -48,6 +49,7 @@ pub mod quick_start;
 pub mod rng;
 pub mod rtt;
 pub mod scone;
+pub mod spec;
 pub mod startup;
 #[cfg(test)]
 mod test_support;

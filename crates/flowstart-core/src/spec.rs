@@ -1,0 +1,425 @@
+//! Specs as users write them: `name:key=value,key=value`, or `key=value,key=value`.
+//!
+//! A parser takes a [`Spec`] apart, asks for the keys that it knows, and ends with [`Spec::finish`], which refuses the
+//! others and says what may be asked for:
+//!
+//! ```
+//! use flowstart_core::spec::Spec;
+//! use flowstart_core::time::Duration;
+//!
+//! let mut spec = Spec::parse("--competitor", "onoff:on=200ms,off=1s")?;
+//! let mean_on: Option<Duration> = spec.read("on")?;
+//! let mean_off: Option<Duration> = spec.read("off")?;
+//! spec.finish()?;
+//! assert_eq!((spec.name(), mean_on), ("onoff", Some(Duration::from_millis(200))));
+//! # assert_eq!(mean_off, Some(Duration::from_millis(1000)));
+//!
+//! let mut wrong = Spec::parse("--competitor", "onoff:of=1s")?;
+//! let _: Option<Duration> = wrong.read("off")?;
+//! let error = wrong.finish().unwrap_err().to_string();
+//! assert_eq!(error, "--competitor `onoff:of=1s`: `of` is not known here; allowed are off");
+//! # Ok::<(), flowstart_core::spec::InputError>(())
+//! ```
+//!
+//! The first colon ends the name unless a `=` stands before it, so values may hold colons: names of files, and specs of
+//! one key. A comma ends every value; lists are separated by `/`.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::{self, Display};
+use core::ops::RangeInclusive;
+use core::str::FromStr;
+
+/// Bad input: where it stands, what is wrong and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError {
+    /// The option or the field of a scenario.
+    pub field: String,
+    /// What was written there.
+    pub value: String,
+    /// What is wrong, and what is allowed.
+    pub problem: String,
+}
+
+impl InputError {
+    /// An error in `field`, where `value` was written.
+    pub fn new(field: impl Into<String>, value: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { field: field.into(), value: value.into(), problem: problem.into() }
+    }
+}
+
+impl Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { field, value, problem } = self;
+        if value.is_empty() { write!(f, "{field}: {problem}") } else { write!(f, "{field} `{value}`: {problem}") }
+    }
+}
+
+impl core::error::Error for InputError {}
+
+/// A key with its value, or a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part<'a> {
+    key: &'a str,
+    /// `None`: a word, without `=`.
+    value: Option<&'a str>,
+    taken: bool,
+}
+
+/// A spec taken apart. It remembers which keys were asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec<'a> {
+    field: &'a str,
+    text: &'a str,
+    name: &'a str,
+    parts: Vec<Part<'a>>,
+    asked: Vec<&'static str>,
+}
+
+impl<'a> Spec<'a> {
+    /// Takes what was written in `field` apart. Without a name, as in a link, the name is empty.
+    ///
+    /// # Errors
+    ///
+    /// When nothing is written, a key is given twice, or a value is empty.
+    pub fn parse(field: &'a str, text: &'a str) -> Result<Self, InputError> {
+        let text = text.trim();
+        let (name, rest) = match text.split_once(':') {
+            Some((name, rest)) if !name.contains('=') => (name.trim(), rest),
+            _ if text.contains('=') => ("", text),
+            _ => (text, ""),
+        };
+        let mut spec = Self { field, text, name, parts: Vec::new(), asked: Vec::new() };
+        if text.is_empty() {
+            return Err(spec.refused("nothing is written; expected name:key=value,key=value"));
+        }
+        for part in rest.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (key, value) = match part.split_once('=') {
+                Some((key, value)) => (key.trim(), Some(value.trim())),
+                None => (part, None),
+            };
+            if spec.parts.iter().any(|known| known.key == key) {
+                return Err(spec.refused(format_args!("`{key}` is given twice")));
+            }
+            if value == Some("") {
+                return Err(spec.without_value(key));
+            }
+            spec.parts.push(Part { key, value, taken: false });
+        }
+        Ok(spec)
+    }
+
+    /// What stands before the colon, or alone.
+    pub fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// All of it, as written.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// An error in this spec.
+    pub fn refused(&self, problem: impl Display) -> InputError {
+        InputError::new(self.field, self.text, problem.to_string())
+    }
+
+    /// An error in the value of `key`: which value it is, if `problem` does not say it.
+    pub fn refused_value(&self, key: &str, problem: impl Display) -> InputError {
+        let problem = problem.to_string();
+        match self.find(key).and_then(|part| part.value) {
+            Some(value) if !problem.contains(&format!("`{value}`")) => {
+                self.refused(format_args!("{key} `{value}`: {problem}"))
+            }
+            _ => self.refused(format_args!("{key}: {problem}")),
+        }
+    }
+
+    /// The error of a name that nobody knows. Where no name is, what stands in its place.
+    pub fn unknown_name(&self, allowed: impl Display) -> InputError {
+        let first = self.parts.first().map_or("", |part| part.key);
+        let name = if self.name.is_empty() { first } else { self.name };
+        self.refused(format_args!("`{name}` is not known; use {allowed}"))
+    }
+
+    fn without_value(&self, key: &str) -> InputError {
+        self.refused(format_args!("{key}: needs a value, as in {key}=..."))
+    }
+
+    fn find(&self, key: &str) -> Option<&Part<'a>> {
+        self.parts.iter().find(|part| part.key == key)
+    }
+
+    /// Whether this key is written, which does not count as asking for it.
+    pub fn has(&self, key: &str) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// Takes the first part if it is a word.
+    pub fn leading_word(&mut self) -> Option<&'a str> {
+        let leads = self.parts.first().is_some_and(|part| part.value.is_none());
+        if leads { self.word() } else { None }
+    }
+
+    /// Takes the first word: a part without `=` that was not taken as a key.
+    pub fn word(&mut self) -> Option<&'a str> {
+        let part = self.parts.iter_mut().find(|part| part.value.is_none() && !part.taken)?;
+        part.taken = true;
+        Some(part.key)
+    }
+
+    /// What is written for `key`.
+    ///
+    /// # Errors
+    ///
+    /// When the key has no value.
+    pub fn value(&mut self, key: &'static str) -> Result<Option<&'a str>, InputError> {
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
+        let Some(part) = self.parts.iter_mut().find(|part| part.key == key) else { return Ok(None) };
+        part.taken = true;
+        match part.value {
+            Some(value) => Ok(Some(value)),
+            None => Err(self.without_value(key)),
+        }
+    }
+
+    /// What is written for `key`, as a quantity with its unit, a number, or whatever else can be read from text.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn read<T>(&mut self, key: &'static str) -> Result<Option<T>, InputError>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        self.read_with(key, str::parse)
+    }
+
+    /// What `read` makes of the value of `key`.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn read_with<T, E: Display>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, InputError> {
+        let text = self.value(key)?;
+        text.map(|text| read(text).map_err(|error| self.refused_value(key, error))).transpose()
+    }
+
+    /// What is written for `key`, if it is in `range`; NaN is in none.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or is outside of `range`.
+    pub fn within<T>(&mut self, key: &'static str, range: RangeInclusive<T>) -> Result<Option<T>, InputError>
+    where
+        T: FromStr + PartialOrd + Display,
+        T::Err: Display,
+    {
+        match self.read(key)? {
+            Some(value) if !range.contains(&value) => {
+                let (least, most) = range.into_inner();
+                Err(self.refused(format_args!("{key} is {value}; allowed is {least} to {most}")))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// The meaning of the word that is written for `key`.
+    ///
+    /// # Errors
+    ///
+    /// When it is none of `words`.
+    pub fn one_of<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Result<Option<T>, InputError> {
+        let Some(text) = self.value(key)? else { return Ok(None) };
+        if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
+            return Ok(Some(*meaning));
+        }
+        let allowed: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        Err(self.refused(format_args!("{key} is `{text}`; allowed are {}", allowed.join(" and "))))
+    }
+
+    /// Whether `key` is `on`; absent: off.
+    ///
+    /// # Errors
+    ///
+    /// When it is neither `on` nor `off`.
+    pub fn switch(&mut self, key: &'static str) -> Result<bool, InputError> {
+        Ok(self.one_of(key, &[("on", true), ("off", false)])?.unwrap_or(false))
+    }
+
+    /// The values of a list `a/b/c`; absent: none.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be read.
+    pub fn list<T>(&mut self, key: &'static str) -> Result<Vec<T>, InputError>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        let Some(text) = self.value(key)? else { return Ok(Vec::new()) };
+        let values = text.split('/').map(|value| value.trim().parse());
+        values.collect::<Result<_, _>>().map_err(|error| self.refused(format_args!("{key}: {error}")))
+    }
+
+    /// The keys that nobody asked for, with their values, for algorithms whose keys are fields of a configuration.
+    ///
+    /// # Errors
+    ///
+    /// When one of them has no value.
+    pub fn rest(&self) -> Result<Vec<(&'a str, &'a str)>, InputError> {
+        let rest = self.parts.iter().filter(|part| !part.taken);
+        rest.map(|part| part.value.map(|value| (part.key, value)).ok_or_else(|| self.without_value(part.key))).collect()
+    }
+
+    /// What nobody asked for, as a spec of another name.
+    #[must_use]
+    pub fn rest_as(&self, name: &'a str) -> Self {
+        let parts = self.parts.iter().filter(|part| !part.taken).copied().collect();
+        Self { name, parts, asked: Vec::new(), ..*self }
+    }
+
+    /// Adds the keys of `other` that are not written.
+    pub fn add_defaults(&mut self, other: Self) {
+        let missing: Vec<_> = other.parts.into_iter().filter(|part| !self.has(part.key)).collect();
+        self.parts.extend(missing);
+    }
+
+    /// Adds the keys of `other`, which replace those of the same name.
+    pub fn replace_by(&mut self, other: Self) {
+        for part in other.parts {
+            self.parts.retain(|known| known.key != part.key);
+            self.parts.push(part);
+        }
+    }
+
+    /// A key that nobody asked for.
+    pub fn unasked(&self) -> Option<&'a str> {
+        self.parts.iter().find(|part| !part.taken).map(|part| part.key)
+    }
+
+    /// The keys that were asked for.
+    pub fn asked(&self) -> &[&'static str] {
+        &self.asked
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    ///
+    /// When there is a key that nobody asked for.
+    pub fn finish(&self) -> Result<(), InputError> {
+        let Some(key) = self.unasked() else { return Ok(()) };
+        if self.asked.is_empty() {
+            return Err(self.refused(format_args!("`{key}` is not known here; {} has no keys", self.name)));
+        }
+        Err(self.refused(format_args!("`{key}` is not known here; allowed are {}", self.asked.join(", "))))
+    }
+}
+
+/// A probability or a share: 0 to 1, or 0% to 100%.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Fraction(pub f64);
+
+impl FromStr for Fraction {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let value = match text.strip_suffix('%') {
+            Some(percent) => percent.parse::<f64>().map(|value| value / 100.0),
+            None => text.parse::<f64>(),
+        };
+        match value {
+            Ok(value) if (0.0..=1.0).contains(&value) => Ok(Self(value)),
+            _ => Err(format!("`{text}` is not a probability; allowed is 0 to 1, or 0% to 100%")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Duration;
+    use crate::units::Rate;
+
+    fn spec(text: &str) -> Spec<'_> {
+        Spec::parse("--spec", text).unwrap()
+    }
+
+    #[test]
+    fn a_name_ends_with_the_first_colon_unless_it_is_a_values() {
+        assert_eq!(
+            (spec("cbr:rate=1mbit").name(), spec("rate=1mbit").name(), spec(" reno ").name()),
+            ("cbr", "", "reno")
+        );
+        let mut nested = spec("startup=slow-start:iw=3,count=2");
+        assert_eq!((nested.name(), nested.value("startup")), ("", Ok(Some("slow-start:iw=3"))));
+        assert_eq!(nested.rest(), Ok(alloc::vec![("count", "2")]));
+    }
+
+    #[test]
+    fn words_stand_beside_keys() {
+        let mut bulk = spec("bulk:count=2,bbr,version=1");
+        assert_eq!((bulk.word(), bulk.word()), (Some("bbr"), None));
+        assert_eq!(bulk.read::<u32>("count"), Ok(Some(2)));
+        assert_eq!(bulk.rest_as("bbr").rest(), Ok(alloc::vec![("version", "1")]));
+        let mut link = spec("rate=1mbit,rtt=50ms");
+        link.replace_by(spec("rtt=60ms,hops=2"));
+        link.add_defaults(spec("rtt=70ms,buffer=1bdp"));
+        assert_eq!((link.value("rtt"), link.value("hops")), (Ok(Some("60ms")), Ok(Some("2"))));
+        assert_eq!((link.value("buffer"), link.leading_word()), (Ok(Some("1bdp")), None));
+        assert_eq!(spec("lte,rtt=60ms").leading_word(), Some("lte"));
+    }
+
+    #[test]
+    fn values_have_types() {
+        let mut spec = spec("x:rate=5mbit,rtts=20ms/80ms,ecn=on,order=up,share=0.5");
+        assert_eq!(spec.within("rate", Rate::from_mbit(1)..=Rate::from_mbit(9)), Ok(Some(Rate::from_mbit(5))));
+        assert_eq!(spec.list("rtts"), Ok([20, 80].map(Duration::from_millis).to_vec()));
+        assert_eq!((spec.switch("ecn"), spec.switch("other")), (Ok(true), Ok(false)));
+        assert_eq!(spec.one_of("order", &[("up", 1), ("down", 2)]), Ok(Some(1)));
+        assert_eq!(("0.5".parse(), "50%".parse()), (Ok(Fraction(0.5)), Ok(Fraction(0.5))));
+        assert!(["2", "-1%", "nan", "101%", ""].iter().all(|text| text.parse::<Fraction>().is_err()));
+        assert_eq!((spec.read("share"), spec.read::<f64>("none")), (Ok(Some(0.5)), Ok(None)));
+        assert_eq!(spec.finish(), Ok(()));
+    }
+
+    #[test]
+    fn errors_say_field_text_what_is_wrong_and_what_is_allowed() {
+        let error = |text| Spec::parse("--spec", text).unwrap_err().to_string();
+        assert_eq!(error(""), "--spec: nothing is written; expected name:key=value,key=value");
+        assert_eq!(error("a:b=1,b=2"), "--spec `a:b=1,b=2`: `b` is given twice");
+        assert_eq!(error("a:b="), "--spec `a:b=`: b: needs a value, as in b=...");
+        let mut wrong = spec("a:rate=5,count=x,size=70,on=perhaps,bare");
+        let mut problems = [
+            wrong.read::<Rate>("rate").unwrap_err(),
+            wrong.read::<u32>("count").unwrap_err(),
+            wrong.within("size", 1..=60).unwrap_err(),
+            wrong.switch("on").unwrap_err(),
+            wrong.value("bare").unwrap_err(),
+        ]
+        .map(|error| error.problem);
+        problems[0].truncate("rate: `5` is not".len());
+        assert_eq!(
+            problems,
+            [
+                "rate: `5` is not",
+                "count `x`: invalid digit found in string",
+                "size is 70; allowed is 1 to 60",
+                "on is `perhaps`; allowed are on and off",
+                "bare: needs a value, as in bare=..."
+            ]
+        );
+        assert_eq!(spec("none:count=3").finish().unwrap_err().problem, "`count` is not known here; none has no keys");
+        assert_eq!(spec("vegas:a=1").unknown_name("reno").problem, "`vegas` is not known; use reno");
+        assert_eq!(spec("vegas=1").unknown_name("reno").problem, "`vegas` is not known; use reno");
+    }
+}
