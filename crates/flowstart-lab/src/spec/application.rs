@@ -1,5 +1,16 @@
 //! What a measured flow carries: `transfer`, `chunks:size=1MB,interval=2s,count=30` or
 //! `page:objects=6,size=50KB,waves=3`.
+//!
+//! | Application | Key | Meaning | Default |
+//! |---|---|---|---|
+//! | `chunks` | `size` | bytes of a chunk | needed |
+//! | | `interval` | time between two chunks | needed |
+//! | | `count` | number of chunks | needed |
+//! | `page` | `objects` | objects of a wave | needed |
+//! | | `size` | bytes of an object | needed |
+//! | | `waves` | number of waves | needed |
+//!
+//! `web:sessions=20` has a file of its own ([`super::web`]).
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
@@ -7,7 +18,7 @@ use flowstart_sim::traffic::Pattern;
 use serde::Serialize;
 
 use super::size::LARGEST;
-use super::{InputError, Parts, Written};
+use super::{InputError, Spec, Written};
 
 /// The application of a command that names none: one transfer, whose size is given apart.
 pub const TRANSFER: &str = "transfer";
@@ -21,8 +32,8 @@ const INTERVALS: std::ops::RangeInclusive<Duration> = Duration::from_millis(1)..
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Application {
-    /// The chunks of a video, which are there at fixed intervals as a DASH player with a full buffer requests them (ISO/IEC
-    /// 23009-1 calls them segments). A chunk that is late does not hold the next one back.
+    /// The chunks of a video, which are there at fixed intervals as a DASH player with a full buffer requests them
+    /// (ISO/IEC 23009-1 calls them segments). A chunk that is late does not hold the next one back.
     Chunks {
         /// Bytes of a chunk.
         size: Bytes,
@@ -48,60 +59,42 @@ const FORMS: &str =
 
 impl Application {
     /// Reads an application; `None` is a transfer.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read.
     pub fn parse(field: &str, text: &str) -> Result<Written<Option<Self>>, InputError> {
-        let parts = Parts::parse(field, text)?;
-        let refused = |problem: String| InputError::new(field, text, problem);
-        let (mut size, mut interval, mut counts) = (None, None, [None; 2]);
-        let names: [&str; 2] = match parts.name {
-            TRANSFER => ["", ""],
-            "chunks" => ["count", ""],
-            "page" => ["objects", "waves"],
-            _ => return Err(refused(format!("`{}` is not known; use {FORMS}", parts.called()))),
+        let mut spec = Spec::parse(field, text)?;
+        let (sizes, counts) = (Bytes::new(1)..=LARGEST, 1..=MAX_OBJECTS);
+        // The first key that is missing, or the application.
+        let read = match spec.name() {
+            TRANSFER => None,
+            "chunks" => {
+                let size = spec.within("size", sizes)?.ok_or("size");
+                let interval = spec.within("interval", INTERVALS)?.ok_or("interval");
+                let count = spec.within("count", counts)?.ok_or("count");
+                Some(size.and_then(|size| Ok(Self::Chunks { size, interval: interval?, count: count? })))
+            }
+            "page" => {
+                let size = spec.within("size", sizes)?.ok_or("size");
+                let objects = spec.within("objects", counts.clone())?.ok_or("objects");
+                let waves = spec.within("waves", counts)?.ok_or("waves");
+                Some(size.and_then(|size| Ok(Self::Page { objects: objects?, size, waves: waves? })))
+            }
+            _ => return Err(spec.unknown_name(FORMS)),
         };
-        for &(key, value) in &parts.keys {
-            let place = names.iter().position(|name| *name == key && !key.is_empty());
-            match (parts.name, key, place) {
-                ("chunks" | "page", "size", _) => {
-                    let bytes: Bytes = value.parse().map_err(|error| refused(format!("size: {error}")))?;
-                    if !(1..=LARGEST.get()).contains(&bytes.get()) {
-                        return Err(refused(format!("size is {bytes}; allowed is 1B to 1000GB")));
-                    }
-                    size = Some(bytes);
-                }
-                ("chunks", "interval", _) => {
-                    let gap: Duration = value.parse().map_err(|error| refused(format!("interval: {error}")))?;
-                    if !INTERVALS.contains(&gap) {
-                        return Err(refused(format!("interval is {gap}; allowed is 1ms to 1000s")));
-                    }
-                    interval = Some(gap);
-                }
-                (_, _, Some(place)) => {
-                    let count: u32 = value.parse().map_err(|error| refused(format!("{key}: {error}")))?;
-                    if !(1..=MAX_OBJECTS).contains(&count) {
-                        return Err(refused(format!("{key} is {count}; allowed is 1 to {MAX_OBJECTS}")));
-                    }
-                    counts[place] = Some(count);
-                }
-                _ => return Err(refused(format!("`{key}` is not known here; use {FORMS}"))),
+        spec.finish()?;
+        let missing = |key| spec.refused(format_args!("{key} is missing; use {FORMS}"));
+        let value = read.transpose().map_err(missing)?;
+        if let Some(value) = value {
+            let (Self::Chunks { size, .. } | Self::Page { size, .. }) = value;
+            let objects = value.objects();
+            if objects > u64::from(MAX_OBJECTS) || objects.saturating_mul(size.get()) > LARGEST.get() {
+                let allowed = format!("allowed are {MAX_OBJECTS} and 1000GB in all");
+                return Err(spec.refused(format_args!("{objects} objects of {size}; {allowed}")));
             }
         }
-        if parts.name == TRANSFER {
-            return Ok(Written { text: text.to_owned(), value: None });
-        }
-        let missing = |key: &str| refused(format!("{key} is missing; use {FORMS}"));
-        let size = size.ok_or_else(|| missing("size"))?;
-        let first = counts[0].ok_or_else(|| missing(names[0]))?;
-        let value = if parts.name == "chunks" {
-            Self::Chunks { size, interval: interval.ok_or_else(|| missing("interval"))?, count: first }
-        } else {
-            Self::Page { objects: first, size, waves: counts[1].ok_or_else(|| missing("waves"))? }
-        };
-        let objects = value.objects();
-        if objects > u64::from(MAX_OBJECTS) || objects.saturating_mul(size.get()) > LARGEST.get() {
-            let allowed = format!("allowed are {MAX_OBJECTS} and 1000GB in all");
-            return Err(refused(format!("{objects} objects of {size}; {allowed}")));
-        }
-        Ok(Written { text: text.to_owned(), value: Some(value) })
+        Ok(Written { text: text.to_owned(), value })
     }
 
     /// Number of objects.

@@ -1,4 +1,5 @@
-//! What manages the queue of a cell's link: a discipline of the registry, or `oracle`.
+//! What manages the queue of a cell's link: a discipline of the registry, such as `codel:target=5ms`, or `oracle`. The
+//! default is `taildrop`. Keys are those of the discipline; `oracle` has none.
 
 use flowstart_core::aqm::{QueueConfig, taildrop};
 use serde::{Serialize, Serializer};
@@ -13,7 +14,7 @@ pub const ORACLE: &str = "oracle";
 pub enum Aqm {
     /// A discipline of the registry.
     Registered(QueueConfig),
-    /// The discipline that knows the measured flows ([`crate::run::oracle`]).
+    /// The discipline that knows the measured flows (`run/oracle.rs`).
     Oracle,
 }
 
@@ -45,7 +46,8 @@ impl Aqm {
         }
     }
 
-    /// What links are built with. The oracle takes its place when the measured flows are known; nothing crosses the link before.
+    /// What links are built with. The oracle takes its place when the measured flows are known; nothing crosses the
+    /// link before.
     pub fn config(&self) -> QueueConfig {
         match self {
             Self::Registered(config) => config.clone(),

@@ -1,16 +1,28 @@
-//! When the measured flows start and from how far: `together`, `every=100ms`, `within=10ms`, `poisson:load=5mbit`, each with `flows=N` and
-//! `rtts=20ms/80ms/200ms`.
+//! When the measured flows start and from how far: `together`, `every=100ms`, `within=10ms` or `poisson:load=5mbit`, as
+//! in `poisson:load=5mbit,flows=200,rtts=20ms/80ms`.
+//!
+//! | Key | Meaning | Default |
+//! |---|---|---|
+//! | `every` | time between two starts, one after the other | |
+//! | `within` | each starts at a time of its own within this one | |
+//! | `load` | of `poisson`: the load that the flows offer | needed |
+//! | `flows` | how many there are | as many as the command says for all cells |
+//! | `rtts` | round-trip propagation delays, of which each flow draws one | all have the link's |
+
+use std::ops::RangeInclusive;
 
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
 use serde::Serialize;
 
-use super::{InputError, Parts, Written};
+use super::{InputError, Spec, Written};
 
 /// The arrival of a command that names none. It does not show in the names of cells.
 pub const TOGETHER: &str = "together";
 
+/// Loads that flows may offer.
+const LOADS: RangeInclusive<Rate> = Rate::from_bits_per_sec(1_000)..=Rate::from_bits_per_sec(1_000_000_000_000);
 /// Most measured flows of a cell.
 pub const MAX_FLOWS: u32 = 10_000;
 /// Most RTTs to draw from, and the longest of them.
@@ -50,57 +62,37 @@ const FORMS: &str = "together, every=GAP, within=TIME or poisson:load=RATE, each
 
 impl Arrival {
     /// Reads an arrival.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read.
     pub fn parse(field: &str, text: &str) -> Result<Written<Self>, InputError> {
-        let parts = Parts::parse(field, text)?;
-        let refused = |problem: String| InputError::new(field, text, problem);
-        let (mut apart, mut load, mut flows, mut rtts) = (None, None, None, Vec::new());
-        for &(key, value) in &parts.keys {
-            match (parts.name, key) {
-                ("", "every" | "within") => {
-                    let time: Duration = value.parse().map_err(|error| refused(format!("{key}: {error}")))?;
-                    if time > LONGEST_GAP {
-                        return Err(refused(format!("{key} is {time}; allowed is 0s to {LONGEST_GAP}")));
-                    }
-                    if apart.is_some() {
-                        return Err(refused("every and within; allowed is one of them".into()));
-                    }
-                    apart = Some(if key == "every" { Process::Every(time) } else { Process::Within(time) });
+        let mut spec = Spec::parse(field, text)?;
+        let process = match spec.name() {
+            TOGETHER => Some(Process::Together),
+            "poisson" => spec.within("load", LOADS)?.map(Process::Poisson),
+            "" => {
+                let gaps = Duration::ZERO..=LONGEST_GAP;
+                match (spec.within("every", gaps.clone())?, spec.within("within", gaps)?) {
+                    (Some(_), Some(_)) => return Err(spec.refused("every and within; allowed is one of them")),
+                    (every, within) => every.map(Process::Every).or(within.map(Process::Within)),
                 }
-                ("poisson", "load") => {
-                    let rate: Rate = value.parse().map_err(|error| refused(format!("load: {error}")))?;
-                    if !(1_000..=1_000_000_000_000).contains(&rate.bits_per_sec()) {
-                        return Err(refused(format!("load is {rate}; allowed is 1kbit to 1000gbit")));
-                    }
-                    load = Some(rate);
-                }
-                (_, "flows") => {
-                    let count: u32 = value.parse().map_err(|error| refused(format!("flows: {error}")))?;
-                    if !(1..=MAX_FLOWS).contains(&count) {
-                        return Err(refused(format!("flows is {count}; allowed is 1 to {MAX_FLOWS}")));
-                    }
-                    flows = Some(count);
-                }
-                (_, "rtts") => {
-                    let read = value.split('/').map(|rtt| rtt.trim().parse::<Duration>());
-                    rtts = read.collect::<Result<_, _>>().map_err(|error| refused(format!("rtts: {error}")))?;
-                    if rtts.len() > MOST_RTTS {
-                        return Err(refused(format!("rtts has {} values; allowed are 1 to {MOST_RTTS}", rtts.len())));
-                    }
-                    if let Some(rtt) = rtts.iter().find(|rtt| **rtt > LONGEST_RTT) {
-                        return Err(refused(format!("rtts has {rtt}; allowed is up to {LONGEST_RTT}")));
-                    }
-                }
-                _ => return Err(refused(format!("`{key}` is not known here; use {FORMS}"))),
             }
-        }
-        let process = match parts.name {
-            TOGETHER => Process::Together,
-            "poisson" => {
-                Process::Poisson(load.ok_or_else(|| refused("load is missing, as in poisson:load=5mbit".into()))?)
-            }
-            "" => apart.ok_or_else(|| refused(format!("use {FORMS}")))?,
-            name => return Err(refused(format!("`{name}` is not known; use {FORMS}"))),
+            _ => return Err(spec.unknown_name(FORMS)),
         };
+        let flows = spec.within("flows", 1..=MAX_FLOWS)?;
+        let rtts: Vec<Duration> = spec.list("rtts")?;
+        if rtts.len() > MOST_RTTS {
+            return Err(spec.refused(format_args!("rtts has {} values; allowed are 1 to {MOST_RTTS}", rtts.len())));
+        }
+        if let Some(rtt) = rtts.iter().find(|rtt| **rtt > LONGEST_RTT) {
+            return Err(spec.refused(format_args!("rtts has {rtt}; allowed is up to {LONGEST_RTT}")));
+        }
+        spec.finish()?;
+        let process = process.ok_or_else(|| match spec.name() {
+            "poisson" => spec.refused("load is missing, as in poisson:load=5mbit"),
+            _ => spec.refused(format_args!("use {FORMS}")),
+        })?;
         Ok(Written { text: text.to_owned(), value: Self { process, flows, rtts } })
     }
 
@@ -167,7 +159,8 @@ mod tests {
     fn flows_start_within_a_time_at_times_of_the_seed() {
         let within = arrival("within=10ms,flows=1000");
         let starts = within.starts(1000, 1e6, 1);
-        // The least of 1000 uniform times is about 10 us, the largest 10 us before the end, the mean of 10 ms is 5 ms +- 0.1.
+        // The least of 1000 uniform times is about 10 us, the largest 10 us before the end, the mean of 10 ms is 5 ms
+        // +- 0.1.
         assert!(starts[0] == Duration::ZERO && starts.is_sorted());
         assert!((9.8..10.0).contains(&starts[999].as_millis_f64()), "{:?}", starts[999]);
         let mean = starts.iter().map(|start| start.as_millis_f64()).sum::<f64>() / 1000.0;

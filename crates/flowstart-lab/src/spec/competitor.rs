@@ -1,4 +1,26 @@
-//! Competitors: what else uses the link.
+//! Competitors, what else uses the link: `none`, `bulk:cubic,count=2`, `reno`, `cbr:rate=5mbit`, `web:load=5mbit`.
+//!
+//! | Competitor | Key | Meaning | Default |
+//! |---|---|---|---|
+//! | `bulk`, `bulk:AVOIDANCE`, `AVOIDANCE` | `count` | established flows | 1 |
+//! | | `startup`, `iw` | their startup scheme, and its initial window | the transport's |
+//! | | all others | keys of their congestion avoidance | the transport's |
+//! | `cbr` | `rate` | constant rate | needed |
+//! | | `packet`, `count` | size of a packet, number of flows | 1500B, 1 |
+//! | `onoff` | `rate` | rate while it is on | needed |
+//! | | `on`, `off`, `count` | mean times, number of flows | 500ms, 500ms, 1 |
+//! | `media` | `rate`, `interval` | rate, and time between packets | 32kbit, 20ms |
+//! | | `playout`, `count` | playout buffer, or `adaptive`; number of flows | 60ms, 1 |
+//! | `web` | `load` | offered load | needed |
+//! | | `startup`, `receiver_rate` | startup scheme; rate of the receivers' own link | the transport's, the hosts' |
+//! | | `smallest`, `mean`, `largest`, `shape` | sizes ([`super::size`]) | 4KB, none, 10MB, 1.2 |
+//! | `short` | `size`, `count` | transfers | 70KB, 8 |
+//! | | `every` | time between two starts | all within an RTT |
+//! | | `startup`, `avoidance` | their algorithms | slow-start, the transport's |
+//! | `request-flood`, `bogus-requests` | `rate` | requests of Quick-Start per second | needed |
+//! | | `count` | how many | no end |
+//! | | `ask` | rate asked for | 80kbit, the highest |
+//! | | `spoofed`, `confirm` | whether senders are forged; time until an approval is reported | true, never |
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::ControllerConfig;
@@ -12,9 +34,10 @@ use flowstart_sim::traffic::media::{Media, Playout};
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::requests::Requests;
 
+use super::algorithm::{avoidance_of_host, host_scheme, startup};
 use super::arrival::LONGEST_GAP;
-use super::size::{DISTRIBUTION_KEYS, TransferSize, distributed};
-use super::{InputError, Parts, Written, host_avoidance, host_scheme, scheme};
+use super::size::{TransferSize, distributed};
+use super::{InputError, RATES, Spec, Written, host_avoidance};
 
 /// What else uses the link.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +60,8 @@ pub enum Competitor {
         /// What each does.
         pattern: Pattern,
     },
-    /// Ordinary transfers that start within an RTT of the first measured flow, or one after the other from its start on.
+    /// Ordinary transfers that start within an RTT of the first measured flow, or one after the other from its start
+    /// on.
     Short {
         /// Their number.
         count: u32,
@@ -72,26 +96,28 @@ const MOST_REQUESTS: u64 = 1_000_000_000;
 const FORMS: &str = "none, bulk, bulk:AVOIDANCE,count=N,iw=N, cbr:rate=R, onoff:rate=R,on=T,off=T, \
                      media:rate=R,interval=T,playout=T|adaptive, \
                      web:load=R,startup=SCHEME,receiver_rate=R, short:size=S,count=N,every=T,startup=SCHEME, \
-                     request-flood:rate=N,count=N, bogus-requests:rate=N,ask=R,confirm=T, or the name of a congestion avoidance";
+                     request-flood:rate=N,count=N, bogus-requests:rate=N,ask=R,confirm=T, \
+                     or the name of a congestion avoidance";
 
 impl Competitor {
     /// Reads a competitor. `profile` is the transport of all flows.
     pub fn parse(field: &str, text: &str, profile: &Profile) -> Result<Written<Self>, InputError> {
-        let parts = Parts::parse(field, text)?;
-        let value = match parts.name {
+        let mut spec = Spec::parse(field, text)?;
+        let named = Some(spec.name()).filter(|name| AvoidanceConfig::NAMES.contains(name));
+        let value = match spec.name() {
             "none" => Self::None,
-            "bulk" => bulk(field, text, None, &parts.keys, profile)?,
-            name if AvoidanceConfig::NAMES.contains(&name) => bulk(field, text, Some(name), &parts.keys, profile)?,
-            "cbr" => constant(field, text, &parts.keys)?,
-            "onoff" => on_off(field, text, &parts.keys)?,
-            "media" => media(field, text, &parts.keys)?,
-            "web" => web(field, text, &parts.keys, profile)?,
-            "request-flood" => requests(field, text, &parts.keys, Rate::from_bits_per_sec(80_000))?,
-            "bogus-requests" => requests(field, text, &parts.keys, RateCode::MAX.rate())?,
-            "short" => short(field, text, &parts.keys, profile)?,
+            "bulk" => bulk(field, &mut spec, None, profile)?,
+            _ if named.is_some() => bulk(field, &mut spec, named, profile)?,
+            "cbr" => constant(&mut spec)?,
+            "onoff" => on_off(&mut spec)?,
+            "media" => media(&mut spec)?,
+            "web" => web(field, &mut spec, profile)?,
+            "request-flood" => requests(&mut spec, Rate::from_bits_per_sec(80_000))?,
+            "bogus-requests" => requests(&mut spec, RateCode::MAX.rate())?,
+            "short" => short(field, &mut spec, profile)?,
             _ => {
-                let (name, names) = (parts.called(), AvoidanceConfig::NAMES.join(", "));
-                return Err(InputError::new(field, text, format!("`{name}` is not known; use {FORMS} ({names})")));
+                let names = AvoidanceConfig::NAMES.join(", ");
+                return Err(spec.unknown_name(format_args!("{FORMS} ({names})")));
             }
         };
         Ok(Written { text: text.to_owned(), value })
@@ -119,252 +145,152 @@ impl Competitor {
     }
 }
 
-fn read<T>(field: &str, text: &str, key: &str, value: &str) -> Result<T, InputError>
-where
-    T: std::str::FromStr,
-    T::Err: std::fmt::Display,
-{
-    value.parse().map_err(|error| InputError::new(field, text, format!("{key}: {error}")))
+fn count(spec: &mut Spec<'_>) -> Result<Option<u32>, InputError> {
+    spec.within("count", 1..=10_000)
 }
 
-fn count(field: &str, text: &str, value: &str) -> Result<u32, InputError> {
-    let count = read(field, text, "count", value)?;
-    if (1..=10_000).contains(&count) {
-        Ok(count)
-    } else {
-        Err(InputError::new(field, text, format!("count is {count}; allowed is 1 to 10000")))
-    }
+/// The startup scheme that is written for `startup`.
+fn named_startup(field: &str, spec: &mut Spec<'_>, profile: &Profile) -> Result<Option<StartupConfig>, InputError> {
+    spec.value("startup")?.map(|text| host_scheme(field, text, profile)).transpose()
 }
 
-fn unknown(field: &str, text: &str, key: &str, allowed: &str) -> InputError {
-    InputError::new(field, text, format!("`{key}` is not known here; allowed are {allowed}"))
+/// Refuses a startup scheme that does not go with the congestion avoidance.
+fn check_pair(spec: &Spec<'_>, startup: &StartupConfig, avoidance: &AvoidanceConfig) -> Result<(), InputError> {
+    ControllerConfig::validate_pair(startup, avoidance).map_err(|error| spec.refused(error))
 }
 
-fn rate(field: &str, text: &str, key: &str, value: &str) -> Result<Rate, InputError> {
-    let rate: Rate = read(field, text, key, value)?;
-    if !(1_000..=10_000_000_000_000).contains(&rate.bits_per_sec()) {
-        let problem = format!("{key}: {rate} is out of range; allowed is 1kbit to 10000gbit");
-        return Err(InputError::new(field, text, problem));
-    }
-    Ok(rate)
-}
-
-fn bulk<'a>(
+/// `algorithm` is the congestion avoidance that stands in place of the competitor's name.
+fn bulk(
     field: &str,
-    text: &str,
-    mut algorithm: Option<&'a str>,
-    keys: &[(&'a str, &'a str)],
+    spec: &mut Spec<'_>,
+    algorithm: Option<&str>,
     profile: &Profile,
 ) -> Result<Competitor, InputError> {
-    let (mut flows, mut iw) = (1, None);
-    let named = keys.iter().find(|(key, _)| *key == "startup");
-    let named = named.map(|(_, spec)| host_scheme(field, spec, profile)).transpose()?;
+    let flows = count(spec)?;
+    let named = named_startup(field, spec, profile)?;
+    let iw = spec.value("iw")?;
     // Keys that are not the competitor's belong to its congestion avoidance.
-    let mut rest = Vec::new();
-    for &(key, value) in keys {
-        match key {
-            "count" => flows = count(field, text, value)?,
-            "iw" => iw = Some(value),
-            "startup" => {}
-            name if value.is_empty() && algorithm.is_none() => algorithm = Some(name),
-            _ => rest.push(format!("{key}={value}")),
-        }
-    }
-    let name = algorithm.unwrap_or(profile.avoidance.name());
-    let spec = if rest.is_empty() { name.to_owned() } else { format!("{name}:{}", rest.join(",")) };
-    let avoidance = host_avoidance(field, &spec, profile)?.value;
-    let mut startup = named.map_or_else(|| profile.startup_beside(&avoidance), |written| written.value);
+    let name = algorithm.or_else(|| spec.word()).unwrap_or(profile.avoidance.name());
+    let avoidance = avoidance_of_host(&spec.rest_as(name), profile)?;
+    let mut config = named.unwrap_or_else(|| profile.startup_beside(&avoidance));
     if let Some(iw) = iw {
-        let spec = format!("{}:iw={iw}", startup.name());
-        startup = scheme(field, &spec, &startup)?.value;
+        let with_window = format!("{}:iw={iw}", config.name());
+        config = startup(&Spec::parse(field, &with_window)?, &config)?;
     }
-    ControllerConfig::validate_pair(&startup, &avoidance)
-        .map_err(|error| InputError::new(field, text, error.to_string()))?;
-    Ok(Competitor::Bulk { count: flows, startup, avoidance })
+    check_pair(spec, &config, &avoidance)?;
+    Ok(Competitor::Bulk { count: flows.unwrap_or(1), startup: config, avoidance })
 }
 
-fn constant(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, InputError> {
-    let (mut speed, mut flows, mut packet) = (None, 1, 1500);
-    for &(key, value) in keys {
-        match key {
-            "rate" => speed = Some(rate(field, text, key, value)?),
-            "count" => flows = count(field, text, value)?,
-            "packet" => {
-                let size: Bytes = read(field, text, key, value)?;
-                packet =
-                    u32::try_from(size.get()).ok().filter(|size| (100..=65_000).contains(size)).ok_or_else(|| {
-                        InputError::new(field, text, format!("packet: {size} is out of range; allowed is 100B to 65KB"))
-                    })?;
-            }
-            _ => return Err(unknown(field, text, key, "rate, count, packet")),
-        }
-    }
-    let rate = speed.ok_or_else(|| InputError::new(field, text, "rate is missing, as in cbr:rate=5mbit"))?;
-    Ok(Competitor::Pattern { count: flows, pattern: Pattern::ConstantRate { rate, packet } })
+fn constant(spec: &mut Spec<'_>) -> Result<Competitor, InputError> {
+    let rate = spec.within("rate", RATES)?;
+    let count = count(spec)?.unwrap_or(1);
+    let packet = spec.within("packet", Bytes::new(100)..=Bytes::new(65_000))?.unwrap_or(Bytes::new(1500));
+    spec.finish()?;
+    let rate = rate.ok_or_else(|| spec.refused("rate is missing, as in cbr:rate=5mbit"))?;
+    Ok(Competitor::Pattern { count, pattern: Pattern::ConstantRate { rate, packet: packet.get() as u32 } })
 }
 
-fn on_off(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, InputError> {
-    let (mut speed, mut flows) = (None, 1);
-    let (mut mean_on, mut mean_off) = (Duration::from_millis(500), Duration::from_millis(500));
-    for &(key, value) in keys {
-        match key {
-            "rate" => speed = Some(rate(field, text, key, value)?),
-            "count" => flows = count(field, text, value)?,
-            "on" => mean_on = read(field, text, key, value)?,
-            "off" => mean_off = read(field, text, key, value)?,
-            _ => return Err(unknown(field, text, key, "rate, on, off, count")),
-        }
-    }
-    for (key, mean) in [("on", mean_on), ("off", mean_off)] {
-        if !(Duration::from_millis(1)..=Duration::from_millis(1_000_000)).contains(&mean) {
-            return Err(InputError::new(field, text, format!("{key} is {mean}; allowed is 1ms to 1000s")));
-        }
-    }
-    let rate = speed.ok_or_else(|| InputError::new(field, text, "rate is missing, as in onoff:rate=5mbit"))?;
-    Ok(Competitor::Pattern { count: flows, pattern: Pattern::OnOff { rate, mean_on, mean_off } })
+fn on_off(spec: &mut Spec<'_>) -> Result<Competitor, InputError> {
+    let means = Duration::from_millis(1)..=Duration::from_millis(1_000_000);
+    let half = Duration::from_millis(500);
+    let rate = spec.within("rate", RATES)?;
+    let mean_on = spec.within("on", means.clone())?.unwrap_or(half);
+    let mean_off = spec.within("off", means)?.unwrap_or(half);
+    let count = count(spec)?.unwrap_or(1);
+    spec.finish()?;
+    let rate = rate.ok_or_else(|| spec.refused("rate is missing, as in onoff:rate=5mbit"))?;
+    Ok(Competitor::Pattern { count, pattern: Pattern::OnOff { rate, mean_on, mean_off } })
 }
 
-/// Interactive media; what is not said is Opus at 32 kbit/s in packets of 20 ms (RFC 7587) with a playout buffer of 60 ms.
-fn media(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Competitor, InputError> {
-    let mut flows = 1;
-    let mut media = Media {
-        rate: Rate::from_bits_per_sec(32_000),
-        interval: Duration::from_millis(20),
-        playout: Playout::Fixed(Duration::from_millis(60)),
-    };
-    for &(key, value) in keys {
-        match key {
-            "rate" => media.rate = rate(field, text, key, value)?,
-            "interval" => {
-                media.interval = read(field, text, key, value)?;
-                if !(Duration::from_micros(2_500)..=Duration::from_millis(120)).contains(&media.interval) {
-                    let problem = format!("interval is {}; allowed is 2.5ms to 120ms", media.interval);
-                    return Err(InputError::new(field, text, problem));
-                }
-            }
-            "playout" if value == "adaptive" => media.playout = Playout::Adaptive,
-            "playout" => {
-                let buffer: Duration = read(field, text, key, value)?;
-                if buffer > Duration::from_millis(10_000) {
-                    let problem = format!("playout is {buffer}; allowed is 0s to 10s, or adaptive");
-                    return Err(InputError::new(field, text, problem));
-                }
-                media.playout = Playout::Fixed(buffer);
-            }
-            "count" => flows = count(field, text, value)?,
-            _ => return Err(unknown(field, text, key, "rate, interval, playout, count")),
+/// Interactive media; what is not said is Opus at 32 kbit/s in packets of 20 ms (RFC 7587) with a playout buffer of 60
+/// ms.
+fn media(spec: &mut Spec<'_>) -> Result<Competitor, InputError> {
+    let intervals = Duration::from_micros(2_500)..=Duration::from_millis(120);
+    let rate = spec.within("rate", RATES)?.unwrap_or(Rate::from_bits_per_sec(32_000));
+    let interval = spec.within("interval", intervals)?.unwrap_or(Duration::from_millis(20));
+    let playout = spec.read_with("playout", |text| {
+        if text == "adaptive" {
+            return Ok(Playout::Adaptive);
         }
-    }
+        match text.parse::<Duration>() {
+            Ok(buffer) if buffer > Duration::from_millis(10_000) => {
+                Err(format!("`{text}`: allowed is 0s to 10s, or adaptive"))
+            }
+            Ok(buffer) => Ok(Playout::Fixed(buffer)),
+            Err(error) => Err(format!("{error}; or adaptive")),
+        }
+    })?;
+    let count = count(spec)?.unwrap_or(1);
+    spec.finish()?;
+    let media = Media { rate, interval, playout: playout.unwrap_or(Playout::Fixed(Duration::from_millis(60))) };
     let payload = media.payload().get();
     if !(1..=1_400).contains(&payload) {
-        let problem = format!("rate and interval make packets of {payload} B; allowed is 1 B to 1400 B");
-        return Err(InputError::new(field, text, problem));
+        let problem = format_args!("rate and interval make packets of {payload} B; allowed is 1 B to 1400 B");
+        return Err(spec.refused(problem));
     }
-    Ok(Competitor::Pattern { count: flows, pattern: Pattern::Media(media) })
+    Ok(Competitor::Pattern { count, pattern: Pattern::Media(media) })
 }
 
-fn web(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> Result<Competitor, InputError> {
-    const OWN: [&str; 3] = ["load", "startup", "receiver_rate"];
-    let (own, of_sizes): (Vec<_>, Vec<_>) = keys.iter().copied().partition(|(key, _)| OWN.contains(key));
-    let named = |name| own.iter().find(|(key, _)| *key == name).copied();
-    let load = named("load").map(|(key, value)| rate(field, text, key, value)).transpose()?;
-    let receiver_rate = named("receiver_rate").map(|(key, value)| rate(field, text, key, value)).transpose()?;
-    let startup = named("startup").map(|(_, spec)| host_scheme(field, spec, profile)).transpose()?;
-    let startup = startup.map(|written| written.value);
+fn web(field: &str, spec: &mut Spec<'_>, profile: &Profile) -> Result<Competitor, InputError> {
+    let load = spec.within("load", RATES)?;
+    let startup = named_startup(field, spec, profile)?;
+    let receiver_rate = spec.within("receiver_rate", RATES)?;
+    let sizes = distributed(spec)?;
+    spec.finish()?;
     if let Some(startup) = &startup {
-        ControllerConfig::validate_pair(startup, &profile.avoidance)
-            .map_err(|error| InputError::new(field, text, error.to_string()))?;
+        check_pair(spec, startup, &profile.avoidance)?;
     }
-    if let Some((key, _)) = of_sizes.iter().find(|(key, _)| !["smallest", "mean", "largest", "shape"].contains(key)) {
-        return Err(unknown(field, text, key, &format!("load, startup, receiver_rate, {DISTRIBUTION_KEYS}")));
-    }
-    let sizes = distributed(field, text, &of_sizes)?;
-    let load: Rate = load.ok_or_else(|| InputError::new(field, text, "load is missing, as in web:load=5mbit"))?;
+    let load = load.ok_or_else(|| spec.refused("load is missing, as in web:load=5mbit"))?;
     // Gaps that round to no time at all would be arrivals without end.
     if load.bits_per_sec() as f64 > 8e6 * sizes.mean() {
-        return Err(InputError::new(field, text, "more than a million transfers a second; choose a smaller load"));
+        return Err(spec.refused("more than a million transfers a second; choose a smaller load"));
     }
     Ok(Competitor::Web { load, sizes, startup, receiver_rate })
 }
 
 /// Requests without connections; `ask` is what each asks for unless the spec says otherwise.
-fn requests(field: &str, text: &str, keys: &[(&str, &str)], ask: Rate) -> Result<Competitor, InputError> {
-    let mut per_second = None;
-    let mut requests = Requests { interval: Duration::ZERO, count: None, ask, spoofed: true, confirm: None };
-    for &(key, value) in keys {
-        match key {
-            "rate" => {
-                let rate: f64 = read(field, text, key, value)?;
-                if !(0.001..=1e6).contains(&rate) {
-                    let problem = format!("rate: {value} requests per second; allowed is 0.001 to 1000000");
-                    return Err(InputError::new(field, text, problem));
-                }
-                per_second = Some(rate);
-            }
-            "count" => {
-                let count = read(field, text, key, value)?;
-                if !(1..=MOST_REQUESTS).contains(&count) {
-                    let problem = format!("count is {count}; allowed is 1 to {MOST_REQUESTS}");
-                    return Err(InputError::new(field, text, problem));
-                }
-                requests.count = Some(count);
-            }
-            "ask" => requests.ask = rate(field, text, key, value)?,
-            "spoofed" => requests.spoofed = read(field, text, key, value)?,
-            "confirm" => {
-                let after: Duration = read(field, text, key, value)?;
-                if !(Duration::from_millis(1)..=Duration::from_millis(60_000)).contains(&after) {
-                    return Err(InputError::new(field, text, format!("confirm is {after}; allowed is 1ms to 60s")));
-                }
-                requests.confirm = Some(after);
-            }
-            _ => return Err(unknown(field, text, key, "rate, count, ask, spoofed, confirm")),
-        }
+fn requests(spec: &mut Spec<'_>, ask: Rate) -> Result<Competitor, InputError> {
+    let (written, per_second) = (spec.value("rate")?.unwrap_or_default(), spec.read::<f64>("rate")?);
+    if per_second.is_some_and(|rate| !(0.001..=1e6).contains(&rate)) {
+        let problem = format_args!("rate: {written} requests per second; allowed is 0.001 to 1000000");
+        return Err(spec.refused(problem));
     }
-    let per_second =
-        per_second.ok_or_else(|| InputError::new(field, text, "rate is missing, as in request-flood:rate=1000"))?;
-    requests.interval = Duration::from_secs(1.0 / per_second);
-    Ok(Competitor::Requests(requests))
+    let count = spec.within("count", 1..=MOST_REQUESTS)?;
+    let ask = spec.within("ask", RATES)?.unwrap_or(ask);
+    let spoofed = spec.read("spoofed")?.unwrap_or(true);
+    let confirm = spec.within("confirm", Duration::from_millis(1)..=Duration::from_millis(60_000))?;
+    spec.finish()?;
+    let per_second = per_second.ok_or_else(|| spec.refused("rate is missing, as in request-flood:rate=1000"))?;
+    let interval = Duration::from_secs(1.0 / per_second);
+    Ok(Competitor::Requests(Requests { interval, count, ask, spoofed, confirm }))
 }
 
-fn short(field: &str, text: &str, keys: &[(&str, &str)], profile: &Profile) -> Result<Competitor, InputError> {
-    let (mut size, mut flows, mut every) = (Bytes::new(70_000), 8, None);
-    let mut startup = host_scheme(field, "slow-start", profile)?.value;
-    let mut algorithm = profile.avoidance.clone();
-    for &(key, value) in keys {
-        match key {
-            "size" => match TransferSize::parse(field, value)?.value {
-                TransferSize::Fixed(fixed) => size = fixed,
-                TransferSize::Pareto(_) | TransferSize::Application(_) | TransferSize::Web(_) => {
-                    return Err(InputError::new(field, text, "size: one size, such as 70KB"));
-                }
-            },
-            "count" => flows = count(field, text, value)?,
-            "every" => {
-                let gap: Duration = read(field, text, key, value)?;
-                if gap > LONGEST_GAP {
-                    return Err(InputError::new(
-                        field,
-                        text,
-                        format!("every is {gap}; allowed is 0s to {LONGEST_GAP}"),
-                    ));
-                }
-                every = Some(gap);
-            }
-            "startup" => startup = host_scheme(field, value, profile)?.value,
-            "avoidance" => algorithm = host_avoidance(field, value, profile)?.value,
-            _ => return Err(unknown(field, text, key, "size, count, every, startup, avoidance")),
-        }
-    }
-    ControllerConfig::validate_pair(&startup, &algorithm)
-        .map_err(|error| InputError::new(field, text, error.to_string()))?;
-    Ok(Competitor::Short { count: flows, size, every, startup, avoidance: algorithm })
+fn short(field: &str, spec: &mut Spec<'_>, profile: &Profile) -> Result<Competitor, InputError> {
+    let size = match spec.value("size")? {
+        None => Bytes::new(70_000),
+        Some(size) => match TransferSize::parse(field, size)?.value {
+            TransferSize::Fixed(size) => size,
+            _ => return Err(spec.refused("size: one size, such as 70KB")),
+        },
+    };
+    let count = count(spec)?.unwrap_or(8);
+    let every = spec.within("every", Duration::ZERO..=LONGEST_GAP)?;
+    let startup = match named_startup(field, spec, profile)? {
+        Some(startup) => startup,
+        None => host_scheme(field, "slow-start", profile)?,
+    };
+    let avoidance = match spec.value("avoidance")? {
+        Some(text) => host_avoidance(field, text, profile)?.value,
+        None => profile.avoidance.clone(),
+    };
+    spec.finish()?;
+    check_pair(spec, &startup, &avoidance)?;
+    Ok(Competitor::Short { count, size, every, startup, avoidance })
 }
 
 #[cfg(test)]
 mod tests {
     use flowstart_core::avoidance::bbr;
-
     use flowstart_core::startup::slow_start;
 
     use super::*;

@@ -1,12 +1,17 @@
-//! When the measured flows take another path, and which: `none`, or a link with `at`, as in `at=2s,rate=5mbit,rtt=80ms` or
-//! `lte,at=2s`.
+//! When the measured flows take another path, and which: `none` (the default), or a link with `at`, as in
+//! `at=2s,rate=5mbit,rtt=80ms` or `lte,at=2s`.
+//!
+//! | Key | Meaning | Default |
+//! |---|---|---|
+//! | `at` | when, from the flow's start | needed |
+//! | all others | those of the link ([`super::link`]) | the link's |
 
 use std::path::Path;
 
 use flowstart_core::time::Duration;
 
 use super::link::Link;
-use super::{InputError, Parts, Written};
+use super::{InputError, Spec, Written};
 
 /// The mobility of a command that names none. It does not show in the names of cells.
 pub const NONE: &str = "none";
@@ -35,19 +40,13 @@ impl Move {
         if text == NONE {
             return Ok(Written { text: text.to_owned(), value: None });
         }
-        let refused = |problem: String| InputError::new(field, text, problem);
-        let parts = Parts::parse(field, text)?;
-        let Some((_, at)) = parts.keys.iter().find(|(key, _)| *key == "at") else {
-            return Err(refused("`at` is missing, as in at=2s,rate=5mbit,rtt=80ms; or use none".into()));
-        };
-        let at: Duration = at.parse().map_err(|error| refused(format!("at: {error}")))?;
-        if at > LATEST {
-            return Err(refused(format!("at is {at}; allowed is 0s to {LATEST}")));
-        }
+        let mut spec = Spec::parse(field, text)?;
+        let at = spec.within("at", Duration::ZERO..=LATEST)?;
+        let at = at.ok_or_else(|| spec.refused("`at` is missing, as in at=2s,rate=5mbit,rtt=80ms; or use none"))?;
         let is_link = |part: &&str| part.split('=').next().is_some_and(|key| key.trim() != "at");
         let link: Vec<&str> = text.split(',').filter(is_link).collect();
         if link.is_empty() {
-            return Err(refused("a link is missing, as in at=2s,rate=5mbit,rtt=80ms or lte,at=2s".into()));
+            return Err(spec.refused("a link is missing, as in at=2s,rate=5mbit,rtt=80ms or lte,at=2s"));
         }
         let link = Link::parse_with(field, &link.join(","), options, directory)?;
         Ok(Written { text: text.to_owned(), value: Some(Self { at, link }) })

@@ -1,17 +1,18 @@
-//! The Quick-Start routers of a path and those who cheat there, as keys of its link.
+//! The Quick-Start routers of a path and those who cheat there, as keys of its link:
+//! `lte,quick_start=target,qs_thresh=0.5`.
 //!
 //! | Key | Meaning | Default |
 //! |---|---|---|
-//! | `quick_start` | `target`, `extreme`, or what else routers do: `ignore`, `zero`, `delete`, `drop`, `approve-all` | none |
+//! | `quick_start` | `target`, `extreme`, or else `ignore`, `zero`, `delete`, `drop`, `approve-all` | none |
 //! | `qs_thresh` | share of the link that may be in use | 0.9 |
 //! | `qs_interval` | interval of recent approvals (`target`) or assumed RTT (`extreme`) | 150ms, 100ms |
 //! | `qs_utilization` | `peak/5/150ms` or `average/0.01` | `peak/5/150ms` |
 //! | `qs_limit` | requests looked at per second | all |
 //! | `qs_routers` | how many of the path's routers take part, from the sender on; the others ignore the option | all |
 //! | `qs_flows` | flows remembered: for reports and second passes (`target`), for all approvals (`extreme`) | 0, 1024 |
-//! | `qs_provisional` | how long a first pass is approved without a second (`target`, needs `qs_flows`) | no second pass |
+//! | `qs_provisional` | how long a first pass holds without a second (`target`, needs `qs_flows`) | no second pass |
 //! | `qs_bandwidth` | what the path's routers believe their links to have | what they have |
-//! | `qs_upstream` | rate of one more router's link in front of the path: behind it the path's first link is a narrow one | none |
+//! | `qs_upstream` | rate of one more router's link in front of the path, whose first link is narrow then | none |
 //! | `qs_hidden` | the number of the router that requests do not see, from the sender on: a tunnel or a switch | none |
 //! | `qs_receiver` | measured flows' receivers add steps to the rate that arrived: `raise/STEPS` | honest |
 //! | `qs_booster` | a box at measured flows' senders: `raise/STEPS`, `ttl` or `raise/STEPS/ttl` | none |
@@ -22,22 +23,7 @@ use flowstart_core::quick_start::router::{extreme, moving_average, peak_utilizat
 use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
 
-/// The keys.
-pub(super) const KEYS: [&str; 13] = [
-    "quick_start",
-    "qs_thresh",
-    "qs_interval",
-    "qs_utilization",
-    "qs_limit",
-    "qs_routers",
-    "qs_flows",
-    "qs_provisional",
-    "qs_bandwidth",
-    "qs_upstream",
-    "qs_hidden",
-    "qs_receiver",
-    "qs_booster",
-];
+use super::{InputError, RATES, Spec};
 
 /// Most routers of a path: 64 hops, one in front and the receiver's.
 const MOST_ROUTERS: u32 = 66;
@@ -60,19 +46,8 @@ pub struct Routers {
     pub booster: Option<BoosterConfig>,
 }
 
-/// What is wrong with which key.
-type Refused = (&'static str, String);
-
-fn read<T>(key: &'static str, text: Option<&str>) -> Result<Option<T>, Refused>
-where
-    T: std::str::FromStr,
-    T::Err: std::fmt::Display,
-{
-    text.map(|text| text.parse().map_err(|error| (key, format!("`{text}`: {error}")))).transpose()
-}
-
-fn utilization(text: &str) -> Result<UtilizationConfig, Refused> {
-    let refused = || ("qs_utilization", format!("`{text}` is neither peak/INTERVALS/LENGTH nor average/WEIGHT"));
+fn utilization(text: &str) -> Result<UtilizationConfig, String> {
+    let refused = || format!("`{text}` is neither peak/INTERVALS/LENGTH nor average/WEIGHT");
     let parts: Vec<&str> = text.split('/').collect();
     Ok(match parts[..] {
         ["peak", intervals, interval] => {
@@ -87,61 +62,62 @@ fn utilization(text: &str) -> Result<UtilizationConfig, Refused> {
     })
 }
 
-fn rate(key: &'static str, text: Option<&str>) -> Result<Option<Rate>, Refused> {
-    match read::<Rate>(key, text)? {
-        Some(rate) if !(1_000..=10_000_000_000_000).contains(&rate.bits_per_sec()) => {
-            Err((key, format!("{rate} is out of range; allowed is 1kbit to 10000gbit")))
-        }
-        rate => Ok(rate),
-    }
-}
-
 /// Steps of the rate's code, 1 to 15.
-fn steps(key: &'static str, text: &str) -> Result<u8, Refused> {
+fn steps(text: &str) -> Result<u8, String> {
     match text.parse() {
         Ok(steps @ 1..=15) => Ok(steps),
-        _ => Err((key, format!("`{text}` steps; allowed is 1 to 15"))),
+        _ => Err(format!("`{text}` steps; allowed is 1 to 15")),
     }
 }
 
-fn receiver(text: &str) -> Result<u8, Refused> {
+fn receiver(text: &str) -> Result<u8, String> {
     match text.strip_prefix("raise/") {
-        Some(count) => steps("qs_receiver", count),
-        None => Err(("qs_receiver", format!("`{text}` is not raise/STEPS, as raise/3"))),
+        Some(count) => steps(count),
+        None => Err(format!("`{text}` is not raise/STEPS, as raise/3")),
     }
 }
 
-fn booster(text: &str) -> Result<BoosterConfig, Refused> {
+fn booster(text: &str) -> Result<BoosterConfig, String> {
     let (rest, ttl) = match text.strip_suffix("ttl") {
         Some(rest) => (rest.strip_suffix('/').unwrap_or(rest), true),
         None => (text, false),
     };
     match rest.strip_prefix("raise/") {
-        Some(count) => Ok(BoosterConfig { steps: steps("qs_booster", count)?, ttl }),
+        Some(count) => Ok(BoosterConfig { steps: steps(count)?, ttl }),
         None if ttl && rest.is_empty() => Ok(BoosterConfig { steps: 0, ttl }),
-        None => Err(("qs_booster", format!("`{text}` is neither raise/STEPS nor ttl nor raise/STEPS/ttl"))),
+        None => Err(format!("`{text}` is neither raise/STEPS nor ttl nor raise/STEPS/ttl")),
     }
 }
 
 impl Routers {
     /// Reads them from the keys of a link.
-    pub(super) fn parse<'a>(raw: impl Fn(&str) -> Option<&'a str>) -> Result<Option<Self>, Refused> {
-        let Some(name) = raw("quick_start") else {
-            return match KEYS.iter().find(|key| raw(key).is_some()) {
-                Some(key) => Err((key, "is for routers with quick_start=target or another".into())),
-                None => Ok(None),
-            };
-        };
-        let interval: Option<Duration> = read("qs_interval", raw("qs_interval"))?;
-        let thresh: Option<f64> = read("qs_thresh", raw("qs_thresh"))?;
+    pub(super) fn read(spec: &mut Spec<'_>) -> Result<Option<Self>, InputError> {
+        let name = spec.value("quick_start")?;
+        let thresh: Option<f64> = spec.read("qs_thresh")?;
+        let interval: Option<Duration> = spec.read("qs_interval")?;
         let mut config = Config::default();
+        if let Some(utilization) = spec.read_with("qs_utilization", utilization)? {
+            config.utilization = utilization;
+        }
         let mut target = target::Config::default();
         target.qs_thresh = thresh.unwrap_or(target.qs_thresh);
         target.interval = interval.unwrap_or(target.interval);
-        target.requests_per_second = read("qs_limit", raw("qs_limit"))?;
-        let flows: Option<usize> = read("qs_flows", raw("qs_flows"))?;
+        target.requests_per_second = spec.read("qs_limit")?;
+        let taking_part = spec.read("qs_routers")?;
+        let flows: Option<usize> = spec.read("qs_flows")?;
         target.flows = flows.unwrap_or(target.flows);
-        target.provisional = read("qs_provisional", raw("qs_provisional"))?;
+        target.provisional = spec.read("qs_provisional")?;
+        let bandwidth = spec.within("qs_bandwidth", RATES)?;
+        let upstream = spec.within("qs_upstream", RATES)?;
+        let hidden = spec.within("qs_hidden", 1..=MOST_ROUTERS)?;
+        let receiver_steps = spec.read_with("qs_receiver", receiver)?;
+        let booster = spec.read_with("qs_booster", booster)?;
+        let Some(name) = name else {
+            return match spec.asked().iter().find(|key| key.starts_with("qs_") && spec.has(key)) {
+                Some(key) => Err(spec.refused_value(key, "is for routers with quick_start=target or another")),
+                None => Ok(None),
+            };
+        };
         config.algorithm = Algorithm::Target(target);
         config.behaviour = match name {
             "target" => Behaviour::Participate,
@@ -152,7 +128,8 @@ impl Routers {
                 extreme.flows = flows.unwrap_or(extreme.flows);
                 extreme.requests_per_second = target.requests_per_second;
                 if target.provisional.is_some() {
-                    return Err(("qs_provisional", "is for target; extreme ends approvals after two RTTs".into()));
+                    let problem = "is for target; extreme ends approvals after two RTTs";
+                    return Err(spec.refused_value("qs_provisional", problem));
                 }
                 config.algorithm = Algorithm::Extreme(extreme);
                 Behaviour::Participate
@@ -164,26 +141,13 @@ impl Routers {
             "approve-all" => Behaviour::ApproveAll,
             _ => {
                 let allowed = "target, extreme, ignore, zero, delete, drop and approve-all";
-                return Err(("quick_start", format!("`{name}` is not known; allowed are {allowed}")));
+                return Err(
+                    spec.refused_value("quick_start", format_args!("`{name}` is not known; allowed are {allowed}"))
+                );
             }
         };
-        if let Some(text) = raw("qs_utilization") {
-            config.utilization = utilization(text)?;
-        }
-        config.validate().map_err(|error| ("quick_start", error.to_string()))?;
-        let hidden: Option<u32> = read("qs_hidden", raw("qs_hidden"))?;
-        if hidden.is_some_and(|place| !(1..=MOST_ROUTERS).contains(&place)) {
-            return Err(("qs_hidden", format!("allowed is 1 to {MOST_ROUTERS}, the first router being 1")));
-        }
-        Ok(Some(Self {
-            config,
-            taking_part: read("qs_routers", raw("qs_routers"))?,
-            bandwidth: rate("qs_bandwidth", raw("qs_bandwidth"))?,
-            upstream: rate("qs_upstream", raw("qs_upstream"))?,
-            hidden,
-            receiver_steps: raw("qs_receiver").map(receiver).transpose()?,
-            booster: raw("qs_booster").map(booster).transpose()?,
-        }))
+        config.validate().map_err(|error| spec.refused(format_args!("quick_start: {error}")))?;
+        Ok(Some(Self { config, taking_part, bandwidth, upstream, hidden, receiver_steps, booster }))
     }
 
     /// The router in front of the link number `place` of the path, the sender's own link not counted.
@@ -250,65 +214,57 @@ impl std::fmt::Display for Routers {
 mod tests {
     use super::*;
 
-    fn parse(keys: &[(&'static str, &'static str)]) -> Result<Option<Routers>, Refused> {
-        Routers::parse(|key| keys.iter().find(|(name, _)| *name == key).map(|(_, value)| *value))
+    fn read(text: &str) -> Result<Option<Routers>, InputError> {
+        let mut spec = Spec::parse("--link", text)?;
+        let routers = Routers::read(&mut spec)?;
+        spec.finish().map(|()| routers)
     }
 
     #[test]
     fn keys_become_routers() {
-        assert_eq!(parse(&[]), Ok(None));
-        let keys =
-            [("quick_start", "target"), ("qs_thresh", "0.5"), ("qs_utilization", "peak/3/50ms"), ("qs_routers", "1")];
-        let routers = parse(&keys).unwrap().unwrap();
+        let mut none = Spec::parse("--link", "rate=1mbit").unwrap();
+        assert_eq!(Routers::read(&mut none), Ok(None));
+        let routers =
+            read("quick_start=target,qs_thresh=0.5,qs_utilization=peak/3/50ms,qs_routers=1").unwrap().unwrap();
         assert_eq!(routers.to_string(), "target/0.5/150ms, peak/3/50ms, 1 routers");
         assert_eq!((routers.at(0).behaviour, routers.at(1).behaviour), (Behaviour::Participate, Behaviour::Ignore));
     }
 
     #[test]
     fn attacks_and_what_helps_against_them_are_keys_too() {
-        let keys = [
-            ("quick_start", "target"),
-            ("qs_flows", "64"),
-            ("qs_provisional", "100ms"),
-            ("qs_bandwidth", "5mbit"),
-            ("qs_upstream", "100mbit"),
-            ("qs_hidden", "2"),
-            ("qs_receiver", "raise/3"),
-            ("qs_booster", "raise/2/ttl"),
-        ];
-        let routers = parse(&keys).unwrap().unwrap();
-        let text = "target/0.9/150ms/64 flows/provisional 100ms, peak/5/150ms, believed 5mbit, behind 100mbit, router 2 hidden, \
-                    receivers raise 3 steps, booster 2 steps, TTL repaired";
+        let keys = "quick_start=target,qs_flows=64,qs_provisional=100ms,qs_bandwidth=5mbit,qs_upstream=100mbit,\
+                    qs_hidden=2,qs_receiver=raise/3,qs_booster=raise/2/ttl";
+        let routers = read(keys).unwrap().unwrap();
+        let text = "target/0.9/150ms/64 flows/provisional 100ms, peak/5/150ms, believed 5mbit, behind 100mbit, \
+                    router 2 hidden, receivers raise 3 steps, booster 2 steps, TTL repaired";
         assert_eq!(routers.to_string(), text);
         assert_eq!((routers.at(0).behaviour, routers.at(1).behaviour), (Behaviour::Participate, Behaviour::Hidden));
         assert_eq!(booster("ttl"), Ok(BoosterConfig { steps: 0, ttl: true }));
+        assert!(booster("").unwrap_err().contains("raise/STEPS/ttl"));
     }
 
     #[test]
     fn what_cannot_be_read_is_refused_with_what_is_allowed() {
-        let error = |keys: &[(&'static str, &'static str)]| parse(keys).unwrap_err();
-        assert!(error(&[("qs_thresh", "0.5")]).1.contains("quick_start=target"));
-        assert!(error(&[("quick_start", "exteme")]).1.contains("allowed are target, extreme"));
-        assert!(
-            error(&[("quick_start", "target"), ("qs_thresh", "1.5")]).1.contains("qs_thresh is 1.5; allowed is 0 to 1")
-        );
-        assert!(error(&[("quick_start", "target"), ("qs_utilization", "peak/0")]).1.contains("peak/INTERVALS/LENGTH"));
-        assert!(error(&[("quick_start", "target"), ("qs_utilization", "peak/0/1ms")]).1.contains("1 to 64"));
-        assert_eq!(error(&[("quick_start", "target"), ("qs_limit", "-1")]).0, "qs_limit");
-        for (key, value, allowed) in [
-            ("qs_flows", "70000", "0 to 65536"),
-            ("qs_provisional", "100ms", "flows is 0; allowed is 1 to 65536"),
-            ("qs_hidden", "0", "1 to 66"),
-            ("qs_upstream", "1bit", "1kbit to 10000gbit"),
-            ("qs_bandwidth", "fast", "qs_bandwidth"),
-            ("qs_receiver", "raise/16", "1 to 15"),
-            ("qs_receiver", "3", "raise/STEPS"),
-            ("qs_booster", "raise/0/ttl", "1 to 15"),
-            ("qs_booster", "", "raise/STEPS/ttl"),
+        for (keys, key, problem) in [
+            ("qs_thresh=0.5", "qs_thresh", "quick_start=target"),
+            ("quick_start=exteme", "quick_start", "allowed are target, extreme"),
+            ("quick_start=target,qs_thresh=1.5", "quick_start", "qs_thresh is 1.5; allowed is 0 to 1"),
+            ("quick_start=target,qs_utilization=peak/0", "qs_utilization", "peak/INTERVALS/LENGTH"),
+            ("quick_start=target,qs_utilization=peak/0/1ms", "quick_start", "1 to 64"),
+            ("quick_start=target,qs_limit=-1", "qs_limit", "`-1`"),
+            ("quick_start=target,qs_flows=70000", "quick_start", "0 to 65536"),
+            ("quick_start=target,qs_provisional=100ms", "quick_start", "flows is 0; allowed is 1 to 65536"),
+            ("quick_start=target,qs_hidden=0", "qs_hidden", "1 to 66"),
+            ("quick_start=target,qs_upstream=1bit", "qs_upstream", "1kbit to 10000gbit"),
+            ("quick_start=target,qs_bandwidth=fast", "qs_bandwidth", "`fast`"),
+            ("quick_start=target,qs_receiver=raise/16", "qs_receiver", "1 to 15"),
+            ("quick_start=target,qs_receiver=3", "qs_receiver", "raise/STEPS"),
+            ("quick_start=target,qs_booster=raise/0/ttl", "qs_booster", "1 to 15"),
+            ("quick_start=target,qs_booster=", "qs_booster", "needs a value"),
+            ("quick_start=extreme,qs_provisional=1ms", "qs_provisional", "is for target"),
         ] {
-            let (named, problem) = error(&[("quick_start", "target"), (key, value)]);
-            assert!(format!("{named}: {problem}").contains(allowed), "{key}={value}: {named}: {problem}");
+            let error = read(keys).unwrap_err();
+            assert!(error.problem.starts_with(key) && error.problem.contains(problem), "{keys}: {error}");
         }
-        assert_eq!(error(&[("quick_start", "extreme"), ("qs_provisional", "1ms")]).0, "qs_provisional");
     }
 }

@@ -1,4 +1,11 @@
 //! Transfer sizes: `70KB`, or a distribution such as `pareto:mean=100KB,shape=1.2`.
+//!
+//! | Key of `pareto` | Meaning | Default |
+//! |---|---|---|
+//! | `smallest` | smallest size | 4KB |
+//! | `mean` | mean size, in place of `smallest`, which follows | |
+//! | `largest` | largest size | 10MB |
+//! | `shape` | shape of the distribution | 1.2 |
 
 use flowstart_core::rng::Substream;
 use flowstart_core::units::Bytes;
@@ -7,12 +14,10 @@ use serde::Serialize;
 
 use super::application::Application;
 use super::web::Web;
-use super::{InputError, Parts, Written};
+use super::{InputError, Spec, Written};
 
 /// Largest transfer.
 pub(super) const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
-/// Keys of a distribution.
-pub(super) const DISTRIBUTION_KEYS: &str = "smallest or mean, largest, shape";
 
 /// How large a transfer is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +37,13 @@ impl TransferSize {
     pub fn parse(field: &str, text: &str) -> Result<Written<Self>, InputError> {
         let distribution = text.split(':').next().filter(|name| name.trim() == "pareto");
         let value = if distribution.is_some() {
-            Self::Pareto(distributed(field, text, &Parts::parse(field, text)?.keys)?)
+            let mut spec = Spec::parse(field, text)?;
+            let sizes = distributed(&mut spec)?;
+            if let Some(key) = spec.unasked() {
+                let allowed = "smallest or mean, largest, shape";
+                return Err(spec.refused(format_args!("`{key}` is not known here; allowed are {allowed}")));
+            }
+            Self::Pareto(sizes)
         } else {
             let value: Bytes = text.parse().map_err(|error| {
                 InputError::new(field, text, format!("{error}; or a distribution, pareto:mean=100KB,shape=1.2"))
@@ -106,35 +117,23 @@ impl Serialize for TransferSize {
 
 /// Reads the keys of a bounded Pareto distribution. Defaults: 4 KB to 10 MB with shape 1.2, web traffic's (Crovella,
 /// Bestavros 1997); with `mean` the smallest size follows.
-pub(super) fn distributed(field: &str, text: &str, keys: &[(&str, &str)]) -> Result<Sizes, InputError> {
-    let refused = |problem: String| InputError::new(field, text, problem);
-    let read = |key: &str, value: &str| -> Result<Bytes, InputError> {
-        value.parse().map_err(|error| refused(format!("{key}: {error}")))
+pub(super) fn distributed(spec: &mut Spec<'_>) -> Result<Sizes, InputError> {
+    let (smallest, mean) = (spec.read("smallest")?, spec.read("mean")?);
+    let mut sizes = Sizes {
+        smallest: Bytes::new(4_000),
+        largest: spec.read("largest")?.unwrap_or(Bytes::new(10_000_000)),
+        shape: spec.within("shape", 0.1..=10.0)?.unwrap_or(1.2),
     };
-    let mut sizes = Sizes { smallest: Bytes::new(4_000), largest: Bytes::new(10_000_000), shape: 1.2 };
-    let (mut smallest, mut mean) = (None, None);
-    for &(key, value) in keys {
-        match key {
-            "smallest" => smallest = Some(read(key, value)?),
-            "mean" => mean = Some(read(key, value)?),
-            "largest" => sizes.largest = read(key, value)?,
-            "shape" => sizes.shape = value.parse().map_err(|error| refused(format!("shape: {error}")))?,
-            _ => {
-                return Err(refused(format!("`{key}` is not known here; allowed are {DISTRIBUTION_KEYS}")));
-            }
-        }
-    }
-    if !(0.1..=10.0).contains(&sizes.shape) {
-        return Err(refused(format!("shape is {}; allowed is 0.1 to 10", sizes.shape)));
-    }
     match (smallest, mean) {
-        (Some(_), Some(_)) => return Err(refused("smallest follows from mean; give one of them".into())),
+        (Some(_), Some(_)) => return Err(spec.refused("smallest follows from mean; give one of them")),
         (Some(smallest), None) => sizes.smallest = smallest,
-        (None, Some(mean)) => sizes = with_mean(sizes, mean).ok_or_else(|| refused(no_such_mean(&sizes)))?,
+        (None, Some(mean)) => {
+            sizes = with_mean(sizes, mean).ok_or_else(|| spec.refused(no_such_mean(&sizes)))?;
+        }
         (None, None) => {}
     }
     if sizes.smallest == Bytes::ZERO || sizes.smallest >= sizes.largest || sizes.largest > LARGEST {
-        return Err(refused("needs 0B < smallest < largest, and largest up to 1000GB".into()));
+        return Err(spec.refused("needs 0B < smallest < largest, and largest up to 1000GB"));
     }
     Ok(sizes)
 }

@@ -16,11 +16,11 @@
 //! | `share` | share of the connections that use the scheme; the others use the first scheme | 1 |
 //! | `rows` | a row for each `repetition`, or for each of its `connections` | repetition |
 //!
-//! The defaults are those of Sarolahti, Allman and Floyd, section 4. What the paper does not say is as in ns-2's generator
-//! and in the scripts that its authors published for it: pages and objects are fixed numbers, gaps are exponential and in
-//! seconds, 10 ms between requests, sessions start at any time of the run. Those scripts give host number i of ten the delay
-//! longest (i / 9)^4. Here a host draws longest u^(longest / mean - 1), the same law with the paper's mean and maximum; with a
-//! longest delay of twice the mean it is uniform.
+//! The defaults are those of Sarolahti, Allman and Floyd, section 4. What the paper does not say is as in ns-2's
+//! generator and in the scripts that its authors published for it: pages and objects are fixed numbers, gaps are
+//! exponential and in seconds, 10 ms between requests, sessions start at any time of the run. Those scripts give host
+//! number i of ten the delay longest (i / 9)^4. Here a host draws longest u^(longest / mean - 1), the same law with the
+//! paper's mean and maximum; with a longest delay of twice the mean it is uniform.
 
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Duration;
@@ -28,7 +28,7 @@ use flowstart_core::units::Bytes;
 use flowstart_sim::traffic::web::{ObjectSizes, SessionLength, WebConfig};
 
 use super::size::LARGEST;
-use super::{InputError, Parts};
+use super::{InputError, Spec};
 
 /// The name of this application.
 pub const WEB: &str = "web";
@@ -83,72 +83,68 @@ pub struct Web {
     pub rows: Rows,
 }
 
-const KEYS: &str = "sessions, reverse, pages, time, inter_page, objects, inter_object, mean, shape, transfers, transfer, \
-                    mean_delay, longest_delay, run, share and rows";
-
 impl Web {
     /// Reads `web:sessions=N,...`; `None` for another application. `payload` is a packet's.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read.
     pub fn parse(field: &str, text: &str, payload: Bytes) -> Result<Option<Self>, InputError> {
-        let parts = Parts::parse(field, text)?;
-        if parts.name != WEB {
+        let mut spec = Spec::parse(field, text)?;
+        if spec.name() != WEB {
             return Ok(None);
         }
-        let refused = |problem: String| InputError::new(field, text, problem);
-        let reader = Reader { parts: &parts, refused: &refused };
-        let known: Vec<&str> = KEYS.split([',', ' ']).filter(|word| !word.is_empty() && *word != "and").collect();
-        if let Some((key, _)) = parts.keys.iter().find(|(key, _)| !known.contains(key)) {
-            return Err(refused(format!("`{key}` is not known here; allowed are {KEYS}")));
-        }
-        let sessions = reader
-            .within("sessions", 1, MAX_SESSIONS)?
-            .ok_or_else(|| refused("sessions is missing, as in web:sessions=20".into()))?;
-        let length = match (reader.within("pages", 1, 10_000)?, reader.time("time", 1000, 1_000_000)?) {
-            (Some(_), Some(_)) => return Err(refused("a session has pages or time; give one of them".into())),
+        let times = |least, most| Duration::from_millis(least)..=Duration::from_millis(most);
+        let sessions = spec.within("sessions", 1..=MAX_SESSIONS)?;
+        let reverse = spec.within("reverse", 0..=MAX_SESSIONS)?;
+        let length = match (spec.within("pages", 1..=10_000)?, spec.within("time", times(1000, 1_000_000))?) {
+            (Some(_), Some(_)) => return Err(spec.refused("a session has pages or time; give one of them")),
             (_, Some(time)) => SessionLength::Time(time),
             (pages, None) => SessionLength::Pages(pages.unwrap_or(30)),
         };
-        let mean_delay = reader.time("mean_delay", 0, 10_000)?.unwrap_or(Duration::from_millis(12));
-        let longest_delay = reader.time("longest_delay", 0, 10_000)?.unwrap_or(Duration::from_millis(110));
+        let inter_page = spec.within("inter_page", times(1, 1_000_000))?.unwrap_or(Duration::from_millis(800));
+        let objects = spec.within("objects", 1..=1000)?.unwrap_or(10);
+        let inter_object = spec.within("inter_object", times(0, 1_000_000))?.unwrap_or(Duration::from_millis(10));
+        let sizes = ObjectSizes {
+            mean: spec.within("mean", 0.001..=1e9)?.unwrap_or(400.0),
+            shape: spec.within("shape", 1.0001..=10.0)?.unwrap_or(1.002),
+        };
+        let transfers = spec.within("transfers", 0..=1000)?.unwrap_or(0);
+        let transfer = spec.within("transfer", Bytes::new(1)..=LARGEST)?.unwrap_or(Bytes::new(146_000));
+        let mean_delay = spec.within("mean_delay", times(0, 10_000))?.unwrap_or(Duration::from_millis(12));
+        let longest_delay = spec.within("longest_delay", times(0, 10_000))?.unwrap_or(Duration::from_millis(110));
         if longest_delay < mean_delay {
-            return Err(refused(format!(
+            return Err(spec.refused(format_args!(
                 "longest_delay is {longest_delay}; allowed is {mean_delay}, the mean, or more"
             )));
         }
-        let transfer: Option<Bytes> = reader.read("transfer")?;
-        if let Some(size) = transfer.filter(|size| !(1..=LARGEST.get()).contains(&size.get())) {
-            return Err(refused(format!("transfer is {size}; allowed is 1B to 1000GB")));
-        }
+        let run = spec.within("run", times(1000, 10_000_000))?.unwrap_or(Duration::from_millis(150_000));
+        let share = spec.within("share", 0.0..=1.0)?.unwrap_or(1.0);
+        let rows = spec.one_of("rows", &[("repetition", Rows::Repetition), ("connections", Rows::Connections)])?;
+        spec.finish()?;
+        let sessions = sessions.ok_or_else(|| spec.refused("sessions is missing, as in web:sessions=20"))?;
         let web = Self {
             sessions,
-            reverse: reader.within("reverse", 0, MAX_SESSIONS)?.unwrap_or(sessions / 2),
+            reverse: reverse.unwrap_or(sessions / 2),
             length,
-            inter_page: reader.time("inter_page", 1, 1_000_000)?.unwrap_or(Duration::from_millis(800)),
-            objects: reader.within("objects", 1, 1000)?.unwrap_or(10),
-            inter_object: reader.time("inter_object", 0, 1_000_000)?.unwrap_or(Duration::from_millis(10)),
-            sizes: ObjectSizes {
-                mean: reader.within("mean", 0.001, 1e9)?.unwrap_or(400.0),
-                shape: reader.within("shape", 1.0001, 10.0)?.unwrap_or(1.002),
-            },
+            inter_page,
+            objects,
+            inter_object,
+            sizes,
             payload,
-            transfers: reader.within("transfers", 0, 1000)?.unwrap_or(0),
-            transfer: transfer.unwrap_or(Bytes::new(146_000)),
+            transfers,
+            transfer,
             mean_delay,
             longest_delay,
-            run: reader.time("run", 1000, 10_000_000)?.unwrap_or(Duration::from_millis(150_000)),
-            share: reader.within("share", 0.0, 1.0)?.unwrap_or(1.0),
-            rows: match reader.raw("rows") {
-                None | Some("repetition") => Rows::Repetition,
-                Some("connections") => Rows::Connections,
-                Some(rows) => {
-                    return Err(refused(format!("rows is `{rows}`; allowed are repetition and connections")));
-                }
-            },
+            run,
+            share,
+            rows: rows.unwrap_or(Rows::Repetition),
         };
         match web.most_rows() {
             Some(rows) if rows <= MAX_ROWS => Ok(Some(web)),
-            _ => {
-                Err(refused(format!("rows=connections is for up to {MAX_ROWS} connections of a known number of pages")))
-            }
+            _ => Err(spec.refused(format_args!(
+                "rows=connections is for up to {MAX_ROWS} connections of a known number of pages"
+            ))),
         }
     }
 
@@ -209,46 +205,6 @@ impl std::fmt::Display for Web {
         write!(f, ",mean_delay={},longest_delay={}", self.mean_delay, self.longest_delay)?;
         let rows = if self.rows == Rows::Repetition { "repetition" } else { "connections" };
         write!(f, ",run={},share={},rows={rows}", self.run, self.share)
-    }
-}
-
-/// Reads keys.
-struct Reader<'a> {
-    parts: &'a Parts<'a>,
-    refused: &'a dyn Fn(String) -> InputError,
-}
-
-impl<'a> Reader<'a> {
-    fn raw(&self, key: &str) -> Option<&'a str> {
-        self.parts.keys.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
-    }
-
-    fn read<T>(&self, key: &str) -> Result<Option<T>, InputError>
-    where
-        T: std::str::FromStr,
-        T::Err: std::fmt::Display,
-    {
-        self.raw(key)
-            .map(|text| text.parse().map_err(|error| (self.refused)(format!("{key} `{text}`: {error}"))))
-            .transpose()
-    }
-
-    fn within<T>(&self, key: &str, least: T, most: T) -> Result<Option<T>, InputError>
-    where
-        T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy,
-        T::Err: std::fmt::Display,
-    {
-        match self.read::<T>(key)? {
-            Some(value) if !(least..=most).contains(&value) => {
-                Err((self.refused)(format!("{key} is {value}; allowed is {least} to {most}")))
-            }
-            value => Ok(value),
-        }
-    }
-
-    /// A time between so many milliseconds.
-    fn time(&self, key: &str, least: u64, most: u64) -> Result<Option<Duration>, InputError> {
-        self.within(key, Duration::from_millis(least), Duration::from_millis(most))
     }
 }
 

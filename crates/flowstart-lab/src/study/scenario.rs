@@ -15,7 +15,7 @@ use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
 use crate::spec::mobility::{self, Move};
 use crate::spec::size::TransferSize;
-use crate::spec::transport::{Transport, check_quick_start};
+use crate::spec::transport::Transport;
 use crate::spec::web::Web;
 use crate::spec::{InputError, STACK, Written, host_avoidance, measured_scheme};
 use crate::study::plan::Plan;
@@ -253,12 +253,9 @@ impl Scenario {
         }
         if let Some(stack) = &transport.stack {
             for (scheme, avoidance) in &pairs {
-                if let Some(config) = scheme.value.request() {
-                    check_quick_start(config).map_err(|problem| InputError::new("scheme", &scheme.text, problem))?;
-                }
                 stack
                     .check(profile, &scheme.value, avoidance)
-                    .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
+                    .map_err(|problem| InputError::new("scheme", &scheme.text, problem))?;
             }
             if let Some(size) = sizes.iter().find(|size| size.value.application().is_some()) {
                 let problem = "with transport quic each flow carries one transfer; allowed is transfer";

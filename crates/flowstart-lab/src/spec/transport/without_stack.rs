@@ -1,13 +1,13 @@
-//! What stands for the options of the real QUIC stack in a program that was built without the feature `quic`: there are no
-//! values of them, because nobody can choose the stack.
+//! What stands for the options of the real QUIC stack in a program that was built without the feature `quic`: there are
+//! no values of them, because nobody can choose the stack.
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
 use flowstart_sim::transport::profile::Profile;
 use serde_json::Value;
 
-use super::transport::Transport;
-use super::{InputError, Parts};
+use super::Transport;
+use crate::spec::{InputError, Spec};
 
 /// Options of a stack that is not there.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,8 +24,8 @@ impl StackOptions {
 }
 
 /// Refuses the real stack.
-pub(super) fn parse(field: &str, text: &str, _: &Parts<'_>) -> Result<Transport, InputError> {
+pub(super) fn read(spec: Spec<'_>) -> Result<Transport, InputError> {
     let problem = "the real stack is not in this program, which was built without the feature `quic`; \
                    use model-quic:profile=noq";
-    Err(InputError::new(field, text, problem))
+    Err(spec.refused(problem))
 }

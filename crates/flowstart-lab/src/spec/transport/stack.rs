@@ -1,16 +1,25 @@
-//! The real QUIC stack as a transport: `quic`, with what it can be told.
+//! The real QUIC stack as a transport: `quic`, with what it can be told, as in `quic:retry=true,opening=zero-rtt`.
+//!
+//! | Key | Meaning | Default |
+//! |---|---|---|
+//! | `retry` | the server asks for a Retry | false |
+//! | `hint_policy` | what the server does with a client's hint: `accept`, `ignore`, `cap:rate=20mbit` | accept |
+//! | `mtu_discovery` | both ends look for larger packets | false |
+//! | policies of a profile | those that the stack can be told | those of the profile `noq` |
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
+use flowstart_core::startup::quick_start::{self, OptionRoom};
+use flowstart_core::time::Duration;
+use flowstart_quic::ControllerFactory;
 use flowstart_quic::hint::HintPolicy;
 use flowstart_quic::hint::policy::Caps;
-use flowstart_quic::{ControllerFactory, Unsupported};
-use flowstart_sim::transport::policy::Opening;
+use flowstart_sim::transport::policy::{Opening, Protocol};
 use flowstart_sim::transport::profile::Profile;
 use serde_json::{Value, json};
 
-use super::transport::Transport;
-use super::{InputError, Parts};
+use super::Transport;
+use crate::spec::{InputError, Spec};
 
 /// The stack.
 const STACK: &str = "noq 1.4.0";
@@ -20,11 +29,11 @@ const STACK: &str = "noq 1.4.0";
 pub struct StackOptions {
     /// The server wants every client's address validated by a Retry packet (RFC 9000, section 8.1.2). Default no.
     pub retry: bool,
-    /// What the server does with a client's hint, which comes as a transport parameter. Its own link is the hosts' access link,
-    /// and what the client's prefix ever delivered is what the saved path remembers. Default: uses it.
+    /// What the server does with a client's hint, which comes as a transport parameter. Its own link is the hosts'
+    /// access link, and what the client's prefix ever delivered is what the saved path remembers. Default: uses it.
     pub hint_policy: HintPolicy,
-    /// Both ends look for larger packets (RFC 8899): from `payload` of the profile up to noq's bound, 1452 bytes above UDP. The
-    /// simulator's links carry packets of any size. Default no.
+    /// Both ends look for larger packets (RFC 8899): from `payload` of the profile up to noq's bound, 1452 bytes above
+    /// UDP. The simulator's links carry packets of any size. Default no.
     pub mtu_discovery: bool,
 }
 
@@ -35,14 +44,18 @@ impl Default for StackOptions {
 }
 
 impl StackOptions {
-    /// Whether noq can run a flow with this profile and these algorithms; what it cannot run, and why.
+    /// Whether noq and the network around it can run a flow with this profile and these algorithms; else why not.
     pub(crate) fn check(
         &self,
         profile: &Profile,
         startup: &StartupConfig,
         avoidance: &AvoidanceConfig,
-    ) -> Result<(), Unsupported> {
-        ControllerFactory::with_config(profile.controller(startup.clone(), avoidance.clone())).map(|_| ())
+    ) -> Result<(), String> {
+        if let Some(config) = startup.request() {
+            check_request(config)?;
+        }
+        let config = profile.controller(startup.clone(), avoidance.clone());
+        ControllerFactory::with_config(config).map(|_| ()).map_err(|error| error.to_string())
     }
 
     /// The stack and its options for `summary.json`.
@@ -50,6 +63,20 @@ impl StackOptions {
         let Self { retry, hint_policy, mtu_discovery } = self;
         json!({"name": STACK, "retry": retry, "hint_policy": hint_policy.to_string(), "mtu_discovery": mtu_discovery})
     }
+}
+
+/// Refuses what only the model's hosts can do about requests of a rate.
+fn check_request(config: &quick_start::Config) -> Result<(), String> {
+    let why = if config.after_idle.is_some() || config.after_move {
+        "after_idle and after_move are not for the real stack: its connections ask once, with the handshake"
+    } else if config.granularity > Duration::ZERO {
+        "granularity is not for the real stack, which paces by its own token bucket"
+    } else if config.room == OptionRoom::Connection {
+        "room=connection is not for the real stack: payload=1192 makes all its packets smaller by the option"
+    } else {
+        return Ok(());
+    };
+    Err(format!("{why}; allowed are the other keys, or --transport model-quic:profile=noq"))
 }
 
 /// What the real stack can be told: policies of its profile, and groups of them. All others are the stack's own.
@@ -83,28 +110,24 @@ const STACK_PACING: [&str; 3] = ["pacing", "pacing.startup_gain", "pacing.avoida
 /// What a server can ask its client to do about acknowledgements.
 const STACK_ACK: [&str; 2] = ["ack.every", "ack.max_delay"];
 
+/// Keys that are no policies of a profile.
+const OWN: [&str; 3] = ["retry", "hint_policy", "mtu_discovery"];
+
 /// Reads the real stack's options.
-pub(super) fn parse(field: &str, text: &str, parts: &Parts<'_>) -> Result<Transport, InputError> {
-    let refused = |problem: String| InputError::new(field, text, problem);
-    let mut options = StackOptions::default();
-    let mut policies = String::from("model-quic:profile=noq");
-    for (key, value) in &parts.keys {
-        let group = key.split_once('.').map_or(*key, |(group, _)| group);
-        match (*key, *value) {
-            ("retry", value) => options.retry = flag("retry", value).map_err(refused)?,
-            ("mtu_discovery", value) => options.mtu_discovery = flag("mtu_discovery", value).map_err(refused)?,
-            ("hint_policy", policy) => {
-                options.hint_policy = hint_policy(policy).map_err(refused)?;
-            }
-            _ if STACK_KEYS.contains(&group) || STACK_PACING.contains(key) || STACK_ACK.contains(key) => {
-                policies.push_str(&format!(",{key}={value}"));
-            }
-            _ => {
-                let own = ["retry", "hint_policy", "mtu_discovery"];
-                let allowed = [&own[..], &STACK_KEYS, &STACK_PACING, &STACK_ACK].concat().join(", ");
-                return Err(refused(format!("`{key}` is not for the real stack; allowed is {allowed}")));
-            }
-        }
+pub(super) fn read(mut spec: Spec<'_>) -> Result<Transport, InputError> {
+    let defaults = StackOptions::default();
+    let options = StackOptions {
+        retry: flag(&mut spec, "retry")?.unwrap_or(defaults.retry),
+        hint_policy: hint_policy(&mut spec)?.unwrap_or(defaults.hint_policy),
+        mtu_discovery: flag(&mut spec, "mtu_discovery")?.unwrap_or(defaults.mtu_discovery),
+    };
+    let of_stack = |key: &str| {
+        let group = key.split_once('.').map_or(key, |(group, _)| group);
+        STACK_KEYS.contains(&group) || STACK_PACING.contains(&key) || STACK_ACK.contains(&key)
+    };
+    if let Some((key, _)) = spec.rest()?.into_iter().find(|(key, _)| !of_stack(key)) {
+        let allowed = [&OWN[..], &STACK_KEYS, &STACK_PACING, &STACK_ACK].concat().join(", ");
+        return Err(spec.refused(format_args!("`{key}` is not for the real stack; allowed is {allowed}")));
     }
     let settle = |profile: &mut Profile| {
         if profile.opening == Opening::Sender {
@@ -121,24 +144,28 @@ pub(super) fn parse(field: &str, text: &str, parts: &Parts<'_>) -> Result<Transp
         profile.segment = profile.payload + overhead;
         Ok(())
     };
-    let model = Transport::settled(field, &policies, settle).map_err(|error| refused(error.problem))?;
-    Ok(Transport { text: text.to_owned(), stack: Some(options), ..model })
+    let model = Transport::of_profile(&spec, Protocol::Quic, "noq", settle)?;
+    Ok(Transport { stack: Some(options), ..model })
 }
 
-fn flag(key: &str, value: &str) -> Result<bool, String> {
-    value.parse().map_err(|_| format!("{key} is `{value}`; allowed is true or false"))
+fn flag(spec: &mut Spec<'_>, key: &'static str) -> Result<Option<bool>, InputError> {
+    let value = spec.value(key)?;
+    let read = |value: &str| value.parse().map_err(|_| format!("{key} is `{value}`; allowed is true or false"));
+    value.map(read).transpose().map_err(|problem| spec.refused(problem))
 }
 
-/// What a server does with hints: the policies of `flowstart serve` that concern one connection, and one cap at a time, because
-/// a comma ends the value.
-fn hint_policy(text: &str) -> Result<HintPolicy, String> {
+/// What a server does with hints: the policies of `flowstart serve` that concern one connection, and one cap at a time,
+/// because a comma ends the value.
+fn hint_policy(spec: &mut Spec<'_>) -> Result<Option<HintPolicy>, InputError> {
+    let Some(text) = spec.value("hint_policy")? else { return Ok(None) };
     let allowed = "accept, ignore, validate:share=0.5, or cap: with one of rate=50mbit, link=0.5, history=4, age=3600s";
     match text.parse() {
         Ok(HintPolicy::Cap(Caps { prefix: Some(_), .. })) => {
-            Err(format!("hint_policy: a total per prefix is for `flowstart serve`; allowed is {allowed}"))
+            let problem = "hint_policy: a total per prefix is for `flowstart serve`; allowed is";
+            Err(spec.refused(format_args!("{problem} {allowed}")))
         }
-        Ok(policy) => Ok(policy),
-        Err(_) => Err(format!("hint_policy is `{text}`; allowed is {allowed}")),
+        Ok(policy) => Ok(Some(policy)),
+        Err(_) => Err(spec.refused(format_args!("hint_policy is `{text}`; allowed is {allowed}"))),
     }
 }
 

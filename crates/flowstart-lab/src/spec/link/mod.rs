@@ -1,0 +1,354 @@
+//! Links: a preset such as `lte`, a preset with keys that override it, `lte,buffer=1bdp`, or all of its keys,
+//! `rate=25mbit,rtt=50ms,buffer=50ms` or `trace=FILE,rtt=50ms,buffer=100pkt`.
+//!
+//! | Key | Meaning | Default |
+//! |---|---|---|
+//! | `rate` | rate of the bottleneck | this or `trace` |
+//! | `trace` | recorded capacity of the bottleneck, a file of Mahimahi | |
+//! | `trace_start` | `varied`: repetitions begin at places of their own in the recording; `zero`: with it | zero |
+//! | `rtt` | round-trip propagation delay between the routers at both ends | needed |
+//! | `buffer` | `104pkt`, `250KB`, `50ms`, `1bdp` or `unlimited` | 1bdp |
+//! | `counts` | `system`: the buffer holds the packet in service as well; `waiting`: it does not | waiting |
+//! | `up_rate`, `up_trace`, `up_buffer` | the same of the way back | `rate`, none, unlimited |
+//! | `hops` | bottleneck links in a row, which share the RTT | 1 |
+//! | `access_rate`, `access_delay` | rate and one-way delay of the hosts' own links | 10gbit, 0s |
+//! | `access_jitter` | variable delay of what hosts send, `1ms` or `1ms/1ms` with the step in which it changes | none |
+//! | `loss` | random loss, `1%` or `gilbert/MEAN_GOOD/MEAN_BAD/LOSS_IN_BAD` | none |
+//! | `jitter` | variable delay, `5ms` or `5ms/20ms` with the step in which it changes | none |
+//! | `reorder` | reordering, `1%/5ms`: probability and delay | none |
+//! | `burst`, `peak` | token bucket, and the rate at which it empties | none, `access_rate` |
+//! | `policer` | bucket whose excess is dropped | none |
+//! | `technology` | what the client tells about its access | unknown |
+//! | `hint` | the bandwidth that the client hints | the bottleneck's rate |
+//! | `hint_steps` | hints are rounded down to so many steps per factor of ten | exact |
+//! | `xcp` | `on`: every hop is an XCP router | off |
+//! | `scone`, `scone_refresh` | an element that advises a rate (`spec/scone.rs`) | none |
+//! | `quick_start`, `qs_...` | Quick-Start routers ([`super::routers`]) | none |
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use flowstart_core::aqm::{QueueConfig, QueueLimit};
+use flowstart_core::path::AccessTechnology;
+use flowstart_core::quantize::Grid;
+use flowstart_core::scone::element::Config as AdvisingElement;
+use flowstart_core::time::Duration;
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::link::LinkConfig;
+use flowstart_sim::link::capacity_trace::CapacityTrace;
+use flowstart_sim::link::transmitter::Capacity;
+use flowstart_sim::link::wire::{Jitter, LossModel, Reordering};
+use serde::Serialize;
+
+use super::routers::Routers;
+use super::scone;
+
+mod parser;
+mod presets;
+mod recording;
+
+pub use presets::{PRESETS, Preset};
+
+/// A buffer as written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Buffer {
+    /// Everything may wait.
+    Unlimited,
+    /// Packets.
+    Packets(u64),
+    /// Bytes.
+    Bytes(Bytes),
+    /// As many bytes as the link sends in this time.
+    Time(Duration),
+    /// As many bytes as this many bandwidth-delay products.
+    Bdp(f64),
+}
+
+/// A link as the user described it, with every default filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// As written: a preset's name, or a spec.
+    pub text: String,
+    /// Rate of the bottleneck; for a trace its mean.
+    pub rate: Rate,
+    /// Recorded capacity instead of a rate.
+    pub trace: Option<Arc<CapacityTrace>>,
+    /// File of the trace.
+    pub trace_file: Option<PathBuf>,
+    /// Round-trip propagation delay between the routers at both ends.
+    pub rtt: Duration,
+    /// Buffer in front of the bottleneck.
+    pub buffer: Buffer,
+    /// Rate of the way back.
+    pub up_rate: Rate,
+    /// Recorded capacity of the way back.
+    pub up_trace: Option<Arc<CapacityTrace>>,
+    /// File of that trace.
+    pub up_trace_file: Option<PathBuf>,
+    /// Buffer of the way back.
+    pub up_buffer: Buffer,
+    /// Rate of the hosts' own links.
+    pub access_rate: Rate,
+    /// Propagation delay of the hosts' own links.
+    pub access_delay: Duration,
+    /// Variable delay of what hosts send.
+    pub access_jitter: Option<Jitter>,
+    /// Bottleneck links in a row.
+    pub hops: u32,
+    /// Random loss.
+    pub loss: Option<LossModel>,
+    /// Variable delay.
+    pub jitter: Option<Jitter>,
+    /// Reordering.
+    pub reordering: Option<Reordering>,
+    /// Token bucket.
+    pub burst: Option<Bytes>,
+    /// Rate at which a token bucket empties.
+    pub peak: Rate,
+    /// Policer: the bucket whose excess is dropped.
+    pub policer: Option<Bytes>,
+    /// Whether the buffer limit includes the packet in service.
+    pub counts_in_service: bool,
+    /// What the client tells about its access.
+    pub technology: AccessTechnology,
+    /// The bandwidth that the client hints; absent: the bottleneck's rate.
+    pub hint: Option<Rate>,
+    /// Steps per factor of ten of the grid that hints are rounded down to; absent: hints are exact.
+    pub hint_grid: Option<Grid>,
+    /// Whether each repetition begins at a place of its own in the recording; otherwise all begin with it.
+    pub trace_start_varies: bool,
+    /// Quick-Start routers.
+    pub routers: Option<Routers>,
+    /// The element at the bottleneck that advises a rate (SCONE).
+    pub advising: Option<AdvisingElement>,
+    /// Whether every hop is an XCP router.
+    pub xcp: bool,
+}
+
+/// The link with every default filled in, for results.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ResolvedLink {
+    rate: String,
+    trace: Option<String>,
+    rtt: String,
+    buffer: String,
+    counts: &'static str,
+    up_rate: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    up_trace: Option<String>,
+    up_buffer: String,
+    access_rate: String,
+    access_delay: String,
+    access_jitter: Option<String>,
+    hops: u32,
+    loss: Option<String>,
+    jitter: Option<String>,
+    reorder: Option<String>,
+    burst: Option<String>,
+    policer: Option<String>,
+    technology: AccessTechnology,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint_steps: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_start: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quick_start: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scone: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    xcp: Option<&'static str>,
+}
+
+impl Link {
+    /// Round-trip propagation delay from host to host.
+    pub fn host_rtt(&self) -> Duration {
+        self.rtt + self.access_delay * 4
+    }
+
+    /// The same link for hosts that are this far from each other: what is beyond the link's own RTT is the delay of
+    /// their access links, which a round trip crosses four times.
+    pub fn for_hosts(&self, rtt: Duration) -> Self {
+        Self { access_delay: rtt.saturating_sub(self.rtt) / 4, ..self.clone() }
+    }
+
+    /// Bandwidth-delay product at the base RTT.
+    pub fn bdp(&self) -> Bytes {
+        self.rate.amount_in(self.rtt)
+    }
+
+    /// The bandwidth that a client hints; a link too slow for the grid of hints sends none.
+    pub fn hinted(&self) -> Option<Rate> {
+        let hint = self.hint.unwrap_or(self.rate);
+        self.hint_grid.map_or(Some(hint), |grid| grid.quantize(hint))
+    }
+
+    /// A buffer's limit on a link of this rate.
+    fn limit(&self, buffer: Buffer, rate: Rate) -> QueueLimit {
+        let bytes = |bytes| QueueLimit { bytes: Some(bytes), counts_in_service: self.counts_in_service, packets: None };
+        match buffer {
+            Buffer::Unlimited => QueueLimit::default(),
+            Buffer::Packets(packets) => {
+                QueueLimit { packets: Some(packets), bytes: None, counts_in_service: self.counts_in_service }
+            }
+            Buffer::Bytes(amount) => bytes(amount),
+            Buffer::Time(time) => bytes(rate.amount_in(time)),
+            Buffer::Bdp(factor) => bytes(rate.amount_in(self.rtt).scale(factor)),
+        }
+    }
+
+    /// The bottleneck links towards the receiver and back, one hop of the chain.
+    pub fn hop(&self, aqm: &QueueConfig) -> (LinkConfig, LinkConfig) {
+        let delay = Duration::from_nanos(self.rtt.as_nanos() / (2 * u64::from(self.hops)));
+        let capacity = match (&self.trace, self.burst) {
+            (Some(trace), _) => Capacity::Trace(trace.clone()),
+            (None, Some(burst)) => Capacity::TokenBucket { rate: self.rate, burst, peak: self.peak },
+            (None, None) => Capacity::Rate(self.rate),
+        };
+        let forward = LinkConfig {
+            capacity,
+            delay,
+            limit: self.limit(self.buffer, self.rate),
+            queue: aqm.clone(),
+            policer: self.policer.map(|bucket| (self.rate, bucket)),
+            loss: self.loss,
+            jitter: self.jitter,
+            reordering: self.reordering,
+        };
+        let capacity = self.up_trace.clone().map_or(Capacity::Rate(self.up_rate), Capacity::Trace);
+        let back = LinkConfig {
+            capacity,
+            limit: self.limit(self.up_buffer, self.up_rate),
+            ..LinkConfig::new(self.up_rate, delay)
+        };
+        (forward, back)
+    }
+
+    /// Everything about the link, canonical.
+    pub fn resolved(&self) -> ResolvedLink {
+        ResolvedLink {
+            rate: self.rate.to_string(),
+            trace: self.trace_file.as_ref().map(|file| file.display().to_string()),
+            rtt: self.rtt.to_string(),
+            buffer: self.buffer.to_string(),
+            counts: if self.counts_in_service { "system" } else { "waiting" },
+            up_rate: self.up_rate.to_string(),
+            up_trace: self.up_trace_file.as_ref().map(|file| file.display().to_string()),
+            up_buffer: self.up_buffer.to_string(),
+            access_rate: self.access_rate.to_string(),
+            access_delay: self.access_delay.to_string(),
+            hops: self.hops,
+            loss: self.loss.map(|model| match model {
+                LossModel::Independent { probability } => format!("{probability}"),
+                LossModel::GilbertElliott { mean_good, mean_bad, probability_bad } => {
+                    format!("gilbert/{mean_good}/{mean_bad}/{probability_bad}")
+                }
+            }),
+            access_jitter: self.access_jitter.map(|jitter| format!("{}/{}", jitter.amplitude, jitter.step)),
+            jitter: self.jitter.map(|jitter| format!("{}/{}", jitter.amplitude, jitter.step)),
+            reorder: self.reordering.map(|model| format!("{}/{}", model.probability, model.delay)),
+            burst: self.burst.map(|burst| format!("{burst} at {}", self.peak)),
+            policer: self.policer.map(|bucket| bucket.to_string()),
+            technology: self.technology,
+            hint: self.hint.map(|hint| hint.to_string()),
+            hint_steps: self.hint_grid.map(|grid| grid.steps_per_decade),
+            trace_start: self.trace_start_varies.then_some("varied"),
+            quick_start: self.routers.map(|routers| routers.to_string()),
+            xcp: self.xcp.then_some("on"),
+            scone: self.advising.as_ref().map(scone::describe),
+        }
+    }
+}
+
+impl std::fmt::Display for Buffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unlimited => f.write_str("unlimited"),
+            Self::Packets(packets) => write!(f, "{packets}pkt"),
+            Self::Bytes(bytes) => write!(f, "{bytes}"),
+            Self::Time(time) => write!(f, "{time}"),
+            Self::Bdp(factor) => write!(f, "{factor}bdp"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::InputError;
+    use super::*;
+
+    fn parse(text: &str) -> Result<Link, InputError> {
+        Link::parse("--link", text, Path::new("."))
+    }
+
+    #[test]
+    fn every_preset_is_valid() {
+        for preset in PRESETS {
+            assert_eq!(parse(preset.name).unwrap().text, preset.name);
+        }
+    }
+
+    #[test]
+    fn defaults_are_filled_in() {
+        let link = parse("rate=25mbit,rtt=50ms,buffer=50ms").unwrap();
+        assert_eq!(link.up_rate, link.rate);
+        assert_eq!(link.access_rate, Rate::from_mbit(10_000));
+        // 25 Mbit/s * 50 ms = 156,250 bytes.
+        assert_eq!(link.limit(link.buffer, link.rate).bytes, Some(Bytes::new(156_250)));
+        assert_eq!(link.bdp(), Bytes::new(156_250));
+    }
+
+    #[test]
+    fn absurd_links_are_refused_with_the_key_and_what_is_allowed() {
+        for (text, expected) in [
+            ("dsl", "dsl-slow"),
+            ("rate=0mbit,rtt=50ms", "1kbit"),
+            ("rate=-5mbit,rtt=50ms", "rate"),
+            ("rate=nanmbit,rtt=50ms", "rate"),
+            ("rate=25mbit,rtt=0ms", "1us"),
+            ("rate=25mbit", "rtt: missing"),
+            ("rtt=50ms", "rate=... or trace"),
+            ("rate=25mbit,rtt=50ms,buffer=0pkt", "less than one packet"),
+            ("rate=25mbit,rtt=50ms,buffer=100B", "less than one packet"),
+            ("rate=25mbit,rtt=50ms,buffer=1pkt,counts=system", "two packets"),
+            ("rate=25mbit,rtt=50ms,bufer=1pkt", "no such field"),
+            ("rate=25mbit,rtt=50ms,loss=2", "0 to 1"),
+            ("rate=25mbit,rtt=50ms,trace=x", "x"),
+            ("trace=does-not-exist,rtt=50ms", "does-not-exist"),
+            ("rate=25mbit,rtt=50ms,rtt=60ms", "twice"),
+            ("rate=25mbit,rtt=50ms,access_delay=1000s", "0s to 100s"),
+            ("rate=25mbit,rtt=50ms,buffer=542949672960ms", "unlimited"),
+            ("rate=25mbit,rtt=50ms,policer=4000000GB", "up to 1000GB"),
+            ("rate=25mbit,rtt=50ms,reorder=1%/1000s", "0s to 100s"),
+            ("rate=25mbit,rtt=50ms,loss=gilbert/1ns/1ns/0.5", "10us to 1000s"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn clients_hint_the_links_rate_unless_told_otherwise() {
+        let hinted = |text: &str| Link::parse("--link", text, Path::new(".")).unwrap().hinted().map(Rate::bits_per_sec);
+        assert_eq!(hinted("dsl-fast"), Some(50_000_000));
+        assert_eq!(hinted("dsl-fast,hint=10mbit"), Some(10_000_000));
+        // Steps of the grid are 10^(1/5) = 1.585 apart: 39.8 Mbit/s is the one below 50, 6.31 the one below 10.
+        assert_eq!(hinted("dsl-fast,hint_steps=5"), Some(39_810_717));
+        assert_eq!(hinted("dsl-fast,hint=9mbit,hint_steps=5"), Some(6_309_573));
+        // Below the grid there is no hint.
+        assert_eq!(hinted("rate=64kbit,rtt=50ms,buffer=100pkt,hint_steps=5"), None);
+    }
+
+    #[test]
+    fn wrong_hints_say_what_is_allowed() {
+        let error = |text: &str| Link::parse("--link", text, Path::new(".")).unwrap_err().to_string();
+        assert!(error("lte,hint=0mbit").contains("allowed is 1kbit to"));
+        assert!(error("lte,hint_steps=0").contains("1 to 100"));
+        assert!(error("lte,hint_steps=x").contains("hint_steps"));
+        assert!(error("lte,trace_start=varied").contains("no recording"));
+        assert!(error("lte,trace_start=later").contains("zero and varied"));
+    }
+}

@@ -1,0 +1,47 @@
+//! Links with names: `lte`, or `lte,buffer=1bdp`, whose further keys override the preset's.
+
+/// A preset: name, spec, source.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Name as users write it.
+    pub name: &'static str,
+    /// What it stands for.
+    pub spec: &'static str,
+    /// Where its numbers come from.
+    pub source: &'static str,
+}
+
+/// The presets.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "dsl-slow",
+        spec: "rate=25mbit,rtt=50ms,buffer=104pkt,technology=dsl",
+        source: "Blitzstart; the packet count binds",
+    },
+    Preset { name: "dsl-fast", spec: "rate=50mbit,rtt=50ms,buffer=208pkt,technology=dsl", source: "Blitzstart" },
+    Preset { name: "3g", spec: "rate=8mbit,rtt=90ms,buffer=140pkt,technology=3g", source: "Blitzstart" },
+    Preset {
+        name: "hspa",
+        spec: "rate=3.6mbit,rtt=100ms,buffer=300pkt,technology=3g",
+        source: "HSDPA category 6 (3.6 Mbit/s); RTT and buffer of 1 s assumed",
+    },
+    Preset { name: "lte", spec: "rate=32mbit,rtt=70ms,buffer=560pkt,technology=lte", source: "Blitzstart" },
+    Preset {
+        name: "geo",
+        spec: "rate=144mbit,rtt=600ms,buffer=7.2MB,access_rate=150mbit",
+        source: "SEARCH; buffer derived from the slides' 1000+ ms and 18+ MB",
+    },
+    Preset { name: "scharf", spec: "rate=10mbit,rtt=200ms,buffer=1bdp", source: "fast-startup slides; buffer assumed" },
+    Preset { name: "qs-chain", spec: "rate=10mbit,rtt=80ms,buffer=150pkt,hops=2", source: "Quick-Start" },
+    Preset {
+        name: "gprs",
+        spec: "rate=384kbit,rtt=1s,buffer=unlimited",
+        source: "Quick-Start, figure 1A; buffer assumed",
+    },
+    Preset {
+        name: "10g",
+        spec: "rate=10gbit,rtt=160ms,buffer=unlimited,access_rate=100gbit",
+        source: "Quick-Start, figure 1B; buffer assumed",
+    },
+    Preset { name: "ethernet-100m", spec: "rate=100mbit,rtt=50ms,buffer=1bdp", source: "common" },
+];

@@ -1,0 +1,66 @@
+//! Schemes of measured flows: those of the registry, as in `blitzstart:estimate=1.5`, with a congestion avoidance of
+//! their own, as in `slow-start:iw=4,avoidance=xcp`, or `stack`, what the transport does by itself.
+//!
+//! | Key | Meaning | Default |
+//! |---|---|---|
+//! | `avoidance` | its congestion avoidance, with one key at most, `bbr:version=1` | the command's |
+//! | all others | parameters of the scheme | those of the transport's profile, else the scheme's |
+
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::startup::StartupConfig;
+
+use super::algorithm::{host_avoidance, host_startup};
+use super::transport::Transport;
+use super::{InputError, Spec, Written};
+
+/// The scheme that is none: what the transport does by itself.
+pub const STACK: &str = "stack";
+/// One line for listings.
+pub const STACK_SUMMARY: &str =
+    "what the transport profile does by itself: its own startup and congestion avoidance; takes no --avoidance";
+
+/// A startup scheme, and the congestion avoidance that comes with it.
+type Measured = (Written<StartupConfig>, Option<Written<AvoidanceConfig>>);
+
+/// Reads the scheme of measured flows, which may name a congestion avoidance of its own, `slow-start:avoidance=xcp`, or
+/// be [`STACK`].
+///
+/// # Errors
+///
+/// What cannot be read of either.
+pub fn measured_scheme(field: &str, text: &str, transport: &Transport) -> Result<Measured, InputError> {
+    let profile = &*transport.profile;
+    let mut spec = Spec::parse(field, text)?;
+    if spec.name() == STACK {
+        return own_stack(&spec, transport);
+    }
+    if !StartupConfig::NAMES.contains(&spec.name()) {
+        return Err(spec.unknown_name(format_args!("one of {}, {STACK}", StartupConfig::NAMES.join(", "))));
+    }
+    let named = spec.value("avoidance")?;
+    let startup = Written { text: text.to_owned(), value: host_startup(&spec, profile)? };
+    let avoidance = named.map(|named| host_avoidance(field, named, profile)).transpose()?;
+    Ok((startup, avoidance))
+}
+
+/// [`STACK`], which is as it is.
+fn own_stack(spec: &Spec<'_>, transport: &Transport) -> Result<Measured, InputError> {
+    let profile = &*transport.profile;
+    if let Some(key) = spec.unasked() {
+        return Err(spec.refused(format_args!(
+            "`{key}` is not for {STACK}, which is what profile {} does by itself, {} and {}; allowed is {STACK} alone",
+            transport.profile_name,
+            profile.startup.name(),
+            profile.avoidance.name()
+        )));
+    }
+    if transport.stack.is_some() {
+        return Err(spec.refused(
+            "the real stack runs the controller of this program, never its own; allowed are the other schemes, such as \
+             slow-start:avoidance=cubic, or --transport model-quic and model-tcp",
+        ));
+    }
+    let startup = Written { text: STACK.to_owned(), value: profile.resolved(profile.startup.clone()) };
+    let avoidance = Written { text: profile.avoidance.name().to_owned(), value: profile.avoidance.clone() };
+    Ok((startup, Some(avoidance)))
+}

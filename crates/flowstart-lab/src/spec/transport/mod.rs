@@ -1,0 +1,133 @@
+//! Transports: `model-quic` (the default) and `model-tcp` with a profile and overrides of its policies, as in
+//! `model-tcp:profile=ns3,ack.every=1`, and `quic`, the real stack ([`stack`]).
+//!
+//! | Key | Meaning | Default |
+//! |---|---|---|
+//! | `profile` | the profile that the others override | `rfc9002`, of TCP `tcp-linux` |
+//! | `receive_window` | a size, or `auto` or `open`, a buffer that it follows from | the profile's |
+//! | all others | policies of the profile; `GROUP.KEY` reaches into a group, `none` removes a policy | the profile's |
+//!
+//! Each policy is explained where [`Profile`] declares it; `flowstart list transports --json` prints the profiles.
+
+use std::sync::Arc;
+
+use flowstart_sim::transport::policy::Protocol;
+use flowstart_sim::transport::profile::{PROFILES, Profile};
+
+use super::algorithm::toml_value;
+use super::{InputError, Spec};
+
+mod policies;
+mod receive_window;
+#[cfg(feature = "quic")]
+pub mod stack;
+#[cfg(not(feature = "quic"))]
+#[path = "without_stack.rs"]
+pub mod stack;
+
+use stack::StackOptions;
+
+/// A transport as the user chose it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transport {
+    /// As written.
+    pub text: String,
+    /// Name of the profile it starts from.
+    pub profile_name: String,
+    /// The profile with its overrides. Beside a real stack it is that of the competitors, and describes the stack as
+    /// far as a model can.
+    pub profile: Arc<Profile>,
+    /// The measured flows are real QUIC; `None`: they are model flows.
+    pub stack: Option<StackOptions>,
+}
+
+/// The names users write.
+const NAMES: &str = "model-quic, model-tcp, quic";
+
+impl Transport {
+    /// Reads a transport.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read, what a simulation cannot run with, and keys that change nothing beside the others.
+    pub fn parse(field: &str, text: &str) -> Result<Self, InputError> {
+        let mut spec = Spec::parse(field, text)?;
+        let (protocol, default) = match spec.name() {
+            "model-quic" => (Protocol::Quic, "rfc9002"),
+            "model-tcp" => (Protocol::Tcp, "tcp-linux"),
+            "quic" => return stack::read(spec),
+            name => {
+                let called = if name.is_empty() { spec.unasked().unwrap_or_default() } else { name };
+                let of_model = |profile: Profile| match profile.protocol {
+                    Protocol::Quic => format!("it is a profile: model-quic:profile={called}"),
+                    Protocol::Tcp => format!("it is a profile: model-tcp:profile={called}"),
+                };
+                let use_instead = Profile::named(called).map_or(format!("use {NAMES}"), of_model);
+                return Err(spec.refused(format_args!("`{called}` is not known; {use_instead}")));
+            }
+        };
+        let name = spec.value("profile")?.unwrap_or(default);
+        Self::of_profile(&spec, protocol, name, |_| Ok(()))
+    }
+
+    /// A profile with the keys that are left in `spec`, which `settle` completes or refuses before it is checked.
+    fn of_profile(
+        spec: &Spec<'_>,
+        protocol: Protocol,
+        name: &str,
+        settle: impl FnOnce(&mut Profile) -> Result<(), String>,
+    ) -> Result<Self, InputError> {
+        let of_protocol = || {
+            let fits = |name: &&str| Profile::named(name).is_some_and(|profile| profile.protocol == protocol);
+            PROFILES.iter().map(|(name, _)| *name).filter(fits).collect::<Vec<_>>().join(", ")
+        };
+        let profile = Profile::named(name)
+            .filter(|profile| profile.protocol == protocol)
+            .ok_or_else(|| spec.refused(format_args!("profile `{name}` is not one of {}", of_protocol())))?;
+        let mut table = toml::Table::try_from(&profile).map_err(|error| spec.refused(error))?;
+        if spec.has("protocol") {
+            return Err(spec.refused(format_args!("the name before the colon, {}, says the protocol", spec.name())));
+        }
+        if spec.has("other_avoidances") {
+            let problem = "other_avoidances is the profile's; allowed is --avoidance with keys of its own";
+            return Err(spec.refused(problem));
+        }
+        let keys = spec.rest()?;
+        let named = receive_window::choose(&keys, &mut table).map_err(|problem| spec.refused(problem))?;
+        for &(key, value) in keys.iter().filter(|(key, _)| Some(*key) != named) {
+            override_policy(&mut table, key, value).map_err(|problem| spec.refused(problem))?;
+        }
+        let mut profile: Profile = table.try_into().map_err(|error: toml::de::Error| spec.refused(error.message()))?;
+        profile.startup = profile.resolved(profile.startup.clone());
+        settle(&mut profile)
+            .and_then(|()| policies::check(&profile))
+            .and_then(|()| policies::check_that_keys_act(&profile, &keys))
+            .map_err(|problem| spec.refused(problem))?;
+        Ok(Self {
+            text: spec.text().to_owned(),
+            profile_name: name.to_owned(),
+            profile: Arc::new(profile),
+            stack: None,
+        })
+    }
+}
+
+/// Sets a policy, or with `none` removes it. `ack.every=1` reaches into the group `ack`.
+fn override_policy(table: &mut toml::Table, key: &str, value: &str) -> Result<(), String> {
+    let (target, key) = match key.split_once('.') {
+        None => (table, key),
+        Some((group, key)) => {
+            let target = table.get_mut(group).and_then(toml::Value::as_table_mut);
+            (target.ok_or_else(|| format!("`{group}` is not a group of policies"))?, key)
+        }
+    };
+    if value == "none" {
+        target.remove(key);
+    } else {
+        target.insert(key.to_owned(), toml_value(value));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
