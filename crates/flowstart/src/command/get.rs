@@ -13,6 +13,7 @@ use clap::Args;
 use clap::builder::RangedI64ValueParser;
 use flowstart_core::path::AccessTechnology;
 use flowstart_core::quantize::Grid;
+use flowstart_core::spec::{InputError, Spec};
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::BandwidthHint;
@@ -107,22 +108,25 @@ enum Hinting {
 
 /// Reads `--hint`.
 fn hint(text: &str) -> Result<Hinting, String> {
-    const ALLOWED: &str = "use rate=50mbit,technology=wifi,age=60s, or auto, or none";
-    let (mut rate, mut technology, mut age) = (None, AccessTechnology::Unknown, Duration::ZERO);
+    const ALLOWED: &str = "rate=50mbit,technology=wifi,age=60s, or auto, or none";
     match text {
         "none" => return Ok(Hinting::None),
         "auto" => return Ok(Hinting::Auto),
         _ => {}
     }
-    for part in text.split(',') {
-        match part.split_once('=') {
-            Some(("rate", value)) => rate = Some(value.parse::<Rate>().map_err(|error| format!("rate: {error}"))?),
-            Some(("technology", value)) => technology = value.parse().map_err(|error| format!("{error}"))?,
-            Some(("age", value)) => age = value.parse().map_err(|error| format!("age: {error}"))?,
-            _ => return Err(format!("`{part}` is not known; {ALLOWED}")),
+    let read = || -> Result<BandwidthHint, InputError> {
+        let mut spec = Spec::parse("hint", text)?;
+        if !spec.name().is_empty() {
+            return Err(spec.unknown_name(ALLOWED));
         }
-    }
-    let hint = BandwidthHint { rate: rate.ok_or_else(|| format!("the rate is missing; {ALLOWED}"))?, technology, age };
+        let rate = spec.read("rate")?;
+        let technology = spec.read("technology")?.unwrap_or(AccessTechnology::Unknown);
+        let age = spec.read("age")?.unwrap_or(Duration::ZERO);
+        spec.finish()?;
+        let rate = rate.ok_or_else(|| spec.refused(format_args!("the rate is missing; use {ALLOWED}")))?;
+        Ok(BandwidthHint { rate, technology, age })
+    };
+    let hint = read().map_err(|error| error.problem)?;
     hint.encode().map_err(|error| error.to_string())?;
     let quantized = hint.quantized(&Grid::default());
     quantized.map(Hinting::Told).ok_or_else(|| format!("rate: allowed is {} or more", Grid::default().lowest))
