@@ -9,14 +9,15 @@ use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_lab::spec::application::{Application, MAX_OBJECTS};
+use flowstart_lab::spec::application::{MAX_OBJECTS, Objects};
 use flowstart_lab::spec::arrival::{Arrival, MAX_FLOWS};
 use flowstart_lab::spec::competitor::Competitor;
 use flowstart_lab::spec::link::Link;
 use flowstart_lab::spec::mobility::Move;
 use flowstart_lab::spec::size::TransferSize;
 use flowstart_lab::spec::transport::Transport;
-use flowstart_lab::spec::web::Web;
+use flowstart_lab::spec::web::Sessions;
+use flowstart_lab::spec::workload::Workload;
 use flowstart_lab::spec::{self, InputError, Written};
 use flowstart_lab::study::scenario::Scenario;
 use flowstart_sim::link::capacity_trace::CapacityTrace;
@@ -215,7 +216,7 @@ pub fn mobility(data: &[u8]) -> bool {
 /// What measured flows carry.
 pub fn application(data: &[u8]) -> bool {
     let Some(text) = text(data) else { return false };
-    let Some(Written { value, .. }) = explained(Application::parse("--application", text)) else { return false };
+    let Some(Written { value, .. }) = explained(Objects::parse("--application", text)) else { return false };
     let Some(application) = value else { return true };
     assert!((1..=u64::from(MAX_OBJECTS)).contains(&application.objects()));
     assert!((1..=1_000_000_000_000).contains(&application.total().get()));
@@ -225,10 +226,10 @@ pub fn application(data: &[u8]) -> bool {
 /// Web sessions: what is accepted can be drawn from, and its canonical text means the same.
 pub fn web(data: &[u8]) -> bool {
     let Some(text) = text(data) else { return false };
-    let read = |text: &str| Web::parse("--application", text, Bytes::new(1460));
+    let read = |text: &str| Sessions::parse("--application", text, Bytes::new(1460));
     let Some(Some(web)) = explained(read(text)) else { return false };
     assert!((0..20).all(|host| web.delay(1, host) <= web.longest_delay));
-    let size = TransferSize::Web(web);
+    let size = Workload::Sessions(web);
     assert!(size.draw(20, 1).iter().all(|size| *size >= web.payload) && size.mean() > 0.0);
     assert_eq!(read(&web.to_string()), Ok(Some(web)));
     true
@@ -241,10 +242,9 @@ pub fn size(data: &[u8]) -> bool {
     let (least, most) = match value {
         TransferSize::Fixed(size) => (size, size),
         TransferSize::Pareto(sizes) => (sizes.smallest, sizes.largest),
-        TransferSize::Application(_) | TransferSize::Web(_) => panic!("no size is an application"),
     };
     assert!(Bytes::ZERO < least && least <= most && most <= Bytes::new(1_000_000_000_000));
-    assert!(value.draw(20, 1).iter().all(|size| (least..=most).contains(size)));
+    assert!(Workload::Transfer(value).draw(20, 1).iter().all(|size| (least..=most).contains(size)));
     let mean = value.mean();
     assert!(mean >= least.get() as f64 * 0.999 && mean <= most.get() as f64 * 1.001, "{mean}");
     true

@@ -99,7 +99,7 @@ fn rows_of(plan: &Plan, Piece { setting, rep }: Piece, wanted: &Wanted, kept: &M
                 kept.lock().unwrap_or_else(PoisonError::into_inner).add(cell.index, rep, seen);
             }
             let rows: Vec<Row> = outcomes.iter().map(|outcome| Row::new(plan, &cell, rep, outcome)).collect();
-            let together = plan.sizes[cell.size].value.web().is_some_and(|web| web.rows == Rows::Repetition);
+            let together = plan.sizes[cell.size].value.sessions().is_some_and(|web| web.rows == Rows::Repetition);
             if together { Row::of_repetition(&rows).into_iter().collect() } else { rows }
         })
         .collect()

@@ -11,7 +11,7 @@ use super::{Checker, Verdict};
 use flowstart_lab::experiment;
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::summary::rows_by_cell;
-use flowstart_lab::spec::web::Web;
+use flowstart_lab::spec::web::Sessions;
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_lab::study::scenario::Scenario;
 use flowstart_statistics::{bca_mean, bca_mean_difference_paired, mean, quantile};
@@ -127,8 +127,8 @@ impl Results {
         Ok(Self { plan, rows, jobs })
     }
 
-    fn web(&self, cell: &Cell) -> Option<&Web> {
-        self.plan.sizes[cell.size].value.web()
+    fn web(&self, cell: &Cell) -> Option<&Sessions> {
+        self.plan.sizes[cell.size].value.sessions()
     }
 
     /// Cells by what their links, their application and their scheme contain, by sessions.

@@ -12,7 +12,7 @@ use flowstart_lab::experiment;
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::summary::rows_by_cell;
 use flowstart_lab::spec::Written;
-use flowstart_lab::spec::size::TransferSize;
+use flowstart_lab::spec::workload::Workload;
 use flowstart_lab::study::ideal;
 use flowstart_lab::study::plan::Plan;
 use flowstart_lab::study::scenario::Scenario;
@@ -115,7 +115,7 @@ fn results(text: &str, jobs: usize) -> Result<(Plan, Vec<Row>), String> {
 /// Mean completion times of all schemes in a scenario of one link, by size; NaN where a run failed.
 fn completion_times(plan: &Plan, rows: &[Row]) -> Vec<(String, Vec<f64>)> {
     let by_cell = rows_by_cell(plan, rows);
-    let of_size = |(index, size): (usize, &Written<TransferSize>)| {
+    let of_size = |(index, size): (usize, &Written<Workload>)| {
         let mut cells: Vec<_> = plan.cells().into_iter().filter(|cell| cell.size == index).collect();
         cells.sort_by_key(|cell| cell.scheme);
         let times = cells.iter().map(|cell| mean_of_all(&by_cell[cell.index], |row| row.fct_ms));

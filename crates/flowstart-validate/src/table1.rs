@@ -17,6 +17,7 @@ use flowstart_lab::run::newcomers::{self, Until};
 use flowstart_lab::run::repetition;
 use flowstart_lab::spec::Written;
 use flowstart_lab::spec::size::TransferSize;
+use flowstart_lab::spec::workload::Workload;
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_lab::study::scenario::Scenario;
 use flowstart_report::{Check, PublishedCell, PublishedTable};
@@ -322,7 +323,7 @@ pub(super) fn validate(reference: Option<&Path>, jobs: usize) -> Result<Verdict,
 fn single(plan: &Plan, link: &str, size: Bytes, scheme: usize) -> Option<(Plan, Cell)> {
     let mut single = plan.clone();
     single.links.retain(|candidate| candidate.text == link);
-    single.sizes = vec![Written { text: size.to_string(), value: TransferSize::Fixed(size) }];
+    single.sizes = vec![Written { text: size.to_string(), value: Workload::Transfer(TransferSize::Fixed(size)) }];
     single.schemes = vec![plan.schemes.get(scheme)?.clone()];
     let cell = single.cells().first().copied()?;
     Some((single, cell))

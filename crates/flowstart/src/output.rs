@@ -108,8 +108,8 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
     // A column only where there is a choice.
     let arrivals = plan.arrivals.len() > 1;
     let aqms = plan.aqms.len() > 1;
-    let objects = plan.sizes.iter().any(|size| size.value.application().is_some());
-    let web = plan.sizes.iter().any(|size| size.value.web().is_some());
+    let objects = plan.sizes.iter().any(|size| size.value.objects().is_some());
+    let web = plan.sizes.iter().any(|size| size.value.sessions().is_some());
     let extra_fct = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
     let mut header = vec![
         "link",

@@ -710,7 +710,7 @@ fn the_list_of_congestion_avoidance_names_the_versions_of_bbr() {
 fn listings_and_help_work_everywhere() {
     // Neither the scenarios nor anything else depends on the folder that a user is in.
     let elsewhere = TempDir::new().unwrap();
-    for what in ["schemes", "avoidance", "aqms", "links", "transports", "scenarios"] {
+    for what in ["schemes", "avoidance", "aqms", "links", "transports", "scenarios", "metrics"] {
         let plain = flowstart(&["list", what]).current_dir(&elsewhere).assert().success();
         let plain = String::from_utf8_lossy(&plain.get_output().stdout).into_owned();
         let json = flowstart(&["list", what, "--json"]).current_dir(&elsewhere).assert().success();

@@ -192,7 +192,7 @@ impl<'a> Standing<'a> {
 
 /// Whether the completion times are those of chunks.
 fn feels_objects(plan: &Plan) -> bool {
-    plan.sizes.iter().filter_map(|size| size.value.application()).any(|application| application.feels_objects())
+    plan.sizes.iter().filter_map(|size| size.value.objects()).any(|application| application.feels_objects())
 }
 
 /// What a cell's flows carry, in words.

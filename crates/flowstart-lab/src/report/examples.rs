@@ -76,7 +76,7 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
     let aqms = if schemes == 1 { plan.aqms.len().min(room) } else { 1 };
     plan.cells()
         .into_iter()
-        .filter(|cell| plan.sizes[cell.size].value.web().is_none())
+        .filter(|cell| plan.sizes[cell.size].value.sessions().is_none())
         .filter(|cell| cell.size == size && cell.aqm < aqms && cell.competitor == plan.competitors.len() - 1)
         .filter(|cell| cell.arrival == plan.arrivals.len() / 2 && cell.idle == plan.idle.len() / 2)
         .filter(|cell| cell.mobility == plan.moves.len() / 2)

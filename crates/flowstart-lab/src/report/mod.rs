@@ -79,13 +79,13 @@ fn is_watched(plan: &Plan, cell: &Cell) -> bool {
 
 /// Whether the causes of a cell are shown.
 fn is_explained(plan: &Plan, cell: &Cell) -> bool {
-    let is_transfer = plan.sizes[cell.size].value.web().is_none();
+    let is_transfer = plan.sizes[cell.size].value.sessions().is_none();
     is_transfer && plan.mobility(cell).is_none() && plan.cells().len() <= MAX_EXPLAINED
 }
 
 /// Whether the media packets beside a cell's newcomers are shown.
 fn has_media(plan: &Plan, cell: &Cell) -> bool {
-    plan.competitors[cell.competitor].value.media().is_some() && plan.sizes[cell.size].value.web().is_none()
+    plan.competitors[cell.competitor].value.media().is_some() && plan.sizes[cell.size].value.sessions().is_none()
 }
 
 /// Whether a run is simulated again for the report, and how many of how many are done.
@@ -263,12 +263,12 @@ pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
 
 /// Whether measured flows belong to web sessions.
 fn has_web(plan: &Plan) -> bool {
-    plan.sizes.iter().any(|size| size.value.web().is_some())
+    plan.sizes.iter().any(|size| size.value.sessions().is_some())
 }
 
 /// Measured flows of a cell; of web sessions how many there are, each with one connection or more at a time.
 fn measured_flows(plan: &Plan, cell: &Cell) -> u32 {
-    plan.sizes[cell.size].value.web().map_or(plan.flow_count(cell), |web| web.sessions)
+    plan.sizes[cell.size].value.sessions().map_or(plan.flow_count(cell), |web| web.sessions)
 }
 
 /// The number of other flows that an equal split would count.
@@ -346,7 +346,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         }),
         causes: None,
         // Nobody looks at the packets of thousands of connections.
-        replay_rep: median_rep(rows).filter(|_| plan.sizes[cell.size].value.web().is_none()),
+        replay_rep: median_rep(rows).filter(|_| plan.sizes[cell.size].value.sessions().is_none()),
         samples: report::Samples {
             fct_ms: values(rows, felt),
             share: if summary.others.is_some() { values(rows, |row| row.share) } else { Vec::new() },
@@ -363,7 +363,7 @@ fn alone(plan: &Plan, cell: &Cell) -> Option<Bytes> {
     let size = &plan.sizes[cell.size].value;
     let alone = plan.competitors[cell.competitor].value == Competitor::None && plan.flow_count(cell) == 1;
     let fixed = plan.links[cell.link].trace.is_none() && plan.mobility(cell).is_none();
-    let once = size.application().is_none() && size.web().is_none();
+    let once = size.objects().is_none() && size.sessions().is_none();
     (alone && fixed && once).then(|| size.mean_bytes())
 }
 

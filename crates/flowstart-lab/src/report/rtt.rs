@@ -19,7 +19,7 @@ fn compares_aqms(plan: &Plan) -> bool {
     rtts.dedup();
     ones.iter().all(|count| *count == 1)
         && plan.idle.len() <= 1
-        && plan.sizes.iter().all(|size| size.value.web().is_none())
+        && plan.sizes.iter().all(|size| size.value.sessions().is_none())
         && plan.aqms.len() > 1
         && rtts.len() == plan.links.len()
         && rtts.len() >= LEAST_RTTS

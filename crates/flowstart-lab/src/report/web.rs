@@ -2,7 +2,7 @@
 
 use crate::results::flows::Row;
 use crate::results::summary::{CellSummary, Summary};
-use crate::spec::web::{Rows, WEB, Web};
+use crate::spec::web::{Rows, Sessions, WEB};
 use crate::study::plan::{Cell, Plan};
 use flowstart_report as report;
 use flowstart_statistics::Metric;
@@ -22,14 +22,15 @@ const SHOWN: [(&str, &str, f64); 9] = [
 
 /// The points of a cell.
 pub(super) fn curves(plan: &Plan, cell: &Cell, summary: &CellSummary) -> Vec<report::CurvePoint> {
-    let Some(web) = plan.sizes[cell.size].value.web() else { return Vec::new() };
+    let Some(web) = plan.sizes[cell.size].value.sessions() else { return Vec::new() };
     let (all, baseline) = (web.share >= 1.0, cell.scheme == 0);
     // Nobody uses another scheme than the first: the same as with all connections.
     if !all && baseline && plan.schemes.len() > 1 {
         return Vec::new();
     }
-    let sessions = |web: &Web| web.sessions;
-    let varied = plan.sizes.iter().filter_map(|size| size.value.web()).any(|other| sessions(other) != web.sessions);
+    let sessions = |web: &Sessions| web.sessions;
+    let varied =
+        plan.sizes.iter().filter_map(|size| size.value.sessions()).any(|other| sessions(other) != web.sessions);
     if !varied {
         return Vec::new();
     }
@@ -112,7 +113,7 @@ fn own_parts(texts: &[&str], place: usize) -> String {
 
 /// Size and FCT of the connections of the first repetition, where each has a row.
 pub(super) fn connections(plan: &Plan, cell: &Cell, rows: &[&Row]) -> Vec<[f64; 2]> {
-    let each = plan.sizes[cell.size].value.web().is_some_and(|web| web.rows == Rows::Connections);
+    let each = plan.sizes[cell.size].value.sessions().is_some_and(|web| web.rows == Rows::Connections);
     let first = rows.iter().filter(|row| each && row.rep == 0);
     first.filter_map(|row| Some([row.size_bytes as f64, row.fct_ms?])).collect()
 }

@@ -1,7 +1,6 @@
 //! Which experiment rows belong to.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{Debug, Write as _};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,9 +9,7 @@ use std::sync::OnceLock;
 use flowstart_core::rng::{mix, name_hash};
 use serde::{Deserialize, Serialize};
 
-use crate::spec::Written;
-use crate::spec::link::Link;
-use crate::study::plan::Plan;
+use crate::study::plan::{AXES, Plan};
 
 /// Longest text that a message repeats.
 const SHOWN: usize = 200;
@@ -47,70 +44,24 @@ pub struct Part {
 }
 
 impl Part {
-    fn new(written: String, meaning: &impl Debug) -> Self {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{meaning:?}");
-        Self { written, hash: format!("{:016x}", name_hash(&text)) }
+    fn new(written: String, meaning: &str) -> Self {
+        Self { written, hash: format!("{:016x}", name_hash(meaning)) }
     }
-
-    fn of_list<T: Debug>(list: &[Written<T>]) -> Self {
-        let texts: Vec<&str> = list.iter().map(|one| one.text.as_str()).collect();
-        Self::new(texts.join(" "), &list)
-    }
-}
-
-/// A link wherever the file of its recording is.
-fn without_files(link: &Link) -> Link {
-    Link { trace_file: None, up_trace_file: None, ..link.clone() }
 }
 
 impl Identity {
     /// That of a plan with this program.
     pub fn of(plan: &Plan) -> Self {
-        // Every list of the plan, so that a new one is not forgotten.
-        let Plan {
-            links,
-            aqms,
-            sizes,
-            schemes,
-            avoidance,
-            scheme_avoidances,
-            competitors,
-            transport,
-            flows,
-            arrivals,
-            idle,
-            moves,
-            reps: _,
-            seed,
-            hint,
-        } = plan;
-        let links: Vec<Link> = links.iter().map(without_files).collect();
-        let texts: Vec<&str> = links.iter().map(|link| link.text.as_str()).collect();
-        let moved: Vec<_> = moves
-            .iter()
-            .map(|one| (&one.text, one.value.as_ref().map(|to| (to.at, without_files(&to.link)))))
-            .collect();
-        let moves: Vec<&str> = moves.iter().map(|one| one.text.as_str()).collect();
-        let names: Vec<&str> = idle.iter().map(|policy| policy.name()).collect();
-        let scheme = Part::of_list(schemes);
-        let parts = [
-            ("link", Part::new(texts.join(" "), &links)),
-            ("aqm", Part::of_list(aqms)),
-            ("size", Part::of_list(sizes)),
-            ("scheme", Part::new(scheme.written, &(schemes, scheme_avoidances))),
-            ("avoidance", Part::new(avoidance.text.clone(), avoidance)),
-            ("competitor", Part::of_list(competitors)),
-            ("transport", Part::new(transport.text.clone(), transport)),
-            ("flows", Part::new(flows.to_string(), flows)),
-            ("arrival", Part::of_list(arrivals)),
-            ("idle", Part::new(names.join(" "), idle)),
-            ("move", Part::new(moves.join(" "), &moved)),
-            ("seed", Part::new(seed.to_string(), seed)),
-            ("hint", Part::new(hint.to_string(), hint)),
+        let axes = AXES.iter().map(|axis| (axis.name(), Part::new(axis.texts(plan).join(" "), &axis.meaning(plan))));
+        let Plan { avoidance, transport, flows, seed, hint, .. } = plan;
+        let others = [
+            ("avoidance", Part::new(avoidance.text.clone(), &format!("{avoidance:?}"))),
+            ("transport", Part::new(transport.text.clone(), &format!("{transport:?}"))),
+            ("flows", Part::new(flows.to_string(), "")),
+            ("seed", Part::new(seed.to_string(), "")),
+            ("hint", Part::new(hint.to_string(), "")),
         ];
-        let parts = parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect();
+        let parts = axes.chain(others).map(|(name, part)| (name.to_owned(), part)).collect();
         Self { program: env!("CARGO_PKG_VERSION").to_owned(), build: build().to_owned(), parts }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! | Looking for | Where |
 //! |---|---|
-//! | a row per flow and repetition, CSV and Parquet | [`flows`] |
+//! | a row per flow and repetition: its metrics, and what one is | [`row`], [`metric`] |
+//! | rows as CSV and Parquet | [`flows`] |
 //! | `summary.json` | [`summary`], [`pairs`] |
 //! | `manifest.json`, and which experiment rows belong to | [`manifest`], [`identity`] |
 //! | rows on disk while an experiment runs | [`journal`] |
@@ -14,5 +15,7 @@ pub mod folder;
 pub mod identity;
 pub mod journal;
 pub mod manifest;
+pub mod metric;
 pub mod pairs;
+pub mod row;
 pub mod summary;

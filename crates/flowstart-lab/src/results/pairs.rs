@@ -5,8 +5,8 @@ use flowstart_report::{Pair, PairedSetting};
 use crate::results::summary::CellSummary;
 use crate::study::plan::Plan;
 
-/// The pairs of every setting; nothing where there is no choice of both AQM and scheme. `cells` are those of the plan, in its
-/// order. A pair of which a run failed has no mean that could be compared, and is left out.
+/// The pairs of every setting; nothing where there is no choice of both AQM and scheme. `cells` are those of the plan,
+/// in its order. A pair of which a run failed has no mean that could be compared, and is left out.
 pub fn paired(plan: &Plan, cells: &[CellSummary]) -> Vec<PairedSetting> {
     let mut settings: Vec<PairedSetting> = Vec::new();
     if plan.aqms.len() < 2 || plan.schemes.len() < 2 {

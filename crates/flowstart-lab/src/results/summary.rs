@@ -9,8 +9,9 @@ use flowstart_sim::world::requests::Requests;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::results::flows::{MEDIA_COLUMNS, OBJECT_COLUMNS, QUICK_START_COLUMNS, Row, WEB_COLUMNS};
+use crate::results::metric::Shown;
 use crate::results::pairs;
+use crate::results::row::{METRICS, Row};
 use crate::spec::competitor::Competitor;
 use crate::study::ideal::limit_of;
 use crate::study::plan::{Cell, Plan};
@@ -120,31 +121,13 @@ pub struct Summary {
 
 /// The value of a metric.
 pub type Field = fn(&Row) -> Option<f64>;
-/// The metrics by name.
-const METRICS: &[(&str, Field)] = &[
-    ("fct_ms", |row| row.fct_ms),
-    ("fct_request_ms", |row| row.fct_request_ms),
-    ("dropped_packets", |row| Some(row.dropped_packets as f64)),
-    ("declared_lost_packets", |row| Some(row.declared_lost_packets as f64)),
-    ("spurious_packets", |row| Some(row.spurious_packets as f64)),
-    ("retransmitted_bytes", |row| Some(row.retransmitted_bytes as f64)),
-    ("inflation", |row| Some(row.inflation)),
-    ("goodput_mbps", |row| row.goodput_mbps),
-    ("share", |row| row.share),
-    ("max_queue_delay_ms", |row| row.max_queue_delay_ms),
-    ("p99_queue_delay_ms", |row| row.p99_queue_delay_ms),
-    ("utilization", |row| row.utilization),
-    ("exit_ms", |row| row.exit_ms),
-    ("exit_cwnd_over_bdp", |row| row.exit_cwnd_over_bdp),
-    ("overshoot_bytes", |row| Some(row.overshoot_bytes as f64)),
-];
 
 /// The time that a user of a cell's flows feels, by name: of a video the mean time of its chunks. Comparisons with the
 /// baseline are about it.
 pub fn felt(plan: &Plan, cell: &Cell) -> (&'static str, Field) {
-    match plan.sizes[cell.size].value.application() {
-        Some(application) if application.feels_objects() => OBJECT_COLUMNS[2],
-        _ => METRICS[0],
+    match plan.sizes[cell.size].value.objects() {
+        Some(application) if application.feels_objects() => ("mean_object_fct_ms", |row| row.mean_object_fct_ms),
+        _ => ("fct_ms", |row| row.fct_ms),
     }
 }
 
@@ -255,20 +238,12 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
     let seed = cell_seed(plan, cell);
     let link = &plan.links[cell.link];
     let size = plan.sizes[cell.size].value.mean_bytes();
-    let application = plan.sizes[cell.size].value.application();
-    let of_objects = OBJECT_COLUMNS.iter().filter(|_| application.is_some());
-    let asks = plan.schemes[cell.scheme].value.request().is_some();
-    let web = plan.sizes[cell.size].value.web();
-    let of_web = WEB_COLUMNS.iter().filter(|_| web.is_some());
-    let media = plan.competitors[cell.competitor].value.media();
-    let of_media = MEDIA_COLUMNS.iter().filter(|_| media.is_some());
+    let application = plan.sizes[cell.size].value.objects();
+    let web = plan.sizes[cell.size].value.sessions();
     let metrics = METRICS
         .iter()
-        .chain(of_objects)
-        .chain(of_web)
-        .chain(of_media)
-        .chain(QUICK_START_COLUMNS.iter().filter(|_| asks))
-        .map(|(name, field)| (*name, metric(rows, field, seed ^ name_hash(name))))
+        .filter(|one| one.shown == Shown::Summary && one.group.is_of(plan, cell))
+        .map(|one| (one.name, metric(rows, |row| one.number(row), seed ^ name_hash(one.name))))
         .collect();
     let mut exit_reasons = BTreeMap::new();
     for row in rows.iter().filter(|row| !row.failed()) {
@@ -363,7 +338,7 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
     if let Some(stack) = &plan.transport.stack {
         resolved["transport"]["stack"] = stack.resolved();
     }
-    if let Some(application) = plan.sizes[cell.size].value.application() {
+    if let Some(application) = plan.sizes[cell.size].value.objects() {
         resolved["application"] = json!(application);
     }
     if plan.arrival_text(cell).is_some() {

@@ -110,7 +110,7 @@ pub(super) fn newcomers_in(
         departed_before = monitor.total;
     }
     let transfers = transfers(plan, warm, cell, start);
-    let application = plan.sizes[cell.size].value.application();
+    let application = plan.sizes[cell.size].value.objects();
     let profile = plan.profile(cell);
     if plan.aqms[cell.aqm].value == Aqm::Oracle {
         let rtts = transfers.iter().map(|transfer| transfer.link.host_rtt()).collect();

@@ -94,7 +94,7 @@ pub fn repetition<L: Look>(plan: &Plan, setting: Setting, rep: u32, look: &L) ->
     let mut with_newcomers = Vec::new();
     for cell in plan.cells_of(setting) {
         let mut world = warm.world.clone();
-        if let Some(sessions) = plan.sizes[cell.size].value.web() {
+        if let Some(sessions) = plan.sizes[cell.size].value.sessions() {
             let known = |link: &Link| knowledge(plan, link);
             world.network.trace = None;
             let outcomes = web::outcomes(plan, &cell, sessions, world, &warm.chain, warm.seed, known);
@@ -130,14 +130,9 @@ pub fn repetition<L: Look>(plan: &Plan, setting: Setting, rep: u32, look: &L) ->
     runs
 }
 
-/// The setting of a cell.
-fn setting_of(cell: &Cell) -> Setting {
-    Setting { link: cell.link, aqm: cell.aqm, competitor: cell.competitor }
-}
-
 /// Runs one repetition of a cell again and looks at it.
 pub fn again<L: Look>(plan: &Plan, cell: &Cell, rep: u32, look: &L) -> CellRun<L::Seen> {
-    let setting = setting_of(cell);
+    let setting = cell.setting();
     let tracer: Tracer<'_> = &|world, start| look.begin(setting, rep, world, start);
     let warm = prepare(plan, setting, rep, Some(tracer).filter(|_| look.begins(setting, rep)));
     let mut finished = newcomers(plan, &warm, cell, Until::Complete);
@@ -175,7 +170,7 @@ fn logged(
     until: Until,
     capture: Option<Capture>,
 ) -> Finished {
-    let mut warm = prepare(plan, setting_of(cell), rep, tracer);
+    let mut warm = prepare(plan, cell.setting(), rep, tracer);
     if let Some(monitor) = &mut warm.world.network.monitor {
         monitor.log = Some(Vec::new());
     }
@@ -185,7 +180,7 @@ fn logged(
 /// Runs one repetition of a cell with a trace that `tracer` makes a second before the newcomers. Who observes them
 /// moves to their world, for not everybody can be cloned. The capture hears of datagrams that senders of real flows see.
 pub fn told(plan: &Plan, cell: &Cell, rep: u32, capture: Option<Capture>, tracer: Tracer<'_>) -> Finished {
-    let mut warm = prepare(plan, setting_of(cell), rep, Some(tracer));
+    let mut warm = prepare(plan, cell.setting(), rep, Some(tracer));
     let trace = warm.world.network.trace.take();
     let mut world = warm.world.clone();
     world.network.trace = trace;

@@ -15,7 +15,7 @@ use flowstart_sim::world::web::{Connection, Side, WebTraffic};
 
 use super::outcome::{FlowOutcome, WebOutcome};
 use crate::spec::link::Link;
-use crate::spec::web::Web;
+use crate::spec::web::Sessions;
 use crate::study::ideal::ideal_fct;
 use crate::study::plan::{Cell, Plan};
 
@@ -24,7 +24,7 @@ use crate::study::plan::{Cell, Plan};
 pub(crate) fn outcomes(
     plan: &Plan,
     cell: &Cell,
-    web: &Web,
+    web: &Sessions,
     mut world: World,
     chain: &Chain,
     seed: u64,
@@ -77,7 +77,7 @@ pub(crate) fn outcomes(
 fn measured(
     plan: &Plan,
     cell: &Cell,
-    web: &Web,
+    web: &Sessions,
     world: &World,
     start: Timestamp,
     connections: &[Connection],
@@ -114,7 +114,7 @@ fn measured(
         .collect()
 }
 
-fn sum_up(web: &Web, connections: &[Connection], wire: impl Fn(Bytes) -> u64) -> WebOutcome {
+fn sum_up(web: &Sessions, connections: &[Connection], wire: impl Fn(Bytes) -> u64) -> WebOutcome {
     let sum = |of: &dyn Fn(&Connection) -> u64| connections.iter().map(of).sum::<u64>() as f64;
     let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
     let dropped = |which: &dyn Fn(&Connection) -> bool| {

@@ -31,7 +31,7 @@ const INTERVALS: std::ops::RangeInclusive<Duration> = Duration::from_millis(1)..
 /// An application whose flow is a stream of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Application {
+pub enum Objects {
     /// The chunks of a video, which are there at fixed intervals as a DASH player with a full buffer requests them
     /// (ISO/IEC 23009-1 calls them segments). A chunk that is late does not hold the next one back.
     Chunks {
@@ -57,7 +57,7 @@ pub enum Application {
 const FORMS: &str =
     "transfer, chunks:size=1MB,interval=2s,count=30, page:objects=6,size=50KB,waves=3 or web:sessions=20";
 
-impl Application {
+impl Objects {
     /// Reads an application; `None` is a transfer.
     ///
     /// # Errors
@@ -130,8 +130,8 @@ impl Application {
 mod tests {
     use super::*;
 
-    fn application(text: &str) -> Option<Application> {
-        Application::parse("--application", text).unwrap().value
+    fn application(text: &str) -> Option<Objects> {
+        Objects::parse("--application", text).unwrap().value
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(application("transfer"), None);
         let video = application("chunks:size=1MB,interval=2s,count=30").unwrap();
         let (size, interval) = (Bytes::new(1_000_000), Duration::from_millis(2000));
-        assert_eq!(video, Application::Chunks { size, interval, count: 30 });
+        assert_eq!(video, Objects::Chunks { size, interval, count: 30 });
         assert_eq!((video.objects(), video.total()), (30, Bytes::new(30_000_000)));
         let page = application("page:objects=6,size=50KB,waves=3").unwrap();
         assert_eq!((page.objects(), page.total()), (18, Bytes::new(900_000)));
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn wrong_applications_say_what_is_allowed() {
-        let error = |text: &str| Application::parse("--application", text).unwrap_err().to_string();
+        let error = |text: &str| Objects::parse("--application", text).unwrap_err().to_string();
         assert!(error("video").contains("`video` is not known; use transfer, chunks:size=1MB"));
         assert!(error("chunks:size=1MB,count=3").contains("interval is missing"));
         assert!(error("chunks").contains("size is missing"));

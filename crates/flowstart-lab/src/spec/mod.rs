@@ -31,6 +31,7 @@ mod scone;
 pub mod size;
 pub mod transport;
 pub mod web;
+pub mod workload;
 
 pub use flowstart_core::spec::InputError;
 

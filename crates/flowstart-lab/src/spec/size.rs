@@ -12,8 +12,6 @@ use flowstart_core::units::Bytes;
 use flowstart_sim::traffic::arrivals::Sizes;
 use serde::Serialize;
 
-use super::application::Application;
-use super::web::Web;
 use super::{InputError, Spec, Written};
 
 /// Largest transfer.
@@ -26,10 +24,6 @@ pub enum TransferSize {
     Fixed(Bytes),
     /// Each flow draws its own.
     Pareto(Sizes),
-    /// An application that is no single transfer says it.
-    Application(Application),
-    /// Objects of web sessions, each over a connection of its own.
-    Web(Web),
 }
 
 impl TransferSize {
@@ -61,42 +55,14 @@ impl TransferSize {
         match self {
             Self::Fixed(size) => size.get() as f64,
             Self::Pareto(sizes) => sizes.mean(),
-            Self::Application(application) => application.total().get() as f64,
-            Self::Web(web) => web.sizes.mean * web.payload.get() as f64,
         }
     }
 
-    /// The mean size in whole bytes.
-    pub fn mean_bytes(&self) -> Bytes {
-        Bytes::new(libm::round(self.mean()) as u64)
-    }
-
-    /// The sizes of `count` flows of a repetition with this seed.
-    pub fn draw(&self, count: u32, seed: u64) -> Vec<Bytes> {
-        let mut rng = Substream::new(seed, "measured sizes", 0);
-        (0..count)
-            .map(|_| match self {
-                Self::Fixed(size) => *size,
-                Self::Pareto(sizes) => sizes.draw(&mut rng),
-                Self::Application(application) => application.total(),
-                Self::Web(web) => web.payload * web.sizes.draw(&mut rng),
-            })
-            .collect()
-    }
-
-    /// The application, where it is no single transfer.
-    pub fn application(&self) -> Option<Application> {
+    /// The size of the next flow.
+    pub fn draw(&self, rng: &mut Substream) -> Bytes {
         match self {
-            Self::Fixed(_) | Self::Pareto(_) | Self::Web(_) => None,
-            Self::Application(application) => Some(*application),
-        }
-    }
-
-    /// The web sessions, where flows belong to some.
-    pub fn web(&self) -> Option<&Web> {
-        match self {
-            Self::Web(web) => Some(web),
-            Self::Fixed(_) | Self::Pareto(_) | Self::Application(_) => None,
+            Self::Fixed(size) => *size,
+            Self::Pareto(sizes) => sizes.draw(rng),
         }
     }
 }
@@ -109,8 +75,6 @@ impl Serialize for TransferSize {
                 let text = format!("pareto:smallest={smallest},largest={largest},shape={shape}");
                 serializer.serialize_str(&text)
             }
-            Self::Application(application) => serializer.serialize_u64(application.total().get()),
-            Self::Web(web) => serializer.serialize_str(&web.to_string()),
         }
     }
 }
@@ -159,6 +123,7 @@ fn with_mean(sizes: Sizes, mean: Bytes) -> Option<Sizes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::workload::Workload;
 
     fn size(text: &str) -> TransferSize {
         TransferSize::parse("--size", text).unwrap().value
@@ -172,7 +137,7 @@ mod tests {
         let below = Sizes { smallest: Bytes::new(sizes.smallest.get() - 1), ..sizes };
         assert!(sizes.mean() >= 100_000.0 && below.mean() < 100_000.0, "{sizes:?}");
         // The mean of many draws; the tail is cut at 10 MB, so it converges.
-        let drawn = TransferSize::Pareto(sizes).draw(200_000, 1);
+        let drawn = Workload::Transfer(TransferSize::Pareto(sizes)).draw(200_000, 1);
         let mean = drawn.iter().map(|size| size.get() as f64).sum::<f64>() / 200_000.0;
         assert!((mean / 100_000.0 - 1.0).abs() < 0.03, "{mean}");
     }
@@ -180,8 +145,9 @@ mod tests {
     #[test]
     fn one_size_is_every_flows_size() {
         assert_eq!(size("70KB"), TransferSize::Fixed(Bytes::new(70_000)));
-        assert_eq!(size("70KB").draw(2, 1), [Bytes::new(70_000); 2]);
-        assert_eq!(size("pareto").draw(3, 7), size("pareto:smallest=4KB,shape=1.2").draw(5, 7)[..3]);
+        let draw = |text: &str, count: u32, seed: u64| Workload::Transfer(size(text)).draw(count, seed);
+        assert_eq!(draw("70KB", 2, 1), [Bytes::new(70_000); 2]);
+        assert_eq!(draw("pareto", 3, 7), draw("pareto:smallest=4KB,shape=1.2", 5, 7)[..3]);
     }
 
     #[test]

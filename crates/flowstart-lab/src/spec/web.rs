@@ -50,7 +50,7 @@ pub enum Rows {
 
 /// Web sessions, validated.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Web {
+pub struct Sessions {
     /// Sessions of the measured direction.
     pub sessions: u32,
     /// Sessions of the other direction.
@@ -83,7 +83,7 @@ pub struct Web {
     pub rows: Rows,
 }
 
-impl Web {
+impl Sessions {
     /// Reads `web:sessions=N,...`; `None` for another application. `payload` is a packet's.
     ///
     /// # Errors
@@ -191,7 +191,7 @@ impl Web {
     }
 }
 
-impl std::fmt::Display for Web {
+impl std::fmt::Display for Sessions {
     /// Canonical, with every default filled in.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{WEB}:sessions={},reverse={},", self.sessions, self.reverse)?;
@@ -212,8 +212,8 @@ impl std::fmt::Display for Web {
 mod tests {
     use super::*;
 
-    fn web(text: &str) -> Web {
-        Web::parse("application", text, Bytes::new(1460)).unwrap().unwrap()
+    fn web(text: &str) -> Sessions {
+        Sessions::parse("application", text, Bytes::new(1460)).unwrap().unwrap()
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
         let other = web("web:sessions=5,reverse=0,time=45s,share=0.5,transfers=10,mean=60");
         assert_eq!((other.length, other.reverse), (SessionLength::Time(Duration::from_millis(45_000)), 0));
         assert_eq!(web(&other.to_string()), other);
-        assert_eq!(Web::parse("application", "page:objects=3", Bytes::new(1460)).unwrap(), None);
+        assert_eq!(Sessions::parse("application", "page:objects=3", Bytes::new(1460)).unwrap(), None);
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn wrong_sessions_say_what_is_allowed() {
-        let error = |text: &str| Web::parse("--application", text, Bytes::new(1460)).unwrap_err().to_string();
+        let error = |text: &str| Sessions::parse("--application", text, Bytes::new(1460)).unwrap_err().to_string();
         assert!(error("web").contains("sessions is missing"));
         assert!(error("web:sessions=0").contains("sessions is 0; allowed is 1 to 2000"));
         assert!(error("web:sessions=x").contains("sessions `x`"));

@@ -9,7 +9,7 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::transport::policy::Opening;
 use flowstart_sim::transport::profile::Profile;
 
-use crate::spec::application::Application;
+use crate::spec::application::Objects;
 use crate::spec::link::Link;
 use crate::spec::mobility::Move;
 use crate::study::plan::{Cell, Plan};
@@ -110,13 +110,13 @@ fn carry(link: &Link, begin: Timestamp, wire: Bytes) -> Timestamp {
 
 /// [`ideal_fct`] for an application: chunks are not sent before their time, and each wave of a page is requested when the first
 /// object of the last one is there.
-pub fn ideal_application_fct(link: &Link, profile: &Profile, application: Application, start: Timestamp) -> Duration {
+pub fn ideal_application_fct(link: &Link, profile: &Profile, application: Objects, start: Timestamp) -> Duration {
     let way = Way::new(link, profile, start);
     way.fct(way.carry(application).0, application.total())
 }
 
 /// How much of that time the application has nothing to send.
-pub fn ideal_idle_time(link: &Link, profile: &Profile, application: Application, start: Timestamp) -> Duration {
+pub fn ideal_idle_time(link: &Link, profile: &Profile, application: Objects, start: Timestamp) -> Duration {
     Way::new(link, profile, start).carry(application).1
 }
 
@@ -153,10 +153,10 @@ impl<'a> Way<'a> {
     }
 
     /// When the last byte of an application leaves, and how long the link rests before it because nothing is there to send.
-    fn carry(&self, application: Application) -> (Timestamp, Duration) {
+    fn carry(&self, application: Objects) -> (Timestamp, Duration) {
         let (mut end, mut sent, mut idle) = (self.begin, Bytes::ZERO, Duration::ZERO);
         match application {
-            Application::Chunks { size, interval, count } => {
+            Objects::Chunks { size, interval, count } => {
                 for chunk in 0..u64::from(count) {
                     let begin = end.max(self.begin + interval * chunk);
                     idle += begin.since(end);
@@ -164,7 +164,7 @@ impl<'a> Way<'a> {
                     sent += size;
                 }
             }
-            Application::Page { objects, size, waves } => {
+            Objects::Page { objects, size, waves } => {
                 let mut requested = self.begin;
                 for _ in 0..waves {
                     let begin = end.max(requested);
@@ -195,7 +195,7 @@ impl<'a> Way<'a> {
 /// The physical limit of a cell's flow of `size` bytes over `link`.
 pub fn limit_of(plan: &Plan, cell: &Cell, link: &Link, size: Bytes, start: Timestamp) -> Duration {
     let profile = &plan.transport.profile;
-    match (plan.sizes[cell.size].value.application(), plan.mobility(cell)) {
+    match (plan.sizes[cell.size].value.objects(), plan.mobility(cell)) {
         (None, None) => ideal_fct(link, profile, size, start),
         (None, Some(mobility)) => ideal_moved_fct(link, profile, size, start, mobility),
         (Some(application), _) => ideal_application_fct(link, profile, application, start),
@@ -282,18 +282,18 @@ mod tests {
         let transfer = |size| ideal_fct(&link, &profile, Bytes::new(size), Timestamp::ZERO).as_millis_f64();
         let size = Bytes::new(100_000);
         // A chunk takes 100 ms: the third begins at 400 ms, and at 200 ms when they follow each other closely.
-        let chunks = |ms| ideal(Application::Chunks { size, interval: Duration::from_millis(ms), count: 3 });
+        let chunks = |ms| ideal(Objects::Chunks { size, interval: Duration::from_millis(ms), count: 3 });
         assert!((chunks(200) - transfer(100_000) - 400.0).abs() < 1e-3);
         assert!((chunks(50) - transfer(300_000)).abs() < 1e-3);
         // Between chunks of 100 ms the link rests for 100 ms each, or not at all.
         let idle = |ms| {
-            let chunks = Application::Chunks { size, interval: Duration::from_millis(ms), count: 3 };
+            let chunks = Objects::Chunks { size, interval: Duration::from_millis(ms), count: 3 };
             ideal_idle_time(&link, &profile, chunks, Timestamp::ZERO)
         };
         assert_eq!((idle(200), idle(50)), (Duration::from_millis(200), Duration::ZERO));
         // The first object of a wave is there after 100 ms, and its request of the next at the sender 80 ms later: two objects
         // need longer than that, one does not.
-        let page = |objects| ideal(Application::Page { objects, size, waves: 3 });
+        let page = |objects| ideal(Objects::Page { objects, size, waves: 3 });
         assert!((page(2) - transfer(600_000)).abs() < 1e-3);
         // The packet also crosses the receiver's link before the request leaves: 1 kB at 10 Gbit/s, 0.0008 ms each time.
         assert!((page(1) - transfer(300_000) - 2.0 * 80.0).abs() < 0.003, "{}", page(1));

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | scenario files | [`scenario`] |
 //! | those that come with the program | [`shipped`] |
+//! | what varies in an experiment | [`axis`] |
 //! | the cells of an experiment | [`plan`] |
 //! | the physical limit of a transfer | [`ideal`] |
 
@@ -13,6 +14,7 @@ use crate::spec::InputError;
 use plan::Plan;
 use scenario::Scenario;
 
+pub mod axis;
 pub mod ideal;
 pub mod plan;
 mod rules;

@@ -1,4 +1,4 @@
-//! What an experiment consists of: every combination of link, AQM, size, scheme and competitor.
+//! What an experiment consists of: every combination of the values of its axes.
 
 use std::sync::Arc;
 
@@ -9,118 +9,219 @@ use flowstart_core::startup::StartupConfig;
 use flowstart_sim::transport::profile::Profile;
 
 use crate::spec::Written;
+use crate::spec::application::TRANSFER;
 use crate::spec::aqm::Aqm;
 use crate::spec::arrival::{Arrival, TOGETHER};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
-use crate::spec::mobility::{Move, NONE};
-use crate::spec::size::TransferSize;
+use crate::spec::mobility::{self, Move, NONE};
 use crate::spec::transport::Transport;
+use crate::spec::workload::Workload;
+use crate::study::axis::{Key, Need, Part, Shown, axes};
 
-/// An experiment, validated: nothing in it can fail any more but a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// Links.
-    pub links: Vec<Link>,
-    /// Queue disciplines.
-    pub aqms: Vec<Written<Aqm>>,
-    /// Transfer sizes.
-    pub sizes: Vec<Written<TransferSize>>,
-    /// Startup schemes; the first is the baseline.
-    pub schemes: Vec<Written<StartupConfig>>,
-    /// Congestion avoidance of the measured flows whose scheme names none.
-    pub avoidance: Written<AvoidanceConfig>,
-    /// Congestion avoidance that each scheme names.
-    pub scheme_avoidances: Vec<Option<Written<AvoidanceConfig>>>,
-    /// What else uses the link.
-    pub competitors: Vec<Written<Competitor>>,
-    /// Transport of all flows.
-    pub transport: Transport,
-    /// Measured flows of cells whose arrival does not say how many.
-    pub flows: u32,
-    /// When the measured flows start.
-    pub arrivals: Vec<Written<Arrival>>,
-    /// What idle time does to the windows of the measured flows; empty: what the transport says.
-    pub idle: Vec<WindowValidation>,
-    /// When the measured flows take another path, and which.
-    pub moves: Vec<Written<Option<Move>>>,
-    /// Repetitions of each cell.
-    pub reps: u32,
-    /// Master seed.
-    pub seed: u64,
-    /// Whether Sensing knows the client's hint.
-    pub hint: bool,
+macro_rules! plan {
+    (World { $({ $(#[doc = $world_doc:literal])+ $worlds:ident: $world_type:ty, place: $world:ident, $($a:tt)* })+ }
+     Newcomers { $({ $(#[doc = $doc:literal])+ $list:ident: $type:ty, place: $place:ident, $($b:tt)* })+ }) => {
+        /// An experiment, validated: nothing in it can fail any more but a run.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Plan {
+            $($(#[doc = $world_doc])+ pub $worlds: $world_type,)+
+            $($(#[doc = $doc])+ pub $list: $type,)+
+            /// Congestion avoidance of the measured flows whose scheme names none.
+            pub avoidance: Written<AvoidanceConfig>,
+            /// Congestion avoidance that each scheme names.
+            pub scheme_avoidances: Vec<Option<Written<AvoidanceConfig>>>,
+            /// Transport of all flows.
+            pub transport: Transport,
+            /// Measured flows of cells whose arrival does not say how many.
+            pub flows: u32,
+            /// Repetitions of each cell.
+            pub reps: u32,
+            /// Master seed.
+            pub seed: u64,
+            /// Whether Sensing knows the client's hint.
+            pub hint: bool,
+        }
+
+        /// One combination, as places in the plan's lists.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Cell {
+            /// Place in the order of results.
+            pub index: usize,
+            $(#[doc = concat!("Place in [`Plan::", stringify!($worlds), "`].")] pub $world: usize,)+
+            $(#[doc = concat!("Place in [`Plan::", stringify!($list), "`].")] pub $place: usize,)+
+        }
+
+        /// Cells that share a warm-up: those of one world.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Setting {
+            $(#[doc = concat!("Place in [`Plan::", stringify!($worlds), "`].")] pub $world: usize,)+
+        }
+
+        impl Cell {
+            /// The cells with which it shares a warm-up.
+            pub fn setting(&self) -> Setting {
+                Setting { $($world: self.$world),+ }
+            }
+        }
+
+        impl Setting {
+            /// Its first cell, but for the place in the order of results.
+            fn cell(self) -> Cell {
+                Cell { $($world: self.$world,)+ ..Cell::default() }
+            }
+        }
+    };
+}
+axes!(plan);
+
+/// What varies between cells.
+#[derive(Debug)]
+pub struct Axis {
+    /// The keys with which users write it, the first of which names it.
+    pub keys: &'static [Key],
+    /// What it is of.
+    pub part: Part,
+    /// How it is shown in the names of cells.
+    pub shown: Shown,
+    /// Whether it is a part of what flows carry.
+    pub is_carried: bool,
+    texts: fn(&Plan) -> Vec<&str>,
+    length: fn(&Plan) -> usize,
+    text: fn(&Plan, usize) -> Option<&str>,
+    place: fn(&mut Cell) -> &mut usize,
+    meaning: fn(&Plan) -> String,
 }
 
-/// One combination, as places in the plan's lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
-    /// Place in the order of results.
-    pub index: usize,
-    /// Link.
-    pub link: usize,
-    /// AQM.
-    pub aqm: usize,
-    /// Competitor.
-    pub competitor: usize,
-    /// Size.
-    pub size: usize,
-    /// Arrival.
-    pub arrival: usize,
-    /// Idle policy; 0 if there is no choice.
-    pub idle: usize,
-    /// Mobility.
-    pub mobility: usize,
-    /// Scheme.
-    pub scheme: usize,
+macro_rules! table {
+    ($($part:ident { $({
+        $(#[doc = $doc:literal])+
+        $list:ident: $type:ty, place: $place:ident, shown: $shown:expr, carried: $carried:expr, meaning: $meaning:expr,
+        keys: { $($(#[$serde:meta])* $field:ident = $key:literal { $($entry:ident: $value:expr,)+ })+ }
+    })+ })+) => {
+        /// All axes, the outermost first.
+        pub static AXES: &[Axis] = &[$($(Axis {
+            keys: &[$(Key { name: $key, $($entry: $value,)+ },)+],
+            part: Part::$part,
+            shown: $shown,
+            is_carried: $carried,
+            texts: |plan| texts(&plan.$list),
+            length: |plan| plan.$list.len(),
+            text: |plan, place| text(&plan.$list, place),
+            place: |cell| &mut cell.$place,
+            meaning: $meaning,
+        },)+)+];
+    };
+}
+axes!(table);
+
+impl Axis {
+    /// The key of this name.
+    pub fn key(name: &str) -> Option<&'static Key> {
+        AXES.iter().flat_map(|axis| axis.keys).find(|key| key.name == name)
+    }
+
+    /// Its name: the first of its keys.
+    pub fn name(&self) -> &'static str {
+        self.keys[0].name
+    }
+
+    /// Number of its values in a plan, at least one.
+    pub fn length(&self, plan: &Plan) -> usize {
+        (self.length)(plan).max(1)
+    }
+
+    /// All its values as users wrote them.
+    pub fn texts<'a>(&self, plan: &'a Plan) -> Vec<&'a str> {
+        (self.texts)(plan)
+    }
+
+    /// What its values mean, with every default, wherever files are that they name.
+    pub fn meaning(&self, plan: &Plan) -> String {
+        (self.meaning)(plan)
+    }
+
+    /// Place of a cell's value.
+    pub fn place(&self, mut cell: Cell) -> usize {
+        *(self.place)(&mut cell)
+    }
+
+    /// The cell with the value in this place.
+    pub fn at(&self, mut cell: Cell, place: usize) -> Cell {
+        *(self.place)(&mut cell) = place;
+        cell
+    }
+
+    /// A cell's value as the user wrote it, unless it is the default of an axis whose default is not shown.
+    pub fn text<'a>(&self, plan: &'a Plan, cell: &Cell) -> Option<&'a str> {
+        let is_shown = |text: &&str| matches!(self.shown, Shown::At(_)) || Some(*text) != self.keys[0].default;
+        (self.text)(plan, self.place(*cell)).filter(is_shown)
+    }
 }
 
-/// Cells that share a warm-up: the same link, AQM and competitor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// Link.
-    pub link: usize,
-    /// AQM.
-    pub aqm: usize,
-    /// Competitor.
-    pub competitor: usize,
+/// A value of an axis, which users wrote.
+trait Named {
+    fn text(&self) -> &str;
+}
+
+impl Named for Link {
+    fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl<T> Named for Written<T> {
+    fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Named for WindowValidation {
+    fn text(&self) -> &str {
+        self.name()
+    }
+}
+
+fn text<T: Named>(list: &[T], place: usize) -> Option<&str> {
+    list.get(place).map(T::text)
+}
+
+fn texts<T: Named>(list: &[T]) -> Vec<&str> {
+    list.iter().map(T::text).collect()
+}
+
+/// A link wherever the file of its recording is.
+fn without_files(link: &Link) -> Link {
+    Link { trace_file: None, up_trace_file: None, ..link.clone() }
+}
+
+fn is_of_world(axis: &&Axis) -> bool {
+    axis.part == Part::World
 }
 
 impl Plan {
     /// All settings, in the order of results.
     pub fn settings(&self) -> Vec<Setting> {
-        let mut settings = Vec::new();
-        for link in 0..self.links.len() {
-            for aqm in 0..self.aqms.len() {
-                for competitor in 0..self.competitors.len() {
-                    settings.push(Setting { link, aqm, competitor });
-                }
-            }
-        }
-        settings
+        let worlds = self.nested(Cell::default(), AXES.iter().filter(is_of_world));
+        worlds.iter().map(Cell::setting).collect()
     }
 
     /// The cells of a setting.
     pub fn cells_of(&self, setting: Setting) -> Vec<Cell> {
-        let Setting { link, aqm, competitor } = setting;
-        let place = (link * self.aqms.len() + aqm) * self.competitors.len() + competitor;
-        let mut cells = Vec::new();
-        for size in 0..self.sizes.len() {
-            for arrival in 0..self.arrivals.len() {
-                for idle in 0..self.idle.len().max(1) {
-                    for mobility in 0..self.moves.len() {
-                        let before = (place * self.sizes.len() + size) * self.arrivals.len() + arrival;
-                        let before = before * self.idle.len().max(1) + idle;
-                        let first = (before * self.moves.len() + mobility) * self.schemes.len();
-                        let base =
-                            Cell { index: first, link, aqm, competitor, size, arrival, idle, mobility, scheme: 0 };
-                        let cell = |scheme| Cell { index: first + scheme, scheme, ..base };
-                        cells.extend((0..self.schemes.len()).map(cell));
-                    }
-                }
-            }
+        let mut cell = setting.cell();
+        for axis in AXES.iter().filter(is_of_world) {
+            cell.index = cell.index * axis.length(self) + axis.place(cell);
         }
-        cells
+        self.nested(cell, AXES.iter().filter(|axis| !is_of_world(axis)))
+    }
+
+    /// The cells that come of one when all values of these axes take their turn, the last one fastest.
+    fn nested(&self, cell: Cell, axes: impl Iterator<Item = &'static Axis>) -> Vec<Cell> {
+        axes.fold(vec![cell], |cells, axis| {
+            let length = axis.length(self);
+            let at = |cell: Cell, place| axis.at(Cell { index: cell.index * length + place, ..cell }, place);
+            cells.into_iter().flat_map(|cell| (0..length).map(move |place| at(cell, place))).collect()
+        })
     }
 
     /// All cells, in the order of results.
@@ -133,20 +234,19 @@ impl Plan {
         self.scheme_avoidances.get(cell.scheme).and_then(Option::as_ref).unwrap_or(&self.avoidance)
     }
 
-    /// A cell's name: what the user wrote, from link to competitor, and arrival, idle policy and mobility unless they are the
-    /// default.
+    /// A cell's name: what the user wrote on every axis, as [`Shown`] says.
     pub fn id(&self, cell: &Cell) -> String {
-        let arrival = self.arrival_text(cell).map_or(String::new(), |text| format!("/{text}"));
-        let idle = self.idle_name(cell).map_or(String::new(), |name| format!("/idle={name}"));
-        let mobility = self.move_text(cell).map_or(String::new(), |text| format!("/move:{text}"));
-        format!(
-            "{}/{}/{}/{}/{}{arrival}{idle}{mobility}",
-            self.links[cell.link].text,
-            self.aqms[cell.aqm].text,
-            self.sizes[cell.size].text,
-            self.schemes[cell.scheme].text,
-            self.competitors[cell.competitor].text
-        )
+        let mut axes: Vec<&Axis> = AXES.iter().collect();
+        axes.sort_by_key(|axis| axis.shown.order());
+        let part = |axis: &Axis| Some(format!("{}{}", axis.shown.prefix(), axis.text(self, cell)?));
+        axes.into_iter().filter_map(part).collect::<Vec<_>>().join("/")
+    }
+
+    /// What a cell's flows carry, as the user wrote it, and what idle time and mobility do to them, where there is a
+    /// choice.
+    pub fn carried(&self, cell: &Cell) -> String {
+        let part = |axis: &Axis| Some(format!("{}{}", axis.shown.prefix(), axis.text(self, cell)?));
+        AXES.iter().filter(|axis| axis.is_carried).filter_map(part).collect::<Vec<_>>().join(" ")
     }
 
     /// A cell's arrival as the user wrote it, unless it is the default.
@@ -157,14 +257,6 @@ impl Plan {
     /// A cell's idle policy, unless it is the transport's.
     pub fn idle_name(&self, cell: &Cell) -> Option<&'static str> {
         self.idle.get(cell.idle).map(|idle| idle.name())
-    }
-
-    /// What a cell's flows carry, as the user wrote it, and what idle time and mobility do to them, where there is a choice.
-    pub fn carried(&self, cell: &Cell) -> String {
-        let size = &self.sizes[cell.size].text;
-        let idle = self.idle_name(cell).map_or(String::new(), |idle| format!(" idle={idle}"));
-        let mobility = self.move_text(cell).map_or(String::new(), |text| format!(" move:{text}"));
-        format!("{size}{idle}{mobility}")
     }
 
     /// A cell's mobility as the user wrote it, unless its flows stay.
@@ -200,13 +292,14 @@ impl Plan {
         Cell { index: cell.index - cell.scheme, scheme: 0, ..*cell }
     }
 
-    /// The seed of a repetition: the same for every cell, so that schemes meet the same channel and the same competitor.
+    /// The seed of a repetition: the same for every cell, so that schemes meet the same channel and the same
+    /// competitor.
     pub fn run_seed(&self, rep: u32) -> u64 {
         mix(mix(self.seed).wrapping_add(u64::from(rep)))
     }
 
-    /// Where in the competitor's cycle a repetition's flow starts, 0..1: a golden-ratio sequence, which covers the cycle
-    /// evenly however many repetitions there are (Weyl).
+    /// Where in the competitor's cycle a repetition's flow starts, 0..1: a golden-ratio sequence, which covers the
+    /// cycle evenly however many repetitions there are (Weyl).
     pub fn phase(&self, rep: u32) -> f64 {
         const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
         let offset = (mix(self.seed ^ 0x9e37) >> 11) as f64 / (1u64 << 53) as f64;

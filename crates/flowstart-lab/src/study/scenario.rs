@@ -8,17 +8,17 @@ use flowstart_core::needs::Needs;
 use flowstart_core::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::application::{Application, TRANSFER};
+use crate::spec::application::TRANSFER;
 use crate::spec::aqm::Aqm;
-use crate::spec::arrival::{Arrival, MAX_FLOWS, TOGETHER};
+use crate::spec::arrival::{Arrival, MAX_FLOWS};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
-use crate::spec::mobility::{self, Move};
-use crate::spec::size::TransferSize;
+use crate::spec::mobility::Move;
 use crate::spec::transport::Transport;
-use crate::spec::web::Web;
+use crate::spec::workload::Workload;
 use crate::spec::{InputError, STACK, Written, host_avoidance, measured_scheme};
-use crate::study::plan::Plan;
+use crate::study::axis::axes;
+use crate::study::plan::{AXES, Axis, Plan};
 use crate::study::rules::{oracle, web_sessions};
 
 /// Most repetitions of a cell.
@@ -35,104 +35,69 @@ const MAX_SEED: u64 = i64::MAX as u64;
 /// Published tables that results can be shown beside.
 const PUBLISHED: &[&str] = &["blitzstart-table1"];
 
-/// A scenario as written.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Scenario {
-    /// Title of the report.
-    #[serde(default)]
-    pub title: String,
-    /// The question it answers.
-    #[serde(default)]
-    pub question: String,
-    /// What was found, and how to read it.
-    #[serde(default)]
-    pub analysis: String,
-    /// Links.
-    pub link: Vec<String>,
-    /// Transfer sizes; none with an application that is no transfer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub size: Vec<String>,
-    /// What the measured flows carry; none given: one transfer each.
-    #[serde(default, skip_serializing_if = "is_default_application")]
-    pub application: Vec<String>,
-    /// Schemes, the baseline first.
-    pub scheme: Vec<String>,
-    /// Congestion avoidance; absent: the transport profile's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub avoidance: Option<String>,
-    /// Queue disciplines.
-    #[serde(default = "default_aqm")]
-    pub aqm: Vec<String>,
-    /// Competitors.
-    #[serde(default = "default_competitor")]
-    pub competitor: Vec<String>,
-    /// Measured flows of each cell whose arrival does not say how many.
-    #[serde(default = "default_flows")]
-    pub flows: u32,
-    /// When they start; none given: together.
-    #[serde(default, skip_serializing_if = "is_default_arrival")]
-    pub arrival: Vec<String>,
-    /// What idle time does to the windows of the measured flows; none given: what the transport says.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub idle: Vec<String>,
-    /// When the measured flows take another path, and which; none given: they stay.
-    #[serde(default, rename = "move", skip_serializing_if = "is_default_move")]
-    pub moves: Vec<String>,
-    /// Transport.
-    #[serde(default = "default_transport")]
-    pub transport: String,
-    /// Repetitions.
-    #[serde(default = "default_reps")]
-    pub reps: u32,
-    /// Master seed.
-    #[serde(default = "default_seed")]
-    pub seed: u64,
-    /// Whether the client hints its bandwidth.
-    #[serde(default = "default_hint")]
-    pub hint: bool,
-    /// Keys that every link gets in addition, such as `access_jitter=1ms/1ms`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link_options: Option<String>,
-    /// Published table to show beside the results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub published: Option<String>,
-}
+macro_rules! scenario {
+    ($($part:ident { $({
+        $(#[doc = $doc:literal])+
+        $list:ident: $type:ty, place: $place:ident, shown: $shown:expr, carried: $carried:expr, meaning: $meaning:expr,
+        keys: { $($(#[$serde:meta])* $field:ident = $key:literal { $($about:tt)* })+ }
+    })+ })+) => {
+        /// A scenario as written. An empty list stands for the default of its axis.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Scenario {
+            /// Title of the report.
+            #[serde(default)]
+            pub title: String,
+            /// The question it answers.
+            #[serde(default)]
+            pub question: String,
+            /// What was found, and how to read it.
+            #[serde(default)]
+            pub analysis: String,
+            $($($(
+                #[doc = concat!("What is written under `", $key, "`.")]
+                $(#[$serde])*
+                #[serde(rename = $key)]
+                pub $field: Vec<String>,
+            )+)+)+
+            /// Congestion avoidance; absent: the transport profile's.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub avoidance: Option<String>,
+            /// Measured flows of each cell whose arrival does not say how many.
+            #[serde(default = "default_flows")]
+            pub flows: u32,
+            /// Transport.
+            #[serde(default = "default_transport")]
+            pub transport: String,
+            /// Repetitions.
+            #[serde(default = "default_reps")]
+            pub reps: u32,
+            /// Master seed.
+            #[serde(default = "default_seed")]
+            pub seed: u64,
+            /// Whether the client hints its bandwidth.
+            #[serde(default = "default_hint")]
+            pub hint: bool,
+            /// Keys that every link gets in addition, such as `access_jitter=1ms/1ms`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub link_options: Option<String>,
+            /// Published table to show beside the results.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub published: Option<String>,
+        }
 
-fn default_aqm() -> Vec<String> {
-    vec!["taildrop".into()]
+        impl Scenario {
+            /// What is written under a key of an axis.
+            pub fn list(&mut self, key: &str) -> Option<&mut Vec<String>> {
+                match key {
+                    $($($($key => Some(&mut self.$field),)+)+)+
+                    _ => None,
+                }
+            }
+        }
+    };
 }
-
-fn default_competitor() -> Vec<String> {
-    vec!["none".into()]
-}
-
-/// The arrival when none is given.
-pub fn default_arrival() -> Vec<String> {
-    vec![TOGETHER.into()]
-}
-
-fn is_default_arrival(arrival: &[String]) -> bool {
-    arrival.is_empty() || arrival == [TOGETHER]
-}
-
-/// The mobility when none is given.
-pub fn default_move() -> Vec<String> {
-    vec![mobility::NONE.into()]
-}
-
-fn is_default_move(moves: &[String]) -> bool {
-    moves.is_empty() || moves == [mobility::NONE]
-}
-
-/// The application when none is given.
-pub fn default_application() -> Vec<String> {
-    vec![TRANSFER.into()]
-}
-
-fn is_default_application(application: &[String]) -> bool {
-    application.is_empty() || application == [TRANSFER]
-}
+axes!(scenario);
 
 fn default_flows() -> u32 {
     1
@@ -225,8 +190,8 @@ impl Scenario {
         let (schemes, scheme_avoidances): (Vec<_>, Vec<_>) = named.into_iter().unzip();
         if let Some(chosen) = self.avoidance.as_ref().filter(|_| schemes.iter().any(|scheme| scheme.text == STACK)) {
             let problem = format!(
-                "the scheme {STACK} has the transport's own, {}; allowed is none beside it, or one for each other scheme, as in \
-                 slow-start:avoidance={}",
+                "the scheme {STACK} has the transport's own, {}; allowed is none beside it, or one for each other \
+                 scheme, as in slow-start:avoidance={}",
                 profile.avoidance.name(),
                 profile.avoidance.name()
             );
@@ -257,12 +222,11 @@ impl Scenario {
                     .check(profile, &scheme.value, avoidance)
                     .map_err(|problem| InputError::new("scheme", &scheme.text, problem))?;
             }
-            if let Some(size) = sizes.iter().find(|size| size.value.application().is_some()) {
+            if let Some(size) = sizes.iter().find(|size| size.value.objects().is_some()) {
                 let problem = "with transport quic each flow carries one transfer; allowed is transfer";
                 return Err(InputError::new("application", &size.text, problem));
             }
         }
-        let arrivals = if self.arrival.is_empty() { &default_arrival() } else { &self.arrival };
         let plan = Plan {
             aqms: each("aqm", &self.aqm, |text| Aqm::parse("aqm", text))?,
             avoidance,
@@ -273,7 +237,7 @@ impl Scenario {
             schemes,
             transport: transport.clone(),
             flows: self.flows,
-            arrivals: each("arrival", arrivals, |text| Arrival::parse("arrival", text))?,
+            arrivals: each("arrival", &self.arrival, |text| Arrival::parse("arrival", text))?,
             idle: self.idle_policies()?,
             moves: self.mobility(directory)?,
             reps: self.reps,
@@ -301,13 +265,17 @@ impl Scenario {
                 return Err(InputError::new("arrival", &arrival.text, problem));
             }
         }
-        let cells = [plan.links.len(), plan.aqms.len(), plan.competitors.len(), plan.sizes.len(), plan.schemes.len()];
-        let lists = cells.into_iter().chain([plan.arrivals.len(), plan.idle.len().max(1), plan.moves.len()]);
-        let runs = lists.fold(u64::from(plan.reps), |runs, length| runs.saturating_mul(length as u64));
+        let times = |runs: u64, axis: &Axis| runs.saturating_mul(axis.length(&plan) as u64);
+        let runs = AXES.iter().fold(u64::from(plan.reps), times);
         if runs > MAX_RUNS {
             return Err(InputError::new("reps", self.reps.to_string(), format!("{runs} runs; allowed are {MAX_RUNS}")));
         }
         Ok(plan)
+    }
+
+    /// Whether flows carry something else than one transfer.
+    fn has_application(&self) -> bool {
+        !self.application.is_empty() && self.application != [TRANSFER]
     }
 
     fn idle_policies(&self) -> Result<Vec<WindowValidation>, InputError> {
@@ -323,10 +291,10 @@ impl Scenario {
     }
 
     fn mobility(&self, directory: &Path) -> Result<Vec<Written<Option<Move>>>, InputError> {
-        let moves = if self.moves.is_empty() { &default_move() } else { &self.moves };
-        let read = each("move", moves, |text| Move::parse("move", text, self.link_options.as_deref(), directory))?;
+        let read =
+            each("move", &self.mobility, |text| Move::parse("move", text, self.link_options.as_deref(), directory))?;
         match read.iter().find(|mobility| mobility.value.is_some()) {
-            Some(mobility) if !is_default_application(&self.application) => Err(InputError::new(
+            Some(mobility) if self.has_application() => Err(InputError::new(
                 "move",
                 &mobility.text,
                 "only transfers move; leave out the application or the move",
@@ -336,20 +304,12 @@ impl Scenario {
     }
 
     /// The sizes of transfers, or the applications in their place.
-    fn sizes(&self, payload: Bytes) -> Result<Vec<Written<TransferSize>>, InputError> {
-        if is_default_application(&self.application) {
-            return each("size", &self.size, |text| TransferSize::parse("size", text));
+    fn sizes(&self, payload: Bytes) -> Result<Vec<Written<Workload>>, InputError> {
+        if !self.has_application() {
+            return each("size", &self.size, |text| Workload::parse_size("size", text));
         }
-        let sizes = each("application", &self.application, |text| {
-            if let Some(web) = Web::parse("application", text, payload)? {
-                return Ok(Written { text: text.to_owned(), value: TransferSize::Web(web) });
-            }
-            let Written { text, value } = Application::parse("application", text)?;
-            match value {
-                Some(application) => Ok(Written { text, value: TransferSize::Application(application) }),
-                None => Err(InputError::new("application", text, "allowed is transfer alone, or others without it")),
-            }
-        })?;
+        let read = |text: &str| Workload::parse_application("application", text, payload);
+        let sizes = each("application", &self.application, read)?;
         match self.size.first() {
             Some(size) => Err(InputError::new("size", size, "an application has sizes of its own; leave it out")),
             None => Ok(sizes),
@@ -374,9 +334,11 @@ impl Scenario {
     }
 }
 
-/// Reads every entry of a list that must not be empty nor name anything twice. Space around an entry does not count:
-/// two entries that differ in nothing else would be two cells of one name.
+/// Reads every entry of a list, or the default of its key. None may be there twice. Space around an entry does not
+/// count: two entries that differ in nothing else would be two cells of one name.
 fn each<T>(field: &str, texts: &[String], read: impl Fn(&str) -> Result<T, InputError>) -> Result<Vec<T>, InputError> {
+    let default = Axis::key(field).and_then(|key| key.default).map(str::to_owned);
+    let texts = if texts.is_empty() { default.as_slice() } else { texts };
     if texts.is_empty() {
         return Err(InputError::new(field, "", "at least one is needed"));
     }
@@ -391,6 +353,7 @@ fn each<T>(field: &str, texts: &[String], read: impl Fn(&str) -> Result<T, Input
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::plan::Cell;
 
     #[test]
     fn a_scheme_without_a_launch_is_refused_beside_an_avoidance_that_probes_by_itself() {
@@ -413,6 +376,28 @@ mod tests {
         let text = "link = [\"lte\"]\nsize = [\"1GB\"]\nscheme = [\"hystart\"]\narrival = [\"poisson:load=1mbit\"]";
         let error = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap_err();
         assert!(error.field == "arrival" && error.problem.contains("8000 s"), "{error}");
+    }
+
+    #[test]
+    fn every_axis_multiplies_the_cells_and_shows_in_their_names() {
+        let text = "link = [\"lte\", \"3g\"]\naqm = [\"taildrop\", \"codel\"]\ncompetitor = [\"none\", \"bulk\"]\n\
+                    size = [\"70KB\", \"2MB\"]\narrival = [\"together\", \"every=1ms\"]\n\
+                    idle = [\"keep\", \"startup\"]\n\
+                    move = [\"none\", \"3g,at=1s\"]\nscheme = [\"slow-start\", \"hystart\"]";
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        let cells = plan.cells();
+        assert_eq!(cells.len(), 1 << AXES.len());
+        assert!(cells.iter().enumerate().all(|(index, cell)| cell.index == index));
+        // The first varies slowest.
+        let places = |cell: &Cell| AXES.iter().map(|axis| axis.place(*cell)).collect::<Vec<_>>();
+        assert!(cells.is_sorted_by_key(places));
+        assert_eq!(plan.id(&cells[0]), "lte/taildrop/70KB/slow-start/none/idle=keep");
+        let last = "3g/codel/2MB/hystart/bulk/every=1ms/idle=startup/move:3g,at=1s";
+        assert_eq!(plan.id(&cells[255]), last);
+        assert_eq!(plan.cell(last), Some(cells[255]));
+        assert_eq!(plan.carried(&cells[255]), "2MB idle=startup move:3g,at=1s");
+        let by_setting: Vec<Cell> = plan.settings().into_iter().flat_map(|setting| plan.cells_of(setting)).collect();
+        assert_eq!(by_setting, cells);
     }
 
     #[test]
@@ -465,7 +450,6 @@ mod tests {
             size: many("", "KB"),
             scheme: many("slow-start:iw=", ""),
             competitor: many("bulk:count=", ""),
-            aqm: default_aqm(),
             transport: default_transport(),
             flows: 1,
             reps: 1,

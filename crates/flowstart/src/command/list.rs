@@ -9,6 +9,8 @@ use comfy_table::{ContentArrangement, Table, presets};
 use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
+use flowstart_lab::results::metric::Group;
+use flowstart_lab::results::row::METRICS;
 use flowstart_lab::spec::link::PRESETS;
 use flowstart_lab::spec::{STACK, STACK_SUMMARY};
 use flowstart_lab::study::scenario::Scenario;
@@ -28,6 +30,7 @@ enum What {
     Links,
     Transports,
     Scenarios,
+    Metrics,
 }
 
 #[derive(Debug, Args)]
@@ -50,6 +53,8 @@ struct Entry {
     source: String,
     /// Startup schemes: Sensing, Probing, Validation and Continuation.
     phases: Option<&'static str>,
+    /// Metrics: of their numbers.
+    unit: Option<&'static str>,
     parameters: Value,
 }
 
@@ -99,11 +104,22 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Some(folder) => scenarios(folder)?,
             None => shipped()?,
         },
+        What::Metrics => METRICS
+            .iter()
+            .filter(|metric| metric.group != Group::Identity)
+            .map(|metric| Entry {
+                unit: Some(metric.unit.symbol()),
+                ..entry(metric.name, metric.meaning(), "", Value::Null)
+            })
+            .collect(),
     };
     if arguments.json {
         let list: Vec<Value> = entries
             .iter()
             .map(|e| {
+                if let Some(unit) = e.unit {
+                    return json!({"name": e.name, "unit": unit, "meaning": e.summary});
+                }
                 let mut value =
                     json!({"name": e.name, "summary": e.summary, "source": e.source, "parameters": e.parameters});
                 if let Some(phases) = e.phases {
@@ -137,6 +153,9 @@ fn lines(entries: &[Entry], brief: bool) -> String {
     let width = entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0);
     let line = |entry: &Entry| {
         let mut line = format!("{:width$}  {}", entry.name, words(&entry.summary));
+        if let Some(unit) = entry.unit {
+            line += &format!(" [{unit}]");
+        }
         if !entry.source.is_empty() {
             line += &format!(" ({})", entry.source);
         }
@@ -166,6 +185,7 @@ fn table(entries: &[Entry], brief: bool) -> String {
             Some(phases) => format!("{}\nsenses; probes; validates; continues: {phases}", entry.summary),
             None => entry.summary.clone(),
         };
+        let what = entry.unit.map_or(what.clone(), |unit| format!("{what} [{unit}]"));
         table.add_row([&entry.name, &what, &entry.source, &defaults(entry, brief)]);
     }
     table.to_string()
@@ -180,7 +200,7 @@ fn plain(value: &Value) -> String {
 }
 
 fn entry(name: &str, summary: &str, source: &str, parameters: Value) -> Entry {
-    Entry { name: name.into(), summary: summary.into(), source: source.into(), phases: None, parameters }
+    Entry { name: name.into(), summary: summary.into(), source: source.into(), phases: None, unit: None, parameters }
 }
 
 fn shipped() -> Result<Vec<Entry>, Failure> {

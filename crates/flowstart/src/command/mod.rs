@@ -1,6 +1,7 @@
 //! The subcommands.
 
 pub(crate) mod analyze;
+mod axes;
 pub(crate) mod compare;
 pub(crate) mod explain;
 pub(crate) mod get;

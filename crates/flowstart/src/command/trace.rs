@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Command, Id};
 use flowstart_lab::report;
 use flowstart_lab::results::folder::{self, GrowingFile, MANIFEST};
 use flowstart_lab::results::identity::Identity;
@@ -16,29 +16,18 @@ use flowstart_lab::study::scenario::Scenario;
 use flowstart_lab::trace::export::{Format, Outputs, export};
 use flowstart_report::Method;
 
+use crate::command::axes::Axes;
 use crate::command::compare::Setup;
 use crate::command::run::{command_line, host, mixed};
 use crate::failure::{FAILED, Failure};
 use crate::output::print;
 
 /// The options that describe a run. A cell of earlier results has them already.
-const DESCRIPTION: [&str; 15] = [
-    "link",
-    "size",
-    "scheme",
-    "aqm",
-    "competitor",
-    "application",
-    "arrival",
-    "idle",
-    "mobility",
-    "avoidance",
-    "flows",
-    "transport",
-    "no_hint",
-    "reps",
-    "seed",
-];
+fn description() -> Vec<Id> {
+    let described = Setup::augment_args(Axes::<false>::augment_args(Command::new("trace")));
+    let options = described.get_arguments().map(|option| option.get_id().clone());
+    options.chain([Id::from("scheme")]).collect()
+}
 
 #[derive(Debug, Args)]
 #[command(
@@ -72,38 +61,12 @@ pub(crate) struct Arguments {
 /// Which run to look at; shared with `explain`. Each brings its own `--scheme`.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// The link, one: a preset (`flowstart list links`) or `rate=25mbit,rtt=50ms,buffer=50ms`; not with --cell.
-    #[arg(long, value_name = "LINK", required_unless_present_any = ["cell", "from"])]
-    link: Option<String>,
-    /// The transfer's size, one, such as 70KB or 2MB (KB = 1000 bytes); not with --cell.
-    #[arg(long, value_name = "SIZE", required_unless_present_any = ["cell", "from", "application"])]
-    size: Option<String>,
-    /// Queue discipline of the bottleneck, one.
-    #[arg(long, value_name = "AQM", default_value = "taildrop")]
-    aqm: String,
-    /// What else uses the link, one: none, bulk, bulk:cubic,count=2, cbr:rate=5mbit, web:load=5mbit, or an avoidance's
-    /// name.
-    #[arg(long, value_name = "COMPETITOR", default_value = "none")]
-    competitor: String,
-    /// What the measured flows carry, one: transfer, chunks:size=1MB,interval=2s,count=30 or
-    /// page:objects=6,size=50KB,waves=3. The last two say their size and take no --size.
-    #[arg(long, value_name = "APPLICATION", default_value = "transfer")]
-    application: String,
-    /// When the measured flows start, one: together, every=100ms, within=10ms or poisson:load=5mbit, each with flows=N,
-    /// and with rtts=20ms/80ms/200ms, of which each flow draws one in place of the link's.
-    #[arg(long, value_name = "ARRIVAL", default_value = "together")]
-    arrival: String,
-    /// What idle time does to the windows of the measured flows, one: keep, rfc5681, rfc2861, linux, rfc7661 or
-    /// startup; without it what the transport says, for all flows.
-    #[arg(long, value_name = "POLICY")]
-    idle: Option<String>,
-    /// When the measured flows take another path, and which, one: none, or a link with `at`, such as lte,at=2s.
-    #[arg(long = "move", value_name = "MOVE", default_value = "none")]
-    mobility: String,
+    #[command(flatten)]
+    axes: Axes<false>,
     #[command(flatten)]
     setup: Setup,
     /// Cell to replay, as reports and summary.json name it, instead of all the options that describe a run.
-    #[arg(long, value_name = "ID", requires = "from", conflicts_with_all = DESCRIPTION)]
+    #[arg(long, value_name = "ID", requires = "from", conflicts_with_all = description())]
     cell: Option<String>,
     /// Repetition to show.
     #[arg(long, value_name = "K", default_value_t = 0)]
@@ -123,7 +86,7 @@ impl Selection {
             }
             _ => self.described(schemes)?,
         };
-        if let Some(size) = plan.sizes.iter().find(|size| size.value.web().is_some()) {
+        if let Some(size) = plan.sizes.iter().find(|size| size.value.sessions().is_some()) {
             let problem = "has thousands of connections; trace and explain show one, give --size instead";
             return Err(Failure::Input(format!("--application `{}`: {problem}", size.text)));
         }
@@ -135,19 +98,8 @@ impl Selection {
 
     /// The cells that the options describe.
     fn described(&self, schemes: Vec<String>) -> Result<(Plan, Vec<Cell>), Failure> {
-        let one = |value: &Option<String>| value.iter().cloned().collect();
-        let scenario = Scenario {
-            link: one(&self.link),
-            size: one(&self.size),
-            scheme: schemes,
-            aqm: vec![self.aqm.clone()],
-            competitor: vec![self.competitor.clone()],
-            application: vec![self.application.clone()],
-            arrival: vec![self.arrival.clone()],
-            idle: one(&self.idle),
-            moves: vec![self.mobility.clone()],
-            ..self.setup.scenario()
-        };
+        let mut scenario = Scenario { scheme: schemes, ..self.setup.scenario() };
+        self.axes.write(&mut scenario);
         let plan = scenario.plan(Path::new("."))?;
         mixed(&scenario, &plan, "give --avoidance to choose");
         let cells = plan.cells();

@@ -18,7 +18,8 @@ use crate::results::folder::JOURNAL;
 use crate::results::folder::{ExperimentError, FILES, MANIFEST, is_occupied, read_file, write_file};
 use crate::results::identity::{Identity, short};
 use crate::results::manifest::Manifest;
-use crate::spec::size::TransferSize;
+use crate::results::metric::Unit;
+use crate::results::row::Metric;
 use crate::spec::web::Rows;
 use crate::study::plan::{Cell, Plan};
 
@@ -244,7 +245,7 @@ fn check(plan: &Plan, cell: &Cell, row: &Row) -> Result<(), String> {
     if row.seed != seed {
         return Err(format!("seed is {}; that of repetition {} is {seed}", row.seed, row.rep));
     }
-    let flows = match plan.sizes[cell.size].value.web() {
+    let flows = match plan.sizes[cell.size].value.sessions() {
         None => u64::from(plan.flow_count(cell)),
         Some(web) if web.rows == Rows::Repetition => 1,
         Some(_) => u64::MAX,
@@ -265,16 +266,12 @@ fn check(plan: &Plan, cell: &Cell, row: &Row) -> Result<(), String> {
         return Err(format!("status is `{}`; allowed are {}", row.status, flows::STATUS.join(", ")));
     }
     let size = plan.sizes[cell.size].value;
-    let fixed = match size {
-        TransferSize::Fixed(_) | TransferSize::Application(_) => Some(size.mean_bytes().get()),
-        TransferSize::Pareto(_) | TransferSize::Web(_) => None,
-    };
-    if let Some(size) = fixed
-        && row.size_bytes != size
+    if let Some(size) = size.fixed_size()
+        && row.size_bytes != size.get()
     {
-        return Err(format!("size_bytes is {}; that of the cell is {size}", row.size_bytes));
+        return Err(format!("size_bytes is {}; that of the cell is {}", row.size_bytes, size.get()));
     }
-    if size.web().is_none() && !row.failed() && row.fct_ms.is_none() {
+    if size.sessions().is_none() && !row.failed() && row.fct_ms.is_none() {
         return Err("fct_ms is missing; a flow whose status is ok has one".into());
     }
     let is_name =
@@ -292,25 +289,17 @@ fn check_numbers(header: &StringRecord, record: &StringRecord) -> Result<(), Str
     const MOST: f64 = (1_u64 << 53) as f64;
     for (name, text) in header.iter().zip(record) {
         let Ok(value) = text.parse::<f64>() else { continue };
-        let allowed = match name {
-            "cell" | "link" | "aqm" | "scheme" | "competitor" | "status" | "exit_reason" | "seed" | CHECKSUM => {
-                continue;
-            }
-            "share"
-            | "drop_rate"
-            | "drop_rate_with_scheme"
-            | "drop_rate_without"
-            | "quick_start_approved"
-            | "quick_start_failures"
-            | "quick_start_bytes"
-            | "media_loss"
-            | "media_late" => 0.0..=1.0,
+        let unit = Metric::named(name).map(|metric| metric.unit);
+        let allowed = match unit {
+            None | Some(Unit::Name) => continue,
+            _ if name == "seed" => continue,
+            Some(Unit::Share) => 0.0..=1.0,
             // What the newcomers do to others may be good.
             _ if name.starts_with("others_") => -MOST..=MOST,
             // A rating is not a quantity.
-            "media_rating" => -MOST..=MOST,
+            Some(Unit::Rating) => -MOST..=MOST,
             // Simulated time is counted in nanoseconds.
-            _ if name.ends_with("_ms") => 0.0..=u64::MAX as f64 / 1e6,
+            Some(Unit::Milliseconds) => 0.0..=u64::MAX as f64 / 1e6,
             _ => 0.0..=MOST,
         };
         if !allowed.contains(&value) {
@@ -322,7 +311,7 @@ fn check_numbers(header: &StringRecord, record: &StringRecord) -> Result<(), Str
 
 /// Whether these are all rows of a repetition of a cell.
 fn is_complete(plan: &Plan, cell: &Cell, rows: &[Row]) -> bool {
-    match plan.sizes[cell.size].value.web() {
+    match plan.sizes[cell.size].value.sessions() {
         None => rows.len() == plan.flow_count(cell) as usize,
         Some(web) if web.rows == Rows::Repetition => rows.len() == 1,
         // Each of them says how many there are.

@@ -37,7 +37,7 @@ pub(in crate::study) fn check(plan: &Plan, transport: &str) -> Result<(), InputE
     if let Some(other) = plan.competitors.iter().find(|one| one.value != Competitor::None) {
         return beside("competitor", &other.text, "none");
     }
-    if let Some(size) = plan.sizes.iter().find(|size| size.value.application().is_some() || size.value.web().is_some())
+    if let Some(size) = plan.sizes.iter().find(|size| size.value.objects().is_some() || size.value.sessions().is_some())
     {
         return beside("application", &size.text, "transfer");
     }

@@ -7,14 +7,14 @@ use crate::study::plan::Plan;
 
 /// Web sessions say by themselves when connections begin, and have the link for themselves.
 pub(in crate::study) fn check(plan: &Plan, transport: &str) -> Result<(), InputError> {
-    let Some(size) = plan.sizes.iter().find(|size| size.value.web().is_some()) else { return Ok(()) };
+    let Some(size) = plan.sizes.iter().find(|size| size.value.sessions().is_some()) else { return Ok(()) };
     let beside = |field: &str, text: &str, allowed: &str| {
         Err(InputError::new(field, text, format!("with {} allowed is {allowed}", size.text)))
     };
     if plan.transport.stack.is_some() {
         return beside("transport", transport, "model-tcp or model-quic");
     }
-    if let Some(other) = plan.sizes.iter().find(|size| size.value.web().is_none()) {
+    if let Some(other) = plan.sizes.iter().find(|size| size.value.sessions().is_none()) {
         return beside("application", &other.text, "web alone");
     }
     if let Some(other) = plan.competitors.iter().find(|one| one.value != Competitor::None) {

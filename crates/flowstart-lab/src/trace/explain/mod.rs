@@ -140,7 +140,7 @@ pub fn explanation(plan: &Plan, cell: &Cell, outcome: &FlowOutcome, split: &Spli
     let Split { unused, flow_control, own, others, recovery, tail, idle } = *split;
     let [unused, flow_control, own, others, recovery, tail, idle] =
         [unused, flow_control, own, others, recovery, tail, idle].map(|nanos| nanos as i64);
-    let application = plan.sizes[cell.size].value.application();
+    let application = plan.sizes[cell.size].value.objects();
     let ideal_idle = application.map_or(Duration::ZERO, |application| {
         ideal_idle_time(link, &plan.transport.profile, application, outcome.start)
     });

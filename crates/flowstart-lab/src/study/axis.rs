@@ -1,0 +1,220 @@
+//! Axes: what varies between the cells of an experiment, each declared once.
+//!
+//! From a declaration in `axes!` below follow its key in scenario files, its options of `compare`, `trace` and
+//! `explain`, its list in `Plan`, its place in `Cell`, the nesting of cells, the number of runs, the names of
+//! cells, and its part of an experiment's identity. To add an axis:
+//!
+//! 1. write what users may write in a file of `spec`;
+//! 2. declare it below;
+//! 3. read it in `Scenario::plan`, where the compiler misses it;
+//! 4. use `plan.list[cell.place]` where a run meets it, in `run`.
+//!
+//! The order of declarations is the nesting of cells and of results, the outermost first.
+
+/// What an axis is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The world in which newcomers meet others. Cells that differ in nothing of it share a warm-up.
+    World,
+    /// The newcomers.
+    Newcomers,
+}
+
+/// How an axis is shown in the names of cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Always, in this place.
+    At(usize),
+    /// Behind all others with this before it, unless it is the default.
+    Otherwise(&'static str),
+}
+
+impl Shown {
+    /// Where it stands among the axes in a name.
+    pub fn order(self) -> usize {
+        if let Self::At(place) = self { place } else { usize::MAX }
+    }
+
+    /// What stands before its text.
+    pub fn prefix(self) -> &'static str {
+        if let Self::Otherwise(prefix) = self { prefix } else { "" }
+    }
+}
+
+/// A key of scenario files, and the option of that name.
+#[derive(Debug)]
+pub struct Key {
+    /// As users write it.
+    pub name: &'static str,
+    /// What it takes, as help calls it.
+    pub takes: &'static str,
+    /// When it must be given.
+    pub need: Need,
+    /// What stands for it where nothing is given.
+    pub default: Option<&'static str>,
+    /// Help where it takes several.
+    pub several: &'static str,
+    /// Help where it takes one. Commands that run one cell have a text of their own for schemes.
+    pub one: Option<&'static str>,
+}
+
+/// When a key must be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Always.
+    Always,
+    /// Where another is not.
+    Without(&'static str),
+    /// Never.
+    Never,
+}
+
+/// Calls a macro with all axes.
+// The formatter moves lines of continued strings in macros.
+#[rustfmt::skip]
+macro_rules! axes {
+    ($define:ident) => {
+        $define! {
+            World {
+                {
+                    /// Links.
+                    links: Vec<Link>, place: link, shown: Shown::At(0), carried: false,
+                    meaning: |plan| format!("{:?}", plan.links.iter().map(without_files).collect::<Vec<_>>()),
+                    keys: {
+                        link = "link" {
+                            takes: "LINK", need: Need::Always, default: None,
+                            several: "Links: presets (`flowstart list links`) or `rate=25mbit,rtt=50ms,buffer=50ms`",
+                            one: Some("The link, one: a preset (`flowstart list links`) or \
+                                       `rate=25mbit,rtt=50ms,buffer=50ms`; not with --cell"),
+                        }
+                    }
+                }
+                {
+                    /// Queue disciplines.
+                    aqms: Vec<Written<Aqm>>, place: aqm, shown: Shown::At(1), carried: false,
+                    meaning: |plan| format!("{:?}", plan.aqms),
+                    keys: {
+                        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+                        aqm = "aqm" {
+                            takes: "AQM", need: Need::Never, default: Some("taildrop"),
+                            several: "Queue disciplines of the bottleneck; oracle, beside slow start alone on a \
+                                      link, signals when it is just full",
+                            one: Some("Queue discipline of the bottleneck, one"),
+                        }
+                    }
+                }
+                {
+                    /// What else uses the link.
+                    competitors: Vec<Written<Competitor>>, place: competitor, shown: Shown::At(4), carried: false,
+                    meaning: |plan| format!("{:?}", plan.competitors),
+                    keys: {
+                        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+                        competitor = "competitor" {
+                            takes: "COMPETITOR", need: Need::Never, default: Some("none"),
+                            several: "What else uses the link: none, bulk, bulk:cubic,count=2, cbr:rate=5mbit, \
+                                      web:load=5mbit, short:size=70KB,count=8, request-flood:rate=1000, \
+                                      bogus-requests:rate=10, or an avoidance's name",
+                            one: Some("What else uses the link, one: none, bulk, bulk:cubic,count=2, \
+                                       cbr:rate=5mbit, web:load=5mbit, or an avoidance's name"),
+                        }
+                    }
+                }
+            }
+            Newcomers {
+                {
+                    /// What the measured flows carry.
+                    sizes: Vec<Written<Workload>>, place: size, shown: Shown::At(2), carried: true,
+                    meaning: |plan| format!("{:?}", plan.sizes),
+                    keys: {
+                        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+                        size = "size" {
+                            takes: "SIZE", need: Need::Without("application"), default: None,
+                            several: "Transfer sizes, such as 70KB or 2MB (KB = 1000 bytes), or a distribution, \
+                                      pareto:mean=100KB,shape=1.2",
+                            one: Some("The transfer's size, one, such as 70KB or 2MB (KB = 1000 bytes); not with \
+                                       --cell"),
+                        }
+                        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+                        application = "application" {
+                            takes: "APPLICATION", need: Need::Never, default: Some(TRANSFER),
+                            several: "What the measured flows carry: transfer, chunks:size=1MB,interval=2s,count=30 \
+                                      (a video), page:objects=6,size=50KB,waves=3, or web:sessions=20 (sessions \
+                                      with a connection for each object, for 150 s). All but the first say their \
+                                      size and take no --size",
+                            one: Some("What the measured flows carry, one: transfer, \
+                                       chunks:size=1MB,interval=2s,count=30 or page:objects=6,size=50KB,waves=3. \
+                                       The last two say their size and take no --size"),
+                        }
+                    }
+                }
+                {
+                    /// When the measured flows start.
+                    arrivals: Vec<Written<Arrival>>, place: arrival, shown: Shown::Otherwise(""), carried: false,
+                    meaning: |plan| format!("{:?}", plan.arrivals),
+                    keys: {
+                        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+                        arrival = "arrival" {
+                            takes: "ARRIVAL", need: Need::Never, default: Some(TOGETHER),
+                            several: "When the measured flows start: together, every=100ms, within=10ms or \
+                                      poisson:load=5mbit, each with flows=N, and with rtts=20ms/80ms/200ms, of \
+                                      which each flow draws one in place of the link's",
+                            one: Some("When the measured flows start, one: together, every=100ms, within=10ms or \
+                                       poisson:load=5mbit, each with flows=N, and with rtts=20ms/80ms/200ms, of \
+                                       which each flow draws one in place of the link's"),
+                        }
+                    }
+                }
+                {
+                    /// What idle time does to the windows of the measured flows; empty: what the transport says.
+                    idle: Vec<WindowValidation>, place: idle, shown: Shown::Otherwise("idle="), carried: true,
+                    meaning: |plan| format!("{:?}", plan.idle),
+                    keys: {
+                        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+                        idle = "idle" {
+                            takes: "POLICY", need: Need::Never, default: None,
+                            several: "What idle time does to the windows of the measured flows: keep, rfc5681, \
+                                      rfc2861, linux, rfc7661 or startup (the scheme runs again); without it what \
+                                      the transport says, for all flows",
+                            one: Some("What idle time does to the windows of the measured flows, one: keep, \
+                                       rfc5681, rfc2861, linux, rfc7661 or startup; without it what the transport \
+                                       says, for all flows"),
+                        }
+                    }
+                }
+                {
+                    /// When the measured flows take another path, and which.
+                    moves: Vec<Written<Option<Move>>>, place: mobility, shown: Shown::Otherwise("move:"), carried: true,
+                    meaning: |plan| {
+                        let link = |to: &mobility::Move| (to.at, without_files(&to.link));
+                        let moves = plan.moves.iter().map(|one| (&one.text, one.value.as_ref().map(link)));
+                        format!("{:?}", moves.collect::<Vec<_>>())
+                    },
+                    keys: {
+                        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+                        mobility = "move" {
+                            takes: "MOVE", need: Need::Never, default: Some(mobility::NONE),
+                            several: "When the measured flows take another path, and which: none, or a link with \
+                                      `at` (from a flow's start), such as at=2s,rate=5mbit,rtt=80ms or lte,at=2s. \
+                                      They have it for themselves, and nothing is known of it",
+                            one: Some("When the measured flows take another path, and which, one: none, or a link \
+                                       with `at`, such as lte,at=2s"),
+                        }
+                    }
+                }
+                {
+                    /// Startup schemes; the first is the baseline.
+                    schemes: Vec<Written<StartupConfig>>, place: scheme, shown: Shown::At(3), carried: false,
+                    meaning: |plan| format!("{:?}", (&plan.schemes, &plan.scheme_avoidances)),
+                    keys: {
+                        scheme = "scheme" {
+                            takes: "SCHEME", need: Need::Always, default: None,
+                            several: "Startup schemes, `name:key=value,...`; the first is the baseline",
+                            one: None,
+                        }
+                    }
+                }
+            }
+        }
+    };
+}
+pub(in crate::study) use axes;
