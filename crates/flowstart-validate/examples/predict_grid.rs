@@ -13,7 +13,7 @@ fn main() -> Result<(), String> {
     let wrong = |error: std::num::ParseFloatError| format!("PACING_GAIN, SEED and EVERY are numbers: {error}");
     let (gain, seed, every) =
         (number(0, 2.0).map_err(wrong)?, number(1, 1.0).map_err(wrong)?, number(2, 1.0).map_err(wrong)?);
-    let outcomes = run_cells(&sample(&Grid::whole(gain), every as u64, 0), seed as u64, 0)?;
+    let outcomes = run_cells(&sample(&Grid::whole(gain), every as u64, 0), seed as u64);
     print!("{}", csv(&outcomes));
     eprint!("{}", table(&outcomes));
     Ok(())

@@ -32,7 +32,10 @@ fn main() -> Result<(), String> {
         arguments.get(index).map(parse).transpose()
     };
     let (cell, seed) = (number(1)?, number(2)?.unwrap_or(SEED));
-    let Some(name) = arguments.first() else { return all(seed) };
+    let Some(name) = arguments.first() else {
+        all(seed);
+        return Ok(());
+    };
     let rows = rows();
     let names = || rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>().join(", ");
     let row =
@@ -47,7 +50,7 @@ fn main() -> Result<(), String> {
             }
         }
         None => {
-            let outcomes = run_cells(&row.cells, seed, 0)?;
+            let outcomes = run_cells(&row.cells, seed);
             print!("{}", csv(&outcomes));
             eprint!("{HEAD}{}", line(&row.name, &Found::of(&outcomes)));
         }
@@ -55,10 +58,10 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
-fn all(seed: u64) -> Result<(), String> {
+fn all(seed: u64) {
     print!("{HEAD}");
     for row in rows() {
-        let outcomes = run_cells(&row.cells, seed, 0)?;
+        let outcomes = run_cells(&row.cells, seed);
         print!("{}", line(&row.name, &Found::of(&outcomes)));
         if matches!(row.cells.first().map(|cell| cell.condition), Some(Condition::OnOff(_) | Condition::Frames(_))) {
             let name = format!("{}, the oracle then CoDel", row.name);
@@ -66,13 +69,12 @@ fn all(seed: u64) -> Result<(), String> {
         }
     }
     println!("\n| load | triggers, each seed | of starts |\n|---|---|---|");
-    for (name, _, counts) in steady_loads::run_all(0)? {
+    for (name, _, counts) in steady_loads::run_all() {
         let join = |of: &dyn Fn(&steady_loads::Counts) -> u64| {
             counts.iter().map(|counts| of(counts).to_string()).collect::<Vec<_>>().join(", ")
         };
         println!("| {name} | {} | {} |", join(&|counts| counts.triggers), join(&|counts| counts.starts));
     }
-    Ok(())
 }
 
 /// Predict as it is in a cell.

@@ -4,18 +4,18 @@
 //! they do.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use flowstart_core::aqm::{QueueConfig, codel, hred, pie, predict, red, taildrop};
 use flowstart_core::event::Decision;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_lab::spec::aqm::Aqm;
 use flowstart_sim::observe::trace::{Event, Trace};
 use rayon::prelude::*;
 
-use super::{Checker, Verdict};
+use crate::check::{Checker, above, at_least, at_most, below, judged};
 use crate::transient::{Config, Metrics, Moment, Transient, run_observed};
-use flowstart_lab::spec::aqm::Aqm;
+use crate::{Input, statements};
 
 /// Seeds of a cell; numbers are means over them.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
@@ -28,37 +28,9 @@ const TOO_LATE: f64 = 2.0;
 /// Slow start that ends below this left a part of the link to the slow growth of congestion avoidance: ended too early.
 const TOO_EARLY: f64 = 0.9;
 
-/// A statement.
-#[derive(Debug)]
-pub struct Claim {
-    /// Name of the entry.
-    pub name: &'static str,
-    /// How many numbers it compares.
-    numbers: usize,
-    check: fn(&mut Checker) -> String,
-}
-
-/// All statements.
-pub const CLAIMS: &[Claim] = &[
-    Claim { name: "claim-red-slow", numbers: 9 * 3, check: red_is_slow },
-    Claim { name: "claim-hred-rtt", numbers: 12, check: hred_needs_its_rtt },
-    Claim { name: "claim-hred-delay", numbers: 8 * 2, check: hred_has_the_least_delay },
-    Claim { name: "claim-codel-pie-rtt", numbers: 8 * 2, check: codel_and_pie_depend_on_the_rtt },
-    Claim { name: "claim-pie-departure-rate", numbers: 8, check: departure_rate_fails_at_low_rates },
-    Claim { name: "claim-predict", numbers: 36 * 2, check: predict_controls_the_peak },
-];
-
-impl Claim {
-    /// Measures and compares.
-    pub fn validate(&self, reference: Option<&Path>, jobs: usize) -> Result<Verdict, String> {
-        if reference.is_some() {
-            return Err(format!("{} has no table of numbers that another file could replace", self.name));
-        }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| error.to_string())?;
-        let mut checker = Checker::declaring(self.numbers);
-        let note = pool.install(|| (self.check)(&mut checker));
-        Ok(checker.verdict(self.name, note))
-    }
+/// Thesis, section 2.2: what starting flows do to interactive media beside them.
+pub(crate) fn flow_initiation(input: &Input, checker: &mut Checker) -> Result<String, String> {
+    statements::check(statements::FLOW_INITIATION, input.jobs, checker)
 }
 
 /// Numbers of a cell with one AQM, means over the seeds.
@@ -136,7 +108,7 @@ fn hred() -> Aqm {
 
 /// Thesis, section 1.4 (Pub. II): "RED [...] responds too slowly", with recommended parameters; AINA 2012, as summed up: it falls back to
 /// tail drop, then drops retransmissions.
-fn red_is_slow(checker: &mut Checker) -> String {
+pub(crate) fn red_is_slow(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut cells = Vec::new();
     for rtt in [50, 100, 200] {
         for flows in [1, 6, 18] {
@@ -151,12 +123,11 @@ fn red_is_slow(checker: &mut Checker) -> String {
     let (mut early, mut full, mut again, mut timeouts) = (0, 0, [0, 0], [0, 0]);
     for (cell, [red, tail]) in cells.iter().zip(&drops) {
         let name = name(cell);
-        let load = red.exit_load;
-        checker.check(&name, "load at exit", load, TOO_LATE, load > TOO_LATE, format!("over {TOO_LATE}"));
-        let (law, tail_drop) = (red.early as f64, red.full as f64);
-        checker.check(&name, "tail drops", tail_drop, law, tail_drop > law, "more than drops by the law");
-        let (ours, without) = (red.retransmissions as f64, tail.retransmissions as f64);
-        checker.check(&name, "dropped retransmissions", ours, without, ours > without, "more than with taildrop");
+        checker.check(&name, "load at exit", red.exit_load, above(TOO_LATE).saying(format!("over {TOO_LATE}")));
+        let law = above(red.early as f64).saying("more than drops by the law");
+        checker.check(&name, "tail drops", red.full as f64, law);
+        let without = above(tail.retransmissions as f64).saying("more than with taildrop");
+        checker.check(&name, "dropped retransmissions", red.retransmissions as f64, without);
         early += red.early;
         full += red.full;
         for (sum, drops) in [red, tail].into_iter().enumerate() {
@@ -164,12 +135,11 @@ fn red_is_slow(checker: &mut Checker) -> String {
             timeouts[sum] += drops.timeouts;
         }
     }
-    let note = format!(
+    Ok(format!(
         "RED: {full} tail drops and {early} by its law; {} of the drops were retransmissions, {} with taildrop; {} timeouts, {} with \
          taildrop",
         again[0], again[1], timeouts[0], timeouts[1]
-    );
-    note
+    ))
 }
 
 /// What was dropped in a cell, over all seeds and transients.
@@ -232,7 +202,7 @@ fn is_well(fct: f64, peak: f64) -> Option<bool> {
 }
 
 /// Thesis, section 1.4 (Pub. IV): HRED "is still seriously limited by the requirement for a known, constant end-to-end RTT".
-fn hred_needs_its_rtt(checker: &mut Checker) -> String {
+pub(crate) fn hred_needs_its_rtt(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut note = Vec::new();
     for (rtt, at_its_rtt) in [(TUNED_MS / 5, false), (TUNED_MS, true), (TUNED_MS * 5, false)] {
         for flows in [1, 6] {
@@ -241,22 +211,23 @@ fn hred_needs_its_rtt(checker: &mut Checker) -> String {
                 let numbers = measure(std::slice::from_ref(&cell), &[Aqm::Oracle, hred()]);
                 let (fct, peak) = numbers[0][1].against(&numbers[0][0]);
                 let which = if at_its_rtt { "well" } else { "not well" };
-                let band = format!("{which}: FCT {} of the oracle's and peak {} RTT above", WELL.0, WELL.1);
+                let text = format!("{which}: FCT {} of the oracle's and peak {} RTT above", WELL.0, WELL.1);
                 let (metric, ours, bound) = if fct > WELL.0 || !fct.is_finite() {
                     ("FCT over the oracle's", fct, WELL.0)
                 } else {
                     ("peak above the oracle's, RTTs", peak, WELL.1)
                 };
-                checker.check(&name(&cell), metric, ours, bound, is_well(fct, peak) == Some(at_its_rtt), band);
+                let band = judged(is_well(fct, peak) == Some(at_its_rtt), bound, text);
+                checker.check(&name(&cell), metric, ours, band);
                 note.push(format!("{rtt} ms x {flows} {}: {fct:.2}, {peak:+.2}", if ecn { "marks" } else { "drops" }));
             }
         }
     }
-    format!("FCT over the oracle's and peak above it in RTTs: {}", note.join("; "))
+    Ok(format!("FCT over the oracle's and peak above it in RTTs: {}", note.join("; ")))
 }
 
 /// LCN 2014, as summed up: HRED beats `CoDel` and PIE on high-end delay with more than a few flows.
-fn hred_has_the_least_delay(checker: &mut Checker) -> String {
+pub(crate) fn hred_has_the_least_delay(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut cells = Vec::new();
     for mbit in [2.0, 10.0] {
         for flows in [6, 18] {
@@ -269,21 +240,18 @@ fn hred_has_the_least_delay(checker: &mut Checker) -> String {
     for cell in &cells {
         let aqms = [hred(), codel(), pie(pie::Estimator::Timestamps)];
         let numbers = &measure(std::slice::from_ref(cell), &aqms)[0];
-        for (other, theirs) in ["codel", "pie"].iter().zip(&numbers[1..]) {
-            let metric = format!("p99 delay, ms, against {other}");
-            let (ours, theirs) = (numbers[0].p99_secs * 1e3, theirs.p99_secs * 1e3);
-            checker.check(&name(cell), &metric, ours, theirs, ours < theirs, "below");
+        let [own, codel, pie] = [0, 1, 2].map(|place| numbers[place].p99_secs * 1e3);
+        for (other, theirs) in [("codel", codel), ("pie", pie)] {
+            checker.check(&name(cell), &format!("p99 delay, ms, against {other}"), own, below(theirs).saying("below"));
         }
-        let p99 = |place: usize| numbers[place].p99_secs * 1e3;
-        let cell = name(cell);
-        note.push(format!("{cell}: {:.0}, {:.0}, {:.0}", p99(0), p99(1), p99(2)));
+        note.push(format!("{}: {own:.0}, {codel:.0}, {pie:.0}", name(cell)));
     }
-    format!("p99 delay in ms of HRED-style, codel, pie: {}", note.join("; "))
+    Ok(format!("p99 delay in ms of HRED-style, codel, pie: {}", note.join("; ")))
 }
 
 /// Thesis, abstract and section 1.4 (Pub. IV): "the state-of-the-art AQM algorithms often respond too slowly or too fast depending on
 /// the actual RTT"; AINA 2017, as summed up: too much queue at small RTT, reaction too early at large RTT.
-fn codel_and_pie_depend_on_the_rtt(checker: &mut Checker) -> String {
+pub(crate) fn codel_and_pie_depend_on_the_rtt(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut note = Vec::new();
     for mbit in [10.0, 50.0] {
         for (rtt, flows) in [(20, 1), (20, 6), (500, 1), (500, 6)] {
@@ -291,11 +259,9 @@ fn codel_and_pie_depend_on_the_rtt(checker: &mut Checker) -> String {
             let aqms = [Aqm::Oracle, codel(), pie(pie::Estimator::Timestamps)];
             let numbers = &measure(std::slice::from_ref(&cell), &aqms)[0];
             for (which, numbers) in ["codel", "pie"].iter().zip(&numbers[1..]) {
-                let load = numbers.exit_load;
-                let (bound, inside) =
-                    if rtt < TUNED_MS { (TOO_LATE, load > TOO_LATE) } else { (TOO_EARLY, load < TOO_EARLY) };
-                let band = format!("{} {bound}", if rtt < TUNED_MS { "over" } else { "below" });
-                checker.check(&name(&cell), &format!("load at exit with {which}"), load, bound, inside, band);
+                let band =
+                    if rtt < TUNED_MS { above(TOO_LATE).saying(format!("over {TOO_LATE}")) } else { below(TOO_EARLY) };
+                checker.check(&name(&cell), &format!("load at exit with {which}"), numbers.exit_load, band);
             }
             let firsts: Vec<f64> = aqms.par_iter().map(|aqm| first_exit_load(&cell, aqm)).collect();
             let loads: Vec<String> = numbers
@@ -306,7 +272,7 @@ fn codel_and_pie_depend_on_the_rtt(checker: &mut Checker) -> String {
             note.push(format!("{}: {}", name(&cell), loads.join(", ")));
         }
     }
-    format!("load at exit with oracle, codel, pie, and when the first flow leaves: {}", note.join("; "))
+    Ok(format!("load at exit with oracle, codel, pie, and when the first flow leaves: {}", note.join("; ")))
 }
 
 /// Load when the first flow leaves slow start, mean over transients and seeds: the windows that all flows have then.
@@ -338,7 +304,7 @@ fn first_exit_load(cell: &Config, aqm: &Aqm) -> f64 {
 
 /// Thesis, section 1.4 (Pub. III): an issue in PIE's departure rate estimator "effectively disabled the whole PIE algorithm when the
 /// link bandwidth is low".
-fn departure_rate_fails_at_low_rates(checker: &mut Checker) -> String {
+pub(crate) fn departure_rate_fails_at_low_rates(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let cell = |mbit, buffer| Config { ecn: false, initial_window: 3, buffer, ..cell(mbit, TUNED_MS, 6) };
     let mut cells = Vec::new();
     for mbit in [0.25, 0.5, 1.0] {
@@ -351,30 +317,22 @@ fn departure_rate_fails_at_low_rates(checker: &mut Checker) -> String {
         let aqms = [pie(pie::Estimator::DepartureRate), pie(pie::Estimator::Timestamps)];
         let numbers = &measure(std::slice::from_ref(cell), &aqms)[0];
         let [rate, stamps] = [numbers[0], numbers[1]];
-        // Half as many signals are half of PIE.
-        let (ratio, bound) = (rate.by_law / stamps.by_law, 0.5);
-        let band = format!("{} {bound}", if *low { "below" } else { "at least" });
         let buffer = cell.buffer.map_or(String::new(), |packets| format!(", buffer of {packets} packets"));
-        let name = format!("{}{buffer}", name(cell));
-        checker.check(
-            &name,
-            "drops by the law over those with timestamps",
-            ratio,
-            bound,
-            (ratio < bound) == *low,
-            band,
-        );
+        // Half as many signals are half of PIE.
+        let band = if *low { below(0.5) } else { at_least(0.5) };
+        let metric = "drops by the law over those with timestamps";
+        checker.check(&format!("{}{buffer}", name(cell)), metric, rate.by_law / stamps.by_law, band);
         let (ours, theirs) = (rate.peak_secs * 1e3, stamps.peak_secs * 1e3);
         let mbit = cell.rate.as_mbit();
         let (a, b) = (rate.by_law, stamps.by_law);
         note.push(format!("{mbit} Mbit/s{buffer}: {a:.1} and {b:.1} drops, peak {ours:.0} and {theirs:.0} ms"));
     }
-    format!("departure rate and timestamps: {}", note.join("; "))
+    Ok(format!("departure rate and timestamps: {}", note.join("; ")))
 }
 
 /// Thesis, abstract: Predict is timely "without compromising throughput or latency unnecessarily, yielding low latency over a large
 /// range of RTTs".
-fn predict_controls_the_peak(checker: &mut Checker) -> String {
+pub(crate) fn predict_controls_the_peak(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut cells = Vec::new();
     for mbit in [10.0, 50.0] {
         for rtt in [20, 50, 100, 200, 350, 500] {
@@ -392,17 +350,16 @@ fn predict_controls_the_peak(checker: &mut Checker) -> String {
     for (cell, numbers) in cells.iter().zip(measure(&cells, &[Aqm::Oracle, predict])) {
         let name = format!("{}{}", name(cell), if cell.pacing_gain.is_some() { ", paced" } else { "" });
         let (_, peak) = numbers[1].against(&numbers[0]);
-        let band = format!("at most {}", WELL.1);
-        checker.check(&name, "peak above the oracle's, RTTs", peak, WELL.1, peak <= WELL.1, band);
+        checker.check(&name, "peak above the oracle's, RTTs", peak, at_most(WELL.1));
         let (ours, theirs) = (numbers[1].utilization, numbers[0].utilization);
-        checker.check(&name, "utilization after slow start", ours, theirs, ours >= theirs - 0.05, "not 0.05 below");
+        let band = at_least(theirs - 0.05).beside(theirs).saying("not 0.05 below");
+        checker.check(&name, "utilization after slow start", ours, band);
         most = most.max(peak);
         least = least.min(ours - theirs);
     }
-    let note = format!(
+    Ok(format!(
         "largest peak above the oracle's {most:.2} RTT, utilization after slow start at least {least:+.2} from the oracle's"
-    );
-    note
+    ))
 }
 
 #[cfg(test)]

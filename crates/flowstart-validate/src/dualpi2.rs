@@ -2,7 +2,6 @@
 //!
 //! `validation/dualpi2/README.md` says what was published and how it is read.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use flowstart_core::aqm::{QueueConfig, QueueLimit, QueueState};
@@ -10,15 +9,14 @@ use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Rate;
-use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::observe::monitor::FlowAtLink;
-use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::World;
 
-use super::{Checker, Verdict};
+use crate::Input;
+use crate::bench::Bench;
+use crate::check::{Checker, at_least, at_most, between};
 
 const RATE: Rate = Rate::from_mbit(50);
 /// Longest wait that the buffer has room for.
@@ -37,35 +35,31 @@ const UPDATE: Duration = Duration::from_millis(16);
 const MEASURED: (Duration, Duration) = (Duration::from_millis(20_000), Duration::from_millis(80_000));
 
 /// Bulk flows behind `dualpi2`.
-#[derive(Debug)]
 struct Experiment {
-    world: World,
-    link: u32,
+    bench: Bench,
     rtt: Duration,
     prague: usize,
 }
 
 impl Experiment {
     fn new(rtt: Duration, prague: usize, cubic: usize, ecn: bool, seed: u64) -> Self {
-        let mut world = World::new(seed);
         let limit = QueueLimit { bytes: Some(RATE.amount_in(BUFFER)), ..QueueLimit::default() };
         let back = LinkConfig { limit, ..LinkConfig::new(RATE, rtt / 2) };
         let link = LinkConfig { queue: QueueConfig::DualPi2(Default::default()), ..back.clone() };
-        let chain = Chain::dumbbell(&mut world, &link, &back);
-        world.network.watch(chain.forward_link(0));
-        let host = Access { rate: Rate::from_mbit(10_000), delay: Duration::ZERO, jitter: None };
+        let mut bench = Bench::new(seed, 1, &link, &back, Rate::from_mbit(10_000));
+        let link = bench.link();
+        bench.world.network.watch(link);
         let profile = Arc::new(Profile { ecn, ..Profile::tcp_linux() });
         for place in 0..prague + cubic {
-            let route = chain.connect(&mut world, host, host);
-            let avoidance = if place < prague {
-                AvoidanceConfig::Prague(Default::default())
-            } else {
-                AvoidanceConfig::Cubic(Default::default())
+            let mut config = bench.flow(&profile, Pattern::Bulk);
+            config.startup = StartupConfig::SlowStart(Default::default());
+            config.avoidance = match place < prague {
+                true => AvoidanceConfig::Prague(Default::default()),
+                false => AvoidanceConfig::Cubic(Default::default()),
             };
-            let startup = StartupConfig::SlowStart(Default::default());
-            world.add_flow(FlowConfig { startup, avoidance, ..FlowConfig::new(profile.clone(), Pattern::Bulk, route) });
+            bench.world.add_flow(config);
         }
-        Self { world, link: chain.forward_link(0), rtt, prague }
+        Self { bench, rtt, prague }
     }
 
     fn run(&mut self) -> Measured {
@@ -73,8 +67,8 @@ impl Experiment {
         let before = self.flows_at(from);
         let (mut time, mut sums) = (from, [0.0, 0.0, 0.0]);
         while time < to {
-            self.world.run_until(Timestamp::ZERO + time);
-            if let QueueState::DualPi2(queue) = self.world.network.link(self.link).queue() {
+            self.bench.world.run_until(Timestamp::ZERO + time);
+            if let QueueState::DualPi2(queue) = self.bench.world.network.link(self.bench.link()).queue() {
                 let p = queue.vars().p;
                 sums = [sums[0] + 1.0, sums[1] + p, sums[2] + p * p];
             }
@@ -107,8 +101,13 @@ impl Experiment {
     fn flows_at(&mut self, time: Duration) -> Vec<[f64; 4]> {
         let counts =
             |flow: &FlowAtLink| [flow.bytes, flow.packets, flow.waited_nanos, flow.marked].map(|count| count as f64);
-        self.world.run_until(Timestamp::ZERO + time);
-        self.world.network.monitor.as_ref().map_or_else(Vec::new, |monitor| monitor.flows.iter().map(counts).collect())
+        self.bench.world.run_until(Timestamp::ZERO + time);
+        self.bench
+            .world
+            .network
+            .monitor
+            .as_ref()
+            .map_or_else(Vec::new, |monitor| monitor.flows.iter().map(counts).collect())
     }
 }
 
@@ -140,20 +139,11 @@ struct Measured {
 
 impl Measured {
     fn check(&self, checker: &mut Checker, cell: &str, has_others: bool) {
-        let Self { ratio, used, delay_ms, .. } = *self;
         if has_others {
-            let band = format!("{} to {}", SAME.start(), SAME.end());
-            checker.check(cell, "rate of prague / cubic", ratio, 1.0, SAME.contains(&ratio), band);
+            checker.check(cell, "rate of prague / cubic", self.ratio, between(*SAME.start(), *SAME.end(), 1.0));
         }
-        checker.check(cell, "utilization", used, 1.0, used >= FULL, format!("at least {FULL}"));
-        checker.check(
-            cell,
-            "mean delay of prague, ms",
-            delay_ms,
-            SHORT_MS,
-            delay_ms <= SHORT_MS,
-            format!("up to {SHORT_MS}"),
-        );
+        checker.check(cell, "utilization", self.used, at_least(FULL).beside(1.0));
+        checker.check(cell, "mean delay of prague, ms", self.delay_ms, at_most(SHORT_MS));
     }
 }
 
@@ -203,30 +193,22 @@ impl std::fmt::Display for Factors {
 }
 
 /// Runs the cases and checks the statements.
-pub fn coexistence(reference: Option<&Path>) -> Result<Verdict, String> {
-    if reference.is_some() {
-        return Err("dualpi2-coexistence has no table of numbers that another file could replace".into());
-    }
-    // Ten cases with both kinds of flows and three numbers each, and two of prague alone, which have no ratio.
-    let mut checker = Checker::declaring(10 * 3 + 2 * 2);
+pub(crate) fn coexistence(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut ratios = (f64::INFINITY, f64::NEG_INFINITY);
     for (rtt, flows) in [(20, 1), (30, 1), (50, 1), (30, 2), (30, 5)] {
-        for ecn in [true, false] {
-            let cell =
-                format!("{rtt}ms, {flows} and {flows} flows, cubic {} ecn", if ecn { "with" } else { "without" });
+        for (ecn, with) in [(true, "with"), (false, "without")] {
             let measured = Experiment::new(Duration::from_millis(rtt), flows, flows, ecn, 1).run();
             ratios = (ratios.0.min(measured.ratio), ratios.1.max(measured.ratio));
-            measured.check(&mut checker, &cell, true);
+            measured.check(checker, &format!("{rtt}ms, {flows} and {flows} flows, cubic {with} ecn"), true);
         }
     }
     for flows in [1, 4] {
-        let cell = format!("30ms, {flows} prague alone");
-        Experiment::new(Duration::from_millis(30), flows, 0, false, 1).run().check(&mut checker, &cell, false);
+        let measured = Experiment::new(Duration::from_millis(30), flows, 0, false, 1).run();
+        measured.check(checker, &format!("30ms, {flows} prague alone"), false);
     }
-    let factors: Vec<String> = [1, 2, 5]
-        .map(|flows| format!("{flows} and {flows}: {}", Factors::of(Duration::from_millis(30), flows)))
-        .to_vec();
-    let note = format!(
+    let factors =
+        [1, 2, 5].map(|flows| format!("{flows} and {flows}: {}", Factors::of(Duration::from_millis(30), flows)));
+    Ok(format!(
         "rate of prague / cubic {:.2} to {:.2}; at 30ms with ECN over seeds {} to {}, mean (least to most), and what it is made of, prague's \
          window x share of marks / cubic's window x root of its share x root of cubic's share / prague's share (0.5 rms / mean of \
          p' in time) x cubic's RTT / prague's: {}",
@@ -235,6 +217,5 @@ pub fn coexistence(reference: Option<&Path>) -> Result<Verdict, String> {
         SEEDS.start(),
         SEEDS.end(),
         factors.join("; "),
-    );
-    Ok(checker.verdict("dualpi2-coexistence", note))
+    ))
 }

@@ -3,9 +3,8 @@
 //! `validation/linux/README.md` says how the reference was made and why cells miss.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use flowstart_core::aqm::QueueLimit;
@@ -21,10 +20,12 @@ use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::ReceiveBuffer;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::World;
-
-use super::reference::{Row, Table};
-use super::{Checker, Verdict};
 use flowstart_statistics::median;
+
+use crate::Input;
+use crate::bench::completion_s;
+use crate::check::{Band, Checker, equal, judged, near};
+use crate::reference::{Reference, Row, Table};
 
 /// Simulated time after which a transfer has failed.
 const LIMIT: Duration = Duration::from_millis(1_000_000);
@@ -55,7 +56,7 @@ const LONGEST_MS: f64 = 86_400_000.0;
 /// move 131 MB.
 const MOST_BYTES: f64 = 20e9;
 /// The columns of a file. Those that are not looked up change nothing of what is compared.
-const COLUMNS: [&str; 13] = [
+const COLUMNS: &[&str] = &[
     "link",
     "rate_bps",
     "rtt_ms",
@@ -71,23 +72,25 @@ const COLUMNS: [&str; 13] = [
     "max_cwnd",
 ];
 
-const ALONE: [(&str, &str); 1] = [("alone.csv", include_str!("../../../validation/linux/alone.csv"))];
-const BESIDE: [(&str, &str); 1] = [("beside.csv", include_str!("../../../validation/linux/beside.csv"))];
+pub(crate) const ALONE: Reference = Reference {
+    columns: COLUMNS,
+    ..Reference::of(&[("alone.csv", include_str!("../../../validation/linux/alone.csv"))])
+};
+const BESIDE: Reference = Reference::of(&[("beside.csv", include_str!("../../../validation/linux/beside.csv"))]);
 
-/// `linux-startup`: completion times, retransmissions and windows at the exit of transfers alone on a link; beside an
-/// established flow medians and ranges in the note.
-pub(super) fn startup(reference: Option<&Path>) -> Result<Verdict, String> {
-    let mut checker = Checker::default();
+/// Completion times, retransmissions and windows at the exit of transfers alone on a link; beside an established flow
+/// medians and ranges in the note.
+pub(crate) fn startup(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut closest = Closeness::default();
-    for cell in cells(reference)? {
+    for cell in cells(&input.tables)? {
         checker.declare(Cell::COMPARISONS);
-        cell.compare(&cell.path.alone(&cell.flow, cell.size), &mut checker, &mut closest);
+        cell.compare(&cell.path.alone(&cell.flow, cell.size), checker, &mut closest);
     }
     let mut note = closest.note();
-    if reference.is_none() {
+    if !input.replaced {
         note.push_str(&beside()?);
     }
-    Ok(checker.verdict("linux-startup", note))
+    Ok(note)
 }
 
 /// How far completion times are from the kernel's.
@@ -141,9 +144,8 @@ struct Cell {
     /// What stands for the kernel's ends.
     flow: Flow,
     size: Bytes,
-    runs: Vec<Run>,
-    /// The numbers of these repetitions.
-    reps: BTreeSet<u64>,
+    /// By the numbers of the repetitions.
+    runs: BTreeMap<u64, Run>,
 }
 
 /// A transfer of ours.
@@ -165,12 +167,11 @@ struct Flow {
 }
 
 /// The rows of the reference, the repetitions of a cell together.
-fn cells(reference: Option<&Path>) -> Result<Vec<Cell>, String> {
+fn cells(tables: &[Table]) -> Result<Vec<Cell>, String> {
     let mut cells: Vec<Cell> = Vec::new();
     let mut places = BTreeMap::new();
     let mut moved = 0.0;
-    for table in Table::load(reference, &ALONE)? {
-        table.has_only(&COLUMNS)?;
+    for table in tables {
         for row in table.rows() {
             let path = Link::read(&row)?;
             let (cc, window) = (row.text("cc")?.to_owned(), row.text("receive_window")?.to_owned());
@@ -189,20 +190,12 @@ fn cells(reference: Option<&Path>) -> Result<Vec<Cell>, String> {
                     let allowed = format!("so much that all cells together move {} GB", MOST_BYTES / 1e9);
                     return Err(row.refused("size_bytes", size.get(), &allowed));
                 }
-                cells.push(Cell {
-                    path,
-                    congestion_control: cc,
-                    receive_window: window,
-                    flow,
-                    size,
-                    runs: Vec::new(),
-                    reps: BTreeSet::new(),
-                });
+                let (congestion_control, receive_window) = (cc, window);
+                cells.push(Cell { path, congestion_control, receive_window, flow, size, runs: BTreeMap::new() });
             }
-            if !cells[place].reps.insert(rep) {
+            if cells[place].runs.insert(rep, run).is_some() {
                 return Err(row.refused("rep", rep, "each number once in a cell"));
             }
-            cells[place].runs.push(run);
         }
     }
     Ok(cells)
@@ -266,7 +259,7 @@ impl Link {
         let record = world.record(flow);
         let segment = f64::from(Profile::tcp_linux().segment);
         Transfer {
-            fct_ms: completion_ms(&world, flow),
+            fct_ms: completion_s(record) * 1e3,
             retransmitted: record.retransmissions as f64,
             left: record.exit.is_some(),
             exit_cwnd: (exit_cwnd / segment).floor(),
@@ -286,7 +279,7 @@ impl Link {
             for _ in 0..*count {
                 let flow = world.add_flow(newcomer.at(world.now(), Pattern::Transfer(*size), &route));
                 let _ = world.run_flow(flow, world.now() + LIMIT);
-                of_size.push(completion_ms(&world, flow));
+                of_size.push(completion_s(world.record(flow)) * 1e3);
                 let pause = PAUSE_S.start + rng.uniform() * (PAUSE_S.end - PAUSE_S.start);
                 world.run_until(world.now() + Duration::from_secs(pause));
             }
@@ -337,13 +330,13 @@ impl Cell {
 
     /// The median of the runs that have this number; NaN when most have none.
     fn median(&self, number: impl Fn(&Run) -> f64) -> f64 {
-        let known: Vec<f64> = self.runs.iter().map(number).filter(|value| value.is_finite()).collect();
+        let known: Vec<f64> = self.runs.values().map(number).filter(|value| value.is_finite()).collect();
         if known.len() * 2 > self.runs.len() { median(&known).unwrap_or(f64::NAN) } else { f64::NAN }
     }
 
     /// Exits from startup in a run: the median, as one of the numbers that runs have. NaN when half of them left.
     fn exits(&self) -> f64 {
-        let left = self.runs.iter().filter(|run| run.exit_cwnd.is_finite()).count();
+        let left = self.runs.values().filter(|run| run.exit_cwnd.is_finite()).count();
         match (left * 2).cmp(&self.runs.len()) {
             Ordering::Less => 0.0,
             Ordering::Equal => f64::NAN,
@@ -351,60 +344,46 @@ impl Cell {
         }
     }
 
-    /// The band of completion times: how far off they may be, and what to say of it.
-    fn fct_band(&self, fct: f64) -> (f64, String) {
-        let finite = || self.runs.iter().map(|run| run.fct_ms).filter(|fct| fct.is_finite());
+    /// The band of completion times.
+    fn fct_band(&self, fct: f64, ours: f64) -> Band {
+        let finite = || self.runs.values().map(|run| run.fct_ms).filter(|fct| fct.is_finite());
         let spread = (finite().fold(f64::MIN, f64::max) - finite().fold(f64::MAX, f64::min)) / fct;
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
         if spread > LARGEST_SPREAD {
             let (spread, most) = (percent(spread), percent(LARGEST_SPREAD));
-            return (f64::NAN, format!("none: the repetitions spread by {spread}, more than {most}"));
+            let text = format!("none: the repetitions spread by {spread}, more than {most}");
+            return judged(false, fct, text);
         }
         let tolerance = spread.max(FCT_BAND);
-        (tolerance, format!("within {}", percent(tolerance)))
+        judged((ours / fct - 1.0).abs() <= tolerance, fct, format!("within {}", percent(tolerance)))
     }
 
     fn compare(&self, ours: &Transfer, checker: &mut Checker, closeness: &mut Closeness) {
         let name = self.name();
         let fct = self.median(|run| run.fct_ms);
-        let (tolerance, band) = self.fct_band(fct);
-        let off = (ours.fct_ms / fct - 1.0).abs();
-        let inside = off <= tolerance;
-        checker.check(&name, "fct_ms", ours.fct_ms, fct, inside, band);
+        let inside = checker.check(&name, "fct_ms", ours.fct_ms, self.fct_band(fct, ours.fct_ms));
         closeness.cells += 1;
         closeness.within += usize::from(inside);
+        let off = (ours.fct_ms / fct - 1.0).abs();
         if off.is_nan() {
             closeness.undefined += 1;
         } else {
             closeness.largest = closeness.largest.max(off);
         }
-        let exits = f64::from(u8::from(ours.left));
         if self.exits() != 1.0 {
-            checker.check(&name, "exits", exits, self.exits(), exits == self.exits(), "as many, of at most one");
+            let band = equal(self.exits()).saying("as many, of at most one");
+            checker.check(&name, "exits", f64::from(u8::from(ours.left)), band);
         }
-        let mut packets = |metric: &str, ours: f64, reference: f64, least: f64| {
-            let inside = (ours - reference).abs() <= least + SHARE_BAND * reference;
-            checker.check(
-                &name,
-                metric,
-                ours,
-                reference,
-                inside,
-                format!("within {least} and {} %", SHARE_BAND * 100.0),
-            );
+        let packets = |reference: f64, least: f64| {
+            let text = format!("within {least} and {} %", SHARE_BAND * 100.0);
+            near(reference, least + SHARE_BAND * reference).saying(text)
         };
-        packets("retransmitted", ours.retransmitted, self.median(|run| run.retransmitted), RETRANSMISSIONS_BAND);
+        let band = packets(self.median(|run| run.retransmitted), RETRANSMISSIONS_BAND);
+        checker.check(&name, "retransmitted", ours.retransmitted, band);
         if self.exits() == 1.0 {
-            packets("exit_cwnd", ours.exit_cwnd, self.median(|run| run.exit_cwnd), EXIT_BAND);
+            let band = packets(self.median(|run| run.exit_cwnd), EXIT_BAND);
+            checker.check(&name, "exit_cwnd", ours.exit_cwnd, band);
         }
-    }
-}
-
-fn completion_ms(world: &World, flow: u32) -> f64 {
-    let record = world.record(flow);
-    match (record.started, record.completed) {
-        (Some(started), Some(completed)) => completed.since(started).as_secs() * 1e3,
-        _ => f64::NAN,
     }
 }
 
@@ -463,7 +442,10 @@ fn summary(times: &[f64]) -> String {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+    use std::path::Path;
+
     use super::*;
+    use crate::check::Verdict;
 
     /// What becomes of a file with this text.
     fn of_file<T>(text: &str, read: impl FnOnce(Option<&Path>) -> T) -> T {
@@ -477,7 +459,7 @@ mod tests {
     }
 
     fn validate(text: &str) -> Result<Verdict, String> {
-        of_file(text, startup)
+        of_file(text, |file| crate::validate("linux-startup", file, 1))
     }
 
     const HEADER: &str = "link,rate_bps,rtt_ms,limit_packets,cc,receive_window,size_bytes,rep,fct_ms,retransmitted,exit_s,exit_cwnd,max_cwnd\n";
@@ -540,7 +522,7 @@ mod tests {
         let row = "x,100000000,40.0,100,reno,open,1448,0,81.32,0,,,10";
         assert!(refused(&format!("{row}\n{row}")).contains("line 3: rep is 0; allowed is each number once in a cell"));
         let geo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/linux/geo.csv");
-        let error = startup(Some(Path::new(geo))).unwrap_err();
+        let error = crate::validate("linux-startup", Some(Path::new(geo)), 1).unwrap_err();
         assert!(error.contains("column `hystart` is not known; allowed are link, rate_bps"), "{error}");
     }
 
@@ -548,7 +530,8 @@ mod tests {
     fn many_cells_are_read_at_once() {
         let rows: String =
             (0..60_000).map(|size| format!("x,1000000,40,9,reno,open,{},0,99,0,,,\n", size + 1)).collect();
-        let cells = of_file(&(HEADER.to_owned() + &rows), cells);
+        let tables = of_file(&(HEADER.to_owned() + &rows), |file| Table::load(file, &ALONE));
+        let cells = tables.and_then(|tables| cells(&tables));
         assert_eq!(cells.map(|cells| cells.len()), Ok(60_000));
     }
 

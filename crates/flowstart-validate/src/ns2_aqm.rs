@@ -3,7 +3,6 @@
 //! `validation/ns2/README.md` says how the reference was made. Flows that start together on an idle dumbbell send for ten
 //! seconds; what is compared is the longest queuing delay, which startup makes, and what was dropped in all.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use flowstart_core::aqm::{QueueConfig, QueueLimit, codel, pie, red, sfq_codel, taildrop};
@@ -11,22 +10,22 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
-use flowstart_sim::topology::{Access, Chain};
+use flowstart_sim::topology::Access;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::policy::{AfterTimeout, RttSamples, TimeoutArithmetic};
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::World;
 use rayon::prelude::*;
 
-use super::reference::{Row, Table};
-use super::{Checker, Verdict, is_within};
-use flowstart_lab::experiment;
+use crate::Input;
+use crate::bench::Bench;
+use crate::check::{Checker, within};
+use crate::reference::{Reference, Row};
 
-const TABLES: [(&str, &str); 3] = [
+pub(crate) const TABLES: Reference = Reference::of(&[
     ("C_aqm_transient.csv", include_str!("../../../validation/ns2/C_aqm_transient.csv")),
     ("C2_aqm_transient_limit2000.csv", include_str!("../../../validation/ns2/C2_aqm_transient_limit2000.csv")),
     ("C3_seed_spread_rtt100_n4.csv", include_str!("../../../validation/ns2/C3_seed_spread_rtt100_n4.csv")),
-];
+]);
 
 /// The longest delay, as misses name it.
 const PEAK_METRIC: &str = "peak_qdelay_ms";
@@ -151,18 +150,16 @@ impl Cell {
     fn read(row: &Row<'_>) -> Result<Self, String> {
         let aqm = row.text("aqm")?;
         let flows = row.number_in("n_flows", 1.0..=1000.0)? as u64;
-        let rtt = Duration::from_secs(row.number_in("rtt_ms", 0.1..=10_000.0)? / 1000.0);
+        let rtt = row.rtt(0.1..=10_000.0)?;
         let limit = row.number_in("queue_limit_pkts", 2.0..=1e9)? as u64;
-        let discipline = Discipline::named(aqm, limit, rtt).ok_or_else(|| {
-            let known = "DropTail, RED, RED_raw, RED_w002, CoDel, CoDel12, PIE, PIE_mp1500, sfqCoDel";
-            format!("column `aqm`: `{}` is not known; use one of {known}", aqm.chars().take(40).collect::<String>())
-        })?;
+        let known = "DropTail, RED, RED_raw, RED_w002, CoDel, CoDel12, PIE, PIE_mp1500, sfqCoDel";
+        let discipline = Discipline::named(aqm, limit, rtt).ok_or_else(|| row.refused("aqm", aqm, known))?;
         Ok(Self {
             name: format!("{aqm}, {flows} flows, {rtt}, {limit} packets"),
             discipline,
             flows,
             rtt,
-            rate: Rate::from_bits_per_sec(row.number_in("rate_bps", 1e4..=1e10)? as u64),
+            rate: row.rate("rate_bps", 1e4..=1e10)?,
             initial_window: row.number_in("iw_pkts", 1.0..=1e6)? as u64,
             peaks_ms: vec![row.number("peak_qdelay_ms")?],
             drops: vec![row.number("drops")?],
@@ -193,12 +190,10 @@ impl Cell {
     }
 
     fn run_once(&self, seed: u64, ties: Ties) -> (f64, f64) {
-        let mut world = World::new(seed);
         let back = LinkConfig::new(self.rate, self.rtt / 2);
         let Discipline { queue, limit, .. } = &self.discipline;
         let forward = LinkConfig { limit: *limit, queue: queue.clone(), ..back.clone() };
-        let chain = Chain::dumbbell(&mut world, &forward, &back);
-        let host = Access { rate: Rate::from_mbit(1000), delay: Duration::ZERO, jitter: None };
+        let mut bench = Bench::new(seed, 1, &forward, &back, Rate::from_mbit(1000));
         // As ns-2 without timestamps: else timeouts that ns-2 does not have follow a queue that grows fast. Its timer is in ticks,
         // and after a timeout it waits where others go on by SACKs.
         let profile = Arc::new(Profile {
@@ -215,13 +210,13 @@ impl Cell {
                 Ties::EarlierFlow => (0, 0),
                 Ties::LaterFlow => (self.flows - 1 - place, 2 * place),
             };
-            let sender = Access { delay: Duration::from_nanos(less), ..host };
-            let route = chain.connect(&mut world, sender, host);
+            let Bench { world, chain, host } = &mut bench;
+            let route = chain.connect(world, Access { delay: Duration::from_nanos(less), ..*host }, *host);
             let start = Timestamp::ZERO + Duration::from_nanos(later);
             world.add_flow(FlowConfig { start, ..FlowConfig::new(profile.clone(), Pattern::Bulk, route) });
         }
-        world.run_until(Timestamp::ZERO + SPAN);
-        let counters = world.network.link(chain.forward_link(0)).counters();
+        bench.world.run_until(Timestamp::ZERO + SPAN);
+        let counters = bench.world.network.link(bench.link()).counters();
         (counters.max_delay.as_millis_f64(), counters.dropped as f64)
     }
 }
@@ -251,17 +246,16 @@ impl Evidence {
         let is_peak = metric == PEAK_METRIC;
         match self {
             Self::Placed { as_short, as_few } => (1..PLACED).contains(if is_peak { &as_short } else { &as_few }),
-            Self::OtherTies { peak_ms, .. } if is_peak => is_within(peak_ms, mean(&cell.peaks_ms), PEAK),
-            Self::OtherTies { drops, .. } => is_within(drops, mean(&cell.drops), DROPS),
+            Self::OtherTies { peak_ms, .. } if is_peak => within(mean(&cell.peaks_ms), PEAK).contains(peak_ms),
+            Self::OtherTies { drops, .. } => within(mean(&cell.drops), DROPS).contains(drops),
         }
     }
 }
 
-/// `ns2-aqm-transient`: the longest delay within 15 %, drops within 25 %. Lines of a table that differ in their seed only are
-/// runs of one cell.
-pub(super) fn transient(reference: Option<&Path>, jobs: usize) -> Result<Verdict, String> {
+/// The longest delay within 15 %, drops within 25 %. Lines of a table that differ in their seed only are runs of one cell.
+pub(crate) fn transient(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut cells: Vec<Cell> = Vec::new();
-    for table in Table::load(reference, &TABLES)? {
+    for table in &input.tables {
         let first = cells.len();
         for row in table.rows() {
             let cell = Cell::read(&row)?;
@@ -274,22 +268,26 @@ pub(super) fn transient(reference: Option<&Path>, jobs: usize) -> Result<Verdict
             }
         }
     }
-    let pool = experiment::threads(jobs).map_err(|error| error.to_string())?;
-    let results: Vec<_> = pool.install(|| cells.par_iter().map(Cell::run).collect());
-    let mut checker = Checker::declaring(2 * cells.len());
-    let mut missed: Vec<(&Cell, Vec<String>)> = Vec::new();
+    let results: Vec<_> = cells.par_iter().map(Cell::run).collect();
+    checker.declare(2 * cells.len());
+    let mut missed: Vec<(&Cell, Vec<&str>)> = Vec::new();
     for (cell, (peak, dropped)) in cells.iter().zip(results) {
         let runs = cell.drops.len();
         let name = if runs > 1 { format!("{}, {runs} runs", cell.name) } else { cell.name.clone() };
-        let before = checker.misses.len();
-        checker.within(&name, PEAK_METRIC, peak, mean(&cell.peaks_ms), PEAK);
-        checker.within(&name, "drops", dropped, mean(&cell.drops), DROPS);
-        if checker.misses.len() > before {
-            missed.push((cell, checker.misses[before..].iter().map(|miss| miss.metric.clone()).collect()));
+        let mut metrics = Vec::new();
+        for (metric, ours, theirs, share) in
+            [(PEAK_METRIC, peak, &cell.peaks_ms, PEAK), ("drops", dropped, &cell.drops, DROPS)]
+        {
+            if !checker.check(&name, metric, ours, within(mean(theirs), share)) {
+                metrics.push(metric);
+            }
+        }
+        if !metrics.is_empty() {
+            missed.push((cell, metrics));
         }
     }
-    let evidence: Vec<Evidence> = pool.install(|| missed.par_iter().map(|(cell, _)| cell.evidence()).collect());
-    let outside = |metric| checker.misses.iter().filter(|miss| miss.metric == metric).count();
+    let evidence: Vec<Evidence> = missed.par_iter().map(|(cell, _)| cell.evidence()).collect();
+    let outside = |metric| checker.misses().iter().filter(|miss| miss.metric == metric).count();
     // How many misses of cells with or without chance are explained, and what is known of each.
     let causes = |random| {
         let (mut explained, mut lines) = (0, Vec::new());
@@ -303,14 +301,13 @@ pub(super) fn transient(reference: Option<&Path>, jobs: usize) -> Result<Verdict
         (explained, lines.join("; "))
     };
     let ((chance, placed), (ties, other)) = (causes(true), causes(false));
-    let note = format!(
+    Ok(format!(
         "{} longest delays and {} counts of drops are outside; ours is the mean of {SEEDS} seeds where a discipline is random. \
          {chance} of the misses lie within {PLACED} single runs of ours; of these are as short or have as few drops: {placed}. \
          {ties} are inside if simultaneous arrivals are queued in the other order: {other}",
         outside(PEAK_METRIC),
         outside("drops")
-    );
-    Ok(checker.verdict("ns2-aqm-transient", note))
+    ))
 }
 
 #[cfg(test)]

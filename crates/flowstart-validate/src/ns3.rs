@@ -2,24 +2,22 @@
 //!
 //! `validation/ns3/README.md` says how the reference was made.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use flowstart_core::aqm::QueueLimit;
 use flowstart_core::startup::{StartupConfig, hystart};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::observe::record::FlowRecord;
-use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::World;
-
-use super::reference::{Row, Table};
-use super::{Checker, Verdict};
 use flowstart_statistics::median;
+
+use crate::Input;
+use crate::bench::{Bench, completion_s};
+use crate::check::{Checker, within};
+use crate::reference::{Reference, Row};
 
 /// Simulated time after which a run has failed.
 const LIMIT: Duration = Duration::from_millis(1_000_000);
@@ -27,69 +25,61 @@ const LIMIT: Duration = Duration::from_millis(1_000_000);
 const LONG_START_S: f64 = 0.1;
 const WARM_UP_S: f64 = 20.0;
 
-const REFERENCE: [(&str, &str); 2] = [
-    ("alone.csv", include_str!("../../../validation/ns3/alone.csv")),
-    ("competing.csv", include_str!("../../../validation/ns3/competing.csv")),
-];
+pub(crate) const TABLES: Reference = Reference {
+    rows: "has `LinuxReno` or `Cubic` in column `cc` and release `dev`",
+    ..Reference::of(&[
+        ("alone.csv", include_str!("../../../validation/ns3/alone.csv")),
+        ("competing.csv", include_str!("../../../validation/ns3/competing.csv")),
+    ])
+};
 
-/// `ns3-startup`: alone FCT within 3 % and drops within 15 %, for LinuxReno and for CUBIC; beside a long flow the medians
-/// over the phases of the FCT within 25 %.
-pub(super) fn startup(reference: Option<&Path>) -> Result<Verdict, String> {
-    let mut checker = Checker::default();
+/// Alone FCT within 3 % and drops within 15 %; beside a long flow the medians over the phases of the FCT within 25 %.
+pub(crate) fn startup(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut competing: Vec<(Experiment, Vec<f64>, Vec<f64>)> = Vec::new();
     let mut worst: f64 = 0.0;
-    for table in Table::load(reference, &REFERENCE)? {
-        for row in table.rows() {
-            // ns-3's NewReno grows by a segment for every acknowledgement and is not modelled; release 3.44 differs.
-            let supported = ["LinuxReno", "Cubic"].contains(&row.text("cc")?);
-            if !supported || row.optional("ns3_version").is_some_and(|version| version != "dev") {
-                continue;
-            }
-            let experiment = Experiment::read(&row)?;
-            let expected = row.number("fct_s")?;
-            if row.number("competing")? > 0.0 {
-                // Seeds 3 and 4 drew nearly the same phase; the fourth is left out as the reference advises.
-                if row.optional("seed") == Some("4") {
-                    continue;
-                }
-                let fct = completion_time(&experiment.competing(row.number_in("start_offset_s", 0.0..=1000.0)?));
-                match competing.iter_mut().find(|(known, ..)| *known == experiment) {
-                    Some((_, ours, theirs)) => {
-                        ours.push(fct);
-                        theirs.push(expected);
-                    }
-                    None => {
-                        checker.declare(1);
-                        competing.push((experiment, vec![fct], vec![expected]));
-                    }
-                }
-                continue;
-            }
-            checker.declare(2);
-            let record = experiment.alone();
-            let fct = completion_time(&record);
-            worst = worst.max((fct / expected - 1.0).abs());
-            let cell = format!("alone {}", experiment.name());
-            checker.within(&cell, "fct_s", fct, expected, 0.03);
-            checker.within(&cell, "drops_short", record.dropped as f64, row.number("drops_short")?, 0.15);
+    for row in input.rows() {
+        // ns-3's NewReno grows by a segment for every acknowledgement and is not modelled; release 3.44 differs.
+        let supported = ["LinuxReno", "Cubic"].contains(&row.text("cc")?);
+        if !supported || row.optional("ns3_version").is_some_and(|version| version != "dev") {
+            continue;
         }
-    }
-    if checker.declared == 0 {
-        return Err("ns3-startup: no row has `LinuxReno` or `Cubic` in column `cc` and release `dev`".into());
+        let experiment = Experiment::read(&row)?;
+        let expected = row.number("fct_s")?;
+        if row.number("competing")? > 0.0 {
+            // Seeds 3 and 4 drew nearly the same phase; the fourth is left out as the reference advises.
+            if row.optional("seed") == Some("4") {
+                continue;
+            }
+            let fct = completion_s(&experiment.run(Some(row.number_in("start_offset_s", 0.0..=1000.0)?)));
+            match competing.iter_mut().find(|(known, ..)| *known == experiment) {
+                Some((_, ours, theirs)) => {
+                    ours.push(fct);
+                    theirs.push(expected);
+                }
+                None => {
+                    checker.declare(1);
+                    competing.push((experiment, vec![fct], vec![expected]));
+                }
+            }
+            continue;
+        }
+        checker.declare(2);
+        let record = experiment.run(None);
+        let fct = completion_s(&record);
+        worst = worst.max((fct / expected - 1.0).abs());
+        let cell = format!("alone {}", experiment.name());
+        checker.check(&cell, "fct_s", fct, within(expected, 0.03));
+        checker.check(&cell, "drops_short", record.dropped as f64, within(row.number("drops_short")?, 0.15));
     }
     for (experiment, ours, theirs) in &competing {
         // A run that does not end must not be left out of the median.
         let ended = ours.iter().all(|fct| fct.is_finite());
         let fct = median(ours).filter(|_| ended).unwrap_or(f64::NAN);
-        let expected = median(theirs).unwrap_or(f64::NAN);
-        checker.within(&format!("competing {}", experiment.name()), "median fct_s", fct, expected, 0.25);
+        let cell = format!("competing {}", experiment.name());
+        checker.check(&cell, "median fct_s", fct, within(median(theirs).unwrap_or(f64::NAN), 0.25));
     }
-    let note = format!(
-        "alone: largest difference of FCT {:.3} %; beside a long flow: {} cells",
-        worst * 100.0,
-        competing.len()
-    );
-    Ok(checker.verdict("ns3-startup", note))
+    let count = competing.len();
+    Ok(format!("alone: largest difference of FCT {:.3} %; beside a long flow: {count} cells", worst * 100.0))
 }
 
 /// What the cells of the reference share: the path and the flow that is measured on it.
@@ -107,29 +97,25 @@ struct Experiment {
 
 impl Experiment {
     fn read(row: &Row<'_>) -> Result<Self, String> {
+        let number = |column, least, most| row.number_in(column, least..=most).map(|number| number as u64);
         Ok(Self {
             congestion_control: row.text("cc")?.to_owned(),
             hystart: row.number("hystart")? > 0.0,
-            rate_mbit: row.number_in("rate_mbps", 1.0..=1e6)? as u64,
-            rtt_ms: row.number_in("rtt_ms", 1.0..=1e5)? as u64,
-            buffer: Bytes::new(row.number_in("buf_bytes", 1600.0..=1e12)? as u64),
-            initial_window: row.number_in("iw_segments", 1.0..=1e5)? as u64,
-            size: Bytes::new(row.number_in("size_bytes", 1.0..=1e12)? as u64),
-            min_rto_ms: row.number_in("min_rto_ms", 1.0..=1e5)? as u64,
+            rate_mbit: number("rate_mbps", 1.0, 1e6)?,
+            rtt_ms: number("rtt_ms", 1.0, 1e5)?,
+            buffer: Bytes::new(number("buf_bytes", 1600.0, 1e12)?),
+            initial_window: number("iw_segments", 1.0, 1e5)?,
+            size: Bytes::new(number("size_bytes", 1.0, 1e12)?),
+            min_rto_ms: number("min_rto_ms", 1.0, 1e5)?,
         })
     }
 
     fn name(&self) -> String {
+        let Self { congestion_control, rate_mbit, rtt_ms, buffer, initial_window, size, min_rto_ms, .. } = self;
         let hystart = if self.hystart { " HyStart" } else { "" };
         format!(
-            "{}{hystart} {} Mbit/s {} ms buffer {} IW {} {} min RTO {} ms",
-            self.congestion_control,
-            self.rate_mbit,
-            self.rtt_ms,
-            self.buffer,
-            self.initial_window,
-            self.size,
-            self.min_rto_ms
+            "{congestion_control}{hystart} {rate_mbit} Mbit/s {rtt_ms} ms buffer {buffer} IW {initial_window} {size} \
+             min RTO {min_rto_ms} ms"
         )
     }
 
@@ -150,50 +136,25 @@ impl Experiment {
         Arc::new(profile)
     }
 
-    /// The dumbbell of the reference, still without hosts.
-    fn network(&self, world: &mut World) -> Chain {
-        let rate = Rate::from_mbit(self.rate_mbit);
-        let back = LinkConfig::new(rate, Duration::from_millis(self.rtt_ms) / 2);
+    /// The measured flow on the dumbbell of the reference, by itself or so many seconds after a long one is established.
+    fn run(&self, offset_s: Option<f64>) -> FlowRecord {
+        let back = LinkConfig::new(Rate::from_mbit(self.rate_mbit), Duration::from_millis(self.rtt_ms) / 2);
         let limit = QueueLimit { packets: None, bytes: Some(self.buffer), counts_in_service: false };
-        Chain::dumbbell(world, &LinkConfig { limit, ..back.clone() }, &back)
-    }
-
-    /// Adds a flow between two new hosts.
-    fn add_flow(&self, world: &mut World, chain: &Chain, pattern: Pattern, start: Timestamp) -> u32 {
-        let access = Access { rate: Rate::from_mbit(10_000), delay: Duration::ZERO, jitter: None };
-        let route = chain.connect(world, access, access);
-        world.add_flow(FlowConfig { start, ..FlowConfig::new(self.profile(), pattern, route) })
-    }
-
-    /// The measured flow by itself.
-    fn alone(&self) -> FlowRecord {
-        let mut world = World::new(1);
-        let chain = self.network(&mut world);
-        let flow = self.add_flow(&mut world, &chain, Pattern::Transfer(self.size), Timestamp::ZERO);
-        finish(world, flow)
-    }
-
-    /// The measured flow beside a long one that began earlier.
-    fn competing(&self, offset_s: f64) -> FlowRecord {
-        let mut world = World::new(1);
-        let chain = self.network(&mut world);
-        let begin = |seconds: f64| Timestamp::ZERO + Duration::from_secs(seconds);
-        self.add_flow(&mut world, &chain, Pattern::Bulk, begin(LONG_START_S));
-        let start = begin(LONG_START_S + WARM_UP_S + offset_s);
-        let flow = self.add_flow(&mut world, &chain, Pattern::Transfer(self.size), start);
-        finish(world, flow)
-    }
-}
-
-fn finish(mut world: World, flow: u32) -> FlowRecord {
-    // A transfer that does not end has no completion time, which no band contains.
-    let _ = world.run_flow(flow, Timestamp::ZERO + LIMIT);
-    world.record(flow).clone()
-}
-
-fn completion_time(record: &FlowRecord) -> f64 {
-    match (record.started, record.completed) {
-        (Some(started), Some(completed)) => completed.since(started).as_secs(),
-        _ => f64::NAN,
+        let mut bench = Bench::new(1, 1, &LinkConfig { limit, ..back.clone() }, &back, Rate::from_mbit(10_000));
+        let profile = self.profile();
+        let at = |seconds: f64| Timestamp::ZERO + Duration::from_secs(seconds);
+        let mut start = Timestamp::ZERO;
+        if let Some(offset_s) = offset_s {
+            let mut long = bench.flow(&profile, Pattern::Bulk);
+            long.start = at(LONG_START_S);
+            bench.world.add_flow(long);
+            start = at(LONG_START_S + WARM_UP_S + offset_s);
+        }
+        let mut measured = bench.flow(&profile, Pattern::Transfer(self.size));
+        measured.start = start;
+        let flow = bench.world.add_flow(measured);
+        // A transfer that does not end has no completion time, which no band contains.
+        let _ = bench.world.run_flow(flow, Timestamp::ZERO + LIMIT);
+        bench.world.record(flow).clone()
     }
 }

@@ -1,14 +1,36 @@
 //! Reference tables: CSV whose columns are looked up by name.
 
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::path::Path;
+
+use flowstart_core::time::Duration;
+use flowstart_core::units::Rate;
+
+/// Built-in tables, in whose place another file with the same columns may stand.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference {
+    /// Names and texts of the files.
+    pub files: &'static [(&'static str, &'static str)],
+    /// The only columns; empty: others change nothing of what is compared.
+    pub columns: &'static [&'static str],
+    /// What is said where `no row` can be compared; empty: every row is.
+    pub rows: &'static str,
+}
+
+impl Reference {
+    /// Tables of which every row is compared.
+    pub(crate) const fn of(files: &'static [(&'static str, &'static str)]) -> Self {
+        Self { files, columns: &[], rows: "" }
+    }
+}
 
 /// Largest file, a hundred times the largest that is built in.
 const LARGEST: u64 = 10_000_000;
 
 /// A table.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     source: String,
     header: Vec<String>,
     rows: Vec<(u64, Vec<String>)>,
@@ -16,7 +38,7 @@ pub(super) struct Table {
 
 /// A row of a table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row<'a> {
+pub(crate) struct Row<'a> {
     table: &'a Table,
     line: u64,
     fields: &'a [String],
@@ -24,17 +46,26 @@ pub(super) struct Row<'a> {
 
 impl Table {
     /// The tables to compare with: the given file, or the built-in ones.
-    pub(super) fn load(file: Option<&Path>, builtin: &[(&str, &str)]) -> Result<Vec<Self>, String> {
-        let Some(file) = file else {
-            return builtin.iter().map(|(name, text)| Self::parse(name, text.as_bytes())).collect();
+    pub(crate) fn load(file: Option<&Path>, reference: &Reference) -> Result<Vec<Self>, String> {
+        let tables = match file {
+            None => reference.files.iter().map(|(name, text)| Self::parse(name, text.as_bytes())).collect(),
+            Some(file) => {
+                let shown = file.display().to_string();
+                let bytes = read(file).map_err(|problem| format!("--reference {shown}: {problem}"))?;
+                Self::parse(&shown, &bytes).map(|table| vec![table])
+            }
         };
-        let shown = file.display().to_string();
-        let bytes = read(file).map_err(|problem| format!("--reference {shown}: {problem}"))?;
-        Ok(vec![Self::parse(&shown, &bytes)?])
+        let tables: Vec<Self> = tables?;
+        tables.iter().try_for_each(|table| table.has_only(reference.columns))?;
+        Ok(tables)
     }
 
     /// Reads a table; `source` is for messages.
-    pub(super) fn parse(source: &str, bytes: &[u8]) -> Result<Self, String> {
+    ///
+    /// # Errors
+    ///
+    /// No CSV, a column twice, or no rows.
+    pub(crate) fn parse(source: &str, bytes: &[u8]) -> Result<Self, String> {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
         let refused = |error: csv::Error| format!("{source}: {error}");
         let header: Vec<String> = reader.headers().map_err(refused)?.iter().map(str::to_owned).collect();
@@ -55,9 +86,10 @@ impl Table {
         Ok(Self { source: source.to_owned(), header, rows })
     }
 
-    /// Refuses columns that are not among these: what they say may tell rows apart that would be taken for the same.
-    pub(super) fn has_only(&self, known: &[&str]) -> Result<(), String> {
-        match self.header.iter().find(|column| !known.contains(&column.as_str())) {
+    /// Refuses columns that are not among these, if there are any: what they say may tell rows apart that would be taken for
+    /// the same.
+    fn has_only(&self, known: &[&str]) -> Result<(), String> {
+        match self.header.iter().find(|column| !known.is_empty() && !known.contains(&column.as_str())) {
             None => Ok(()),
             Some(column) => {
                 Err(format!("{}: column `{column}` is not known; allowed are {}", self.source, known.join(", ")))
@@ -65,25 +97,25 @@ impl Table {
         }
     }
 
-    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().map(|(line, fields)| Row { table: self, line: *line, fields })
     }
 }
 
 impl<'a> Row<'a> {
     /// The text in a column, if there is such a column.
-    pub(super) fn optional(&self, column: &str) -> Option<&'a str> {
+    pub(crate) fn optional(&self, column: &str) -> Option<&'a str> {
         let index = self.table.header.iter().position(|name| name == column)?;
         self.fields.get(index).map(String::as_str)
     }
 
     /// The text in a column.
-    pub(super) fn text(&self, column: &str) -> Result<&'a str, String> {
+    pub(crate) fn text(&self, column: &str) -> Result<&'a str, String> {
         self.optional(column).ok_or_else(|| format!("{}: no column `{column}`", self.table.source))
     }
 
     /// The number in a column.
-    pub(super) fn number(&self, column: &str) -> Result<f64, String> {
+    pub(crate) fn number(&self, column: &str) -> Result<f64, String> {
         let text = self.text(column)?;
         text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| {
             format!("{}, line {}: `{text}` in column `{column}` is not a number", self.table.source, self.line)
@@ -91,7 +123,7 @@ impl<'a> Row<'a> {
     }
 
     /// The number in a column, which must be in this range.
-    pub(super) fn number_in(&self, column: &str, range: std::ops::RangeInclusive<f64>) -> Result<f64, String> {
+    pub(crate) fn number_in(&self, column: &str, range: RangeInclusive<f64>) -> Result<f64, String> {
         let value = self.number(column)?;
         if range.contains(&value) {
             return Ok(value);
@@ -101,7 +133,7 @@ impl<'a> Row<'a> {
     }
 
     /// The whole number in a column, which must be in this range.
-    pub(super) fn whole_in(&self, column: &str, range: std::ops::RangeInclusive<f64>) -> Result<u64, String> {
+    pub(crate) fn whole_in(&self, column: &str, range: RangeInclusive<f64>) -> Result<u64, String> {
         let value = self.number_in(column, range)?;
         if value.fract() == 0.0 {
             return Ok(value as u64);
@@ -109,8 +141,18 @@ impl<'a> Row<'a> {
         Err(self.refused(column, value, "a whole number"))
     }
 
+    /// The rate in a column, which must be in this range of bit/s.
+    pub(crate) fn rate(&self, column: &str, range: RangeInclusive<f64>) -> Result<Rate, String> {
+        Ok(Rate::from_bits_per_sec(self.number_in(column, range)? as u64))
+    }
+
+    /// The round-trip time in column `rtt_ms`, which must be in this range.
+    pub(crate) fn rtt(&self, range: RangeInclusive<f64>) -> Result<Duration, String> {
+        Ok(Duration::from_secs(self.number_in("rtt_ms", range)? / 1000.0))
+    }
+
     /// What is wrong with a field.
-    pub(super) fn refused(&self, column: &str, value: impl std::fmt::Display, allowed: &str) -> String {
+    pub(crate) fn refused(&self, column: &str, value: impl std::fmt::Display, allowed: &str) -> String {
         format!("{}, line {}: {column} is {value}; allowed is {allowed}", self.table.source, self.line)
     }
 }
@@ -136,7 +178,7 @@ mod tests {
 
     #[test]
     fn only_regular_files_of_a_bounded_size_are_read() {
-        let load = |file: &Path| Table::load(Some(file), &[]).unwrap_err();
+        let load = |file: &Path| Table::load(Some(file), &Reference::of(&[])).unwrap_err();
         for endless in ["/dev/zero", "/dev/null", "/"] {
             assert!(load(Path::new(endless)).contains("is not a regular file"), "{endless}");
         }

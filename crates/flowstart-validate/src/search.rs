@@ -3,26 +3,21 @@
 //! `validation/search/README.md` says where the numbers come from, what the bands are and why. The scenarios are
 //! `scenarios/search-classes.toml` and `scenarios/search-buffers.toml`.
 
-use std::path::Path;
-
 use flowstart_core::event::ExitReason;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
-use flowstart_sim::observe::monitor::{Departed, Monitor};
-use flowstart_sim::observe::record::FlowRecord;
-use rayon::prelude::*;
-
-use super::{Checker, Verdict};
-use flowstart_lab::experiment;
 use flowstart_lab::run::newcomers::Until;
 use flowstart_lab::run::repetition;
 use flowstart_lab::spec::link::{Buffer, Link};
 use flowstart_lab::study::plan::{Cell, Plan};
-use flowstart_lab::study::scenario::Scenario;
+use flowstart_sim::observe::monitor::{Departed, Monitor};
+use flowstart_sim::observe::record::FlowRecord;
 use flowstart_statistics::median;
+use rayon::prelude::*;
 
-const CLASSES: &str = include_str!("../../../scenarios/search-classes.toml");
-const BUFFERS: &str = include_str!("../../../scenarios/search-buffers.toml");
+use crate::Input;
+use crate::check::{Checker, above, between, near};
+use crate::results::plan;
 
 /// The baseline's place among the schemes, that of HyStart, and those of SEARCH.
 const SLOW_START: usize = 0;
@@ -72,13 +67,8 @@ struct Startup {
 }
 
 /// Runs the scenarios and checks what the slides state.
-pub(super) fn geo(reference: Option<&Path>, jobs: usize) -> Result<Verdict, String> {
-    if reference.is_some() {
-        return Err("search-geo has no table of numbers that another file could replace".into());
-    }
-    // Two links: two variants with two gains over two baselines and two shares, and an exit. The largest gain over the buffers.
-    let mut checker = Checker::declaring(2 * (2 * (2 * 2 + 2) + 1) + 1);
-    let (plan, runs) = startups(CLASSES, jobs)?;
+pub(crate) fn geo(_: &Input, checker: &mut Checker) -> Result<String, String> {
+    let (plan, runs) = startups("search-classes")?;
     for (link, written) in plan.links.iter().enumerate() {
         let server = if written.text.contains("access_rate") { "server not limited" } else { "server at 150 Mbit/s" };
         let of = |scheme, size| clean(&runs, (link, scheme, size));
@@ -91,53 +81,39 @@ pub(super) fn geo(reference: Option<&Path>, jobs: usize) -> Result<Verdict, Stri
             let cell = format!("{server}, {}, {}", plan.sizes[size].text, plan.schemes[scheme].text);
             for (baseline, name) in [(SLOW_START, "slow start"), (HYSTART, "HyStart")] {
                 let (before, after) = (time(baseline, size), time(scheme, size));
-                near(
-                    &mut checker,
-                    &cell,
-                    &format!("goodput gain over {name}, %"),
-                    (before / after - 1.0) * 100.0,
-                    GOODPUT_GAIN,
-                );
-                near(&mut checker, &cell, &format!("FCT gain over {name}, s"), before - after, FCT_GAIN);
+                let gain = (before / after - 1.0) * 100.0;
+                let (goodput, fct) = (near(GOODPUT_GAIN.0, GOODPUT_GAIN.1), near(FCT_GAIN.0, FCT_GAIN.1));
+                checker.check(&cell, &format!("goodput gain over {name}, %"), gain, goodput);
+                checker.check(&cell, &format!("FCT gain over {name}, s"), before - after, fct);
             }
             let own = of(scheme, size);
             let share = |count: usize| count as f64 / own.len() as f64;
             let early = share(own.iter().filter(|(_, run)| run.before_loss).count());
-            checker.check(&cell, "share of clean runs that leave before loss", early, 1.0, early > 0.5, "above 0.5");
+            checker.check(&cell, "share of clean runs that leave before loss", early, above(0.5).beside(1.0));
             let base = of(SLOW_START, size);
             let better = own.iter().filter(|(rep, run)| {
                 base.iter().any(|(other, slow)| other == rep && run.fct_s < slow.fct_s * (1.0 - BETTER))
             });
             let better = share(better.count());
-            checker.check(&cell, "share of clean runs that are better", better, 1.0, better > 0.5, "above 0.5");
+            checker.check(&cell, "share of clean runs that are better", better, above(0.5).beside(1.0));
         }
         let cell = format!("{server}, {}, {}", plan.sizes[size].text, plan.schemes[FIXED].text);
         let delays: Vec<f64> = of(FIXED, size).iter().filter_map(|(_, run)| run.exit_rtts).collect();
         let delay = median(&delays).unwrap_or(f64::NAN);
-        let inside = (0.0..=AT_CHOKEPOINT).contains(&delay);
-        checker.check(
-            &cell,
-            "exit after the chokepoint, RTTs",
-            delay,
-            DETECTION,
-            inside,
-            format!("0 to {AT_CHOKEPOINT}"),
-        );
+        checker.check(&cell, "exit after the chokepoint, RTTs", delay, between(0.0, AT_CHOKEPOINT, DETECTION));
     }
     let count = |class| runs.iter().flat_map(|(.., run)| run).filter(|run| run.class == class).count();
-    let classes = [Class::FirstRttLoss, Class::WirelessLoss, Class::Clean].map(count);
-    let buffers = buffers(jobs, &mut checker)?;
-    let note = format!(
-        "{} runs with first-RTT loss, {} with wireless loss, {} clean. {buffers}. Misses are explained in \
-         validation/search/README.md",
-        classes[0], classes[1], classes[2]
-    );
-    Ok(checker.verdict("search-geo", note))
+    let [lost, wireless, clean] = [Class::FirstRttLoss, Class::WirelessLoss, Class::Clean].map(count);
+    let buffers = buffers(checker)?;
+    Ok(format!(
+        "{lost} runs with first-RTT loss, {wireless} with wireless loss, {clean} clean. {buffers}. Misses are explained in \
+         validation/search/README.md"
+    ))
 }
 
 /// Checks the largest gain of clean runs that leave before loss, over the buffers, and says where the exits lie.
-fn buffers(jobs: usize, checker: &mut Checker) -> Result<String, String> {
-    let (plan, runs) = startups(BUFFERS, jobs)?;
+fn buffers(checker: &mut Checker) -> Result<String, String> {
+    let (plan, runs) = startups("search-buffers")?;
     let mut largest = (f64::NAN, "none".to_owned());
     let [mut early, mut at, mut late] = [0; 3];
     for (link, written) in plan.links.iter().enumerate() {
@@ -163,7 +139,7 @@ fn buffers(jobs: usize, checker: &mut Checker) -> Result<String, String> {
     }
     let (gain, place) = largest;
     let metric = "largest goodput gain over slow start of runs that leave before loss, %";
-    near(checker, "0.25 to 4 BDP of buffer", metric, gain, GOODPUT_GAIN);
+    checker.check("0.25 to 4 BDP of buffer", metric, gain, near(GOODPUT_GAIN.0, GOODPUT_GAIN.1));
     Ok(format!(
         "Over all buffers {early} exits are early, {at} at the chokepoint, {late} late, and the largest gain of runs that \
          leave before loss is {gain:.1} % ({place})"
@@ -172,11 +148,6 @@ fn buffers(jobs: usize, checker: &mut Checker) -> Result<String, String> {
 
 fn median_fct(runs: &[(u32, Startup)]) -> f64 {
     median(&runs.iter().map(|(_, run)| run.fct_s).collect::<Vec<_>>()).unwrap_or(f64::NAN)
-}
-
-fn near(checker: &mut Checker, cell: &str, metric: &str, ours: f64, (published, tolerance): (f64, f64)) {
-    let inside = (ours - published).abs() <= tolerance;
-    checker.check(cell, metric, ours, published, inside, format!("within {tolerance}"));
 }
 
 /// A run with its cell and repetition; nothing is known of one that is not complete.
@@ -191,23 +162,17 @@ fn clean(runs: &[Run], (link, scheme, size): (usize, usize, usize)) -> Vec<(u32,
 }
 
 /// Runs a scenario and looks at every startup in it.
-fn startups(text: &str, jobs: usize) -> Result<(Plan, Vec<Run>), String> {
-    let scenario: Scenario = toml::from_str(text).map_err(|error| format!("built-in scenario: {error}"))?;
-    let plan = scenario.plan(Path::new(".")).map_err(|error| format!("built-in scenario: {error}"))?;
+fn startups(scenario: &str) -> Result<(Plan, Vec<Run>), String> {
+    let plan = plan(scenario)?;
     let work: Vec<(Cell, u32)> =
         plan.cells().into_iter().flat_map(|cell| (0..plan.reps).map(move |rep| (cell, rep))).collect();
-    let pool = experiment::threads(jobs).map_err(|error| error.to_string())?;
-    let runs: Vec<Run> = pool.install(|| {
-        work.par_iter()
-            .map(|&(cell, rep)| {
-                let run = repetition::replay_until(&plan, &cell, rep, Until::Complete);
-                let monitor = run.world.network.monitor.as_ref();
-                let record = run.world.record(run.flows[0]);
-                let startup = monitor.and_then(|monitor| look(&plan.links[cell.link], record, monitor));
-                (cell, rep, startup)
-            })
-            .collect()
-    });
+    let startup = |&(cell, rep): &(Cell, u32)| {
+        let run = repetition::replay_until(&plan, &cell, rep, Until::Complete);
+        let record = run.world.record(run.flows[0]);
+        let monitor = run.world.network.monitor.as_ref();
+        (cell, rep, monitor.and_then(|monitor| look(&plan.links[cell.link], record, monitor)))
+    };
+    let runs = work.par_iter().map(startup).collect();
     Ok((plan, runs))
 }
 
@@ -273,6 +238,11 @@ fn first_full_rtt(departures: &[Departed], rtt: Duration, capacity: u64) -> Opti
 mod tests {
     use super::*;
 
+    fn link(buffer: &str) -> Link {
+        let text = format!("rate=12mbit,rtt=100ms,buffer={buffer}");
+        Link::parse("link", &text, std::path::Path::new(".")).unwrap()
+    }
+
     fn at(ms: u64) -> Timestamp {
         Timestamp::ZERO + Duration::from_millis(ms)
     }
@@ -294,7 +264,7 @@ mod tests {
     #[test]
     fn a_queue_is_full_when_the_last_packet_to_enter_waits_for_what_the_buffer_takes() {
         // 1 ms a packet and 10 ms of buffer. A packet that leaves at 20 ms after waiting for 9 ms entered at 10 ms.
-        let link = Link::parse("link", "rate=12mbit,rtt=100ms,buffer=10ms", Path::new(".")).unwrap();
+        let link = link("10ms");
         let departures = [departed(9, 5), departed(20, 9), departed(21, 4)];
         assert!(was_full(&link, &departures, at(10)) && was_full(&link, &departures, at(15)));
         assert!(!was_full(&link, &departures, at(9)) && !was_full(&link, &departures, at(16)));
@@ -303,7 +273,7 @@ mod tests {
 
     #[test]
     fn an_unlimited_queue_is_never_full() {
-        let link = Link::parse("link", "rate=12mbit,rtt=100ms,buffer=unlimited", Path::new(".")).unwrap();
+        let link = link("unlimited");
         assert!(!was_full(&link, &[departed(20, 9)], at(15)));
     }
 }

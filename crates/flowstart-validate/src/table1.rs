@@ -2,14 +2,8 @@
 //!
 //! `validation/blitzstart/README.md` says where the numbers come from. The scenario is `scenarios/blitzstart-table1.toml`.
 
-use std::path::Path;
-
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
-
-use super::reference::{Row, Table};
-use super::{Checker, Verdict, mean_of_all};
-use flowstart_lab::experiment;
 use flowstart_lab::report;
 use flowstart_lab::results::flows;
 use flowstart_lab::results::summary::rows_by_cell;
@@ -19,14 +13,20 @@ use flowstart_lab::spec::Written;
 use flowstart_lab::spec::size::TransferSize;
 use flowstart_lab::spec::workload::Workload;
 use flowstart_lab::study::plan::{Cell, Plan};
-use flowstart_lab::study::scenario::Scenario;
 use flowstart_report::{Check, PublishedCell, PublishedTable};
 use flowstart_statistics::{median, spearman};
 
-const SCENARIO: &str = include_str!("../../../scenarios/blitzstart-table1.toml");
-const TABLE: [(&str, &str); 1] = [("table1.csv", include_str!("../../../validation/blitzstart/table1.csv"))];
-const BASELINE: [(&str, &str); 1] =
-    [("baseline_implied.csv", include_str!("../../../validation/blitzstart/baseline_implied.csv"))];
+use crate::Input;
+use crate::check::{Band, Checker, above, at_least, at_most, below, between, equal, near};
+use crate::reference::{Reference, Row, Table};
+use crate::results::{Results, mean_of, plan};
+
+pub(crate) const TABLE: Reference = Reference {
+    rows: "is a cell of the scenario `blitzstart-table1`",
+    ..Reference::of(&[("table1.csv", include_str!("../../../validation/blitzstart/table1.csv"))])
+};
+const BASELINE: Reference =
+    Reference::of(&[("baseline_implied.csv", include_str!("../../../validation/blitzstart/baseline_implied.csv"))]);
 
 /// Accepted median of |log2(our speed-up / the paper's)|.
 const MEDIAN_BAND: f64 = 0.2;
@@ -57,7 +57,7 @@ struct Baseline {
     lost: f64,
 }
 
-fn published(reference: Option<&Path>) -> Result<Vec<Published>, String> {
+fn published(tables: &[Table]) -> Result<Vec<Published>, String> {
     let read = |row: Row<'_>| {
         let factor = row.number_in("fct_factor", 0.01..=1000.0)?;
         Ok(Published {
@@ -69,7 +69,7 @@ fn published(reference: Option<&Path>) -> Result<Vec<Published>, String> {
             loss_delta: row.number("loss_delta_packets")?,
         })
     };
-    Table::load(reference, &TABLE)?.iter().flat_map(Table::rows).map(read).collect()
+    tables.iter().flat_map(Table::rows).map(read).collect()
 }
 
 fn baselines() -> Result<Vec<Baseline>, String> {
@@ -92,10 +92,9 @@ fn counts(cell: &PublishedCell) -> bool {
 
 /// The paper's table beside ours, with the checks that follow from the rows.
 pub fn published_table(plan: &Plan, rows: &[flows::Row]) -> PublishedTable {
-    let (published, baselines) = (published(None).unwrap_or_default(), baselines().unwrap_or_default());
-    let mut checker = Checker::default();
+    let published = Table::load(None, &TABLE).and_then(|tables| published(&tables)).unwrap_or_default();
     let cells = cells(plan, rows, &published);
-    let checks = check_rows(plan, rows, &cells, &baselines, &mut checker);
+    let checks = check_rows(plan, rows, &cells, &baselines().unwrap_or_default(), &mut Checker::default());
     PublishedTable {
         source: "Rüth, Wolsing, Serror, Wehrle, Hohlfeld: Blitz-starting QUIC Connections (2019), Table 1".into(),
         note: Some(
@@ -137,6 +136,25 @@ fn median_of_absolute(values: &[f64]) -> f64 {
     median(&values.iter().map(|value| value.abs()).collect::<Vec<_>>()).unwrap_or(f64::NAN)
 }
 
+/// Comparisons that stand in the verdict and in the report.
+struct Checks<'a> {
+    checker: &'a mut Checker,
+    shown: Vec<Check>,
+}
+
+impl Checks<'_> {
+    /// A statement that is a cell of its own.
+    fn add(&mut self, statement: &str, band: Band, ours: f64, measured: String) {
+        self.of_cell(statement, "statement", statement.to_owned(), band, ours, measured);
+    }
+
+    fn of_cell(&mut self, cell: &str, metric: &str, statement: String, band: Band, ours: f64, measured: String) {
+        let expected = band.text().to_owned();
+        let pass = Some(self.checker.check(cell, metric, ours, band));
+        self.shown.push(Check { statement, expected, measured, pass });
+    }
+}
+
 /// Checks that follow from the rows of the table.
 fn check_rows(
     plan: &Plan,
@@ -145,59 +163,32 @@ fn check_rows(
     baselines: &[Baseline],
     checker: &mut Checker,
 ) -> Vec<Check> {
-    let mut checks = check_baselines(plan, rows, baselines, checker);
+    let mut checks = Checks { checker, shown: Vec::new() };
+    check_baselines(plan, rows, baselines, &mut checks);
     let score = median_of_absolute(&errors(cells));
     let logs: Vec<f64> =
         cells.iter().filter(|cell| counts(cell)).filter_map(|cell| Some(cell.published_speedup?.log2())).collect();
     let constant = median(&logs).unwrap_or(0.0);
     let constant_score = median_of_absolute(&logs.iter().map(|log| log - constant).collect::<Vec<_>>());
-    let mut add = |statement: &str, expected: String, measured: String, ours: f64, reference: f64, pass: bool| {
-        checker.check(statement, "statement", ours, reference, pass, expected.clone());
-        checks.push(Check { statement: statement.to_owned(), expected, measured, pass: Some(pass) });
-    };
-    add(
-        "Median of |log2(our speed-up / the paper's)| over the cells that count",
-        format!("at most {MEDIAN_BAND}"),
-        format!("{score:.3} over {} cells", logs.len()),
-        score,
-        MEDIAN_BAND,
-        score <= MEDIAN_BAND,
-    );
-    add(
-        "The same score of the best constant predictor, which must be beaten clearly",
-        format!("ours at most {CLEARLY} of it"),
-        format!("{constant_score:.3} (always x{:.2}); ours {score:.3}", constant.exp2()),
-        score,
-        constant_score * CLEARLY,
-        score <= constant_score * CLEARLY,
-    );
+    let statement = "Median of |log2(our speed-up / the paper's)| over the cells that count";
+    checks.add(statement, at_most(MEDIAN_BAND), score, format!("{score:.3} over {} cells", logs.len()));
+    let statement = "The same score of the best constant predictor, which must be beaten clearly";
+    let band = at_most(constant_score * CLEARLY).saying(format!("ours at most {CLEARLY} of it"));
+    let measured = format!("{constant_score:.3} (always x{:.2}); ours {score:.3}", constant.exp2());
+    checks.add(statement, band, score, measured);
     for size in ["2MB", "10MB"] {
         let found = cells.iter().find(|cell| cell.link == "3g" && cell.size == size && cell.estimate == 0.5);
         let speedup = found.map_or(f64::NAN, speedup_of);
-        add(
-            &format!("3g, {size}: half the bandwidth is slower than the baseline"),
-            "a speed-up below 1".into(),
-            format!("x{speedup:.2}"),
-            speedup,
-            1.0,
-            speedup < 1.0,
-        );
+        let statement = format!("3g, {size}: half the bandwidth is slower than the baseline");
+        checks.add(&statement, below(1.0).saying("a speed-up below 1"), speedup, format!("x{speedup:.2}"));
     }
-    for (link, size) in columns(cells) {
-        let column: Vec<&PublishedCell> =
-            cells.iter().filter(|cell| cell.link == link && cell.size == size && counts(cell)).collect();
+    for (link, size, column) in columns(cells) {
         if is_ranked(&column) {
             let (ours, theirs): (Vec<f64>, Vec<f64>) =
                 column.iter().filter_map(|cell| Some((speedup_of(cell), cell.published_speedup?))).unzip();
             let rank = spearman(&ours, &theirs).unwrap_or(f64::NAN);
-            add(
-                &format!("{link}, {size}: rank correlation with the paper over the estimates"),
-                format!("at least {RANK_BAND}"),
-                format!("{rank:.2}"),
-                rank,
-                RANK_BAND,
-                rank >= RANK_BAND,
-            );
+            let statement = format!("{link}, {size}: rank correlation with the paper over the estimates");
+            checks.add(&statement, at_least(RANK_BAND), rank, format!("{rank:.2}"));
         }
         let ends: Option<Vec<[f64; 2]>> = column.iter().map(|cell| cell.ours_loss_delta.ci95).collect();
         let fallen = ends.map(|ends| {
@@ -205,20 +196,15 @@ fn check_rows(
             (1..ends.len()).filter(falls).map(|at| column[at].estimate).collect::<Vec<f64>>()
         });
         let count = fallen.as_ref().map_or(f64::NAN, |fallen| fallen.len() as f64);
-        add(
-            &format!("{link}, {size}: extra losses do not fall when the estimate grows"),
-            "no fall beyond the intervals".into(),
-            match fallen.as_deref() {
-                None => "undefined".into(),
-                Some([]) => "none".into(),
-                Some([at, ..]) => format!("a fall at x{at}"),
-            },
-            count,
-            0.0,
-            count == 0.0,
-        );
+        let measured = match fallen.as_deref() {
+            None => "undefined".into(),
+            Some([]) => "none".into(),
+            Some([at, ..]) => format!("a fall at x{at}"),
+        };
+        let statement = format!("{link}, {size}: extra losses do not fall when the estimate grows");
+        checks.add(&statement, equal(0.0).saying("no fall beyond the intervals"), count, measured);
     }
-    checks
+    checks.shown
 }
 
 /// Our speed-up; NaN, which no band contains, where a run failed.
@@ -235,88 +221,71 @@ fn is_ranked(column: &[&PublishedCell]) -> bool {
 /// How many comparisons [`check_rows`] makes: FCT and losses of 8 baselines, two scores, two links that get slower, and of each
 /// column a rank, where there is any, and the losses.
 fn count_of_rows(cells: &[PublishedCell]) -> usize {
-    let of_column = |(link, size): (String, String)| {
-        let column: Vec<&PublishedCell> =
-            cells.iter().filter(|cell| cell.link == link && cell.size == size && counts(cell)).collect();
-        usize::from(is_ranked(&column)) + 1
-    };
-    8 * 2 + 2 + 2 + columns(cells).into_iter().map(of_column).sum::<usize>()
+    8 * 2 + 2 + 2 + columns(cells).iter().map(|(.., column)| usize::from(is_ranked(column)) + 1).sum::<usize>()
 }
 
-/// How many comparisons [`check_statements`] makes: three of figure 1, one of figure 3, 8 with a small buffer, one of LTE.
+/// How many comparisons the text and the figures make: three of figure 1, one of figure 3, 8 with a small buffer, one of LTE.
 const STATEMENTS: usize = 3 + 1 + 8 + 1;
 
-fn columns(cells: &[PublishedCell]) -> Vec<(String, String)> {
-    let mut columns: Vec<(String, String)> = Vec::new();
+/// The cells that count of each link and size, in the order of the table.
+fn columns(cells: &[PublishedCell]) -> Vec<(&str, &str, Vec<&PublishedCell>)> {
+    let mut columns: Vec<(&str, &str, Vec<&PublishedCell>)> = Vec::new();
     for cell in cells.iter().filter(|cell| counts(cell)) {
-        let column = (cell.link.clone(), cell.size.clone());
-        if !columns.contains(&column) {
-            columns.push(column);
+        match columns.iter_mut().find(|(link, size, _)| (*link, *size) == (&cell.link, &cell.size)) {
+            Some((.., column)) => column.push(cell),
+            None => columns.push((&cell.link, &cell.size, vec![cell])),
         }
     }
     columns
 }
 
 /// The baseline itself: FCT within 20 %, losses within 30 % or 3 packets, for 2 MB and 10 MB.
-fn check_baselines(plan: &Plan, rows: &[flows::Row], baselines: &[Baseline], checker: &mut Checker) -> Vec<Check> {
+fn check_baselines(plan: &Plan, rows: &[flows::Row], baselines: &[Baseline], checks: &mut Checks<'_>) {
     let by_cell = rows_by_cell(plan, rows);
-    let mut checks = Vec::new();
     for cell in plan.cells().iter().filter(|cell| cell.scheme == 0) {
         let (link, size) = (&plan.links[cell.link].text, &plan.sizes[cell.size].text);
         let Some(baseline) = baselines.iter().find(|b| b.link == *link && b.size == *size && size != "70KB") else {
             continue;
         };
         let own = &by_cell[cell.index];
-        let fct = mean_of_all(own, |row| row.fct_request_ms);
-        let lost = mean_of_all(own, |row| Some(row.declared_lost_packets as f64));
-        let middle = f64::midpoint(baseline.fct_low, baseline.fct_high);
-        let (low, high) = (baseline.fct_low * 0.8, baseline.fct_high * 1.2);
         let name = format!("baseline {link} {size}");
-        let inside = (low..=high).contains(&fct);
-        let band = format!("{low:.0} to {high:.0} ms");
-        checker.check(&name, "fct_request_ms", fct, middle, inside, band.clone());
-        checks.push(Check {
-            statement: format!("{name}: FCT from the request"),
-            expected: band,
-            measured: format!("{fct:.0} ms"),
-            pass: Some(inside),
-        });
+        let fct = mean_of(own, |row| row.fct_request_ms);
+        let (low, high) = (baseline.fct_low * 0.8, baseline.fct_high * 1.2);
+        let middle = f64::midpoint(baseline.fct_low, baseline.fct_high);
+        let band = between(low, high, middle).saying(format!("{low:.0} to {high:.0} ms"));
+        let statement = format!("{name}: FCT from the request");
+        checks.of_cell(&name, "fct_request_ms", statement, band, fct, format!("{fct:.0} ms"));
+        let lost = mean_of(own, |row| Some(row.declared_lost_packets as f64));
         let allowed = (baseline.lost * 0.3).max(3.0);
-        let near = (lost - baseline.lost).abs() <= allowed;
-        let band = format!("{:.1} within {allowed:.1} packets", baseline.lost);
-        checker.check(&name, "declared_lost_packets", lost, baseline.lost, near, band.clone());
-        checks.push(Check {
-            statement: format!("{name}: lost packets"),
-            expected: band,
-            measured: format!("{lost:.1}"),
-            pass: Some(near),
-        });
+        let band = near(baseline.lost, allowed).saying(format!("{:.1} within {allowed:.1} packets", baseline.lost));
+        let statement = format!("{name}: lost packets");
+        checks.of_cell(&name, "declared_lost_packets", statement, band, lost, format!("{lost:.1}"));
     }
-    checks
 }
 
 /// Runs the scenario and the paper's statements.
-pub(super) fn validate(reference: Option<&Path>, jobs: usize) -> Result<Verdict, String> {
-    let scenario: Scenario = toml::from_str(SCENARIO).map_err(|error| format!("built-in scenario: {error}"))?;
-    let plan = scenario.plan(Path::new(".")).map_err(|error| format!("built-in scenario: {error}"))?;
-    let published = published(reference)?;
+pub(crate) fn validate(input: &Input, checker: &mut Checker) -> Result<String, String> {
+    let plan = plan("blitzstart-table1")?;
+    let published = published(&input.tables)?;
     let is_there = |p: &Published| {
         let of_scheme = |cell: &Cell| report::estimate_of(&plan, cell).is_some_and(|e| (e - p.estimate).abs() < 1e-9);
         let is_it = |cell: &Cell| plan.links[cell.link].text == p.link && plan.sizes[cell.size].text == p.size;
         plan.cells().iter().any(|cell| is_it(cell) && of_scheme(cell))
     };
     if !published.iter().any(is_there) {
-        return Err("blitzstart-table1: no row is a cell of the scenario `blitzstart-table1`".into());
+        // Nothing is declared, and the entry is refused.
+        return Ok(String::new());
     }
-    let rows = experiment::execute(&plan, jobs, &[], |_| {}).map_err(|error| error.to_string())?;
+    let Results { plan, rows } = Results::run(plan, input.jobs)?;
     let cells = cells(&plan, &rows, &published);
-    let mut checker = Checker::declaring(count_of_rows(&cells) + STATEMENTS);
-    check_rows(&plan, &rows, &cells, &baselines()?, &mut checker);
-    check_statements(&plan, jobs, &mut checker)?;
+    checker.declare(count_of_rows(&cells) + STATEMENTS);
+    check_rows(&plan, &rows, &cells, &baselines()?, checker);
+    first_figure(&plan, checker);
+    third_figure(&plan, checker);
+    small_buffer(&plan, input.jobs, checker)?;
+    lte_equilibrium(&plan, checker);
     let score = median_of_absolute(&errors(&cells));
-    let note =
-        format!("median |log2| of the speed-ups {score:.3}. Misses are explained in validation/blitzstart/README.md");
-    Ok(checker.verdict("blitzstart-table1", note))
+    Ok(format!("median |log2| of the speed-ups {score:.3}. Misses are explained in validation/blitzstart/README.md"))
 }
 
 /// A plan with one link, one size and one scheme of the table.
@@ -327,15 +296,6 @@ fn single(plan: &Plan, link: &str, size: Bytes, scheme: usize) -> Option<(Plan, 
     single.schemes = vec![plan.schemes.get(scheme)?.clone()];
     let cell = single.cells().first().copied()?;
     Some((single, cell))
-}
-
-/// What the paper's text and figures state beside the table.
-fn check_statements(plan: &Plan, jobs: usize, checker: &mut Checker) -> Result<(), String> {
-    first_figure(plan, checker);
-    third_figure(plan, checker);
-    small_buffer(plan, jobs, checker)?;
-    lte_equilibrium(plan, checker);
-    Ok(())
 }
 
 /// A transfer that no run of this file completes.
@@ -351,8 +311,8 @@ fn first_figure(plan: &Plan, checker: &mut Checker) {
     // The paper's time axis begins with the first packet of the transfer.
     let from = record.first_data_sent.unwrap_or(run.start);
     let exit = record.exit.map_or(f64::NAN, |exit| exit.time.since(from).as_millis_f64());
-    let near = (120.0..=280.0).contains(&exit);
-    checker.check("Figure 1, top", "slow start ends, ms", exit, 200.0, near, "120 to 280 ms");
+    let band = between(120.0, 280.0, 200.0).saying("120 to 280 ms");
+    checker.check("Figure 1, top", "slow start ends, ms", exit, band);
     let rate = alone.links[0].rate.as_mbit();
     let throughput = Throughput::read(&run);
     let window = alone.links[0].rtt;
@@ -360,14 +320,14 @@ fn first_figure(plan: &Plan, checker: &mut Checker) {
         .map(|step| Duration::from_millis(step * 10))
         .find(|&time| throughput.mbit(run.flows[0], from + time, window) >= 0.9 * rate)
         .map_or(f64::NAN, Duration::as_millis_f64);
-    let soon = full <= 400.0;
-    checker.check("Figure 1, top", "90 % of the rate over one RTT, ms", full, 300.0, soon, "at most 400 ms");
+    let band = at_most(400.0).beside(300.0).saying("at most 400 ms");
+    checker.check("Figure 1, top", "90 % of the rate over one RTT, ms", full, band);
 
     let Some((second, cell)) = single(plan, "dsl-fast", ENDLESS, 0) else { return };
     let fair = fair_times(&second, &cell, Duration::from_millis(180_000), 5);
     let typical = median(&fair).unwrap_or(f64::NAN);
-    let tens = (10.0..=120.0).contains(&typical);
-    checker.check("Figure 1, bottom", "time to a fair share, s (median of 5 runs)", typical, 60.0, tens, "10 to 120 s");
+    let tens = between(10.0, 120.0, 60.0).saying("10 to 120 s");
+    checker.check("Figure 1, bottom", "time to a fair share, s (median of 5 runs)", typical, tens);
 }
 
 /// Figure 3, bottom: with the correct estimate the throughputs are comparable after about two round trips.
@@ -383,9 +343,8 @@ fn third_figure(plan: &Plan, checker: &mut Checker) {
         })
         .collect();
     let share = shares.and_then(|shares| median(&shares)).unwrap_or(f64::NAN);
-    let comparable = (1.0 / 3.0..=2.0 / 3.0).contains(&share);
-    let band = "one third to two thirds of the link";
-    checker.check("Figure 3, bottom", "share from 100 ms on (median of 10 runs)", share, 0.5, comparable, band);
+    let band = between(1.0 / 3.0, 2.0 / 3.0, 0.5).saying("one third to two thirds of the link");
+    checker.check("Figure 3, bottom", "share from 100 ms on (median of 10 runs)", share, band);
 }
 
 /// "We repeated our measurements for a smaller buffer size (5 ms) and we could show the same effects."
@@ -398,13 +357,12 @@ fn small_buffer(plan: &Plan, jobs: usize, checker: &mut Checker) -> Result<(), S
         .for_each(|link| link.buffer = flowstart_lab::spec::link::Buffer::Time(Duration::from_millis(5)));
     small.sizes.retain(|size| size.text != "70KB");
     small.schemes.truncate(3);
-    let rows = experiment::execute(&small, jobs, &[], |_| {}).map_err(|error| error.to_string())?;
-    let by_cell = rows_by_cell(&small, &rows);
-    for cell in small.cells().iter().filter(|cell| cell.scheme == 2) {
-        let fct = |cell: &Cell| mean_of_all(&by_cell[cell.index], |row| row.fct_request_ms);
-        let speedup = fct(&small.baseline_of(cell)) / fct(cell);
-        let name = format!("5 ms buffer, {} {}", small.links[cell.link].text, small.sizes[cell.size].text);
-        checker.check(&name, "speed-up with the correct estimate", speedup, 1.0, speedup > 1.0, "faster");
+    let results = Results::run(small, jobs)?;
+    let (plan, fcts) = (&results.plan, results.means(|row| row.fct_request_ms));
+    for cell in plan.cells().iter().filter(|cell| cell.scheme == 2) {
+        let speedup = fcts[plan.baseline_of(cell).index] / fcts[cell.index];
+        let name = format!("5 ms buffer, {} {}", plan.links[cell.link].text, plan.sizes[cell.size].text);
+        checker.check(&name, "speed-up with the correct estimate", speedup, above(1.0).saying("faster"));
     }
     Ok(())
 }
@@ -414,8 +372,7 @@ fn lte_equilibrium(plan: &Plan, checker: &mut Checker) {
     let Some((plan, cell)) = single(plan, "lte", ENDLESS, 2) else { return };
     let times = fair_times(&plan, &cell, Duration::from_millis(60_000), 5);
     let reached = times.iter().filter(|time| time.is_finite()).count() as f64;
-    let never = reached == 0.0;
-    checker.check("LTE, correct estimate", "runs of 5 that are fair within 60 s", reached, 0.0, never, "none");
+    checker.check("LTE, correct estimate", "runs of 5 that are fair within 60 s", reached, equal(0.0).saying("none"));
 }
 
 /// When the newcomer has a fair share for the first time over a whole second, in seconds; infinite if not within `limit`.
@@ -472,8 +429,9 @@ impl Throughput {
 mod tests {
     use std::path::Path;
 
-    use super::*;
     use flowstart_lab::study::scenario::Scenario;
+
+    use super::*;
 
     #[test]
     fn what_is_missing_of_the_table_passes_nothing() {

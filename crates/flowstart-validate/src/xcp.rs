@@ -2,7 +2,6 @@
 //!
 //! `validation/xcp/README.md` says what was published and how it is read.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use flowstart_core::aqm::QueueLimit;
@@ -10,14 +9,13 @@ use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
-use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
-use flowstart_sim::world::World;
 
-use super::{Checker, Verdict};
+use crate::Input;
+use crate::bench::Bench;
+use crate::check::{Band, Checker, at_least, at_most, near};
 
 /// Utilization that counts as high.
 const HIGH: f64 = 0.95;
@@ -43,41 +41,35 @@ struct Case {
 }
 
 /// A link between hosts and the bulk flows over it.
-#[derive(Debug)]
 struct Experiment {
-    world: World,
-    link: u32,
+    bench: Bench,
     case: Case,
 }
 
 impl Experiment {
     fn new(case: Case) -> Self {
-        let mut world = World::new(1);
         let bdp = case.rate.amount_in(case.rtt).max(Bytes::new(10_000));
         let limit = QueueLimit { bytes: Some(bdp), ..QueueLimit::default() };
         let link = LinkConfig { limit, ..LinkConfig::new(case.rate, case.rtt / 2) };
-        let chain = Chain::dumbbell(&mut world, &link, &link);
-        let bottleneck = chain.forward_link(0);
-        world.network.watch(bottleneck);
-        world.network.add_xcp_router(bottleneck, Default::default(), case.rate);
-        let host = Access { rate: Rate::from_mbit(10_000), delay: Duration::ZERO, jitter: None };
+        let mut bench = Bench::new(1, 1, &link, &link, Rate::from_mbit(10_000));
+        let bottleneck = bench.link();
+        bench.world.network.watch(bottleneck);
+        bench.world.network.add_xcp_router(bottleneck, Default::default(), case.rate);
         let profile = Arc::new(Profile { initial_window: 2, ..Profile::tcp_rfc() });
         for place in 0..case.flows {
-            let route = chain.connect(&mut world, host, host);
-            world.add_flow(FlowConfig {
-                startup: StartupConfig::SlowStart(Default::default()),
-                avoidance: AvoidanceConfig::Xcp(Default::default()),
-                start: Timestamp::ZERO + case.apart * place,
-                ..FlowConfig::new(profile.clone(), Pattern::Bulk, route)
-            });
+            let mut config = bench.flow(&profile, Pattern::Bulk);
+            config.startup = StartupConfig::SlowStart(Default::default());
+            config.avoidance = AvoidanceConfig::Xcp(Default::default());
+            config.start = Timestamp::ZERO + case.apart * place;
+            bench.world.add_flow(config);
         }
-        Self { world, link: bottleneck, case }
+        Self { bench, case }
     }
 
     /// Payload that each flow delivers until this time, bytes.
     fn delivered_at(&mut self, time: Duration) -> Vec<f64> {
-        self.world.run_until(Timestamp::ZERO + time);
-        (0..self.case.flows as u32).map(|flow| self.world.record(flow).delivered as f64).collect()
+        self.bench.world.run_until(Timestamp::ZERO + time);
+        (0..self.case.flows as u32).map(|flow| self.bench.world.record(flow).delivered as f64).collect()
     }
 
     /// Payload of each flow between two times, bytes.
@@ -89,8 +81,8 @@ impl Experiment {
     /// Wire bytes that left the bottleneck between two times over what it could carry.
     fn utilization(&mut self, from: Duration, to: Duration) -> f64 {
         let departed = |experiment: &mut Self, time: Duration| {
-            experiment.world.run_until(Timestamp::ZERO + time);
-            experiment.world.network.monitor.as_ref().map_or(0, |monitor| monitor.total)
+            experiment.bench.world.run_until(Timestamp::ZERO + time);
+            experiment.bench.world.network.monitor.as_ref().map_or(0, |monitor| monitor.total)
         };
         let before = departed(self, from);
         let after = departed(self, to);
@@ -99,13 +91,13 @@ impl Experiment {
 
     /// Dropped packets over those that the bottleneck received.
     fn drops(&mut self) -> f64 {
-        let counters = self.world.network.link(self.link).counters();
+        let counters = self.bench.world.network.link(self.bench.link()).counters();
         counters.dropped as f64 / counters.arrived.max(1) as f64
     }
 
     /// The median queue over the bandwidth-delay product.
     fn median_queue(&mut self) -> f64 {
-        let monitor = self.world.network.monitor.as_mut();
+        let monitor = self.bench.world.network.monitor.as_mut();
         let median = monitor.and_then(|monitor| monitor.delays.quantile(0.5));
         median.map_or(f64::NAN, |delay| delay.as_secs() / self.case.rtt.as_secs())
     }
@@ -117,40 +109,43 @@ fn jain(shares: &[f64]) -> f64 {
     sum * sum / (shares.len() as f64 * squares)
 }
 
+fn high() -> Band {
+    at_least(HIGH).beside(1.0)
+}
+
+fn fair() -> Band {
+    at_least(FAIR).beside(1.0)
+}
+
+fn near_zero() -> Band {
+    at_most(NEAR_ZERO).beside(0.0)
+}
+
 /// Runs the cases and checks the paper's statements.
-pub fn fairness(reference: Option<&Path>) -> Result<Verdict, String> {
-    if reference.is_some() {
-        return Err("xcp-fairness has no table of numbers that another file could replace".into());
-    }
-    // 10 steady cases with 4 numbers each; 5 newcomers with 2, and 2 of the link.
-    let mut checker = Checker::declaring(10 * 4 + 5 * 2 + 2);
-    let least = steady(&mut checker);
-    dynamics(&mut checker);
-    Ok(checker.verdict("xcp-fairness", format!("lowest utilization of a steady case {least:.3}")))
+pub(crate) fn fairness(_: &Input, checker: &mut Checker) -> Result<String, String> {
+    let least = steady(checker);
+    dynamics(checker);
+    Ok(format!("lowest utilization of a steady case {least:.3}"))
 }
 
 /// High utilization, a small standing queue, near-zero drops and a fair allocation over capacities, RTTs and numbers of flows.
 fn steady(checker: &mut Checker) -> f64 {
-    let base =
-        Case { rate: Rate::from_mbit(45), rtt: Duration::from_millis(80), flows: 10, apart: Duration::from_millis(50) };
+    let ms = Duration::from_millis;
+    let base = Case { rate: Rate::from_mbit(45), rtt: ms(80), flows: 10, apart: ms(50) };
     let rates = [5, 15, 150].map(|mbit| Case { rate: Rate::from_mbit(mbit), ..base });
-    let rtts = [20, 200, 500].map(|ms| Case { rtt: Duration::from_millis(ms), ..base });
+    let rtts = [20, 200, 500].map(|rtt| Case { rtt: ms(rtt), ..base });
     let flows = [1, 2, 50].map(|flows| Case { flows, ..base });
     let mut least = f64::INFINITY;
     for case in [[base].as_slice(), &rates, &rtts, &flows].concat() {
-        let Case { rate, rtt, flows, .. } = case;
-        let cell = format!("{rate}, {rtt}, {flows} flows");
-        let (from, to) = (Duration::from_millis(20_000), Duration::from_millis(40_000));
+        let cell = format!("{}, {}, {} flows", case.rate, case.rtt, case.flows);
+        let (from, to) = (ms(20_000), ms(40_000));
         let mut experiment = Experiment::new(case);
         let utilization = experiment.utilization(from, to);
-        checker.check(&cell, "utilization", utilization, 1.0, utilization >= HIGH, format!("at least {HIGH}"));
         least = least.min(utilization);
-        let drops = experiment.drops();
-        checker.check(&cell, "dropped packets / packets", drops, 0.0, drops <= NEAR_ZERO, format!("up to {NEAR_ZERO}"));
-        let queue = experiment.median_queue();
-        checker.check(&cell, "median queue / BDP", queue, 0.0, queue <= SMALL, format!("up to {SMALL}"));
-        let index = jain(&experiment.delivered(to, to + Duration::from_millis(10_000)));
-        checker.check(&cell, "Jain's index", index, 1.0, index >= FAIR, format!("at least {FAIR}"));
+        checker.check(&cell, "utilization", utilization, high());
+        checker.check(&cell, "dropped packets / packets", experiment.drops(), near_zero());
+        checker.check(&cell, "median queue / BDP", experiment.median_queue(), at_most(SMALL).beside(0.0));
+        checker.check(&cell, "Jain's index", jain(&experiment.delivered(to, to + ms(10_000))), fair());
     }
     least
 }
@@ -162,22 +157,18 @@ fn dynamics(checker: &mut Checker) {
     let mut experiment = Experiment::new(case);
     for present in 1..=case.flows {
         let cell = format!("45mbit, 40ms, flow {present} of 5 has come");
-        let (start, end) = (apart * (present - 1), apart * present);
-        let settled = start + case.rtt * RTTS;
-        let shares = &experiment.delivered(settled, end)[..present as usize];
+        let settled = apart * (present - 1) + case.rtt * RTTS;
+        let shares = &experiment.delivered(settled, apart * present)[..present as usize];
         let equal = shares.iter().sum::<f64>() / present as f64;
         let own = shares.last().map_or(f64::NAN, |share| share / equal);
-        let band = format!("within {} %", CONVERGED * 100.0);
-        checker.check(&cell, "newcomer's share / equal share", own, 1.0, (own - 1.0).abs() <= CONVERGED, band);
-        let index = jain(shares);
-        checker.check(&cell, "Jain's index", index, 1.0, index >= FAIR, format!("at least {FAIR}"));
+        let converged = near(1.0, CONVERGED).saying(format!("within {} %", CONVERGED * 100.0));
+        checker.check(&cell, "newcomer's share / equal share", own, converged);
+        checker.check(&cell, "Jain's index", jain(shares), fair());
     }
     let mut again = Experiment::new(case);
-    let used = again.utilization(Duration::from_millis(2000), apart * case.flows);
-    checker.check("45mbit, 40ms, 5 flows come", "utilization", used, 1.0, used >= HIGH, format!("at least {HIGH}"));
-    let drops = again.drops();
-    let band = format!("up to {NEAR_ZERO}");
-    checker.check("45mbit, 40ms, 5 flows come", "dropped packets / packets", drops, 0.0, drops <= NEAR_ZERO, band);
+    let used = again.utilization(apart, apart * case.flows);
+    checker.check("45mbit, 40ms, 5 flows come", "utilization", used, high());
+    checker.check("45mbit, 40ms, 5 flows come", "dropped packets / packets", again.drops(), near_zero());
 }
 
 #[cfg(test)]

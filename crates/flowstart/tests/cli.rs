@@ -746,7 +746,7 @@ fn listings_and_help_work_everywhere() {
     let output = flowstart(&["validate", "--help"]).assert().success();
     let help = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     let words: Vec<&str> = help.split([' ', ',', '\n', '.']).collect();
-    for name in flowstart_validate::NAMES {
+    for name in flowstart_validate::ENTRIES.iter().map(|entry| entry.name) {
         assert!(words.contains(&name), "{name} is not in the help: {help}");
     }
     flowstart(&["validate", "no-such-entry"]).assert().code(2);

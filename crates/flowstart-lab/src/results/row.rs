@@ -18,8 +18,8 @@ use serde::Deserialize;
 use super::metric::{Field, Group, Shown, Unit, Value};
 use crate::run::harm::Harm;
 use crate::run::media::MediaOutcome;
-use crate::run::outcome::{Failure, FlowOutcome};
 use crate::run::outcome::WebOutcome;
+use crate::run::outcome::{Failure, FlowOutcome};
 use crate::study::plan::{Cell, Plan};
 
 /// What a row's status can be.

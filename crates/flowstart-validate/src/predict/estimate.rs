@@ -14,7 +14,8 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::observe::trace::{Event, Trace};
 
-use super::super::{Checker, Verdict};
+use crate::Input;
+use crate::check::{Checker, between};
 use crate::transient::{Config, Discipline, Moment, PACKET, run_observed};
 
 /// The median at a trigger has to be this close to the truth. No paper that could be read states a number: it is what the
@@ -160,22 +161,22 @@ fn quantiles(values: &mut [f64]) -> [f64; 3] {
     [0.1, 0.5, 0.9].map(|place| values.get((place * values.len() as f64) as usize).copied().unwrap_or(f64::NAN))
 }
 
-/// Quantiles for bursts and paced senders, with and without delayed acknowledgements.
-pub(super) fn check() -> Verdict {
-    let mut checker = Checker::declaring(12);
+/// The estimate of the load, and what it says of an RTT ahead, beside the truth: quantiles for bursts and paced senders, with
+/// and without delayed acknowledgements.
+pub(crate) fn predict_estimate(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut lines = Vec::new();
     for (pacing, name) in [(None, "bursts"), (Some(1.0), "paced by 1"), (Some(2.0), "paced by 2")] {
-        for delayed in [false, true] {
+        for (delayed, acks) in [(false, "an ACK per packet"), (true, "delayed ACKs")] {
             let all: Vec<Ratios> = cells(pacing, delayed).iter().map(|cell| ratios(cell, 1)).collect();
-            let acks = if delayed { "delayed ACKs" } else { "an ACK per packet" };
             let mut line = format!("{name}, {acks}:");
             for (index, what) in ["load", "load an RTT ahead"].into_iter().enumerate() {
                 let column = |pairs: &dyn Fn(&Ratios) -> &Vec<[f64; 2]>| -> Vec<f64> {
                     all.iter().flat_map(|ratios| pairs(ratios).iter().map(|pair| pair[index])).collect()
                 };
                 let [low, middle, high] = quantiles(&mut column(&|ratios| &ratios.at_triggers));
-                let band = format!("{} to {} of the truth", BAND.start(), BAND.end());
-                checker.check(&format!("{name}, {acks}"), what, middle, 1.0, BAND.contains(&middle), band);
+                let band = between(*BAND.start(), *BAND.end(), 1.0);
+                let text = format!("{} of the truth", band.text());
+                checker.check(&format!("{name}, {acks}"), what, middle, band.saying(text));
                 let [least, usual, most] = quantiles(&mut column(&|ratios| &ratios.before));
                 line += &format!(
                     " {what} at the trigger {low:.2}, {middle:.2}, {high:.2}, before it {least:.2}, {usual:.2}, {most:.2};"
@@ -184,5 +185,5 @@ pub(super) fn check() -> Verdict {
             lines.push(line);
         }
     }
-    checker.verdict("predict-estimate", format!("estimate over truth, p10, p50, p90; {}", lines.join(" ")))
+    Ok(format!("estimate over truth, p10, p50, p90; {}", lines.join(" ")))
 }

@@ -12,25 +12,24 @@ use std::sync::{Arc, Mutex};
 
 use flowstart_core::aqm::predict::{self, Predict, Trigger};
 use flowstart_core::aqm::{
-    EcnCodepoint, OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueState, QueueStats, QueuedPacket,
+    OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueState, QueueStats, QueuedPacket,
 };
 use flowstart_core::controller::WindowValidation;
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::{StartupConfig, slow_start};
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::{Bytes, Rate};
-use flowstart_sim::flow::FlowConfig;
+use flowstart_core::units::Bytes;
 use flowstart_sim::link::LinkConfig;
-use flowstart_sim::topology::{Access, Chain};
+use flowstart_sim::topology::Access;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::World;
 use rayon::prelude::*;
 
-use super::super::{Checker, Verdict};
+use super::unanswered::{RATE, Unanswered};
+use crate::bench::Bench;
+use crate::check::{Checker, at_most};
 
-/// Rate of the link.
-const RATE: Rate = Rate::from_mbit(10);
 /// Ten minutes, and the time that flows have to settle before.
 const MINUTES: u64 = 600;
 const SETTLED: u64 = 30;
@@ -38,8 +37,6 @@ const SETTLED: u64 = 30;
 const RENAMED: Duration = Duration::from_millis(20_000);
 /// Numbers of flows between two renamings.
 const STRIDE: u32 = 1 << 16;
-/// A packet of a constant-rate or Poisson-like load.
-const PACKET: u32 = 1500;
 /// Runs of each random load.
 const SEEDS: u64 = 10;
 
@@ -135,14 +132,16 @@ struct Found {
 
 /// Triggers in ten minutes after the flows have settled.
 fn cubic(flows: u32, rtt: Duration, behaviour: Behaviour, renamed: Renamed) -> Vec<Found> {
-    let mut world = World::new(1);
     let link = LinkConfig::new(RATE, Duration::ZERO);
-    let chain = Chain::dumbbell(&mut world, &link, &LinkConfig::new(RATE.scale(10.0), Duration::ZERO));
+    let access = RATE.scale(10.0);
+    let mut bench = Bench::new(1, 1, &link, &LinkConfig::new(access, Duration::ZERO), access);
+    bench.host = Access { delay: rtt.scale(0.25), ..bench.host };
     let last = Arc::new(Mutex::new((0, None)));
     let outgoing = OutgoingLink { limit: QueueLimit::default(), rate: Some(RATE) };
     let inner = Predict::new(predict::Config::default(), outgoing);
     let queue = Observed { inner, renamed, latest: Vec::new(), last: Arc::clone(&last) };
-    world.network.set_queue(chain.forward_link(0), QueueState::Custom(Box::new(queue)));
+    let link = bench.link();
+    bench.world.network.set_queue(link, QueueState::Custom(Box::new(queue)));
     let idle = if let Behaviour::Restarts(_, validation) = behaviour { validation } else { WindowValidation::Keep };
     let profile = Arc::new(Profile {
         ecn: true,
@@ -152,11 +151,9 @@ fn cubic(flows: u32, rtt: Duration, behaviour: Behaviour, renamed: Renamed) -> V
         startup: StartupConfig::SlowStart(slow_start::Config::default()),
         ..Profile::tcp_linux()
     });
-    let access = Access { rate: RATE.scale(10.0), delay: rtt.scale(0.25), jitter: None };
     let settled = Timestamp::ZERO + Duration::from_secs(SETTLED as f64);
     let more = u32::from(matches!(behaviour, Behaviour::Joined));
     for flow in 0..flows + more {
-        let route = chain.connect(&mut world, access, access);
         let pattern = match behaviour {
             Behaviour::Bulk | Behaviour::Joined => Pattern::Bulk,
             Behaviour::Restarts(idle, _) => {
@@ -165,13 +162,14 @@ fn cubic(flows: u32, rtt: Duration, behaviour: Behaviour, renamed: Renamed) -> V
                 Pattern::Chunks { size, interval, count: u32::MAX }
             }
         };
-        let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route);
+        let mut config = bench.flow(&profile, pattern);
         config.start = Timestamp::ZERO + Duration::from_millis(100) * u64::from(flow);
         if flow >= flows {
             config.start = settled + Duration::from_secs(60.0);
         }
-        world.add_flow(config);
+        bench.world.add_flow(config);
     }
+    let mut world = bench.world;
     world.run_until(settled);
     let latest = || last.lock().map_or((0, None), |last| *last);
     let seen = Cell::new(latest().0);
@@ -210,37 +208,17 @@ fn cubic(flows: u32, rtt: Duration, behaviour: Behaviour, renamed: Renamed) -> V
 
 /// Triggers in a minute by packets that nobody answers, at `load` of the rate.
 fn unanswered(load: f64, random: bool, seed: u64) -> u64 {
-    let outgoing = OutgoingLink { limit: QueueLimit::default(), rate: Some(RATE) };
-    let mut queue = Predict::new(predict::Config::default(), outgoing);
-    let mut rng = Substream::new(seed, "load", 0);
+    let mut link = Unanswered::new(seed);
     let mut gaps = Substream::new(seed, "unanswered packets", 0);
-    let mut dropped = Vec::new();
-    let service = RATE.time_for(Bytes::new(u64::from(PACKET)));
-    let (mut arrival, mut free) = (Timestamp::ZERO + Duration::from_secs(1.0), Timestamp::ZERO);
-    let end = Timestamp::ZERO + Duration::from_secs(61.0);
-    while arrival < end {
-        // The link sends what it can before the next packet arrives.
-        while !queue.is_empty() && free <= arrival {
-            let mut context = QueueContext { now: free, in_service: None, rng: &mut rng, dropped: &mut dropped };
-            if queue.dequeue(&mut context).is_some() {
-                free += service;
-            }
-        }
-        let packet = QueuedPacket { handle: 0, size: PACKET, flow: 0, ecn: EcnCodepoint::NotEct, enqueued_at: arrival };
-        let mut context = QueueContext { now: arrival, in_service: None, rng: &mut rng, dropped: &mut dropped };
-        queue.enqueue(packet, &mut context);
-        if free <= arrival {
-            let mut context = QueueContext { now: arrival, in_service: None, rng: &mut rng, dropped: &mut dropped };
-            if queue.dequeue(&mut context).is_some() {
-                free = arrival + service;
-            }
-        }
-        let mean = service.as_secs() / load;
+    let mean = Unanswered::service().as_secs() / load;
+    let mut arrival = Timestamp::ZERO + Duration::from_secs(1.0);
+    while arrival < Timestamp::ZERO + Duration::from_secs(61.0) {
+        link.arrive(0, arrival);
         // A constant rate has 2 % of jitter, as clocks of hosts do.
         let gap = if random { gaps.exponential(mean) } else { mean * (0.98 + 0.04 * gaps.uniform()) };
         arrival += Duration::from_secs(gap);
     }
-    queue.triggers()
+    link.triggers()
 }
 
 /// What a run counts: triggers, those of them without a slow start, and those with one that ended below the capacity by itself.
@@ -314,34 +292,24 @@ fn cases() -> Vec<Case> {
 }
 
 /// Counts triggers in those of them whose names are chosen.
-pub(super) fn check(jobs: usize, chosen: impl Fn(&str) -> bool) -> Result<Verdict, String> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| error.to_string())?;
+pub(super) fn check(checker: &mut Checker, chosen: impl Fn(&str) -> bool) -> String {
     let cases: Vec<Case> = cases().into_iter().filter(|(name, ..)| chosen(name)).collect();
     // Where nothing bounds all triggers, the false ones are.
-    let mut checker = Checker::declaring(cases.iter().map(|(_, most, ..)| 1 + usize::from(*most < u64::MAX)).sum());
-    let counts: Vec<Counts> = pool.install(|| cases.par_iter().map(|(_, _, _, run)| run()).collect());
+    checker.declare(cases.iter().map(|(_, most, ..)| 1 + usize::from(*most < u64::MAX)).sum());
+    let counts: Vec<Counts> = cases.par_iter().map(|(_, _, _, run)| run()).collect();
     let mut sum = Counts::default();
     for ((name, most, allowed, _), of) in cases.iter().zip(counts) {
         if *most < u64::MAX {
-            checker.check(
-                name,
-                "triggers",
-                of.triggers as f64,
-                *most as f64,
-                of.triggers <= *most,
-                format!("at most {most}"),
-            );
+            checker.check(name, "triggers", of.triggers as f64, at_most(*most as f64));
         }
-        let (wrong, inside) = (of.wrong(), of.wrong() <= *allowed);
-        checker.check(name, "false triggers", wrong as f64, *allowed as f64, inside, format!("at most {allowed}"));
+        checker.check(name, "false triggers", of.wrong() as f64, at_most(*allowed as f64));
         sum.triggers += of.triggers;
         sum.no_slow_start += of.no_slow_start;
         sum.below_capacity += of.below_capacity;
     }
-    let note = format!(
+    format!(
         "ten minutes at 10 Mbit/s; of {} triggers {} without a slow start, {} in one that ended below the capacity by itself; \
          signals of the fallback are not counted",
         sum.triggers, sum.no_slow_start, sum.below_capacity,
-    );
-    Ok(checker.verdict("predict-false-triggers", note))
+    )
 }

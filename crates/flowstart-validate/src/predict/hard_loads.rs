@@ -11,16 +11,13 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::traffic::unresponsive::Lengths;
 
 use super::grid::{Class, FALLBACK, Outcome, Summary, run_cells};
-use super::steady_loads;
+use super::{PACING_GAIN, SEED, check_small, steady_loads};
+use crate::Input;
+use crate::check::{Checker, at_least};
 use crate::transient::grid::Grid;
 use crate::transient::run::PAYLOAD;
 use crate::transient::{Condition, Config, Discipline, run};
-use crate::{Checker, Verdict};
 
-/// Seed of the cells.
-const SEED: u64 = 2;
-/// Pacing gain of paced flows in slow start (Linux).
-const PACING_GAIN: f64 = 2.0;
 /// Shape of Pareto times: between 1 and 2, a finite mean without a finite variance; ns-2's default.
 const PARETO: Lengths = Lengths::Pareto { shape: 1.5 };
 /// What a short transfer has, over the bandwidth-delay product of all flows: it ends about when slow start has to.
@@ -147,30 +144,21 @@ pub fn line(name: &str, found: &Found) -> String {
 }
 
 /// Every row against what is wanted of the same classes of the whole grid, and loads that are no transient.
-pub(super) fn check(jobs: usize) -> Result<Verdict, String> {
-    // One number above 20 packets and two below, for each row; a count for each seed of a load.
-    let mut checker = Checker::declaring(3 * rows().len() + steady_loads::loads().len() * steady_loads::SEEDS as usize);
+pub(crate) fn predict_hard_loads(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut lines = Vec::new();
     for row in rows() {
-        let Found { above, small } = Found::of(&run_cells(&row.cells, SEED, jobs)?);
+        let Found { above, small } = Found::of(&run_cells(&row.cells, SEED));
         if above[0].cells > 0 {
             let won = above[0].won;
-            let name = format!("{}, above 20 packets", row.name);
-            checker.check(&name, "part won", won, 0.85, won >= 0.85, "at least 0.85".to_owned());
+            checker.check(&format!("{}, above 20 packets", row.name), "part won", won, at_least(0.85));
             lines.push(format!("{} {:.0} ({:.0})", row.name, 100.0 * won, 100.0 * above[1].won));
         }
         if small[0].cells > 0 {
-            let name = format!("{}, 20 packets and less", row.name);
-            let (peak, kept) = (small[0].peak_kept, small[0].fct_kept);
-            let metric = "part with a peak at most the fallback's";
-            checker.check(&name, metric, peak, 1.0, peak >= 1.0, "every cell".to_owned());
-            let metric = "part with FCT at most 1.05 of the oracle's";
-            checker.check(&name, metric, kept, 0.9, kept >= 0.9, "at least 0.9".to_owned());
+            check_small(&format!("{}, 20 packets and less", row.name), &small[0], checker);
         }
     }
-    steady_loads::check(&mut checker, jobs)?;
-    let note = format!("won above 20 packets in percent, predict (codel): {}", lines.join(", "));
-    Ok(checker.verdict("predict-hard-loads", note))
+    steady_loads::check(checker);
+    Ok(format!("won above 20 packets in percent, predict (codel): {}", lines.join(", ")))
 }
 
 #[cfg(test)]

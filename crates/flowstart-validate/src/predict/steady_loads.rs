@@ -3,27 +3,22 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use flowstart_core::aqm::predict::{self, Predict};
-use flowstart_core::aqm::{EcnCodepoint, OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueuedPacket};
 use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::units::Bytes;
 use flowstart_sim::traffic::unresponsive::{Gaps, Lengths, Shape, Unresponsive};
 use rayon::prelude::*;
 
-use crate::Checker;
+use super::unanswered::{PACKET, RATE, Unanswered};
+use crate::check::{Checker, at_most};
 
-/// Rate of the link.
-const RATE: Rate = Rate::from_mbit(10);
-/// A packet.
-const PACKET: u32 = 1500;
 /// Ten minutes, and the time that many sources have to settle before.
 const MINUTES: Duration = Duration::from_millis(600_000);
 const SETTLED: Duration = Duration::from_millis(30_000);
 /// Sources that are many: what begins is a small part of the load.
 const MANY: u32 = 16;
 /// Runs of each load.
-pub(super) const SEEDS: u64 = 3;
+const SEEDS: u64 = 3;
 /// Sources begin within this time.
 const SPREAD: f64 = 1.0;
 
@@ -51,9 +46,7 @@ pub struct Counts {
 
 /// Runs a load.
 pub fn run(load: &Load, seed: u64) -> Counts {
-    let outgoing = OutgoingLink { limit: QueueLimit::default(), rate: Some(RATE) };
-    let mut queue = Predict::new(predict::Config::default(), outgoing);
-    let mut rng = Substream::new(seed, "load", 0);
+    let mut link = Unanswered::new(seed);
     let mut begins = Substream::new(seed, "sources begin", 0);
     let source =
         Unresponsive { rate: RATE.scale(load.load / f64::from(load.count)), packet: PACKET, shape: load.shape };
@@ -63,38 +56,22 @@ pub fn run(load: &Load, seed: u64) -> Counts {
         .map(|number| Reverse((Timestamp::ZERO + Duration::from_secs(1.0 + SPREAD * begins.uniform()), number)))
         .collect();
     let access = RATE.scale(10.0).time_for(Bytes::new(u64::from(PACKET)));
-    let service = RATE.time_for(Bytes::new(u64::from(PACKET)));
     let settled = Timestamp::ZERO + SETTLED;
     let mut counts = Counts::default();
-    let mut dropped = Vec::new();
-    let mut free = Timestamp::ZERO;
     while let Some(Reverse((arrival, flow))) = next.pop() {
         if arrival >= settled + MINUTES {
             break;
         }
-        // The link sends what it can before the packet arrives.
-        while !queue.is_empty() && free <= arrival {
-            let mut context = QueueContext { now: free, in_service: None, rng: &mut rng, dropped: &mut dropped };
-            if queue.dequeue(&mut context).is_some() {
-                free += service;
-            }
-        }
-        let packet = QueuedPacket { handle: 0, size: PACKET, flow, ecn: EcnCodepoint::NotEct, enqueued_at: arrival };
-        let mut context = QueueContext { now: arrival, in_service: None, rng: &mut rng, dropped: &mut dropped };
-        queue.enqueue(packet, &mut context);
-        if free <= arrival && queue.dequeue(&mut context).is_some() {
-            free = arrival + service;
-        }
-        dropped.clear();
+        link.arrive(flow, arrival);
         let gap = sources[flow as usize].next_gap();
         let silent = matches!(load.shape, Shape::OnOff { .. }) && gap > source_interval(&source).scale(1.01);
         counts.starts += u64::from(silent && arrival >= settled);
         next.push(Reverse((arrival + gap.max(access), flow)));
         if arrival < settled {
-            counts.early = queue.triggers();
+            counts.early = link.triggers();
         }
     }
-    counts.triggers = queue.triggers() - counts.early;
+    counts.triggers = link.triggers() - counts.early;
     counts
 }
 
@@ -130,30 +107,25 @@ pub fn loads() -> Vec<(String, Load)> {
 }
 
 /// Runs all of them: the counts of each seed.
-pub fn run_all(jobs: usize) -> Result<Vec<(String, Load, Vec<Counts>)>, String> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| error.to_string())?;
+pub fn run_all() -> Vec<(String, Load, Vec<Counts>)> {
     let run = |(name, load): (String, Load)| {
         let counts = (1..=SEEDS).map(|seed| run(&load, seed)).collect();
         (name, load, counts)
     };
-    Ok(pool.install(|| loads().into_par_iter().map(run).collect()))
+    loads().into_par_iter().map(run).collect()
 }
 
 /// At most one trigger per start of an on/off source, and none where many are in steady state or where nothing starts.
-pub(super) fn check(checker: &mut Checker, jobs: usize) -> Result<(), String> {
-    for (name, load, counts) in run_all(jobs)? {
+pub(super) fn check(checker: &mut Checker) {
+    for (name, load, counts) in run_all() {
         for (seed, counts) in (1..).zip(counts) {
             let most = match (load.count, load.shape) {
                 (MANY, _) | (_, Shape::Frames { .. }) => 0,
                 (_, Shape::OnOff { .. }) => counts.starts,
             };
-            let triggers = counts.triggers;
-            let cell = format!("{name}, seed {seed}");
-            let band = format!("at most {most}");
-            checker.check(&cell, "triggers", triggers as f64, most as f64, triggers <= most, band);
+            checker.check(&format!("{name}, seed {seed}"), "triggers", counts.triggers as f64, at_most(most as f64));
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -16,6 +16,9 @@
 //!   therefore fire while a retransmission is under way, with the oracle as well.
 //! - The whole propagation delay lies before and behind the queue in equal parts; acknowledgements never wait.
 //!
+//! The lab's runner warms a world up, forks it for each newcomer and lets nobody follow. Here transients follow each other in
+//! one world, and when the next one begins depends on when the last one ended; so [`run()`] is a runner of its own.
+//!
 //! | Looking for | Where |
 //! |---|---|
 //! | one run | [`run()`] |

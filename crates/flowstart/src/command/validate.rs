@@ -6,21 +6,15 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
-use flowstart_validate::Status;
+use flowstart_validate::{ENTRIES, Status};
 
 use crate::failure::{FAILED, Failure};
 use crate::output::print;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  flowstart validate
-  flowstart validate ns2-chain
-  flowstart validate ns2-single-flow --reference other-cells.csv --json
-
-Exit code 1 when an entry misses its band.")]
+#[command(after_help = after_help())]
 pub(crate) struct Arguments {
-    #[arg(help = format!("One entry instead of all: {}", flowstart_validate::NAMES.join(", ")))]
+    /// One entry instead of all.
     name: Option<String>,
     /// Another file with the same columns: other cells of the same experiment.
     #[arg(long, value_name = "FILE", requires = "name")]
@@ -33,14 +27,29 @@ pub(crate) struct Arguments {
     jobs: usize,
 }
 
+fn after_help() -> String {
+    let entries: String = ENTRIES.iter().map(|entry| format!("  {:33}{}\n", entry.name, entry.source)).collect();
+    format!(
+        "\
+Entries, and what they are compared with:
+{entries}
+Examples:
+  flowstart validate
+  flowstart validate ns2-chain
+  flowstart validate ns2-single-flow --reference other-cells.csv --json
+
+Exit code 1 when an entry misses its band."
+    )
+}
+
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let names: Vec<&str> = match &arguments.name {
         Some(name) => vec![name.as_str()],
-        None => flowstart_validate::NAMES.to_vec(),
+        None => ENTRIES.iter().map(|entry| entry.name).collect(),
     };
     let mut results = Vec::new();
     for name in names {
-        if std::io::stderr().is_terminal() && flowstart_validate::NAMES.contains(&name) {
+        if std::io::stderr().is_terminal() && ENTRIES.iter().any(|entry| entry.name == name) {
             tell!("validating {name} ...");
         }
         results.push(
