@@ -22,8 +22,8 @@ use crate::quic::{self, CertificateOptions, SchemeOptions, socket_address, std_t
 #[command(after_help = "\
 Examples:
   flowstart serve --root site --self-signed
-  flowstart serve --root site --listen '[::]:443' --cert cert.pem --key key.pem \\
-    --startup blitzstart --hint-policy cap:rate=50mbit
+  flowstart serve --root site --listen '[::]:443' --cert cert.pem \\
+    --key key.pem --startup blitzstart --hint-policy cap:rate=50mbit
   flowstart serve --self-signed --startup-for 192.0.2.0/24=slow-start \\
     --ab 0.1=jump-start --metrics 127.0.0.1:9100
   flowstart get --insecure https://localhost:4433/generate/2MB
@@ -38,7 +38,7 @@ PUT and DELETE /kill-switch at the address of --metrics.
 
 A client gives a hint with its first message (`flowstart get --hint`). A browser gives one as Downlink, RTT and ECT \
 with a request. Without --hint-policy no hint is used, and a scheme that launches by hints, such as blitzstart, is \
-slow start. Of its policies, history and validate look into --path-store, and link goes by the speed of the interface.
+slow start. In a policy, history and validate look into --path-store, and link goes by the speed of the interface.
 
 With --early-data a returning client's request is answered before the handshake is complete. Each session ticket \
 works once, and only with the process that gave it. So this process does not answer a recorded first packet twice. \
