@@ -25,6 +25,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flowstart_core::registry::ConfigError;
+use flowstart_core::spec::{InputError, Spec};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
 use ipnet::IpNet;
@@ -225,59 +226,26 @@ impl Caps {
 }
 
 impl FromStr for HintPolicy {
-    type Err = ConfigError;
+    type Err = InputError;
 
-    fn from_str(text: &str) -> Result<Self, ConfigError> {
-        let (name, keys) = match text.split_once(':') {
-            None => (text, None),
-            Some((name, keys)) => (name, Some(keys)),
+    fn from_str(text: &str) -> Result<Self, InputError> {
+        let mut spec = Spec::parse("hint policy", text)?;
+        let policy = match spec.name() {
+            "accept" => Self::Accept,
+            "ignore" => Self::Ignore,
+            "validate" => Self::Validate { share: spec.read("share")?.unwrap_or(0.5) },
+            "cap" => Self::Cap(Caps {
+                rate: spec.read("rate")?,
+                prefix: spec.read("prefix")?,
+                link: spec.read("link")?,
+                history: spec.read("history")?,
+                age: spec.read("age")?,
+            }),
+            _ => return Err(spec.unknown_name(ALLOWED)),
         };
-        let pairs =
-            keys.into_iter().flat_map(|keys| keys.split(',')).map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-        let policy = match (name, keys.is_some()) {
-            ("accept", false) => Self::Accept,
-            ("ignore", false) => Self::Ignore,
-            ("validate", _) => {
-                let mut share = None;
-                for (key, value) in pairs {
-                    match key {
-                        "share" => set(&mut share, "share", value, "a number from 0.01 to 1")?,
-                        _ => return Err(unknown(key)),
-                    }
-                }
-                Self::Validate { share: share.unwrap_or(0.5) }
-            }
-            ("cap", true) => {
-                let mut caps = Caps::default();
-                for (key, value) in pairs {
-                    match key {
-                        "rate" => set(&mut caps.rate, "rate", value, "a rate such as 50mbit")?,
-                        "prefix" => set(&mut caps.prefix, "prefix", value, "a rate such as 200mbit")?,
-                        "link" => set(&mut caps.link, "link", value, "a number from 0.001 to 1")?,
-                        "history" => set(&mut caps.history, "history", value, "a number from 0.01 to 1000")?,
-                        "age" => set(&mut caps.age, "age", value, "a duration such as 3600s")?,
-                        _ => return Err(unknown(key)),
-                    }
-                }
-                Self::Cap(caps)
-            }
-            _ => return Err(ConfigError::new("hint policy", format_args!("`{text}`"), ALLOWED)),
-        };
-        policy.validate()?;
+        spec.finish()?;
+        policy.validate().map_err(|error| spec.refused(error))?;
         Ok(policy)
-    }
-}
-
-fn unknown(key: &str) -> ConfigError {
-    ConfigError::new("hint policy's key", format_args!("`{key}`"), ALLOWED)
-}
-
-/// Sets a field that was not set before.
-fn set<T: FromStr>(field: &mut Option<T>, name: &'static str, value: &str, allowed: &str) -> Result<(), ConfigError> {
-    let read = value.parse().map_err(|_| ConfigError::new(name, format_args!("`{value}`"), allowed))?;
-    match field.replace(read) {
-        None => Ok(()),
-        Some(_) => Err(ConfigError::new(name, "written twice", "once")),
     }
 }
 
@@ -476,21 +444,26 @@ mod tests {
         }
         assert_eq!(policy("validate"), HintPolicy::Validate { share: 0.5 });
         let refused = |text: &str| text.parse::<HintPolicy>().unwrap_err().to_string();
-        assert!(refused("trust").starts_with("hint policy is `trust`; allowed is accept, ignore, validate"));
-        assert!(refused("cap").starts_with("hint policy is `cap`"));
-        assert!(refused("accept:rate=1mbit").starts_with("hint policy is `accept:rate=1mbit`"));
-        assert!(refused("cap:").starts_with("hint policy's key is ``"));
-        assert!(refused("cap:speed=1").starts_with("hint policy's key is `speed`"));
-        assert_eq!(refused("cap:rate=fast"), "rate is `fast`; allowed is a rate such as 50mbit");
-        assert_eq!(refused("cap:rate"), "rate is ``; allowed is a rate such as 50mbit");
-        assert_eq!(refused("cap:rate=1mbit,rate=2mbit"), "rate is written twice; allowed is once");
-        assert_eq!(refused("cap:link=1.5"), "link is 1.5; allowed is 0.001 to 1");
-        assert_eq!(refused("cap:history=nan"), "history is NaN; allowed is 0.01 to 1000");
-        assert_eq!(refused("cap:rate=1bit"), "rate is 1bit; allowed is 1kbit to 10000gbit");
-        assert_eq!(refused("cap:age=1ms"), "age is 1ms; allowed is 1s to 1000000s");
-        // Not exact when written: found by the fuzzer.
-        assert_eq!(refused("cap:age=4444444.44s"), "age is 4444444.440000001s; allowed is 1s to 1000000s");
-        assert_eq!(refused("validate:share=0"), "share is 0; allowed is 0.01 to 1");
+        for (text, problem) in [
+            ("trust", "`trust` is not known; use accept, ignore, validate"),
+            ("cap", "hint policy is cap; allowed is accept, ignore, validate"),
+            ("accept:rate=1mbit", "`rate` is not known here; accept has no keys"),
+            ("cap:", "hint policy is cap; allowed is accept, ignore, validate"),
+            ("cap:speed=1", "`speed` is not known here; allowed are rate, prefix, link, history, age"),
+            ("cap:rate=fast", "rate: `fast` is not a rate"),
+            ("cap:rate", "rate: needs a value, as in rate=..."),
+            ("cap:rate=1mbit,rate=2mbit", "`rate` is given twice"),
+            ("cap:link=1.5", "link is 1.5; allowed is 0.001 to 1"),
+            ("cap:history=nan", "history is NaN; allowed is 0.01 to 1000"),
+            ("cap:rate=1bit", "rate is 1bit; allowed is 1kbit to 10000gbit"),
+            ("cap:age=1ms", "age is 1ms; allowed is 1s to 1000000s"),
+            // Not exact when written: found by the fuzzer.
+            ("cap:age=4444444.44s", "age is 4444444.440000001s; allowed is 1s to 1000000s"),
+            ("validate:share=0", "share is 0; allowed is 0.01 to 1"),
+        ] {
+            let error = refused(text);
+            assert!(error.starts_with(&format!("hint policy `{text}`: {problem}")), "{error}");
+        }
     }
 
     #[test]
