@@ -20,8 +20,9 @@
 //! | units, time, seeded randomness | [`units`], [`time`], [`rng`] |
 //! | windows and launches | [`window`], [`launch`] |
 //!
-//! Without features only controllers are compiled. `serde` reads and writes configurations, `aqm` adds queue disciplines,
-//! `router` what routers do for Quick-Start, XCP and SCONE, `experimental` algorithms without a published reference.
+//! Without features only controllers are compiled. `serde` reads and writes configurations, `aqm` adds queue
+//! disciplines, `router` what routers do for Quick-Start, XCP and SCONE, `experimental` algorithms without a published
+//! reference.
 
 #![no_std]
 extern crate alloc;

@@ -13,7 +13,8 @@ use crate::study::plan::{Plan, Setting};
 use crate::trace::observe::{self, Kept, Wanted};
 
 /// Runs every cell and repetition that is not among the `known` rows, on `jobs` threads (0: one per core). `done` is
-/// called with the rows of each repetition of a setting as it ends. The result does not depend on the number of threads.
+/// called with the rows of each repetition of a setting as it ends. The result does not depend on the number of
+/// threads.
 pub fn execute(
     plan: &Plan,
     jobs: usize,

@@ -76,8 +76,8 @@ fn differences(schemes: &[&str]) -> Vec<String> {
 #[test]
 fn without_loss_the_stack_takes_as_long_as_the_model_with_the_same_policies() {
     let schemes = ["slow-start", "search:variant=slides", "jump-start", "blitzstart", "more-start", "rapid-start"];
-    // 70 kB are 60 packets of the model. The stack's first one brings frames of the handshake's end, so it needs 61, which
-    // one more acknowledgement has to release: 3.2 %.
+    // 70 kB are 60 packets of the model. The stack's first one brings frames of the handshake's end, so it needs 61,
+    // which one more acknowledgement has to release: 3.2 %.
     let one_packet_more = ["slow-start", "search:variant=slides", "jump-start"]
         .map(|scheme| format!("rate=100mbit,rtt=100ms,buffer=unlimited/taildrop/70KB/{scheme}/none"));
     assert_eq!(differences(&schemes), one_packet_more);

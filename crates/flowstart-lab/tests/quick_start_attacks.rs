@@ -1,4 +1,5 @@
-//! Attacks on Quick-Start (Sarolahti, Allman and Floyd, sections 7 and 8): each does damage, and what helps against it helps.
+//! Attacks on Quick-Start (Sarolahti, Allman and Floyd, sections 7 and 8): each does damage, and what helps against it
+//! helps.
 
 use flowstart_lab::experiment::execute;
 use flowstart_lab::results::flows::Row;

@@ -6,7 +6,8 @@
 //! # fn configure(transport: &mut quinn_proto::TransportConfig) -> Result<(), flowstart_quic::Unsupported> {
 //! let startup = StartupConfig::Blitzstart(Default::default());
 //! let avoidance = AvoidanceConfig::Cubic(Default::default());
-//! transport.congestion_controller_factory(Arc::new(flowstart_quic::quinn::ControllerFactory::new(startup, avoidance)?));
+//! let factory = flowstart_quic::quinn::ControllerFactory::new(startup, avoidance)?;
+//! transport.congestion_controller_factory(Arc::new(factory));
 //! # Ok(())
 //! # }
 //! ```

@@ -163,8 +163,8 @@ pub fn judged(inside: bool, reference: f64, text: impl Into<String>) -> Band {
     Band::new(Accepts::All(inside), reference, text.into())
 }
 
-/// Collects comparisons. How many there will be is declared before anything runs, so that a cell that gave nothing cannot
-/// go unnoticed.
+/// Collects comparisons. How many there will be is declared before anything runs, so that a cell that gave nothing
+/// cannot go unnoticed.
 #[derive(Clone, Debug, Default)]
 pub struct Checker {
     declared: usize,

@@ -1,7 +1,7 @@
 //! What Järvinen's thesis says of queue disciplines under load transients, measured by [`crate::transient`].
 //!
-//! `validation/load-transients/README.md` says where each statement stands, how it is read as cells and bands, and why they miss where
-//! they do.
+//! `validation/load-transients/README.md` says where each statement stands, how it is read as cells and bands, and why
+//! they miss where they do.
 
 use std::collections::BTreeSet;
 
@@ -106,8 +106,8 @@ fn hred() -> Aqm {
     Aqm::Registered(QueueConfig::Hred(config))
 }
 
-/// Thesis, section 1.4 (Pub. II): "RED [...] responds too slowly", with recommended parameters; AINA 2012, as summed up: it falls back to
-/// tail drop, then drops retransmissions.
+/// Thesis, section 1.4 (Pub. II): "RED [...] responds too slowly", with recommended parameters; AINA 2012, as summed
+/// up: it falls back to tail drop, then drops retransmissions.
 pub(crate) fn red_is_slow(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut cells = Vec::new();
     for rtt in [50, 100, 200] {
@@ -201,7 +201,8 @@ fn is_well(fct: f64, peak: f64) -> Option<bool> {
     (fct.is_finite() && peak.is_finite()).then_some(fct <= WELL.0 && peak <= WELL.1)
 }
 
-/// Thesis, section 1.4 (Pub. IV): HRED "is still seriously limited by the requirement for a known, constant end-to-end RTT".
+/// Thesis, section 1.4 (Pub. IV): HRED "is still seriously limited by the requirement for a known, constant end-to-end
+/// RTT".
 pub(crate) fn hred_needs_its_rtt(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut note = Vec::new();
     for (rtt, at_its_rtt) in [(TUNED_MS / 5, false), (TUNED_MS, true), (TUNED_MS * 5, false)] {
@@ -249,8 +250,9 @@ pub(crate) fn hred_has_the_least_delay(_: &Input, checker: &mut Checker) -> Resu
     Ok(format!("p99 delay in ms of HRED-style, codel, pie: {}", note.join("; ")))
 }
 
-/// Thesis, abstract and section 1.4 (Pub. IV): "the state-of-the-art AQM algorithms often respond too slowly or too fast depending on
-/// the actual RTT"; AINA 2017, as summed up: too much queue at small RTT, reaction too early at large RTT.
+/// Thesis, abstract and section 1.4 (Pub. IV): "the state-of-the-art AQM algorithms often respond too slowly or too
+/// fast depending on the actual RTT"; AINA 2017, as summed up: too much queue at small RTT, reaction too early at large
+/// RTT.
 pub(crate) fn codel_and_pie_depend_on_the_rtt(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut note = Vec::new();
     for mbit in [10.0, 50.0] {
@@ -302,8 +304,8 @@ fn first_exit_load(cell: &Config, aqm: &Aqm) -> f64 {
     sum / f64::from(count)
 }
 
-/// Thesis, section 1.4 (Pub. III): an issue in PIE's departure rate estimator "effectively disabled the whole PIE algorithm when the
-/// link bandwidth is low".
+/// Thesis, section 1.4 (Pub. III): an issue in PIE's departure rate estimator "effectively disabled the whole PIE
+/// algorithm when the link bandwidth is low".
 pub(crate) fn departure_rate_fails_at_low_rates(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let cell = |mbit, buffer| Config { ecn: false, initial_window: 3, buffer, ..cell(mbit, TUNED_MS, 6) };
     let mut cells = Vec::new();
@@ -330,8 +332,8 @@ pub(crate) fn departure_rate_fails_at_low_rates(_: &Input, checker: &mut Checker
     Ok(format!("departure rate and timestamps: {}", note.join("; ")))
 }
 
-/// Thesis, abstract: Predict is timely "without compromising throughput or latency unnecessarily, yielding low latency over a large
-/// range of RTTs".
+/// Thesis, abstract: Predict is timely "without compromising throughput or latency unnecessarily, yielding low latency
+/// over a large range of RTTs".
 pub(crate) fn predict_controls_the_peak(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut cells = Vec::new();
     for mbit in [10.0, 50.0] {

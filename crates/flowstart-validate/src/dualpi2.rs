@@ -97,7 +97,8 @@ impl Experiment {
         }
     }
 
-    /// What each flow has sent through the link at this time: bytes, packets, the nanoseconds that they waited, and marks.
+    /// What each flow has sent through the link at this time: bytes, packets, the nanoseconds that they waited, and
+    /// marks.
     fn flows_at(&mut self, time: Duration) -> Vec<[f64; 4]> {
         let counts =
             |flow: &FlowAtLink| [flow.bytes, flow.packets, flow.waited_nanos, flow.marked].map(|count| count as f64);

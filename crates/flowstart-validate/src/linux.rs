@@ -31,8 +31,8 @@ use crate::reference::{Reference, Row, Table};
 const LIMIT: Duration = Duration::from_millis(1_000_000);
 /// How often the sender's window was sampled.
 const SAMPLING: Duration = Duration::from_millis(2);
-/// What the hosts of the measurement take: a server that starts a thread for each connection. It is the same in all cells without
-/// a loss, within 0.5 ms, and part of the completion time, which begins with `connect`.
+/// What the hosts of the measurement take: a server that starts a thread for each connection. It is the same in all
+/// cells without a loss, within 0.5 ms, and part of the completion time, which begins with `connect`.
 const HOST_TIME: Duration = Duration::from_micros(1200);
 /// How long the established flow has been there, and the pause between newcomers.
 const WARM_UP: Duration = Duration::from_millis(12_000);
@@ -40,8 +40,8 @@ const PAUSE_S: std::ops::Range<f64> = 2.3..4.3;
 /// The way back has no limit: so fast that an acknowledgement takes less than a nanosecond.
 const UNLIMITED: Rate = Rate::from_mbit(1_000_000);
 
-/// Bands: completion time by this share or by the kernel's own spread, retransmissions and the window at the exit by this
-/// many packets and this share.
+/// Bands: completion time by this share or by the kernel's own spread, retransmissions and the window at the exit by
+/// this many packets and this share.
 const FCT_BAND: f64 = 0.01;
 /// A kernel that spreads more than this says too little of a completion time to compare with.
 const LARGEST_SPREAD: f64 = 0.1;

@@ -1,7 +1,7 @@
 //! ns-2.35, queue disciplines under slow start: `ns2-aqm-transient`.
 //!
-//! `validation/ns2/README.md` says how the reference was made. Flows that start together on an idle dumbbell send for ten
-//! seconds; what is compared is the longest queuing delay, which startup makes, and what was dropped in all.
+//! `validation/ns2/README.md` says how the reference was made. Flows that start together on an idle dumbbell send for
+//! ten seconds; what is compared is the longest queuing delay, which startup makes, and what was dropped in all.
 
 use std::sync::Arc;
 
@@ -173,8 +173,8 @@ impl Cell {
         (mean(&peaks), mean(&drops))
     }
 
-    /// What is known of a cell that missed: where the run of the reference lies among ours if chance decides, and what the other
-    /// order of simultaneous arrivals gives if not.
+    /// What is known of a cell that missed: where the run of the reference lies among ours if chance decides, and what
+    /// the other order of simultaneous arrivals gives if not.
     fn evidence(&self) -> Evidence {
         if self.discipline.random {
             let runs: Vec<_> = (1..=PLACED).map(|seed| self.run_once(seed, Ties::EarlierFlow)).collect();
@@ -194,8 +194,8 @@ impl Cell {
         let Discipline { queue, limit, .. } = &self.discipline;
         let forward = LinkConfig { limit: *limit, queue: queue.clone(), ..back.clone() };
         let mut bench = Bench::new(seed, 1, &forward, &back, Rate::from_mbit(1000));
-        // As ns-2 without timestamps: else timeouts that ns-2 does not have follow a queue that grows fast. Its timer is in ticks,
-        // and after a timeout it waits where others go on by SACKs.
+        // As ns-2 without timestamps: else timeouts that ns-2 does not have follow a queue that grows fast. Its timer
+        // is in ticks, and after a timeout it waits where others go on by SACKs.
         let profile = Arc::new(Profile {
             initial_window: self.initial_window,
             rtt_samples: RttSamples::OneSegment,
@@ -252,7 +252,8 @@ impl Evidence {
     }
 }
 
-/// The longest delay within 15 %, drops within 25 %. Lines of a table that differ in their seed only are runs of one cell.
+/// The longest delay within 15 %, drops within 25 %. Lines of a table that differ in their seed only are runs of one
+/// cell.
 pub(crate) fn transient(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut cells: Vec<Cell> = Vec::new();
     for table in &input.tables {
@@ -327,7 +328,8 @@ mod tests {
             peaks_ms: vec![163.194],
             drops: vec![11.0],
         };
-        // The reference's numbers, and what ns-2 gives, too, if each later host's link takes a nanosecond more: 137.988 and 10.
+        // The reference's numbers, and what ns-2 gives, too, if each later host's link takes a nanosecond more: 137.988
+        // and 10.
         let Evidence::OtherTies { peak_ms, drops } = cell.evidence() else { panic!("`CoDel` draws no random numbers") };
         assert!((peak_ms - 163.194).abs() < 0.002 && drops == 11.0, "{peak_ms} ms, {drops}");
         let (peak_ms, drops) = cell.run_once(1, Ties::EarlierFlow);

@@ -136,7 +136,8 @@ impl Experiment {
         Arc::new(profile)
     }
 
-    /// The measured flow on the dumbbell of the reference, by itself or so many seconds after a long one is established.
+    /// The measured flow on the dumbbell of the reference, by itself or so many seconds after a long one is
+    /// established.
     fn run(&self, offset_s: Option<f64>) -> FlowRecord {
         let back = LinkConfig::new(Rate::from_mbit(self.rate_mbit), Duration::from_millis(self.rtt_ms) / 2);
         let limit = QueueLimit { packets: None, bytes: Some(self.buffer), counts_in_service: false };

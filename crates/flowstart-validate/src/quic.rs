@@ -1,9 +1,9 @@
 //! The real QUIC stack beside the model, with the same policies: is the model a fair stand-in?
 //!
-//! Both run the same cells with the same seeds, so that only the stack differs. Two one-sided tests (Schuirmann 1987): a cell
-//! passes when the 90 % interval of the mean log ratio of the completion times, paired by repetition, lies within 10 %. An
-//! interval that reaches over the edge decides nothing and counts as a miss. `validation/quic/README.md` says what the
-//! cells are and what is known of the misses.
+//! Both run the same cells with the same seeds, so that only the stack differs. Two one-sided tests (Schuirmann 1987):
+//! a cell passes when the 90 % interval of the mean log ratio of the completion times, paired by repetition, lies
+//! within 10 %. An interval that reaches over the edge decides nothing and counts as a miss.
+//! `validation/quic/README.md` says what the cells are and what is known of the misses.
 
 use flowstart_lab::results::summary::values;
 use flowstart_statistics::{difference_interval, mean};

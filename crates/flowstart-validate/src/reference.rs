@@ -86,8 +86,8 @@ impl Table {
         Ok(Self { source: source.to_owned(), header, rows })
     }
 
-    /// Refuses columns that are not among these, if there are any: what they say may tell rows apart that would be taken for
-    /// the same.
+    /// Refuses columns that are not among these, if there are any: what they say may tell rows apart that would be
+    /// taken for the same.
     fn has_only(&self, known: &[&str]) -> Result<(), String> {
         match self.header.iter().find(|column| !known.is_empty() && !known.contains(&column.as_str())) {
             None => Ok(()),

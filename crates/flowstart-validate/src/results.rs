@@ -33,8 +33,8 @@ pub(crate) fn changed(name: &str, change: impl FnOnce(&mut Scenario)) -> Result<
     scenario.plan(Path::new(".")).map_err(|error| wrong(error.to_string()))
 }
 
-/// The mean of a metric over rows that have it. It is NaN, which no band contains, when a run failed: what is left is no
-/// mean of all.
+/// The mean of a metric over rows that have it. It is NaN, which no band contains, when a run failed: what is left is
+/// no mean of all.
 pub(crate) fn mean_of<'a>(rows: impl IntoIterator<Item = &'a &'a Row>, field: impl Fn(&Row) -> Option<f64>) -> f64 {
     let values: Option<Vec<Option<f64>>> = rows.into_iter().map(|row| (!row.failed()).then(|| field(row))).collect();
     let values: Option<Vec<f64>> = values.map(|values| values.into_iter().flatten().collect());
@@ -63,8 +63,8 @@ impl Results {
         self.by_cell().iter().map(|rows| mean_of(rows, field)).collect()
     }
 
-    /// The cells that all words describe. A word is what stands on an axis of the cell, or how its link ends. One of several
-    /// characters is written as `[56]`.
+    /// The cells that all words describe. A word is what stands on an axis of the cell, or how its link ends. One of
+    /// several characters is written as `[56]`.
     pub(crate) fn cells(&self, words: &[&str]) -> Vec<Cell> {
         let plan = &self.plan;
         let is = |text: &str, word: &str| match word

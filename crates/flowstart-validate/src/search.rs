@@ -153,8 +153,8 @@ fn median_fct(runs: &[(u32, Startup)]) -> f64 {
 /// A run with its cell and repetition; nothing is known of one that is not complete.
 type Run = (Cell, u32, Option<Startup>);
 
-/// The clean runs of a link, scheme and size, with their repetitions; none when a run is not complete, since what is left says
-/// nothing of the cell.
+/// The clean runs of a link, scheme and size, with their repetitions; none when a run is not complete, since what is
+/// left says nothing of the cell.
 fn clean(runs: &[Run], (link, scheme, size): (usize, usize, usize)) -> Vec<(u32, Startup)> {
     let own = runs.iter().filter(|(cell, ..)| (cell.link, cell.scheme, cell.size) == (link, scheme, size));
     let all: Option<Vec<(u32, Startup)>> = own.map(|(_, rep, run)| Some((*rep, run.clone()?))).collect();

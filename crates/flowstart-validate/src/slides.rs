@@ -1,5 +1,6 @@
-//! Scharf's slides on fast startups: the benefit by transfer size, slow start's closed form, the three cases of flow control,
-//! and mixed RTTs and sizes. What they say of a shared bottleneck is in `validation/slides/shared-bottleneck.toml`.
+//! Scharf's slides on fast startups: the benefit by transfer size, slow start's closed form, the three cases of flow
+//! control, and mixed RTTs and sizes. What they say of a shared bottleneck is in
+//! `validation/slides/shared-bottleneck.toml`.
 //!
 //! `validation/slides/README.md` says what was published and how it is read.
 
@@ -59,9 +60,9 @@ fn speedup_of_the_fastest(baseline: f64, fcts: &[f64]) -> f64 {
     if known { baseline / fastest } else { f64::NAN }
 }
 
-/// What the slides say of each case of flow control: no fast startup gains over slow start where the receiver lets its window
-/// grow, one does where it announces a large window, and one where the sender ignores the window while it probes. The
-/// baseline of all is slow start with a large window.
+/// What the slides say of each case of flow control: no fast startup gains over slow start where the receiver lets its
+/// window grow, one does where it announces a large window, and one where the sender ignores the window while it
+/// probes. The baseline of all is slow start with a large window.
 pub(crate) fn flow_control(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let times = |case: &str| Results::of(&format!("flow-control-{case}"), input.jobs).map(|of| completion_times(&of));
     let announced = times("announced")?;

@@ -1,9 +1,9 @@
 //! Statements that only compare means: tables in `validation/`, a row for each sentence of a source.
 //!
-//! A file has studies, each a shipped scenario with its statements. `{name}` stands for one of the file's `names` or, one after
-//! the other, for the values of the statement's `each`. A number is written as `metric(words)`, the mean of a metric over
-//! the cells that all words describe ([`Results::cells`]); as a figure; or as a difference, quotient or product of such,
-//! with spaces around the sign.
+//! A file has studies, each a shipped scenario with its statements. `{name}` stands for one of the file's `names` or,
+//! one after the other, for the values of the statement's `each`. A number is written as `metric(words)`, the mean of a
+//! metric over the cells that all words describe ([`Results::cells`]); as a figure; or as a difference, quotient or
+//! product of such, with spaces around the sign.
 
 use std::collections::BTreeMap;
 
@@ -232,8 +232,8 @@ mod tests {
 
     #[test]
     fn what_a_thesis_says_of_flow_initiation_passes_where_it_holds() {
-        // 4 of one against six flows, 4 of small impact, 2 sizes with 4 of more flows and 3 of windows, 5 with 2 of lasting
-        // harm, 2 of bulk.
+        // 4 of one against six flows, 4 of small impact, 2 sizes with 4 of more flows and 3 of windows, 5 with 2 of
+        // lasting harm, 2 of bulk.
         let of = verdict(FLOW_INITIATION, 4 + 4 + 14 + 10 + 2, &conversation);
         assert_eq!(of.status, Status::Pass, "{:?}", of.misses);
     }
@@ -253,7 +253,8 @@ mod tests {
         assert_eq!((of.cells, of.misses.len()), (34, 34 - 4), "{:?}", of.misses);
     }
 
-    /// Every scheme as slow start, but for those that are named: a factor of the completion time and one of the inflation.
+    /// Every scheme as slow start, but for those that are named: a factor of the completion time and one of the
+    /// inflation.
     fn bottleneck(named: &[(&str, f64, f64)]) -> Verdict {
         let mean = |metric: &str, words: &[&str]| {
             let found = named.iter().find(|(name, ..)| *name == words[0]);
@@ -278,15 +279,16 @@ mod tests {
             ("quick-start:iw=3", 0.6, 1.0),
             ("quick-start:iw=3,request=fixed,rate=10mbit", 0.95, 1.0),
         ]);
-        // 9 loads, 2 of overshooting, 2 high loads with 3 others, 2 high loads and a decline for two requests, 3 loads between
-        // for one of them, and 5 busy loads and a mean for each pair.
+        // 9 loads, 2 of overshooting, 2 high loads with 3 others, 2 high loads and a decline for two requests, 3 loads
+        // between for one of them, and 5 busy loads and a mean for each pair.
         assert_eq!((of.cells, of.status), (9 + 2 + 6 + 6 + 3 + 12, Status::Pass), "{:?}", of.misses);
     }
 
     #[test]
     fn schemes_without_any_difference_miss() {
         let of = bottleneck(&[]);
-        // Jump-Start below half the load, both of More-Start, all of Initial-Start and of pacing, and no decline of Quick-Start.
+        // Jump-Start below half the load, both of More-Start, all of Initial-Start and of pacing, and no decline of
+        // Quick-Start.
         assert_eq!(of.misses.len(), 5 + 2 + 6 + 12 + 2, "{:?}", of.misses);
     }
 }

@@ -1,6 +1,7 @@
 //! The Blitzstart paper: its Table 1, and what its text and figures state.
 //!
-//! `validation/blitzstart/README.md` says where the numbers come from. The scenario is `scenarios/blitzstart-table1.toml`.
+//! `validation/blitzstart/README.md` says where the numbers come from. The scenario is
+//! `scenarios/blitzstart-table1.toml`.
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
@@ -218,13 +219,14 @@ fn is_ranked(column: &[&PublishedCell]) -> bool {
     published.next().is_some_and(|first| published.any(|other| other != first))
 }
 
-/// How many comparisons [`check_rows`] makes: FCT and losses of 8 baselines, two scores, two links that get slower, and of each
-/// column a rank, where there is any, and the losses.
+/// How many comparisons [`check_rows`] makes: FCT and losses of 8 baselines, two scores, two links that get slower, and
+/// of each column a rank, where there is any, and the losses.
 fn count_of_rows(cells: &[PublishedCell]) -> usize {
     8 * 2 + 2 + 2 + columns(cells).iter().map(|(.., column)| usize::from(is_ranked(column)) + 1).sum::<usize>()
 }
 
-/// How many comparisons the text and the figures make: three of figure 1, one of figure 3, 8 with a small buffer, one of LTE.
+/// How many comparisons the text and the figures make: three of figure 1, one of figure 3, 8 with a small buffer, one
+/// of LTE.
 const STATEMENTS: usize = 3 + 1 + 8 + 1;
 
 /// The cells that count of each link and size, in the order of the table.
@@ -375,7 +377,8 @@ fn lte_equilibrium(plan: &Plan, checker: &mut Checker) {
     checker.check("LTE, correct estimate", "runs of 5 that are fair within 60 s", reached, equal(0.0).saying("none"));
 }
 
-/// When the newcomer has a fair share for the first time over a whole second, in seconds; infinite if not within `limit`.
+/// When the newcomer has a fair share for the first time over a whole second, in seconds; infinite if not within
+/// `limit`.
 fn fair_times(plan: &Plan, cell: &Cell, limit: Duration, reps: u32) -> Vec<f64> {
     (0..reps)
         .map(|rep| {

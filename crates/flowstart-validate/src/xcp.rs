@@ -128,7 +128,8 @@ pub(crate) fn fairness(_: &Input, checker: &mut Checker) -> Result<String, Strin
     Ok(format!("lowest utilization of a steady case {least:.3}"))
 }
 
-/// High utilization, a small standing queue, near-zero drops and a fair allocation over capacities, RTTs and numbers of flows.
+/// High utilization, a small standing queue, near-zero drops and a fair allocation over capacities, RTTs and numbers of
+/// flows.
 fn steady(checker: &mut Checker) -> f64 {
     let ms = Duration::from_millis;
     let base = Case { rate: Rate::from_mbit(45), rtt: ms(80), flows: 10, apart: ms(50) };

@@ -4,8 +4,9 @@
 use flowstart_validate::predict::{part_of_false_triggers, part_of_grid};
 use flowstart_validate::{Status, Verdict, validate};
 
-/// What Predict misses of its wanted numbers in one cell of 100 of the load-transient grid, and in [`FALSE_TRIGGERS`]: these
-/// lists, and nothing else here, change with its law. `validation/predict/README.md` has all cells and the causes.
+/// What Predict misses of its wanted numbers in one cell of 100 of the load-transient grid, and in [`FALSE_TRIGGERS`]:
+/// these lists, and nothing else here, change with its law. `validation/predict/README.md` has all cells and the
+/// causes.
 const GRID_MISSES: &[(&str, &str)] = &[];
 const FALSE_TRIGGER_MISSES: &[(&str, &str)] = &[
     ("4 CUBIC, 100 ms, idle 200 ms, window kept, new name", "false triggers"),
@@ -17,7 +18,8 @@ const FALSE_TRIGGER_MISSES: &[(&str, &str)] = &[
     ("4 CUBIC, 100 ms, idle 5000 ms, window kept, new name", "false triggers"),
     ("4 CUBIC, 100 ms, idle 5000 ms, slow start again, new name", "false triggers"),
 ];
-/// Four flows of CUBIC at 100 ms, in steady state, renamed, restarting and joined by a fifth, and all loads that nobody answers.
+/// Four flows of CUBIC at 100 ms, in steady state, renamed, restarting and joined by a fifth, and all loads that nobody
+/// answers.
 const FALSE_TRIGGERS: [&str; 3] = ["4 CUBIC, 100 ms", "constant rate", "Poisson"];
 
 /// What each statement about queue disciplines misses: `validation/load-transients/README.md` has the causes.

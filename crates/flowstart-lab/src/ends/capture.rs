@@ -1,5 +1,6 @@
-//! The datagrams of real flows as a capture at the data sender has them, and the secrets that open them. Not at both hosts:
-//! to whoever follows a connection, the second sight of a packet is another packet, whose number is guessed wrongly.
+//! The datagrams of real flows as a capture at the data sender has them, and the secrets that open them. Not at both
+//! hosts: to whoever follows a connection, the second sight of a packet is another packet, whose number is guessed
+//! wrongly.
 
 use std::collections::BTreeSet;
 use std::fmt;

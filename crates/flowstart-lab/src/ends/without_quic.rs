@@ -1,5 +1,5 @@
-//! What stands for the real QUIC stack in a program that was built without the feature `quic`: there are no values of these
-//! types, because nobody can choose the stack.
+//! What stands for the real QUIC stack in a program that was built without the feature `quic`: there are no values of
+//! these types, because nobody can choose the stack.
 
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;

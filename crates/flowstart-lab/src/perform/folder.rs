@@ -68,7 +68,8 @@ impl<'a> Folder<'a> {
             version: self.provenance.version.clone(),
             command: self.provenance.command.clone(),
             scenario: self.scenario.clone(),
-            // As the user gave it: results are passed on, and where a machine keeps its files is nobody else's business.
+            // As the user gave it: results are passed on, and where a machine keeps its files is nobody else's
+            // business.
             directory: study.directory.clone(),
             seed: study.plan.seed,
             host: self.provenance.host.clone(),

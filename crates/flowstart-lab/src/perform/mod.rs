@@ -1,8 +1,8 @@
 //! A study from its first run to its results.
 //!
-//! [`perform`] is what commands, tests and other front ends call. It runs every piece of the study on all cores, gives the
-//! rows to a [`Sink`] as they come, and says by a [`Progress`] how far it is. Whoever spreads a study over machines runs
-//! [`experiment::pieces`] with [`experiment::piece`] and joins the rows with [`experiment::in_order`].
+//! [`perform`] is what commands, tests and other front ends call. It runs every piece of the study on all cores, gives
+//! the rows to a [`Sink`] as they come, and says by a [`Progress`] how far it is. Whoever spreads a study over machines
+//! runs [`experiment::pieces`] with [`experiment::piece`] and joins the rows with [`experiment::in_order`].
 
 use crate::experiment;
 use crate::report;

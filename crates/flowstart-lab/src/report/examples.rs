@@ -62,8 +62,8 @@ fn flow_near(rows: &[&Row], fct: f64) -> Option<MeasuredFlow> {
         .map(|(_, rep, flow)| MeasuredFlow { rep: rep as u32, flow: flow as usize })
 }
 
-/// The cells whose median runs are shown: the baseline and the next schemes, or of a single scheme the first AQMs, in the middle
-/// size, on two links.
+/// The cells whose median runs are shown: the baseline and the next schemes, or of a single scheme the first AQMs, in
+/// the middle size, on two links.
 fn example_cells(plan: &Plan) -> Vec<Cell> {
     let size = plan.sizes.len() / 2;
     let links = plan.links.len();
@@ -84,7 +84,8 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
         .collect()
 }
 
-/// What the time series of examples show at most: as many points as their charts draw, and throughput in parts of an RTT.
+/// What the time series of examples show at most: as many points as their charts draw, and throughput in parts of an
+/// RTT.
 fn resolution(plan: &Plan, cell: &Cell) -> Resolution {
     let rtt = plan.links[cell.link].rtt.as_millis_f64().max(1.0);
     let volume = (LONGEST_EXAMPLE.as_millis_f64() / rtt * BINS_OF_RTT) as usize;
@@ -92,8 +93,8 @@ fn resolution(plan: &Plan, cell: &Cell) -> Resolution {
     Resolution { bins: LINE_BINS, marks: MARKS, volume, longest: LONGEST_EXAMPLE, whole: false }
 }
 
-/// The cells that have runs with time series, where these are kept of every run: which of them are shown is known at the end.
-/// Of very many runs the few that are shown are simulated again.
+/// The cells that have runs with time series, where these are kept of every run: which of them are shown is known at
+/// the end. Of very many runs the few that are shown are simulated again.
 pub(super) fn watched_cells(plan: &Plan) -> BTreeMap<usize, Resolution> {
     let cells = example_cells(plan);
     let flows: u32 = cells.iter().map(|cell| plan.flow_count(cell)).sum();

@@ -97,8 +97,8 @@ pub struct Again {
     pub of: usize,
 }
 
-/// Simulates what the report shows and nobody has seen: runs of an earlier, interrupted experiment, and the few examples of
-/// very many runs.
+/// Simulates what the report shows and nobody has seen: runs of an earlier, interrupted experiment, and the few
+/// examples of very many runs.
 fn see_the_rest(plan: &Plan, shown: &[(Cell, u32, Shown)], kept: &mut Kept, progress: &(dyn Fn(Again) + Sync)) {
     let mut rest: BTreeMap<(usize, u32), (Cell, Shown)> = BTreeMap::new();
     for (cell, rep, shown) in shown {
@@ -120,8 +120,8 @@ fn see_the_rest(plan: &Plan, shown: &[(Cell, u32, Shown)], kept: &mut Kept, prog
     seen.into_iter().for_each(|(cell, rep, seen)| kept.add(cell, rep, seen));
 }
 
-/// Builds the report. Of the runs that it shows, those of which nothing was `kept` are simulated again on `jobs` threads (0: one
-/// per core), whose number does not show; `progress` is told of each.
+/// Builds the report. Of the runs that it shows, those of which nothing was `kept` are simulated again on `jobs`
+/// threads (0: one per core), whose number does not show; `progress` is told of each.
 #[expect(clippy::too_many_arguments, reason = "what a report is made of, of which nothing belongs together")]
 pub fn build(
     plan: &Plan,

@@ -19,8 +19,8 @@ pub struct Harm {
     pub dropped_packets: f64,
     /// Time that their packets waited longer on average, in milliseconds.
     pub extra_delay_ms: Option<f64>,
-    /// Time that their transfers took longer on average, in milliseconds; absent where they have no end. A transfer that
-    /// does not complete counts until the end.
+    /// Time that their transfers took longer on average, in milliseconds; absent where they have no end. A transfer
+    /// that does not complete counts until the end.
     pub extra_fct_ms: Option<f64>,
 }
 
@@ -87,8 +87,8 @@ impl OthersState {
     }
 }
 
-/// Sums up everybody but the newcomers: flows that are there, and those whose places arrivals have used again. Arrivals do not
-/// depend on what happens in the world, so that it has the same others with newcomers and without.
+/// Sums up everybody but the newcomers: flows that are there, and those whose places arrivals have used again. Arrivals
+/// do not depend on what happens in the world, so that it has the same others with newcomers and without.
 pub(super) fn others_state(world: &mut World, newcomers: &[u32]) -> OthersState {
     let mut state = OthersState::default();
     let now = world.now();

@@ -12,8 +12,8 @@ const BEFORE: Duration = Duration::from_millis(1000);
 /// A packet is harmed when it does not arrive, or this much later than the median packet before the newcomers.
 const HARMED: Duration = Duration::from_millis(10);
 
-/// What happened to media packets from the newcomers' start until 5 s after their end. Of several media flows all packets count
-/// together, but harm and windows are those of the flow that fared worst.
+/// What happened to media packets from the newcomers' start until 5 s after their end. Of several media flows all
+/// packets count together, but harm and windows are those of the flow that fared worst.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MediaOutcome {
     /// One-way delay of the packets that arrived, in milliseconds: the median, ...
@@ -88,8 +88,8 @@ impl Stream {
     }
 }
 
-/// Rating of packets with these fates: their mean mouth-to-ear delay, and all that were not played as loss. `None` without
-/// packets.
+/// Rating of packets with these fates: their mean mouth-to-ear delay, and all that were not played as loss. `None`
+/// without packets.
 fn rating_of(media: &Media, fates: &[Fate]) -> Option<f64> {
     let played = fates.iter().filter_map(|fate| match fate {
         Fate::Played(wait) => Some(*wait),
@@ -190,8 +190,8 @@ mod tests {
 
     #[test]
     fn the_worst_second_is_the_one_with_the_most_packets_missing() {
-        // Of 200 packets 10 in a row come after 50 + 60 = 110 ms: 20 % of the worst 50. Mouth to ear are 110 + 26.5 ms, so
-        // R = 93.2 - 0.024 * 136.5 - 95 * 20 / 45.1 = 47.80.
+        // Of 200 packets 10 in a row come after 50 + 60 = 110 ms: 20 % of the worst 50. Mouth to ear are 110 + 26.5 ms,
+        // so R = 93.2 - 0.024 * 136.5 - 95 * 20 / 45.1 = 47.80.
         let delays = (0..200).map(|place| if (100..110).contains(&place) { 150 } else { 50 });
         let stream = stream(delays, 0);
         let worst = stream.worst(&MEDIA, Duration::from_millis(1000)).unwrap();

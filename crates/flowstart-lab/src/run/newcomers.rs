@@ -94,7 +94,8 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     newcomers_in(warm.world.clone(), plan, warm, cell, until, None)
 }
 
-/// Runs a cell's newcomers in `world`, a fork of the warm one. With `capture`, the datagrams of real newcomers are noted.
+/// Runs a cell's newcomers in `world`, a fork of the warm one. With `capture`, the datagrams of real newcomers are
+/// noted.
 pub(super) fn newcomers_in(
     mut world: World,
     plan: &Plan,

@@ -1,21 +1,23 @@
 //! A queue discipline that knows the truth: it signals when the flows in slow start have just filled the link.
 //!
-//! It is told every flow's round-trip time, initial window and growth, and the rate that the background leaves. From the
-//! packets of a flow that have left it knows which window a signal on the next one will meet: in slow start each packet that
-//! leaves is acknowledged, and each acknowledgement adds a segment, so behind `D` departures the window will be
-//! `IW + (g - 1) D`, with `g` 2, or 1.5 with delayed acknowledgements. As soon as the sum of these windows over their round-trip
-//! times reaches the available rate it signals each flow, with the next packet of it that leaves: marks it, or drops it where it is
-//! not ECN-capable. Each flow is signalled once in a transient. Otherwise it is a queue without a limit and without a law. For
-//! transfers that are much longer than a transient it can go on as `CoDel` with the longest RTT as its interval
-//! ([`Oracle::then_codel`]), or congestion avoidance would fill the queue again; cells of short transfers do without.
+//! It is told every flow's round-trip time, initial window and growth, and the rate that the background leaves. From
+//! the packets of a flow that have left it knows which window a signal on the next one will meet: in slow start each
+//! packet that leaves is acknowledged, and each acknowledgement adds a segment, so behind `D` departures the window
+//! will be `IW + (g - 1) D`, with `g` 2, or 1.5 with delayed acknowledgements. As soon as the sum of these windows over
+//! their round-trip times reaches the available rate it signals each flow, with the next packet of it that leaves:
+//! marks it, or drops it where it is not ECN-capable. Each flow is signalled once in a transient. Otherwise it is a
+//! queue without a limit and without a law. For transfers that are much longer than a transient it can go on as `CoDel`
+//! with the longest RTT as its interval ([`Oracle::then_codel`]), or congestion avoidance would fill the queue again;
+//! cells of short transfers do without.
 //!
-//! So slow start ends with the windows at C x RTT, one RTT after the signal and none too late. This is no lower bound of the queue's
-//! delay: bursts of an unpaced window wait, and a signal half a window earlier would let fewer of them wait.
+//! So slow start ends with the windows at C x RTT, one RTT after the signal and none too late. This is no lower bound
+//! of the queue's delay: bursts of an unpaced window wait, and a signal half a window earlier would let fewer of them
+//! wait.
 //!
-//! Limits: it is right for slow start whose window is in use and whose acknowledgements are not lost, for flows of one size of
-//! packets that start together, and for a background of constant rate. A flow that begins after the link is full is signalled
-//! with its first packet. Round-trip times are propagation delays: serialization is left out, which at 20 packets of
-//! bandwidth-delay product is 5 %.
+//! Limits: it is right for slow start whose window is in use and whose acknowledgements are not lost, for flows of one
+//! size of packets that start together, and for a background of constant rate. A flow that begins after the link is
+//! full is signalled with its first packet. Round-trip times are propagation delays: serialization is left out, which
+//! at 20 packets of bandwidth-delay product is 5 %.
 
 use flowstart_core::aqm::codel;
 use flowstart_core::aqm::fifo::Fifo;
@@ -33,8 +35,8 @@ use crate::study::plan::{Cell, Plan};
 pub struct Truth {
     /// Flows with lower numbers are background.
     pub first_flow: u32,
-    /// Round-trip propagation delay of each flow of a transient. Flow `first_flow + i` is number `i % rtts.len()` of transient
-    /// `i / rtts.len()`.
+    /// Round-trip propagation delay of each flow of a transient. Flow `first_flow + i` is number `i % rtts.len()` of
+    /// transient `i / rtts.len()`.
     pub rtts: Vec<Duration>,
     /// Whether the RTT of a flow is the time from its handshake to its first data instead, where acknowledgements wait.
     pub measured: bool,
@@ -264,15 +266,16 @@ mod tests {
                 marks.push(place);
             }
         }
-        // The oracle's signal is the 90th departure. CoDel looks from the next one on, and marks an interval of 100 ms later.
+        // The oracle's signal is the 90th departure. CoDel looks from the next one on, and marks an interval of 100 ms
+        // later.
         assert_eq!(&marks[..2], &[89, 190]);
     }
 
     #[test]
     fn every_flow_is_signalled_once_in_a_transient_and_the_background_never() {
-        // RTTs of 100 and 50 ms, taking turns: k departures of each make (10 + k) / 0.1 + (10 + k) / 0.05 packets per second,
-        // 1000 of them with k = 23.3. After 24 of flow 1 and 23 of flow 2: 340 + 660 = 1000. So flow 1 is signalled with place
-        // 46 and flow 2 with the next packet. Flows 3 and 4 are the next transient.
+        // RTTs of 100 and 50 ms, taking turns: k departures of each make (10 + k) / 0.1 + (10 + k) / 0.05 packets per
+        // second, 1000 of them with k = 23.3. After 24 of flow 1 and 23 of flow 2: 340 + 660 = 1000. So flow 1 is
+        // signalled with place 46 and flow 2 with the next packet. Flows 3 and 4 are the next transient.
         let one: Vec<u32> = (0..100).map(|place| 1 + place % 2).collect();
         assert_eq!(signals(truth(&[100, 50], 2.0), &one, EcnCodepoint::Ect0), [46, 47]);
         let next: Vec<u32> = one.iter().map(|flow| flow + 2).collect();

@@ -37,8 +37,8 @@ pub(super) fn place_cheats(world: &mut World, link: &Link, route: &Route) {
     }
 }
 
-/// Puts the link's routers and elements at the hops of the chain, of which the first may be an `upstream` one. The element
-/// that advises is at the bottleneck.
+/// Puts the link's routers and elements at the hops of the chain, of which the first may be an `upstream` one. The
+/// element that advises is at the bottleneck.
 pub(super) fn equip(world: &mut World, chain: &Chain, link: &Link, upstream: Option<Rate>) {
     let before = upstream.iter().len();
     for place in 0..before + link.hops as usize {

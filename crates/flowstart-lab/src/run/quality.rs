@@ -1,13 +1,15 @@
 //! Quality of a conversation: the E-model's rating of a voice stream from its delay and its loss.
 //!
-//! Reference: ITU-T G.107 (the E-model), with every parameter but delay and loss at its default, so that
-//! R = 93.2 - Id - Ie,eff. The recommendations themselves were not at hand; formulas and constants are those that several
-//! independent implementations agree on:
-//! - Id as R. Cole and J. Rosenbluth reduce it ("Voice over IP performance monitoring", CCR 2001): 0.024 d + 0.11 (d - 177.3) for
-//!   the part above 177.3 ms. It is a fit for delays up to about 400 ms and too mild above.
-//! - Ie,eff = Ie + (95 - Ie) Ppl / (Ppl + Bpl), for loss that is random (`BurstR` = 1). Loss in bursts is worse for a listener.
-//! - Ie = 0 and Bpl = 25.1: G.711 with packet loss concealment (ITU-T G.113, appendix I). That appendix has no entry for Opus, and
-//!   published values for it differ, so the stream is rated as if it were G.711. Differences between two streams are what counts.
+//! Reference: ITU-T G.107 (the E-model), with every parameter but delay and loss at its default, so that R = 93.2 - Id
+//! - Ie,eff. The recommendations themselves were not at hand; formulas and constants are those that several independent
+//! implementations agree on:
+//! - Id as R. Cole and J. Rosenbluth reduce it ("Voice over IP performance monitoring", CCR 2001): 0.024 d + 0.11 (d -
+//!   177.3) for the part above 177.3 ms. It is a fit for delays up to about 400 ms and too mild above.
+//! - Ie,eff = Ie + (95 - Ie) Ppl / (Ppl + Bpl), for loss that is random (`BurstR` = 1). Loss in bursts is worse for a
+//!   listener.
+//! - Ie = 0 and Bpl = 25.1: G.711 with packet loss concealment (ITU-T G.113, appendix I). That appendix has no entry
+//!   for Opus, and published values for it differ, so the stream is rated as if it were G.711. Differences between two
+//!   streams are what counts.
 //! - MOS from R as in annex B of G.107.
 //!
 //! Differences: no wideband scale (G.107.1), no advantage factor, no echo.
@@ -33,7 +35,8 @@ const PER_MS_MORE: f64 = 0.11;
 /// Look-ahead of the codec beside the frame itself: that of Opus (26.5 ms in all with frames of 20 ms).
 pub const LOOK_AHEAD: Duration = Duration::from_nanos(6_500_000);
 
-/// The rating R, 0 to 100, of speech that arrives `delay` after it was spoken and misses this part of its packets, 0 to 1.
+/// The rating R, 0 to 100, of speech that arrives `delay` after it was spoken and misses this part of its packets, 0 to
+/// 1.
 pub fn rating(delay: Duration, loss: f64) -> f64 {
     let ms = delay.as_millis_f64();
     let delay_impairment = PER_MS * ms + PER_MS_MORE * (ms - INTERRUPTING).max(0.0);

@@ -28,7 +28,8 @@ pub trait Look {
     /// The trace of the warm world, in which newcomers start at this time.
     fn begin(&self, setting: Setting, rep: u32, world: &World, start: Timestamp) -> Trace;
 
-    /// The trace of a cell's fork of the warm world goes on with what is looked at in this cell; whether that is anything.
+    /// The trace of a cell's fork of the warm world goes on with what is looked at in this cell; whether that is
+    /// anything.
     fn goes_on(&self, cell: &Cell, rep: u32, trace: &mut Trace) -> bool;
 
     /// The newcomers have just ended.
@@ -178,7 +179,8 @@ fn logged(
 }
 
 /// Runs one repetition of a cell with a trace that `tracer` makes a second before the newcomers. Who observes them
-/// moves to their world, for not everybody can be cloned. The capture hears of datagrams that senders of real flows see.
+/// moves to their world, for not everybody can be cloned. The capture hears of datagrams that senders of real flows
+/// see.
 pub fn told(plan: &Plan, cell: &Cell, rep: u32, capture: Option<Capture>, tracer: Tracer<'_>) -> Finished {
     let mut warm = prepare(plan, cell.setting(), rep, Some(tracer));
     let trace = warm.world.network.trace.take();

@@ -13,7 +13,8 @@ use super::repetition::{repetition, replay};
 use super::warm_up::warm_up;
 use crate::study::scenario::Scenario;
 
-/// The launches of a Blitzstart transfer of 5 MB over dsl-fast with this mobility, and its completion time over its limit.
+/// The launches of a Blitzstart transfer of 5 MB over dsl-fast with this mobility, and its completion time over its
+/// limit.
 fn launches(transport: &str, mobility: &str) -> (Vec<(f64, u64)>, f64) {
     let text = format!(
         "link = [\"dsl-fast\"]\nsize = [\"5MB\"]\nscheme = [\"blitzstart\"]\nmove = [\"{mobility}\"]\nreps = 1\n\
@@ -47,8 +48,8 @@ fn a_move_launches_the_scheme_again_without_the_hint() {
 
 #[test]
 fn connections_that_come_and_go_lose_only_what_a_newcomer_takes() {
-    // Room for everything, and a newcomer of 20 KB, or 0.16 Mbit. Five seconds after it the connections of then are where they
-    // would have been, but for the few under way that it had slowed down.
+    // Room for everything, and a newcomer of 20 KB, or 0.16 Mbit. Five seconds after it the connections of then are
+    // where they would have been, but for the few under way that it had slowed down.
     let text = "link = [\"rate=10mbit,rtt=80ms,buffer=unlimited\"]\nsize = [\"20KB\"]\nscheme = [\"slow-start\"]\n\
                 competitor = [\"web:load=2mbit\"]\nreps = 6";
     let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
@@ -88,8 +89,8 @@ fn a_real_connection_that_moves_validates_its_path_and_launches_without_the_hint
     let (moves, over_limit) = launches("quic", "lte,at=500ms");
     assert!(stays.len() == 1 && stays[0].1 > 250_000, "{stays:?}");
     assert_eq!((moves.len(), moves[0], moves[1].1), (2, stays[0], 12_000));
-    // On the new path of 70 ms the server hears of the new address after half an RTT, validates it for one, and may then
-    // send more than three times what it received (RFC 9000, section 9.3); the first data takes another RTT.
+    // On the new path of 70 ms the server hears of the new address after half an RTT, validates it for one, and may
+    // then send more than three times what it received (RFC 9000, section 9.3); the first data takes another RTT.
     assert!((0.675..0.7).contains(&moves[1].0), "{moves:?}");
     assert!((1.0..2.0).contains(&over_limit), "{over_limit}");
     assert_eq!(launches("quic", "lte,at=0s").0.len(), 2);

@@ -1,5 +1,5 @@
-//! A repetition of a cell whose measured flows are web sessions: every connection from a server towards the receivers is
-//! a measured flow, and what routers and queues did to all of them together stands beside it.
+//! A repetition of a cell whose measured flows are web sessions: every connection from a server towards the receivers
+//! is a measured flow, and what routers and queues did to all of them together stands beside it.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::spec::web::Sessions;
 use crate::study::ideal::ideal_fct;
 use crate::study::plan::{Cell, Plan};
 
-/// Runs the sessions of a cell in `world`, which nobody has used, and returns what their connections did. Those of the other
-/// direction are background.
+/// Runs the sessions of a cell in `world`, which nobody has used, and returns what their connections did. Those of the
+/// other direction are background.
 pub(crate) fn outcomes(
     plan: &Plan,
     cell: &Cell,

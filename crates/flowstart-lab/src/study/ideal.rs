@@ -17,15 +17,15 @@ use crate::study::plan::{Cell, Plan};
 /// The shortest possible time from the first packet of the handshake to the last payload byte at the receiver.
 ///
 /// The handshake and the first half of the way take 1.5 RTT when the data sender opens, 2 RTT with a request and 1 RTT
-/// with 0-RTT. Then the wire bytes take their time at the link's rate, and each further hop adds one packet's time. On a
-/// recorded trace the bytes take the opportunities that follow, `start` being when the transfer starts.
+/// with 0-RTT. Then the wire bytes take their time at the link's rate, and each further hop adds one packet's time. On
+/// a recorded trace the bytes take the opportunities that follow, `start` being when the transfer starts.
 pub fn ideal_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp) -> Duration {
     let way = Way::new(link, profile, start);
     way.fct(way.finish(way.begin, Bytes::ZERO, size), size)
 }
 
-/// Completion time of slow start with this initial window in packets, alone on a link of fixed rate with enough buffer, by
-/// counting: a round takes one RTT and doubles the window, until the window keeps the link busy for an RTT.
+/// Completion time of slow start with this initial window in packets, alone on a link of fixed rate with enough buffer,
+/// by counting: a round takes one RTT and doubles the window, until the window keeps the link busy for an RTT.
 pub fn slow_start_fct(link: &Link, profile: &Profile, size: Bytes, initial_window: u64) -> Duration {
     let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
     let packet_time = link.rate.time_for(packet);
@@ -41,15 +41,15 @@ pub fn slow_start_fct(link: &Link, profile: &Profile, size: Bytes, initial_windo
     time + packet_time * left
 }
 
-/// Round trips of a transfer of `packets` with a first window of `window` on a path that holds `path` of them, the handshake
-/// among them: equation (2) of Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate Over an Underutilized
-/// Network Path", 2007. R = log2(max(min(N, M) / W + 1, 2)) + ceil(N / M).
+/// Round trips of a transfer of `packets` with a first window of `window` on a path that holds `path` of them, the
+/// handshake among them: equation (2) of Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate Over an
+/// Underutilized Network Path", 2007. R = log2(max(min(N, M) / W + 1, 2)) + ceil(N / M).
 pub fn rounds(packets: f64, window: f64, path: f64) -> f64 {
     libm::log2((packets.min(path) / window + 1.0).max(2.0)) + (packets / path).ceil()
 }
 
-/// Round trips of slow start with this initial window and of Quick-Start by equation (2), when the routers of the idle link
-/// approve what they can; `None` without routers, or where they approve nothing.
+/// Round trips of slow start with this initial window and of Quick-Start by equation (2), when the routers of the idle
+/// link approve what they can; `None` without routers, or where they approve nothing.
 pub fn quick_start_rounds(
     link: &Link,
     profile: &Profile,
@@ -78,8 +78,8 @@ pub fn quick_start_rounds(
     Some(windows.map(|window| rounds(packets, window, path)))
 }
 
-/// [`ideal_fct`] when the flow takes the path `after` from `at` on: what the first link has not carried by then, the second
-/// carries from then on.
+/// [`ideal_fct`] when the flow takes the path `after` from `at` on: what the first link has not carried by then, the
+/// second carries from then on.
 pub fn ideal_moved_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp, after: &Move) -> Duration {
     let way = Way::new(link, profile, start);
     let moved = (start + after.at).max(way.begin);
@@ -108,8 +108,8 @@ fn carry(link: &Link, begin: Timestamp, wire: Bytes) -> Timestamp {
     }
 }
 
-/// [`ideal_fct`] for an application: chunks are not sent before their time, and each wave of a page is requested when the first
-/// object of the last one is there.
+/// [`ideal_fct`] for an application: chunks are not sent before their time, and each wave of a page is requested when
+/// the first object of the last one is there.
 pub fn ideal_application_fct(link: &Link, profile: &Profile, application: Objects, start: Timestamp) -> Duration {
     let way = Way::new(link, profile, start);
     way.fct(way.carry(application).0, application.total())
@@ -147,12 +147,14 @@ impl<'a> Way<'a> {
         size.get() + size.get().div_ceil(u64::from(self.profile.payload)) * u64::from(self.profile.overhead)
     }
 
-    /// When `size` bytes have left that are sent from `begin` on, after `sent` bytes whose last packet they may fill up.
+    /// When `size` bytes have left that are sent from `begin` on, after `sent` bytes whose last packet they may fill
+    /// up.
     fn finish(&self, begin: Timestamp, sent: Bytes, size: Bytes) -> Timestamp {
         carry(self.link, begin, Bytes::new(self.wire(sent + size) - self.wire(sent)))
     }
 
-    /// When the last byte of an application leaves, and how long the link rests before it because nothing is there to send.
+    /// When the last byte of an application leaves, and how long the link rests before it because nothing is there to
+    /// send.
     fn carry(&self, application: Objects) -> (Timestamp, Duration) {
         let (mut end, mut sent, mut idle) = (self.begin, Bytes::ZERO, Duration::ZERO);
         match application {
@@ -223,8 +225,9 @@ mod tests {
 
     #[test]
     fn equation_2_counts_round_trips() {
-        // 10,000 packets of 1500 bytes on 10 Gbit/s and 160 ms, which hold 133,333 of them: slow start from three segments takes
-        // log2(10,000 / 3 + 1) + 1 = 12.7 round trips, and a window for all of them two, the handshake's and the data's.
+        // 10,000 packets of 1500 bytes on 10 Gbit/s and 160 ms, which hold 133,333 of them: slow start from three
+        // segments takes log2(10,000 / 3 + 1) + 1 = 12.7 round trips, and a window for all of them two, the handshake's
+        // and the data's.
         let path = 10e9 * 0.16 / 12_000.0;
         assert!((rounds(10_000.0, 3.0, path) - 12.703).abs() < 1e-3, "{}", rounds(10_000.0, 3.0, path));
         assert_eq!(rounds(10_000.0, 17_476.0, path), 2.0);
@@ -267,8 +270,8 @@ mod tests {
             let moved = Move { at: Duration::from_millis(at), link: second.clone() };
             ideal_moved_fct(&first, &profile, Bytes::new(100_000), Timestamp::ZERO, &moved).as_millis_f64()
         };
-        // The first byte leaves after 80 ms. 50 kB leave until 130 ms, the others take 100 ms at half the rate and 20 ms
-        // more to arrive; 0.0008 ms are the receiver's own link.
+        // The first byte leaves after 80 ms. 50 kB leave until 130 ms, the others take 100 ms at half the rate and 20
+        // ms more to arrive; 0.0008 ms are the receiver's own link.
         assert!((ideal(130) - 250.0008).abs() < 1e-3, "{}", ideal(130));
         // All have left after 180 ms, and arrive 40 ms later.
         assert!((ideal(500) - 220.0008).abs() < 1e-3, "{}", ideal(500));
@@ -291,11 +294,12 @@ mod tests {
             ideal_idle_time(&link, &profile, chunks, Timestamp::ZERO)
         };
         assert_eq!((idle(200), idle(50)), (Duration::from_millis(200), Duration::ZERO));
-        // The first object of a wave is there after 100 ms, and its request of the next at the sender 80 ms later: two objects
-        // need longer than that, one does not.
+        // The first object of a wave is there after 100 ms, and its request of the next at the sender 80 ms later: two
+        // objects need longer than that, one does not.
         let page = |objects| ideal(Objects::Page { objects, size, waves: 3 });
         assert!((page(2) - transfer(600_000)).abs() < 1e-3);
-        // The packet also crosses the receiver's link before the request leaves: 1 kB at 10 Gbit/s, 0.0008 ms each time.
+        // The packet also crosses the receiver's link before the request leaves: 1 kB at 10 Gbit/s, 0.0008 ms each
+        // time.
         assert!((page(1) - transfer(300_000) - 2.0 * 80.0).abs() < 0.003, "{}", page(1));
     }
 }

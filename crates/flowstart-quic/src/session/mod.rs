@@ -9,7 +9,8 @@
 //! # use std::sync::Arc;
 //! # use flowstart_core::path::PathKnowledge;
 //! # use flowstart_quic::{ControllerFactory, Flow, session};
-//! # fn accept(incoming_config: &noq_proto::ServerConfig, factory: &ControllerFactory) -> Arc<noq_proto::ServerConfig> {
+//! # use noq_proto::ServerConfig;
+//! # fn accept(incoming_config: &ServerConfig, factory: &ControllerFactory) -> Arc<ServerConfig> {
 //! let flow = Flow::new(PathKnowledge::default());
 //! session::accept_config(incoming_config, factory, &flow, |flow, client| {
 //!     if let Ok(Some(hint)) = client.hint {

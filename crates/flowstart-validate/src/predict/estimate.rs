@@ -1,8 +1,8 @@
 //! Predict's estimate of the load, and what it says of an RTT ahead, beside the windows that senders had.
 //!
-//! The truth is the sum over flows of cwnd over RTT, over the available rate. A quarter of the propagation delay lies between a
-//! sender and the queue, so what arrives now was sent with the window of a quarter of an RTT ago, and a mark on what leaves now
-//! is heard of three quarters of an RTT later.
+//! The truth is the sum over flows of cwnd over RTT, over the available rate. A quarter of the propagation delay lies
+//! between a sender and the queue, so what arrives now was sent with the window of a quarter of an RTT ago, and a mark
+//! on what leaves now is heard of three quarters of an RTT later.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,8 +18,8 @@ use crate::Input;
 use crate::check::{Checker, between};
 use crate::transient::{Config, Discipline, Moment, PACKET, run_observed};
 
-/// The median at a trigger has to be this close to the truth. No paper that could be read states a number: it is what the
-/// threshold of 1.15 leaves on either side.
+/// The median at a trigger has to be this close to the truth. No paper that could be read states a number: it is what
+/// the threshold of 1.15 leaves on either side.
 const BAND: std::ops::RangeInclusive<f64> = 0.85..=1.15;
 
 /// What was estimated when, and whether it was what a decision was made with.
@@ -161,8 +161,8 @@ fn quantiles(values: &mut [f64]) -> [f64; 3] {
     [0.1, 0.5, 0.9].map(|place| values.get((place * values.len() as f64) as usize).copied().unwrap_or(f64::NAN))
 }
 
-/// The estimate of the load, and what it says of an RTT ahead, beside the truth: quantiles for bursts and paced senders, with
-/// and without delayed acknowledgements.
+/// The estimate of the load, and what it says of an RTT ahead, beside the truth: quantiles for bursts and paced
+/// senders, with and without delayed acknowledgements.
 pub(crate) fn predict_estimate(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut lines = Vec::new();
     for (pacing, name) in [(None, "bursts"), (Some(1.0), "paced by 1"), (Some(2.0), "paced by 2")] {

@@ -1,11 +1,12 @@
 //! Loads that are no transient: Predict must not see one, and not only because it remembers flows as settled.
 //!
-//! Some runs hide the identity of flows, so that Predict takes each for a new one: they get a new number every 20 s, or with each
-//! restart after idle time, without which Predict remembers that a flow was signalled.
+//! Some runs hide the identity of flows, so that Predict takes each for a new one: they get a new number every 20 s, or
+//! with each restart after idle time, without which Predict remembers that a flow was signalled.
 //!
-//! A trigger is right if a flow with data in flight was in slow start (its window below ssthresh) within the RTT before it,
-//! and if the bytes in flight reach the bandwidth-delay product within the RTT after it, in which no sender can have heard of
-//! it for long. Others are false: nobody was in slow start, or slow start ended below the capacity by itself, at ssthresh.
+//! A trigger is right if a flow with data in flight was in slow start (its window below ssthresh) within the RTT before
+//! it, and if the bytes in flight reach the bandwidth-delay product within the RTT after it, in which no sender can
+//! have heard of it for long. Others are false: nobody was in slow start, or slow start ended below the capacity by
+//! itself, at ssthresh.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
@@ -221,7 +222,8 @@ fn unanswered(load: f64, random: bool, seed: u64) -> u64 {
     link.triggers()
 }
 
-/// What a run counts: triggers, those of them without a slow start, and those with one that ended below the capacity by itself.
+/// What a run counts: triggers, those of them without a slow start, and those with one that ended below the capacity by
+/// itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     triggers: u64,

@@ -91,7 +91,8 @@ pub fn run_cells(cells: &[Config], seed: u64) -> Vec<Outcome> {
     cells.par_iter().map(|cell| Outcome::of(cell, seed)).collect()
 }
 
-/// Every so many cells of the grid, chosen by a hash of their number, so that no dimension is favoured; `rest` chooses which.
+/// Every so many cells of the grid, chosen by a hash of their number, so that no dimension is favoured; `rest` chooses
+/// which.
 pub fn sample(grid: &Grid, every: u64, rest: u64) -> Vec<Config> {
     let chosen = |number: usize| flowstart_core::rng::mix(number as u64) % every.max(1) == rest;
     grid.cells().enumerate().filter(|(number, _)| chosen(*number)).map(|(_, cell)| cell).collect()
@@ -154,8 +155,8 @@ pub struct Summary {
     pub fct: [f64; 3],
     /// The same of the peak delay above the oracle's, in RTTs.
     pub peak: [f64; 3],
-    /// 10th percentile, median and 90th percentile of the window at the end of slow start over the available bandwidth-delay
-    /// product.
+    /// 10th percentile, median and 90th percentile of the window at the end of slow start over the available
+    /// bandwidth-delay product.
     pub exit_load: [f64; 3],
     /// Mean utilization in the ten RTTs after.
     pub utilization: f64,

@@ -1,8 +1,9 @@
-//! Predict where a transient is harder to see than in the plain experiment: a part of the grid under each [`Condition`].
+//! Predict where a transient is harder to see than in the plain experiment: a part of the grid under each
+//! [`Condition`].
 //!
-//! The oracle has the same condition and knows of it. It is told the mean rate of an irregular background, and measures how long
-//! acknowledgements wait behind a reverse flow by handshakes. It has no law besides its signals, so a load above the link's rate
-//! waits in its queue without a loss: [`beside_codel`] asks how much of a miss that is.
+//! The oracle has the same condition and knows of it. It is told the mean rate of an irregular background, and measures
+//! how long acknowledgements wait behind a reverse flow by handshakes. It has no law besides its signals, so a load
+//! above the link's rate waits in its queue without a loss: [`beside_codel`] asks how much of a miss that is.
 
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 //! What Sarolahti, Allman and Floyd say of attacks on Quick-Start (sections 7 and 8). Their orderings are in
 //! `validation/quick-start/attacks.toml`; here are guesses of the nonce.
 //!
-//! Shares of guessed nonces lie within five standard deviations. The paper prints a chance of guessing that grows with the
-//! steps; guessing X S independent bits succeeds with 2^(-X S), so that statement is a miss, and stays one.
+//! Shares of guessed nonces lie within five standard deviations. The paper prints a chance of guessing that grows with
+//! the steps; guessing X S independent bits succeeds with 2^(-X S), so that statement is a miss, and stays one.
 
 use flowstart_core::quick_start::host::{Request, respond};
 use flowstart_core::quick_start::misbehaviour::raised;

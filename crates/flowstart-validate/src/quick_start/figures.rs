@@ -1,5 +1,5 @@
-//! Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate Over an Underutilized Network Path" (2007): what the
-//! paper says of single transfers, figures 1 to 3.
+//! Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate Over an Underutilized Network Path" (2007):
+//! what the paper says of single transfers, figures 1 to 3.
 //!
 //! `validation/quick-start/README.md` says how each sentence is read.
 
@@ -141,8 +141,8 @@ pub(crate) fn figure_2(input: &Input, checker: &mut Checker) -> Result<String, S
     Ok("improvement by size and RTT at 100 Mbit/s".to_owned())
 }
 
-/// Equation (2) counts the round trips of both. Of 3 RTTs and 11 sizes it counts all but the smallest: three packets ask for
-/// nothing.
+/// Equation (2) counts the round trips of both. Of 3 RTTs and 11 sizes it counts all but the smallest: three packets
+/// ask for nothing.
 pub(crate) fn figure_3(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let results = Results::of("quick-start-upper-bound", input.jobs)?;
     let (plan, fcts) = (&results.plan, results.means(|row| row.fct_ms));

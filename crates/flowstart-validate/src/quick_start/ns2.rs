@@ -1,5 +1,5 @@
-//! Quick-Start in ns-2.35 (`Agent/QSAgent`, algorithm 3: the Target algorithm with peak utilization): single flows, and what
-//! routers granted.
+//! Quick-Start in ns-2.35 (`Agent/QSAgent`, algorithm 3: the Target algorithm with peak utilization): single flows, and
+//! what routers granted.
 //!
 //! `validation/ns2/README.md` says how the reference was made.
 

@@ -1,6 +1,6 @@
-//! Quick-Start under web traffic: the statements of Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate Over
-//! an Underutilized Network Path", Computer Networks 2007, about its figures 4, 5, 6, 8, 9, 10 and 11 and about the size of
-//! requests.
+//! Quick-Start under web traffic: the statements of Sarolahti, Allman and Floyd, "Determining an Appropriate Sending
+//! Rate Over an Underutilized Network Path", Computer Networks 2007, about its figures 4, 5, 6, 8, 9, 10 and 11 and
+//! about the size of requests.
 //!
 //! `validation/quick-start/README.md` has each statement, how it is read, and what misses.
 
@@ -147,9 +147,9 @@ pub(crate) fn load(input: &Input, checker: &mut Checker) -> Result<String, Strin
     Ok(format!("data sent in Quick-Start {}", web.ends(&with, BYTES)))
 }
 
-/// Figure 5: "the use of Quick-Start does not have a significant effect on the packet loss rates regardless of the amount of
-/// traffic attempting to use Quick-Start"; they "have a clearly increasing trend"; "the likelihood of Quick-Start requests
-/// being approved decreases".
+/// Figure 5: "the use of Quick-Start does not have a significant effect on the packet loss rates regardless of the
+/// amount of traffic attempting to use Quick-Start"; they "have a clearly increasing trend"; "the likelihood of
+/// Quick-Start requests being approved decreases".
 pub(crate) fn drop_rates(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let web = Web::of("quick-start-drop-rates", input)?;
     let (none, all, half) =
@@ -175,8 +175,8 @@ pub(crate) fn drop_rates(input: &Input, checker: &mut Checker) -> Result<String,
     Ok(format!("requests approved {}", web.ends(&all, APPROVED)))
 }
 
-/// Figure 6: "For medium to large transfers the plots show that Quick-Start improves performance -- by a factor of 2-3 in many
-/// cases, with larger savings over the higher bandwidth path".
+/// Figure 6: "For medium to large transfers the plots show that Quick-Start improves performance -- by a factor of 2-3
+/// in many cases, with larger savings over the higher bandwidth path".
 pub(crate) fn durations(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let web = Web::of("quick-start-durations", input)?;
     let rows = web.0.by_cell();
@@ -205,8 +205,8 @@ pub(crate) fn durations(input: &Input, checker: &mut Checker) -> Result<String, 
     ))
 }
 
-/// Figure 8: "the fraction of failures for the Target algorithm is relatively small (less than 1% in all cases tested)", and
-/// more is approved with a higher `qs_thresh`.
+/// Figure 8: "the fraction of failures for the Target algorithm is relatively small (less than 1% in all cases
+/// tested)", and more is approved with a higher `qs_thresh`.
 pub(crate) fn threshold(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let web = Web::of("quick-start-threshold", input)?;
     let lines: Vec<(String, Line)> = ["0.5", "0.6", "0.7", "0.8", "0.9", "0.95"]
@@ -233,9 +233,9 @@ pub(crate) fn threshold(input: &Input, checker: &mut Checker) -> Result<String, 
     Ok(format!("most failures of a cell {}", percent(most)))
 }
 
-/// Figure 9: "the approval rate of Quick-Start requests can be slightly higher with the moving average method, but the failure
-/// rate is higher also, regardless of the value for the weight"; "larger values of N lead to lower acceptance rates, but also to
-/// lower failure rates in congested environments".
+/// Figure 9: "the approval rate of Quick-Start requests can be slightly higher with the moving average method, but the
+/// failure rate is higher also, regardless of the value for the weight"; "larger values of N lead to lower acceptance
+/// rates, but also to lower failure rates in congested environments".
 pub(crate) fn utilization(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let web = Web::of("quick-start-utilization", input)?;
     let average = |weight: &str| web.line(&format!("qs_utilization=average/{weight}"), QUICK_START, 1.0);
@@ -265,7 +265,8 @@ pub(crate) fn utilization(input: &Input, checker: &mut Checker) -> Result<String
     Ok(format!("peak/5 approves {} and fails in {}", percent(approved), percent(failures)))
 }
 
-/// What Extreme gains over Basic in bytes at each load, with the low end of the interval; whether the utilization stays.
+/// What Extreme gains over Basic in bytes at each load, with the low end of the interval; whether the utilization
+/// stays.
 fn gains(web: &Web, checker: &mut Checker) -> Vec<(u32, [f64; 2])> {
     let (basic, extreme) = (web.line(BASIC, QUICK_START, 1.0), web.line(EXTREME, QUICK_START, 1.0));
     let mut gains = Vec::new();
@@ -284,8 +285,8 @@ fn mean_gain(gains: &[(u32, [f64; 2])]) -> f64 {
 
 const BEYOND_BASIC: &str = "data sent in Quick-Start beyond Basic's";
 
-/// Figure 10: "the link utilization is nearly the same", and "the fraction of bytes transmitted using Quick-Start is slightly
-/// greater when Extreme Quick-Start is used".
+/// Figure 10: "the link utilization is nearly the same", and "the fraction of bytes transmitted using Quick-Start is
+/// slightly greater when Extreme Quick-Start is used".
 pub(crate) fn extreme(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let gain = mean_gain(&gains(&Web::of("quick-start-extreme", input)?, checker));
     checker.check("all loads", BEYOND_BASIC, gain, above(0.0));
@@ -293,7 +294,8 @@ pub(crate) fn extreme(input: &Input, checker: &mut Checker) -> Result<String, St
 }
 
 /// Figure 11: "the fraction of bytes sent during the Quick-Start phase of the connections is greater when using Extreme
-/// Quick-Start", the difference "is larger than the difference shown in Figure 10", and utilizations are "nearly identical".
+/// Quick-Start", the difference "is larger than the difference shown in Figure 10", and utilizations are "nearly
+/// identical".
 pub(crate) fn conservative(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let own = gains(&Web::of("quick-start-extreme-conservative", input)?, checker);
     for (sessions, [gain, low]) in &own {

@@ -34,14 +34,17 @@ pub enum Condition {
     OnOff(Lengths),
     /// The background is a video, a burst of packets per frame.
     Frames(Duration),
-    /// A long CUBIC flow in the other direction: acknowledgements wait in its queue, a drop-tail one of a bandwidth-delay
-    /// product and at least twenty packets, and its own acknowledgements cross the queue that is measured.
+    /// A long CUBIC flow in the other direction: acknowledgements wait in its queue, a drop-tail one of a
+    /// bandwidth-delay product and at least twenty packets, and its own acknowledgements cross the queue that is
+    /// measured.
     Reverse,
-    /// Senders and receivers as in Linux ([`flowstart_sim::transport::profile::Profile::tcp_linux`]): a timer of at least the RTT
-    /// and 200 ms, PRR, acknowledgements one by one at the start. Without `HyStart`, which would end slow start by itself.
+    /// Senders and receivers as in Linux ([`flowstart_sim::transport::profile::Profile::tcp_linux`]): a timer of at
+    /// least the RTT and 200 ms, PRR, acknowledgements one by one at the start. Without `HyStart`, which would end slow
+    /// start by itself.
     Linux,
-    /// Transients follow each other after so little idle time, from the last byte to the next first one, on flows that the queue
-    /// discipline has seen before, without another handshake. Senders begin with the initial window and no ssthresh.
+    /// Transients follow each other after so little idle time, from the last byte to the next first one, on flows that
+    /// the queue discipline has seen before, without another handshake. Senders begin with the initial window and no
+    /// ssthresh.
     Restart(Duration),
 }
 

@@ -2,10 +2,11 @@
 
 use flowstart_core::time::{Duration, Timestamp};
 
-/// Slow start that reaches more than this many available bandwidth-delay products was not ended in time: the link had been full
-/// for a whole doubling.
+/// Slow start that reaches more than this many available bandwidth-delay products was not ended in time: the link had
+/// been full for a whole doubling.
 const MISSED_ABOVE: f64 = 2.0;
-/// Slow start that ends below this part of the available bandwidth-delay product was ended by a false signal: a doubling early.
+/// Slow start that ends below this part of the available bandwidth-delay product was ended by a false signal: a
+/// doubling early.
 const FALSE_BELOW: f64 = 0.5;
 
 /// One transient.
@@ -21,13 +22,13 @@ pub struct Transient {
     pub peak: Option<Duration>,
     /// Time that 99 % of the packets did not exceed.
     pub p99: Option<Duration>,
-    /// Sum over flows of the largest window of slow start over the flow's RTT, over the available rate: 1 where slow start ended
-    /// with the link just full. A flow that had not left slow start counts with the window that it had.
+    /// Sum over flows of the largest window of slow start over the flow's RTT, over the available rate: 1 where slow
+    /// start ended with the link just full. A flow that had not left slow start counts with the window that it had.
     pub exit_load: f64,
     /// Flows that left slow start.
     pub exits: u32,
-    /// Mean over flows of the time from the start of the transient's flow, its first data, to its last payload byte; `None` unless
-    /// all are complete.
+    /// Mean over flows of the time from the start of the transient's flow, its first data, to its last payload byte;
+    /// `None` unless all are complete.
     pub fct: Option<Duration>,
     /// Data packets of the flows that were dropped.
     pub dropped: u64,
@@ -35,7 +36,8 @@ pub struct Transient {
     pub marked: u64,
     /// Retransmission timeouts of the flows.
     pub timeouts: u64,
-    /// Wire bytes of everybody over the capacity in the ten RTTs after the last flow left slow start; of the endless one only.
+    /// Wire bytes of everybody over the capacity in the ten RTTs after the last flow left slow start; of the endless
+    /// one only.
     pub utilization: Option<f64>,
 }
 
@@ -124,8 +126,8 @@ impl Metrics {
         self.transients.iter().filter(|transient| transient.is_false()).count()
     }
 
-    /// Whether the completion time is at most `fct` times that of `oracle`, and the peak delay at most so many RTTs above. What is
-    /// undefined is not within anything.
+    /// Whether the completion time is at most `fct` times that of `oracle`, and the peak delay at most so many RTTs
+    /// above. What is undefined is not within anything.
     pub fn is_within(&self, oracle: &Self, fct: f64, peak_rtts: f64) -> bool {
         self.fct_secs() <= fct * oracle.fct_secs() && self.peak_rtts() <= oracle.peak_rtts() + peak_rtts
     }

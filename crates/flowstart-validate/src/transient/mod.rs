@@ -1,23 +1,24 @@
-//! Load transients: flows that start together on a link which was idle, the experiment of Järvinen's thesis ("Congestion
-//! Control and Active Queue Management During Flow Startup", sections 1.3, 1.4 and 2.1).
+//! Load transients: flows that start together on a link which was idle, the experiment of Järvinen's thesis
+//! ("Congestion Control and Active Queue Management During Flow Startup", sections 1.3, 1.4 and 2.1).
 //!
-//! A run is a few transients one after the other over an access link, each after the link was idle for more than a second:
-//! finite transfers first, and one without end last, from which utilization after slow start is read. What is measured counts
-//! from the first data packet of a transient. Everything follows from the seed, and not from the queue discipline: flows start
-//! at the same times for all of them, so results are paired.
+//! A run is a few transients one after the other over an access link, each after the link was idle for more than a
+//! second: finite transfers first, and one without end last, from which utilization after slow start is read. What is
+//! measured counts from the first data packet of a transient. Everything follows from the seed, and not from the queue
+//! discipline: flows start at the same times for all of them, so results are paired.
 //!
-//! - Flows are model TCP: 1500-byte packets on the wire, CUBIC after slow start, SACK, RFC 6298's timer. Each transient has
-//!   connections of its own. Handshakes are no part of a transient (the thesis leaves them out, section 2.1): flows shake hands
-//!   before, so that the first data of all of them leaves within [`Config::stagger`]; each handshake is one small packet in the
-//!   queue, an RTT earlier.
-//! - With delayed acknowledgements every second packet is acknowledged, and an acknowledgement adds one segment to the window
-//!   (RFC 5681, section 3.1): slow start grows by 1.5 in an RTT. Without them it doubles.
-//! - The timer's least value is 1 s, and a retransmission does not restart it (RFC 6298). With drops and RTTs near a second it can
-//!   therefore fire while a retransmission is under way, with the oracle as well.
+//! - Flows are model TCP: 1500-byte packets on the wire, CUBIC after slow start, SACK, RFC 6298's timer. Each transient
+//!   has connections of its own. Handshakes are no part of a transient (the thesis leaves them out, section 2.1): flows
+//!   shake hands before, so that the first data of all of them leaves within [`Config::stagger`]; each handshake is one
+//!   small packet in the queue, an RTT earlier.
+//! - With delayed acknowledgements every second packet is acknowledged, and an acknowledgement adds one segment to the
+//!   window (RFC 5681, section 3.1): slow start grows by 1.5 in an RTT. Without them it doubles.
+//! - The timer's least value is 1 s, and a retransmission does not restart it (RFC 6298). With drops and RTTs near a
+//!   second it can therefore fire while a retransmission is under way, with the oracle as well.
 //! - The whole propagation delay lies before and behind the queue in equal parts; acknowledgements never wait.
 //!
-//! The lab's runner warms a world up, forks it for each newcomer and lets nobody follow. Here transients follow each other in
-//! one world, and when the next one begins depends on when the last one ended; so [`run()`] is a runner of its own.
+//! The lab's runner warms a world up, forks it for each newcomer and lets nobody follow. Here transients follow each
+//! other in one world, and when the next one begins depends on when the last one ended; so [`run()`] is a runner of its
+//! own.
 //!
 //! | Looking for | Where |
 //! |---|---|
@@ -61,8 +62,8 @@ pub struct Config {
     pub flows: u32,
     /// Initial window in segments.
     pub initial_window: u64,
-    /// Pacing rate over cwnd / SRTT in slow start; absent: packets leave when acknowledgements come. After slow start a paced
-    /// flow has 1.2, as in Linux.
+    /// Pacing rate over cwnd / SRTT in slow start; absent: packets leave when acknowledgements come. After slow start a
+    /// paced flow has 1.2, as in Linux.
     pub pacing_gain: Option<f64>,
     /// Whether every second packet is acknowledged, instead of each.
     pub delayed_acks: bool,
@@ -87,8 +88,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// One unpaced flow with an initial window of ten, an acknowledgement per packet, ECN and `beta_cubic` 0.7, alone on the
-    /// link. Hosts' links have ten times the rate.
+    /// One unpaced flow with an initial window of ten, an acknowledgement per packet, ECN and `beta_cubic` 0.7, alone
+    /// on the link. Hosts' links have ten times the rate.
     pub fn new(rate: Rate, rtt: Duration) -> Self {
         Self {
             rate,
@@ -126,8 +127,8 @@ impl Config {
         8.0 * wire / rtt.as_secs() / self.available_rate().bits_per_sec() as f64
     }
 
-    /// Payload that a finite transient transfers in all: six bandwidth-delay products of the link, and at least 200 packets, so
-    /// that flows leave slow start before they end.
+    /// Payload that a finite transient transfers in all: six bandwidth-delay products of the link, and at least 200
+    /// packets, so that flows leave slow start before they end.
     pub fn transfer(&self) -> f64 {
         let bdp = self.rate.bits_per_sec() as f64 * self.rtt.as_secs() / (8.0 * PACKET.get() as f64);
         (6.0 * bdp).max(200.0) * f64::from(run::PAYLOAD)

@@ -74,7 +74,8 @@ pub fn run(config: &Config, discipline: &Discipline, seed: u64) -> Metrics {
     run_observed(config, discipline, seed, |_, _| {})
 }
 
-/// As [`run`], and shows the world to `observe` at each [`Moment`]: to compare what a discipline has estimated with the truth.
+/// As [`run`], and shows the world to `observe` at each [`Moment`]: to compare what a discipline has estimated with the
+/// truth.
 pub fn run_observed(
     config: &Config,
     discipline: &Discipline,

@@ -8,7 +8,8 @@ fn cell(mbit: u64, rtt: u64) -> Config {
 
 #[test]
 fn the_grid_has_every_combination_once() {
-    // Flows and RTTs: 1 + 3 x 2 = 7. 3 rates x 6 RTTs x 7 x 2 IW x 2 pacing x 2 ACK x 2 ECN x 2 background x 3 reductions.
+    // Flows and RTTs: 1 + 3 x 2 = 7. 3 rates x 6 RTTs x 7 x 2 IW x 2 pacing x 2 ACK x 2 ECN x 2 background x 3
+    // reductions.
     let cells: Vec<Config> = grid::Grid::whole(2.0).cells().collect();
     assert_eq!(cells.len(), 3 * 6 * 7 * 2 * 2 * 2 * 2 * 2 * 3);
     let texts: std::collections::BTreeSet<String> = cells.iter().map(|cell| format!("{cell:?}")).collect();
@@ -45,8 +46,8 @@ fn without_signals_slow_start_goes_on_until_the_buffer_is_full() {
     let config = Config { buffer: Some(config.large_buffer()), ..config };
     let taildrop = QueueConfig::TailDrop(taildrop::Config::default());
     let metrics = run(&config, &taildrop.into(), 1);
-    // 4 BDP and 50 packets: 216 packets of 1.2 ms. The pipe holds 42 packets more, so the window is 6.2 BDP when it is full, and
-    // grows until the loss is heard of. Finite transfers of 6 BDP end before.
+    // 4 BDP and 50 packets: 216 packets of 1.2 ms. The pipe holds 42 packets more, so the window is 6.2 BDP when it is
+    // full, and grows until the loss is heard of. Finite transfers of 6 BDP end before.
     let endless = &metrics.transients[2];
     let peak = endless.peak.unwrap().as_secs();
     assert!((0.25..0.262).contains(&peak), "{peak}");
@@ -108,7 +109,8 @@ fn a_server_that_thinks_sends_data_so_much_later() {
         let condition = Condition::Thinking { time, acknowledged };
         let left = arrivals(&Config { condition, repeats: 1, ..cell(10, 100) });
         let of_first = |full: bool| left.iter().filter(move |of| of.1 == 0 && (of.2 == 1500) == full);
-        // 100 ms of RTT and 50 ms of thought, and 1.2 ms until a full packet has left. What acknowledges comes after an RTT.
+        // 100 ms of RTT and 50 ms of thought, and 1.2 ms until a full packet has left. What acknowledges comes after an
+        // RTT.
         let gap = of_first(true).next().unwrap().0 - of_first(false).next().unwrap().0;
         assert!((0.150..0.153).contains(&gap), "{gap}");
         assert_eq!(of_first(false).count(), small);
@@ -139,8 +141,8 @@ fn a_background_that_starts_with_the_transient_is_silent_in_between() {
     let constant: Vec<f64> = left.iter().filter(|of| of.1 == 0 && of.2 == 1500).map(|of| of.0).collect();
     for transient in &metrics.transients {
         let (start, end) = (transient.start.as_secs(), transient.end.as_secs());
-        // 25 ms of path, 10 ms of stagger, and 1.2 ms each for ten packets of an initial window and its own. 30 % of 10 Mbit/s are
-        // 250 packets in a second.
+        // 25 ms of path, 10 ms of stagger, and 1.2 ms each for ten packets of an initial window and its own. 30 % of 10
+        // Mbit/s are 250 packets in a second.
         let begins = constant.iter().find(|time| **time >= start).unwrap() - start;
         assert!((0.025..0.049).contains(&begins), "{begins}");
         assert!(!constant.iter().any(|time| (end + 0.2..end + 1.4).contains(time)));

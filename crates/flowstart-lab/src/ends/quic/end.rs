@@ -1,5 +1,5 @@
-//! The two ends of a connection: certificate, TLS, noq's configuration, and nothing in them that depends on chance or on the
-//! clock of the machine, as far as sizes and times of packets go.
+//! The two ends of a connection: certificate, TLS, noq's configuration, and nothing in them that depends on chance or
+//! on the clock of the machine, as far as sizes and times of packets go.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -111,8 +111,8 @@ impl TokenLog for AcceptTokens {
     }
 }
 
-/// Connection IDs one after the other. Those of other flows and of the other end are different ones, so that a capture tells
-/// connections apart.
+/// Connection IDs one after the other. Those of other flows and of the other end are different ones, so that a capture
+/// tells connections apart.
 struct Counter(u64);
 
 impl Counter {
@@ -202,7 +202,8 @@ pub(super) struct BothEnds {
 }
 
 impl BothEnds {
-    /// BothEnds of a connection whose server uses `factory` for its path and tells `flow`, with the policies of `profile`.
+    /// Both ends of a connection whose server uses `factory` for its path and tells `flow`, with the policies of
+    /// `profile`.
     pub(super) fn new(
         profile: &Profile,
         factory: &ControllerFactory,
@@ -349,8 +350,8 @@ fn transport(profile: &Profile, options: &StackOptions) -> TransportConfig {
     transport
 }
 
-/// An earlier connection of the same two, before the simulation and on a path without delay, from which the client has a
-/// session ticket and a token.
+/// An earlier connection of the same two, before the simulation and on a path without delay, from which the client has
+/// a session ticket and a token.
 fn become_acquainted(client: ClientConfig, server: ServerConfig, setup: &Setup<'_>) -> Result<(), SetupError> {
     let now = origin() - EARLIER;
     let mut ends =

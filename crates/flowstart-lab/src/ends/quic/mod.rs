@@ -1,17 +1,17 @@
 //! The QUIC stack noq as a node of the simulator: measured flows whose two ends are real, in simulated time.
 //!
 //! Each flow has a client and a server of its own. The client opens, and requests a number of bytes; the server's
-//! congestion controller is the one of `flowstart-quic`. Handshake, encryption, loss detection, acknowledgements and flow
-//! control are noq's; links, queues and competitors are the simulator's. What packets carry is read before they are
-//! encrypted, so records and traces say the same as those of model flows.
+//! congestion controller is the one of `flowstart-quic`. Handshake, encryption, loss detection, acknowledgements and
+//! flow control are noq's; links, queues and competitors are the simulator's. What packets carry is read before they
+//! are encrypted, so records and traces say the same as those of model flows.
 //!
-//! Quick-Start's options are added to datagrams and read from them by the node, as a host's IP layer does, without the stack
-//! (`transfer/quick_start.rs`).
+//! Quick-Start's options are added to datagrams and read from them by the node, as a host's IP layer does, without the
+//! stack (`transfer/quick_start.rs`).
 //!
-//! Differences from the model flow that follow from the stack: pacing is noq's token bucket and
-//! RTT samples are an acknowledgement late (see `flowstart_quic::noq`), and the receive window is renewed as noq does it: by what
-//! the client has read, and it reads what has arrived, in any order.
-//! Packets have the sizes and times of every other run with the same seed; their encrypted bytes do not repeat.
+//! Differences from the model flow that follow from the stack: pacing is noq's token bucket and RTT samples are an
+//! acknowledgement late (see `flowstart_quic::noq`), and the receive window is renewed as noq does it: by what the
+//! client has read, and it reads what has arrived, in any order. Packets have the sizes and times of every other run
+//! with the same seed; their encrypted bytes do not repeat.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -62,8 +62,8 @@ impl QuicFlows {
         Some(self.capture.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Adds a flow that transfers `size` bytes. All of them must be added before another flow of the world is. The hint that
-    /// `config` knows is the client's: it sends it to the server.
+    /// Adds a flow that transfers `size` bytes. All of them must be added before another flow of the world is. The hint
+    /// that `config` knows is the client's: it sends it to the server.
     ///
     /// # Panics
     ///

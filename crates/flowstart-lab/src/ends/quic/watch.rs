@@ -1,5 +1,5 @@
-//! What a simulation sees of a connection that hides its packets: their frames before encryption, and what the congestion
-//! controller is told.
+//! What a simulation sees of a connection that hides its packets: their frames before encryption, and what the
+//! congestion controller is told.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};

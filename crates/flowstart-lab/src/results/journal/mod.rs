@@ -1,9 +1,9 @@
 //! What an experiment keeps on disk while it runs, and how a run that was stopped goes on with it.
 //!
-//! The journal, `flows.partial.csv`, begins with a comment that says of which experiment it is ([`Identity`]). The rows of each
-//! repetition of a setting follow as it ends, in one write, each with a checksum. Whatever stops the program, what is
-//! lost is at most the repetitions in progress: half a line and half a repetition at the end are run again. Anything
-//! else that this program could not have written is refused.
+//! The journal, `flows.partial.csv`, begins with a comment that says of which experiment it is ([`Identity`]). The rows
+//! of each repetition of a setting follow as it ends, in one write, each with a checksum. Whatever stops the program,
+//! what is lost is at most the repetitions in progress: half a line and half a repetition at the end are run again.
+//! Anything else that this program could not have written is refused.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -43,7 +43,8 @@ pub struct Earlier {
 ///
 /// # Errors
 ///
-/// What differs, when the folder is of another experiment; the line and the reason, when this program could not have written it.
+/// What differs, when the folder is of another experiment; the line and the reason, when this program could not have
+/// written it.
 pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     let now = Identity::of(plan);
     let same = |file: &Path, identity: &Identity| {

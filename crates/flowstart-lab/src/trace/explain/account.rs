@@ -1,8 +1,9 @@
 //! What passed the bottleneck, accounted for while it passes.
 //!
-//! A stretch of time is put down to its cause as soon as nothing that happens later can change the cause. Until then it waits:
-//! for the packet that the link carried to arrive, for packets of the flow before the bottleneck to say since when they
-//! waited, for lost bytes to pass. So memory grows with what is under way and with the longest recovery, not with the transfer.
+//! A stretch of time is put down to its cause as soon as nothing that happens later can change the cause. Until then it
+//! waits: for the packet that the link carried to arrive, for packets of the flow before the bottleneck to say since
+//! when they waited, for lost bytes to pass. So memory grows with what is under way and with the longest recovery, not
+//! with the transfer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -88,8 +89,8 @@ pub struct Account {
     way: Option<Duration>,
     /// When the latest packet left the bottleneck.
     busy_until: Timestamp,
-    /// Lost bytes that have not passed, by offset: since when they are missing. And the same in order of time, where some
-    /// are not missing any more.
+    /// Lost bytes that have not passed, by offset: since when they are missing. And the same in order of time, where
+    /// some are not missing any more.
     lost: BTreeMap<u64, u64>,
     losses: VecDeque<(u64, u64)>,
     /// When the link carried what, from the first stretch on whose cause is open, and its number.
@@ -97,8 +98,8 @@ pub struct Account {
     number: u64,
     /// How many of these are others'.
     others_open: usize,
-    /// When a packet of the flow waited; when bytes were missing; when only the receiver's window stopped the sender; when
-    /// the application had nothing to send. Without what is accounted for.
+    /// When a packet of the flow waited; when bytes were missing; when only the receiver's window stopped the sender;
+    /// when the application had nothing to send. Without what is accounted for.
     waiting: RangeSet,
     missing: RangeSet,
     blocked: RangeSet,
@@ -176,8 +177,8 @@ impl Account {
         !matches!(entry.event, Event::Departed { .. })
     }
 
-    /// Something happened. The copies of a packet keep their order everywhere, so each event concerns the oldest copy that is
-    /// where the event happens.
+    /// Something happened. The copies of a packet keep their order everywhere, so each event concerns the oldest copy
+    /// that is where the event happens.
     #[inline]
     pub fn on_event(&mut self, entry: &Entry) {
         let (own, now) = (entry.flow == self.flow, entry.time);

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// Packets that may overtake one before it counts as gone.
 const OVERTAKEN_MOST: usize = 64;
 
-/// The packets of a flow between two places of its path, each with what is known of it. Copies of the same bytes keep their
-/// order, so what happens concerns the oldest copy.
+/// The packets of a flow between two places of its path, each with what is known of it. Copies of the same bytes keep
+/// their order, so what happens concerns the oldest copy.
 #[derive(Clone, Debug)]
 pub(super) struct InOrder<T> {
     packets: VecDeque<(u64, T)>,
@@ -65,7 +65,8 @@ impl<T: Copy> InOrder<T> {
         let place = copies.nth(lost)?.0;
         let (_, known) = self.packets.remove(place)?;
         self.overtaken += 1;
-        // What so many have overtaken never comes: a packet of a real stack tells of each piece that it carries, and shows one.
+        // What so many have overtaken never comes: a packet of a real stack tells of each piece that it carries, and
+        // shows one.
         if self.overtaken >= OVERTAKEN_MOST || place >= OVERTAKEN_MOST {
             self.overtaken = 0;
             self.packets.pop_front().into_iter().for_each(|(_, known)| gone(known));

@@ -4,27 +4,27 @@
 //! that completes the transfer. The limit needs the time in which the link carries the transfer's bytes once. All other
 //! time there has exactly one cause, decided instant by instant:
 //!
-//! 1. the link carries the flow's own packet that brings nothing new, because its bytes had arrived before or because it
-//!    gets lost later: **own queue**;
+//! 1. the link carries the flow's own packet that brings nothing new, because its bytes had arrived before or because
+//!    it gets lost later: **own queue**;
 //! 2. it carries others' packets while a packet of the flow waits: **others' queue**;
-//! 3. it could have carried a packet of the flow, but none was there. Then, if bytes that were lost have not yet passed:
-//!    **tail** when all data had been sent once before, **recovery** otherwise. If nothing was lost: **flow control** when
-//!    data waited, the congestion window had room and only the receiver's window stopped the sender; otherwise **unused
-//!    capacity**, the window was too small or the sender paced.
+//! 3. it could have carried a packet of the flow, but none was there. Then, if bytes that were lost have not yet
+//!    passed: **tail** when all data had been sent once before, **recovery** otherwise. If nothing was lost: **flow
+//!    control** when data waited, the congestion window had room and only the receiver's window stopped the sender;
+//!    otherwise **unused capacity**, the window was too small or the sender paced.
 //!
 //! What the handshake took beyond the limit's is **handshake**. The rest, **other**, is what the limit does not count:
 //! noise of hosts, further queues of a chain, a token bucket's burst, and on recorded traces the difference between the
 //! opportunities of the limit and those that the packets met. Together the causes are the completion time minus the
 //! limit, to the nanosecond.
 //!
-//! Every cause but **idle time** and **other** is a time and not negative; the handshake alone may be a nanosecond or two
-//! below zero because the limit halves RTTs. **Other** may be negative where a burst or a trace carried the bytes sooner
-//! than the limit says.
+//! Every cause but **idle time** and **other** is a time and not negative; the handshake alone may be a nanosecond or
+//! two below zero because the limit halves RTTs. **Other** may be negative where a burst or a trace carried the bytes
+//! sooner than the limit says.
 //!
-//! A video or a page has nothing to send at times: everything that it has written was sent once, and nothing is missing. The
-//! limit has such time, too, and **idle time** is what the flow had beyond the limit's. It is negative where a delay fell into
-//! the limit's idle time: a chunk that is late does not delay the next one. Percentages are therefore parts of the
-//! **delay**, which is what the flow took beyond the limit and what idle time made up for.
+//! A video or a page has nothing to send at times: everything that it has written was sent once, and nothing is
+//! missing. The limit has such time, too, and **idle time** is what the flow had beyond the limit's. It is negative
+//! where a delay fell into the limit's idle time: a chunk that is late does not delay the next one. Percentages are
+//! therefore parts of the **delay**, which is what the flow took beyond the limit and what idle time made up for.
 
 use flowstart_core::time::Duration;
 use flowstart_report::{CAUSES, Cause, Causes};
@@ -78,8 +78,8 @@ impl Explanation {
         self.causes().delay_ms()
     }
 
-    /// A cause's part of the delay, in percent; `None` when next to nothing was delayed, and of idle time that made up for
-    /// delays.
+    /// A cause's part of the delay, in percent; `None` when next to nothing was delayed, and of idle time that made up
+    /// for delays.
     pub fn percent(&self, cause: Cause) -> Option<f64> {
         self.causes().percent(cause)
     }
@@ -103,8 +103,8 @@ impl Explanation {
     }
 }
 
-/// Explains the first measured flow of a run with a whole trace; `None` when it did not finish, nothing was traced, or it took
-/// another path: the account is one bottleneck's.
+/// Explains the first measured flow of a run with a whole trace; `None` when it did not finish, nothing was traced, or
+/// it took another path: the account is one bottleneck's.
 pub fn explain(plan: &Plan, cell: &Cell, run: &TracedRun) -> Option<Explanation> {
     explain_flow(plan, cell, run, 0)
 }
@@ -228,9 +228,9 @@ mod tests {
             ..Scenario::default()
         };
         let (_, explained) = run_scenario(&scenario);
-        // 100 KB are 86 packets of about 1 ms. Every chunk has rounds of 10, 20 and 40 packets before the last 16 follow:
-        // 3 * 100 ms, in which the link carries 70 packets. The next chunk waits for its second, so two of three delays are
-        // made up for, and what is beyond the limit is the last chunk's.
+        // 100 KB are 86 packets of about 1 ms. Every chunk has rounds of 10, 20 and 40 packets before the last 16
+        // follow: 3 * 100 ms, in which the link carries 70 packets. The next chunk waits for its second, so two of
+        // three delays are made up for, and what is beyond the limit is the last chunk's.
         let lost = 3.0 * 100.0 - 70.0;
         close(explained.ms(Cause::UnusedCapacity), 3.0 * lost, 30.0);
         close(explained.ms(Cause::IdleTime), -2.0 * lost, 20.0);
@@ -254,20 +254,21 @@ mod tests {
             ..Scenario::default()
         };
         let (_, explained) = run_scenario(&scenario);
-        // The window is larger than a wave, so the link rests only for want of requests. Each of the two comes later than
-        // at the limit by the time of the packet that carries it.
+        // The window is larger than a wave, so the link rests only for want of requests. Each of the two comes later
+        // than at the limit by the time of the packet that carries it.
         close(explained.ms(Cause::UnusedCapacity), 0.0, 2.5);
         close(explained.ms(Cause::IdleTime), 0.0, 2.5);
     }
 
     #[test]
     fn a_receive_window_of_a_quarter_of_the_path_costs_flow_control() {
-        // A round takes the RTT of 100 ms, a packet's time and an acknowledgement's: 101.232 ms. The window of 25 packets of
-        // 1460 bytes fills 30 ms of it.
+        // A round takes the RTT of 100 ms, a packet's time and an acknowledgement's: 101.232 ms. The window of 25
+        // packets of 1460 bytes fills 30 ms of it.
         let blocked = explained(WIDE, "400KB", "slow-start", "none", &format!("{NS2},receive_window=36500B"));
         let free = explained(WIDE, "400KB", "slow-start", "none", NS2);
         assert_eq!(free.ms(Cause::FlowControl), 0.0);
-        // Rounds of 3, 6, 12 and 24 packets as in slow start, and 229 packets in windows of 25: nine rounds and 4 packets.
+        // Rounds of 3, 6, 12 and 24 packets as in slow start, and 229 packets in windows of 25: nine rounds and 4
+        // packets.
         close(blocked.ms(Cause::UnusedCapacity), 4.0 * 101.232 - 45.0 * 1.2, 3.0);
         close(blocked.ms(Cause::FlowControl), 9.0 * (101.232 - 25.0 * 1.2), 3.0);
         close(blocked.excess_ms(), blocked.ms(Cause::UnusedCapacity) + blocked.ms(Cause::FlowControl), 0.1);
@@ -329,10 +330,10 @@ mod tests {
 
     #[test]
     fn slow_start_alone_leaves_capacity_unused_for_its_rounds() {
-        // 400 KB are 274 packets of 1.2 ms. The rounds send 3, 6, 12, 24, 48 packets; from the sixth on (96 packets, 115
-        // ms) the link is busy. Each of the five rounds begins after the one before by 100 ms, the time of its first packet
-        // and that of an acknowledgement (40 bytes, 0.032 ms), of which its packets' time is used:
-        // 5 * 101.232 - 93 * 1.2 = 394.56 ms.
+        // 400 KB are 274 packets of 1.2 ms. The rounds send 3, 6, 12, 24, 48 packets; from the sixth on (96 packets,
+        // 115 ms) the link is busy. Each of the five rounds begins after the one before by 100 ms, the time of its
+        // first packet and that of an acknowledgement (40 bytes, 0.032 ms), of which its packets' time is used: 5 *
+        // 101.232 - 93 * 1.2 = 394.56 ms.
         let explained = explained(WIDE, "400KB", "slow-start", "none", NS2);
         close(explained.ms(Cause::UnusedCapacity), 394.56, 0.05);
         close(explained.excess_ms(), explained.ms(Cause::UnusedCapacity), 0.1);

@@ -1,4 +1,5 @@
-//! The account from all events of a run at once, which says what the account that is kept while it goes on must come to.
+//! The account from all events of a run at once, which says what the account that is kept while it goes on must come
+//! to.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -46,8 +47,8 @@ enum Carried {
 }
 
 impl Account {
-    /// Reads a trace. The copies of a packet keep their order everywhere, so each event concerns the oldest copy that is
-    /// where the event happens.
+    /// Reads a trace. The copies of a packet keep their order everywhere, so each event concerns the oldest copy that
+    /// is where the event happens.
     pub(super) fn read(trace: &Trace, flow: u32, bottleneck: u32, link: &Link) -> Option<Self> {
         let mut account = Self::default();
         // Packets between their sender and the end of the bottleneck: when they were sent.

@@ -55,7 +55,8 @@ const UDP: u32 = 8;
 /// Bytes of a TCP header without options.
 const TCP: u32 = 20;
 
-/// Bytes below TCP or QUIC in a profile's wire sizes: IPv4, for QUIC UDP as well, and Ethernet if the profile counts it.
+/// Bytes below TCP or QUIC in a profile's wire sizes: IPv4, for QUIC UDP as well, and Ethernet if the profile counts
+/// it.
 fn lower_headers(profile: &Profile) -> u32 {
     let (least, below) = match profile.protocol {
         Protocol::Tcp => (IPV4, profile.overhead.saturating_sub(TCP)),

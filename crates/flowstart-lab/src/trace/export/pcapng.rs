@@ -1,30 +1,31 @@
 //! A traced run as a packet capture: of model flows their headers, of real QUIC every byte.
 //!
-//! Packets are Ethernet, IPv4 and TCP or UDP, in the order of simulated time, which counts from the start of the run, in
-//! nanoseconds. The data sender is 10.0.0.1, the data receiver 10.0.0.2 with a port for each measured flow from 40000 on.
+//! Packets are Ethernet, IPv4 and TCP or UDP, in the order of simulated time, which counts from the start of the run,
+//! in nanoseconds. The data sender is 10.0.0.1, the data receiver 10.0.0.2 with a port for each measured flow from
+//! 40000 on.
 //!
-//! **Real QUIC** ([`capture`](super::capture)): the interface `sender` has whole datagrams with their checksums, from and to
-//! port 443, and Decryption Secrets Blocks have the TLS secrets, before what they open, so that `tshark -r FILE` shows
-//! the frames; `editcap --extract-secrets` makes a file for `SSLKEYLOGFILE` of them. A receiver that has moved is
+//! **Real QUIC** ([`capture`](super::capture)): the interface `sender` has whole datagrams with their checksums, from
+//! and to port 443, and Decryption Secrets Blocks have the TLS secrets, before what they open, so that `tshark -r FILE`
+//! shows the frames; `editcap --extract-secrets` makes a file for `SSLKEYLOGFILE` of them. A receiver that has moved is
 //! 10.0.1.2. Times, lengths and connection IDs follow from the seed. TLS draws key shares and randoms from the system,
 //! so secrets and encrypted bytes differ from run to run.
 //!
-//! **Model flows**: the interfaces `sender` and `receiver` have what leaves and reaches the two hosts: headers only, with the
-//! lengths of the whole packets. The data sender has port 5001. A tool that analyses connections should be shown one
-//! interface at a time, or it takes the second sight of a packet for another copy:
-//! `tshark -r FILE -Y 'frame.interface_name == "sender"' -w SENDER.pcapng`. In that file, what it calls
-//! out of order are retransmissions as well: nothing overtakes a packet at the host that sends it.
+//! **Model flows**: the interfaces `sender` and `receiver` have what leaves and reaches the two hosts: headers only,
+//! with the lengths of the whole packets. The data sender has port 5001. A tool that analyses connections should be
+//! shown one interface at a time, or it takes the second sight of a packet for another copy: `tshark -r FILE -Y
+//! 'frame.interface_name == "sender"' -w SENDER.pcapng`. In that file, what it calls out of order are retransmissions
+//! as well: nothing overtakes a packet at the host that sends it.
 //!
 //! TCP has its sequence and acknowledgement numbers, flags and SACK blocks; both initial sequence numbers are 0. What a
 //! model transport does not know is not made up:
-//! - Quick-Start's options are those of RFC 4782 byte for byte; in a QUIC profile only the request and the report are shown,
-//!   which are options of IP: the answer travels encrypted;
+//! - Quick-Start's options are those of RFC 4782 byte for byte; in a QUIC profile only the request and the report are
+//!   shown, which are options of IP: the answer travels encrypted;
 //! - header bytes of a profile whose content is unknown, such as those of timestamps, are no-operation options; SACK
 //!   blocks that do not fit into a profile's acknowledgement are left out, the oldest first;
 //! - the window of acknowledgements is the receiver's, if the profile's opening packets have room for window scaling;
 //!   otherwise, and for the sender's own window, it is the largest that fits;
-//! - connections are not closed; marks that a receiver echoes are not shown; checksums of TCP hold for a payload of zeros,
-//!   UDP has none;
+//! - connections are not closed; marks that a receiver echoes are not shown; checksums of TCP hold for a payload of
+//!   zeros, UDP has none;
 //! - a profile that does not count the Ethernet header in its wire sizes gets packets that are longer by its 14 bytes.
 
 use std::io::{self, Write};

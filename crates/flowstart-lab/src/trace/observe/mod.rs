@@ -1,8 +1,8 @@
 //! What reports and traces show of a run, made while the run goes on.
 //!
-//! A [`Watcher`] is told every event of a world (it is an [`Observer`]) from a little before the newcomers on. It keeps an
-//! account of where the time of each measured flow goes ([`Account`]) and time series that are reduced as they grow, so it
-//! needs the same memory for every transfer. A world that is cloned clones its watcher.
+//! A [`Watcher`] is told every event of a world (it is an [`Observer`]) from a little before the newcomers on. It keeps
+//! an account of where the time of each measured flow goes ([`Account`]) and time series that are reduced as they grow,
+//! so it needs the same memory for every transfer. A world that is cloned clones its watcher.
 //!
 //! | Looking for | Where |
 //! |---|---|
@@ -87,7 +87,8 @@ impl Watcher {
         }
     }
 
-    /// What is not in here was watched so far and is not any more: worlds are cloned for cells that are shown and for others.
+    /// What is not in here was watched so far and is not any more: worlds are cloned for cells that are shown and for
+    /// others.
     pub fn keep(&mut self, watched: Watched) {
         if !watched.causes {
             self.accounts.clear();

@@ -1,7 +1,7 @@
 //! Series that are reduced while they are made: of any length, in bounded memory.
 //!
-//! Each begins with a resolution of a microsecond, or of every point, and halves it whenever it is full. A series that is
-//! never full has lost nothing.
+//! Each begins with a resolution of a microsecond, or of every point, and halves it whenever it is full. A series that
+//! is never full has lost nothing.
 
 use flowstart_core::time::Timestamp;
 

@@ -12,8 +12,8 @@ use crate::ends::quic::end::{CLIENT, SERVER};
 
 /// Bytes of a request: a GET with its headers, as the model's completion of the handshake has room for.
 const REQUEST: usize = 230;
-/// What servers send, piece by piece. It is never written to, so the machine keeps one page of it; few enough pages that
-/// their addresses stay in the processor's cache of addresses.
+/// What servers send, piece by piece. It is never written to, so the machine keeps one page of it; few enough pages
+/// that their addresses stay in the processor's cache of addresses.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
 impl Transfer {
@@ -120,8 +120,8 @@ impl Transfer {
             return;
         };
         let mut reader = connection.recv_stream(stream);
-        // In any order, as into a file: noq closes a connection whose reader lets more than some thousand pieces wait behind
-        // gaps, and slow start on a long path loses every second packet of a whole window.
+        // In any order, as into a file: noq closes a connection whose reader lets more than some thousand pieces wait
+        // behind gaps, and slow start on a long path loses every second packet of a whole window.
         let Ok(mut chunks) = reader.read(false) else { return };
         while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
             self.read += chunk.bytes.len() as u64;

@@ -84,7 +84,8 @@ pub(super) struct Transfer {
     arrived: RangeSet,
     /// Numbers of packets that were declared lost and have not arrived.
     lost: BTreeSet<u64>,
-    /// Packets of the server with the pieces that they carry, and what of them is acknowledged; only where somebody traces.
+    /// Packets of the server with the pieces that they carry, and what of them is acknowledged; only where somebody
+    /// traces.
     pieces: BTreeMap<u64, Vec<Chunk>>,
     acknowledged: RangeSet,
     /// First byte that flow control forbids, as the server knows it.
@@ -92,8 +93,8 @@ pub(super) struct Transfer {
     blocked_since: Option<Timestamp>,
     /// When each end wants to be woken.
     timeouts: [Timestamp; 2],
-    /// End of the new data in the server's last packet if that was full, carried nothing else of the stream, and nothing has
-    /// happened since that could make the next one different. A packet brings lost data before new data.
+    /// End of the new data in the server's last packet if that was full, carried nothing else of the stream, and
+    /// nothing has happened since that could make the next one different. A packet brings lost data before new data.
     steady: Option<u64>,
     /// SCONE, which noq does not know.
     scone: scone::Scone,
@@ -332,8 +333,8 @@ impl Transfer {
         u64::from(self.profile.payload + self.profile.overhead_in_flight)
     }
 
-    /// How many datagrams noq may be asked for at once. It makes the datagrams of a call equally long, so that there are more
-    /// than one only where all of them are full anyway, and more data is left than they take.
+    /// How many datagrams noq may be asked for at once. It makes the datagrams of a call equally long, so that there
+    /// are more than one only where all of them are full anyway, and more data is left than they take.
     fn datagrams_at_once(&self, side: usize) -> NonZeroUsize {
         let Some(end) = self.steady.filter(|_| side == SERVER) else { return NonZeroUsize::MIN };
         let left = (self.size - self.unwritten).min(self.limit).saturating_sub(end);
@@ -405,8 +406,8 @@ impl Transfer {
         (bytes.len() as u64 == self.packet() && carried.further.is_empty() && offset == known).then_some(end)
     }
 
-    /// Arms the flow's timer. One that fires too early finds nothing to do and is armed again, which costs less than moving
-    /// it with every packet.
+    /// Arms the flow's timer. One that fires too early finds nothing to do and is armed again, which costs less than
+    /// moving it with every packet.
     fn arm(&mut self, network: &mut Network) {
         let next = if self.client_config.is_some() { self.start } else { Timestamp::NEVER };
         let next = next.min(self.timeouts[CLIENT]).min(self.timeouts[SERVER]);

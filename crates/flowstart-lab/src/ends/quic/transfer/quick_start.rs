@@ -1,12 +1,13 @@
 //! Quick-Start of a real connection: what its hosts' IP layers and applications do about it, without the stack.
 //!
-//! The server sends the data, so it asks: the first datagram of its connection, which answers the client's first, carries the
-//! request as an option of IP. A repetition of that flight carries none, and neither does a Retry packet, which belongs to no
-//! connection. RFC 4782 defines the answer for TCP only. The client's transport parameters have left before it can know the
-//! answer, so it travels in a DATAGRAM frame (RFC 9221), the eight bytes of TCP's option, ahead of the request: unreliable as
-//! that option is. The server's controller gets the approved rate before it launches, which it does with the request; an answer
-//! that comes later is not used. The report is an option of the server's next datagram. The stack fills its packets as always,
-//! so those with an option are eight bytes longer. With 0-RTT nothing is asked for.
+//! The server sends the data, so it asks: the first datagram of its connection, which answers the client's first,
+//! carries the request as an option of IP. A repetition of that flight carries none, and neither does a Retry packet,
+//! which belongs to no connection. RFC 4782 defines the answer for TCP only. The client's transport parameters have
+//! left before it can know the answer, so it travels in a DATAGRAM frame (RFC 9221), the eight bytes of TCP's option,
+//! ahead of the request: unreliable as that option is. The server's controller gets the approved rate before it
+//! launches, which it does with the request; an answer that comes later is not used. The report is an option of the
+//! server's next datagram. The stack fills its packets as always, so those with an option are eight bytes longer. With
+//! 0-RTT nothing is asked for.
 
 use bytes::Bytes as Buffer;
 use flowstart_core::path::PathKnowledge;
@@ -43,7 +44,8 @@ pub(super) fn both_ends(
 }
 
 impl Transfer {
-    /// The option of IP of the next datagram of a connection: the server's first asks, and the next after an answer reports.
+    /// The option of IP of the next datagram of a connection: the server's first asks, and the next after an answer
+    /// reports.
     pub(super) fn option_of_next(&mut self, side: usize) -> QuickStartOption {
         match &mut self.quick_start {
             Some(quick_start) if side == SERVER => match quick_start.option_for(Direction::Forward, true) {

@@ -1,12 +1,12 @@
-//! SCONE at the ends of a real connection. noq knows nothing of it: its packets are put in front of the server's datagrams and
-//! taken off before the client's stack sees them, as a socket below the stack could do.
+//! SCONE at the ends of a real connection. noq knows nothing of it: its packets are put in front of the server's
+//! datagrams and taken off before the client's stack sees them, as a socket below the stack could do.
 //!
-//! The client says by its transport parameter that it reads them. It tells the server of the advice with its request, and later
-//! by a stream of its own with one byte: the message of an application, which the draft asks for. When and how often the server
-//! offers a packet is as in the model (`flowstart_sim::transport::scone`).
+//! The client says by its transport parameter that it reads them. It tells the server of the advice with its request,
+//! and later by a stream of its own with one byte: the message of an application, which the draft asks for. When and
+//! how often the server offers a packet is as in the model (`flowstart_sim::transport::scone`).
 //!
-//! A signal counts when the rest of its datagram belongs to the connection. That it could be decrypted as well, as the draft
-//! wants, is not asked: nobody else sends in a simulation.
+//! A signal counts when the rest of its datagram belongs to the connection. That it could be decrypted as well, as the
+//! draft wants, is not asked: nobody else sends in a simulation.
 
 use flowstart_core::scone::endpoint::{Advice, Offers};
 use flowstart_core::scone::wire::{RateSignal, SconePacket};
