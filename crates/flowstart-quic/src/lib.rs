@@ -70,7 +70,7 @@ pub enum Unsupported {
         scheme: &'static str,
     },
     /// The scheme is told by routers.
-    #[error("{scheme} needs a congestion header for routers to write into, and {host} has none; use another")]
+    #[error("{scheme} needs a congestion header for routers to write into, and {host} has none")]
     CongestionHeader {
         /// The QUIC stack.
         host: &'static str,
@@ -78,9 +78,7 @@ pub enum Unsupported {
         scheme: &'static str,
     },
     /// The scheme goes with the share of marked packets.
-    #[error(
-        "{scheme} needs ECT(1) and numbers of marks, and {host} does not tell how many packets were marked; use another"
-    )]
+    #[error("{scheme} needs ECT(1) and numbers of marks, and {host} does not tell how many packets were marked")]
     MarkCounts {
         /// The QUIC stack.
         host: &'static str,
@@ -88,7 +86,7 @@ pub enum Unsupported {
         scheme: &'static str,
     },
     /// The scheme sends data again before it is lost.
-    #[error("{scheme} sends data again before it is lost, and {host} only when it is; use another")]
+    #[error("{scheme} sends data again before it is lost, and {host} only when it is")]
     ProactiveRetransmission {
         /// The QUIC stack.
         host: &'static str,
@@ -96,7 +94,7 @@ pub enum Unsupported {
         scheme: &'static str,
     },
     /// The scheme needs something else.
-    #[error("{scheme} needs what {host} cannot give; use another")]
+    #[error("{scheme} needs what {host} cannot give")]
     Other {
         /// The QUIC stack.
         host: &'static str,

@@ -86,18 +86,12 @@ impl From<PerfError> for Failure {
 impl Failure {
     /// A scenario file that cannot be used.
     pub(crate) fn scenario(file: &Path, error: ScenarioError) -> Self {
-        let file = file.to_owned();
-        match error {
-            ScenarioError::Unreadable(error) => {
-                Self::File { file, message: format!("cannot be read: {error}"), text: None }
-            }
-            ScenarioError::NotText { offset } => Self::File {
-                file,
-                message: format!("is not text (byte {offset} is not UTF-8); expected a scenario in TOML"),
-                text: None,
-            },
-            ScenarioError::Invalid { message, span, text } => Self::File { file, message, text: Some((text, span)) },
-        }
+        let (file, message) = (file.to_owned(), error.to_string());
+        let text = match error {
+            ScenarioError::Invalid { text, span, .. } => Some((text, span)),
+            ScenarioError::Unreadable(_) | ScenarioError::NotText { .. } => None,
+        };
+        Self::File { file, message, text }
     }
 
     /// A field of a scenario file whose value cannot be used: its place in the file is looked for.

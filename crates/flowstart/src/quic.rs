@@ -123,8 +123,13 @@ pub(crate) fn scheme(field: &str, text: &str, avoidance: &AvoidanceConfig) -> Re
              --transport quic in simulated time"
         )));
     }
-    Scheme::new(text, startup, avoidance.clone())
-        .map_err(|error| Failure::Input(format!("--{field} `{text}`: {error}")))
+    Scheme::new(text, startup, avoidance.clone()).map_err(|error| {
+        let runs = |one: &StartupConfig| {
+            !one.needs().contains(Needs::APPROVAL) && Scheme::new("", one.clone(), avoidance.clone()).is_ok()
+        };
+        let runs: Vec<_> = StartupConfig::defaults().iter().filter(|one| runs(one)).map(StartupConfig::name).collect();
+        Failure::Input(format!("--{field} `{text}`: {error}; allowed are {}", runs.join(", ")))
+    })
 }
 
 /// What shows warnings of the library.

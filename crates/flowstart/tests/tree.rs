@@ -13,13 +13,11 @@ const LONGEST: usize = 500;
 const LONG: &[(&str, &str)] = &[
     ("crates/flowstart-report/src/lib.rs", "not divided yet"),
     ("crates/flowstart-report/src/page.rs", "not divided yet"),
-    ("crates/flowstart-sim/src/world/mod.rs", "not divided yet"),
 ];
 
 /// Modules whose children form a circle, and why. This list only gets shorter.
 const CIRCLES: &[(&str, &str)] = &[
     ("flowstart-lab::results", "pairs stand in summaries and are made of them"),
-    ("flowstart-lab::spec", "sizes that are applications"),
     ("flowstart-report", "charts and the page"),
 ];
 

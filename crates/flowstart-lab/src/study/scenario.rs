@@ -143,6 +143,20 @@ pub enum ScenarioError {
     },
 }
 
+impl std::fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            Self::NotText { offset } => {
+                write!(f, "is not text (byte {offset} is not UTF-8); expected a scenario in TOML")
+            }
+            Self::Invalid { message, .. } => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
 impl Scenario {
     /// Reads a scenario.
     pub fn read(file: &Path) -> Result<Self, ScenarioError> {
