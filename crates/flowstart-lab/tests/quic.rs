@@ -11,6 +11,7 @@ use flowstart_core::path::{Hint, PathKnowledge};
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_lab::ends::Hosts;
 use flowstart_lab::ends::quic::QuicFlows;
 use flowstart_lab::experiment;
 use flowstart_lab::results::flows::{Row, write_csv};
@@ -155,7 +156,7 @@ fn larger_packets_are_found_and_used() {
         run
     };
     let longest = |run: &TracedRun| {
-        let capture = run.finished.quic.as_ref().unwrap().capture().unwrap();
+        let capture = run.finished.hosts.capture().unwrap();
         capture.datagrams.iter().map(|datagram| datagram.payload.len()).max()
     };
     let (fixed, found) = (trace("quic"), trace("quic:mtu_discovery=true"));
@@ -254,14 +255,14 @@ impl Stage {
         config.avoidance =
             AvoidanceConfig::defaults().into_iter().find(|config| config.name() == "cubic").expect("CUBIC");
         config.knowledge = knowledge;
-        let mut quic = QuicFlows::new(&world, &StackOptions::default());
+        let mut quic = QuicFlows::new(&world, &StackOptions::default(), None);
         let flow = quic.add(&mut world, config, size, 1);
         Self { world, quic, flow, route }
     }
 
     fn finish(&mut self) {
         let limit = Timestamp::ZERO + Duration::from_millis(60_000);
-        assert_eq!(self.quic.run_flow(&mut self.world, self.flow, limit), Ok(()));
+        assert_eq!(self.world.run_flow(self.flow, limit), Ok(()));
     }
 }
 
@@ -306,15 +307,14 @@ fn marks_of_a_queue_reduce_the_window() {
 fn a_connection_that_moves_does_not_launch_again_with_what_it_knew() {
     let rate = Rate::from_mbit(50);
     let mut stage = Stage::new(Profile::noq(), "blitzstart", rate, Bytes::new(5_000_000));
-    stage.quic.run_until(&mut stage.world, Timestamp::ZERO + Duration::from_millis(300));
+    stage.world.run_until(Timestamp::ZERO + Duration::from_millis(300));
     let before = stage.quic.flow(stage.flow).unwrap().status();
     // The hint of 50 Mbit/s and 50 ms: 312.5 kB.
     assert!(before.launch.unwrap().1 > Bytes::new(250_000), "{before:?}");
     assert_eq!(before.moves, 0);
     let way = LinkConfig::new(Rate::from_mbit(5), Duration::from_millis(25));
     let slow = Route { forward: vec![stage.world.add_link(&way)], back: stage.route.back.clone() };
-    let Stage { world, quic, flow, .. } = &mut stage;
-    quic.move_client(world, *flow, &slow);
+    stage.world.change_path(stage.flow, &slow);
     stage.finish();
     let after = stage.quic.flow(stage.flow).unwrap().status();
     // The new path is launched as an unknown one: with the initial window of ten packets.

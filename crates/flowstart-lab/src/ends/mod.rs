@@ -1,13 +1,55 @@
-//! The two ends of measured flows that are no model.
+//! The two ends of measured flows: the model's, or those of a real stack.
+//!
+//! A world treats all ends alike once they are there ([`flowstart_sim::flow::ends::Ends`]). [`Hosts`] puts them there.
 //!
 //! | Looking for | Where |
 //! |---|---|
 //! | the real QUIC stack, if the feature `quic` is on | [`quic`] |
 //! | what a capture at their senders has | [`capture`] |
 
+use std::fmt;
+use std::sync::MutexGuard;
+
+use flowstart_core::units::Bytes;
+use flowstart_sim::flow::FlowConfig;
+use flowstart_sim::world::World;
+
 pub mod capture;
 #[cfg(feature = "quic")]
 pub mod quic;
-#[cfg(not(feature = "quic"))]
-#[path = "without_quic.rs"]
-pub mod quic;
+
+use crate::spec::transport::stack::StackOptions;
+use capture::Capture;
+
+/// Who adds measured flows, with both ends, to a world.
+pub trait Hosts: fmt::Debug + Send {
+    /// Adds a flow that transfers `size` bytes; its number. What its ends draw follows from `seed`.
+    fn add(&mut self, world: &mut World, config: FlowConfig, size: Bytes, seed: u64) -> u32;
+
+    /// What the data senders have seen, where it is kept.
+    fn capture(&self) -> Option<MutexGuard<'_, Capture>> {
+        None
+    }
+}
+
+/// The model's hosts, whose ends are in the simulator.
+#[derive(Clone, Copy, Debug)]
+pub struct Model;
+
+impl Hosts for Model {
+    fn add(&mut self, world: &mut World, config: FlowConfig, _: Bytes, _: u64) -> u32 {
+        world.add_flow(config)
+    }
+}
+
+/// The hosts with a real stack, or the model's without. With `capture`, the datagrams of real flows are noted.
+#[cfg_attr(not(feature = "quic"), expect(unused_variables, reason = "only a real stack has something to capture"))]
+pub fn hosts(stack: Option<&StackOptions>, world: &World, capture: Option<Capture>) -> Box<dyn Hosts> {
+    match stack {
+        None => Box::new(Model),
+        #[cfg(feature = "quic")]
+        Some(options) => Box::new(quic::QuicFlows::new(world, options, capture)),
+        #[cfg(not(feature = "quic"))]
+        Some(options) => match *options {},
+    }
+}

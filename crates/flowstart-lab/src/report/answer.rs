@@ -3,7 +3,8 @@
 use flowstart_core::units::Bytes;
 
 use super::{has_web, rtt, web};
-use crate::results::summary::{CellSummary, Comparison, Summary};
+use crate::results::cell_summary::{CellSummary, Comparison};
+use crate::results::summary::Summary;
 use crate::study::plan::Plan;
 use flowstart_statistics::median;
 

@@ -9,10 +9,11 @@ use flowstart_core::units::Bytes;
 use rayon::prelude::*;
 
 use crate::experiment;
+use crate::results::cell_summary::CellSummary;
 use crate::results::flows::Row;
 use crate::results::folder::ExperimentError;
 use crate::results::pairs::paired;
-use crate::results::summary::{CellSummary, Summary, felt, rows_by_cell, values};
+use crate::results::summary::{Summary, felt, rows_by_cell, values};
 use crate::spec::STACK;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Buffer;

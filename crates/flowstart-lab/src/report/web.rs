@@ -1,7 +1,8 @@
 //! Web sessions in a report: curves over the number of sessions, and the connections of one repetition.
 
+use crate::results::cell_summary::CellSummary;
 use crate::results::flows::Row;
-use crate::results::summary::{CellSummary, Summary};
+use crate::results::summary::Summary;
 use crate::spec::web::{Rows, Sessions, WEB};
 use crate::study::plan::{Cell, Plan};
 use flowstart_report as report;

@@ -4,11 +4,12 @@
 //! |---|---|
 //! | a row per flow and repetition: its metrics, and what one is | [`row`], [`metric`] |
 //! | rows as CSV and Parquet | [`flows`] |
-//! | `summary.json` | [`summary`], [`pairs`] |
+//! | `summary.json` | [`summary`], [`cell_summary`], [`pairs`] |
 //! | `manifest.json`, and which experiment rows belong to | [`manifest`], [`identity`] |
 //! | rows on disk while an experiment runs | [`journal`] |
 //! | the folder and its files | [`folder`], [`files`] |
 
+pub mod cell_summary;
 pub mod files;
 pub mod flows;
 pub mod folder;

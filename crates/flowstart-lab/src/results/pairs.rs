@@ -2,7 +2,7 @@
 
 use flowstart_report::{Pair, PairedSetting};
 
-use crate::results::summary::CellSummary;
+use crate::results::cell_summary::CellSummary;
 use crate::study::plan::Plan;
 
 /// The pairs of every setting; nothing where there is no choice of both AQM and scheme. `cells` are those of the plan,

@@ -16,7 +16,7 @@ use super::outcome::{Failure, FlowOutcome};
 use super::place::{connect, equip, place_cheats};
 use super::warm_up::Warm;
 use crate::ends::capture::Capture;
-use crate::ends::quic::QuicFlows;
+use crate::ends::{self, Hosts};
 use crate::spec::aqm::Aqm;
 use crate::spec::link::Link;
 use crate::study::ideal::limit_of;
@@ -57,8 +57,8 @@ impl Transfer {
 pub struct Finished {
     /// The world.
     pub world: World,
-    /// The ends of measured flows that are real QUIC.
-    pub quic: Option<QuicFlows>,
+    /// Who put the measured flows there.
+    pub hosts: Box<dyn Hosts>,
     /// The measured flows.
     pub flows: Vec<u32>,
     /// When the first of them started.
@@ -69,24 +69,6 @@ pub struct Finished {
     pub(super) failures: Vec<Option<Failure>>,
     /// Wire bytes that had left the bottleneck at the start.
     pub(super) departed_before: u64,
-}
-
-impl Finished {
-    /// Runs everything that happens until `time`.
-    pub(super) fn run_until(&mut self, time: Timestamp) {
-        match &mut self.quic {
-            Some(quic) => quic.run_until(&mut self.world, time),
-            None => self.world.run_until(time),
-        }
-    }
-
-    /// Runs while `condition` holds, looking after every event; an error when `limit` passes first.
-    pub(super) fn run_while(&mut self, limit: Timestamp, condition: impl Fn(&World) -> bool) -> Result<(), Stopped> {
-        match &mut self.quic {
-            Some(quic) => quic.run_while(&mut self.world, limit, condition),
-            None => self.world.run_while(limit, condition),
-        }
-    }
 }
 
 /// Forks the warm world and runs a cell's newcomers in it.
@@ -117,10 +99,7 @@ pub(super) fn newcomers_in(
         let rtts = transfers.iter().map(|transfer| transfer.link.host_rtt()).collect();
         oracle::tell(plan, cell, &mut world, &profile, rtts);
     }
-    let mut quic = plan.transport.stack.as_ref().map(|options| QuicFlows::new(&world, options));
-    if let (Some(quic), Some(capture)) = (&mut quic, capture) {
-        quic.start_capture(capture);
-    }
+    let mut hosts = ends::hosts(plan.transport.stack.as_ref(), &world, capture);
     let flows: Vec<u32> = transfers
         .iter()
         .zip(0..)
@@ -133,10 +112,7 @@ pub(super) fn newcomers_in(
             config.avoidance = plan.avoidance_of(cell).value.clone();
             config.knowledge = knowledge(plan, &transfer.link);
             config.start = transfer.start;
-            match &mut quic {
-                Some(quic) => quic.add(&mut world, config, transfer.size, mix(warm.seed ^ place)),
-                None => world.add_flow(config),
-            }
+            hosts.add(&mut world, config, transfer.size, mix(warm.seed ^ place))
         })
         .collect();
     if let Some(trace) = &mut world.network.trace {
@@ -145,9 +121,9 @@ pub(super) fn newcomers_in(
         trace.measure(&measured);
     }
     let failures = vec![None; flows.len()];
-    let mut finished = Finished { world, quic, flows, start, transfers, failures, departed_before };
+    let mut finished = Finished { world, hosts, flows, start, transfers, failures, departed_before };
     if let Until::After(time) = until {
-        finished.run_until(start + time);
+        finished.world.run_until(start + time);
         return finished;
     }
     complete(plan, cell, &mut finished);
@@ -164,11 +140,7 @@ pub(super) fn complete(plan: &Plan, cell: &Cell, finished: &mut Finished) {
     relocate(plan, cell, finished, limit);
     // A flow that fails, whose real stack gave up for example, stops none of the others.
     for (&flow, failure) in finished.flows.iter().zip(&mut finished.failures) {
-        let complete = match &mut finished.quic {
-            Some(quic) => quic.run_flow(&mut finished.world, flow, limit),
-            None => finished.world.run_flow(flow, limit),
-        };
-        if let Err(stopped) = complete {
+        if let Err(stopped) = finished.world.run_flow(flow, limit) {
             *failure = Some(match stopped {
                 Stopped::TimeLimit => Failure::TimeLimit,
                 Stopped::Idle => Failure::Stalled,
@@ -187,18 +159,15 @@ fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp)
     let times: Vec<_> = finished.transfers.iter().map(|transfer| transfer.start + mobility.at).collect();
     for (flow, time) in finished.flows.clone().into_iter().zip(times) {
         let is_on_its_way = |world: &World| world.record(flow).completed.is_none();
-        if time > finished.world.now() && finished.run_while(time, is_on_its_way).is_err() {
-            finished.run_until(time);
+        if time > finished.world.now() && finished.world.run_while(time, is_on_its_way).is_err() {
+            finished.world.run_until(time);
         }
         // Nobody can launch again before the launch.
         let waits = |world: &World| world.record(flow).first_data_sent.is_none();
-        if finished.run_while(limit, waits).is_ok() && is_on_its_way(&finished.world) {
+        if finished.world.run_while(limit, waits).is_ok() && is_on_its_way(&finished.world) {
             let world = &mut finished.world;
             let route = connect(world, &chain, link);
-            match &mut finished.quic {
-                Some(quic) => quic.move_client(world, flow, &route),
-                None => world.change_path(flow, &route),
-            }
+            world.change_path(flow, &route);
         }
     }
 }

@@ -112,7 +112,7 @@ pub fn repetition<L: Look>(plan: &Plan, setting: Setting, rep: u32, look: &L) ->
         let ended = Ended { others: warm.others, time: finished.world.now() };
         let end = ended.time + AFTERMATH;
         with_newcomers.push(warm.has_others.then(|| {
-            finished.run_until(end);
+            finished.world.run_until(end);
             WithNewcomers { end, others: others_state(&mut finished.world, &finished.flows) }
         }));
         if let Some(config) = plan.competitors[setting.competitor].value.media() {
@@ -141,7 +141,7 @@ pub fn again<L: Look>(plan: &Plan, cell: &Cell, rep: u32, look: &L) -> CellRun<L
     let mut seen = look.ended(cell, rep, &mut finished, &outcomes);
     let ended = Ended { others: warm.others, time: finished.world.now() };
     if look.waits(cell, rep) {
-        finished.run_until(ended.time + AFTERMATH);
+        finished.world.run_until(ended.time + AFTERMATH);
         look.settled(cell, rep, &finished, ended, &mut seen);
     }
     CellRun { cell: *cell, outcomes, seen }

@@ -16,13 +16,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flowstart_core::path::Hint;
-use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_quic::Flow;
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_sim::flow::FlowConfig;
-use flowstart_sim::network::Route;
-use flowstart_sim::world::{Stopped, World};
+use flowstart_sim::world::World;
 
 mod end;
 mod frames;
@@ -30,6 +29,7 @@ mod transfer;
 mod under_way;
 mod watch;
 
+use crate::ends::Hosts;
 use crate::ends::capture::Capture;
 use crate::spec::stack::StackOptions;
 use end::Setup;
@@ -47,36 +47,11 @@ pub struct QuicFlows {
 }
 
 impl QuicFlows {
-    /// No flows yet; what is added to `world` has these options.
-    pub fn new(world: &World, options: &StackOptions) -> Self {
-        Self { flows: Vec::new(), first: world.flow_count() as u32, capture: None, options: options.clone() }
-    }
-
-    /// Keeps what the data senders see, and the secrets that open it. Begin before the flows are added.
-    pub fn start_capture(&mut self, capture: Capture) {
-        self.capture = Some(Arc::new(Mutex::new(capture)));
-    }
-
-    /// What the data senders have seen, where it is kept.
-    pub fn capture(&self) -> Option<MutexGuard<'_, Capture>> {
-        Some(self.capture.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Adds a flow that transfers `size` bytes. All of them must be added before another flow of the world is. The hint
-    /// that `config` knows is the client's: it sends it to the server.
-    ///
-    /// # Panics
-    ///
-    /// When noq cannot run the scheme; plans are checked for that.
-    pub fn add(&mut self, world: &mut World, mut config: FlowConfig, size: Bytes, seed: u64) -> u32 {
-        let hint = config.knowledge.hint.take();
-        let hint = hint.map(|Hint { bandwidth, technology }| BandwidthHint {
-            rate: bandwidth,
-            technology,
-            age: Duration::ZERO,
-        });
-        let value = hint.and_then(|hint| hint.encode().ok());
-        self.add_with_hint(world, config, size, seed, value)
+    /// No flows yet; what is added to `world` has these options. A capture is told what the data senders see, and the
+    /// secrets that open it.
+    pub fn new(world: &World, options: &StackOptions, capture: Option<Capture>) -> Self {
+        let capture = capture.map(|capture| Arc::new(Mutex::new(capture)));
+        Self { flows: Vec::new(), first: world.flow_count() as u32, capture, options: options.clone() }
     }
 
     /// Adds a flow whose client sends these bytes as its hint.
@@ -110,32 +85,6 @@ impl QuicFlows {
         self.flows.get(flow.checked_sub(self.first)? as usize)
     }
 
-    /// A flow's client has another address from now on, and its packets take `route`.
-    pub fn move_client(&mut self, world: &mut World, flow: u32, route: &Route) {
-        world.change_path(flow, route);
-    }
-
-    /// Runs everything that happens until `time`; the clock then stands at `time`.
-    pub fn run_until(&mut self, world: &mut World, time: Timestamp) {
-        world.run_until(time);
-    }
-
-    /// Runs while `condition` holds, looking after every event; an error when `limit` passes first.
-    pub fn run_while(
-        &mut self,
-        world: &mut World,
-        limit: Timestamp,
-        condition: impl Fn(&World) -> bool,
-    ) -> Result<(), Stopped> {
-        world.run_while(limit, condition)
-    }
-
-    /// Runs until `flow` is complete or who observes the world wants to hear no more; an error when `limit` passes
-    /// first, or nothing is left to happen.
-    pub fn run_flow(&mut self, world: &mut World, flow: u32, limit: Timestamp) -> Result<(), Stopped> {
-        world.run_flow(flow, limit)
-    }
-
     /// Lets a flow fail as if its stack had closed the connection.
     #[cfg(test)]
     pub(crate) fn give_up(world: &mut World, flow: u32) {
@@ -145,12 +94,37 @@ impl QuicFlows {
     }
 }
 
+impl Hosts for QuicFlows {
+    /// All flows must be added before another flow of the world is. The hint that `config` knows is the client's: it
+    /// sends it to the server.
+    ///
+    /// # Panics
+    ///
+    /// When noq cannot run the scheme; plans are checked for that.
+    fn add(&mut self, world: &mut World, mut config: FlowConfig, size: Bytes, seed: u64) -> u32 {
+        let hint = config.knowledge.hint.take();
+        let hint = hint.map(|Hint { bandwidth, technology }| BandwidthHint {
+            rate: bandwidth,
+            technology,
+            age: Duration::ZERO,
+        });
+        let value = hint.and_then(|hint| hint.encode().ok());
+        self.add_with_hint(world, config, size, seed, value)
+    }
+
+    fn capture(&self) -> Option<MutexGuard<'_, Capture>> {
+        Some(self.capture.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use flowstart_core::aqm::QueueLimit;
     use flowstart_core::startup::StartupConfig;
+    use flowstart_core::time::Timestamp;
     use flowstart_core::units::Rate;
     use flowstart_sim::link::LinkConfig;
+    use flowstart_sim::network::Route;
     use flowstart_sim::observe::record::FlowRecord;
     use flowstart_sim::observe::trace::Event;
     use flowstart_sim::traffic::Pattern;
@@ -174,18 +148,18 @@ mod tests {
         (world, config)
     }
 
-    fn finish(world: &mut World, quic: &mut QuicFlows, flow: u32) -> FlowRecord {
-        assert_eq!(quic.run_flow(world, flow, Timestamp::ZERO + Duration::from_millis(60_000)), Ok(()));
+    fn finish(world: &mut World, flow: u32) -> FlowRecord {
+        assert_eq!(world.run_flow(flow, Timestamp::ZERO + Duration::from_millis(60_000)), Ok(()));
         world.record(flow).clone()
     }
 
     fn record(startup: &StartupConfig, window: u64, size: u64, at_once: u64) -> FlowRecord {
         let (mut world, mut config) = stage(startup, window, size);
         config.knowledge.hint = Some(Hint { bandwidth: RATE, technology: Default::default() });
-        let mut quic = QuicFlows::new(&world, &StackOptions::default());
+        let mut quic = QuicFlows::new(&world, &StackOptions::default(), None);
         let flow = quic.add(&mut world, config, Bytes::new(size), 1);
         world.ends_mut::<Transfer>(flow).unwrap().at_once = at_once;
-        finish(&mut world, &mut quic, flow)
+        finish(&mut world, flow)
     }
 
     /// A Blitzstart transfer whose server knows `known` and whose client sends `told`, and what the trace says of it.
@@ -196,9 +170,9 @@ mod tests {
         config.knowledge.interface_rate = Some(RATE);
         world.network.trace = Some(Default::default());
         let options = StackOptions { hint_policy: policy.parse().unwrap(), ..StackOptions::default() };
-        let mut quic = QuicFlows::new(&world, &options);
+        let mut quic = QuicFlows::new(&world, &options, None);
         let flow = quic.add_with_hint(&mut world, config, Bytes::new(2_000_000), 1, told);
-        let record = finish(&mut world, &mut quic, flow);
+        let record = finish(&mut world, flow);
         let entries = world.network.trace.unwrap().entries;
         (record, entries.into_iter().map(|entry| entry.event).filter(|e| matches!(e, Event::Hint { .. })).collect())
     }

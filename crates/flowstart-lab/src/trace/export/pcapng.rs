@@ -58,7 +58,6 @@ use pcap_file::pcapng::{PcapNgWriteError, PcapNgWriter};
 
 use super::{ETHERNET, IPV4, TCP, UDP, lower_headers, title};
 use crate::ends::capture::{CapturedDatagram, Secrets};
-use crate::ends::quic::QuicFlows;
 use crate::study::plan::{Cell, Plan};
 use crate::trace::traced::TracedRun;
 
@@ -109,7 +108,7 @@ impl Host {
 impl TracedRun {
     /// Writes the packets of the measured flows as pcapng.
     pub fn write_pcapng(&self, plan: &Plan, cell: &Cell, out: &mut dyn Write) -> io::Result<()> {
-        let capture = self.finished.quic.as_ref().and_then(QuicFlows::capture);
+        let capture = self.finished.hosts.capture();
         let mut file = Packets::new(out, plan, cell, capture.is_some())?;
         if let Some(capture) = capture {
             return capture.datagrams.iter().try_for_each(|datagram| file.write_datagram(datagram, &capture.secrets));

@@ -1,0 +1,93 @@
+//! What the repetitions of one cell say, as `summary.json` has it.
+
+use std::collections::BTreeMap;
+
+use flowstart_statistics::Metric;
+use serde::Serialize;
+use serde_json::Value;
+
+/// A cell against its baseline. Its FCT is the time that users feel ([`felt`](super::summary::felt)).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The baseline's cell.
+    pub baseline: String,
+    /// Mean baseline FCT over mean FCT.
+    pub speedup: Option<f64>,
+    /// Its 95 % interval.
+    pub speedup_ci95: Option<[f64; 2]>,
+    /// Mean FCT minus mean baseline FCT.
+    pub fct_delta_ms: Option<f64>,
+    /// Its 95 % interval.
+    pub fct_delta_ci95: Option<[f64; 2]>,
+    /// Mean of the extra dropped packets.
+    pub dropped_delta: Option<f64>,
+    /// Its 95 % interval.
+    pub dropped_delta_ci95: Option<[f64; 2]>,
+    /// Mean of the extra inflation.
+    pub inflation_delta: Option<f64>,
+    /// Whether the speed-up differs from 1 after Holm's correction and by more than 1 %.
+    pub significant: bool,
+}
+
+/// Harm to others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Others {
+    /// Payload they did not get.
+    pub goodput_lost_mbit: Metric,
+    /// Packets they lost in addition.
+    pub dropped_packets: Metric,
+    /// Extra time their packets waited.
+    pub extra_delay_ms: Metric,
+    /// Extra time their transfers took, absent for others without end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_fct_ms: Option<Metric>,
+}
+
+/// One cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellSummary {
+    /// Name.
+    pub id: String,
+    /// Link as written.
+    pub link: String,
+    /// AQM as written.
+    pub aqm: String,
+    /// Transfer size; of a distribution the mean.
+    pub size_bytes: u64,
+    /// Scheme as written.
+    pub scheme: String,
+    /// Congestion avoidance as written.
+    pub avoidance: String,
+    /// Competitor as written.
+    pub competitor: String,
+    /// Transport as written.
+    pub transport: String,
+    /// Application as written, unless it is a transfer; `size_bytes` are all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<String>,
+    /// Idle policy, where the measured flows have one of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<String>,
+    /// Arrival as written, unless the measured flows start together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrival: Option<String>,
+    /// Mobility as written, unless the measured flows stay.
+    #[serde(rename = "move", skip_serializing_if = "Option::is_none")]
+    pub mobility: Option<String>,
+    /// The same with every default filled in.
+    pub resolved: Value,
+    /// Flows that completed.
+    pub n: usize,
+    /// Flows that did not.
+    pub failed: usize,
+    /// The physical limit.
+    pub ideal_fct_ms: f64,
+    /// Metrics by name.
+    pub metrics: BTreeMap<&'static str, Metric>,
+    /// How often startup ended for which reason.
+    pub exit_reasons: BTreeMap<String, usize>,
+    /// Harm to others, absent without others.
+    pub others: Option<Others>,
+    /// Against the first scheme, absent for the first scheme.
+    pub vs_baseline: Option<Comparison>,
+}
