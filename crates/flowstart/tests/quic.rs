@@ -146,7 +146,7 @@ fn bad_input_is_refused_with_what_is_allowed() {
         (&["--self-signed", "--listen", "localhost"], "127.0.0.1:4433"),
         (&["--self-signed", "--metrics", "192.0.2.1:1"], "--metrics `192.0.2.1:1`"),
         (&["--self-signed", "--startup", "blitz"], "blitzstart"),
-        (&["--self-signed", "--startup", "halfback"], "noq only when it is; allowed are slow-start, jump-start,"),
+        (&["--self-signed", "--startup", "halfback"], "allowed are slow-start, limited-slow-start, hystart,"),
         (&["--self-signed", "--startup-for", "192.0.2.0=blitzstart"], "192.0.2.0/24=blitzstart"),
         (&["--self-signed", "--ab", "2=jump-start"], "above 0 to 1"),
         (&["--self-signed", "--ab", "0.6=jump-start", "0.5=hystart"], "at most 1"),

@@ -5,10 +5,7 @@ use std::path::Path;
 use flowstart_core::event::Decision;
 use flowstart_sim::observe::trace::Event;
 
-use flowstart_core::time::Duration;
-
-use super::newcomers::{Until, complete, newcomers, outcomes};
-use super::outcome::Failure;
+use super::newcomers::{Until, newcomers, outcomes};
 use super::repetition::{repetition, replay};
 use super::warm_up::warm_up;
 use crate::study::scenario::Scenario;
@@ -67,6 +64,11 @@ fn connections_that_come_and_go_lose_only_what_a_newcomer_takes() {
 #[cfg(feature = "quic")]
 #[test]
 fn a_real_connection_that_gives_up_fails_alone() {
+    use flowstart_core::time::Duration;
+
+    use super::newcomers::complete;
+    use super::outcome::Failure;
+
     let text =
         "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nflows = 3\ntransport = \"quic\"\nreps = 1";
     let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();

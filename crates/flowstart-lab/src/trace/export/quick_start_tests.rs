@@ -7,7 +7,9 @@ use flowstart_core::units::Rate;
 use super::tests::{has_tshark, tshark};
 use super::*;
 use crate::study::scenario::Scenario;
-use crate::trace::traced::{TracedRun, capture, trace};
+#[cfg(feature = "quic")]
+use crate::trace::traced::capture;
+use crate::trace::traced::{TracedRun, trace};
 
 /// A flow that asks for 10 Mbit/s on a path of three routers that approve at most 9.
 fn scenario_of(transport: &str, keys: &str) -> Scenario {
