@@ -175,7 +175,7 @@ pub struct Cell {
     pub curves: Vec<CurvePoint>,
 }
 
-/// What measured flows did to interactive media ([`crate::media::MediaOutcome`]).
+/// What measured flows did to interactive media (`MediaOutcome` of `flowstart-lab`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Media {

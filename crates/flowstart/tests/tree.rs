@@ -150,7 +150,7 @@ fn modules_form_no_circle() {
     for one in crates() {
         let tree = Tree::read(&root().join("crates").join(&one).join("src"));
         for (parent, arrows) in tree.arrows() {
-            let place = [&[one.clone()], parent.as_slice()].concat().join("::");
+            let place = [std::slice::from_ref(&one), parent.as_slice()].concat().join("::");
             for circle in circles(&arrows) {
                 let listed = CIRCLES.iter().any(|(listed, _)| *listed == place);
                 circular.insert(place.clone());
@@ -212,7 +212,7 @@ impl Tree {
     fn target(&self, path: &[String], depth: usize) -> Module {
         let mut at = Module::new();
         for (place, part) in path.iter().enumerate() {
-            let child = [at.as_slice(), &[part.clone()]].concat();
+            let child = [at.as_slice(), std::slice::from_ref(part)].concat();
             if self.modules.contains_key(&child) {
                 at = child;
                 continue;

@@ -5,7 +5,7 @@
 //! - `u64` is a count. What may be undefined is an `Option`.
 //! - The join says how the row of a repetition follows from the rows of its flows, where a repetition has one row.
 //! - `Summary` metrics have means and intervals in `summary.json`, `Rows` metrics are in the rows alone.
-//! - The value is read from `flow`, which is [`Measured`].
+//! - The value is read from `flow`, a measured flow and what is computed once for several metrics.
 //!
 //! From it follow the field of [`Row`], the columns of `flows.csv`, `flows.parquet` and the journal, how they are read
 //! again, the metric in `summary.json` and the line of `flowstart list metrics`. To add a metric, add its declaration

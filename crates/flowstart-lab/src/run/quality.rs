@@ -1,10 +1,10 @@
 //! Quality of a conversation: the E-model's rating of a voice stream from its delay and its loss.
 //!
-//! Reference: ITU-T G.107 (the E-model), with every parameter but delay and loss at its default, so that R = 93.2 - Id
-//! - Ie,eff. The recommendations themselves were not at hand; formulas and constants are those that several independent
-//! implementations agree on:
-//! - Id as R. Cole and J. Rosenbluth reduce it ("Voice over IP performance monitoring", CCR 2001): 0.024 d + 0.11 (d -
-//!   177.3) for the part above 177.3 ms. It is a fit for delays up to about 400 ms and too mild above.
+//! Reference: ITU-T G.107 (the E-model), with every parameter but delay and loss at its default, so that
+//! `R = 93.2 - Id - Ie,eff`. Formulas and constants are those on which several independent implementations agree:
+//!
+//! - Id as R. Cole and J. Rosenbluth reduce it ("Voice over IP performance monitoring", CCR 2001): 0.024 d +
+//!   0.11 (d - 177.3) for the part above 177.3 ms. It is a fit for delays up to about 400 ms and too mild above.
 //! - Ie,eff = Ie + (95 - Ie) Ppl / (Ppl + Bpl), for loss that is random (`BurstR` = 1). Loss in bursts is worse for a
 //!   listener.
 //! - Ie = 0 and Bpl = 25.1: G.711 with packet loss concealment (ITU-T G.113, appendix I). That appendix has no entry

@@ -5,7 +5,7 @@
 //!
 //! | Looking for | Where |
 //! |---|---|
-//! | startup schemes, congestion avoidance, queue disciplines | [`algorithm`], [`aqm`] |
+//! | startup schemes, congestion avoidance, queue disciplines | [`algorithm`], [`mod@aqm`] |
 //! | links, their Quick-Start routers and the elements that advise rates | [`link`], [`routers`] |
 //! | what measured flows carry | [`application`], [`size`], [`web`] |
 //! | when they start, and when they move | [`arrival`], [`mobility`] |

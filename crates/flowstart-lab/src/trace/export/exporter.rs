@@ -36,7 +36,7 @@ pub struct Outputs {
     pub qlog: Option<Sink>,
     /// A capture for packet tools; of real QUIC flows with whole datagrams.
     pub pcapng: Option<Sink>,
-    /// What [`page`](super::page) shows.
+    /// What the page of one run shows.
     pub page: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct ExportError {
 pub struct Exported {
     /// Its measured flows.
     pub outcomes: Vec<FlowOutcome>,
-    /// What [`page`](super::page) shows, if that was wanted.
+    /// What the page of one run shows, if that was wanted.
     pub seen: Seen,
 }
 

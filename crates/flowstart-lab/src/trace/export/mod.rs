@@ -1,14 +1,15 @@
 //! One traced run as files for other tools.
 //!
-//! [`export`] writes files while the run goes on, in memory that does not depend on the transfer. A [`TracedRun`] has
-//! the events of a small run in memory, to be looked at and written afterwards.
+//! [`export`] writes files while the run goes on, in memory that does not depend on the transfer. A
+//! [`TracedRun`](super::traced::TracedRun) has the events of a small run in memory, to be looked at and written
+//! afterwards.
 //!
 //! | Looking for | Where |
 //! |---|---|
 //! | files that are written while a run goes on | [`export`] |
 //! | a table of events | [`TracedRun::write_csv`](crate::trace::traced::TracedRun::write_csv) |
-//! | a log for QUIC tools | [`TracedRun::write_qlog`] |
-//! | a capture for packet tools | [`TracedRun::write_pcapng`] |
+//! | a log for QUIC tools | [`write_qlog`](super::traced::TracedRun::write_qlog) |
+//! | a capture for packet tools | [`write_pcapng`](super::traced::TracedRun::write_pcapng) |
 
 use flowstart_core::time::Duration;
 use flowstart_sim::transport::policy::Protocol;
