@@ -43,7 +43,10 @@ impl Hosts for Model {
 }
 
 /// The hosts with a real stack, or the model's without. With `capture`, the datagrams of real flows are noted.
-#[cfg_attr(not(feature = "quic"), expect(unused_variables, reason = "only a real stack has something to capture"))]
+#[cfg_attr(
+    not(feature = "quic"),
+    expect(unused_variables, clippy::needless_pass_by_value, reason = "only a real stack has something to capture")
+)]
 pub fn hosts(stack: Option<&StackOptions>, world: &World, capture: Option<Capture>) -> Box<dyn Hosts> {
     match stack {
         None => Box::new(Model),

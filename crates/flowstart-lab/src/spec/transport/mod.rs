@@ -55,7 +55,7 @@ impl Transport {
         let (protocol, default) = match spec.name() {
             "model-quic" => (Protocol::Quic, "rfc9002"),
             "model-tcp" => (Protocol::Tcp, "tcp-linux"),
-            "quic" => return stack::read(spec),
+            "quic" => return stack::read(&mut spec),
             name => {
                 let called = if name.is_empty() { spec.unasked().unwrap_or_default() } else { name };
                 let of_model = |profile: Profile| match profile.protocol {

@@ -114,12 +114,12 @@ const STACK_ACK: [&str; 2] = ["ack.every", "ack.max_delay"];
 const OWN: [&str; 3] = ["retry", "hint_policy", "mtu_discovery"];
 
 /// Reads the real stack's options.
-pub(super) fn read(mut spec: Spec<'_>) -> Result<Transport, InputError> {
+pub(super) fn read(spec: &mut Spec<'_>) -> Result<Transport, InputError> {
     let defaults = StackOptions::default();
     let options = StackOptions {
-        retry: flag(&mut spec, "retry")?.unwrap_or(defaults.retry),
-        hint_policy: hint_policy(&mut spec)?.unwrap_or(defaults.hint_policy),
-        mtu_discovery: flag(&mut spec, "mtu_discovery")?.unwrap_or(defaults.mtu_discovery),
+        retry: flag(spec, "retry")?.unwrap_or(defaults.retry),
+        hint_policy: hint_policy(spec)?.unwrap_or(defaults.hint_policy),
+        mtu_discovery: flag(spec, "mtu_discovery")?.unwrap_or(defaults.mtu_discovery),
     };
     let of_stack = |key: &str| {
         let group = key.split_once('.').map_or(key, |(group, _)| group);
@@ -144,7 +144,7 @@ pub(super) fn read(mut spec: Spec<'_>) -> Result<Transport, InputError> {
         profile.segment = profile.payload + overhead;
         Ok(())
     };
-    let model = Transport::of_profile(&spec, Protocol::Quic, "noq", settle)?;
+    let model = Transport::of_profile(spec, Protocol::Quic, "noq", settle)?;
     Ok(Transport { stack: Some(options), ..model })
 }
 

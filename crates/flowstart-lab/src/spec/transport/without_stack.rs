@@ -24,7 +24,7 @@ impl StackOptions {
 }
 
 /// Refuses the real stack.
-pub(super) fn read(spec: Spec<'_>) -> Result<Transport, InputError> {
+pub(super) fn read(spec: &mut Spec<'_>) -> Result<Transport, InputError> {
     let problem = "the real stack is not in this program, which was built without the feature `quic`; \
                    use model-quic:profile=noq";
     Err(spec.refused(problem))
