@@ -1,13 +1,13 @@
-//! Delivery rate samples: how fast the path delivered what was sent, measured with every acknowledgement.
+//! Delivery rate samples: how fast the path delivers, measured with every acknowledgement.
 //!
 //! Reference: draft-ietf-ccwg-bbr, section "Delivery Rate Samples" (before:
-//! draft-cheng-iccrg-delivery-rate-estimation). Every packet carries away a [`Snapshot`] of what was delivered when it
-//! was sent. Its acknowledgement compares that with what is delivered now, over the longer of the two times in which
-//! this was sent and acknowledged. A sample that the sender's lack of data kept low says so.
+//! draft-cheng-iccrg-delivery-rate-estimation). Every packet keeps a [`Snapshot`] of what was delivered when it was
+//! sent. Its acknowledgement compares this with what is delivered now, over the longer of two times: the time in which
+//! the difference was sent, and the time in which it was acknowledged. A sample says whether the sender lacked data.
 //!
 //! Differences from the reference: the host calls [`DeliveryRate::mark_app_limited`] when it runs out of data, not when
 //! it goes on; the marked position is the same. The RTT of a sample is that of [`Ack::rtt`](crate::event::Ack::rtt). A
-//! packet that is acknowledged after it was declared lost is not counted as delivered.
+//! packet that is acknowledged after it was declared lost does not count as delivered.
 //!
 //! Status: worked examples; `bbr` in the simulator's tests relies on it.
 
@@ -15,7 +15,7 @@ use crate::event::{LostPacket, Position, RateSample};
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
-/// What a packet remembers from when it was sent. Names are those of the draft's per-packet state.
+/// The state that a packet keeps from its sending. Names are those of the draft's per-packet state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// `P.send_time`.
@@ -87,7 +87,7 @@ impl DeliveryRate {
         }
     }
 
-    /// The packet whose places in the order of transmission are `start..end` was declared lost.
+    /// The packet with the places `start..end` in the order of transmission was declared lost.
     pub fn on_lost(
         &mut self,
         now: Timestamp,
@@ -114,7 +114,7 @@ impl DeliveryRate {
         self.app_limited = Some((self.delivered + in_flight).max(Bytes::new(1)));
     }
 
-    /// The sample of an acknowledgement all of whose packets were told; `None` when it delivered nothing
+    /// The sample of an acknowledgement, after all of its packets were reported; `None` when it delivered nothing
     /// (`GenerateRateSample`). `min_rtt` is the smallest RTT of the connection.
     pub fn take_sample(&mut self, min_rtt: Option<Duration>) -> Option<RateSample> {
         if self.app_limited.is_some_and(|until| self.delivered > until) {

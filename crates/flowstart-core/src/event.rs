@@ -1,4 +1,4 @@
-//! What a transport tells the controller, and what the controller tells an observer.
+//! What a transport reports to the controller, and what the controller reports to an observer.
 
 use alloc::collections::VecDeque;
 use core::fmt;
@@ -6,7 +6,7 @@ use core::fmt;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
-/// A place in the order of transmission, by which the controller knows whether an event belongs to the window of an
+/// A place in the order of transmission. From it the controller knows whether an event belongs to the window of an
 /// earlier congestion event: the packet number in QUIC, the last byte's sequence number in TCP.
 pub type Position = u64;
 
@@ -27,7 +27,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// A packet of `bytes` bytes of a sender that does not lack data.
+    /// A packet of `bytes` bytes from a sender with enough data.
     pub fn new(now: Timestamp, bytes: Bytes, in_flight: Bytes, position: Position) -> Self {
         Self { now, bytes, in_flight, position, app_limited: false }
     }
@@ -55,14 +55,14 @@ pub struct Ack {
     pub safe: bool,
     /// The sender had nothing to send, or was stopped by flow control, when the newest acknowledged packet left.
     pub app_limited: bool,
-    /// How fast the path delivers, where the controller asks for it
+    /// How fast the path delivers, if the controller asks for it
     /// ([`Needs::RATE_SAMPLES`](crate::needs::Needs::RATE_SAMPLES)).
     pub sample: Option<RateSample>,
 }
 
 impl Ack {
     /// An acknowledgement of `bytes` bytes in `packets` packets, after which nothing is in flight. It makes progress,
-    /// gives no sample, and comes to a sender that does not lack data.
+    /// gives no sample, and arrives at a sender with enough data.
     pub fn new(now: Timestamp, bytes: Bytes, packets: u64, position: Position) -> Self {
         Self {
             now,
@@ -79,7 +79,7 @@ impl Ack {
     }
 }
 
-/// What an acknowledgement says about the rate at which the path delivers, made by
+/// An acknowledgement's measurement of the delivery rate, from
 /// [`DeliveryRate::take_sample`](crate::delivery_rate::DeliveryRate::take_sample). Names are those of its reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
@@ -105,8 +105,8 @@ pub struct RateSample {
     pub tx_in_flight: Bytes,
 }
 
-/// A packet was declared lost. Told one by one, before the [`Loss`] that sums them up, where the controller asks for
-/// rate samples; made by [`DeliveryRate::on_lost`](crate::delivery_rate::DeliveryRate::on_lost).
+/// A packet was declared lost. If the controller asks for rate samples, losses are reported one by one before the
+/// [`Loss`] that sums them up; made by [`DeliveryRate::on_lost`](crate::delivery_rate::DeliveryRate::on_lost).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostPacket {
     /// When the loss was declared.
@@ -151,8 +151,8 @@ pub struct Ecn {
     pub position: Position,
     /// Bytes in flight before the acknowledgement that echoes it.
     pub in_flight: Bytes,
-    /// Packets that were newly reported as marked, at least 1 where a host knows no number (TCP: `AccECN`, RFC 9768;
-    /// QUIC: the ECN counts of RFC 9000, section 19.3.2).
+    /// Packets newly reported as marked; 1 if a host knows no number (TCP: `AccECN`, RFC 9768; QUIC: the ECN counts of
+    /// RFC 9000, section 19.3.2).
     pub packets: u64,
 }
 
@@ -179,7 +179,7 @@ pub enum ExitReason {
     Delay,
     /// Acknowledgements followed each other closely for too long.
     AckTrain,
-    /// What is delivered stopped growing with what is sent.
+    /// Deliveries stopped growing with what is sent.
     Chokepoint,
     /// The launch itself starts congestion avoidance.
     Launch,
@@ -239,7 +239,7 @@ pub enum Decision {
         advised: Rate,
         /// The window that the scheme wanted.
         before: Bytes,
-        /// The most that the advice leaves of it.
+        /// The window that the advice allows.
         after: Bytes,
     },
     /// The scheme went on to another of its phases.
@@ -265,14 +265,14 @@ pub enum Decision {
         /// cwnd that the reduction leads to.
         after: Bytes,
     },
-    /// The losses behind the last reduction were spurious, and it was taken back.
+    /// The losses behind the last reduction were spurious, and it was undone.
     ReductionUndone {
         /// cwnd before.
         before: Bytes,
         /// cwnd from now on.
         after: Bytes,
     },
-    /// Congestion window validation changed a window that the application did not use.
+    /// Congestion window validation changed an unused window.
     WindowValidated {
         /// cwnd before.
         before: Bytes,

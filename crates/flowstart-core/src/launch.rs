@@ -1,4 +1,4 @@
-//! What a flow starts with, and what startup hands to congestion avoidance.
+//! How a flow starts, and what startup hands to congestion avoidance.
 
 use crate::event::ExitReason;
 use crate::units::{Bytes, Rate};
@@ -14,15 +14,15 @@ pub struct Launch {
     /// Pacing rate until the first acknowledgement, also on a host that does not pace by itself; `None`: the host's own
     /// rule.
     pub pacing_rate: Option<Rate>,
-    /// Bytes that leave at once before pacing begins; the whole window is a launch without pacing. `None`: the host's
-    /// own burst, or, when the launch sets a rate, one segment.
+    /// Bytes that leave at once before pacing begins; the whole window means a launch without pacing. `None`: the
+    /// host's own burst, or, when the launch sets a rate, one segment.
     pub burst: Option<Bytes>,
     /// Set when startup ends with the launch: congestion avoidance begins at once.
     pub continuation: Option<Continuation>,
 }
 
 impl Launch {
-    /// A launch with this window that is paced by the host's own rule.
+    /// A launch with this window, paced by the host's own rule.
     pub fn window(cwnd: Bytes) -> Self {
         Self { cwnd, pacing_rate: None, burst: None, continuation: None }
     }

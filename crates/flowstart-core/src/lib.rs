@@ -12,16 +12,16 @@
 //! | queue disciplines | [`aqm`] |
 //! | what Sensing may know | [`path`] |
 //! | what routers and other elements of the path say | [`quick_start`], [`scone`], [`xcp`] |
-//! | hints that do not give their sender away | [`quantize`] |
+//! | hints that do not identify their sender | [`quantize`] |
 //! | events in, trace out | [`event`] |
-//! | how algorithms are registered, and parameters that one refuses | [`registry`] |
+//! | registration of algorithms, and refused parameters | [`registry`] |
 //! | RTT estimation, delivery rate, pacing | [`rtt`], [`delivery_rate`], [`pacer`] |
 //! | specs as users write them, and bad input | [`spec`] |
 //! | units, time, seeded randomness | [`units`], [`time`], [`rng`] |
 //! | windows and launches | [`window`], [`launch`] |
 //!
-//! Without features only controllers are compiled. `serde` reads and writes configurations, `aqm` adds queue
-//! disciplines, `router` what routers do for Quick-Start, XCP and SCONE, `experimental` algorithms without a published
+//! Without features the crate has only controllers. `serde` reads and writes configurations. `aqm` adds queue
+//! disciplines, `router` the routers' part of Quick-Start, XCP and SCONE, `experimental` algorithms without a published
 //! reference.
 
 #![no_std]

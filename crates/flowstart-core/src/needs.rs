@@ -1,22 +1,22 @@
-//! What an algorithm needs of its host beyond a window that is kept.
+//! What an algorithm needs of its host beyond a window.
 
-/// A set of what an algorithm needs of its host. A host refuses what it cannot give: the algorithm would run, but as
-/// another one.
+/// A set of what an algorithm needs of its host. A host refuses algorithms whose needs it cannot meet, because they
+/// would behave like another algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs(u8);
 
 impl Needs {
     /// Nothing that a host might lack.
     pub const NONE: Self = Self(0);
-    /// Packets leave at the rate that the algorithm sets, whatever window and RTT are.
+    /// Packets leave at the algorithm's own rate, independent of window and RTT.
     pub const OWN_RATE: Self = Self(1);
-    /// Acknowledgements bring rate samples ([`Ack::sample`](crate::event::Ack::sample)), and each lost packet is told
-    /// of ([`Controller::on_packet_lost`](crate::controller::Controller::on_packet_lost)).
+    /// Acknowledgements bring rate samples ([`Ack::sample`](crate::event::Ack::sample)), and each lost packet is
+    /// reported ([`Controller::on_packet_lost`](crate::controller::Controller::on_packet_lost)).
     pub const RATE_SAMPLES: Self = Self(1 << 1);
     /// Packets carry a congestion header, which routers fill with feedback
     /// ([`Controller::on_feedback`](crate::controller::Controller::on_feedback)).
     pub const CONGESTION_HEADER: Self = Self(1 << 2);
-    /// Data carries ECT(1), and each echo of marks is told of with their number (RFC 9331, section 4).
+    /// Data carries ECT(1), and each echo of marks is reported with their number (RFC 9331, section 4).
     pub const SCALABLE_MARKS: Self = Self(1 << 3);
     /// Data is sent again without any sign of loss
     /// ([`Output::proactive_retransmit`](crate::controller::Output::proactive_retransmit)).
@@ -34,7 +34,7 @@ impl Needs {
         Self(self.0 | other.0)
     }
 
-    /// What is left where a host gives `given`.
+    /// What is missing if a host gives `given`.
     #[must_use]
     pub const fn without(self, given: Self) -> Self {
         Self(self.0 & !given.0)

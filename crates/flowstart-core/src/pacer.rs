@@ -8,9 +8,9 @@ const QUANTUM_TIME: Duration = Duration::from_millis(1);
 /// Largest quantum (`BBR.SetSendQuantum`).
 const QUANTUM_MAX: Bytes = Bytes::new(64_000);
 
-/// `C.send_quantum` of draft-ietf-ccwg-bbr, section 5.6.3: bytes that may be scheduled and handed down together, as one
-/// batch of segmentation offload. What is sent at `rate` in a millisecond, at least two segments and at most 64 KB;
-/// without a rate the most.
+/// `C.send_quantum` of draft-ietf-ccwg-bbr, section 5.6.3: bytes that may be scheduled together, as one batch of
+/// segmentation offload. It is what is sent at `rate` in a millisecond, at least two segments and at most 64 KB;
+/// without a rate it is the maximum.
 #[inline]
 pub fn send_quantum(rate: Option<Rate>, segment: Bytes) -> Bytes {
     rate.map_or(QUANTUM_MAX, |rate| rate.amount_in(QUANTUM_TIME)).min(QUANTUM_MAX).max(segment * 2)
@@ -35,12 +35,12 @@ struct Group {
 /// A burst allowance lets the first packets after quiescence leave at once; after it each packet is followed by a gap
 /// of its size over the rate. A host with coarse timers may release packets up to `quantum` early, so that they leave
 /// in small groups; the gaps are counted from the planned times, so the rate is kept. With a timer that ticks at fixed
-/// times, what falls due between two ticks leaves with the second.
+/// times, packets that fall due between two ticks leave with the second.
 ///
-/// A host whose interface segments what the stack hands over (TSO) hands over groups: each leaves at once when its
-/// first packet is due, and is followed by a gap of its whole size over the rate. A group ends early when nothing more
-/// may be sent at the time. The gap after a group that was held up is shorter by the delay, but by no more than half of
-/// the group's (Linux, `tcp_update_skb_after_send`).
+/// A host whose interface segments packets (TSO) hands over groups. A group leaves at once when its first packet is
+/// due, and is followed by a gap of its whole size over the rate. A group ends early when nothing more may be sent at
+/// the time. If a group was delayed, the gap after it is shorter by the delay, but by no more than half of the group's
+/// gap (Linux, `tcp_update_skb_after_send`).
 #[derive(Clone, Debug)]
 pub struct Pacer {
     quantum: Duration,
@@ -64,7 +64,7 @@ impl Pacer {
         }
     }
 
-    /// From now on packets leave with the ticks of a timer of this granularity; zero: exactly.
+    /// From now on packets leave with the ticks of a timer of this granularity; zero: at their exact times.
     pub fn set_tick(&mut self, tick: Duration) {
         self.tick = tick;
     }
@@ -80,7 +80,7 @@ impl Pacer {
         self.group = group;
     }
 
-    /// Whether the group that began at `now` holds more.
+    /// Whether the group that began at `now` has room for more.
     #[inline]
     fn continues_group(&self, now: Timestamp) -> bool {
         self.current.began == now && self.current.rest > Bytes::ZERO
@@ -110,13 +110,13 @@ impl Pacer {
         if self.group > Bytes::ZERO {
             return self.send_in_group(now, bytes, rate);
         }
-        // A sender that was held up by the window or the application does not save its unused release times, but for
-        // those that its timer has passed over.
+        // A sender that waited for the window or the application does not save its unused release times, except those
+        // that its timer has skipped.
         let earliest = Timestamp::from_nanos(now.as_nanos().saturating_sub(self.tick.as_nanos()));
         self.next_release = self.next_release.max(earliest) + rate.time_for(bytes);
     }
 
-    /// As [`Pacer::on_sent`], of a packet that begins or continues a group.
+    /// As [`Pacer::on_sent`], for a packet that begins or continues a group.
     fn send_in_group(&mut self, now: Timestamp, bytes: Bytes, rate: Rate) {
         if !self.continues_group(now) {
             let (due, held_up) = (self.next_release.max(now), now.since(self.next_release));

@@ -7,11 +7,11 @@ use core::str::FromStr;
 use crate::time::Duration;
 use crate::units::{Bytes, Rate};
 
-/// The access technology at the client's end, as far as it changes buffering or burstiness.
+/// The access technology at the client's end, which affects buffering and burstiness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum AccessTechnology {
-    /// Not told.
+    /// Not stated.
     #[default]
     Unknown,
     /// A cable from end to end.
@@ -28,7 +28,7 @@ pub enum AccessTechnology {
     Lte,
 }
 
-/// A name of an access technology that is not known.
+/// An unknown name of an access technology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownTechnology(String);
 
@@ -77,7 +77,7 @@ pub struct SavedPath {
 }
 
 impl SavedPath {
-    /// The rate it reached: cwnd / RTT; `None` where it saved nothing, or no RTT.
+    /// The rate it reached: cwnd / RTT; `None` if it saved nothing, or no RTT.
     pub fn rate(&self) -> Option<Rate> {
         Rate::from_transfer(self.cwnd, self.rtt)
     }
@@ -92,7 +92,7 @@ pub struct PathKnowledge {
     pub saved: Option<SavedPath>,
     /// The receiver's flow-control window.
     pub receive_window: Option<Bytes>,
-    /// Bytes the application has ready to send, as they will count in flight (in QUIC with the packets' own overhead).
+    /// Bytes that the application has ready to send, counted as in flight (in QUIC with the packets' own overhead).
     pub bytes_waiting: Option<Bytes>,
     /// The client's hint.
     pub hint: Option<Hint>,
@@ -105,13 +105,13 @@ pub struct PathKnowledge {
     /// The throughput that elements of the path advise (SCONE): a cap on what a scheme launches, never a reason to
     /// launch. No scheme reads it; the controller caps the launch.
     pub advised_rate: Option<Rate>,
-    /// What a capacity oracle answered for the destination (in the manner of ALTO, RFC 7285).
+    /// A capacity oracle's answer for the destination (in the manner of ALTO, RFC 7285).
     pub oracle_rate: Option<Rate>,
 }
 
 impl PathKnowledge {
-    /// What is left of it when packets take another path: what the two ends know of each other and of their
-    /// application. Whatever was measured, saved, hinted or asked for concerned the old path and its ends.
+    /// The part that stays valid when packets take another path: what the two ends know of each other and of their
+    /// application. Everything measured, saved, hinted or requested concerned the old path and its ends.
     pub fn for_new_path(&self) -> Self {
         let Self { receive_window, bytes_waiting, .. } = *self;
         Self { receive_window, bytes_waiting, ..Self::default() }

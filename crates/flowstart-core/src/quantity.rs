@@ -24,7 +24,7 @@ impl fmt::Display for UnitError {
 
 impl core::error::Error for UnitError {}
 
-/// Largest value a quantity may have in its smallest unit: beyond it sums could overflow.
+/// Largest value of a quantity in its smallest unit: beyond it sums could overflow.
 const QUANTITY_MAX: f64 = (1u64 << 62) as f64;
 
 /// Reads a non-negative number followed by one of `units`, in the smallest unit.

@@ -1,9 +1,9 @@
-//! Hints on a coarse logarithmic grid, so that a hint tells little about who sends it.
+//! Hints on a coarse logarithmic grid, so a hint reveals little about its sender.
 //!
 //! Reference: draft-ietf-scone-protocol, section on rate signals: 100 kbit/s x 10^(n/20); Client Hints (`Downlink`)
 //! rounds for the same reason. A rate becomes the largest step of the grid that does not exceed it. With few steps per
-//! decade many clients share each value, and the hint stays below the truth, which costs little: a scheme launches a
-//! little slower.
+//! decade many clients share each value. The hint stays below the truth, which costs little: a scheme launches a little
+//! slower.
 //!
 //! Differences from the references: the number of steps is a parameter; SCONE's is 20. Client Hints round to the
 //! nearest multiple of a constant and add noise, which hides little of a high rate and much of a low one.
@@ -19,12 +19,13 @@ use crate::units::Rate;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Grid {
-    /// Steps per factor of ten, 1 to 100. Default 5: chosen, a factor of 1.58 from step to step, so that the rates of
-    /// all subscribers of a product, such as 45 to 50 Mbit/s, are one value.
+    /// Steps per factor of ten, 1 to 100. Default 5: chosen, a factor of 1.58 from step to step. So the rates of all
+    /// subscribers of a product, such as 45 to 50 Mbit/s, become one value.
     pub steps_per_decade: u8,
-    /// The lowest step. Slower links send no hint. Default 100 kbit/s, as SCONE.
+    /// The lowest step. Slower links send no hint. Default 100 kbit/s, as in SCONE.
     pub lowest: Rate,
-    /// No step above this rate is used. Default 10 Gbit/s: chosen, the few who have more are told apart by it.
+    /// No step above this rate is used. Default 10 Gbit/s: chosen, because a higher step would identify the few clients
+    /// that have more.
     pub highest: Rate,
 }
 
@@ -59,7 +60,7 @@ impl Grid {
         }
         let decades = libm::log10(rate.bits_per_sec() as f64 / self.lowest.bits_per_sec() as f64);
         let near = libm::floor(decades * f64::from(self.steps_per_decade.max(1))) as u32;
-        // Rounding may have put a rate that is on the grid on either side of its step.
+        // Rounding may put a rate on the grid on either side of its step.
         [near + 1, near, near.saturating_sub(1)].into_iter().map(|n| self.step(n)).find(|step| *step <= rate)
     }
 }

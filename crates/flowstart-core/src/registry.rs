@@ -1,5 +1,5 @@
-//! The macro behind the registries of startup schemes, congestion avoidance and queue disciplines, and what an
-//! algorithm says about parameters that it cannot work with.
+//! The macro behind the registries of startup schemes, congestion avoidance and queue disciplines, and the error for
+//! parameters that an algorithm cannot work with.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,17 +13,17 @@ pub struct ConfigError {
     pub field: &'static str,
     /// Its value.
     pub value: String,
-    /// What it may be.
+    /// The allowed values.
     pub allowed: String,
 }
 
 impl ConfigError {
-    /// An error in `field`, which is `value` but may only be `allowed`.
+    /// An error in `field`, which has `value`; `allowed` names the valid values.
     pub fn new(field: &'static str, value: impl fmt::Display, allowed: impl Into<String>) -> Self {
         Self { field, value: value.to_string(), allowed: allowed.into() }
     }
 
-    /// Refuses a value outside of `range`; NaN is outside of every range.
+    /// Refuses a value outside `range`; NaN is outside every range.
     pub fn unless_in<T: PartialOrd + fmt::Display>(
         field: &'static str,
         value: T,
@@ -74,7 +74,7 @@ macro_rules! cloned_in_boxes {
 ///
 /// Each algorithm's module offers `Config` (serde, `Default`, unknown fields refused, `validate` for the ranges of its
 /// parameters), a state type with `new(Config, Context)`, and `SUMMARY` and `REFERENCE` strings for listings. An
-/// attribute in front of an entry says which feature it needs.
+/// attribute before an entry names the feature that it needs.
 macro_rules! algorithms {
     // A family of one trait.
     (
@@ -251,7 +251,7 @@ macro_rules! algorithms {
                 match self { $($(#[$gate])? Self::$variant(_) => $module::REFERENCE),* }
             }
 
-            /// Refuses parameters that the algorithm cannot work with. Whoever reads a configuration from outside calls
+            /// Refuses parameters that the algorithm cannot work with. Code that reads an external configuration calls
             /// this; the algorithm itself relies on it.
             pub fn validate(&self) -> Result<(), $crate::registry::ConfigError> {
                 match self { $($(#[$gate])? Self::$variant(config) => config.validate()),* }

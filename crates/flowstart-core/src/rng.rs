@@ -1,7 +1,7 @@
 //! Seeded randomness: one independent substream per random process, named by its role.
 //!
-//! A process that draws from its own substream cannot disturb another one, so two runs with the same seed and a
-//! different scheme see the same channel and the same competitor.
+//! A process that draws from its own substream cannot disturb another process. So two runs with the same seed and
+//! different schemes see the same channel and the same competitor.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -13,7 +13,7 @@ pub struct Substream {
 }
 
 impl Substream {
-    /// The stream of the process `role` number `index` in the run with this seed.
+    /// The stream of process `role` with number `index` in the run with this seed.
     pub fn new(seed: u64, role: &str, index: u64) -> Self {
         let low = mix(seed ^ mix(name_hash(role).wrapping_add(index)));
         let high = mix(low ^ 0x5851_f42d_4c95_7f2d);
@@ -46,7 +46,7 @@ impl Substream {
 
 /// A random function of an integer position: uniform in [0, 1), the same for the same seed, role and position.
 ///
-/// Channel models use it with a time as the position, so that the channel does not depend on who sends what.
+/// Channel models use it with a time as the position, so the channel does not depend on what is sent.
 pub fn noise(seed: u64, role: u64, position: u64) -> f64 {
     unit_interval(mix(seed ^ mix(role ^ mix(position))))
 }

@@ -26,8 +26,8 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample; `ack_delay` is what the receiver says it held the acknowledgement back, zero where it says
-    /// nothing.
+    /// Takes a sample; `ack_delay` is the receiver's statement of how long it held the acknowledgement back, zero
+    /// without one.
     ///
     /// min RTT ignores `ack_delay` (RFC 9002, section 5.2); the filters subtract it unless that would go below min RTT.
     pub fn update(&mut self, now: Timestamp, sample: Duration, ack_delay: Duration) {
@@ -56,7 +56,7 @@ impl RttEstimator {
         self.sampled.then_some(self.min)
     }
 
-    /// The smoothed RTT, the assumed one before the first sample.
+    /// The smoothed RTT; the assumed RTT before the first sample.
     pub fn smoothed(&self) -> Duration {
         self.smoothed
     }

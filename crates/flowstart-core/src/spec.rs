@@ -1,7 +1,7 @@
 //! Specs as users write them: `name:key=value,key=value`, or `key=value,key=value`.
 //!
-//! A parser takes a [`Spec`] apart, asks for the keys that it knows, and ends with [`Spec::finish`], which refuses the
-//! others and says what may be asked for:
+//! A parser takes a [`Spec`] apart, reads the keys that it knows, and ends with [`Spec::finish`], which refuses other
+//! keys and lists the known ones:
 //!
 //! ```
 //! use flowstart_core::spec::Spec;
@@ -67,7 +67,7 @@ struct Part<'a> {
     taken: bool,
 }
 
-/// A spec taken apart. It remembers which keys were asked for.
+/// A spec taken apart. It remembers which keys were read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec<'a> {
     field: &'a str,
@@ -78,7 +78,7 @@ pub struct Spec<'a> {
 }
 
 impl<'a> Spec<'a> {
-    /// Takes what was written in `field` apart. Without a name, as in a link, the name is empty.
+    /// Takes the text in `field` apart. Without a name, as in a link, the name is empty.
     ///
     /// # Errors
     ///
@@ -110,12 +110,12 @@ impl<'a> Spec<'a> {
         Ok(spec)
     }
 
-    /// What stands before the colon, or alone.
+    /// The text before the colon, or the whole text without one.
     pub fn name(&self) -> &'a str {
         self.name
     }
 
-    /// All of it, as written.
+    /// The whole spec, as written.
     pub fn text(&self) -> &'a str {
         self.text
     }
@@ -125,7 +125,7 @@ impl<'a> Spec<'a> {
         InputError::new(self.field, self.text, problem.to_string())
     }
 
-    /// An error in the value of `key`: which value it is, if `problem` does not say it.
+    /// An error in the value of `key`; it names the value if `problem` does not.
     pub fn refused_value(&self, key: &str, problem: impl Display) -> InputError {
         let problem = problem.to_string();
         match self.find(key).and_then(|part| part.value) {
@@ -136,7 +136,7 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// The error of a name that nobody knows. Where no name is, what stands in its place.
+    /// The error for an unknown name. Without a name it shows the text in its place.
     pub fn unknown_name(&self, allowed: impl Display) -> InputError {
         let first = self.parts.first().map_or("", |part| part.key);
         let name = if self.name.is_empty() { first } else { self.name };
@@ -151,7 +151,7 @@ impl<'a> Spec<'a> {
         self.parts.iter().find(|part| part.key == key)
     }
 
-    /// Whether this key is written, which does not count as asking for it.
+    /// Whether this key is written; this does not count as reading it.
     pub fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
@@ -186,7 +186,7 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// What is written for `key`, as a quantity with its unit, a number, or whatever else can be read from text.
+    /// The value of `key`, as a quantity with its unit, a number, or anything else that can be read from text.
     ///
     /// # Errors
     ///
@@ -199,7 +199,7 @@ impl<'a> Spec<'a> {
         self.read_with(key, str::parse)
     }
 
-    /// What `read` makes of the value of `key`.
+    /// The value of `key`, read by `read`.
     ///
     /// # Errors
     ///
@@ -213,11 +213,11 @@ impl<'a> Spec<'a> {
         text.map(|text| read(text).map_err(|error| self.refused_value(key, error))).transpose()
     }
 
-    /// What is written for `key`, if it is in `range`; NaN is in none.
+    /// The value of `key`, if it is in `range`; NaN is in no range.
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or is outside of `range`.
+    /// When it cannot be read, or is outside `range`.
     pub fn within<T>(&mut self, key: &'static str, range: RangeInclusive<T>) -> Result<Option<T>, InputError>
     where
         T: FromStr + PartialOrd + Display,
@@ -232,7 +232,7 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// The meaning of the word that is written for `key`.
+    /// The meaning of the word written for `key`.
     ///
     /// # Errors
     ///
@@ -270,7 +270,7 @@ impl<'a> Spec<'a> {
         values.collect::<Result<_, _>>().map_err(|error| self.refused(format_args!("{key}: {error}")))
     }
 
-    /// The keys that nobody asked for, with their values, for algorithms whose keys are fields of a configuration.
+    /// The unread keys with their values, for algorithms whose keys are fields of a configuration.
     ///
     /// # Errors
     ///
@@ -280,20 +280,20 @@ impl<'a> Spec<'a> {
         rest.map(|part| part.value.map(|value| (part.key, value)).ok_or_else(|| self.without_value(part.key))).collect()
     }
 
-    /// What nobody asked for, as a spec of another name.
+    /// The unread part, as a spec of another name.
     #[must_use]
     pub fn rest_as(&self, name: &'a str) -> Self {
         let parts = self.parts.iter().filter(|part| !part.taken).copied().collect();
         Self { name, parts, asked: Vec::new(), ..*self }
     }
 
-    /// Adds the keys of `other` that are not written.
+    /// Adds the keys of `other` that this spec does not have.
     pub fn add_defaults(&mut self, other: Self) {
         let missing: Vec<_> = other.parts.into_iter().filter(|part| !self.has(part.key)).collect();
         self.parts.extend(missing);
     }
 
-    /// Adds the keys of `other`, which replace those of the same name.
+    /// Adds the keys of `other`, which replace keys of the same name.
     pub fn replace_by(&mut self, other: Self) {
         for part in other.parts {
             self.parts.retain(|known| known.key != part.key);
@@ -301,12 +301,12 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// A key that nobody asked for.
+    /// A key that was not read.
     pub fn unasked(&self) -> Option<&'a str> {
         self.parts.iter().find(|part| !part.taken).map(|part| part.key)
     }
 
-    /// The keys that were asked for.
+    /// The keys that were read.
     pub fn asked(&self) -> &[&'static str] {
         &self.asked
     }
@@ -315,7 +315,7 @@ impl<'a> Spec<'a> {
     ///
     /// # Errors
     ///
-    /// When there is a key that nobody asked for.
+    /// When a key was not read.
     pub fn finish(&self) -> Result<(), InputError> {
         let Some(key) = self.unasked() else { return Ok(()) };
         if self.asked.is_empty() {

@@ -151,7 +151,7 @@ impl Div<u64> for Duration {
     }
 }
 
-/// Names and nanoseconds of the units a duration may be written in, the largest first.
+/// Names and nanoseconds of the units of durations, the largest first.
 const DURATION_UNITS: &[(&str, f64)] = &[("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
 
 impl FromStr for Duration {

@@ -154,8 +154,8 @@ impl Rate {
         Self(megabits * 1_000_000)
     }
 
-    /// The rate that moves `amount` in `span`, rounded down but at least 1 bit/s, because at zero nothing would ever
-    /// move. `None` when nothing is moved, or in no time: there is no such rate.
+    /// The rate that moves `amount` in `span`, rounded down but at least 1 bit/s, because at rate zero nothing would
+    /// ever move. `None` when `amount` or `span` is zero, because there is no such rate.
     pub fn from_transfer(amount: Bytes, span: Duration) -> Option<Self> {
         if amount == Bytes::ZERO || span == Duration::ZERO {
             return None;

@@ -11,6 +11,6 @@ pub struct Window {
     pub ssthresh: Bytes,
 }
 
-/// The size of a segment, which every congestion avoidance is built with.
+/// The size of a segment, which every congestion avoidance gets at construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSize(pub Bytes);

@@ -1,5 +1,5 @@
-//! Path state that the server seals, the client keeps and echoes, and the server opens: what an earlier connection
-//! measured, without a store on the server.
+//! Path state that an earlier connection measured. The server seals it, the client keeps and echoes it, and the server
+//! opens it, so the server needs no store.
 //!
 //! Reference: draft-ietf-tsvwg-careful-resume, section 3 (what is saved, and that it expires and belongs to one path);
 //! draft-kuhn-quic-bdpframe-extension (the server sends it to the client, which returns it with its next connection);
@@ -8,24 +8,24 @@
 //! When a transfer ends, the server measures ([`Measured::of`]), seals ([`Sealer::seal`]) and sends the bytes to its
 //! client in a message of the application, such as a field of an HTTP response. The client gives them to
 //! [`ClientConfig::with_path_state`](crate::session::ClientConfig::with_path_state), which sends them with the first
-//! message of its next connection. The server opens them ([`Sealer::open`]) and lets the scheme know as
+//! message of its next connection. The server opens them ([`Sealer::open`]) and passes the content to the scheme as
 //! [`PathKnowledge::saved`](flowstart_core::path::PathKnowledge::saved).
 //!
-//! The client can neither read nor change them, and they are worth nothing to others: they are bound to the prefix of
-//! the client's address. Who keeps the state can send it again until it expires, which is what it is for. As a session
-//! ticket does, it tells the server, and with the first message everyone on the path, that the client was here before:
-//! a client that does not resume its session should not echo it.
+//! The client can neither read nor change the state. It is bound to the prefix of the client's address, so it is
+//! worthless to others. A client may send the same state again until it expires; this is intended. Like a session
+//! ticket, the state tells the server that the client was here before. It travels in the first message, so everyone on
+//! the path learns this, too. A client that does not resume its session should not echo the state.
 //!
 //! Version 1 is 70 bytes: the version, 12 random bytes, and AES-256-GCM of 41 bytes with a tag of 16. Inside are the
 //! time in seconds, the RTT in nanoseconds and the window in bytes, 8 bytes each, and the prefix as 16 bytes of an IPv6
 //! address, in which IPv4 is mapped, and its length.
 //!
 //! Differences from the references: the BDP frame is a QUIC frame, which a host would have to know. Careful Resume
-//! saves half of cwnd while slow start runs; saved here is what the path delivered in one RTT, which does not depend on
-//! what the window would have allowed.
+//! saves half of cwnd while slow start runs. This module saves what the path delivered in one RTT, which does not
+//! depend on what the window would have allowed.
 //!
-//! Random nonces are safe for 2^32 states of one key (NIST SP 800-38D, section 8.3): rotate keys before, and at least
-//! once in a lifetime ([`Sealer::rotate`]).
+//! Random nonces are safe for 2^32 states of one key (NIST SP 800-38D, section 8.3). Rotate keys before that limit, and
+//! at least once in a lifetime ([`Sealer::rotate`]).
 //!
 //! Status: worked examples; no bytes make it panic.
 
@@ -48,8 +48,8 @@ pub const VERSION: u8 = 1;
 pub const KEY_LENGTH: usize = 32;
 /// Bytes of a sealed state.
 pub const SEALED_LENGTH: usize = 1 + NONCE_LEN + CONTENT + TAG;
-/// How long a state may be used unless told otherwise: 1 h, as for states in a store. Careful Resume leaves it to the
-/// operator, minutes to hours.
+/// Default lifetime of a state: 1 h, as for states in a store. Careful Resume leaves it to the operator and suggests
+/// minutes to hours.
 pub const DEFAULT_LIFETIME: Duration = Duration::from_millis(3_600_000);
 
 /// Time, RTT, window, prefix.
@@ -66,8 +66,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// What a connection measured so far; `None` before it has delivered for an RTT, and when it has moved to another
-    /// path, whose measurements would mix with those of the first.
+    /// What a connection has measured so far. `None` before it has delivered for an RTT. Also `None` after a move to
+    /// another path, because measurements of two paths would mix.
     pub fn of(status: &Status) -> Option<Self> {
         let rtt = status.min_rtt.filter(|rtt| *rtt > Duration::ZERO && status.moves == 0)?;
         let cwnd = status.highest_rate?.amount_in(rtt);
@@ -75,7 +75,7 @@ impl Measured {
     }
 }
 
-/// A key that cannot be one.
+/// A key of the wrong length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("key of path state has {0} bytes; allowed is {KEY_LENGTH}")]
 pub struct KeyLength(usize);
@@ -95,7 +95,7 @@ pub enum OpenError {
     /// A later program sealed it.
     #[error("path state has version {0}; this program reads version {VERSION}")]
     Version(u8),
-    /// It is cut off, or something follows.
+    /// It is truncated, or extra bytes follow.
     #[error("path state has {0} bytes instead of {SEALED_LENGTH}")]
     Length(usize),
     /// None of the keys fits.
@@ -112,7 +112,7 @@ pub enum OpenError {
         /// How long a state may be used.
         lifetime: Duration,
     },
-    /// A clock is wrong: it would outlive all others.
+    /// It comes from the future, so a clock is wrong: it would outlive all others.
     #[error("path state was sealed {ahead} ahead of this server's clock; allowed is less than {lifetime}")]
     Future {
         /// Time until it was sealed.
@@ -141,7 +141,8 @@ fn key(bytes: &[u8]) -> Result<LessSafeKey, KeyLength> {
     UnboundKey::new(&AES_256_GCM, bytes).map(LessSafeKey::new).map_err(|_| KeyLength(bytes.len()))
 }
 
-/// What is authenticated besides the content, so that a key that serves another purpose, too, opens nothing of it.
+/// Additional authenticated data: a key that also serves another purpose opens nothing that was sealed for that
+/// purpose.
 fn context() -> Aad<[u8; 21]> {
     let mut context = *b"flowstart path state ";
     context[20] = VERSION;
@@ -153,22 +154,22 @@ impl Sealer {
     ///
     /// # Errors
     ///
-    /// [`KeyLength`] when it is none.
+    /// [`KeyLength`] when the key has another length.
     pub fn new(current: &[u8]) -> Result<Self, KeyLength> {
         Ok(Self { current: key(current)?, previous: None, lifetime: DEFAULT_LIFETIME })
     }
 
-    /// States of this age are not used any more, in whole seconds.
+    /// States of this age or older are refused, in whole seconds.
     #[must_use]
     pub fn with_lifetime(self, lifetime: Duration) -> Self {
         Self { lifetime, ..self }
     }
 
-    /// Seals with this key from now on, and still opens what the key before it sealed.
+    /// Seals with this key from now on, and still opens states that the previous key sealed.
     ///
     /// # Errors
     ///
-    /// [`KeyLength`] when it is none; the keys stay what they were.
+    /// [`KeyLength`] when the key has another length; the keys then stay unchanged.
     pub fn rotate(&mut self, current: &[u8]) -> Result<(), KeyLength> {
         let before = std::mem::replace(&mut self.current, key(current)?);
         self.previous = Some(before);
@@ -205,7 +206,7 @@ impl Sealer {
     ///
     /// # Errors
     ///
-    /// [`OpenError`] when the state is not what this server, or another with its keys, sealed for this prefix in its
+    /// [`OpenError`] unless this server, or another with its keys, sealed the state for this prefix within its
     /// lifetime.
     pub fn open(&self, sealed: &[u8], prefix: IpNet, now: SystemTime) -> Result<SavedPath, OpenError> {
         let (version, rest) = sealed.split_first().ok_or(OpenError::Empty)?;

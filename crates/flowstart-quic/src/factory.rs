@@ -1,4 +1,4 @@
-//! What builds controllers for a host, and what is around a controller in every host.
+//! Factories of controllers for a host, and the wrapper of a controller that all hosts share.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::Unsupported;
 use crate::flow::Flow;
 use crate::sender::{Answer, Sender};
 
-/// A QUIC stack, as far as schemes differ in what they need of it.
+/// A QUIC stack, described by what it can give to schemes.
 pub trait Host {
     /// The name in errors.
     const NAME: &'static str;
@@ -48,9 +48,9 @@ fn check<H: Host>(name: &'static str, needs: Needs) -> Result<(), Unsupported> {
 
 /// Builds controllers of one kind for the host `H`.
 ///
-/// A host builds a controller for each path of a connection. The first one of a [`Flow`] launches with what the flow
-/// knows; a later one, after the connection has moved, starts without ([`PathKnowledge::for_new_path`]). Without a flow
-/// every path is a new one of which nothing is known.
+/// A host builds a controller for each path of a connection. The first controller of a [`Flow`] launches with the
+/// flow's knowledge. A later one, after the connection has moved, starts without it ([`PathKnowledge::for_new_path`]).
+/// Without a flow, nothing is known of any path.
 #[derive(Debug)]
 pub struct Factory<H> {
     config: ControllerConfig,
@@ -67,8 +67,7 @@ impl<H> Clone for Factory<H> {
 }
 
 impl<H: Host> Factory<H> {
-    /// Controllers of this pair with the defaults of RFC 9002, pacing, and reductions that are taken back when their
-    /// losses were spurious.
+    /// Controllers of this pair with the defaults of RFC 9002 and pacing, which undo reductions after spurious losses.
     ///
     /// # Errors
     ///
@@ -90,8 +89,8 @@ impl<H: Host> Factory<H> {
         Self::forced(config)
     }
 
-    /// As [`Factory::with_config`], also where the host lacks what the scheme needs: what comes out is then not the
-    /// scheme that was asked for.
+    /// Like [`Factory::with_config`], but accepts schemes whose needs the host does not meet. The result is then not
+    /// the requested scheme.
     ///
     /// # Errors
     ///
@@ -101,12 +100,12 @@ impl<H: Host> Factory<H> {
         Ok(Self { config, algorithms: None, flow: None, host: PhantomData })
     }
 
-    /// Controllers with algorithms of the caller: schemes that live outside `flowstart-core`
+    /// Controllers with the caller's own algorithms: schemes that live outside `flowstart-core`
     /// ([`StartupState::Custom`], [`AvoidanceState::Custom`]). Each controller gets a clone of them as they are now.
     ///
     /// # Errors
     ///
-    /// [`Unsupported`] when the host lacks what they need, or the pair is meaningless.
+    /// [`Unsupported`] when the host does not meet their needs, or the pair is meaningless.
     pub fn with_algorithms(self, startup: StartupState, avoidance: AvoidanceState) -> Result<Self, Unsupported> {
         check::<H>("the caller's", startup.needs().and(avoidance.needs()))?;
         Controller::with_algorithms(self.config.clone(), startup.clone(), avoidance.clone())?;
@@ -156,7 +155,7 @@ pub(crate) fn span(span: std::time::Duration) -> Duration {
 struct Clock {
     /// Time zero of the controller.
     origin: Instant,
-    /// What was asked for last: the time of an event, and the time when a packet left.
+    /// The last conversions: the time of an event, and the time when a packet left.
     seen: [(Instant, Timestamp); 2],
 }
 
@@ -173,9 +172,10 @@ impl Clock {
 /// A sender where a host keeps it.
 #[derive(Debug)]
 pub(crate) struct Hosted {
-    /// Hosts ask for the window through a shared reference, and what they tell last may change the answer.
+    /// A mutex, because hosts ask for the window through a shared reference, and the latest event may change the
+    /// answer.
     sender: Mutex<Sender>,
-    /// The answer, where what was told last does not change it: most packets need no lock.
+    /// The answer, if the latest event does not change it. So most packets need no lock.
     settled: Option<Answer>,
     clock: Clock,
     initial_window: Bytes,
@@ -195,7 +195,7 @@ impl Hosted {
         self.clock.at(0, now)
     }
 
-    /// The time when a packet left that the event is about.
+    /// The time when the event's packet left.
     pub(crate) fn left_at(&mut self, sent: Instant) -> Timestamp {
         self.clock.at(1, sent)
     }

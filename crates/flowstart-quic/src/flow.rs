@@ -1,7 +1,7 @@
-//! What an application and the controller of its connection tell each other.
+//! The exchange between an application and the controller of its connection.
 //!
-//! A QUIC stack builds the controller out of sight of the application. A [`Flow`] given to the factory is the way
-//! between them: the application says what it knows of the path and how much it will send, and reads what the
+//! A QUIC stack builds the controller itself, so the application has no access to it. A [`Flow`] given to the factory
+//! connects the two. The application says what it knows of the path and how much it will send, and reads what the
 //! controller did.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -58,11 +58,11 @@ struct Shared {
     path: PathKnowledge,
     /// The launch waits until the application has said how much it will send.
     waits: bool,
-    /// Advice that the controller was not told yet.
+    /// Advice that the controller has not received yet.
     news: Option<Option<Rate>>,
     decisions: DecisionLog,
     status: Status,
-    /// Controllers built for it.
+    /// Number of controllers built for this flow.
     built: u64,
 }
 
@@ -77,19 +77,20 @@ impl Shared {
 pub struct Flow(Mutex<Shared>);
 
 impl Flow {
-    /// A connection of which this much is known. The scheme launches when the handshake has measured the RTT.
+    /// A connection with this knowledge. The scheme launches when the handshake has measured the RTT.
     pub fn new(path: PathKnowledge) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Shared { path, ..Shared::default() })))
     }
 
-    /// As [`Flow::new`], but the launch waits for [`Flow::expect`]: schemes that launch what waits to be sent need to
-    /// be told. Until then the connection sends with its initial window. The first sign of congestion ends the waiting,
-    /// because it has to be answered: the scheme launches with what is known by then, and the window is reduced.
+    /// Like [`Flow::new`], but the launch waits for [`Flow::expect`]. Schemes that launch the waiting data need to know
+    /// its size. Until then the connection sends with its initial window. The first sign of congestion ends the
+    /// waiting, because the controller has to respond: the scheme launches with the knowledge at that time, and the
+    /// window is reduced.
     pub fn waiting(path: PathKnowledge) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Shared { path, waits: true, ..Shared::default() })))
     }
 
-    /// A panic of another thread while it held the lock leaves nothing half-changed here.
+    /// Another thread's panic while it holds the lock leaves nothing half-changed here.
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,8 +100,9 @@ impl Flow {
         change(&mut self.shared().path);
     }
 
-    /// Elements of the path advise `rate` from now on (SCONE), or nothing any more: a cap on what the scheme launches.
-    /// The controller hears of it with the next acknowledgement; before the launch it counts for it.
+    /// Elements of the path advise `rate` from now on (SCONE), which caps what the scheme launches; `None` ends the
+    /// advice. Before the launch the advice applies at once. Later the controller receives it with the next
+    /// acknowledgement.
     pub fn advise(&self, rate: Option<Rate>) {
         let mut shared = self.shared();
         shared.path.advised_rate = rate;
@@ -127,8 +129,7 @@ impl Flow {
         self.shared().decisions.take()
     }
 
-    /// A controller is built for it: what the ones before it did. The first one is for the path that the connection
-    /// began with.
+    /// A host builds a controller for this flow. The first one is for the path on which the connection began.
     pub(crate) fn begin(&self) -> Status {
         let mut shared = self.shared();
         shared.status.moves = shared.built;
@@ -136,20 +137,20 @@ impl Flow {
         shared.status
     }
 
-    /// What Sensing may use, once the application has said what it wanted to say.
+    /// What Sensing may use; `None` while the launch waits for the application.
     pub(crate) fn ready(&self, first_path: bool) -> Option<PathKnowledge> {
         let shared = self.shared();
         (!shared.waits).then(|| shared.known(first_path))
     }
 
-    /// What Sensing may use, whatever the application still wanted to say. Nobody waits for it any more.
+    /// What Sensing may use now. This ends the waiting for the application.
     pub(crate) fn stop_waiting(&self, first_path: bool) -> PathKnowledge {
         let mut shared = self.shared();
         shared.waits = false;
         shared.known(first_path)
     }
 
-    /// The controller has news, and decided this. Advice that it has not heard yet.
+    /// Takes the controller's news and its decisions. Returns advice that the controller has not received yet.
     pub(crate) fn publish(
         &self,
         status: &Status,

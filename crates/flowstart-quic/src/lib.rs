@@ -1,19 +1,19 @@
 //! Flow-startup schemes as congestion controllers of real QUIC stacks.
 //!
 //! [`ControllerFactory`] puts any startup scheme and congestion avoidance of `flowstart-core` into noq; with the
-//! feature `quinn`, [`quinn::ControllerFactory`] does it for quinn. The simulator's model sender drives the same
-//! controller. Without either feature only the codec and the policies of hints are left.
+//! feature `quinn`, `quinn::ControllerFactory` does it for quinn. The simulator's model sender drives the same
+//! controller. Without both features, the crate has only the codec and the policies of hints.
 //!
 //! | Looking for | Where |
 //! |---|---|
-//! | the adapter for noq, and what that host cannot give | [`noq`] |
-//! | what builds controllers | [`factory`] |
-//! | the adapter for quinn, and what that host cannot give | `quinn` |
-//! | what an application tells the controller, and reads from it | [`flow`] |
-//! | what clients say about their path, and what a server believes | [`hint`] |
-//! | what an earlier connection measured, sealed and kept by the client | [`careful_resume`] |
-//! | what a controller decided, as events of a qlog file | `qlog` |
-//! | how both travel: transport parameters, and noq's TLS with them | [`transport_parameters`], [`session`] |
+//! | the adapter for noq, and the limits of that host | [`noq`] |
+//! | factories of controllers | [`factory`] |
+//! | the adapter for quinn, and the limits of that host | `quinn` |
+//! | the exchange between an application and its controller | [`flow`] |
+//! | clients' hints about their path, and a server's trust in them | [`hint`] |
+//! | path state of an earlier connection, sealed and kept by the client | [`careful_resume`] |
+//! | a controller's decisions as events of a qlog file | `qlog` |
+//! | transport parameters that carry hints and path state, and noq's TLS with them | [`transport_parameters`], [`session`] |
 
 #[cfg(all(doctest, feature = "noq"))]
 #[doc = include_str!("../README.md")]
@@ -58,7 +58,7 @@ use flowstart_core::registry::ConfigError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsupported {
-    /// The scheme's parameters are wrong, or it does not go with the congestion avoidance.
+    /// The scheme's parameters are wrong, or it does not fit the congestion avoidance.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The scheme sends at a rate of its own.
@@ -69,7 +69,7 @@ pub enum Unsupported {
         /// The scheme or the congestion avoidance.
         scheme: &'static str,
     },
-    /// The scheme is told by routers.
+    /// The scheme needs information from routers.
     #[error("{scheme} needs a congestion header for routers to write into, and {host} has none")]
     CongestionHeader {
         /// The QUIC stack.
@@ -77,7 +77,7 @@ pub enum Unsupported {
         /// The scheme or the congestion avoidance.
         scheme: &'static str,
     },
-    /// The scheme goes with the share of marked packets.
+    /// The scheme needs the share of marked packets.
     #[error("{scheme} needs ECT(1) and numbers of marks, and {host} does not tell how many packets were marked")]
     MarkCounts {
         /// The QUIC stack.

@@ -11,35 +11,37 @@
 //! # }
 //! ```
 //!
-//! What the host does not give, and what follows from it:
+//! What the host does not give, and the consequences:
 //!
 //! - **Pacing bursts are the host's.** Its token bucket holds 2 ms at the pacing rate, at least 10 packets and at most
 //!   256, but never more than 10 ms; [`Output::burst`](flowstart_core::controller::Output::burst) cannot change that.
-//!   [`Output::send_quantum`](flowstart_core::controller::Output::send_quantum) bounds what of it is handed down in one
-//!   batch. A paced launch begins with what the bucket holds in one go, and continues evenly. On sockets timers are
-//!   late, and what does not fit into the bucket meanwhile is lost: a launch may take almost twice as long as its rate
-//!   says, never less.
+//!   [`Output::send_quantum`](flowstart_core::controller::Output::send_quantum) bounds how much of it goes down in one
+//!   batch. A paced launch begins with the content of the bucket at once, and continues evenly. On sockets timers are
+//!   late, and credit that does not fit into the bucket meanwhile is lost. So a launch may take almost twice as long as
+//!   its rate says, but never less.
 //! - **No proactive retransmission**: `halfback` would be `jump-start`, and is refused.
 //! - **No options of IP**: the host asks no routers for a rate (Quick-Start). `quick-start` launches with
-//!   [`PathKnowledge::approved_rate`](flowstart_core::path::PathKnowledge::approved_rate) where whoever owns the IP
-//!   layer has got one, and [`Flow::learn`](crate::Flow::learn) tells it before the launch; it is slow start otherwise.
+//!   [`PathKnowledge::approved_rate`](flowstart_core::path::PathKnowledge::approved_rate) if the owner of the IP layer
+//!   has obtained one and passes it to [`Flow::learn`](crate::Flow::learn) before the launch. Otherwise it is slow
+//!   start.
 //! - **No congestion header** for routers to write into: `xcp` is refused.
-//! - **No timer**: what a scheme wants to do at a time is done with the next packet or acknowledgement after it.
-//! - **No delay of the receiver**: how long the peer held an acknowledgement back is derived from the host's smoothed
-//!   RTT, which is told with the next acknowledgement. So RTT samples are one acknowledgement late. The host does not
-//!   subtract a delay that would lead below its minimum (RFC 9002, section 5.3); while that is a little too high, as
-//!   after a slow handshake, samples keep up to 25 ms, which HyStart takes for a queue.
+//! - **No timer**: a scheme's timed actions happen with the next packet or acknowledgement after their time.
+//! - **No delay of the receiver**: the adapter derives how long the peer held an acknowledgement back from the host's
+//!   smoothed RTT, which comes with the next acknowledgement. So RTT samples are one acknowledgement late. The host
+//!   does not subtract a delay that would lead below its minimum (RFC 9002, section 5.3). While this minimum is a
+//!   little too high, as after a slow handshake, samples contain up to 25 ms of delay, which HyStart takes for a queue.
 //! - **Whether the application limits the sender** is known for the time of an acknowledgement, not for the time when
 //!   the acknowledged packet left. Packets that left before the window was last full count as those of a busy sender.
-//!   What the pacer alone held back while data waited does not, once the data has run out.
-//! - **Probe timeouts are not told**; they reduce nothing (RFC 9002, section 7.5).
-//! - **Packets of the handshake** before the launch count for the RTT only. What of them is lost after it counts as a
-//!   loss.
+//!   Packets that only the pacer held back do not, once the data has run out.
+//! - **Probe timeouts are not reported**; they reduce nothing (RFC 9002, section 7.5).
+//! - **Packets of the handshake** before the launch count for the RTT only. If they are lost after the launch, this
+//!   counts as a loss.
 //! - **A receiver ends the connection when too many pieces wait behind a gap** ("too many gaps in stream buffer"):
-//!   beyond 2048 it joins small ones, and gives up if more than 1024 are left. Nearly full packets are never joined, so
-//!   this can happen with fewer gaps. A startup that overshoots a long path loses every second packet of a window; the
-//!   host's default `stream_receive_window` of 1.25 MB is safe, 2 MB is not. Reading in any order does not help: in
-//!   1.4.0 joining takes pieces that fill gaps for duplicates, and drops them for good, so that the stream never ends.
+//!   beyond 2048 pieces it joins small ones, and gives up if more than 1024 are left. Nearly full packets are never
+//!   joined, so this can happen with fewer gaps. A startup that overshoots a long path loses every second packet of a
+//!   window; the host's default `stream_receive_window` of 1.25 MB is safe, 2 MB is not. Unordered reading does not
+//!   help: in 1.4.0 joining takes pieces that fill gaps for duplicates and drops them for good, so the stream never
+//!   ends.
 //! - A startup scheme keeps the packet size it was built with; window minima and congestion avoidance follow path MTU
 //!   discovery.
 
@@ -57,8 +59,8 @@ use crate::factory::{Factory, Host, Hosted, span};
 use crate::sender::Sender;
 use crate::sent::LostPlace;
 
-/// The host's pacer counts whole nanoseconds of delay, so a rate beyond this makes it wait for nothing for ever: 100
-/// Gbit/s, at which a packet takes 0.1 us.
+/// The host's pacer counts whole nanoseconds of delay, so a rate beyond this would make it wait for ever: 100 Gbit/s,
+/// at which a packet takes 0.1 us.
 const FASTEST: Rate = Rate::from_mbit(100_000);
 
 /// The host noq.
@@ -70,8 +72,8 @@ impl Host for Noq {
     const GIVES: Needs = Needs::OWN_RATE.and(Needs::RATE_SAMPLES).and(Needs::APPROVAL);
 }
 
-/// Builds controllers for noq: for a `TransportConfig` that many connections share, or for one connection with what is
-/// known of it ([`Factory::for_flow`]).
+/// Builds controllers for noq: for a `TransportConfig` that many connections share, or for one connection with its
+/// knowledge ([`Factory::for_flow`]).
 pub type ControllerFactory = Factory<Noq>;
 
 impl congestion::ControllerFactory for ControllerFactory {
@@ -147,7 +149,7 @@ impl congestion::Controller for Controller {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = answer.window.get();
         metrics.ssthresh = answer.ssthresh.map(Bytes::get);
-        // Rounded up, so that only a rate of zero is zero bytes a second. Of that the host makes one byte a second.
+        // Rounded up, so only a rate of zero is zero bytes a second. The host turns zero into one byte a second.
         metrics.pacing_rate = Some(answer.pacing_rate.min(FASTEST).bits_per_sec().div_ceil(8));
         metrics.send_quantum = Some(pacer::send_quantum(Some(answer.pacing_rate), answer.packet).get());
         metrics.bandwidth_estimate = answer.highest_rate.map(Rate::bits_per_sec);

@@ -1,4 +1,4 @@
-//! What controllers decide, as events of a qlog file.
+//! Controllers' decisions as events of a qlog file.
 //!
 //! Simulated flows and a server's connections use the same events.
 
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 /// A decision of a controller as qlog events: names and data.
 ///
-/// `state` is the state of congestion control, which the decision may change. `collapse` is why a window collapses on
-/// this transport.
+/// `state` is the state of congestion control, which the decision may change. `collapse` is the cause of a window's
+/// collapse on this transport.
 pub fn decision_events(
     decision: Decision,
     state: &mut Option<&'static str>,

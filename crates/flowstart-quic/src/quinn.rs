@@ -12,22 +12,23 @@
 //! # }
 //! ```
 //!
-//! What the host does not give, besides what [noq](crate::noq) does not give either:
+//! What the host does not give, in addition to the limits of [noq](crate::noq):
 //!
 //! - **Pacing is the host's alone**: a window leaves at 1.25 windows per smoothed RTT, in bursts of 10 to 256 packets.
-//!   The controller's rate is not asked for. Schemes that send at a rate which is not one window per RTT cannot work
-//!   and are refused: `swift-start` (packets back to back), `suss` (its own pacing of the window), `more-start` (a rate
-//!   that was asked for), `bbr`. A launch that is to be spread over one RTT (`jump-start`, `careful-resume`,
-//!   `rapid-start`) would be spread over 0.8 RTT by these numbers. Measured on loopback sockets, 344 packets over 82
-//!   ms: the first 300 take 88 to 99 ms, in bursts of up to 18 with 3 ms between, and not the 57 ms of 0.8 RTT; noq
-//!   takes 75 to 80 ms for them, and 71 ms were launched (`cargo test -p flowstart-quic --features quinn --test quinn
-//!   --test wire -- --nocapture`). Why it is slower than its own rate is open.
+//!   The host does not ask for the controller's rate. Schemes that send at another rate than one window per RTT cannot
+//!   work and are refused: `swift-start` (packets back to back), `suss` (its own pacing of the window), `more-start` (a
+//!   requested rate), `bbr`. A launch that is to be spread over one RTT (`jump-start`, `careful-resume`, `rapid-start`)
+//!   would be spread over 0.8 RTT by these numbers. Measured on loopback sockets, 344 packets over 82 ms: the first 300
+//!   take 88 to 99 ms, in bursts of up to 18 with 3 ms between, and not the 57 ms of 0.8 RTT; noq takes 75 to 80 ms for
+//!   them, and the launch's own rate gives 71 ms
+//!   (`cargo test -p flowstart-quic --features quinn --test quinn --test wire -- --nocapture`). It is open why quinn is
+//!   slower than its own rate.
 //! - **Before the first RTT sample** the host paces for an RTT of 333 ms.
-//! - **Packets are told of in batches**, and losses as sums with the time of the latest: the controller's positions are
-//!   batches. Packets that hold only acknowledgements are counted when they leave, until the next acknowledgement
-//!   corrects the sum. An end that only receives gets none; then the oldest batches are remembered as one.
-//! - **A full window is not told**: it is full for the controller when no full packet fits into it any more.
-//! - **Spurious losses are not told**: reductions are not taken back.
+//! - **Packets are reported in batches**, and losses as sums with the time of the latest. So the controller's positions
+//!   are batches. Packets that hold only acknowledgements count when they leave, until the next acknowledgement
+//!   corrects the sum. An end that only receives gets no acknowledgement; then the adapter merges the oldest batches.
+//! - **A full window is not reported**: the controller takes it for full when no further full packet fits.
+//! - **Spurious losses are not reported**, so reductions are not undone.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -85,7 +86,7 @@ impl congestion::Controller for Controller {
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
         let (now, sent) = (self.0.at(now), self.0.left_at(sent));
         self.0.tell(|sender| {
-            // The host tells of marks as of losses without bytes.
+            // The host reports marks as losses without bytes.
             if lost_bytes == 0 {
                 return sender.on_ecn(now);
             }

@@ -1,21 +1,20 @@
-//! The events of a QUIC stack as events of the controller: what the adapters of all hosts share.
+//! Translates events of a QUIC stack into events of the controller. The adapters of all hosts share this code.
 //!
-//! Hosts differ from what [`Controller`] wants in these ways, which are mended here.
+//! Hosts differ from what [`Controller`] expects in these ways, and this module adapts them:
 //!
-//! - They tell of an ACK frame piece by piece, and in another order: first what it acknowledges, then the losses that
-//!   it reveals, then its marks. [`Controller::on_ack_frame`] wants it as a whole, because losses and marks reduce the
-//!   window before what was delivered lets it grow (RFC 9002, appendix A.7). No call says that nothing more follows. So
-//!   what [`Sender::on_acknowledgement_end`] knows is kept, and losses and marks of the same time are added to it,
-//!   until another event or a question about the window comes.
-//! - They build a controller before anything is known of the path. So nothing is launched before the handshake has
-//!   measured the RTT, and the application has said what it wanted to say; but at the latest when there is congestion
-//!   to answer.
+//! - They report an ACK frame piece by piece, and in another order: first what it acknowledges, then the losses that it
+//!   reveals, then its marks. [`Controller::on_ack_frame`] expects the whole frame, because losses and marks reduce the
+//!   window before delivered data let it grow (RFC 9002, appendix A.7). No call says that nothing more follows. So
+//!   [`Sender::on_acknowledgement_end`] keeps the frame. Losses and marks of the same time are added to it, until
+//!   another event or a question about the window comes.
+//! - They build a controller before anything is known of the path. So the launch waits until the handshake has measured
+//!   the RTT and the application has said how much it will send. Congestion ends this waiting.
 //! - They do not say how long the receiver held an acknowledgement back, but their smoothed RTT takes it into account:
 //!   smoothed' = 7/8 smoothed + 1/8 sample (RFC 9002, section 5.3), so the sample without the delay is 8 smoothed' - 7
-//!   smoothed. They tell the smoothed RTT with the acknowledgement that follows; so every sample but the first reaches
-//!   the controller one acknowledgement late.
+//!   smoothed. They report the smoothed RTT with the following acknowledgement. So every sample except the first
+//!   reaches the controller one acknowledgement late.
 //! - They say whether the application limits the sender now, not whether it did when the acknowledged packet left. So
-//!   it is noted up to which packet the window was full.
+//!   the sender notes up to which packet the window was full.
 
 use std::sync::Arc;
 
@@ -34,14 +33,15 @@ use crate::sent::{LostPlace, Packet, SentLog};
 
 /// RTT before the first sample (RFC 9002, section 6.2.2).
 const INITIAL_RTT: Duration = Duration::from_millis(333);
-/// A clock may not see a shorter one, and no rate can be derived from none.
+/// A coarse clock may measure less, and no rate can be derived from an RTT of zero.
 const SHORTEST_RTT: Duration = Duration::from_micros(1);
-/// `max_ack_delay` that probe timeouts assume of the peer (RFC 9000, section 18.2).
+/// `max_ack_delay` of the peer that probe timeouts assume (RFC 9000, section 18.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
-/// A packet's fate is known when a packet that left this much and four RTTs later is acknowledged.
+/// A packet's fate is known when an acknowledgement covers a packet that left this much plus four RTTs later.
 const FATE_KNOWN: Duration = Duration::from_millis(1000);
 
-/// Packets that are told apart whatever the window: quinn remembers a thousand that hold only acknowledgements.
+/// Packets that are always told apart, whatever the window: quinn remembers a thousand packets that hold only
+/// acknowledgements.
 const FEWEST_REMEMBERED: usize = 1024;
 
 /// What an ACK frame acknowledged so far.
@@ -71,7 +71,7 @@ pub(crate) struct Sender {
     /// Most packets that are told apart, where that is bounded.
     remembered: usize,
     flow: Arc<Flow>,
-    /// What the flow is told with the next news.
+    /// What the flow gets with the next news.
     status: Status,
     /// The path is the one on which the connection began.
     first_path: bool,
@@ -86,12 +86,12 @@ pub(crate) struct Sender {
     host_smoothed: Option<Duration>,
     /// The latest sample with the receiver's delay, and when it was taken.
     sample: Option<(Timestamp, Duration)>,
-    /// The latest sample without it, which the controller was not told of.
+    /// The latest sample without it, which the controller has not received yet.
     adjusted: Option<Duration>,
     largest_acknowledged: Position,
     newest_acknowledged: Timestamp,
     batch: Option<Batch>,
-    /// What an ACK frame has told so far, and when. The controller was not told of it.
+    /// The reported part of an ACK frame, and its time. The controller has not received it yet.
     kept: Option<(Timestamp, AckFrame)>,
     lost: Lost,
     app_limited: bool,
@@ -183,13 +183,13 @@ impl Sender {
         self.last_sent = now;
     }
 
-    /// The window stops the host, or the last packet has filled it: it is in use (RFC 9002, section 7.8).
+    /// The window stops the host, or the last packet has filled it, so the window is in use (RFC 9002, section 7.8).
     pub(crate) fn on_window_full(&mut self) {
         self.full_until = self.sent.last_position();
     }
 
-    /// Sending begins again after idle time. The host does not ask before the first packet leaves; so it is told with
-    /// it.
+    /// Sending begins again after idle time. The host does not ask before the first packet leaves, so this packet
+    /// reports it.
     fn resume(&mut self, now: Timestamp) {
         let resume = Resume { now, idle: now.since(self.last_sent), timeout: self.probe_timeout() };
         if let Some(path) = self.flow.ready(self.first_path) {
@@ -197,9 +197,9 @@ impl Sender {
         }
     }
 
-    /// Bounds what is remembered of packets that are never acknowledged: a host may tell of those that hold only
-    /// acknowledgements, and an end that only receives sends nothing else. Twice as many as the largest window of so
-    /// far holds are told apart, so that what is in flight beside them is found.
+    /// Bounds the memory of packets that are never acknowledged. A host may report packets that hold only
+    /// acknowledgements, and an end that only receives sends nothing else. Twice as many packets as fit into the
+    /// largest window so far stay distinct, so packets in flight beside them can still be found.
     pub(crate) fn bound_memory(&mut self) {
         let window = self.controller.cwnd().get() / self.packet.get().max(1);
         let most = usize::try_from(window.saturating_mul(2)).unwrap_or(usize::MAX);
@@ -242,7 +242,7 @@ impl Sender {
         if self.batch.is_none() {
             self.advance(now);
             self.take_smoothed(smoothed);
-            // Not earlier: the losses that the frame before has revealed are told after its end.
+            // Not earlier, because the host reports the losses of a frame after the frame's end.
             self.sent.forget(self.newest_acknowledged - (self.rtt.smoothed() * 4 + FATE_KNOWN));
         }
         let in_flight_before = self.in_flight;
@@ -301,8 +301,8 @@ impl Sender {
         }
     }
 
-    /// A packet was declared lost. Where the host tells of sums only, `number` is `None` and the packets are those sent
-    /// up to `sent_at`.
+    /// A packet was declared lost. If the host reports only sums, `number` is `None` and the packets are those sent up
+    /// to `sent_at`.
     pub(crate) fn on_packet_lost(&mut self, now: Timestamp, bytes: Bytes, place: LostPlace) {
         if self.kept.is_none_or(|(kept, _)| kept != now) {
             self.advance(now);
@@ -322,7 +322,7 @@ impl Sender {
             }
             self.controller.on_retransmission(position, bytes);
         }
-        // Most of what a launch loses is found lost after the first loss has ended it.
+        // Most losses of a launch are found after the first loss has ended it.
         let of_startup = self.launched_after.is_some_and(|launch| position > launch) && position <= self.startup_until;
         self.status.lost += bytes;
         self.status.lost_packets += packets;
@@ -331,7 +331,8 @@ impl Sender {
         }
     }
 
-    /// The packets told of before are all that one detection found; `persistent`: they establish persistent congestion.
+    /// The packets reported before are all that one detection found; `persistent`: they establish persistent
+    /// congestion.
     pub(crate) fn on_loss(&mut self, now: Timestamp, persistent: bool) {
         self.now = self.now.max(now);
         let Lost { bytes, position } = core::mem::take(&mut self.lost);
@@ -366,7 +367,7 @@ impl Sender {
     /// New CE marks were echoed.
     pub(crate) fn on_ecn(&mut self, now: Timestamp) {
         let position = self.largest_acknowledged;
-        // The hosts tell of marks, but not of how many.
+        // The hosts report marks, but not their number.
         let mut ecn = Ecn { now, position, in_flight: self.in_flight, packets: 1 };
         if let Some((_, frame)) = self.kept.as_mut().filter(|(kept, _)| *kept == now) {
             ecn.in_flight = frame.delivered.map_or(ecn.in_flight, |ack| ack.in_flight_before);
@@ -379,7 +380,7 @@ impl Sender {
         self.publish();
     }
 
-    /// Everything that was declared lost was delivered after all.
+    /// All packets that were declared lost were delivered after all.
     pub(crate) fn on_spurious_loss(&mut self) {
         self.settle();
         self.controller.on_spurious_loss(self.now, &self.rtt);
@@ -392,7 +393,7 @@ impl Sender {
         self.controller.set_segment(size);
     }
 
-    /// An event happens at `now`: first comes what was kept, and what was due.
+    /// An event happens at `now`: the controller first gets the kept frame and due timers.
     fn advance(&mut self, now: Timestamp) {
         self.settle();
         self.now = self.now.max(now);
@@ -425,7 +426,7 @@ impl Sender {
         self.publish();
     }
 
-    /// There is congestion to answer, and only a launched controller can: what is known by now has to do.
+    /// Congestion needs a response, and only a launched controller can give it: the launch uses what is known by now.
     fn launch_into_congestion(&mut self) {
         if self.launched_after.is_none() {
             let path = self.flow.stop_waiting(self.first_path);
@@ -453,7 +454,7 @@ impl Sender {
         status.in_startup = controller.in_startup();
         status.min_rtt = rtt.min();
         status.smoothed_rtt = rtt.is_sampled().then(|| rtt.smoothed());
-        // At most as many as the log keeps, and nothing where there are none.
+        // At most as many as the log keeps, and nothing if there are none.
         let mut decided = Vec::new();
         while let Some((time, decision)) = controller.take_decision() {
             match decision {
@@ -465,7 +466,7 @@ impl Sender {
             }
             decided.push((time, decision));
         }
-        // What this leads to is told with the next news.
+        // The result is reported with the next news.
         if let Some(rate) = self.flow.publish(&self.status, decided.into_iter()) {
             self.controller.on_advice(self.now, rate, &self.rtt);
         }

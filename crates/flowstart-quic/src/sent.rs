@@ -7,14 +7,14 @@ use flowstart_core::event::Position;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 
-/// A packet, or several that the host tells of together.
+/// A packet, or several that the host reports together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     /// The host's number, which is unique only within a packet number space.
     pub(crate) number: u64,
     /// Bytes that were neither delivered nor lost yet.
     pub(crate) bytes: Bytes,
-    /// What the delivery rate remembers, the time of sending among it.
+    /// State for the delivery rate, which includes the time of sending.
     pub(crate) snapshot: Snapshot,
 }
 
@@ -27,20 +27,21 @@ pub(crate) enum LostPlace {
     SentAt(Timestamp),
 }
 
-/// A packet as it is kept: 32 bytes, because there is one for each packet of a window, and many connections.
+/// A packet as it is kept. It takes 32 bytes, because a server keeps one for each packet of a window, for many
+/// connections.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     number: u64,
     send_time: Timestamp,
     tx_in_flight: Bytes,
     bytes: u32,
-    /// Which [`Common`] it has: its place among all there ever were, modulo 2^32.
+    /// Which [`Common`] it has: the index among all so far, modulo 2^32.
     common: u32,
 }
 
 const _: () = assert!(size_of::<Kept>() == 32, "a window of packets shall stay small");
 
-/// What packets that left between two acknowledgements remember alike.
+/// State that packets have in common if they left between the same two acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Common {
     first_send_time: Timestamp,
@@ -61,7 +62,8 @@ pub(crate) struct SentLog {
     commons_removed: u32,
     /// Packets that were removed from the front.
     removed: u64,
-    /// From this position on, numbers grow: all of them belong to one packet number space. Before it lies a handshake.
+    /// From this position on, numbers grow: all packets belong to one packet number space. Those of the handshake lie
+    /// before it.
     ordered_from: Position,
     /// Position of the packet that was found last.
     found: Position,
@@ -98,7 +100,7 @@ impl SentLog {
         self.packets.push_back(Kept { number, send_time, tx_in_flight, bytes, common });
     }
 
-    /// The packet as it was told of.
+    /// The packet as the host reported it.
     fn told(&self, packet: Kept) -> Option<Packet> {
         let Kept { number, send_time, tx_in_flight, bytes, common } = packet;
         let common = *self.commons.get(common.wrapping_sub(self.commons_removed) as usize)?;
@@ -125,8 +127,7 @@ impl SentLog {
         let first = self.packets.partition_point(|packet| packet.send_time < time);
         let at_that_time = |packet: &&Kept| packet.send_time == time;
         let start = self.packets.get(first).filter(at_that_time)?.number;
-        // Numbers that are missing were not told of, so the packet is at most this far behind the first one of its
-        // time.
+        // Missing numbers were not reported, so the packet is at most this far behind the first one of its time.
         let furthest = first + usize::try_from(number.saturating_sub(start)).unwrap_or(usize::MAX - first);
         let mut index = furthest.min(self.packets.len() - 1);
         loop {
@@ -145,7 +146,7 @@ impl SentLog {
         Some(self.position(found.0))
     }
 
-    /// A packet in flight with this number, one after the handshake first.
+    /// A packet in flight with this number; packets after the handshake take precedence.
     pub(crate) fn find_number(&self, number: u64) -> Option<Position> {
         let split = self.ordered_from.saturating_sub(self.removed + 1) as usize;
         let ordered = self.packets.range(split.min(self.packets.len())..);
@@ -187,13 +188,13 @@ impl SentLog {
     /// The latest packet that left at `time` or before it and is still in flight.
     pub(crate) fn at(&self, time: Timestamp) -> Option<Position> {
         let end = self.packets.partition_point(|packet| packet.send_time <= time);
-        // What left before the first packet may have been joined to it.
+        // Packets from before the first one may have been joined to it.
         let end = if end == 0 && self.joined_since.is_some_and(|oldest| oldest <= time) { 1 } else { end };
         let index = (0..end).rev().find(|index| self.packets[*index].bytes > 0)?;
         Some(self.position(index))
     }
 
-    /// Joins the oldest packets until at most `most` are left, but one at least. The first packet stands for those that
+    /// Joins the oldest packets until at most `most` are left, but at least one. The first packet stands for those that
     /// were joined to it: their bytes are found by time ([`SentLog::at`]), not by number.
     pub(crate) fn join_oldest(&mut self, most: usize) {
         if self.packets.len() <= most.max(1) {
@@ -210,8 +211,8 @@ impl SentLog {
         self.forget_commons();
     }
 
-    /// Forgets packets that are settled, and those sent before `horizon`, of whose fate the host will not tell: probes
-    /// of the path MTU, and packets whose number space was discarded.
+    /// Forgets settled packets and those sent before `horizon`. The host will not report the fate of the latter: they
+    /// are probes of the path MTU, and packets whose number space was discarded.
     pub(crate) fn forget(&mut self, horizon: Timestamp) {
         while self.packets.front().is_some_and(|p| p.bytes == 0 || p.send_time < horizon) {
             self.packets.pop_front();
@@ -221,7 +222,7 @@ impl SentLog {
         self.forget_commons();
     }
 
-    /// Forgets what only removed packets remember.
+    /// Forgets state that only removed packets needed.
     fn forget_commons(&mut self) {
         let first = self.packets.front().map_or(0, |packet| packet.common.wrapping_sub(self.commons_removed));
         // An empty log keeps what it has until a packet has left.
@@ -255,7 +256,7 @@ mod tests {
 
     #[test]
     fn packets_are_found_by_time_and_number_in_every_space() {
-        // Initial 0, Handshake 0 and 1 leave together; then 1-RTT packets, of which 1 and 4 were not told of.
+        // Initial 0, Handshake 0 and 1 leave together; then 1-RTT packets, of which 1 and 4 were not reported.
         let mut log = log(&[(0, 0), (0, 0), (0, 1), (40, 0), (40, 2), (40, 3), (41, 5)]);
         assert_eq!(log.find(at(0), 1), Some(3));
         assert_eq!(log.find(at(40), 0), Some(4));
@@ -263,7 +264,7 @@ mod tests {
         assert_eq!(log.find(at(41), 5), Some(7));
         assert_eq!(log.find(at(40), 5), None);
         assert_eq!(log.find(at(39), 0), None);
-        // A loss is told by number alone: 0 and 2 are most likely packets of the space in use.
+        // A loss is reported by number alone: 0 and 2 are most likely packets of the space in use.
         assert_eq!((log.find_number(0), log.find_number(2), log.find_number(1)), (Some(4), Some(5), Some(3)));
         assert_eq!(log.find_number(4), None);
     }

@@ -4,8 +4,8 @@
 //! Reference: RFC 9000, section 18 (encoding), section 18.2 (receive windows) and section 7.4 (none is sent twice); RFC
 //! 9001, section 8.2 (the extension of the `ClientHello` that carries them); RFC 8446, section 4.1.2 (`ClientHello`).
 //!
-//! The host reads its own parameters and ignores all others. So the client's `ClientHello` is read a second time for
-//! them: it is not encrypted, and its transport parameters count only when the handshake that authenticates them
+//! The host reads its own parameters and ignores all others. So this module reads the client's `ClientHello` a second
+//! time. It is not encrypted, and its transport parameters count only when the handshake that authenticates them
 //! completes.
 //!
 //! Status: worked examples; no bytes make it panic.
@@ -50,13 +50,13 @@ pub enum ParameterError {
     /// `scone_supported` is not empty.
     #[error("transport parameter {SCONE_SUPPORTED:#x} has {0} bytes; allowed is none")]
     SconeLength(usize),
-    /// A path state of another make.
+    /// A path state of another format.
     #[error("transport parameter {PATH_STATE:#x} has {0} bytes; allowed is 1 to {MAX_PATH_STATE}")]
     PathStateLength(usize),
     /// The hint is there and cannot be used.
     #[error(transparent)]
     Hint(#[from] HintError),
-    /// The first message of the handshake is not what RFC 8446 says, or too long.
+    /// The first message of the handshake violates RFC 8446 or is too long.
     #[error("the ClientHello cannot be read")]
     ClientHello,
 }
@@ -76,7 +76,7 @@ pub struct ReceiveWindows {
 }
 
 impl ReceiveWindows {
-    /// The most that one stream of whatever kind can carry at once.
+    /// The most that one stream of any kind can carry at once.
     pub fn largest(&self) -> Bytes {
         self.connection.min(self.peer_streams.max(self.own_streams).max(self.unidirectional))
     }
@@ -89,8 +89,8 @@ pub struct PeerParameters {
     pub hint: Result<Option<BandwidthHint>, ParameterError>,
     /// The sealed path state that the client echoes; `None` when it sent none.
     pub path_state: Result<Option<Vec<u8>>, ParameterError>,
-    /// Whether it reads SCONE packets (draft-ietf-scone-protocol-08). The draft makes a connection error of a value
-    /// that is not empty; here the connection goes on without SCONE.
+    /// Whether it reads SCONE packets (draft-ietf-scone-protocol-08). The draft treats a non-empty value as a
+    /// connection error; here the connection goes on without SCONE.
     pub scone: Result<bool, ParameterError>,
     /// Its receive windows.
     pub windows: Result<ReceiveWindows, ParameterError>,
@@ -119,13 +119,13 @@ impl PeerParameters {
     pub fn errors(&self) -> impl Iterator<Item = ParameterError> {
         let (hint, state, windows) = (self.hint.err(), self.path_state.as_ref().err().copied(), self.windows.err());
         let scone = self.scone.err().filter(|error| hint != Some(*error));
-        // What concerns all of them is said once.
+        // An error that concerns all of them is reported once.
         let state = state.filter(|error| hint != Some(*error));
         let windows = windows.filter(|error| hint != Some(*error));
         [hint, state, scone, windows].into_iter().flatten()
     }
 
-    /// Tells Sensing of the receive window: [`ReceiveWindows::largest`]. The hint and the path state are left to the
+    /// Passes the receive window to Sensing: [`ReceiveWindows::largest`]. The hint and the path state are up to the
     /// server's policy.
     pub fn tell_window(&self, path: &mut PathKnowledge) {
         path.receive_window = self.windows.ok().map(|windows| windows.largest()).or(path.receive_window);
@@ -200,7 +200,7 @@ pub struct ClientHello {
 }
 
 impl ClientHello {
-    /// Takes what came next. The parameters, once the message is complete or cannot be one.
+    /// Takes the next bytes. Returns the parameters, or what was wrong, once they can be known.
     pub fn take(&mut self, bytes: &[u8]) -> Option<PeerParameters> {
         self.message.extend_from_slice(bytes);
         let length = match *self.message.as_slice() {
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn each_defect_has_its_error() {
         let read = PeerParameters::read;
-        // The parameter that is cut off begins after the first one.
+        // The truncated parameter begins after the first one.
         let cut = read(&[&[0x01, 0x01, 0x00], &HINTED[..11]].concat());
         assert_eq!(cut.errors().collect::<Vec<_>>(), [ParameterError::Truncated(3)]);
         assert_eq!(read(&[0x40]).hint, Err(ParameterError::Truncated(0)));
@@ -348,7 +348,7 @@ mod tests {
             all.extend_from_slice(&bytes);
             let read = PeerParameters::read(&all);
             let errors: Vec<_> = read.errors().collect();
-            // What is wrong with all of them is said once, and where it is.
+            // An error of all of them is reported once, with its place.
             if let Some(ParameterError::Truncated(at)) = errors.iter().find(|e| matches!(e, ParameterError::Truncated(_))) {
                 prop_assert!((known..all.len()).contains(at) && errors.len() == 1, "{errors:?}");
                 return Ok(());

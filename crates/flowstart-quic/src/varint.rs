@@ -9,7 +9,7 @@ pub(crate) struct Varint<'a> {
     pub(crate) value: u64,
     /// Written in as few bytes as possible.
     pub(crate) shortest: bool,
-    /// What follows it.
+    /// The bytes after it.
     pub(crate) rest: &'a [u8],
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Reference: none is specific. RFC 4782, section 1, names the application's knowledge of the rate it needs as the
 //! input of Quick-Start's request, and draft-briscoe-tsvwg-rapid-start leaves it open. A video player knows its bit
-//! rate, a page its size and its patience: either gives the rate that a scheme should launch with. More than it needs
-//! is not asked for.
+//! rate, a page its size and its deadline. Either gives the rate for a scheme's launch. The application never requests
+//! more than it needs.
 //!
 //! Differences from the reference: the deadline counts from the first data packet to the last, without the RTT that its
 //! acknowledgement takes and without retransmissions.
@@ -14,15 +14,15 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
 
-/// What the application says of a transfer.
+/// The application's knowledge about a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApplicationRequest {
-    /// The rate it needs, in bits of payload per second. Default: not told.
+    /// The rate it needs, in bits of payload per second. Default: unknown.
     pub rate: Option<Rate>,
-    /// Bytes of payload. Default: not told.
+    /// Bytes of payload. Default: unknown.
     pub size: Option<Bytes>,
-    /// The time the payload may take. Default: not told.
+    /// The time the payload may take. Default: unknown.
     pub deadline: Option<Duration>,
 }
 
@@ -38,13 +38,13 @@ pub enum RequestError {
     /// Nothing takes no time.
     #[error("`deadline` is zero")]
     NoTime,
-    /// A deadline of nobody knows how many bytes.
+    /// A deadline without a number of bytes.
     #[error("`deadline` is {deadline}, but `size` is missing; a rate follows from both")]
     DeadlineWithoutSize {
         /// The deadline.
         deadline: Duration,
     },
-    /// The rate that was asked for misses the deadline.
+    /// The requested rate misses the deadline.
     #[error("`rate` is {rate}, but {size} within {deadline} need {needed}")]
     TooSlow {
         /// What was asked for.
@@ -56,7 +56,7 @@ pub enum RequestError {
         /// What it would take.
         needed: Rate,
     },
-    /// No rate can be written down that would do it.
+    /// No representable rate is high enough.
     #[error("{size} within {deadline} need a rate beyond all links")]
     Impossible {
         /// The payload.
@@ -67,7 +67,7 @@ pub enum RequestError {
 }
 
 impl ApplicationRequest {
-    /// The rate to ask for: the explicit one, otherwise size / deadline rounded up; `None` if neither is told.
+    /// The rate to ask for: the explicit one, otherwise size / deadline rounded up; `None` if neither is known.
     pub fn requested_rate(&self) -> Result<Option<Rate>, RequestError> {
         if self.rate == Some(Rate::ZERO) {
             return Err(RequestError::NoRate);

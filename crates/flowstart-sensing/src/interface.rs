@@ -1,13 +1,14 @@
-//! The speed of the interface that a connection leaves by: no launch needs to be faster.
+//! The speed of the interface through which a connection leaves: no launch needs to be faster.
 //!
 //! Reference: Linux, Documentation/ABI/testing/sysfs-class-net (`speed`, in Mbit/s) and networking/operstates; the
-//! address that the kernel chooses for a connected UDP socket, before a packet is sent.
-//! The route to a destination gives a local address, the address an interface, the interface its speed. A speed that
-//! the operator configured wins over what the kernel says.
+//! address that the kernel chooses for a connected UDP socket, before a packet is sent. The route to a destination
+//! gives a local address, the address an interface, the interface its speed. A speed from the operator's configuration
+//! overrides the kernel's.
 //!
-//! Differences from the reference: `-1`, `0`, a missing value and the kernel's refusal are all "unknown", and so is
-//! what virtual interfaces say, which is made up (10,000 for veth, 10 for TUN). VLANs and bonds pass on or add up what
-//! is below them, so theirs is believed. The ethtool ioctl is not asked: `speed` in sysfs is the kernel's answer to it.
+//! Differences from the reference: `-1`, `0`, a missing value and the kernel's refusal all mean "unknown". So do the
+//! speeds of virtual interfaces, which are invented (10,000 for veth, 10 for TUN). VLANs and bonds pass on or add up
+//! the speeds below them, so their speeds count. The ethtool ioctl is not used: `speed` in sysfs is the kernel's answer
+//! to it.
 //!
 //! Status: worked examples on a copy of the tree, and the loopback of the host.
 
@@ -23,14 +24,14 @@ use serde::{Deserialize, Serialize};
 const NAME_MAX: usize = 15;
 /// `SPEED_UNKNOWN` of the kernel's ethtool.h where it is printed without a sign.
 const SPEED_UNKNOWN: i64 = 4_294_967_295;
-/// Virtual interfaces whose speed is that of what is below them, as `DEVTYPE` in their `uevent`.
+/// Virtual interfaces that have the speed of the interfaces below them, as `DEVTYPE` in their `uevent`.
 const STACKED: [&str; 2] = ["vlan", "bond"];
 
 /// Where speeds come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Speeds by the name of the interface, for those that do not know theirs. Default: none.
+    /// Speeds by the name of the interface, for interfaces that do not know their speed. Default: none.
     pub speeds: BTreeMap<String, Rate>,
     /// Where sysfs is mounted. Default `/sys`.
     pub sysfs: PathBuf,
@@ -46,7 +47,7 @@ impl Default for Config {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterfaceError {
-    /// It cannot be a name, and might lead elsewhere in the file system.
+    /// It is not a valid name, and might lead elsewhere in the file system.
     #[error("`{0}` cannot be the name of an interface")]
     Name(String),
     /// No interface has this name.
@@ -112,8 +113,8 @@ impl Config {
         }
     }
 
-    /// The speed of the interface that packets to `destination` leave by; `None` when it is not known, or when they do
-    /// not leave this host.
+    /// The speed of the interface through which packets to `destination` leave; `None` when it is unknown, or when they
+    /// do not leave this host.
     #[cfg(target_os = "linux")]
     pub fn speed_towards(&self, destination: IpAddr) -> Result<Option<Rate>, InterfaceError> {
         let Some(name) = interface_towards(destination)? else { return Ok(None) };
@@ -121,7 +122,7 @@ impl Config {
     }
 }
 
-/// What `speed` in sysfs says, `None` when the kernel does not know.
+/// The value of `speed` in sysfs; `None` when the kernel does not know it.
 pub fn told_speed(text: &str) -> Result<Option<Rate>, std::num::ParseIntError> {
     Ok(match text.trim().parse::<i64>()? {
         megabits @ 1..SPEED_UNKNOWN => Some(Rate::from_bits_per_sec(megabits as u64 * 1_000_000)),
@@ -129,12 +130,12 @@ pub fn told_speed(text: &str) -> Result<Option<Rate>, std::num::ParseIntError> {
     })
 }
 
-/// Whether `uevent` in sysfs is that of an interface that passes on the speed of what is below it.
+/// Whether `uevent` in sysfs belongs to an interface that passes on the speed of the interfaces below it.
 pub fn told_stacked(uevent: &str) -> bool {
     uevent.lines().filter_map(|line| line.strip_prefix("DEVTYPE=")).any(|kind| STACKED.contains(&kind))
 }
 
-/// Whether a virtual interface passes on the speed of what is below it.
+/// Whether a virtual interface passes on the speed of the interfaces below it.
 fn stacked(uevent: &Path) -> Result<bool, InterfaceError> {
     match std::fs::read_to_string(uevent) {
         Ok(text) => Ok(told_stacked(&text)),
@@ -150,13 +151,13 @@ fn source_towards(destination: IpAddr) -> io::Result<IpAddr> {
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = UdpSocket::bind(SocketAddr::new(any, 0))?;
-    // Any port but zero: the route does not depend on it, discard (9) harms nobody.
+    // Any port except zero: the route does not depend on it, and discard (9) is harmless.
     socket.connect(SocketAddr::new(destination, 9))?;
     Ok(socket.local_addr()?.ip())
 }
 
-/// The name of the interface that packets to `destination` leave by, `None` when they stay on this host or when no
-/// interface has the address they leave from. Of several with the same address it is the first.
+/// The name of the interface through which packets to `destination` leave; `None` when they stay on this host, or when
+/// no interface has their source address. If several have it, the first one.
 #[cfg(target_os = "linux")]
 pub fn interface_towards(destination: IpAddr) -> Result<Option<String>, InterfaceError> {
     let destination = destination.to_canonical();

@@ -1,15 +1,15 @@
-//! Inputs of flow startup that need I/O: what `flowstart_core::path::PathKnowledge` may be filled from.
+//! Inputs of flow startup that need I/O: the sources of `flowstart_core::path::PathKnowledge`.
 //!
 //! | Looking for | Where | Fills |
 //! |---|---|---|
-//! | what earlier connections saved per destination, and initial windows learned from it | [`path_store`] | `saved` |
+//! | measurements of earlier connections per destination, and initial windows learned from them | [`path_store`] | `saved` |
 //! | a share of the window of parallel connections to the same peer | [`shared_window`] | |
 //! | the speed of the interface towards a destination | [`interface`] | `interface_rate` |
 //! | the rate, or size and deadline, that the application asks for | [`application_request`] | `requested_rate` |
-//! | a service that tells others what connections saw, and its client | [`oracle`] | `oracle_rate` |
-//! | what a client can find out about its access link, and what it tells of it | [`estimator`] | `hint` |
+//! | a service that tells others what connections measured, and its client | [`oracle`] | `oracle_rate` |
+//! | a client's estimates of its access link, and its hints | [`estimator`] | `hint` |
 //!
-//! Everything here is a hint that may be missing, late or wrong: an error is told, and startup goes on without it.
+//! Every input may be missing, late or wrong. Functions return an error, and startup goes on without the input.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -22,7 +22,7 @@ pub mod oracle;
 pub mod path_store;
 pub mod shared_window;
 
-/// Longer than anything that ends takes, on a machine however busy. What has no bound lasts longer.
+/// Longer than any bounded call takes, even on a busy machine. An unbounded call lasts longer.
 #[cfg(test)]
 pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 

@@ -1,8 +1,8 @@
-//! One window for parallel connections to the same peer: a new one gets a share of what the others have learned.
+//! One window for parallel connections to the same peer: a new connection gets a share of what the others have learned.
 //!
 //! Reference: RFC 9040, section 7 (ensemble sharing of TCP control blocks); RFC 3124, section 2 (the macroflow of the
 //! Congestion Manager). The windows of all flows to a peer make the aggregate. A new flow starts with an equal share of
-//! it, taken from the others in proportion to what they have, so the path carries no more than before. A flow that
+//! it, taken from the others in proportion to their windows, so the path carries no more than before. A flow that
 //! leaves gives its window back to the others in the same proportion.
 //!
 //! Differences from the references: flows keep their own congestion control after they started, as in RFC 9040; the
@@ -74,14 +74,14 @@ impl SharedWindow {
         (flow, share)
     }
 
-    /// What a flow's congestion control made of its window.
+    /// The new window from a flow's congestion control.
     pub fn report(&mut self, flow: FlowId, cwnd: Bytes) -> Result<(), UnknownFlow> {
         let window = self.flows.get_mut(&flow).ok_or(UnknownFlow(flow))?;
         *window = cwnd.max(self.least);
         Ok(())
     }
 
-    /// A flow ends. What it had goes to the others; if it was the last, it is returned, as an observation for a
+    /// A flow ends. Its window goes to the others. The last flow's window is returned, as an observation for a
     /// [`PathStore`](crate::path_store::PathStore).
     pub fn leave(&mut self, flow: FlowId) -> Result<Option<Bytes>, UnknownFlow> {
         let returned = self.flows.remove(&flow).ok_or(UnknownFlow(flow))?;
@@ -95,7 +95,7 @@ impl SharedWindow {
         Ok(None)
     }
 
-    /// Takes `share` from the flows in proportion to what they have above the least, as far as they have it.
+    /// Takes `share` from the flows in proportion to their windows above the minimum, as far as they go.
     fn take(&mut self, share: Bytes) {
         let spare: Vec<u64> = self.flows.values().map(|window| window.saturating_sub(self.least).get()).collect();
         let all = spare.iter().fold(0, |sum: u64, one| sum.saturating_add(*one));

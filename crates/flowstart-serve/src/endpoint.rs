@@ -1,4 +1,4 @@
-//! What both ends of a connection have in common: the socket, flow control, the protocol's name.
+//! Common parts of both ends of a connection: the socket, flow control, the protocol's name.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ const STREAMS: u32 = 128;
 
 /// A receive window that no loss pattern of startup can break; it is noq's own default.
 ///
-/// Behind a gap in a stream noq keeps at most 2048 pieces. Of more it joins the small ones, and ends the connection if
-/// more than 1024 are left. This window is at most 1042 packets of 1200 bytes. A lost packet is repeated in two pieces.
-/// If every second packet is lost, that makes 521 + 2 * 521 = 1563 pieces.
+/// Behind a gap in a stream noq keeps at most 2048 pieces. If there are more, it joins the small ones, and ends the
+/// connection if more than 1024 are left. This window is at most 1042 packets of 1200 bytes. A lost packet is repeated
+/// in two pieces. If every second packet is lost, that makes 521 + 2 * 521 = 1563 pieces.
 pub const RECEIVE_WINDOW: Bytes = Bytes::new(1_250_000);
 
 /// A transport with this scheme, whose flow control does not limit startup.
@@ -52,7 +52,7 @@ pub(crate) fn bind(address: SocketAddr, config: Option<noq::ServerConfig>) -> st
     noq::Endpoint::new(noq::EndpointConfig::default(), config, socket, Arc::new(noq::TokioRuntime))
 }
 
-/// Lets more packets wait than by default. A system that does not allow it drops some under load, and QUIC repeats
+/// Lets more packets wait than by default. A system that does not allow this drops some under load, and QUIC repeats
 /// them.
 #[cfg(unix)]
 fn enlarge(socket: &std::net::UdpSocket) {
@@ -61,6 +61,6 @@ fn enlarge(socket: &std::net::UdpSocket) {
     let _ = setsockopt(socket, sockopt::SndBuf, &SOCKET_BUFFER);
 }
 
-/// Leaves the buffers as they are.
+/// Does not change the buffers.
 #[cfg(not(unix))]
 fn enlarge(_: &std::net::UdpSocket) {}

@@ -3,8 +3,8 @@
 //! h3 asks for a QUIC stack by polling; noq answers with futures that borrow the connection. Here such a future owns a
 //! handle of the connection instead, and is kept until it is done.
 //!
-//! Finishing a stream waits until the peer has acknowledged all of it where the stream was opened by the peer: a server
-//! learns so when a response has arrived, and a shutdown does not cut off what is still in flight.
+//! If the peer opened a stream, finishing it waits until the peer has acknowledged all of it. So a server learns when a
+//! response has arrived, and a shutdown does not cut off data in flight.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ const READ_SIZE: usize = 64 << 10;
 type Pair = (noq::SendStream, noq::RecvStream);
 type Waiting<T> = Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>;
 
-/// Polls `waiting`, which is made by `start` where there is none, and forgets it when it is done.
+/// Polls `waiting`, which `start` creates if there is none, and forgets it when it is done.
 fn poll_kept<T>(
     waiting: &mut Option<Waiting<T>>,
     context: &mut Context<'_>,

@@ -1,18 +1,18 @@
-//! An HTTP/3 server and client that start transfers by a chosen scheme and say what came of it.
+//! An HTTP/3 server and client that start transfers with a chosen scheme and report the results.
 //!
 //! | Looking for | Where |
 //! |---|---|
 //! | a server of files and generated objects | [`server`] |
 //! | a client that measures | [`client`] |
 //! | throughput | [`perf`] |
-//! | schemes of real connections compared with each other | [`analyze`] |
+//! | comparison of schemes on real connections | [`analyze`] |
 //! | the startup scheme and congestion avoidance of connections | [`Scheme`] |
 //! | certificates and trust | [`tls`] |
-//! | how servers know addresses again | [`tokens`] |
+//! | tokens by which servers recognize addresses | [`tokens`] |
 //! | HTTP/3 on noq, the QUIC stack | `http3` |
-//! | what a server counts | `metrics` |
+//! | a server's counters | `metrics` |
 //!
-//! Nothing that a peer sends ends a server or a client, and nothing here writes to the terminal: warnings go to
+//! No input from a peer ends a server or a client. The crate does not write to the terminal: warnings go to
 //! [`Warnings`].
 
 #[cfg(doctest)]

@@ -1,7 +1,7 @@
-//! What a server counts, for Prometheus.
+//! A server's counters, for Prometheus.
 //!
-//! `flowstart analyze` reads a part of it: [`PerConnection`], by the [`names`] and the [classes of sizes](size_class)
-//! that are declared here.
+//! `flowstart analyze` reads a part of them: [`PerConnection`], with the [`names`] and [classes of sizes](size_class)
+//! declared here.
 
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Mutex, PoisonError};
@@ -49,7 +49,7 @@ const CLASSES: [(u64, &str); 5] = [
 /// Classes of sizes, the smallest first.
 pub(crate) const SIZE_CLASSES: usize = CLASSES.len();
 
-/// The place of the class that answers of this size belong to, where sizes are put into classes.
+/// The index of the class for answers of this size, if sizes are grouped into classes.
 pub(crate) fn size_class(bytes: u64) -> usize {
     CLASSES.partition_point(|(end, _)| *end < bytes)
 }
@@ -59,7 +59,7 @@ pub(crate) fn size_class_name(place: usize) -> &'static str {
     CLASSES.get(place).map_or("", |(_, name)| name)
 }
 
-/// What became of a connection attempt.
+/// The result of a connection attempt.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub(crate) struct Attempt {
     /// `accepted`, `retry`, `full`, `rate`, `closing` or `failed`.
@@ -82,7 +82,7 @@ pub(crate) struct Exit {
     pub(crate) reason: &'static str,
 }
 
-/// What became of a client's hint.
+/// The decision on a client's hint.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub(crate) struct Hinted {
     /// Whether it was used, and why.
@@ -121,7 +121,7 @@ pub(crate) struct PerConnection {
     exits: Family<ArmExit, Counter<u64, AtomicU64>>,
     answered: Counter<u64, AtomicU64>,
     unanswered: Counter<u64, AtomicU64>,
-    /// Nobody reads while a connection is half counted.
+    /// The lock keeps readers out while a connection is half counted.
     whole: Mutex<()>,
 }
 

@@ -1,4 +1,4 @@
-//! What a server saw of a path, sealed and kept by the client.
+//! A server's measurements of a path, sealed and kept by the client.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::tls::provider;
 /// The field of an answer's trailer in which a client gets its path state, in hexadecimal digits.
 pub(crate) const PATH_STATE: &str = "flowstart-path-state";
 
-/// Seals what connections saw, for their clients to keep and to send with the next connection.
+/// Seals the measurements of connections; clients keep the sealed state and send it with the next connection.
 #[derive(Debug)]
 pub(crate) struct Seal {
     sealer: Sealer,
@@ -27,14 +27,14 @@ impl Seal {
     ///
     /// # Errors
     ///
-    /// Why it is no key.
+    /// Why the file holds no key.
     pub(crate) fn new(file: &Path) -> Result<Self, String> {
         let key = std::fs::read(file).map_err(|error| format!("cannot be read: {error}"))?;
         let sealer = Sealer::new(&key).map_err(|error| error.to_string())?;
         Ok(Self { sealer, prefixes: Prefixes::default() })
     }
 
-    /// What a connection to `client` saw so far; `None` before there is something to tell.
+    /// The measurements of a connection to `client` so far; `None` before there are any.
     pub(crate) fn seal(&self, client: IpAddr, status: &Status) -> Option<String> {
         let prefix = self.prefixes.prefix_of(client).network();
         let random = provider().secure_random;
@@ -42,7 +42,7 @@ impl Seal {
         Some(hexadecimal::encode(&sealed))
     }
 
-    /// What an earlier connection to `client` saw.
+    /// The measurements of an earlier connection to `client`.
     pub(crate) fn open(&self, client: IpAddr, sealed: &[u8]) -> Result<SavedPath, OpenError> {
         self.sealer.open(sealed, self.prefixes.prefix_of(client).network(), SystemTime::now())
     }

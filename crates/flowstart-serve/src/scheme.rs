@@ -1,4 +1,4 @@
-//! How connections begin and go on.
+//! The startup scheme and congestion avoidance of connections.
 
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
 use flowstart_core::startup::{StartupConfig, slow_start};
@@ -21,8 +21,8 @@ impl Scheme {
         Ok(Self { name: name.to_owned(), factory: ControllerFactory::new(startup, avoidance)? })
     }
 
-    /// Slow start: what there would be without this crate. Its congestion avoidance is CUBIC where `avoidance` does not
-    /// go with slow start.
+    /// Slow start, the behaviour without this crate. Its congestion avoidance is CUBIC if `avoidance` does not fit slow
+    /// start.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl Scheme {
         &self.name
     }
 
-    /// What makes the controllers of its connections.
+    /// The factory of its connections' controllers.
     pub(crate) fn factory(&self) -> &ControllerFactory {
         &self.factory
     }

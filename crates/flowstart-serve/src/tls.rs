@@ -34,7 +34,7 @@ pub enum Trust {
     System,
     /// Those with a certificate from the authorities in this PEM file.
     Authorities(PathBuf),
-    /// Whoever has the key of the certificate shown.
+    /// Anyone who has the key of the presented certificate.
     Anyone,
 }
 
@@ -42,7 +42,7 @@ pub enum Trust {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A file has not what it should have.
+    /// A file is malformed.
     #[error("{}: {problem}", file.display())]
     File {
         /// The file.
@@ -50,7 +50,7 @@ pub enum TlsError {
         /// What is wrong with it.
         problem: String,
     },
-    /// The certificate and the key do not go together, or cannot be used.
+    /// The certificate and the key do not match, or cannot be used.
     #[error("the certificate cannot be used: {0}")]
     Certificate(rustls::Error),
     /// No certificate could be made.
@@ -102,7 +102,7 @@ fn self_signed() -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>
     Ok((vec![made.cert.der().clone()], key.into()))
 }
 
-/// Warns of what clients will object to although the server can use it.
+/// Warns of certificates that the server can use but clients will refuse.
 fn warn_of_validity(file: &Path, certificate: &CertificateDer<'_>, warnings: &Warnings) {
     let Ok((_, parsed)) = parse_x509_certificate(certificate) else { return };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -167,7 +167,7 @@ impl Trust {
     }
 }
 
-/// What the system trusts. One certificate that cannot be read does not spoil the others.
+/// The system's trusted certificates. An unreadable certificate does not affect the others.
 fn of_system() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -182,7 +182,7 @@ fn authorities(file: &Path) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// Accepts whoever has the key that belongs to the certificate shown.
+/// Accepts anyone who has the key of the presented certificate.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

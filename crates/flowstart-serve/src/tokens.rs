@@ -1,8 +1,8 @@
-//! Tokens by which servers know the addresses of clients that return (`NEW_TOKEN`, RFC 9000, section 8.1.3).
+//! Tokens by which servers recognize the addresses of returning clients (`NEW_TOKEN`, RFC 9000, section 8.1.3).
 //!
 //! A client keeps its tokens in a file. Each line is a server's name, a space, and the token in hexadecimal digits. A
-//! token is used once: it leaves the file with the connection that sends it, whatever becomes of that. A server
-//! remembers which of its tokens it has seen again.
+//! token is used once: it is removed from the file when a connection sends it, even if the connection fails. A server
+//! remembers which of its tokens have come back.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ use crate::hexadecimal;
 
 /// Tokens that are kept of a server, the latest ones.
 const PER_SERVER: usize = 4;
-/// Tokens that a server remembers as used. When it forgets them it takes no older ones any more.
+/// Tokens that a server remembers as used. When it forgets them, it stops accepting older ones.
 const USED: usize = 1 << 16;
 /// Largest file that is read.
 const LARGEST_FILE: u64 = 1 << 20;
@@ -26,7 +26,7 @@ const LARGEST_FILE: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokensError {
-    /// The file is there and is of no use.
+    /// The file exists but is malformed.
     #[error("{}: {problem}", file.display())]
     Unusable {
         /// The file.
@@ -56,7 +56,7 @@ impl Tokens {
     ///
     /// # Errors
     ///
-    /// The file and line of what is no token.
+    /// The file and line of an invalid token.
     pub fn read(file: &Path) -> Result<Self, TokensError> {
         let failed = |problem: String| TokensError::Unusable { file: file.to_owned(), problem };
         let unreadable = |error: std::io::Error| failed(format!("cannot be read: {error}"));
@@ -116,15 +116,15 @@ impl TokenStore for Tokens {
     }
 }
 
-/// Tokens that clients have sent back. A second time they prove nothing: whoever saw the first could send them from
-/// anywhere.
+/// Tokens that clients have sent back. A second time they prove nothing, because anyone who saw the first could send
+/// them from anywhere.
 #[derive(Debug)]
 pub(crate) struct Used(Mutex<Seen>);
 
 #[derive(Debug)]
 struct Seen {
     nonces: HashSet<u128>,
-    /// Of tokens older than this it is not known whether they were used.
+    /// It is unknown whether tokens older than this were used.
     known_since: SystemTime,
 }
 
@@ -178,7 +178,7 @@ mod tests {
         for nonce in 1..USED as u128 {
             assert!(used.check_and_insert(nonce, start, lifetime).is_ok());
         }
-        // It is full and forgot: what is older is not taken, what is newer is.
+        // It is full and has forgotten tokens: it refuses older ones and accepts newer ones.
         assert!(used.check_and_insert(0, start, lifetime).is_err());
         let later = SystemTime::now() + lifetime;
         assert!(used.check_and_insert(0, later, lifetime).is_ok());

@@ -1,9 +1,9 @@
-//! Where a server puts what its operator should know.
+//! Warnings of a server for its operator.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Takes warnings, a line each. The default is to say nothing.
+/// Takes warnings, a line each. The default ignores them.
 #[derive(Clone)]
 pub struct Warnings(Arc<dyn Fn(&str) + Send + Sync>);
 

@@ -1,4 +1,4 @@
-//! What repeated runs say, and how surely: summaries, intervals and tests.
+//! Evaluation of repeated runs: summaries, intervals and tests.
 //!
 //! | Question | Function |
 //! |---|---|
@@ -11,13 +11,13 @@
 //! | Do several unpaired samples differ? | [`anova_one_way`] |
 //! | Which of many results survive being many? | [`holm`] |
 //! | Do two quantities rise together? | [`spearman`] |
-//! | What do results show of a quantity? | [`Metric`] |
+//! | How do results show a quantity? | [`Metric`] |
 //!
 //! Three rules hold for every function:
 //! - An undefined answer is `None` (or, where a list is returned, an empty list or `false`), never NaN and never a
 //!   panic. Each function says when that happens; overflow of an intermediate sum counts as undefined.
-//! - A value that is NaN or infinite makes the answer undefined. It is not skipped, because a failed run has to be
-//!   removed, and counted, by the caller who knows that it failed.
+//! - A value that is NaN or infinite makes the answer undefined. It is not skipped: the caller knows that a run failed,
+//!   and has to remove and count it.
 //! - Equal arguments give equal answers. Randomness comes only from the `seed` argument.
 
 #[cfg(doctest)]

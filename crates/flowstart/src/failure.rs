@@ -1,4 +1,4 @@
-//! Errors as users see them, and the exit codes they lead to.
+//! Errors as users see them, and their exit codes.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(crate) enum Failure {
     Input(String),
     /// Bad input in a file.
     File { file: PathBuf, message: String, text: Option<(String, Option<Range<usize>>)> },
-    /// Something went wrong that the input is not to blame for.
+    /// A failure that is not the input's fault.
     Other(String),
 }
 
@@ -94,7 +94,7 @@ impl Failure {
         Self::File { file, message, text }
     }
 
-    /// A field of a scenario file whose value cannot be used: its place in the file is looked for.
+    /// A field of a scenario file with an unusable value; looks for its place in the file.
     pub(crate) fn field(file: &Path, text: String, error: &InputError) -> Self {
         let place = if error.value.is_empty() { None } else { text.find(&error.value) };
         let span = place.map(|start| start..start + error.value.len());
@@ -132,7 +132,7 @@ impl Failure {
     }
 }
 
-/// A message about a connection that broke. The QUIC stack's own words say nothing of the window.
+/// A message about a broken connection. The QUIC stack's own message does not mention the window.
 pub(crate) fn advised(message: String) -> String {
     let advice =
         if message.contains("too many gaps") { "; use a smaller --receive-window; the default is safe" } else { "" };

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Compare how network transfers start: what each startup scheme does to a transfer and to everyone on its link.
+/// Compare how network transfers start: the effect of each startup scheme on a transfer and on everyone on its link.
 #[derive(Debug, Parser)]
 #[command(
     name = "flowstart",

@@ -1,4 +1,4 @@
-//! What the terminal shows: progress on stderr, tables on stdout.
+//! Terminal output: progress on stderr, tables on stdout.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
 
-/// Writes a line to stderr, as `eprintln!` does. A line that cannot be written is lost, and nothing else.
+/// Writes a line to stderr, like `eprintln!`. A line that cannot be written is lost without further effect.
 macro_rules! tell {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -24,9 +24,9 @@ macro_rules! tell {
 #[derive(Debug, Default)]
 pub(crate) struct Bars(Mutex<Option<ProgressBar>>);
 
-/// What the bar of an experiment's runs says.
+/// The text of the bar for an experiment's runs.
 const RUNS: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs, {eta} left";
-/// The same for runs that are simulated again for the report, which the bar shows when the first of them is done.
+/// The same for runs that are simulated again for the report; the bar appears when the first of them is done.
 const AGAIN: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs again for the report, {eta} left";
 
 impl Bars {
@@ -35,7 +35,7 @@ impl Bars {
     }
 }
 
-/// A bar that says how many of so many runs are done.
+/// A bar that shows how many runs are done.
 pub(crate) fn progress(runs: u64) -> ProgressBar {
     bar(runs, RUNS)
 }
@@ -89,23 +89,23 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// A number with so many digits after the point, a dash where there is none.
+/// A number with this many digits after the point; a dash if there is none.
 pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("–".into(), |value| format!("{value:.digits$}"))
 }
 
 /// Place of the arrival among the columns.
 const ARRIVAL_COLUMN: usize = 4;
-/// Place of the AQM, put there last.
+/// Place of the AQM, which is inserted last.
 const AQM_COLUMN: usize = 1;
-/// Place of the completion time among the columns, where there is no arrival.
+/// Place of the completion time among the columns, if there is no arrival.
 const FCT_COLUMN: usize = 6;
 
 /// The table of cells.
 pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    // A column only where there is a choice.
+    // A column only if there is a choice.
     let arrivals = plan.arrivals.len() > 1;
     let aqms = plan.aqms.len() > 1;
     let objects = plan.sizes.iter().any(|size| size.value.objects().is_some());

@@ -69,12 +69,12 @@ impl TrustOptions {
     }
 }
 
-/// How much may arrive before it is read.
+/// The receive window.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct WindowOptions {
-    /// What the peer may send before it is read. The default is enough for 100 Mbit/s times 100 ms; faster or longer
-    /// paths need more to be filled. But with more, a startup that loses every second packet of a large window can make
-    /// noq, the QUIC stack, end the connection, because too many pieces wait behind gaps.
+    /// How much unread data the peer may send. The default is enough for 100 Mbit/s times 100 ms; faster or longer
+    /// paths need more. But with a larger window, a startup that loses every second packet can make noq, the QUIC
+    /// stack, end the connection, because too many pieces wait behind gaps.
     #[arg(long, value_name = "BYTES", default_value_t = RECEIVE_WINDOW)]
     receive_window: Bytes,
 }
@@ -89,7 +89,7 @@ impl WindowOptions {
     }
 }
 
-/// How connections begin and go on.
+/// The startup scheme and congestion avoidance of connections.
 #[derive(Debug, Args)]
 pub(crate) struct SchemeOptions {
     /// The startup scheme, such as blitzstart:estimate=1.5; `flowstart list schemes`.
@@ -107,7 +107,7 @@ impl SchemeOptions {
         Ok(spec::avoidance("avoidance", &self.avoidance, &base)?.value)
     }
 
-    /// The scheme that both make.
+    /// The scheme from both options.
     pub(crate) fn scheme(&self) -> Result<Scheme, Failure> {
         scheme("startup", &self.startup, &self.avoidance()?)
     }
@@ -132,7 +132,7 @@ pub(crate) fn scheme(field: &str, text: &str, avoidance: &AvoidanceConfig) -> Re
     })
 }
 
-/// What shows warnings of the library.
+/// The handler that shows warnings of the library.
 pub(crate) fn warnings() -> Warnings {
     Warnings::new(|warning| tell!("warning: {warning}"))
 }

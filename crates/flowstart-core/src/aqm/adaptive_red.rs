@@ -1,15 +1,15 @@
 //! Adaptive RED: RED that finds its own thresholds, weight and probability.
 //!
 //! Reference: Floyd, Gummadi, Shenker, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's Active Queue
-//! Management", 2001, as ns-2.35's `queue/red.cc` and ns-3 have it. The thresholds follow from a target delay and the
+//! Management", 2001, as in ns-2.35's `queue/red.cc` and in ns-3. The thresholds follow from a target delay and the
 //! link's rate, the weight from the rate. Every half second the probability at the upper threshold grows by a step or
-//! shrinks by a factor, so that the average stays in the middle between the thresholds.
+//! shrinks by a factor, which keeps the average in the middle between the thresholds.
 //!
 //! Differences from the reference: the probability is adapted when a packet arrives, not while nothing arrives (ns-2
-//! and ns-3 also wait for a packet). It never leaves `bottom` to `top`; ns-2 and ns-3 may go a step beyond, and ns-3
-//! lowers `bottom` to a packet per BDP on fast links, which ns-2 does when told. The gentle ramp begins at the
-//! probability of now, theirs at the first one. ns-3 begins with a probability of 0.02, ns-2 with 0.1. Where the link's
-//! rate is not known, the thresholds are the smallest ones until it has been measured, and the weight is RED's 0.002.
+//! and ns-3 also wait for a packet). It stays within `bottom` to `top`; ns-2 and ns-3 may go a step beyond, and ns-3
+//! lowers `bottom` to a packet per BDP on fast links, as does ns-2 on request. The gentle ramp begins at the current
+//! probability, theirs at the first one. ns-3 begins with a probability of 0.02, ns-2 with 0.1. If the link's rate is
+//! unknown, the thresholds are the smallest ones until it is measured, and the weight is RED's 0.002.
 //!
 //! Status: worked examples; not compared with the paper's text; the law of RED is validated by `ns2-aqm-transient`.
 
@@ -41,7 +41,7 @@ pub struct Config {
     pub bottom: f64,
     /// Largest one, from `bottom` to 1. The paper: 0.5.
     pub top: f64,
-    /// The packet that thresholds and idle time are counted in, 1 to 1,000,000 bytes. Default: 1500, a full packet.
+    /// Packet size that converts thresholds and idle time, 1 to 1,000,000 bytes. Default: 1500, a full packet.
     pub mean_packet: Bytes,
     /// Mark packets of transports that react to marks. Default: on.
     pub ecn: bool,
@@ -75,8 +75,8 @@ impl Config {
         ConfigError::unless_in("mean_packet", self.mean_packet, Bytes::new(1)..=Bytes::new(1_000_000))
     }
 
-    /// The lower threshold in packets: half of what `target_delay` is at this rate, at least five; the upper one is
-    /// thrice that.
+    /// The lower threshold in packets: half of `target_delay` at this rate, at least five. The upper threshold is three
+    /// times that.
     fn thresholds(&self, rate: Option<Rate>) -> (f64, f64) {
         let target = rate.map_or(0.0, |known| {
             packets_per_second(known, self.mean_packet) * self.target_delay.as_nanos() as f64 / 1e9
@@ -86,7 +86,7 @@ impl Config {
     }
 }
 
-/// A RED queue, and what adapts it.
+/// A RED queue and its adaptation.
 #[derive(Clone, Debug)]
 pub struct AdaptiveRed {
     config: Config,

@@ -9,12 +9,11 @@
 //!
 //! Differences from the reference: sizes are in bytes only, ns-2's default. A virtual packet is refused when it does
 //! not fit, as in the paper; ns-2 compares after adding it, which is the same. The virtual capacity grows with every
-//! arrival, as in the paper. ns-2 adapts it with packets that are accepted, of which there are none any more once it
-//! has come down to next to nothing. The virtual capacity is held to the link's before the arriving bytes are taken
-//! off; ns-2 does so after, so that there it reaches the link's own. A packet that cannot
-//! be marked is dropped; ns-2 drops all (its default) or, where it marks, lets such packets pass. The limit of the
-//! queue counts 1500 bytes a packet, there 1000. Where the link's rate is not known, nothing is signalled until it has
-//! been measured.
+//! arrival, as in the paper. ns-2 adapts it with accepted packets; once it is almost zero, no packet is accepted. The
+//! virtual capacity is limited to the link's before the arriving bytes are subtracted; ns-2 limits it afterwards, so
+//! there it reaches the link's own. A packet that cannot be marked is dropped; ns-2 drops all packets (its default) or,
+//! if it marks, lets such packets pass. The limit of the queue counts 1500 bytes a packet, in ns-2 1000. If the link's
+//! rate is unknown, nothing is signalled until it is measured.
 //!
 //! Status: worked examples; not compared with the paper's text, nor with a run of ns-2.
 
@@ -34,7 +33,8 @@ pub const REFERENCE: &str = "Kunniyur, Srikant, SIGCOMM 2001";
 /// A full packet, to turn limits in packets into bytes.
 const PACKET: u64 = 1500;
 
-/// A virtual capacity that is smaller, as a part of the link's, or that adapts slower, serves nobody within minutes.
+/// With a smaller share of the link's capacity, or a slower adaptation, the virtual queue serves nothing within
+/// minutes.
 const SLOWEST: f64 = 0.001;
 
 /// Parameters of AVQ.
@@ -45,8 +45,7 @@ pub struct Config {
     pub alpha: f64,
     /// Utilization to steer to, 0.01 to 1. ns-2 and the paper: 0.98.
     pub gamma: f64,
-    /// The virtual capacity at the beginning over the link's rate, 0 to 1; 0.001 at least where `alpha` is 0. ns-2:
-    /// 0.8.
+    /// The initial virtual capacity over the link's rate, 0 to 1; at least 0.001 if `alpha` is 0. ns-2: 0.8.
     pub initial: f64,
     /// The virtual buffer, up to 1 TB. Default: 0, that of the real queue (packets count 1500 bytes), or 150 KB if that
     /// has no limit.
@@ -142,7 +141,7 @@ impl Law {
             (false, true) => Decision::Signal,
             (false, false) => Decision::Drop,
         };
-        // The capacity follows what is accepted, so a dropped packet does not count.
+        // The capacity follows accepted packets, so a dropped packet does not count.
         let accepted = if decision == Decision::Drop { 0.0 } else { b };
         // C~ <- max(min(C~ + alpha gamma C (t - s), C) - alpha b, 0).
         let elapsed = now.since(*adapted).as_nanos() as f64 / 1e9;

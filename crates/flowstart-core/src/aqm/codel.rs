@@ -3,16 +3,16 @@
 //! Reference: RFC 8289, section 5. The delay that counts is the smallest one within an interval, since a burst that
 //! drains does no harm. Once every packet of an interval has waited longer than the target, packets are dropped at the
 //! head of the queue, the next one interval / sqrt(count) later, until one has waited less. A queue of one packet is
-//! left alone.
+//! exempt.
 //!
 //! Checked line by line against the RFC's pseudo-code, Linux's `codel_impl.h` and ns-3's `codel-queue-disc.cc` with its
 //! tests. In Linux the interval has to be over, not just to end, and inverse roots are approximated; ns-3 drops at a
 //! backlog of one packet, too.
 //!
 //! Differences from the reference: `ecn` marks instead, one packet per decision, as Linux and ns-3 do; the RFC allows
-//! marks and leaves open how. The size of a packet that is left alone is the largest seen so far, where the RFC takes
-//! the MTU. `reentry` chooses how fast dropping starts again: the RFC's rule, or those of ns-2's modules, which were
-//! read: 2012 takes one from count and 2013 two, within 8 intervals, gives it up by 1/64 when it is above 126, and
+//! marks and leaves open how. The size of an exempt packet is the largest seen so far; the RFC takes the MTU. `reentry`
+//! chooses how fast dropping starts again: the RFC's rule, or those of ns-2's modules. The module of 2012 takes one
+//! from count. The module of 2013 takes two, within 8 intervals, reduces count by 1/64 when it is above 126, and
 //! shortens the first interval.
 //!
 //! Status: worked examples of each line of the pseudo-code.
@@ -61,7 +61,7 @@ pub struct Config {
     pub interval: Duration,
     /// Whether ECN-capable packets are marked instead. Default: yes; packets of other senders are dropped.
     pub ecn: bool,
-    /// How dropping begins again. Default: as RFC 8289.
+    /// How dropping begins again. Default: as in RFC 8289.
     pub reentry: Reentry,
 }
 
@@ -85,7 +85,7 @@ impl Config {
     }
 }
 
-/// What the law remembers of one queue, named as in RFC 8289, section 5.4.
+/// The law's state for one queue, named as in RFC 8289, section 5.4.
 #[derive(Clone, Debug, Default)]
 pub struct Vars {
     /// When the delay will have been above the target for an interval; `None` while it is below.
@@ -103,8 +103,8 @@ pub struct Vars {
 }
 
 impl Vars {
-    /// The law: the packet to send. `next` takes the first packet of the queue and tells how many bytes it leaves
-    /// behind; it is asked again for every packet that is dropped. `config` may change from call to call.
+    /// The law: returns the packet to send. `next` takes the first packet of the queue and returns how many bytes it
+    /// leaves behind; it is called again for every dropped packet. `config` may change from call to call.
     pub fn dequeue(
         &mut self,
         config: &Config,
@@ -157,7 +157,7 @@ impl Vars {
         Some(packet)
     }
 
-    /// This many packets of the queue were dropped for want of room, which asks for more drops (`sch_fq_codel` of
+    /// This many packets of the queue were dropped because it was full, which calls for more drops (`sch_fq_codel` of
     /// Linux).
     pub fn count_drops(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
@@ -272,7 +272,7 @@ mod tests {
         Timestamp::ZERO + Duration::from_millis(1000) + Duration::from_micros(micros)
     }
 
-    /// A queue that is never short of packets of 1000 bytes, which have waited for as long as told.
+    /// A queue that always has packets of 1000 bytes, which have waited for the given time.
     struct Backlog {
         config: Config,
         vars: Vars,

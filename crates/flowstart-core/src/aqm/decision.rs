@@ -1,20 +1,21 @@
-//! What a law says about an arriving packet, and what a queue does with the answer.
+//! A law's decision about an arriving packet, and the queue's response.
 
 use super::{QueueStats, QueuedPacket};
 
-/// What a law says about a packet.
+/// A law's decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Leave it alone.
     Pass,
-    /// Tell its sender: mark it if its transport reacts to marks, else drop it.
+    /// Signal: mark the packet if its transport reacts to marks, else drop it.
     Signal,
     /// Drop it, even if it could be marked.
     Drop,
 }
 
 impl Decision {
-    /// Marks the packet if it is to be marked, and counts. Whether the packet stays; if not, the discipline drops it.
+    /// Marks the packet if the decision says so, and counts. Returns whether the packet stays; if not, the discipline
+    /// drops it.
     #[must_use]
     pub fn keeps(self, packet: &mut QueuedPacket, stats: &mut QueueStats) -> bool {
         match self {

@@ -1,12 +1,12 @@
-//! How fast a queue is served, measured from what leaves it.
+//! The service rate of a queue, measured from departures.
 //!
-//! Reference: RFC 8033, appendix B, and ns-2's PIE, whose order of steps differs; both were read. A measurement begins
-//! when at least `dq_threshold` bytes wait, and ends when as many have left; the averages of the two differ in their
-//! weights. The RFC's section 5.2 begins a measurement before the first packet is counted, as ns-2, and its appendix
-//! after: the appendix is followed. Linux counts like ns-2, with a weight of 1/8.
+//! Reference: RFC 8033, appendix B, and ns-2's PIE, whose order of steps differs. A measurement begins when at least
+//! `dq_threshold` bytes wait, and ends when as many have left. The averages of the two differ in their weights. The
+//! RFC's section 5.2 begins a measurement before it counts the first packet, as in ns-2; its appendix begins
+//! afterwards. This file follows the appendix. Linux counts like ns-2, with a weight of 1/8.
 //!
-//! Its fault belongs to the reference: a queue that never holds `dq_threshold` bytes is never measured. At 1 Mbit/s 16
-//! KiB are 131 ms of queue, so an AQM that depends on the measurement sleeps until the delay is far above its target.
+//! A weakness of the reference: it never measures a queue that never holds `dq_threshold` bytes. At 1 Mbit/s 16 KiB are
+//! 131 ms of queue, so an AQM that depends on the measurement is inactive until the delay is far above its target.
 
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
@@ -83,7 +83,7 @@ impl DepartureRate {
         self.avg_dq_rate = match self.cycle {
             Cycle::Ns2 if self.avg_dq_rate > 0.0 => 0.5 * self.avg_dq_rate + 0.5 * counted / dq_time,
             Cycle::Ns2 => counted / dq_time,
-            // The RFC averages times per threshold, not rates, and takes the threshold for what was counted.
+            // The RFC averages times per threshold, not rates, and takes the threshold for the counted bytes.
             Cycle::Rfc8033 if self.avg_dq_rate > 0.0 => {
                 let weight = (threshold / 65536.0).min(1.0);
                 threshold / (dq_time * weight + threshold / self.avg_dq_rate * (1.0 - weight))
@@ -92,7 +92,7 @@ impl DepartureRate {
         };
     }
 
-    /// Forgets the rate; a measurement that runs goes on.
+    /// Forgets the rate; a running measurement goes on.
     pub fn forget(&mut self) {
         self.avg_dq_rate = 0.0;
     }
@@ -108,7 +108,7 @@ impl DepartureRate {
     }
 }
 
-/// The rate of the link behind a queue: what the host knows, or else what departures show.
+/// The rate of the link behind a queue: from the host, or else from departures.
 #[derive(Clone, Debug)]
 pub struct LinkRate {
     known: Option<Rate>,
@@ -130,7 +130,7 @@ impl LinkRate {
         }
     }
 
-    /// Whether the host does not know the rate, so that departures have to show it.
+    /// Whether the host does not know the rate, so departures have to show it.
     pub fn is_measured(&self) -> bool {
         self.known.is_none()
     }

@@ -1,21 +1,21 @@
-//! `DualPI2`: a queue for scalable and one for classic traffic, coupled so that flows of both kinds get the same rate.
+//! `DualPI2`: a queue for scalable and one for classic traffic. Their coupling gives flows of both kinds the same rate.
 //!
 //! Reference: RFC 9332, section 2.5 and appendix A, and Linux (`sch_dualpi2`). Packets with ECT(1) or CE go to the L
 //! queue and the others to the C queue. A PI controller steers the longer delay of the two with a base probability p':
-//! packets of the C queue are dropped or marked with its square, those of the L queue marked with k p', because the
-//! rate of a classic flow goes with the inverse root of its probability and that of a scalable one with the inverse.
-//! The L queue also marks by its own delay: beyond a step, or on a ramp.
+//! packets of the C queue are dropped or marked with the square of p', those of the L queue are marked with k p'. The
+//! reason is that the rate of a classic flow is proportional to the inverse root of its probability, and that of a
+//! scalable flow to the inverse. The L queue also marks by its own delay: beyond a step, or on a ramp.
 //!
 //! Checked line by line against the RFC's figures 2 to 8 and Linux's `sch_dualpi2.c`. Where they differ, Linux is the
 //! default: the update and its gains (the RFC: 15 ms, 0.15 and 3.0 Hz for a largest RTT of 100 ms), the step (the RFC
-//! has the ramp, which is `laqm=ramp`), no least length of the L queue for it (the RFC: more than one packet, so here
-//! for the ramp), a C weight of 10 % (an example of the RFC: 1/16), and no drops or marks by the controller while less
-//! than two of the largest packets wait.
+//! has the ramp, here `laqm=ramp`), no minimum length of the L queue for the step (the RFC: more than one packet, here
+//! only for the ramp), a C weight of 10 % (an example of the RFC: 1/16), and no drops or marks by the controller while
+//! less than two of the largest packets wait.
 //!
 //! Differences from the reference: probabilities are drawn (so in Linux), where the RFC's pseudo-code spreads marks
-//! evenly. Weighted round robin only, which the RFC recommends; its time-shifted scheduler is left out. The updates
-//! keep a grid of `t_update` and pause while both queues are empty and the probability is zero. The link's own buffer
-//! is the limit. Packets are told apart by ECN alone, drops come at the head only.
+//! evenly. The scheduler is weighted round robin, which the RFC recommends; its time-shifted scheduler is left out. The
+//! updates keep a grid of `t_update` and pause while both queues are empty and the probability is zero. The link's own
+//! buffer is the limit. Only ECN classifies packets, and drops happen only at the head.
 //!
 //! Status: worked examples; properties of the queues; rates of Prague and CUBIC by `dualpi2-coexistence`.
 
@@ -35,7 +35,7 @@ pub const REFERENCE: &str = "RFC 9332";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Laqm {
-    /// What has waited longer than `step` is marked.
+    /// Packets that have waited longer than `step` are marked.
     #[default]
     Step,
     /// The probability rises from 0 at a delay of `min_th` to 1 at `range` beyond, while more than one packet is in the
@@ -126,7 +126,7 @@ impl Vars {
         self.prevq = curq;
     }
 
-    /// Whether another update of empty queues changes nothing: at probability 0, or where `alpha` moves it too little.
+    /// Whether another update of empty queues changes nothing: at probability 0, or if `alpha` moves it too little.
     fn rests(&self, config: &Config) -> bool {
         self.prevq == Duration::ZERO && self.corrected(config, Duration::ZERO) == self.p
     }
@@ -139,7 +139,7 @@ impl Vars {
     }
 }
 
-/// What becomes of a packet that would leave.
+/// The decision on a packet that would leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Send,
@@ -181,7 +181,7 @@ impl DualPi2 {
     }
 
     /// The first packet of the queue whose turn it is, whether that is the L queue, and how its departure moves the
-    /// credit: not where nobody else wants to send.
+    /// credit; the credit does not move if the other queue is empty.
     fn next(&mut self) -> Option<(QueuedPacket, bool, i64)> {
         let weight = i64::from(self.config.classic_weight);
         let l_turn = self.c_queue.is_empty() || self.vars.credit <= 0;
@@ -200,7 +200,7 @@ impl DualPi2 {
         let past = delay.saturating_sub(min_th);
         match laqm {
             Laqm::Step => f64::from(u8::from(delay > step)),
-            // The leaving packet is not in the queue any more.
+            // The leaving packet is not in the queue.
             Laqm::Ramp if self.l_queue.is_empty() || past == Duration::ZERO => 0.0,
             Laqm::Ramp if past >= range => 1.0,
             Laqm::Ramp => past.as_nanos() as f64 / range.as_nanos() as f64,
@@ -217,7 +217,7 @@ impl DualPi2 {
             (false, _) if !squared() => Fate::Send,
             (false, false) => Fate::Signal,
             (false, true) => Fate::Drop,
-            // Classic drop for everybody; what is not dropped is marked.
+            // Classic drop for all packets; the others are marked.
             (true, true) if self.config.drop_overload && squared() => Fate::Drop,
             (true, true) => Fate::Signal,
             (true, false) if context.rng.uniform() < coupled.max(self.laqm(packet.sojourn(context.now))) => {
@@ -331,8 +331,7 @@ mod tests {
             queue.dequeue(&mut QueueContext { now: *now, in_service: None, rng, dropped }).map(|packet| packet.ecn)
         }
 
-        /// What becomes of 10,000 packets of this kind with this probability while enough wait: shares of marked and of
-        /// dropped ones.
+        /// The shares of marked and dropped packets among 10,000 of this kind with this probability, while enough wait.
         fn shares(&mut self, p: f64, ecn: EcnCodepoint) -> (f64, f64) {
             self.queue.vars.p = p;
             for _ in 0..10_002 {

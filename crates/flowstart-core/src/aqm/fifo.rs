@@ -1,4 +1,4 @@
-//! Packets that wait in the order of their arrival, with a limit: what most disciplines are built on.
+//! Packets that wait in the order of their arrival, with a limit: the basis of most disciplines.
 
 use alloc::collections::VecDeque;
 
@@ -25,7 +25,7 @@ impl Fifo {
         self.limit.admits(size, self.waiting.len() as u64, self.bytes, in_service)
     }
 
-    /// Puts a packet behind the others, whether it fits or not: ask [`Fifo::admits`].
+    /// Appends a packet without a check of the limit; see [`Fifo::admits`].
     #[inline]
     pub fn push(&mut self, packet: QueuedPacket) {
         self.bytes += Bytes::new(u64::from(packet.size));

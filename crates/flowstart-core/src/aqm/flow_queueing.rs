@@ -1,11 +1,12 @@
-//! What disciplines that separate flows share: queues whose packets lie in one slab, the hash that sends a flow to a
-//! queue, the order in which queues send, and which of them is the longest.
+//! Common parts of disciplines that separate flows: queues whose packets lie in one slab, the hash that maps flows to
+//! queues, the order in which queues send, and the longest queue.
 //!
 //! Reference: RFC 8290, sections 3 and 4 (hashing, deficit round robin with new and old flows); Shreedhar, Varghese,
 //! "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM `ToN` 4 (3), 1996; `McKenney`, "Stochastic Fairness
 //! Queueing", INFOCOM 1990 (the buckets by length that find the longest queue).
 //!
-//! Nothing here is allocated per packet: the slab and the lists grow to what waited at most and stay.
+//! Nothing here is allocated per packet: the slab and the lists grow to the largest number of waiting packets and keep
+//! that size.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -142,8 +143,8 @@ impl PacketQueues {
         Bytes::new(self.queues[queue as usize].bytes)
     }
 
-    /// The queue with the most bytes of `candidates`, which name every queue that is not empty; of several the one with
-    /// the smallest number.
+    /// The queue with the most bytes among `candidates`, which name every non-empty queue; in a tie, the queue with the
+    /// smallest number.
     pub fn fattest(&self, candidates: impl Iterator<Item = u32>) -> Option<u32> {
         candidates.max_by_key(|queue| {
             let Ends { packets, bytes, .. } = self.queues[*queue as usize];
@@ -168,7 +169,7 @@ impl PacketQueues {
         Bytes::new(self.bytes)
     }
 
-    /// Places that were made for packets: what waited at most.
+    /// Allocated places for packets: the largest number that has waited.
     pub fn capacity(&self) -> usize {
         self.slab.capacity()
     }
@@ -177,7 +178,7 @@ impl PacketQueues {
 /// Which queue a flow goes to.
 #[derive(Clone, Debug, Default)]
 pub struct FlowHash {
-    /// Changes the hash, so that nobody can foresee which flows collide; drawn with the first packet.
+    /// Key of the hash, so nobody can foresee which flows collide; drawn with the first packet.
     perturbation: Option<u64>,
 }
 
@@ -190,7 +191,7 @@ impl FlowHash {
         ((hash * u64::from(queues)) >> 32) as u32
     }
 
-    /// Another hash from now on. Packets that wait have to move.
+    /// Uses another hash from now on. Waiting packets have to move.
     pub fn perturb(&mut self, rng: &mut Substream) {
         self.perturbation = Some(rng.next_u64());
     }
@@ -253,7 +254,7 @@ impl RoundRobin {
         }
     }
 
-    /// The queues that have a turn, in no order that means anything.
+    /// The queues that have a turn, in no particular order.
     pub fn active(&self) -> impl Iterator<Item = u32> {
         let list = |turns: Turns| {
             let known = |queue: u32| (queue != NONE).then_some(queue);
@@ -262,7 +263,7 @@ impl RoundRobin {
         list(self.new).chain(list(self.old))
     }
 
-    /// No queue has a turn any more.
+    /// Removes all turns.
     pub fn clear(&mut self) {
         self.turns.fill(Turn { place: Place::Nowhere, next: NONE, deficit: 0 });
         let empty = Turns { first: NONE, last: NONE };
@@ -290,8 +291,8 @@ impl RoundRobin {
         self.turns[queue as usize].deficit -= if self.by_packet { self.quantum } else { i64::from(size) };
     }
 
-    /// The queue that [`RoundRobin::whose`] named had nothing to send. A new one waits behind the old ones once more
-    /// when `waits`, so that it cannot be new again at once (RFC 8290, section 4.2); any other has no turn any more.
+    /// The queue that [`RoundRobin::whose`] named had nothing to send. A new queue waits behind the old ones once more
+    /// if `waits`, so it cannot be new again at once (RFC 8290, section 4.2). Any other loses its turn.
     pub fn emptied(&mut self, queue: u32, waits: bool) {
         let was_new = self.turns[queue as usize].place == Place::New;
         self.remove_first();
@@ -325,7 +326,7 @@ impl RoundRobin {
     }
 }
 
-/// Queues by their length, so that the longest is found at once (`McKenney` 1990).
+/// Queues by their length, so the longest is found at once (`McKenney` 1990).
 #[derive(Clone, Debug)]
 pub struct Lengths {
     /// For each length a queue of this length; they are linked in a ring.
@@ -348,8 +349,8 @@ impl Lengths {
         self.longest = 0;
     }
 
-    /// A queue of `queues` has one packet more or one less than before. No queue has more packets than all together
-    /// had, so the lengths need more memory only when the packets do.
+    /// A queue of `queues` has one packet more or one less than before. No queue is longer than the largest total so
+    /// far, so the lengths need more memory only when the packets do.
     #[inline]
     pub fn change(&mut self, queue: u32, queues: &PacketQueues) {
         let length = queues.len_of(queue);
@@ -385,7 +386,7 @@ impl Lengths {
         }
     }
 
-    /// A queue that is as long as any; the one that became so last.
+    /// A longest queue; in a tie, the queue that became longest last.
     pub fn longest(&self) -> Option<u32> {
         self.of_length.get(self.longest as usize).copied().filter(|queue| *queue != NONE)
     }

@@ -1,17 +1,17 @@
 //! `FQ-CoDel`: a queue for each flow, served in turn, and `CoDel` in each of them.
 //!
 //! Reference: RFC 8290, and Linux (`sch_fq_codel`). Flows are hashed to queues, which send a quantum of bytes in turn;
-//! a queue that was empty goes before the others. Each queue is under the law of `CoDel` by itself. When there is no
-//! room the flow with most bytes loses packets from the front, up to half of them.
+//! a queue that was empty goes before the others. `CoDel` controls each queue separately. When there is no room, the
+//! flow with most bytes loses packets from the front, up to half of them.
 //!
 //! Checked line by line against the RFC's text, Linux's `sch_fq_codel.c` and ns-3's `fq-codel-queue-disc.cc` with its
-//! tests. Where they differ, Linux is followed: half of the bytes go where there is no room (the RFC: half of the
-//! packets), such drops raise the count of `CoDel`, and a queue's last packet may be dropped if more than one waits in
-//! all queues (RFC 8289, section 4.4, recommends so; ns-3 looks at each queue by itself).
+//! tests. Where they differ, this file follows Linux: without room half of the bytes go (the RFC: half of the packets),
+//! such drops raise the count of `CoDel`, and a queue's last packet may be dropped if more than one waits in all queues
+//! (as RFC 8289, section 4.4, recommends; ns-3 considers each queue by itself).
 //!
-//! Differences from the reference: the link's own buffer limits as well as `limit` and `memory`, whichever is less, and
-//! `memory` counts bytes on the wire, where Linux counts what packets occupy; packets go until all fit, where Linux
-//! drops once. Flows are those of the simulator, not five header fields.
+//! Differences from the reference: the smallest of the link's own buffer, `limit` and `memory` is the limit. `memory`
+//! counts bytes on the wire; Linux counts the memory of packets. Packets go until all fit; Linux drops once. Flows are
+//! those of the simulator, not five header fields.
 //!
 //! Status: worked examples; properties of the queues; bounded memory over many packets.
 
@@ -125,7 +125,7 @@ impl FqCoDel {
         }
     }
 
-    /// Packets for which memory was taken: what waited at most.
+    /// Packets for which memory is allocated: the largest number that has waited.
     pub fn capacity(&self) -> usize {
         self.queues.capacity()
     }
@@ -366,7 +366,7 @@ mod tests {
         for index in 0..400_000u32 {
             link.now += Duration::from_micros(120);
             link.enqueue(random.next_u64() as u32 % 1000, index, 1500);
-            // 400 packets wait, so that delays stay under the target only for flows that share well.
+            // 400 packets wait, so delays stay under the target only for flows that share well.
             if index > 400 {
                 link.dequeue();
             }

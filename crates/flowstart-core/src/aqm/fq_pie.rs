@@ -2,16 +2,16 @@
 //!
 //! Reference: Linux (`sch_fq_pie`), after Ramakrishnan et al., "FQ-PIE Queue Discipline in the Linux Kernel", LCN 2019;
 //! the law is that of RFC 8033. Flows are hashed to queues that send as in `fq-codel`. Each queue has a probability of
-//! its own, which is corrected every `t_update` and met by what arrives in that queue. When there is no room the
-//! arriving packet is dropped.
+//! its own, which is corrected every `t_update` and applies to packets that arrive in this queue. When there is no room
+//! the arriving packet is dropped.
 //!
-//! Checked line by line against Linux's `sch_fq_pie.c`, and read beside ns-3's `fq-pie-queue-disc.cc`, which takes
-//! packets from the fattest queue where there is no room.
+//! Checked line by line against Linux's `sch_fq_pie.c`. ns-3's `fq-pie-queue-disc.cc` differs: without room it takes
+//! packets from the fattest queue.
 //!
-//! Differences from the reference: the law is the RFC's, not Linux's (`pie.rs` says what those differ in), and marks,
-//! as in ns-3; Linux does so only when told. The link's own buffer limits as well as `limit` and `memory`, whichever is
-//! less; Linux counts packets beyond its memory and lets them in. Laws at rest are not updated, which no packet can
-//! tell. Delay is known from timestamps.
+//! Differences from the reference: the law is the RFC's, not Linux's (`pie.rs` lists the differences), and it marks, as
+//! in ns-3; Linux marks only on request. The smallest of the link's own buffer, `limit` and `memory` is the limit;
+//! Linux counts packets beyond its memory and admits them. Laws at rest are not updated, which makes no difference to
+//! packets. The delay comes from timestamps.
 //!
 //! Status: worked examples; properties of the queues.
 
@@ -106,14 +106,14 @@ impl Config {
     }
 }
 
-/// The law of a queue and what is left out of it, side by side: a packet touches both.
+/// The law of a queue and its skipped updates, side by side, because a packet touches both.
 #[derive(Clone, Debug, Default)]
 struct FlowLaw {
     vars: pie::Vars,
     /// Whether it is among those that are updated.
     is_awake: bool,
-    /// The updates that there had been when a packet last met it at rest. At rest updates change nothing but the burst
-    /// allowance, so it makes up for them when it is woken.
+    /// The number of updates when a packet last met the law at rest. At rest, updates change only the burst allowance,
+    /// so the law catches up when it wakes.
     met_at_rest: u64,
 }
 

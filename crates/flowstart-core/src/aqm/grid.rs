@@ -1,4 +1,4 @@
-//! Periodic timers that may pause: they fire on a grid, so that a pause changes nothing else.
+//! Periodic timers that may pause: they fire on a grid, so a pause changes nothing else.
 
 use crate::time::{Duration, Timestamp};
 

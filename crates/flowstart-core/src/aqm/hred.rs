@@ -1,12 +1,12 @@
-//! HRED-style RED: aggressive RED for an RTT that is known.
+//! HRED-style RED: aggressive RED for a known RTT.
 //!
-//! Reference: the idea of HRED (10.1109/AINA.2012.103), whose parameters and pseudo-code were not available. A RED that
-//! reacts within one RTT of slow start, so that neither the limit of the queue nor RED's own upper threshold drops
-//! packets in bulk: the thresholds are a quarter and a half of what the link carries in the tuning RTT, and the average
-//! follows the queue closely. Where the RTT is another one, it reacts too early or too late.
+//! Reference: the idea of HRED (10.1109/AINA.2012.103), without its parameters and pseudo-code. This RED reacts within
+//! one RTT of slow start, so neither the limit of the queue nor RED's own upper threshold drops packets in bulk. The
+//! thresholds are a quarter and a half of what the link carries in the tuning RTT, and the average follows the queue
+//! closely. At another RTT it reacts too early or too late.
 //!
 //! Differences from the reference: unknown. The thresholds are inferred: unpaced slow start with a load of L = W / BDP
-//! arrives at twice the link's rate and queues L BDP / 2; to act a round trip early is to act at L = 1/2, where a
+//! arrives at twice the link's rate and queues L BDP / 2. To act a round trip early means to act at L = 1/2, when a
 //! quarter of the BDP waits. Weight and probability are chosen, not inferred.
 //!
 //! Status: experimental; in the style of HRED, not a reproduction.
@@ -26,15 +26,15 @@ pub const REFERENCE: &str = "after the idea of HRED, AINA 2012";
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
-    /// The RTT that it is tuned for, 100 us to 100 s. Default: 100 ms, as ns-2 assumes for RED.
+    /// The tuning RTT, 100 us to 100 s. Default: 100 ms, as in ns-2 for RED.
     pub rtt: Duration,
-    /// Weight of a new sample in the average, 0.0001 to 1. Default: 0.5 (chosen: near 1, so that the average's time
-    /// constant is far below an RTT).
+    /// Weight of a new sample in the average, 0.0001 to 1. Default: 0.5 (chosen: near 1, so the average's time constant
+    /// is far below an RTT).
     pub w_q: f64,
     /// Probability at the upper threshold, 0 to 1. Default: 0.5 (chosen: well above RED's 0.1).
     pub max_p: f64,
-    /// The packet that idle time is counted in; thresholds are at least one and two of it. 1 to 1,000,000 bytes.
-    /// Default: 1500, a full packet.
+    /// Packet size that converts idle time; thresholds are at least one and two packets. 1 to 1,000,000 bytes. Default:
+    /// 1500, a full packet.
     pub mean_packet: Bytes,
     /// Mark packets of transports that react to marks. Default: on.
     pub ecn: bool,

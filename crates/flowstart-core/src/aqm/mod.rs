@@ -1,4 +1,4 @@
-//! Queue disciplines: what a router does with packets that wait for a link.
+//! Queue disciplines: how a router treats packets that wait for a link.
 //!
 //! | Name | File |
 //! |---|---|
@@ -17,10 +17,10 @@
 //! | `sfq-codel` | [`sfq_codel`] |
 //! | `dualpi2` | [`dualpi2`] |
 //!
-//! A discipline is a queue and a law. The law says what happens to a packet. It is told the time and the delay or
-//! length of the queue, and knows nothing else of it. So one law can serve a single queue or each of many, and its
-//! tests need no queue. Three things are kept apart: the parameters (`Config`), what the law remembers, under the names
-//! of its reference (`Vars`), and what was decided so far ([`QueueStats`]).
+//! A discipline is a queue and a law. The law decides what happens to a packet. It gets the time and the delay or
+//! length of the queue, and knows nothing else of the queue. So one law can serve a single queue or each of many, and
+//! its tests need no queue. Three things are separate: the parameters (`Config`), the law's state under the names of
+//! its reference (`Vars`), and the decisions so far ([`QueueStats`]).
 
 // A packet that shadows another one has been dropped instead of it in published queue disciplines.
 #![warn(clippy::shadow_unrelated)]
@@ -95,8 +95,8 @@ impl QueuedPacket {
         now.since(self.enqueued_at)
     }
 
-    /// Marks the packet if its transport reacts to marks (RFC 3168, section 5). Whether it did: if not, a discipline
-    /// drops.
+    /// Marks the packet if its transport reacts to marks (RFC 3168, section 5). Returns whether it did; if not, a
+    /// discipline drops the packet.
     #[must_use]
     pub fn mark(&mut self) -> bool {
         let capable = self.ecn.is_capable();
@@ -172,10 +172,10 @@ pub struct QueueStats {
 
 /// A queue discipline. The host calls `enqueue` on arrival and `dequeue` when the link can send the next packet.
 pub trait QueueDiscipline: fmt::Debug + Send + CloneDiscipline {
-    /// A packet arrives. Packets that are dropped, this one or others, go to `context.dropped`.
+    /// A packet arrives. Dropped packets, this one or others, go to `context.dropped`.
     fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>);
 
-    /// The next packet to send. Packets that are dropped instead go to `context.dropped`.
+    /// The next packet to send. Dropped packets go to `context.dropped`.
     fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket>;
 
     /// Packets waiting.
@@ -194,19 +194,19 @@ pub trait QueueDiscipline: fmt::Debug + Send + CloneDiscipline {
         QueueStats::default()
     }
 
-    /// Whether the discipline may ever have a timer: the host need not ask the others after every packet.
+    /// Whether the discipline may ever have a timer. The host need not ask others after every packet.
     fn may_have_timer(&self) -> bool {
         true
     }
 
     /// When the discipline wants [`QueueDiscipline::on_timer`] called, [`Timestamp::NEVER`] if it does not. The host
-    /// asks when it is given the discipline and after every `enqueue`, `dequeue` and `on_timer`.
+    /// asks when it gets the discipline and after every `enqueue`, `dequeue` and `on_timer`.
     fn next_timer(&self) -> Timestamp {
         Timestamp::NEVER
     }
 
-    /// The time of [`QueueDiscipline::next_timer`] has come. It must move on, or it is called again at once. Packets
-    /// that are dropped go to `context.dropped`. An idle link asks for a packet afterwards, so a discipline may also
+    /// The time of [`QueueDiscipline::next_timer`] has come. The timer must move on, or this is called again at once.
+    /// Dropped packets go to `context.dropped`. An idle link asks for a packet afterwards, so a discipline may also
     /// release packets that it held back.
     fn on_timer(&mut self, _context: &mut QueueContext<'_>) {}
 }

@@ -1,15 +1,15 @@
 //! The PI controller.
 //!
 //! Reference: Hollot, Misra, Towsley, Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP Flows",
-//! INFOCOM 2001, and ns-2.35's `queue/pi.cc` with its defaults. The probability of a signal is
-//! corrected at a fixed frequency by how far the queue is from its reference now and how far it was: p <- p + a (q -
-//! `q_ref`) - b (`q_old` - `q_ref`).
+//! INFOCOM 2001, and ns-2.35's `queue/pi.cc` with its defaults. At a fixed frequency the probability of a signal is
+//! corrected by the queue's deviation from its reference, now and at the last sample: p <- p + a (q - `q_ref`) - b
+//! (`q_old` - `q_ref`).
 //!
 //! Checked line by line against ns-2's module: the equation, its bounds, the order of limit and law.
 //!
-//! Differences from the reference: the samples pause while the queue is empty and another one would change nothing;
-//! they keep their grid. ns-2's `bytes_`, which scales the probability with the packet's size, is left out; it is off
-//! there. ns-2 marks only when told (`setbit_`).
+//! Differences from the reference: the samples pause while the queue is empty and another sample would change nothing;
+//! they keep their grid. ns-2's `bytes_`, off by default, scales the probability with the packet's size and is left
+//! out. ns-2 marks only on request (`setbit_`).
 //!
 //! Status: worked examples; not compared with the paper's text, nor with a run of ns-2.
 
@@ -32,7 +32,7 @@ pub const REFERENCE: &str = "Hollot, Misra, Towsley, Gong, INFOCOM 2001";
 const LONGEST_FALL_S: f64 = 86_400.0;
 
 /// Parameters of the PI controller. The defaults are the paper's design for 15 Mbit/s (3750 packets of 500 bytes per
-/// second), 60 flows and an RTT of 246 ms, which ns-2 took over; other links need others.
+/// second), 60 flows and an RTT of 246 ms, also in ns-2; other links need other values.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
@@ -41,14 +41,14 @@ pub struct Config {
     /// Weight of the deviation at the last sample, per packet, 0 to `a`: a larger one makes the probability rise while
     /// the queue is empty. ns-2: 0.00001816.
     pub b: f64,
-    /// Queue to steer to in packets, 0 to 1,000,000; where `a` is above `b` so much that the probability falls from 1
+    /// Queue to steer to in packets, 0 to 1,000,000; `a` must exceed `b` by so much that the probability falls from 1
     /// to 0 within a day of an empty queue. ns-2: 50 (the paper's simulations: 200).
     pub q_ref: f64,
     /// Samples per second, 0.01 to 10,000. ns-2: 170 (the paper: 160).
     pub w: f64,
-    /// In what the queue is counted. Default: packets, as in ns-2.
+    /// The unit of the queue. Default: packets, as in ns-2.
     pub unit: Unit,
-    /// The packet that bytes are counted in, 1 to 1,000,000 bytes. Default: 1500, a full packet.
+    /// Packet size that converts bytes, 1 to 1,000,000 bytes. Default: 1500, a full packet.
     pub mean_packet: Bytes,
     /// Mark packets of transports that react to marks. Default: on.
     pub ecn: bool,
@@ -135,7 +135,7 @@ impl Law {
         self.q_old = q;
     }
 
-    /// Whether another sample of an empty queue changes nothing: at probability 0, or where a and b differ too little.
+    /// Whether another sample of an empty queue changes nothing: at probability 0, or if a and b differ too little.
     fn rests(&self) -> bool {
         self.q_old == 0.0 && self.corrected(0.0) == self.p
     }

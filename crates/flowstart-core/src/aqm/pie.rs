@@ -1,21 +1,21 @@
 //! Proportional integral controller enhanced.
 //!
 //! Reference: RFC 8033, sections 4 and 5 and appendices A and B, and for `rules=ns2` the PIE of ns-2.36 (`pie.cc`). A
-//! probability is corrected periodically by how far the delay is from its reference and how fast it moves; arriving
-//! packets are signalled at random with it. Bursts pass for a while after quiet times.
+//! probability is corrected periodically by the delay's deviation from its reference and by the delay's change.
+//! Arriving packets are signalled at random with this probability. Bursts pass for a while after quiet times.
 //!
 //! Checked line by line against the RFC's pseudo-code, Linux's `sch_pie.c` and ns-3's `pie-queue-disc.cc`. The basic
 //! law is that of appendix A. Of the options of section 5, marks (5.1) are on by default; the departure rate (5.2),
 //! derandomization (5.4) and the cap of corrections (5.5) are keys. All are optional in the RFC; Linux has the last two
 //! always, ns-3 has the cap by default.
 //!
-//! Differences from the reference: a queue that is empty has no delay, whatever its last packet waited (so in Linux and
+//! Differences from the reference: an empty queue has no delay, regardless of its last packet's wait (as in Linux and
 //! ns-3). Probabilities are exact down to zero. The updates keep a grid of `t_update`; they pause while the queue is
-//! empty and an update would change nothing, which no packet can tell. Packets that an allowance lets pass do not count
-//! for derandomization (so in Linux; in appendix B they do), and it begins anew with a mark as well, which appendix B
-//! leaves open. The probability decays while there is no delay (appendix A), not below half of the reference (B).
-//! Turning on and off (5.3) is left out. Not taken over from Linux: 2 % more beyond 250 ms, an allowance counted by
-//! departures, the delay of now in `near_empty`.
+//! empty and an update would change nothing, which makes no difference to packets. Packets that an allowance lets pass
+//! do not count for derandomization (as in Linux; in appendix B they do). A mark also restarts derandomization, which
+//! appendix B leaves open. The probability decays while there is no delay (appendix A), not below half of the reference
+//! (B). Turning PIE on and off (5.3) is left out. Three features of Linux are left out: 2 % more beyond 250 ms, an
+//! allowance counted by departures, the current delay in `near_empty`.
 //!
 //! Status: the rules of ns-2 are validated by `ns2-aqm-transient`; those of RFC 8033 by worked examples.
 
@@ -43,7 +43,7 @@ pub enum Rules {
     Rfc8033,
     /// ns-2: other steps of auto-tuning, corrections that are limited upwards (0.02 beyond a probability of 0.1) and
     /// increased (0.02 beyond a delay of 200 ms), a probability that is not limited to 1, and a burst allowance that
-    /// the first packet after 1.5 s of quiet starts.
+    /// starts with the first packet after 1.5 s of quiet.
     Ns2,
 }
 
@@ -80,16 +80,16 @@ pub struct Config {
     pub mean_packet: Bytes,
     /// Scale the probability by size / `mean_packet` (ns-2's and Linux's byte mode). Default: off.
     pub byte_mode: bool,
-    /// Spread signals: none before the probabilities of the packets since the last one add up to 0.85, one for sure at
-    /// 8.5 (RFC 8033, section 5.4). They are about 1.85 / p packets apart then, not 1 / p. Default: off, as in appendix
-    /// A.
+    /// Spread signals: none before the probabilities of the packets since the last signal add up to 0.85, and always
+    /// one at 8.5 (RFC 8033, section 5.4). Signals are then about 1.85 / p packets apart, not 1 / p. Default: off, as
+    /// in appendix A.
     pub derandomization: bool,
     /// A correction adds at most 0.02 once the probability is 0.1 (RFC 8033, section 5.5). Default: off, as in appendix
     /// A.
     pub cap_drop_adjustment: bool,
-    /// How the delay is known. Default: from timestamps, as in RFC 8033, appendix A.
+    /// The source of the delay. Default: timestamps, as in RFC 8033, appendix A.
     pub estimator: Estimator,
-    /// Bytes that a measurement of the departure rate takes, 1 to 1 GB. RFC 8033, section 5.2: 16 KiB.
+    /// Bytes of a measurement of the departure rate, 1 to 1 GB. RFC 8033, section 5.2: 16 KiB.
     pub dq_threshold: Bytes,
     /// Which version. Default: RFC 8033.
     pub rules: Rules,
@@ -156,7 +156,7 @@ pub struct Vars {
     pub burst_allowance: Duration,
 }
 
-/// The law of RFC 8033 with delays from timestamps. It is given its configuration, so that many queues can have one.
+/// The law of RFC 8033 with delays from timestamps. Its functions take the configuration, so many queues can share one.
 impl Vars {
     fn is_calm(&self, config: &Config) -> bool {
         let half = config.qdelay_ref / 2;
@@ -243,14 +243,14 @@ impl Vars {
         config.alpha * (delay - config.qdelay_ref.as_secs()) + config.beta * (delay - self.qdelay_old.as_secs())
     }
 
-    /// Makes up for updates that were left out because the law was at rest ([`Vars::rests`]).
+    /// Makes up for updates skipped while the law was at rest ([`Vars::rests`]).
     pub fn skipped_at_rest(&mut self, config: &Config, updates: u64) {
         let counted_down = Duration::from_nanos(config.t_update.as_nanos().saturating_mul(updates));
         self.burst_allowance = self.burst_allowance.saturating_sub(counted_down);
     }
 
-    /// Whether updates change nothing that a packet could tell as long as the queue, which is empty, stays so. The
-    /// allowance is renewed with the next packet, so that it need not be counted down.
+    /// Whether updates make no difference to packets as long as the empty queue stays empty. The next packet renews the
+    /// allowance, so it need not be counted down.
     #[inline]
     pub fn rests(&self) -> bool {
         self.drop_prob == 0.0 && self.current_qdelay == Duration::ZERO && self.qdelay_old == Duration::ZERO
@@ -381,17 +381,16 @@ impl Law {
     }
 }
 
-/// Exponential decay when congestion has gone (section 4.2). The smallest numbers that a double can hold are rounded
-/// back to themselves: without `alpha`, which takes something off as well, the updates of an empty queue would never
-/// end.
+/// Exponential decay after congestion (section 4.2). The smallest numbers of a double round back to themselves. So
+/// without `alpha`, which also reduces the probability, the updates of an empty queue would never end.
 #[inline]
 fn decayed(p: f64) -> f64 {
     let p = p * 0.98;
     if p < f64::MIN_POSITIVE { 0.0 } else { p }
 }
 
-/// The factor that auto-tuning scales a correction with (RFC 8033, section 4.2). Without branches, as nobody can
-/// foresee how far a probability that begins to rise has come.
+/// The factor by which auto-tuning scales a correction (RFC 8033, section 4.2). It has no branches, because a CPU
+/// cannot predict them while the probability rises.
 #[inline]
 fn tuning_rfc_8033(drop_prob: f64) -> f64 {
     const BOUNDS: [f64; 6] = [0.000_001, 0.000_01, 0.000_1, 0.001, 0.01, 0.1];

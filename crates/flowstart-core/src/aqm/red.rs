@@ -1,20 +1,19 @@
 //! Random early detection.
 //!
 //! Reference: Floyd, Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM Transactions on
-//! Networking 1(4), 1993, with Floyd's gentle mode (2000); where the paper leaves a choice, ns-2.35's `queue/red.cc`.
-//! An average of the queue's length is kept at every arrival. Between two thresholds an arriving packet is signalled
-//! with a probability that grows with the average, spread so that signals come at even distances. An idle link counts
-//! as the small packets that it could have sent.
+//! Networking 1(4), 1993, with Floyd's gentle mode (2000); if the paper leaves a choice, ns-2.35's `queue/red.cc`.
+//! Every arrival updates an average of the queue's length. Between two thresholds an arriving packet is signalled with
+//! a probability that grows with the average, spread to make the distances of signals even. An idle link counts as the
+//! small packets that it could have sent.
 //!
-//! Checked line by line against ns-2.35's `queue/red.cc` and ns-3's `red-queue-disc.cc`, and against what Linux's
-//! `red.h` quotes of the paper. The paper's thresholds and weight are those that ns-2's list of defaults had before
-//! 2001.
+//! Checked line by line against ns-2.35's `queue/red.cc` and ns-3's `red-queue-disc.cc`, and against the quotations of
+//! the paper in Linux's `red.h`. The paper's thresholds and weight are those of ns-2's defaults before 2001.
 //!
 //! Differences from the reference: with ECN, packets are marked up to the upper threshold and dropped beyond (RFC 3168,
-//! section 7); ns-2 marks only while the probability is at most `mark_p`. A rate that the host does not know is
-//! measured. In byte mode the packets since the last signal are a fraction; ns-2 and ns-3 round them down to whole mean
-//! packets. ns-2.35's own defaults differ (`mean_packet` 500 bytes, thresholds and weight from the rate, `wait`): here
-//! they are the paper's and Floyd's.
+//! section 7); ns-2 marks only while the probability is at most `mark_p`. An unknown rate is measured. In byte mode the
+//! packets since the last signal are a fraction; ns-2 and ns-3 round them down to whole mean packets. ns-2.35's own
+//! defaults differ (`mean_packet` 500 bytes, thresholds and weight from the rate, `wait`): here they are the paper's
+//! and Floyd's.
 //!
 //! Status: validated by `ns2-aqm-transient`; not compared with the paper's text.
 

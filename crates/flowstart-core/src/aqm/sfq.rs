@@ -1,18 +1,18 @@
-//! SFQ: flows are hashed to queues that send in turn, and the longest queue pays for the room.
+//! SFQ: flows are hashed to queues that send in turn, and a full buffer takes packets from the longest queue.
 //!
 //! Reference: `McKenney`, "Stochastic Fairness Queueing", INFOCOM 1990, and Linux (`sch_sfq`), which follows it. Flows
-//! are hashed to a fixed number of queues, each of which sends a packet in its turn. A packet that arrives when there
-//! is no room takes that of the packet that came last into the longest queue. The hash changes now and then, so that
-//! flows that collide do not do so for ever.
+//! are hashed to a fixed number of queues, each of which sends a packet in its turn. If there is no room, an arriving
+//! packet takes the place of the last packet in the longest queue. The hash changes from time to time, so flows do not
+//! collide for ever.
 //!
-//! Checked line by line against Linux's `sch_sfq.c`, and read beside ns-2.35's `queue/sfq.cc`, which is another
-//! algorithm: it drops what arrives by fixed shares.
+//! Checked line by line against Linux's `sch_sfq.c`. ns-2.35's `queue/sfq.cc` is another algorithm: it drops arriving
+//! packets by fixed shares.
 //!
-//! Differences from the reference: a change of the hash moves the packets that wait, queue by queue, so that those of a
-//! flow stay in order, as Linux does; in the paper they leave from where they are. `quantum` shares by bytes instead of
-//! packets, which Linux always does, with a full packet. The link's own buffer is the limit (Linux: 127 packets of 128
-//! flows). Where all queues have one packet, the one that became so last pays, in Linux the next to send. Linux's RED
-//! for each queue and its drops from the head are left out.
+//! Differences from the reference: a change of the hash moves the waiting packets, queue by queue, so those of a flow
+//! stay in order, as in Linux; in the paper they do not move. `quantum` shares by bytes instead of packets, which Linux
+//! always does, with a full packet. The link's own buffer is the limit (Linux: 127 packets of 128 flows). If all queues
+//! have one packet, the queue that got its packet last loses it; in Linux it is the next to send. Linux's RED for each
+//! queue and its drops from the head are left out.
 //!
 //! Status: worked examples; not compared with the paper's text; properties of the queues.
 
@@ -154,7 +154,7 @@ impl QueueDiscipline for Sfq {
                 continue;
             };
             self.lengths.change(queue, &self.queues);
-            // An empty queue has no turn any more, and begins behind all others.
+            // An empty queue loses its turn, and begins behind all others.
             match self.queues.len_of(queue) {
                 0 => self.turns.emptied(queue, false),
                 _ => self.turns.sent(queue, packet.size),

@@ -1,14 +1,13 @@
 //! `sfqCoDel`: flows hashed to bins that send in turn, and `CoDel` in each of them.
 //!
-//! Reference: the module `sfqCoDel` of ns-2 (Nichols, 2012 to 2013, in the revision that `CableLabs` used), read twice.
-//! Flows are hashed to bins, each of which sends a packet in its turn, or a quantum of bytes; a bin that had nothing
-//! goes before the others. The law is `CoDel` by the backlog of all bins, and a bin's last packet is never dropped.
-//! When there is no room the longest bin loses its last packet.
+//! Reference: the module `sfqCoDel` of ns-2 (Nichols, 2012 to 2013, in the revision that `CableLabs` used). Flows are
+//! hashed to bins, each of which sends a packet in its turn, or a quantum of bytes; a bin that had nothing goes before
+//! the others. The law is `CoDel` by the backlog of all bins, and a bin's last packet is never dropped. When there is
+//! no room the longest bin loses its last packet.
 //!
-//! Differences from the reference: a bin that becomes busy while a single old one is goes before it, where the module
-//! puts it behind. Of several bins that are longest the one that became so last pays, where the module looks at their
-//! numbers. The largest packet is that of the bin. `ecn` and `interval` per bin as in `codel`; the module does not
-//! mark.
+//! Differences from the reference: a bin that becomes busy while a single old bin is busy goes before it; the module
+//! puts it behind. Of several longest bins the one that became longest last loses a packet; the module chooses by
+//! number. The largest packet is that of the bin. `ecn` and `interval` per bin as in `codel`; the module does not mark.
 //!
 //! Status: worked examples; properties of the queues.
 
@@ -96,7 +95,7 @@ impl SfqCoDel {
 
 impl QueueDiscipline for SfqCoDel {
     fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
-        // The module makes room before it looks where the packet goes.
+        // The module makes room before it chooses the packet's bin.
         while !self.limit.admits(packet.size, self.bins.len() as u64, self.bins.bytes(), context.in_service) {
             let Some(longest) = self.lengths.longest() else {
                 self.stats.dropped_full += 1;

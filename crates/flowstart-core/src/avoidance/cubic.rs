@@ -1,25 +1,26 @@
 //! CUBIC: the window is a cubic function of the time since the last congestion event.
 //!
 //! Reference: RFC 9438. After a congestion event the window approaches the size where it happened (`W_max`), stays near
-//! it and then probes beyond, `W(t) = C (t - K)^3 + W_max`. Where a Reno flow would be faster the window follows Reno's
-//! estimate. A flow that loses before it is back at `W_max` gives room to newcomers (fast convergence).
+//! it and then probes beyond, `W(t) = C (t - K)^3 + W_max`. If a Reno flow would be faster, the window follows Reno's
+//! estimate. A flow that has a loss before it is back at `W_max` makes room for newcomers (fast convergence).
 //!
-//! Differences from the reference: `connections = N` makes one flow as aggressive as N, as Google's QUIC does (its
-//! default is 2): beta becomes (N - 1 + beta) / N and the Reno estimate grows N^2 times as fast. `approach =
-//! "half-acked"` takes Google's way to the target: the window jumps to W(t + min RTT) but by at most half of the
-//! acknowledged bytes. `approach = "whole-segments"` takes that of Linux (`tcp_cubic.c`), which ns-3 shares: windows
-//! are whole segments, the target is W(t + min RTT), at least two acknowledged segments make one of growth, at most 20
-//! before the first loss, and an unused window leaves the epoch alone; idle time does not count for it (the RFC leaves
-//! this open in section 5.8). Where the two differ ns-3 is the default, `surplus` and `recount_after` are for Linux
-//! (`tcp_cong_avoid_ai`, `bictcp_update`); that Linux counts time in ticks, looks at the curve once in a tick at most,
-//! has a C of 410/1024 and looks ahead by the smallest RTT of data, without that of the handshake, is not modelled.
-//! When the sender does not use its window the epoch ends and a new one starts with the next growth (section 5.8 leaves
-//! the way open; Google's code does the same). Without an earlier loss `W_max` is the window at the start of the epoch
-//! and K is 0, so the growth is convex at once. A timeout forgets `W_max`, so the next epoch begins the same way
-//! (section 4.8; Linux and Google's code forget it too); with `after_timeout = "keep-plateau"` it stays, as in ns-3.
+//! Differences from the reference: `connections = N` makes one flow as aggressive as N, as in Google's QUIC (its
+//! default is 2): beta becomes (N - 1 + beta) / N and the Reno estimate grows N^2 times as fast.
+//! `approach = "half-acked"` takes Google's way to the target: the window jumps to W(t + min RTT) but by at most half
+//! of the acknowledged bytes. `approach = "whole-segments"` takes that of Linux (`tcp_cubic.c`), which ns-3 shares:
+//! windows are whole segments, the target is W(t + min RTT), at least two acknowledged segments make one of growth, at
+//! most 20 before the first loss, and an unused window does not change the epoch, for which idle time does not count
+//! (the RFC leaves this open in section 5.8). Where Linux and ns-3 differ, ns-3 is the default, and `surplus` and
+//! `recount_after` are for Linux (`tcp_cong_avoid_ai`, `bictcp_update`). Some details of Linux are not modelled: it
+//! counts time in ticks, evaluates the curve at most once a tick, has a C of 410/1024, and looks ahead by the smallest
+//! RTT of data, without that of the handshake. In the other approaches an unused window ends the epoch, and a new one
+//! starts with the next growth (section 5.8 leaves this open; Google's code does the same). Without an earlier loss
+//! `W_max` is the window at the start of the epoch and K is 0, so the growth is convex at once. A timeout forgets
+//! `W_max`, so the next epoch begins the same way (section 4.8; Linux and Google's code forget it too); with
+//! `after_timeout = "keep-plateau"` it stays, as in ns-3.
 //!
-//! `beta_ecn` is what remains of the window after CE marks (ABE, RFC 8511), also of that which ends slow start, where
-//! the RFC speaks of congestion avoidance; the plateau and the Reno estimate stay those of beta.
+//! `beta_ecn` is what remains of the window after CE marks (ABE, RFC 8511). It also applies to the mark that ends slow
+//! start; the RFC speaks of congestion avoidance. The plateau and the Reno estimate still use beta.
 //!
 //! Status: validated by `ns3-startup`; Google's variant by `blitzstart-table1`; `beta_ecn` by worked examples.
 
@@ -45,7 +46,7 @@ pub enum Approach {
     Rfc9438,
     /// Google's QUIC: to the target, by at most half of the acknowledged bytes.
     HalfAcked,
-    /// Linux and ns-3: one segment when cwnd / (target - cwnd) segments were acknowledged, everything in whole
+    /// Linux and ns-3: one segment for every cwnd / (target - cwnd) acknowledged segments, everything in whole
     /// segments.
     WholeSegments,
 }
@@ -61,16 +62,16 @@ pub enum AfterTimeout {
     KeepPlateau,
 }
 
-/// Whole segments: what becomes of acknowledged segments that were counted while more of them made one of growth.
+/// Whole segments: what happens to acknowledged segments that were counted when growth needed more of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Surplus {
-    /// They count as all others, an acknowledgement adds one segment of growth at most, and reductions leave the count
-    /// alone (ns-3).
+    /// They count like all others, an acknowledgement adds at most one segment of growth, and reductions do not change
+    /// the count (ns-3).
     #[default]
     Counts,
-    /// They make one segment of growth, whatever their number; what an acknowledgement adds makes as many as it can,
-    /// and a reduction begins to count anew (Linux).
+    /// They always make one segment of growth. The segments of an acknowledgement then make as many as they can, and a
+    /// reduction restarts the count (Linux).
     OneSegment,
 }
 
@@ -108,18 +109,18 @@ pub struct Config {
     /// Segments by which a window may miss `W_max` and still count as back there, 0 to 1000. RFC 9438: 0; Google's
     /// QUIC: 1, since byte-counted growth ends slightly below `W_max` without any competition.
     pub convergence_margin: f64,
-    /// Follow the Reno estimate where it is larger (RFC 9438, section 4.3). Default: on.
+    /// Follow the Reno estimate when it is larger (RFC 9438, section 4.3). Default: on.
     pub reno_friendly: bool,
-    /// How the window moves to the target. Default: as RFC 9438.
+    /// How the window moves to the target. Default: as in RFC 9438.
     pub approach: Approach,
-    /// What a timeout leaves of the plateau. Default: as RFC 9438.
+    /// What a timeout leaves of the plateau. Default: as in RFC 9438.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "AfterTimeout::is_default"))]
     pub after_timeout: AfterTimeout,
-    /// Whole segments: what becomes of those that were counted at a slower pace. Default: they count as all others.
+    /// Whole segments: what happens to those that were counted at a slower pace. Default: they count like all others.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Surplus::is_default"))]
     pub surplus: Surplus,
-    /// Whole segments: how long the number that makes one of growth stays while the window does, up to 1 s. Default: 0,
-    /// each acknowledgement brings a new one; Linux: 1/32 s.
+    /// Whole segments: how long the number of segments for one of growth stays valid while the window does not change,
+    /// up to 1 s. Default: 0, each acknowledgement computes a new one; Linux: 1/32 s.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub recount_after: Duration,
 }
@@ -197,7 +198,7 @@ pub struct Cubic {
     carry: f64,
     /// Whole segments: segments acknowledged since `w_est` grew (`ack_cnt` of Linux).
     acknowledged: f64,
-    /// Whole segments: the last count that was computed, where it stays for a while.
+    /// Whole segments: the last computed count, if it stays valid for a while.
     counted: Option<Count>,
 }
 
@@ -206,7 +207,7 @@ pub struct Cubic {
 struct Count {
     /// How many.
     segments: f64,
-    /// When this was found (`last_time`).
+    /// Time of the computation (`last_time`).
     at: Timestamp,
     /// For which window (`last_cwnd`).
     cwnd: f64,
@@ -255,7 +256,7 @@ impl Cubic {
         }
     }
 
-    /// A window in segments, whole ones where they are counted so.
+    /// A window in segments; whole segments if the approach counts them.
     fn in_segments(&self, window: Bytes) -> f64 {
         let segments = window.get() as f64 / self.segment;
         if self.approach == Approach::WholeSegments { libm::floor(segments) } else { segments }
@@ -282,7 +283,7 @@ impl Cubic {
         }
     }
 
-    /// Seconds since the epoch began, which is now where there is none.
+    /// Seconds since the epoch began; an epoch begins now if there is none.
     fn time_in_epoch(&mut self, now: Timestamp, cwnd: f64) -> f64 {
         if self.epoch_start.is_none() {
             self.start_epoch(now, cwnd);
@@ -317,7 +318,7 @@ impl Cubic {
         count.max(FASTEST)
     }
 
-    /// The same where it stays for a while (`bictcp_update` of Linux). The epoch begins when it is computed.
+    /// The same, if it stays valid for a while (`bictcp_update` of Linux). The epoch begins when it is computed.
     fn kept_count(&mut self, now: Timestamp, ahead: f64, cwnd: f64, acked: f64) -> f64 {
         if let Some(known) = self.counted
             && known.cwnd.to_bits() == cwnd.to_bits()
@@ -422,8 +423,7 @@ impl LossBased for Cubic {
     }
 
     fn on_resume(&mut self, now: Timestamp, idle: Duration) {
-        // Otherwise the window would jump to where it had been without the pause: by a fifth in the first RTT after 2
-        // s.
+        // Otherwise the window would jump to its value without the pause: by a fifth in the first RTT after 2 s.
         self.epoch_start = self.epoch_start.map(|start| (start + idle).min(now));
     }
 
@@ -541,7 +541,7 @@ mod tests {
         // At 3 s the last packet left, 2 s into the epoch; at 8 s there is data again.
         cubic.on_resume(seconds(8.0), Duration::from_secs(5.0));
         assert_eq!(cubic.epoch_start, Some(seconds(6.0)));
-        // What is longer than the epoch leaves nothing of it, and does not put it into the future.
+        // Idle time longer than the epoch leaves nothing of it, and does not move it into the future.
         cubic.on_resume(seconds(9.0), Duration::from_secs(5.0));
         assert_eq!(cubic.epoch_start, Some(seconds(9.0)));
     }

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | [`LossBased`] | once startup is over | a reduction for each event | Reno, CUBIC |
 //! | [`Scalable`] | once startup is over | a response to the share of marks; loss as above | Prague |
-//! | [`Integrated`] | from the launch | what its own rules say | BBR, XCP |
+//! | [`Integrated`] | from the launch | its own rules | BBR, XCP |
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -98,38 +98,38 @@ pub trait LossBased: fmt::Debug + Send + CloneLossBased {
     /// There is data again after nothing was in flight; the last packet was sent `idle` ago.
     fn on_resume(&mut self, _now: Timestamp, _idle: Duration) {}
 
-    /// A congestion event. `base` is the amount that the reduction starts from: cwnd or bytes in flight, as the
-    /// transport's profile says. Returns ssthresh.
+    /// A congestion event. The reduction starts from `base`: cwnd or bytes in flight, by the transport's profile.
+    /// Returns ssthresh.
     fn on_congestion(&mut self, now: Timestamp, base: Bytes, window: Window) -> Bytes;
 
-    /// As [`LossBased::on_congestion`], for a congestion event that CE marks told of. Without a response of its own it
-    /// is that to a loss (RFC 3168, section 5).
+    /// As [`LossBased::on_congestion`], for a congestion event from CE marks. The default response is that to a loss
+    /// (RFC 3168, section 5).
     fn on_ecn(&mut self, now: Timestamp, base: Bytes, window: Window) -> Bytes {
         self.on_congestion(now, base, window)
     }
 
-    /// A retransmission timeout or persistent congestion. Comes after the [`LossBased::on_congestion`] for it, where
-    /// there is one.
+    /// A retransmission timeout or persistent congestion. Comes after the [`LossBased::on_congestion`] for it, if there
+    /// is one.
     fn on_timeout(&mut self) {}
 }
 
-/// Answers the share of marked packets (RFC 9331, section 4), and loss as a loss-based algorithm.
+/// Responds to the share of marked packets (RFC 9331, section 4), and to loss like a loss-based algorithm.
 ///
-/// The marks that end startup are a congestion event. All later ones are told of with their number, and
-/// [`LossBased::on_ecn`] reduces the window for them when [`Scalable::response_due`] says so.
+/// The marks that end startup are a congestion event. Later marks come with their number, and [`LossBased::on_ecn`]
+/// reduces the window for them when [`Scalable::response_due`] says so.
 pub trait Scalable: LossBased + CloneScalable {
     /// New CE marks were echoed.
     fn on_mark(&mut self, ecn: &Ecn);
 
-    /// Data was delivered, whatever the phase. Comes after the marks of the same acknowledgement.
+    /// Data was delivered, in any phase. Comes after the marks of the same acknowledgement.
     fn on_delivered(&mut self, ack: &Ack, rtt: &RttEstimator);
 
-    /// Whether [`LossBased::on_ecn`] may reduce the window for marks that were just told.
+    /// Whether [`LossBased::on_ecn`] may reduce the window for the marks just reported.
     fn response_due(&self, now: Timestamp) -> bool;
 }
 
-/// Probes and continues by itself. It is in charge from the launch on, and of the startup scheme only the launch
-/// counts.
+/// Probes and continues by itself. It is in charge from the launch on, and takes only the launch from the startup
+/// scheme.
 pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
     /// What the algorithm needs of its host.
     fn needs(&self) -> Needs {
@@ -151,7 +151,7 @@ pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
     fn on_sent(&mut self, _sent: &Sent) {}
 
     /// Data was delivered; returns the new cwnd. Comes with every acknowledgement, whether or not the window is in use,
-    /// and in recovery too.
+    /// also in recovery.
     fn on_ack(&mut self, ack: &Ack, window: Window, rtt: &RttEstimator) -> Bytes;
 
     /// A packet was declared lost. Comes before [`Integrated::on_congestion`].
@@ -160,7 +160,7 @@ pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
     /// Packets were lost for the first time in a window; returns the new cwnd.
     fn on_congestion(&mut self, window: Window) -> Bytes;
 
-    /// Everything that was sent before the last congestion event is acknowledged or lost. Comes before the
+    /// All packets sent before the last congestion event are acknowledged or lost. Comes before the
     /// [`Integrated::on_ack`] of the same acknowledgement.
     fn on_recovered(&mut self) {}
 
@@ -179,8 +179,8 @@ pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
         window.cwnd
     }
 
-    /// Rate at which packets may leave, also on a host that does not pace by itself; `None`: the host's own rule. Asked
-    /// for after every event.
+    /// Rate at which packets may leave, also on a host that does not pace by itself; `None`: the host's own rule. Read
+    /// after every event.
     fn pacing_rate(&self) -> Option<Rate>;
 
     /// Bytes that may leave at once when sending resumes with nothing in flight; `None`: the host's own burst.
@@ -188,8 +188,8 @@ pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
         None
     }
 
-    /// Bytes that a host without pacing of its own hands to its interface at once, each time that the pacing rate lets
-    /// packets leave; `None`: packets leave one by one.
+    /// Bytes that a host without its own pacing hands to its interface at once, whenever the pacing rate lets packets
+    /// leave; `None`: packets leave one by one.
     fn send_group(&self) -> Option<Bytes> {
         None
     }
@@ -197,11 +197,11 @@ pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
     /// Whether the algorithm is still in its own startup.
     fn is_starting(&self) -> bool;
 
-    /// Why the algorithm's own startup ended, told once.
+    /// Why the algorithm's own startup ended; returned once.
     fn take_exit(&mut self) -> Option<ExitReason>;
 
-    /// The next phase that the last event led to, named as in the algorithm's reference, and what caused it; each is
-    /// told once. Asked for after every event until there is none, for traces.
+    /// The next phase to which the last event led, named as in the algorithm's reference, and its cause. Each is
+    /// returned once. Read after every event until there is none, for traces.
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         None
     }

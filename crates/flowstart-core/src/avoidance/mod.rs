@@ -8,7 +8,7 @@
 //! | `xcp` | [`xcp`] |
 //! | `prague` | [`prague`] |
 //!
-//! There are three kinds of them, told apart by the registry below; each has a trait ([`kind`]).
+//! There are three kinds, which the registry below names; each has a trait ([`kind`]).
 
 pub use self::kind::{Algorithm, Custom, Integrated, Kind, LossBased, Scalable};
 
@@ -40,13 +40,13 @@ algorithms! {
 impl AvoidanceConfig {
     /// What the algorithm needs of its host.
     pub fn needs(&self) -> Needs {
-        // The size of a segment changes nothing in what is needed.
+        // The size of a segment does not change the needs.
         self.build(SegmentSize(Bytes::new(1200))).needs()
     }
 }
 
 impl AvoidanceState {
-    /// The algorithm where it takes over from a startup scheme, and answers congestion with reductions.
+    /// The algorithm if it takes over from a startup scheme and responds to congestion with reductions.
     #[inline]
     pub(crate) fn conventional(&mut self) -> Option<&mut dyn LossBased> {
         match self.algorithm() {
@@ -56,7 +56,7 @@ impl AvoidanceState {
         }
     }
 
-    /// The algorithm where it is scalable.
+    /// The algorithm if it is scalable.
     #[inline]
     pub(crate) fn scalable(&mut self) -> Option<&mut dyn Scalable> {
         match self.algorithm() {
@@ -65,7 +65,7 @@ impl AvoidanceState {
         }
     }
 
-    /// The algorithm where it is integrated.
+    /// The algorithm if it is integrated.
     #[inline]
     pub(crate) fn integrated(&mut self) -> Option<&mut dyn Integrated> {
         match self.algorithm() {

@@ -2,22 +2,22 @@
 //!
 //! Reference: TCP Prague's Linux module (`tcp_prague.c` of `L4STeam`, version 0.6),
 //! draft-briscoe-iccrg-prague-congestion-control, RFC 9331, section 4, and RFC 8257, section 3.3, for the moving
-//! average. Data carries ECT(1). Alpha is a moving average of the share of packets that were marked in a round trip.
-//! While there are marks the window loses alpha / 2 of itself once per round trip; a loss takes what it takes from
-//! Reno. It grows by a segment per round trip, for what came unmarked only.
+//! average. Data carries ECT(1). Alpha is a moving average of the share of marked packets in a round trip. While there
+//! are marks the window loses alpha / 2 of itself once per round trip; a loss reduces it as in Reno. It grows by a
+//! segment per round trip, only for unmarked packets.
 //!
 //! Differences from the reference: the fractional window is bytes. The smallest window is the host's (Linux: two
-//! segments). Rounds are times, not sequence numbers. A host that does not pace paces for it; Linux paces at twice the
-//! rate up to half of ssthresh and the initial window only where `tcp_pace_iw` is set, and here it is always paced.
+//! segments). Rounds are times, not sequence numbers. A host without pacing paces for Prague. Linux paces at twice the
+//! rate up to half of ssthresh, and the initial window only if `tcp_pace_iw` is set; here it is always paced.
 //!
-//! **Classic queues.** A queue that knows no ECT(1) marks as for classic flows, seldom, and Prague then takes more than
-//! its share. RFC 9331, section 4.3, requires to detect such queues outside of controlled networks, and recommends to
-//! answer marks as classic flows do from then on. The Linux module can tell by the variation of the RTT and keeps alpha
-//! up (`prague_ecn_fallback`), but is shipped with that off. Here there is neither.
+//! **Classic queues.** A queue that does not know ECT(1) marks rarely, as for classic flows, and Prague then takes more
+//! than its share. RFC 9331, section 4.3, requires the detection of such queues outside controlled networks, and
+//! recommends a classic response to marks from then on. The Linux module can detect them by the variation of the RTT
+//! and keeps alpha up (`prague_ecn_fallback`), off by default. Here there is no detection.
 //!
 //! Inherent: alpha starts at 1 (RFC 8257; Linux: `prague_init`, `dctcp_alpha_on_init`) and stays there until the first
-//! mark, so the first two or three round trips with marks halve the window each, and transfers that end soon after are
-//! slower than those of CUBIC. The same authors' Prague over UDP starts at 0.
+//! mark, so each of the first two or three round trips with marks halves the window. Transfers that end soon after are
+//! slower than with CUBIC. The same authors' Prague over UDP starts at 0.
 //!
 //! Status: worked examples; not compared with the draft's text; rates beside CUBIC by `dualpi2-coexistence`.
 
@@ -43,9 +43,9 @@ pub struct Config {
     pub g: f64,
     /// What remains of the window after a loss, 0.1 to 0.99. RFC 8257, section 3.5: as Reno, 0.5.
     pub beta: f64,
-    /// Flows with a shorter RTT grow, and respond, as if it were this, 0s to 1s; 0s: as it is. Linux: 25 ms.
+    /// Flows with a shorter RTT grow and respond as if they had this RTT, 0s to 1s; 0s: their own RTT. Linux: 25 ms.
     pub rtt_virtual: Duration,
-    /// Rounds after slow start before which `rtt_virtual` counts for nothing, 0 to 1,000,000. Linux: 500.
+    /// Rounds after slow start before `rtt_virtual` takes effect, 0 to 1,000,000. Linux: 500.
     pub rtt_transition: u32,
 }
 
@@ -72,7 +72,7 @@ pub struct Prague {
     segment: u64,
     /// Moving average of the share of marked packets; 1 before the first mark (RFC 8257, section 3.3).
     alpha: f64,
-    /// A mark has come: there is a queue that marks.
+    /// A mark has come, so there is a queue that marks.
     saw_ce: bool,
     /// When this round began, and the packets that were delivered and marked since.
     round_start: Timestamp,
@@ -251,7 +251,7 @@ mod tests {
         assert!(!prague.response_due(at(49)) && prague.response_due(at(50)));
     }
 
-    /// Growth in bytes for a window of 100 segments that is acknowledged without marks, but for `marked` packets.
+    /// Growth in bytes for a window of 100 segments, acknowledged without marks except for `marked` packets.
     fn growth(rtt_ms: u64, marked: u64) -> u64 {
         let mut prague = prague();
         prague.on_delivered(&acked(at(0), SEGMENT), &rtt(rtt_ms));

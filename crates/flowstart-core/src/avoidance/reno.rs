@@ -1,13 +1,13 @@
 //! Reno: one segment per round trip, half the window on congestion.
 //!
 //! Reference: RFC 5681, section 3.1, and RFC 9002, section 7.3, which agree. The window grows by one segment for every
-//! window of data that is acknowledged. A congestion event multiplies it by beta. Where CE marks told of it `beta_ecn`
-//! can take the place of beta (ABE, RFC 8511).
+//! window of data that is acknowledged. A congestion event multiplies it by beta. If CE marks reported the event,
+//! `beta_ecn` can replace beta (ABE, RFC 8511).
 //!
-//! Differences from the reference: the increase is counted in bytes without rounding; with `whole_segments` it is added
-//! a segment at a time, when a whole window has been acknowledged, as Linux does; with `whole_cuts` a reduction leaves
-//! whole segments, as in Linux as well. `beta_ecn` also holds for the mark that ends slow start, where RFC 8511 speaks
-//! of congestion avoidance.
+//! Differences from the reference: the increase counts in bytes without rounding. With `whole_segments` the window
+//! grows by a whole segment when a whole window has been acknowledged, and with `whole_cuts` a reduction leaves whole
+//! segments, both as in Linux. `beta_ecn` also applies to the mark that ends slow start; RFC 8511 speaks of congestion
+//! avoidance.
 //!
 //! Status: validated by `ns2-chain`, `ns3-startup` and `linux-startup`; `beta_ecn` by worked examples.
 
@@ -69,7 +69,7 @@ impl Reno {
         Self { config, segment: segment.get(), credit: 0 }
     }
 
-    /// What remains of a window; whole segments of it where they are counted.
+    /// What remains of a window; whole segments if the configuration asks for them.
     fn reduce(&mut self, beta: f64, base: Bytes) -> Bytes {
         self.credit = 0;
         let reduced = base.scale(beta);

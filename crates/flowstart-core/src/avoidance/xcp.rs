@@ -1,12 +1,12 @@
 //! XCP: the window follows the feedback of the path's routers.
 //!
 //! Reference: Katabi, Handley, Rohrs, SIGCOMM 2002, section 3.3; draft-falk-xcp-spec-03, the sender's rule. With each
-//! acknowledgement `cwnd = max(cwnd + feedback * RTT, one segment)`. A loss is answered as by Reno, because the
-//! bottleneck may be one that gives no feedback. The header and the routers are in [`crate::xcp`].
+//! acknowledgement `cwnd = max(cwnd + feedback * RTT, one segment)`. The response to a loss is Reno's, because the
+//! bottleneck may give no feedback. The header and the routers are in [`crate::xcp`].
 //!
-//! It is integrated: it has no startup of its own. It goes on from a scheme's launch, which leaves at its rate if it
-//! has one; with slow start that is the initial window. Afterwards acknowledgements clock the packets, as in ns-2, and
-//! a host that paces does so by its own rule. Startup counts as over when the first feedback arrives.
+//! XCP is integrated and has no startup of its own. It continues from a scheme's launch, which leaves at its rate if it
+//! has one; with slow start this is the initial window. Afterwards acknowledgements clock the packets, as in ns-2, and
+//! a pacing host uses its own rule. Startup counts as over when the first feedback arrives.
 //!
 //! Differences: a fraction of a byte of feedback is lost with each acknowledgement. The window does not grow without
 //! feedback: on a path without XCP routers it stays or shrinks.

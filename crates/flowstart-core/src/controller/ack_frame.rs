@@ -1,13 +1,13 @@
-//! What one acknowledgement told, and the order in which it is processed.
+//! The content of one acknowledgement, and the order of its processing.
 //!
-//! Reference: RFC 9002, appendix A.7, `OnAckReceived`: marks and losses are congestion events before what is
-//! acknowledged lets the window grow, so that the window is reduced from what it was when the packets left. The
-//! transport has updated the RTT by then, as it has there.
+//! Reference: RFC 9002, appendix A.7, `OnAckReceived`: marks and losses are congestion events before acknowledged data
+//! let the window grow, so the reduction starts from the window at the time when the packets left. The transport has
+//! updated the RTT by then, as in A.7.
 //!
 //! Difference: A.7 processes marks before losses, which makes no difference there, because both reduce alike and only
-//! the first of them counts. Here losses come first: a congestion avoidance may answer marks more gently (RFC 8511),
-//! and a frame that tells of both is answered as a loss. Its marks still count, since they keep the reduction from
-//! being taken back.
+//! the first of them counts. Here losses come first: congestion avoidance may respond to marks more gently (RFC 8511),
+//! but a frame with both needs the response to a loss. Its marks still count, because they prevent an undo of the
+//! reduction.
 
 use super::Controller;
 use crate::event::{Ack, Ecn, Loss, Timeout};
@@ -15,20 +15,20 @@ use crate::needs::Needs;
 use crate::rtt::RttEstimator;
 use crate::units::Bytes;
 
-/// What one acknowledgement told: an ACK frame of QUIC, or an acknowledgement of TCP with its SACK blocks.
+/// The content of one acknowledgement: an ACK frame of QUIC, or an acknowledgement of TCP with its SACK blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckFrame {
-    /// What it reveals as lost, summed up. Lost packets and retransmissions are told one by one before
+    /// The sum of what it reveals as lost. Lost packets and retransmissions are reported one by one before
     /// ([`Controller::on_packet_lost`], [`Controller::on_retransmission`]).
     pub lost: Option<Loss>,
     /// The losses establish persistent congestion (RFC 9002, section 7.6).
     pub persistent_congestion: bool,
-    /// The CE marks that it newly echoes.
+    /// The newly echoed CE marks.
     pub marked: Option<Ecn>,
-    /// What it newly acknowledges.
+    /// The newly acknowledged data.
     pub delivered: Option<Ack>,
-    /// It is a duplicate acknowledgement, which lets no window grow (RFC 5681, section 3.1). What it delivers counts in
-    /// recovery and for rate samples alone. QUIC knows no duplicates.
+    /// It is a duplicate acknowledgement, which lets no window grow (RFC 5681, section 3.1). Its delivered data count
+    /// only in recovery and for rate samples. QUIC has no duplicates.
     pub duplicate: bool,
 }
 
@@ -164,7 +164,7 @@ mod tests {
         controller.on_ack_frame(&frame, &rtt());
         // Reno halves 10 for a loss; for marks alone 8 would be left.
         assert_eq!((segments(&controller), exit(&mut controller)), (5.0, Some(ExitReason::Loss)));
-        // The loss was none, but the mark asked for a reduction as well.
+        // The loss was spurious, but the mark also requires a reduction.
         controller.on_spurious_loss(Timestamp::ZERO, &rtt());
         assert_eq!(segments(&controller), 5.0);
     }
@@ -205,7 +205,7 @@ mod tests {
         controller.on_ack_frame(&frame, &rtt());
         assert!(controller.in_recovery());
         assert_eq!(segments(&controller), 7.0);
-        // What leaves from now on does.
+        // Packets that leave from now on do.
         send(&mut controller, 11, 1);
         controller.on_ack_frame(&AckFrame { delivered: delivered(1, 12), ..AckFrame::default() }, &rtt());
         assert!(!controller.in_recovery());

@@ -1,12 +1,12 @@
 //! Throughput advice (SCONE): a cap on what a scheme launches.
 //!
 //! Reference: draft-ietf-scone-protocol-08, "Independent of Congestion Signals". Advice bounds the long-term throughput
-//! and says nothing about what is free, so it never lets a scheme send more. It stops a jump: a window that a scheme
-//! takes for the path's without the path having delivered it. What grows by acknowledgements, as slow start and
-//! congestion avoidance do, is the congestion controller's business and stays as it is.
+//! and says nothing about free capacity, so it never lets a scheme send more. It caps a jump: a window that a scheme
+//! assumes before the path has delivered it. Advice does not affect growth by acknowledgements, as in slow start and
+//! congestion avoidance.
 //!
-//! The cap is `rate * RTT`, at least the initial window, and the pacing rate of the jump. It is here and not in the
-//! schemes so that every scheme has it, those from outside this crate too.
+//! The cap is `rate * RTT`, at least the initial window, and it caps the pacing rate of the jump. It is here and not in
+//! the schemes, so it applies to every scheme, also to schemes outside this crate.
 
 use super::{Controller, Phase};
 use crate::event::Decision;
@@ -32,8 +32,8 @@ impl Advice {
 }
 
 impl Controller {
-    /// Elements of the path advise `rate` from now on; `None`: the advice has expired. A jump that is still leaving is
-    /// capped; what comes later is decided at its time.
+    /// Elements of the path advise `rate` from now on; `None`: the advice has expired. Caps a jump that is still
+    /// leaving; later jumps are capped at their time.
     pub fn on_advice(&mut self, now: Timestamp, rate: Option<Rate>, rtt: &RttEstimator) {
         self.advice = self.advice_of(rate, rtt.min());
         let Some(advice) = self.advice else { return };
@@ -66,8 +66,7 @@ impl Controller {
         launch
     }
 
-    /// A window that the scheme wants next. Where it leaves at a rate of the scheme's own, it is a jump as far as it
-    /// grows.
+    /// A window that the scheme wants next. If the scheme paces it at its own rate, its growth is a jump.
     pub(super) fn advised_window(&mut self, now: Timestamp, cwnd: Bytes) -> Bytes {
         let Some(advice) = self.advice else { return cwnd };
         let most = advice.window.max(self.window.cwnd);

@@ -28,14 +28,14 @@ pub enum ReductionBase {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum GrowthRule {
-    /// Always: ns-2 does not look.
+    /// Always, as in ns-2.
     Always,
     /// Unless the sender had nothing to send when the acknowledged packet left.
     #[default]
     NotAppLimited,
     /// In slow start when more than half of the window was in flight, otherwise when the window was full (Linux).
     HalfWindow,
-    /// As `half-window`, and a window with at most three segments of room counts as full (Google's QUIC).
+    /// Like `half-window`, but a window with at most three segments of room counts as full (Google's QUIC).
     ThreeSegmentsFree,
 }
 
@@ -44,10 +44,10 @@ pub enum GrowthRule {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TimeoutReduction {
     /// Each timeout reduces it, but not when the same data has timed out before (RFC 5681, section 3.1; ns-3).
-    /// Persistent congestion leaves it as the loss has set it (RFC 9002, section 7.6.2).
+    /// Persistent congestion keeps the value that the loss has set (RFC 9002, section 7.6.2).
     #[default]
     EachTimeout,
-    /// As `each-timeout`, but not when the window was reduced before and the recovery from that is not over (Linux).
+    /// Like `each-timeout`, but not during the recovery from an earlier reduction (Linux).
     OncePerWindow,
     /// Half of the window, whatever the congestion avoidance, with each timeout and with persistent congestion
     /// (Google's QUIC).
@@ -61,7 +61,7 @@ pub enum SlowStartAfterTimeout {
     /// Classic slow start, up to ssthresh (RFC 5681).
     #[default]
     Classic,
-    /// With the startup scheme's rule for leaving it, where the scheme has one that its reference applies again
+    /// With the startup scheme's rule for leaving it, if the scheme has one and its reference applies it again
     /// ([`Startup::on_restart`](crate::startup::Startup::on_restart)): HyStart in Linux, ns-3 and Google's QUIC.
     Scheme,
 }
@@ -135,11 +135,11 @@ pub struct ControllerConfig {
     pub timeout_reduction: TimeoutReduction,
     /// How slow start runs after a timeout.
     pub slow_start_after_timeout: SlowStartAfterTimeout,
-    /// What becomes of the window when the application did not use it.
+    /// What happens to a window that the application does not use.
     pub window_validation: WindowValidation,
-    /// Whether a reduction can be taken back ([`Controller::on_spurious_loss`](super::Controller::on_spurious_loss),
-    /// [`Controller::on_spurious_timeout`](super::Controller::on_spurious_timeout)).
-    /// RFC 9438, section 4.9: allowed where the transport detects spurious losses. Costs an allocation per reduction.
+    /// Whether a reduction can be undone ([`Controller::on_spurious_loss`](super::Controller::on_spurious_loss),
+    /// [`Controller::on_spurious_timeout`](super::Controller::on_spurious_timeout)). RFC 9438, section 4.9: allowed
+    /// where the transport detects spurious losses. Costs an allocation per reduction.
     pub undo: bool,
 }
 
@@ -167,8 +167,8 @@ impl ControllerConfig {
         }
     }
 
-    /// Refuses policies and parameters out of range, and a pair that is meaningless. A controller is only made of what
-    /// this accepts.
+    /// Refuses policies and parameters out of range, and a meaningless pair. A controller is only built from an
+    /// accepted configuration.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.validate_parts()?;
         Self::validate_pair(&self.startup, &self.avoidance)
@@ -186,7 +186,7 @@ impl ControllerConfig {
         self.avoidance.validate()
     }
 
-    /// Refuses a scheme of which nothing would be left because the congestion avoidance starts by itself.
+    /// Refuses a scheme that would have no effect because the congestion avoidance starts by itself.
     pub fn validate_pair(startup: &StartupConfig, avoidance: &AvoidanceConfig) -> Result<(), ConfigError> {
         if avoidance.kind() != Kind::Integrated {
             return Ok(());
@@ -209,7 +209,7 @@ impl ControllerConfig {
         Err(ConfigError::new("scheme", startup.name(), allowed))
     }
 
-    /// [`ControllerConfig::validate_pair`] for algorithms whose names nobody knows.
+    /// [`ControllerConfig::validate_pair`] for algorithms without known names.
     pub(super) fn validate_algorithms(startup: &StartupState, avoidance: &AvoidanceState) -> Result<(), ConfigError> {
         let has_launch = startup.has_launch() && !startup.needs().contains(Needs::APPROVAL_IN_CONNECTION);
         if avoidance.kind() != Kind::Integrated || has_launch {
@@ -219,7 +219,7 @@ impl ControllerConfig {
         Err(ConfigError::new("scheme", "the caller's", allowed))
     }
 
-    /// What every scheme is told.
+    /// What every scheme learns at its construction.
     pub(super) fn startup_context(&self) -> StartupContext {
         StartupContext {
             segment: self.segment,

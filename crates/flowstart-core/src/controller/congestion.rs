@@ -9,17 +9,16 @@ use crate::startup::Step;
 use crate::units::Bytes;
 
 impl Controller {
-    /// A packet was declared lost. Comes where rate samples are needed, before the [`Controller::on_loss`]
-    /// that sums up.
+    /// A packet was declared lost. Needed only for rate samples; comes before the [`Controller::on_loss`] that sums up.
     pub fn on_packet_lost(&mut self, lost: &LostPacket) {
         if let (Phase::Integrated { .. }, Some(avoidance)) = (self.phase, self.avoidance.integrated()) {
             avoidance.on_packet_lost(lost);
         }
     }
 
-    /// Data has to be sent again, not counting probes and proactive retransmissions: told once for every
+    /// Data has to be sent again, not counting probes and proactive retransmissions. Call it once for every
     /// retransmission, before the [`Controller::on_loss`] that sums up. `position` is that of the data's first
-    /// transmission. A host that knows sums only tells them with the highest position.
+    /// transmission. A host that knows only sums reports them with the highest position.
     pub fn on_retransmission(&mut self, position: Position, bytes: Bytes) {
         if self.phase == Phase::Startup && self.earlier_path.is_none_or(|end| position > end) {
             self.startup.as_dyn().on_retransmission(position, bytes);
@@ -43,16 +42,15 @@ impl Controller {
         self.update_pacing(rtt);
     }
 
-    /// The receiver echoed new CE marks. They are a congestion event like a loss (RFC 3168; RFC 9002, section 7.1), and
-    /// what remains of the window says [`LossBased::on_ecn`](crate::avoidance::LossBased::on_ecn), also where they end
-    /// startup.
+    /// The receiver echoed new CE marks. They are a congestion event like a loss (RFC 3168; RFC 9002, section 7.1).
+    /// [`LossBased::on_ecn`](crate::avoidance::LossBased::on_ecn) says what remains of the window, also when the marks
+    /// end startup.
     pub(crate) fn on_ecn(&mut self, ecn: &Ecn, rtt: &RttEstimator) {
         if self.take_marks(ecn, rtt) {
             return;
         }
         if self.last_reduction.is_some_and(|point| ecn.position <= point) {
-            // The marks would have reduced the window as well, so a loss that turns out to be none does not give it
-            // back.
+            // The marks would also have reduced the window, so a spurious loss does not restore it.
             self.undo.clear();
             return;
         }
@@ -83,7 +81,7 @@ impl Controller {
         }
     }
 
-    /// An approval of which nothing has left is void: neither a reduction nor what takes it back goes by it.
+    /// An approval of which nothing has left is void: neither a reduction nor its undo uses it.
     pub(super) fn give_up_approval(&mut self) {
         if self.phase == Phase::Startup
             && let Some(window) = self.startup.as_dyn().without_approval()
@@ -96,7 +94,7 @@ impl Controller {
         let before = self.window.cwnd;
         self.give_up_approval();
         if self.config.undo {
-            // A mark is no error of the transport's.
+            // A mark is not an error of the transport.
             let undo = (reason == ExitReason::Loss).then(|| self.state_to_restore(false));
             self.undo.set(undo);
         }

@@ -1,4 +1,4 @@
-//! What was sent and what was delivered: growth of the window, and the way from startup to congestion avoidance.
+//! Sent and delivered data: growth of the window, and the transition from startup to congestion avoidance.
 
 use super::{Controller, GrowthRule, Phase, Reduction};
 use crate::event::{Ack, Decision, Sent};
@@ -37,8 +37,8 @@ impl Controller {
         }
     }
 
-    /// Data was sent again because of [`Output::proactive_retransmit`](super::Output::proactive_retransmit), and
-    /// `bytes` of the grant are used.
+    /// Data was sent again because of [`Output::proactive_retransmit`](super::Output::proactive_retransmit); this used
+    /// `bytes` of the grant.
     pub fn on_proactive_retransmission(&mut self, bytes: Bytes) {
         self.proactive = self.proactive.saturating_sub(bytes);
     }

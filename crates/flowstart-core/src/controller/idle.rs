@@ -1,4 +1,4 @@
-//! The controller's side of congestion window validation: what idle time and want of data do to the window.
+//! The controller's side of congestion window validation: the effect of idle time and lack of data on the window.
 
 use super::{Controller, Phase, Resume, WindowValidation};
 use crate::event::Decision;
@@ -11,8 +11,8 @@ use crate::window::Window;
 impl Controller {
     /// Data waits again after idle time, and nothing is in flight: the window is validated
     /// ([`ControllerConfig::window_validation`](super::ControllerConfig::window_validation)). Call it before the first
-    /// packet leaves. `path` is what Sensing may use if the startup scheme runs again; the RTT and what this connection
-    /// has delivered are added here. An integrated algorithm follows rules of its own.
+    /// packet leaves. `path` is what Sensing may use if the startup scheme runs again; this function adds the RTT and
+    /// what this connection has delivered. An integrated algorithm has rules of its own.
     pub fn on_resume(&mut self, resume: &Resume, path: &PathKnowledge, rtt: &RttEstimator) {
         let Some(avoidance) = self.avoidance.conventional() else { return };
         avoidance.on_resume(resume.now, resume.idle);
@@ -53,7 +53,7 @@ impl Controller {
         }
     }
 
-    /// The window that validation has left. Slow start leads from a smaller one to ssthresh.
+    /// The window after validation. If it is smaller, slow start leads back to ssthresh.
     fn take_validated(&mut self, now: Timestamp, window: Window, rtt: &RttEstimator) {
         if window == self.window {
             return;

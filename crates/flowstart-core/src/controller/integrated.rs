@@ -28,7 +28,7 @@ impl Controller {
         self.pace_by_host(rtt);
     }
 
-    /// What the integrated algorithm did with the last event.
+    /// Applies the integrated algorithm's response to the last event.
     pub(super) fn follow_integrated(&mut self, now: Timestamp) {
         let Some(avoidance) = self.avoidance.integrated() else { return };
         while let Some((phase, trigger)) = avoidance.take_phase() {
@@ -75,7 +75,7 @@ impl Controller {
         }
     }
 
-    /// Where the algorithm has no rate, a host that paces does so by its own rule.
+    /// If the algorithm has no rate, a pacing host uses its own rule.
     fn pace_by_host(&mut self, rtt: &RttEstimator) {
         if let (None, Some(pacing)) = (self.scheme_rate, self.config.pacing) {
             let window = self.window.cwnd.scale(pacing.avoidance_gain).max(Bytes::new(1));
@@ -83,7 +83,7 @@ impl Controller {
         }
     }
 
-    /// A scheme whose launch comes with the first acknowledgements is asked until it sets a rate, ends, or loses.
+    /// A scheme that launches with the first acknowledgements is asked until it sets a rate, ends, or has a loss.
     fn sense_late_launch(&mut self, ack: &Ack, rtt: &RttEstimator) {
         let Some(window) = self.sensing else { return };
         let startup = self.startup.as_dyn();

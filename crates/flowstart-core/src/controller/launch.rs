@@ -1,4 +1,4 @@
-//! The launch: of a new connection, with a rate that routers approve later, and on another path.
+//! The launch of a new connection, with a rate that routers approve later, and on another path.
 
 use super::window_validation::Validation;
 use super::{Controller, Phase};
@@ -10,8 +10,8 @@ use crate::time::Timestamp;
 use crate::units::Bytes;
 use crate::window::{SegmentSize, Window};
 
-/// The largest window of a launch: 1 TiB, what 100 Gbit/s carry in 88 s. A rate and an RTT that come from a peer or a
-/// file may have any product, and growth must stay far from the end of the number range.
+/// The largest window of a launch: 1 TiB, what 100 Gbit/s carry in 88 s. A peer or a file may give any rate and RTT, so
+/// their product may be huge; growth must stay far from the end of the number range.
 pub(super) const LARGEST_LAUNCH: Bytes = Bytes::new(1 << 40);
 
 impl Controller {
@@ -22,10 +22,11 @@ impl Controller {
         self.take_launch(now, &launch, rtt);
     }
 
-    /// All routers of the path have approved a rate that was asked for in mid-connection (RFC 4782, section 4.8):
-    /// `path` holds it and the RTT of now. It is used if its window is larger than the one that the connection would
-    /// have a round trip later anyway: the present one, or what slow start makes of it. Returns whether it is used.
-    /// Nothing happens in recovery, beside an integrated algorithm, and where the scheme does not live on approvals.
+    /// All routers of the path have approved a rate that was requested in mid-connection (RFC 4782, section 4.8):
+    /// `path` holds it and the current RTT. The controller uses it if its window is larger than the window that the
+    /// connection would reach in a round trip anyway: the present one, or what slow start makes of it. Returns whether
+    /// it is used. Nothing happens in recovery, beside an integrated algorithm, or if the scheme does not use
+    /// approvals.
     pub fn on_approval(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) -> bool {
         if self.is_integrated() || self.recovery.is_some() {
             return false;
@@ -64,10 +65,10 @@ impl Controller {
         self.update_pacing(rtt);
     }
 
-    /// Packets take another path from now on (a mobility event; RFC 9000, section 9.4). Everything that was learned is
-    /// forgotten, and the scheme and the congestion avoidance start again with `path`, which must hold only what is
-    /// known of the new path ([`PathKnowledge::for_new_path`]); `rtt` must have been reset. What was sent before counts
-    /// no more.
+    /// Packets take another path from now on (a mobility event; RFC 9000, section 9.4). The controller forgets
+    /// everything that it has learned. The scheme and the congestion avoidance start again with `path`, which must hold
+    /// only knowledge about the new path ([`PathKnowledge::for_new_path`]); `rtt` must have been reset. Packets sent
+    /// before do not count.
     pub fn on_path_change(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
         self.avoidance = match &self.unused {
             Some(unused) => unused.1.clone(),
@@ -85,7 +86,7 @@ impl Controller {
         self.launch(now, path, rtt);
     }
 
-    /// The scheme as it was before its first launch. What was sent before is no evidence of congestion any more.
+    /// The scheme in its state before the first launch. Packets sent before are not evidence of congestion.
     pub(super) fn start_again(&mut self) {
         self.startup = match &self.unused {
             Some(unused) => unused.0.clone(),
@@ -99,7 +100,7 @@ impl Controller {
         self.proactive = Bytes::ZERO;
     }
 
-    /// Packets up to `position` left before the launch: losses and marks among them are one congestion event.
+    /// Packets up to `position` left before the launch: their losses and marks are one congestion event.
     pub fn on_sent_before_launch(&mut self, position: Position) {
         self.highest_sent = self.highest_sent.max(position);
     }

@@ -1,31 +1,30 @@
 //! Composes a startup scheme with congestion avoidance: the only type a transport talks to.
 //!
 //! The transport reports what was sent, acknowledged, lost and marked; the controller answers with a window, a pacing
-//! rate and a burst. It owns every reduction of the window. A congestion event is counted once per window: losses and
-//! marks at or below the position that was highest when the window was last reduced do not reduce it again
-//! (RFC 6582, RFC 6675 and RFC 9002 section 7.3.2 agree on this rule and differ only in what a position is).
+//! rate and a burst. It owns every reduction of the window. A congestion event counts once per window. At a reduction
+//! the controller notes the highest position; losses and marks at or below it do not reduce the window again. (RFC
+//! 6582, RFC 6675 and RFC 9002 section 7.3.2 agree on this rule and differ only in the meaning of a position.)
 //!
-//! An acknowledgement is told as a whole, by [`Controller::on_ack_frame`], which owns the order of its losses, its
-//! marks and what it delivers. After a retransmission timeout or persistent congestion the flow restarts with slow
-//! start.
+//! [`Controller::on_ack_frame`] takes an acknowledgement as a whole and decides the order of its losses, marks and
+//! delivered data. After a retransmission timeout or persistent congestion the flow restarts with slow start.
 //!
-//! An integrated congestion avoidance (BBR) is in charge from the first packet: of the startup scheme only the launch
-//! counts, the window follows the algorithm alone, and no reduction or recovery of the controller interferes.
+//! An integrated congestion avoidance (BBR) is in charge from the first packet. It takes only the launch from the
+//! startup scheme, the window follows the algorithm alone, and no reduction or recovery of the controller interferes.
 //!
 //! | Looking for | Where |
 //! |---|---|
 //! | policies in which stacks differ, and which pairs make sense | `config.rs` |
 //! | the launch, also with a late approval and on another path | `launch.rs` |
 //! | the order in which an acknowledgement is processed | `ack_frame.rs` |
-//! | growth, and the way from startup to congestion avoidance | `delivery.rs` |
-//! | what losses and marks take | `congestion.rs` |
+//! | growth, and the transition from startup to congestion avoidance | `delivery.rs` |
+//! | reductions after losses and marks | `congestion.rs` |
 //! | timeouts and persistent congestion | `timeout.rs` |
-//! | reductions that are taken back | `undo.rs` |
-//! | what throughput advice caps | `advice.rs` |
+//! | undone reductions | `undo.rs` |
+//! | throughput advice | `advice.rs` |
 //! | proportional rate reduction | `recovery.rs` |
-//! | what changes beside an integrated algorithm | `integrated.rs` |
-//! | what changes beside a scalable one | `scalable.rs` |
-//! | what idle time does to the window | `idle.rs`, `window_validation.rs` |
+//! | integrated congestion avoidance | `integrated.rs` |
+//! | scalable congestion avoidance | `scalable.rs` |
+//! | the window after idle time | `idle.rs`, `window_validation.rs` |
 
 pub use ack_frame::AckFrame;
 pub use config::{ControllerConfig, GrowthRule, Pacing, ReductionBase, SlowStartAfterTimeout, TimeoutReduction};
@@ -73,21 +72,21 @@ pub struct Output {
     pub pacing_rate: Option<Rate>,
     /// Bytes that may leave at once when sending starts or resumes with nothing in flight.
     pub burst: Bytes,
-    /// How much before its time a packet may leave, so that packets are sent in groups.
+    /// How much before its time a packet may leave, so packets are sent in groups.
     pub pacing_lead: Duration,
-    /// Bytes that may be handed down at once, as one batch of segmentation offload ([`pacer::send_quantum`]).
+    /// Bytes that may go down at once, as one batch of segmentation offload ([`pacer::send_quantum`]).
     pub send_quantum: Bytes,
-    /// Bytes that may be sent again without any sign of loss: data that was sent and is not acknowledged, in the bytes
-    /// by which packets count as in flight ([`Sent::bytes`](crate::event::Sent::bytes)). It is what remains of the
-    /// grants of [`Startup::proactive_retransmit`](crate::startup::Startup::proactive_retransmit), and zero after
-    /// startup.
+    /// Bytes that may be sent again without any sign of loss. They are sent, unacknowledged data, counted like bytes in
+    /// flight ([`Sent::bytes`](crate::event::Sent::bytes)). The value is the remainder of the grants of
+    /// [`Startup::proactive_retransmit`](crate::startup::Startup::proactive_retransmit), and zero after startup.
     ///
     /// The transport uses it only when neither new nor lost data waits, inside the window and paced like other packets.
-    /// It walks from the highest unacknowledged packet towards the front, passes over what is acknowledged or was sent
-    /// again for whatever reason, sends each packet proactively at most once, and stops where the walk meets the
-    /// acknowledgements. A packet is sent when the whole of it is granted, and reported by [`Controller::on_sent`] and
-    /// [`Controller::on_proactive_retransmission`]. This is Halfback's reverse-ordered proactive retransmission (Li,
-    /// Dong, Godfrey, `CoNEXT` 2015) when a scheme grants a segment with each acknowledgement after the last new data.
+    /// It walks from the highest unacknowledged packet towards the front. It skips packets that are acknowledged or
+    /// were sent again for any reason, sends each packet proactively at most once, and stops where the walk meets the
+    /// acknowledgements. It sends a packet when all of its bytes are granted, and reports it by [`Controller::on_sent`]
+    /// and [`Controller::on_proactive_retransmission`]. This is Halfback's reverse-ordered proactive retransmission
+    /// (Li, Dong, Godfrey, `CoNEXT` 2015) when a scheme grants a segment with each acknowledgement after the last new
+    /// data.
     pub proactive_retransmit: Bytes,
     /// When [`Controller::on_timer`] wants to be called.
     pub next_wakeup: Timestamp,
@@ -103,7 +102,7 @@ enum Phase {
         by_scheme: bool,
     },
     Avoidance,
-    /// An integrated congestion avoidance, which is or is not in its own startup.
+    /// An integrated congestion avoidance; the flag says whether it is in its own startup.
     Integrated {
         starting: bool,
     },
@@ -123,8 +122,8 @@ pub struct Controller {
     highest_sent: Position,
     /// Highest position that an acknowledgement reported.
     acknowledged: Option<Position>,
-    /// What was acknowledged at the last timeout, if there was one: the next timeout finds the same data missing when
-    /// nothing more is.
+    /// What was acknowledged at the last timeout, if there was one. If nothing more is acknowledged at the next
+    /// timeout, the same data is missing.
     timed_out_at: Option<Option<Position>>,
     /// Set by a launch, until the first acknowledgement.
     launch_rate: Option<Rate>,
@@ -134,23 +133,23 @@ pub struct Controller {
     scheme_rate: Option<Rate>,
     /// What the host's own rule gives.
     host_rate: Option<Rate>,
-    /// What an integrated algorithm lets leave together.
+    /// Bytes that an integrated algorithm lets leave together.
     send_group: Bytes,
-    /// What was granted and not yet used.
+    /// The unused part of the grants.
     proactive: Bytes,
     /// What the algorithms need of the host.
     needs: Needs,
     /// Beside an integrated algorithm: the window of a scheme that has not sensed its launch yet.
     sensing: Option<Window>,
-    /// Congestion window validation, where there is any.
+    /// Congestion window validation, if there is any.
     validation: Option<Box<Validation>>,
-    /// The caller's algorithms before they launched, so that they can start again.
+    /// The caller's algorithms before their launch, so they can start again.
     unused: Option<Box<(StartupState, AvoidanceState)>>,
     /// Positions up to here were sent over an earlier path.
     earlier_path: Option<Position>,
-    /// What elements of the path advise, where anybody does.
+    /// The advice of the path's elements, if there is any.
     advice: Option<Advice>,
-    /// The last reduction, where it can be taken back.
+    /// The last reduction, if it can be undone.
     undo: UndoSlot,
     log: DecisionLog,
 }
@@ -160,7 +159,7 @@ impl Controller {
     ///
     /// # Errors
     ///
-    /// What [`ControllerConfig::validate`] refuses. From here on nothing fails.
+    /// What [`ControllerConfig::validate`] refuses. Nothing fails later.
     pub fn new(config: ControllerConfig) -> Result<Self, ConfigError> {
         config.validate()?;
         let startup = config.startup.build(config.startup_context());
@@ -172,7 +171,7 @@ impl Controller {
     ///
     /// # Errors
     ///
-    /// As [`Controller::new`], with the pair of the caller in place of the configuration's.
+    /// As [`Controller::new`], for the caller's pair instead of the configuration's.
     pub fn with_algorithms(
         config: ControllerConfig,
         startup: StartupState,
@@ -225,14 +224,14 @@ impl Controller {
         self.avoidance.kind() == Kind::Integrated
     }
 
-    /// What the algorithms need of the host. A host that cannot give it has to refuse them.
+    /// What the algorithms need of the host. A host that cannot give this has to refuse them.
     #[inline]
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// Segments have another size from now on (path MTU discovery). Windows that are held in bytes stay as they are;
-    /// growth and minima count in the new size. A startup scheme keeps the size that it was built with.
+    /// Segments have another size from now on (path MTU discovery). Windows in bytes stay unchanged; growth and minima
+    /// count in the new size. A startup scheme keeps its original size.
     pub fn set_segment(&mut self, segment: Bytes) {
         let segment = segment.max(Bytes::new(1));
         self.config.segment = segment;
@@ -293,7 +292,7 @@ impl Controller {
         self.launch_rate.or(self.scheme_rate).or(self.host_rate)
     }
 
-    /// Bytes of the packets that leave together, as the interface of a host without pacing of its own segments them;
+    /// Bytes of the packets that leave together, as if the interface of a host without its own pacing segmented them;
     /// zero: they leave one by one.
     #[inline]
     pub fn send_group(&self) -> Bytes {
@@ -314,7 +313,8 @@ impl Controller {
         self.window.ssthresh
     }
 
-    /// Whether the startup scheme still moves the window, or an integrated congestion avoidance is in its own startup.
+    /// Whether startup lasts: the startup scheme still moves the window, or an integrated congestion avoidance is in
+    /// its own startup.
     pub fn in_startup(&self) -> bool {
         matches!(self.phase, Phase::Startup | Phase::Integrated { starting: true })
     }

@@ -1,7 +1,7 @@
 //! Recovery from a congestion event: how the window moves until the reduction is confirmed.
 //!
-//! Reference: proportional rate reduction, RFC 6937 section 3.1, and RFC 9937, which differ in what may be sent beyond
-//! what was delivered.
+//! Reference: proportional rate reduction, RFC 6937 section 3.1, and RFC 9937. They differ in how much may be sent
+//! beyond what was delivered.
 
 use super::{Controller, Phase};
 use crate::event::{Ack, Loss, Position};
@@ -18,10 +18,10 @@ pub enum Reduction {
     /// Proportional rate reduction (RFC 6937) with the slow-start reduction bound, which rebuilds the window when
     /// losses took it below ssthresh.
     Prr,
-    /// Proportional rate reduction (RFC 6937) whose slow-start reduction bound gives a segment for every packet that is
-    /// acknowledged instead of every acknowledgement (Google's QUIC).
+    /// Proportional rate reduction (RFC 6937) whose slow-start reduction bound gives a segment for every acknowledged
+    /// packet instead of every acknowledgement (Google's QUIC).
     PrrPerPacket,
-    /// Proportional rate reduction of RFC 9937, which rebuilds the window only by what is delivered unless an
+    /// Proportional rate reduction of RFC 9937. It rebuilds the window only by what is delivered, unless an
     /// acknowledgement makes progress without further loss.
     PrrSafe,
 }
@@ -40,7 +40,7 @@ pub(super) struct Recovery {
     pub(super) prr_delivered: Bytes,
     /// `prr_out`: bytes sent since.
     pub(super) prr_out: Bytes,
-    /// Bytes delivered since, whatever the reduction.
+    /// Bytes delivered since, for every kind of reduction.
     pub(super) delivered: Bytes,
 }
 
@@ -50,12 +50,13 @@ impl Recovery {
         Self { point, target, recover_fs, prr_delivered: Bytes::ZERO, prr_out: Bytes::ZERO, delivered: Bytes::ZERO }
     }
 
-    /// What was lost since recovery began, when this much is in flight: what left the flight without being delivered.
+    /// Bytes lost since recovery began, when this much is in flight: those that left the flight without being
+    /// delivered.
     pub(super) fn lost(&self, in_flight: Bytes) -> Bytes {
         (self.recover_fs + self.prr_out).saturating_sub(self.delivered + in_flight)
     }
 
-    /// What `reduction` makes of the window after `ack`; `None` where it stays as it was reduced.
+    /// What `reduction` makes of the window after `ack`; `None` if the reduced window stays.
     pub(super) fn on_ack(&mut self, ack: &Ack, reduction: Reduction, segment: Bytes) -> Option<Bytes> {
         let margin = match reduction {
             Reduction::Immediate => return None,
@@ -89,17 +90,16 @@ impl Recovery {
 }
 
 impl Controller {
-    /// A loss was repaired before it was known, by a probe of the transport's (RFC 8985, section 7.4.2): the window is
+    /// A transport's probe has repaired a loss before the loss was known (RFC 8985, section 7.4.2). The window is
     /// reduced as after [`Controller::on_loss`], and there is nothing to recover from (`tcp_process_tlp_ack` of Linux).
-    /// An integrated algorithm goes on, as Linux lets it. Comes before the [`Controller::on_ack_frame`] that reveals
-    /// it.
+    /// An integrated algorithm goes on, as in Linux. Comes before the [`Controller::on_ack_frame`] that reveals it.
     pub fn on_repaired_loss(&mut self, loss: &Loss, rtt: &RttEstimator) {
         if matches!(self.phase, Phase::Integrated { .. }) || self.recovery.is_some() {
             return;
         }
         self.on_loss(loss, rtt);
         self.undo.clear();
-        // A scheme that stays in charge is told when recovery ends.
+        // A scheme that stays in charge learns of the end of recovery.
         if self.phase != Phase::Startup {
             self.recovery = None;
         }

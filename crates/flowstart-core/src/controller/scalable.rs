@@ -1,13 +1,13 @@
-//! The controller's side of a scalable congestion avoidance (Prague): marks are counted one by one, and answered once
-//! per round trip without recovery.
+//! The controller's side of a scalable congestion avoidance (Prague). It counts marks one by one and responds once per
+//! round trip, without recovery.
 
 use super::{Controller, Phase};
 use crate::event::{Decision, Ecn};
 use crate::rtt::RttEstimator;
 
 impl Controller {
-    /// New marks: whether a scalable algorithm has answered them. What is left are the marks of all others, and those
-    /// that end startup, which count like a loss.
+    /// New marks. Returns whether a scalable algorithm has responded. The marks of other algorithms, and those that end
+    /// startup, count like a loss.
     pub(super) fn take_marks(&mut self, ecn: &Ecn, rtt: &RttEstimator) -> bool {
         let base = self.base(ecn.in_flight);
         let Some(avoidance) = self.avoidance.scalable() else { return false };
@@ -15,7 +15,7 @@ impl Controller {
         if self.phase == Phase::Startup {
             return false;
         }
-        // A loss has taken more already.
+        // A loss has already reduced the window more.
         let lost = self.last_reduction.is_some_and(|point| ecn.position <= point);
         if !lost && avoidance.response_due(ecn.now) {
             let before = self.window.cwnd;
@@ -56,8 +56,8 @@ mod tests {
         rtt
     }
 
-    /// Prague after slow start from 100 segments ended with a mark: 50 segments, alpha 1, and everything before
-    /// position 1000 was sent before.
+    /// Prague after slow start from 100 segments ended with a mark: 50 segments, alpha 1, and everything up to position
+    /// 1000 was sent before.
     fn after_startup() -> Controller {
         let startup = StartupConfig::SlowStart(Default::default());
         let mut controller = Controller::new(ControllerConfig {

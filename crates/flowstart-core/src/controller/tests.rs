@@ -66,7 +66,7 @@ fn a_repaired_loss_reduces_the_window_and_leaves_nothing_to_recover_from() {
     controller.on_repaired_loss(&loss(10, 10 * SEGMENT), &rtt);
     assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(5 * SEGMENT), Bytes::new(5 * SEGMENT)));
     assert!(!controller.in_recovery());
-    // The window of before is not given back, and the same packets are one congestion event.
+    // The earlier window is not restored, and the same packets are one congestion event.
     controller.on_spurious_loss(Timestamp::ZERO, &rtt);
     controller.on_repaired_loss(&loss(10, 10 * SEGMENT), &rtt);
     assert_eq!(controller.cwnd(), Bytes::new(5 * SEGMENT));
@@ -280,7 +280,7 @@ fn a_repeated_timeout_of_the_same_data_holds_ssthresh() {
     // The retransmission is lost as well, and again: one segment in flight, but ssthresh stays at 10 instead of 2.
     assert_eq!(time_out(&mut controller, 1), (10, 2));
     assert_eq!(time_out(&mut controller, 1), (10, 2));
-    // What only arrives above the gap is no progress.
+    // Arrivals above the gap are not progress.
     acknowledge(&mut controller, 7);
     assert_eq!(time_out(&mut controller, 1), (10, 2));
     // It arrives; the timeout of another segment is a new one: max(6 / 2, 2) = 3.
@@ -466,7 +466,7 @@ fn an_integrated_algorithm_takes_the_launch_and_nothing_reduces_its_window() {
     let mut ack = acked(Timestamp::ZERO, 1200);
     ack.position = 11;
     controller.on_ack(&ack, &rtt);
-    // Recovery is over: the window as it was, and what was acknowledged.
+    // Recovery is over: the previous window plus the acknowledged amount.
     assert_eq!(controller.cwnd(), Bytes::new(13_200));
     let decisions: Vec<_> = core::iter::from_fn(|| controller.take_decision()).map(|d| d.1).collect();
     assert!(matches!(decisions[0], Decision::Launched { .. }), "{decisions:?}");
@@ -614,7 +614,7 @@ fn an_approval_is_used_where_slow_start_would_not_be_as_far_a_round_trip_later()
         (controller.cwnd(), controller.pacing_rate()),
         (Bytes::new(30 * SEGMENT), Some(Rate::from_bits_per_sec(2_400_000)))
     );
-    // In congestion avoidance the window of now counts: five segments, and 0.48 Mbit/s are six.
+    // In congestion avoidance the current window counts: five segments, and 0.48 Mbit/s are six.
     let (mut controller, rtt) = begin();
     controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
     assert!(!controller.on_approval(Timestamp::ZERO, &path(2400), &rtt), "not in recovery");
@@ -622,7 +622,7 @@ fn an_approval_is_used_where_slow_start_would_not_be_as_far_a_round_trip_later()
     ack.position = 11;
     controller.on_ack(&ack, &rtt);
     assert!(controller.on_approval(Timestamp::ZERO, &path(480), &rtt));
-    // A scheme that does not ask has no use for it.
+    // A scheme that does not ask does not use it.
     let (mut other, rtt) = self::controller(Reduction::Immediate);
     assert!(!other.on_approval(Timestamp::ZERO, &path(2400), &rtt));
 }
@@ -861,7 +861,7 @@ fn an_approval_of_which_nothing_has_left_is_void_when_an_earlier_packet_is_lost(
         controller.on_loss(&loss(1, 10 * SEGMENT), &rtt);
         // Half of the window of ten.
         assert_eq!((controller.cwnd(), controller.ssthresh()), (Bytes::new(5 * SEGMENT), Bytes::new(5 * SEGMENT)));
-        // The packet had only been late: ten again.
+        // The packet was only late: ten again.
         let mut late = controller.clone();
         late.on_spurious_loss(Timestamp::ZERO, &rtt);
         assert_eq!((late.cwnd(), late.ssthresh()), (Bytes::new(10 * SEGMENT), Bytes::MAX));

@@ -6,8 +6,8 @@ use crate::event::{Decision, ExitReason, Timeout};
 use crate::rtt::RttEstimator;
 
 impl Controller {
-    /// A retransmission timeout: slow start from the smallest window. When the timer fires again before any position is
-    /// acknowledged, the same segment was lost again and ssthresh is held (RFC 5681, section 3.1). Otherwise it is
+    /// A retransmission timeout: slow start from the smallest window. If the timer fires again before any position is
+    /// acknowledged, the same segment was lost again, and ssthresh stays (RFC 5681, section 3.1). Otherwise it is
     /// reduced as [`ControllerConfig::timeout_reduction`](super::ControllerConfig::timeout_reduction) says.
     pub fn on_timeout(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
         if let Phase::Integrated { .. } = self.phase {
@@ -33,7 +33,7 @@ impl Controller {
         self.undo.set(undo);
     }
 
-    /// Persistent congestion: slow start from the smallest window, up to the ssthresh that the loss has left (RFC 9002,
+    /// Persistent congestion: slow start from the smallest window, up to the ssthresh that the loss has set (RFC 9002,
     /// section 7.6.2) unless [`ControllerConfig::timeout_reduction`](super::ControllerConfig::timeout_reduction) says
     /// otherwise. Comes after the [`Controller::on_loss`] of the packets that establish it.
     pub fn on_persistent_congestion(&mut self, timeout: &Timeout, rtt: &RttEstimator) {
@@ -52,7 +52,7 @@ impl Controller {
         self.window.ssthresh = (self.window.cwnd / 2).max(self.config.segment * 2);
     }
 
-    /// What recovery would have led to is left as ssthresh, also where the scheme has another one.
+    /// The target of recovery becomes ssthresh, even if the scheme has another one.
     fn keep_reduced(&mut self, recovery: Recovery) {
         self.window.ssthresh = self.window.ssthresh.min(recovery.target);
     }

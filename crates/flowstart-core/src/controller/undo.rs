@@ -1,4 +1,4 @@
-//! Reductions that are taken back: the transport has found that what it took for lost was only late.
+//! Undone reductions: the transport has found that packets that it took for lost were only late.
 
 use alloc::boxed::Box;
 
@@ -9,16 +9,16 @@ use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::window::{SegmentSize, Window};
 
-/// What the last reduction took, so that it can be given back.
+/// The state before the last reduction, so the reduction can be undone.
 #[derive(Clone, Debug)]
 pub(super) struct Undo {
     window: Window,
     avoidance: AvoidanceState,
     /// As `Controller::last_reduction` was.
     last_reduction: Option<Position>,
-    /// The scheme said when slow start is left.
+    /// The scheme decided when to leave slow start.
     by_scheme: bool,
-    /// A timeout came then, or since.
+    /// A timeout came at that time or since.
     timeout: bool,
 }
 
@@ -31,7 +31,7 @@ impl UndoSlot {
         self.0.as_deref_mut()?.take()
     }
 
-    /// Only this can be given back from now on.
+    /// Only this can be restored from now on.
     pub(super) fn set(&mut self, undo: Option<Undo>) {
         match &mut self.0 {
             Some(slot) => **slot = undo,
@@ -40,15 +40,15 @@ impl UndoSlot {
         }
     }
 
-    /// Nothing can be given back any more.
+    /// Nothing can be restored from now on.
     pub(super) fn clear(&mut self) {
         self.set(None);
     }
 }
 
 impl Controller {
-    /// Everything that the last reduction took for lost was delivered after all: the window and ssthresh are what they
-    /// were before it (RFC 9438, section 4.9; RFC 4015, section 3.2 for the window). Nothing happens when
+    /// Everything that the last reduction took for lost was delivered after all. The window and ssthresh return to
+    /// their values before it (RFC 9438, section 4.9; RFC 4015, section 3.2 for the window). Nothing happens when
     /// [`ControllerConfig::undo`](super::ControllerConfig::undo) is off, after a timeout, while the startup scheme is
     /// in charge, or beside an integrated algorithm.
     pub fn on_spurious_loss(&mut self, now: Timestamp, rtt: &RttEstimator) {
@@ -58,9 +58,9 @@ impl Controller {
         }
     }
 
-    /// What a timeout took for lost had only been late: the window and ssthresh are what they were before it, and
-    /// before the recovery that it ended, if there was one (RFC 5682 and RFC 4015, section 3.2, where the window is
-    /// smaller; Linux, `tcp_try_undo_loss`). Nothing happens when
+    /// What a timeout took for lost was only late. The window and ssthresh return to their values before it, and before
+    /// the recovery that it ended, if there was one (RFC 5682 and RFC 4015, section 3.2, which restore a smaller
+    /// window; Linux, `tcp_try_undo_loss`). Nothing happens when
     /// [`ControllerConfig::undo`](super::ControllerConfig::undo) is off, when there was no timeout since the last
     /// reduction, or beside an integrated algorithm.
     pub fn on_spurious_timeout(&mut self, now: Timestamp, rtt: &RttEstimator) {
@@ -92,8 +92,8 @@ impl Controller {
         self.update_pacing(rtt);
     }
 
-    /// What a timeout takes. Where it ends recovery, or comes again before anything arrived, what was there before
-    /// that.
+    /// Saves the state before a timeout. If the timeout ends recovery, or comes again before anything arrives, the
+    /// state before that stays saved.
     pub(super) fn undo_of_timeout(&mut self, repeated: bool) -> Option<Undo> {
         let goes_on = self.recovery.is_some() || repeated;
         match self.undo.take().filter(|_| goes_on) {

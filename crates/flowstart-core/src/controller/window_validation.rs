@@ -1,21 +1,21 @@
-//! Congestion window validation: what becomes of the window when the application did not use it.
+//! Congestion window validation: what happens to a window that the application does not use.
 //!
 //! References: RFC 5681, section 4.1 (restart window); RFC 2861, section 3.2 (decay), and Linux, `tcp_cwnd_restart`,
 //! `tcp_cwnd_application_limited` and `tcp_is_cwnd_limited`; RFC 7661, sections 4.2 to 4.4 (`pipeACK`, nonvalidated
 //! phase), which obsoletes RFC 2861; Scharf, "Quick-Start, Jump-Start, and Other Fast Startup Approaches" (2008), for a
 //! startup scheme that runs again.
 //!
-//! A window says what the path took when it was last full. After idle time, or after sending less than it allows,
-//! nobody knows whether the path still does. The policies differ in how fast they stop believing it, and in what they
-//! do instead.
+//! A window says what the path carried when the window was last full. After idle time, or after sending less than the
+//! window allows, it is unknown whether the path still carries it. The policies differ in how fast they stop trusting
+//! the window, and in what they do instead.
 //!
-//! Differences from the references: time without data is counted from the last packet sent, as RFC 5681 recommends, and
-//! the rules of idle time act before the first packet after it. RFC 2861 acts after that packet. RFC 7661 leaves open
-//! how `pipeACK` is sampled: here the bytes acknowledged in each smoothed RTT, of which four bins keep the largest of
-//! the sampling period; after idle time of a whole sampling period `pipeACK` is 0, not undefined. R of section 4.4.1 is
+//! Differences from the references: idle time counts from the last packet sent, as RFC 5681 recommends, and its rules
+//! act before the first packet after it. RFC 2861 acts after that packet. RFC 7661 leaves the sampling of `pipeACK`
+//! open. Here a sample is the bytes acknowledged in each smoothed RTT, and four bins keep the largest sample of the
+//! sampling period. After idle time of a whole sampling period `pipeACK` is 0, not undefined. R of section 4.4.1 is
 //! what is missing when recovery ends: bytes in flight at its start plus sent, minus delivered and minus in flight. A
 //! window that stays nonvalidated is halved once for every five minutes. An integrated algorithm (BBR) has rules of its
-//! own for idle time, and these policies leave it alone.
+//! own for idle time, and these policies do not affect it.
 //!
 //! Status: worked examples below; behaviour of both model transports in `flowstart-sim/tests/idle.rs`.
 
@@ -36,17 +36,17 @@ pub enum WindowValidation {
     /// After idle time of more than a retransmission timeout the window is at most the initial window, and slow start
     /// leads back to ssthresh (RFC 5681, section 4.1).
     Rfc5681,
-    /// The window is halved for every retransmission timeout of idle time, and approaches what is used while the
-    /// application limits the sender; ssthresh remembers three quarters of it (RFC 2861, section 3.2).
+    /// The window is halved for every retransmission timeout of idle time. While the application limits the sender, it
+    /// approaches the used part. ssthresh remembers three quarters of it (RFC 2861, section 3.2).
     Rfc2861,
-    /// RFC 2861 as Linux has it: the window stays as large as the initial one, and in slow start it counts as full when
-    /// half of it is.
+    /// RFC 2861 as in Linux: the window stays at least as large as the initial window, and in slow start it counts as
+    /// full when half of it is in flight.
     Linux,
-    /// The window is kept for five minutes, whether idle or barely used, but it does not grow until it is full; after
-    /// congestion it is half of what was really used (RFC 7661, section 4.4).
+    /// The window is kept for five minutes, whether idle or barely used, but it does not grow until it is full. After
+    /// congestion it is half of the used part (RFC 7661, section 4.4).
     Rfc7661,
-    /// After idle time of more than a retransmission timeout the startup scheme runs again, with what the connection
-    /// has learned about its path.
+    /// After idle time of more than a retransmission timeout the startup scheme runs again, with the connection's
+    /// knowledge about its path.
     Startup,
 }
 
@@ -77,7 +77,7 @@ const BINS: usize = 4;
 /// The sender has data again after idle time: everything was acknowledged, and nothing was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// When it has.
+    /// Time of the new data.
     pub now: Timestamp,
     /// Time since the last packet was sent.
     pub idle: Duration,
@@ -88,9 +88,9 @@ pub struct Resume {
 /// `pipeACK` of RFC 7661, section 4.2: the most that was acknowledged in one RTT of the sampling period.
 #[derive(Clone, Copy, Debug, Default)]
 struct PipeAck {
-    /// Largest sample of each bin, and when the bin began; the newest first.
+    /// Largest sample of each bin, and the bin's start; the newest first.
     bins: [Option<(Timestamp, Bytes)>; BINS],
-    /// When the sample that is being taken began.
+    /// Start of the current sample.
     since: Option<Timestamp>,
     /// What was acknowledged since.
     acknowledged: Bytes,
@@ -111,7 +111,7 @@ impl PipeAck {
         }
     }
 
-    /// Ends the sample that is being taken, also a short one: idle time begins.
+    /// Ends the current sample, even a short one, because idle time begins.
     fn finish(&mut self, now: Timestamp) {
         let sample = core::mem::replace(&mut self.acknowledged, Bytes::ZERO);
         self.since = Some(now);
@@ -172,8 +172,8 @@ impl Validation {
         }
     }
 
-    /// Data was delivered. `recovering` says whether a reduction is not yet confirmed: `pipeACK` stands still
-    /// meanwhile.
+    /// Data was delivered. `recovering` says whether a reduction is not yet confirmed; meanwhile `pipeACK` does not
+    /// change.
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &Ack, cwnd: Bytes, recovering: bool, rtt: &RttEstimator) {
         if self.policy == WindowValidation::Linux && !recovering {
@@ -192,7 +192,7 @@ impl Validation {
     }
 
     /// Whether the window may grow with `ack`: RFC 7661 refuses it in the nonvalidated phase unless the sender is
-    /// cwnd-limited (sections 4.4 and 4.5.3). A paced sender with data is (RFC 9002, section 7.8).
+    /// cwnd-limited (sections 4.4 and 4.5.3). A paced sender with data is cwnd-limited (RFC 9002, section 7.8).
     #[inline]
     pub(super) fn may_grow(&self, ack: &Ack, cwnd: Bytes, segment: Bytes) -> bool {
         !self.is_nonvalidated() || !ack.app_limited || ack.in_flight_before + segment > cwnd
@@ -210,7 +210,7 @@ impl Validation {
         self.recovering_from.map(|used| used / 2)
     }
 
-    /// Recovery ends, during which this much was lost (R): the window after it (RFC 7661, section 4.4.1), `None` for
+    /// Recovery ends, and this much was lost during it (R): the window after it (RFC 7661, section 4.4.1), `None` for
     /// the standard one. `pipeACK` is undefined again.
     pub(super) fn on_recovered(&mut self, lost: Bytes) -> Option<Bytes> {
         self.pipe_ack = PipeAck::default();
@@ -264,7 +264,7 @@ impl Validation {
                 Window { cwnd: cwnd.max(segment), ssthresh: remembered(window) }
             }
             WindowValidation::Rfc7661 => {
-                // What was acknowledged before the idle time says nothing when it is older than the sampling period.
+                // Acknowledgements from before the idle time do not count if they are older than the sampling period.
                 let pipe_ack = self.pipe_ack.at(now);
                 if self.nonvalidated_since.is_none() && pipe_ack.is_some_and(|pipe_ack| pipe_ack * 2 < window.cwnd) {
                     self.nonvalidated_since = Some(now - idle);
@@ -283,7 +283,7 @@ impl Validation {
     }
 
     /// Nothing waits to be sent and the window is not full: the window from now on. RFC 2861 takes the mean of the
-    /// window and of what was used of it once in a retransmission timeout. `initial` is the initial window.
+    /// window and its used part, once in a retransmission timeout. `initial` is the initial window.
     pub(super) fn on_limited(
         &mut self,
         now: Timestamp,

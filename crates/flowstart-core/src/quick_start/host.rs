@@ -1,10 +1,10 @@
-//! A host's part: what it asks for, whether the answer may be believed, and the window that follows.
+//! A host's part: its request, whether the answer is credible, and the resulting window.
 //!
 //! References: RFC 4782, sections 4.1 to 4.6; Sarolahti, Allman and Floyd, sections 3.1 and 5.2. The sender asks in a
 //! packet that opens the connection, or later when it has been idle. The receiver echoes the rate, the difference of
-//! the TTLs and the nonce. The sender takes the answer for approval by all routers when the difference is what it sent
-//! and the nonce has the bits that the rate leaves. The window is then what the rate carries in an RTT, headers not
-//! counted (equation 1), and leaves paced over one RTT.
+//! the TTLs and the nonce. The sender takes the answer for an approval by all routers if the difference is the one it
+//! sent and the nonce has the bits that fit the rate. The window is then what the rate carries in an RTT, without
+//! headers (equation 1), and leaves paced over one RTT.
 //!
 //! Differences: none known. What happens after the window has left is the startup scheme's
 //! ([`crate::startup`]).
@@ -78,8 +78,8 @@ impl PacketSizes {
 }
 
 impl RequestSize {
-    /// The rate to ask for; `None` where Quick-Start is of no use or nothing is known to derive it from. Data that fits
-    /// `initial_window` needs none (section 5.2).
+    /// The rate to ask for; `None` if Quick-Start is useless or no rate can be derived. Data that fits `initial_window`
+    /// needs no request (section 5.2).
     pub fn rate(self, known: &Known, sizes: PacketSizes, initial_window: Bytes) -> Option<Rate> {
         if known.object.is_some_and(|object| object <= initial_window) {
             return None;
@@ -122,7 +122,7 @@ pub enum Refusal {
     Denied,
     /// A router did not take part: TTLs differ.
     TtlDiff,
-    /// The nonce is not what the rate would have left: somebody lies.
+    /// The nonce does not fit the rate: somebody lies.
     Nonce,
     /// The rate is higher than what was asked for.
     TooHigh,
@@ -180,7 +180,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when it was not approved by all, or is not to be believed.
+    /// [`Refusal`] when not all routers approved it, or the answer is not credible.
     pub fn verify(&self, response: &Response) -> Result<Rate, Refusal> {
         let approved = self.encoding.requested(response.rate, response.nonce);
         if approved == Rate::from_bits_per_sec(0) {
@@ -189,7 +189,7 @@ impl Request {
         if approved > self.rate {
             return Err(Refusal::TooHigh);
         }
-        // What the second pass asks for is approved as it is or not at all.
+        // The rate of the second pass is approved in full or not at all.
         if approved < self.rate && matches!(self.option, IpOption::RateConfirmation { .. }) {
             return Err(Refusal::Denied);
         }
@@ -286,7 +286,7 @@ mod tests {
     fn a_receiver_that_raises_the_rate_is_found_out() {
         let request = request(Rate::from_mbit(100));
         let IpOption::RateRequest { ttl, nonce, .. } = request.option() else { panic!("a request") };
-        // A router has reduced 12 to 9 and drawn the bits of the steps between anew: here they are turned over.
+        // A router has reduced 12 to 9 and drawn the bits of the steps between anew: here they are inverted.
         let arrived = Nonce::from_bits(nonce.bits() ^ (0b11_1111 << 18));
         let response =
             |code| Response { rate: RateCode::from_bits(code), ttl_diff: 64u8.wrapping_sub(ttl), nonce: arrived };

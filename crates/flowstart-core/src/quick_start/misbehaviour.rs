@@ -1,11 +1,11 @@
-//! Who changes answers on their way to the sender: receivers that lie about the rate, and performance boosters.
+//! Parties that change answers on their way to the sender: receivers that lie about the rate, and performance boosters.
 //!
 //! Reference: Sarolahti, Allman and Floyd, section 8.1. A receiver raises the rate that arrived before it echoes it. A
 //! middlebox near the sender raises the rate, or repairs the difference of the TTLs so that hops without Quick-Start do
 //! not show.
 //!
 //! A receiver knows what arrived, and has to guess the nonce of the steps that it adds. A middlebox in front of the
-//! sender has seen the request, and knows nonce and TTL as they were: no nonce finds it out.
+//! sender has seen the request and knows the original nonce and TTL, so no nonce detects it.
 
 use alloc::collections::BTreeMap;
 
@@ -141,14 +141,14 @@ mod tests {
     fn a_booster_that_has_seen_the_request_is_believed() {
         let mut rng = Substream::new(7, "misbehaviour", 1);
         let cases = [
-            // Two steps more than was approved, though a nonce was asked for.
+            // Two steps more than approved, although the sender checks the nonce.
             (Behaviour::Participate, 2, false, Ok(code(9).rate())),
-            // Never more than was asked for: that would show.
+            // Never more than requested, because that would show.
             (Behaviour::Participate, 9, false, Ok(code(10).rate())),
             // A hop that did not take part shows, until the difference of the TTLs is repaired.
             (Behaviour::Ignore, 0, false, Err(Refusal::TtlDiff)),
             (Behaviour::Ignore, 0, true, Ok(code(7).rate())),
-            // And even where everything was refused.
+            // And even if everything was refused.
             (Behaviour::Zero, 3, true, Ok(code(3).rate())),
         ];
         for (behaviour, steps, ttl, expected) in cases {

@@ -1,13 +1,13 @@
 //! Quick-Start: a sender asks the routers of a path for a rate, and they approve it, reduce it or do not answer.
 //!
 //! References: RFC 4782 ("Quick-Start for TCP and IP"); Sarolahti, Allman and Floyd, "Determining an Appropriate
-//! Sending Rate Over an Underutilized Network Path", Computer Networks 2007, whose sections, figures and equations are
-//! meant where numbers stand without a source.
+//! Sending Rate Over an Underutilized Network Path", Computer Networks 2007. Numbers of sections, figures and equations
+//! without a source refer to this paper.
 //!
 //! | Who | File |
 //! |---|---|
 //! | Everybody | [`rate`]: rates as four bits; [`nonce`]; [`wire`]: the options as bytes |
-//! | Hosts | [`host`]: what is asked for and what the answer means |
+//! | Hosts | [`host`]: the request and the meaning of the answer |
 //! | Routers | [`router`]: who is granted how much |
 //! | Cheats | [`misbehaviour`]: receivers and middleboxes that change answers |
 

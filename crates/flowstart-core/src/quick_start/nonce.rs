@@ -1,4 +1,4 @@
-//! The QS Nonce: what keeps a receiver from claiming a higher rate than arrived.
+//! The QS Nonce, which prevents a receiver from claiming a higher rate than arrived.
 //!
 //! Reference: RFC 4782, section 3.4. The sender fills 30 bits at random: two for every step of the rate, from "15 to
 //! 14" in the first two bits to "1 to 0" in the last two. A router that reduces the rate by some steps draws those
@@ -44,8 +44,7 @@ impl Nonce {
         (1 << (BITS_PER_STEP * code.bits() as u32)) - 1
     }
 
-    /// What is left of it when a router reduces the rate from `from` to `to`: the bits of the steps between are drawn
-    /// anew.
+    /// The nonce after a router reduces the rate from `from` to `to`: the bits of the steps between are drawn anew.
     #[must_use]
     pub fn reduced(self, from: RateCode, to: RateCode, rng: &mut Substream) -> Self {
         let steps = Self::steps_below(from) & !Self::steps_below(to);
@@ -57,7 +56,7 @@ impl Nonce {
         self.confirms_by(BITS_PER_STEP, echoed, code)
     }
 
-    /// As [`Nonce::confirms`], by only so many bits of each step, 0 to 2: the X of section 8.
+    /// As [`Nonce::confirms`], by only this many bits of each step, 0 to 2: the X of section 8.
     pub fn confirms_by(self, bits_per_step: u32, echoed: Self, code: RateCode) -> bool {
         let compared = match bits_per_step {
             0 => 0,

@@ -2,7 +2,7 @@
 //!
 //! Reference: RFC 4782, section 3.1. It rounds nowhere explicitly. Here a host that asks for enough rounds up, and a
 //! router that grants what is left rounds down; both are arguments. [`RateEncoding::Linear`] is the other encoding of
-//! ns-2 (`qs_rate_function 1`), of which a packet has no room for more than a comparison.
+//! ns-2 (`qs_rate_function 1`); it does not fit the packet format and serves only for comparisons.
 
 pub use crate::quick_start::code::RateCode;
 
@@ -27,7 +27,7 @@ pub enum RateEncoding {
     Linear,
 }
 
-/// Which way a rate is rounded that the encoding does not have.
+/// The rounding of a rate that the encoding does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Rounding {

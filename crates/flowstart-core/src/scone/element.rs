@@ -1,12 +1,12 @@
 //! An element of the network that advises a rate.
 //!
 //! Reference: draft-ietf-scone-protocol-08, "Applying Throughput Advice Signals". It lowers the rate signal of SCONE
-//! packets that pass, never raises one, and never adds a packet. By default it looks at every SCONE packet and keeps
-//! nothing. One that cannot rewrite them all marks the first few of a flow and then one in every `refresh`, for which
-//! it remembers flows.
+//! packets that pass, never raises one, and never adds a packet. By default it handles every SCONE packet and keeps no
+//! state. An element that cannot rewrite all of them marks the first few of a flow and then one in every `refresh`, for
+//! which it remembers flows.
 //!
-//! Not here: whether flows follow the advice ("Monitoring Flows") is not watched, and nothing is enforced; a policer on
-//! the same link can do that.
+//! Left out: the element does not check whether flows follow the advice ("Monitoring Flows"), and enforces nothing; a
+//! policer on the same link can do that.
 //!
 //! Status: worked examples; scenario `scone`.
 
@@ -94,7 +94,7 @@ impl Element {
             }
             return due;
         }
-        // Who was not marked for a monitoring period has no advice any more.
+        // A flow that was not marked for a monitoring period has no advice.
         self.flows.retain(|known| now.since(known.last) < MONITORING_PERIOD);
         if self.flows.len() == FLOWS {
             self.flows.remove(0);

@@ -1,8 +1,8 @@
 //! An endpoint's part: when it offers a SCONE packet to the elements of the path, and what it knows of their advice.
 //!
 //! Reference: draft-ietf-scone-protocol-08, "Providing Opportunities to Apply Throughput Advice Signals" and "Following
-//! Throughput Advice". SCONE packets go with the first few datagrams and then at least twice per monitoring period. Of
-//! what arrives within a monitoring period the lowest counts, and after a monitoring period without any the advice has
+//! Throughput Advice". SCONE packets go with the first few datagrams and then at least twice per monitoring period. The
+//! lowest signal within a monitoring period counts, and after a monitoring period without any signal the advice has
 //! expired.
 //!
 //! Differences: the times between SCONE packets are not varied at random, because here nothing else repeats at their
@@ -39,8 +39,7 @@ impl Offers {
     }
 }
 
-/// The advice for one direction of one path, at the endpoint that reads SCONE packets and at the one that is told of
-/// them.
+/// The advice for one direction of one path, at the endpoint that reads SCONE packets or at its peer.
 #[derive(Clone, Debug, Default)]
 pub struct Advice {
     /// What was received within a monitoring period, as far as nothing lower came later: signals rise from the first to

@@ -1,12 +1,12 @@
 //! SCONE: an element on the path tells the endpoints of a QUIC flow which throughput it advises.
 //!
 //! Reference: draft-ietf-scone-protocol-08 ("Standard Communication with Network Elements"), whose section titles are
-//! meant where a section is named. The advice is an upper bound on the throughput averaged over [`MONITORING_PERIOD`].
-//! It is no congestion signal and no permission: here it only caps what a startup scheme launches beyond slow start
+//! cited below. The advice is an upper bound on the throughput averaged over [`MONITORING_PERIOD`]. It is neither a
+//! congestion signal nor a permission: here it only caps what a startup scheme launches beyond slow start
 //! ([`Controller::on_advice`](crate::controller::Controller::on_advice)).
 //!
-//! The advice travels in the direction of the data, so it is the receiver who learns it. The draft leaves to the
-//! application how it gets to the sender; draft-duke-scone-scone-echo proposes a frame. Either takes half a round trip
+//! The advice travels in the direction of the data, so the receiver learns it. The draft leaves it to the application
+//! to return the advice to the sender; draft-duke-scone-scone-echo proposes a frame. Either takes half a round trip
 //! more.
 //!
 //! | Who | File |

@@ -66,7 +66,7 @@ impl RateSignal {
     /// The highest signal whose rate is at most `rate`; the lowest one, 100 kbit/s, where there is none.
     pub fn at_most(rate: Rate) -> Self {
         let steps = libm::floor(20.0 * libm::log10(rate.bits_per_sec().max(100_000) as f64 / 1e5));
-        // The logarithm may be off by a rounding: one step more is tried first.
+        // The logarithm may have a rounding error, so one step more is tried first.
         let next = Self((steps as u8).saturating_add(1).min(Self::MAX.0));
         if next.rate().is_some_and(|next| next <= rate) { next } else { Self(next.0.min(steps as u8)) }
     }
@@ -191,7 +191,7 @@ impl<'a> SconePacket<'a> {
         datagram.push(first);
         datagram.extend_from_slice(&version);
         for id in [self.destination, self.source] {
-            // `new` and `parse` see to the length.
+            // `new` and `parse` check the length.
             datagram.push(id.len() as u8);
             datagram.extend_from_slice(id);
         }

@@ -6,10 +6,10 @@
 //! three quarters of the RTT.
 //!
 //! Differences from the reference: the hint is capped to configured bounds; the RTT may be the handshake's or a cached
-//! one (`rtt`), with the delay of an acknowledgement in it (`ack_delay`); the headers can be taken off the hint
-//! (`header_correction`). The paper does not say what ssthresh is at the launch: here ssthresh = cwnd; CUBIC has no
-//! `W_max` yet, so its first epoch is convex from the launch window. The buffer factor is 1 for every technology, as in
-//! the paper's evaluation; the paper argues for more where buffers are deep.
+//! one (`rtt`), with the delay of an acknowledgement in it (`ack_delay`); the headers can be subtracted from the hint
+//! (`header_correction`). The paper does not define ssthresh at the launch; here ssthresh = cwnd. CUBIC has no `W_max`
+//! yet, so its first epoch is convex from the launch window. The buffer factor is 1 for every technology, as in the
+//! paper's evaluation; the paper argues for more with deep buffers.
 //!
 //! Status: validated by `blitzstart-table1`.
 
@@ -40,9 +40,9 @@ pub enum RttSource {
     /// The smallest RTT known, from this handshake or an earlier connection (the paper's choice).
     #[default]
     Min,
-    /// This connection's handshake, whatever queue it met.
+    /// This connection's handshake, including any queue.
     Handshake,
-    /// What an earlier connection saved; the handshake where nothing was saved.
+    /// The value that an earlier connection saved; the handshake's RTT if nothing was saved.
     Cached,
 }
 
@@ -65,8 +65,8 @@ pub struct Config {
     /// Factor on the hint, for experiments with wrong estimates (the paper's 0.5 to 4.0), 0.001 to 1000.
     /// Default 1.
     pub estimate: f64,
-    /// Factor for the buffer of the access technology, where no factor of its own is set below; all of them 0.01 to
-    /// 100. Paper's evaluation: 1.
+    /// Factor for the buffer of an access technology without a factor of its own below; all factors 0.01 to 100.
+    /// Paper's evaluation: 1.
     pub buffer_factor: f64,
     /// Buffer factor of DSL. Default: `buffer_factor`.
     pub dsl_factor: Option<f64>,
@@ -81,9 +81,9 @@ pub struct Config {
     pub lte_factor: Option<f64>,
     /// Which RTT multiplies the bandwidth. Default: the smallest known.
     pub rtt: RttSource,
-    /// Delay of the acknowledgement that the RTT sample contains, which is added to the RTT that gives the window, 0 to
-    /// 1 s. The smallest RTT is not adjusted for it (RFC 9002, section 5.2; Google's QUIC does the same, with delays of
-    /// up to 25 ms). Default 0.
+    /// Delay of the acknowledgement in the RTT sample, which is added to the RTT for the window, 0 to 1 s. The smallest
+    /// RTT is not adjusted for it (RFC 9002, section 5.2; Google's QUIC does the same, with delays of up to 25 ms).
+    /// Default 0.
     pub ack_delay: Duration,
     /// Whether the launch window is paced; otherwise it leaves at once. Paper: yes.
     pub pacing: bool,
@@ -156,7 +156,7 @@ impl Config {
 pub struct Blitzstart {
     config: Config,
     context: StartupContext,
-    /// Without a hint the flow starts as the baseline does.
+    /// Without a hint the flow starts like the baseline.
     fallback: super::slow_start::SlowStart,
 }
 
@@ -167,7 +167,7 @@ impl Blitzstart {
         Self { config, context, fallback }
     }
 
-    /// The bandwidth to use: the hint times the experiment's factor, inside the bounds.
+    /// The bandwidth to use: the hint times the experiment's factor, within the bounds.
     fn believed(&self, now: Timestamp, hint: Hint, log: &mut DecisionLog) -> Rate {
         let hinted = hint.bandwidth.scale(self.config.estimate);
         let used = hinted.max(self.config.min_hint).min(self.config.max_hint);

@@ -1,25 +1,26 @@
-//! Careful Resume: jumps to half of the window that an earlier connection reached, and takes it back if it is not
-//! confirmed.
+//! Careful Resume: jumps to half of the window that an earlier connection reached, and retreats if the path does not
+//! confirm it.
 //!
 //! Reference: draft-ietf-tsvwg-careful-resume-24 (2 October 2025), section 3, with the table and the examples of its
 //! appendix. When the initial window is acknowledged without congestion and the RTT fits the saved one, the window
-//! jumps to `min(max_jump, saved_cwnd / 2)`, paced over the current RTT. Only what is acknowledged of it counts as
-//! capacity (`PipeSize`), and the window is cut to what is really in flight as soon as the path has had time to answer.
-//! Loss or a CE mark before the last unvalidated packet is acknowledged leads to Safe Retreat: half of `PipeSize`, no
-//! growth, and then slow start towards `PipeSize * Beta`.
+//! jumps to `min(max_jump, saved_cwnd / 2)`, paced over the current RTT. Only its acknowledged part counts as capacity
+//! (`PipeSize`). As soon as the path has had time to answer, the window is cut to the bytes really in flight. Loss or a
+//! CE mark before the last unvalidated packet is acknowledged leads to Safe Retreat: half of `PipeSize`, no growth, and
+//! then slow start towards `PipeSize * Beta`.
 //!
 //! Differences from the reference:
-//! - `PipeSize` counts unvalidated packets only. The rule says "newly acknowledged", but in both examples the packets
-//!   in flight at the jump are in `PipeSize` from the start and are not added again when their acknowledgements come.
+//! - `PipeSize` counts unvalidated packets only. The rule says "newly acknowledged". But in both examples the packets
+//!   in flight at the jump are in `PipeSize` from the start, and their acknowledgements do not add them again.
 //! - The final `PipeSize` of the example with loss is 120 in its text (121 unvalidated packets, one lost). By the rule
-//!   it is never reset and keeps the 29 packets of the jump: 29 + 120 = 149. The rule is taken.
+//!   it is never reset and keeps the 29 packets of the jump: 29 + 120 = 149. This file follows the rule.
 //! - Safe Retreat starts from `PipeSize / 2` with at least two segments, as the rule says; the table and the example
-//!   use the initial window as the least.
+//!   use the initial window as the minimum.
 //! - The extra packet that may leave at once in Safe Retreat is not sent.
-//! - The jump waits until the window is in use, which the draft allows, and is skipped when slow start is already
-//!   there.
-//! - The scheme cannot delete saved parameters: the owner of the store does when it sees the phase `safe-retreat`, and
-//!   gives each set to one connection only. A changed address does not reach the scheme; a changed RTT does.
+//! - The jump waits until the window is in use, which the draft allows. It is skipped if slow start has already reached
+//!   the jump's window.
+//! - The scheme cannot delete saved parameters. The owner of the store deletes them when it sees the phase
+//!   `safe-retreat`, and gives each set to one connection only. The scheme does not learn of a changed address, only of
+//!   a changed RTT.
 //!
 //! After validation the scheme goes on as slow start. CUBIC takes the window before a retreat for its `W_max`.
 //!
@@ -60,15 +61,14 @@ const MIN_WINDOW: u64 = 2;
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's.
     pub iw: Option<u32>,
-    /// Factor on the saved window, for experiments with a wrong memory, 0.001 to 1000. Default 1.
+    /// Factor on the saved window, for experiments with wrong values, 0.001 to 1000. Default 1.
     pub factor: f64,
     /// Share of the saved window that is jumped to, 0.01 to 1. Draft: at most 0.5, the default; quicly and picoquic
     /// take all of it.
     pub jump: f64,
     /// Largest window jumped to (`max_jump`), at least 1 byte. Default: no limit; the draft leaves it to the host.
     pub max_jump: Option<Bytes>,
-    /// Age from which saved parameters are no longer used, up to 10^9 s. The draft suggests minutes to hours; default 1
-    /// h.
+    /// Age from which saved parameters are not used, up to 10^9 s. The draft suggests minutes to hours; default 1 h.
     pub lifetime: Duration,
     /// Smallest saved window that is used, in initial windows, 0 to 1000. Draft, section 3.1: 4.
     pub min_saved: f64,
@@ -138,7 +138,7 @@ pub struct CarefulResume {
     /// Moves the window whenever Careful Resume does not.
     slow_start: SlowStart,
     phase: Phase,
-    /// A phase that nobody has asked for yet, and its trigger, named as in the draft where it names one.
+    /// A phase that was not read yet, and its trigger, with the draft's name if it has one.
     entered: Option<(Phase, &'static str)>,
     saved_rtt: Duration,
     jump_cwnd: Bytes,
@@ -148,7 +148,7 @@ pub struct CarefulResume {
     initial_end: Position,
     /// Bytes in flight (`flight_size`).
     flight_size: Bytes,
-    /// Of the bytes that were in flight at the jump, those not acknowledged or lost yet.
+    /// The bytes that were in flight at the jump and are not acknowledged or lost yet.
     before_jump: Bytes,
     highest_sent: Position,
     highest_at_jump: Position,
@@ -158,7 +158,7 @@ pub struct CarefulResume {
     unvalidated_until: Timestamp,
     first_unvalidated: Option<Position>,
     last_unvalidated: Position,
-    /// The window that the end of the Unvalidated phase asks for, until the controller has taken it.
+    /// The window after the Unvalidated phase, until the controller has taken it.
     reset_cwnd: Option<Bytes>,
     /// Set while unvalidated packets are sent.
     rate: Option<Rate>,
@@ -284,7 +284,7 @@ impl CarefulResume {
 }
 
 impl Startup for CarefulResume {
-    // Sensing: the initial window, and what an earlier connection saved.
+    // Sensing: the initial window, and the state of an earlier connection.
     fn launch(&mut self, now: Timestamp, path: &PathKnowledge, log: &mut DecisionLog) -> Launch {
         if let Some((saved, jump_cwnd)) = path.saved.and_then(|saved| Some((saved, self.jump_from(saved)?))) {
             self.saved_rtt = saved.rtt;
@@ -417,7 +417,7 @@ mod tests {
         in_flight: u64,
     }
 
-    /// A path on which an earlier connection saw 300 packets in 100 ms.
+    /// A path on which an earlier connection measured 300 packets in 100 ms.
     fn saved() -> SavedPath {
         SavedPath { rtt: RTT, cwnd: Bytes::new(300 * SEGMENT), age: Duration::from_millis(60_000) }
     }

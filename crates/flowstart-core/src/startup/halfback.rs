@@ -1,17 +1,16 @@
-//! Halfback: a paced start, and the end of the flow sent twice before anybody knows of a loss.
+//! Halfback: a paced start, and a second transmission of the flow's end before any loss is known.
 //!
 //! Reference: Li, Dong, Godfrey, "Halfback: Running Short Flows Quickly and Safely", `CoNEXT` 2015. A short flow is
 //! paced over its first RTT as in Jump-Start. Once all its data has left, each acknowledgement sends one segment again,
 //! from the end of the flow towards the front ("reverse-ordered proactive retransmission"), until the walk meets the
-//! acknowledgements. About half of a loss-free flow is sent twice, and a tail that was lost is repaired without a
-//! timeout.
+//! acknowledgements. So about half of a loss-free flow is sent twice, and a lost tail is repaired without a timeout.
 //!
-//! Differences from the reference: what is launched is limited to `threshold`; the rest of a longer flow follows in
-//! slow start, and a flow that fits the initial window is not launched at all. The answer to losses is Jump-Start's;
-//! the reference leaves it to TCP. Without pacing the window is a burst.
+//! Differences from the reference: `threshold` limits the launch. The rest of a longer flow follows in slow start, and
+//! a flow that fits the initial window has no launch. The response to losses is Jump-Start's; the reference leaves it
+//! to TCP. Without pacing the window is a burst.
 //!
 //! Status: worked examples, and the transports' tests of the order in which packets leave; no published numbers are
-//! reproduced yet.
+//! reproduced.
 
 use super::launched_window::{Flight, Launched, LaunchesWindow, all_that_waits};
 use crate::needs::Needs;
@@ -53,7 +52,7 @@ impl Config {
 /// State of Halfback.
 pub type Halfback = Launched<Config>;
 
-// Continuation is that of every launched window, which is Jump-Start's.
+// Continuation is that of every launched window: Jump-Start's.
 impl LaunchesWindow for Config {
     fn needs(&self) -> Needs {
         Needs::PROACTIVE_RETRANSMISSION
@@ -64,7 +63,7 @@ impl LaunchesWindow for Config {
         all_that_waits(path, initial_window, Some(self.threshold), self.pacing)
     }
 
-    // Validation: once all data has left, a second copy of what may be lost, without waiting for the evidence.
+    // Validation: once all data has left, a second copy of possibly lost data, without waiting for evidence.
     fn sends_again(&self, waiting: Option<Bytes>) -> bool {
         waiting == Some(Bytes::ZERO)
     }

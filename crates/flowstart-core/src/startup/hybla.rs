@@ -1,19 +1,19 @@
 //! Hybla: slow start that is as fast on a long path as on one of 25 ms.
 //!
 //! Reference: Caini, Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of
-//! Satellite Communications and Networking 22 (2004), as Linux has it (`tcp_hybla.c`, cc9ae575). rho is how many times
-//! the reference RTT of 25 ms fits into the smallest smoothed RTT, at least 1. The initial window is rho segments, and
-//! each acknowledgement adds 2^rho - 1, so that the window doubles every 25 ms. Loss, a CE mark or ssthresh end it as
-//! in slow start.
+//! Satellite Communications and Networking 22 (2004), as in Linux (`tcp_hybla.c`, cc9ae575). rho is how many times the
+//! reference RTT of 25 ms fits into the smallest smoothed RTT, at least 1. The initial window is rho segments, and each
+//! acknowledgement adds 2^rho - 1, so the window doubles every 25 ms. Loss, a CE mark or ssthresh end it as in slow
+//! start.
 //!
-//! As in Linux rho counts in eighths, rounded down, 2^rho in 128ths, and rho counts as at most 16 and seven eighths
-//! here. An acknowledgement adds as much whatever it acknowledges, so a receiver that acknowledges every second packet
-//! halves the growth.
+//! As in Linux, rho counts in eighths, rounded down, and 2^rho in 128ths. Here rho counts as at most 16 and seven
+//! eighths. Every acknowledgement adds the same amount, so a receiver that acknowledges every second packet halves the
+//! growth.
 //!
 //! Differences from the reference: this is its slow start only. Its congestion avoidance adds rho^2 / cwnd for each
-//! acknowledgement; here the congestion avoidance that was chosen follows, as in the stack of SEARCH's authors
+//! acknowledgement; here the configured congestion avoidance follows, as in the stack of SEARCH's authors
 //! (github.com/AmberCronin/quicly, 844b1939, `ss-hybla.c`), where Hybla is one startup among others. The article also
-//! multiplies the first ssthresh by rho and spaces packets; Linux does neither, and packets leave by the host's rule.
+//! multiplies the first ssthresh by rho and spaces packets. Linux does neither; packets leave by the host's rule.
 //!
 //! Status: worked examples; no published numbers are reproduced.
 
@@ -35,9 +35,9 @@ pub const REFERENCE: &str = "Caini, Firrincieli, TCP Hybla, IJSCN 22 (2004); Lin
 /// Sensing; Probing; Validation; Continuation.
 pub const PHASES: &str = "the RTT, from which rho; 2^rho - 1 segments for each ACK; until loss, a CE mark or ssthresh; congestion avoidance from there";
 
-/// Parts of 1 in which rho counts (`rho_3ls`).
+/// The unit of rho, as parts of 1 (`rho_3ls`).
 const RHO_PARTS: u64 = 8;
-/// Whole rho from which on growth is not faster; Linux shifts by no more.
+/// Whole rho above which growth is not faster; Linux shifts by no more.
 const MAX_RHO: u64 = 16;
 /// Parts of a segment in which the window grows (`snd_cwnd_cents`).
 const CENTS: u64 = 128;
@@ -51,7 +51,7 @@ pub struct Config {
     /// Initial window in segments, 1 to 65535. Default: rho of the handshake's RTT, rounded down; 1 without one
     /// (Linux).
     pub iw: Option<u32>,
-    /// RTT of the path that others are to be as fast as, 1 ms to 100 s. Reference and Linux: 25 ms.
+    /// Reference RTT: longer paths grow as fast as a path with this RTT, 1 ms to 100 s. Reference and Linux: 25 ms.
     pub rtt0: Duration,
 }
 
@@ -89,9 +89,9 @@ pub struct Hybla {
     context: StartupContext,
     /// rho in eighths; 0 while no RTT is known.
     rho: u64,
-    /// The smallest smoothed RTT, of which rho is.
+    /// The smallest smoothed RTT, from which rho follows.
     minrtt: Duration,
-    /// Parts of a segment that the window has not grown by yet.
+    /// Parts of a segment by which the window has not grown yet.
     snd_cwnd_cents: u64,
 }
 

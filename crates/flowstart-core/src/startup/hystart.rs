@@ -1,14 +1,14 @@
-//! HyStart: slow start that ends when acknowledgements arrive closely for as long as the path is long, or when the RTT
-//! of a round has grown, before the queue overflows.
+//! HyStart: slow start that ends before the queue overflows. It ends when a train of closely spaced acknowledgements
+//! becomes as long as the path, or when the RTT of a round has grown.
 //!
 //! Reference: Ha, Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55 (2011), section 4, with the
-//! constants of Google's QUIC ("hybrid slow start") and of Linux (`tcp_cubic.c`). Delay: the smallest of the first RTT
-//! samples of a round is compared with the connection's smallest RTT; it is too much when it is larger by an eighth of
-//! that RTT, bounded to 4..16 ms. ACK train: acknowledgements that follow each other within 2 ms since the round began
-//! last longer than half of the smallest RTT, or than all of it on a host that paces. Slow start then ends with the
-//! window it has; loss ends it as in plain slow start.
+//! constants of Google's QUIC ("hybrid slow start") and of Linux (`tcp_cubic.c`). Delay test: the smallest of the first
+//! RTT samples of a round is compared with the connection's smallest RTT. It is too large if it exceeds that RTT by an
+//! eighth, bounded to 4..16 ms. ACK train test: acknowledgements that have followed each other within 2 ms since the
+//! round began last longer than half of the smallest RTT, or than all of it on a host that paces. Slow start then ends
+//! with the current window. Loss ends it as in plain slow start.
 //!
-//! Differences from the reference: by default only the delay test, as in Google's QUIC. `variant` chooses between
+//! Differences from the reference: the default is only the delay test, as in Google's QUIC. `variant` chooses between
 //! implementations that differ in more than constants:
 //!
 //! | | `quic` | `linux` | `ns3` |
@@ -22,10 +22,10 @@
 //! | a train is longer than | RTT / 2, paced RTT | (RTT + aggregation) / 2, paced the whole | the smallest smoothed RTT |
 //! | below `low_window` | tests, and exits with the next sample | does not test | does not test |
 //!
-//! Linux allows for the aggregation of packets in the host: four of the largest units that it hands to its interface,
-//! 64 KiB, at the rate at which it would pace, twice the window per smoothed RTT, and at most 1 ms
-//! (`hystart_ack_delay`). Below 2 Gbit/s that is 1 ms. Positions are those of TCP there, where an acknowledgement tells
-//! of the first byte that is missing.
+//! Linux allows for the aggregation of packets in the host (`hystart_ack_delay`): the time of four of the largest units
+//! that it hands to its interface, 64 KiB, at its pacing rate, twice the window per smoothed RTT, and at most 1 ms.
+//! Below 2 Gbit/s this is 1 ms. Positions in Linux are those of TCP, where an acknowledgement names the first missing
+//! byte.
 //!
 //! Status: `quic` is part of `blitzstart-table1`, `ns3` of `ns3-startup`, `linux` of `linux-startup`.
 
@@ -53,7 +53,7 @@ pub const PHASES: &str =
 /// `HyStartDelayMax` of ns-3's `TcpCubic`.
 const NS3_MAX_THRESHOLD: Duration = Duration::from_millis(1000);
 
-/// Which implementation is followed where they differ; the table above says how.
+/// The implementation to follow; the table above lists the differences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Variant {
@@ -72,13 +72,13 @@ pub enum Variant {
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's.
     pub iw: Option<u32>,
-    /// Which implementation is followed. Default: the host's, and Google's QUIC for a host that has none.
+    /// The implementation to follow. Default: the host's, and Google's QUIC for a host without one.
     pub variant: Option<Variant>,
     /// Whether the RTT is tested. All variants: yes.
     pub delay: bool,
     /// Whether the ACK train is tested. Default: the variant's, which is no for `quic`, yes for `linux` and `ns3`.
     pub train: Option<bool>,
-    /// What the tests call too much.
+    /// Thresholds of the tests.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub limits: Limits,
 }
@@ -106,16 +106,15 @@ impl Config {
     }
 }
 
-/// What HyStart's tests call too much; keys of the configuration that contains it. SUSS has the same.
+/// Thresholds of HyStart's tests, as keys of the configuration that contains them. SUSS has the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Limits {
-    /// RTT samples at the start of a round that are looked at, 1 to 1000. All variants: 8.
+    /// RTT samples at the start of a round that the test uses, 1 to 1000. All variants: 8.
     pub samples: u32,
     /// Smallest growth of the RTT that counts, at most `max_threshold`. All variants: 4 ms.
     pub min_threshold: Duration,
-    /// Growth of the RTT that always counts, up to 100 s. Linux and Google's QUIC: 16 ms; `ns3` has 1 s in its place,
-    /// whatever is set.
+    /// Growth of the RTT that always counts, up to 100 s. Linux and Google's QUIC: 16 ms; `ns3` always has 1 s instead.
     pub max_threshold: Duration,
     /// Largest spacing of acknowledgements inside a train, up to 100 s. Linux and ns-3: 2 ms.
     pub ack_gap: Duration,
@@ -147,7 +146,7 @@ impl Limits {
         ConfigError::unless_in("ack_gap", self.ack_gap, Duration::ZERO..=Duration::from_millis(100_000))
     }
 
-    /// The RTT above which there is too much delay: an eighth more than `min_rtt`, within bounds.
+    /// The RTT above which the delay is too large: an eighth more than `min_rtt`, within bounds.
     pub(crate) fn longest_rtt(&self, min_rtt: Duration) -> Duration {
         min_rtt + (min_rtt / 8).max(self.min_threshold).min(self.max_threshold)
     }
@@ -176,7 +175,7 @@ pub struct Hystart {
     round_min: Duration,
     /// The smallest RTT (dMin): `linux` since the launch, `ns3` that of smoothed ones.
     delay_min: Duration,
-    /// What ends slow start, once it was seen.
+    /// The cause that ends slow start, once it was seen.
     found: Option<ExitReason>,
 }
 
@@ -205,7 +204,7 @@ impl Hystart {
         self.round_min = Duration::MAX;
     }
 
-    /// `quic`: looks at an acknowledgement that gave a sample. The one that ends a round belongs to it.
+    /// `quic`: handles an acknowledgement with a sample. The acknowledgement that ends a round belongs to the round.
     fn on_sample(&mut self, ack: &Ack, sample: Duration, min_rtt: Duration) {
         if self.round_end.is_none() {
             self.start_round(ack.now, self.highest_sent);
@@ -223,10 +222,10 @@ impl Hystart {
         }
     }
 
-    /// `linux`: looks at an acknowledgement that gave a sample.
+    /// `linux`: handles an acknowledgement with a sample.
     fn on_data_sample(&mut self, ack: &Ack, sample: Duration, smoothed: Duration, cwnd: Bytes, large: bool) {
         self.delay_min = self.delay_min.min(sample);
-        // What is acknowledged beyond everything that had been sent.
+        // An acknowledgement beyond everything sent so far.
         if self.round_end.is_none_or(|end| ack.position > end) {
             self.start_round(ack.now, self.highest_sent + 1);
         }
@@ -249,7 +248,7 @@ impl Hystart {
         rate.map_or(LONGEST_AGGREGATION, |rate| rate.time_for(AGGREGATION).min(LONGEST_AGGREGATION))
     }
 
-    /// `ns3`: looks at every acknowledgement. A round begins after the tests, and only while the window is in use.
+    /// `ns3`: handles every acknowledgement. A round begins after the tests, and only while the window is in use.
     fn on_smoothed(&mut self, ack: &Ack, smoothed: Duration, large: bool, in_use: bool) {
         self.delay_min = self.delay_min.min(smoothed);
         if large {
@@ -320,7 +319,7 @@ impl Startup for Hystart {
     // Probing as slow start; Validation by the RTT and the acknowledgements of each round.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
         let large = window.cwnd >= self.context.segment * u64::from(self.config.limits.low_window);
-        // Google's code looks at the window only when it finds something.
+        // Google's code checks the window only when a test triggers.
         let known = self.found.is_some() && self.config.variant() == Variant::Quic && ack.rtt.is_some();
         match (self.config.variant(), ack.rtt, rtt.min()) {
             (Variant::Ns3, ..) => self.on_smoothed(ack, rtt.smoothed(), large, in_use),
@@ -444,7 +443,7 @@ mod tests {
         assert_eq!(timed_round(neither, false, &[(0, 90); 20]), None);
     }
 
-    /// `linux` after samples in ms, each of a round of its own where `ends` says so; the handshake took 10 ms.
+    /// `linux` after samples in ms, each in a round of its own if `ends` says so; the handshake took 10 ms.
     fn linux(samples: &[u64], ends: &[usize]) -> Option<ExitReason> {
         sampled(&mut linux_by_delay(), samples, ends)
     }
@@ -481,7 +480,7 @@ mod tests {
         assert_eq!(linux(&samples, &[0, 1]), Some(ExitReason::Delay));
         let less = [[40].as_slice(), &[45; 20]].concat();
         assert_eq!(linux(&less, &[0, 1]), None);
-        // What begins the next round is part of it: a fast one keeps it going.
+        // The acknowledgement that begins the next round is part of it: a fast one keeps the train going.
         let fast = [[40, 41].as_slice(), &[46; 9]].concat();
         assert_eq!(linux(&fast, &[0, 1]), None);
         assert_eq!(linux(&fast, &[0, 2]), Some(ExitReason::Delay));

@@ -1,15 +1,15 @@
-//! HyStart++: slow start that turns conservative when the RTT of a round grows, and goes back when it was a false
+//! HyStart++: slow start that turns conservative when the RTT of a round grows, and returns to normal after a false
 //! alarm.
 //!
 //! Reference: RFC 9406, section 4. Slow start runs until the smallest RTT of a round exceeds that of the round before
-//! by an eighth, bounded to 4..16 ms. Conservative slow start (CSS) then grows a quarter as fast for five rounds: when
-//! the RTT falls below a baseline in that time, slow start resumes, otherwise congestion avoidance begins with ssthresh
-//! = cwnd. A loss or a CE mark ends both as plain slow start ends.
+//! by an eighth, bounded to 4..16 ms. Conservative slow start (CSS) then grows a quarter as fast for five rounds. If
+//! the RTT falls below a baseline in that time, slow start resumes; otherwise congestion avoidance begins with ssthresh
+//! = cwnd. A loss or a CE mark ends both like plain slow start.
 //!
-//! Differences from the reference: `css_baseline=entry-threshold` offers the other baseline that Firefox's stack has.
+//! Differences from the reference: `css_baseline=entry-threshold` offers the alternative baseline of Firefox's stack.
 //! The RFC compares later samples with the RTT that started CSS, which is the smallest of its round so far, and any
 //! smaller sample of the same round resumes slow start; the threshold that started CSS is a lower and steadier
-//! baseline. What an acknowledgement adds before L limits it is counted by the host's rule, which may be packets or
+//! baseline. The host's rule counts what an acknowledgement adds before the limit L; it may count packets or
 //! acknowledgements instead of bytes.
 //!
 //! Status: experimental; constants and rules compared with the RFC's text, sections 4.2 and 4.3.
@@ -43,7 +43,7 @@ pub enum CssBaseline {
     /// The smallest RTT of the round in which CSS began, at that time (RFC 9406, section 4.2).
     #[default]
     CurrentRound,
-    /// What that RTT had to reach: `lastRoundMinRTT + RttThresh` (Firefox's option).
+    /// The threshold for that RTT: `lastRoundMinRTT + RttThresh` (Firefox's option).
     EntryThreshold,
 }
 
@@ -63,7 +63,7 @@ pub struct Config {
     pub n_rtt_sample: u32,
     /// How many times slower CSS grows than slow start, 2 to 1000. RFC 9406: 4, and at least 2 (section 4.3).
     pub css_growth_divisor: u32,
-    /// Rounds of CSS until congestion avoidance, the one in which it begins included, 1 to 1000. RFC 9406: 5.
+    /// Rounds of CSS until congestion avoidance, including the round in which CSS begins, 1 to 1000. RFC 9406: 5.
     pub css_rounds: u32,
     /// L: most segments that one acknowledgement may add, 1 to 100000. Default (RFC 9406): 8 on a host that does not
     /// pace, no limit on one that does.
@@ -127,7 +127,7 @@ pub struct HystartPlusPlus {
     rtt_sample_count: u32,
     /// `None`: standard slow start.
     css: Option<Css>,
-    /// A transition that nobody has asked for yet.
+    /// A transition that was not read yet.
     entered: Option<(&'static str, &'static str)>,
 }
 
@@ -158,7 +158,7 @@ impl HystartPlusPlus {
         }
     }
 
-    /// Takes an RTT sample and goes from slow start to CSS or back.
+    /// Takes an RTT sample and switches from slow start to CSS or back.
     fn sample(&mut self, curr_rtt: Duration) {
         self.current_round_min_rtt = self.current_round_min_rtt.min(curr_rtt);
         self.rtt_sample_count += 1;
@@ -268,7 +268,7 @@ mod tests {
             Self { scheme, cwnd: Bytes::new(20_000), sent: 0, exit: None }
         }
 
-        /// Begins a round that lasts until what is sent now is acknowledged.
+        /// Begins a round that lasts until the current packet is acknowledged.
         fn begin_round(&mut self) {
             self.sent += 100;
             let bytes = Bytes::new(1000);

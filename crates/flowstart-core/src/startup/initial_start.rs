@@ -1,14 +1,14 @@
 //! Initial-Start: only a larger initial window.
 //!
 //! Reference: Scharf, "Quick-Start, Jump-Start, and Other Fast Startup Approaches", 2008. The initial window is larger
-//! than the standards' and either a constant or taken from what is known about the path, as Riptide (Flores et al.,
-//! ICDCS 2016) sets it per destination. The window leaves at once. Nothing else changes: losses are answered as in slow
-//! start.
+//! than in the standards. It is a constant, or follows from knowledge about the path, as in Riptide (Flores et al.,
+//! ICDCS 2016), which sets it per destination. The window leaves at once. Nothing else changes: the response to losses
+//! is slow start's.
 //!
-//! Differences from the reference: with `pacing = true` the window is paced over the RTT, to tell what pacing is worth.
-//! `factor` makes wrong windows for experiments.
+//! Differences from the reference: with `pacing = true` the window is paced over the RTT, to measure the value of
+//! pacing. `factor` makes wrong windows for experiments.
 //!
-//! Status: worked examples; no published numbers are reproduced yet.
+//! Status: worked examples; no published numbers are reproduced.
 
 use super::slow_start::{self, SlowStart};
 use super::{Startup, StartupContext, Step};
@@ -35,7 +35,7 @@ pub enum WindowSource {
     /// `iw`.
     #[default]
     Static,
-    /// What an earlier connection delivered in a round trip; `iw` where nothing was saved.
+    /// What an earlier connection delivered in a round trip; `iw` if nothing was saved.
     Saved,
     /// The client's hint times the RTT; `iw` without a hint.
     Hint,
@@ -52,9 +52,9 @@ pub struct Config {
     pub iw: u32,
     /// Where the window comes from. Default: `iw`.
     pub window: WindowSource,
-    /// Factor on the path's own window, for experiments with wrong ones. Default 1.
+    /// Factor on the path's own window, for experiments with wrong windows. Default 1.
     pub factor: f64,
-    /// Most segments that the path's own window may be, 1 to 1000000. Default: 100000.
+    /// Largest window from the path's knowledge in segments, 1 to 1000000. Default: 100000.
     pub max_window: u32,
     /// Whether the window is paced over the RTT. Reference: no.
     pub pacing: bool,
@@ -103,7 +103,7 @@ impl InitialStart {
 }
 
 impl Startup for InitialStart {
-    // Sensing: a constant, or what the path is known to take. Probing: at once.
+    // Sensing: a constant, or the known capacity of the path. Probing: at once.
     fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         let cwnd = self.window(path).max(self.context.segment);
         let rtt = path.handshake_rtt.or(path.min_rtt()).filter(|_| self.config.pacing);

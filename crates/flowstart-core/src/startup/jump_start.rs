@@ -1,24 +1,23 @@
-//! Jump-Start: everything that waits is sent in the first round trip.
+//! Jump-Start: sends all waiting data in the first round trip.
 //!
 //! Reference: Liu, Allman, Jin, Wang, "Congestion Control Without a Startup Phase", `PFLDnet` 2007; Scharf,
 //! "Quick-Start, Jump-Start, and Other Fast Startup Approaches", 2008. The sender paces the data in its queue over the
-//! first RTT, limited by the receiver's window. Without loss it goes on as TCP does. When R of the D paced packets had
+//! first RTT, limited by the receiver's window. Without loss it continues like TCP. When R of the D paced packets had
 //! to be retransmitted, cwnd after recovery is (D - R) / 2, at least one segment.
 //!
-//! Differences from the reference: D and R are counted in bytes; a retransmission that is lost while recovery lasts
-//! counts again, and losses of what followed the launch do not count. With `pacing = false` the window leaves as a
-//! burst, to tell what pacing is worth. Where no RTT is known, and when the data fits the initial window, it is slow
-//! start.
+//! Differences from the reference: D and R count bytes. A retransmission that is lost during recovery counts again;
+//! losses after the launch do not count. With `pacing = false` the window leaves as a burst, to measure the value of
+//! pacing. Without a known RTT, and when the data fits the initial window, it is slow start.
 //!
-//! `retreat=acknowledged` is what quicly (h2o, commit b11d3634) does with the window that it calls "jumpstart": the
-//! first acknowledgement ends it with what is in flight as cwnd. After a loss cwnd is half of what was acknowledged of
-//! it, at least half of the initial window, and rises to 0.7 times that while recovery brings more. quicly does not
-//! jump by what waits, but by a configured number of packets, for which `threshold` stands, and as soon as it knows an
-//! RTT, where here the launch does. With its Rapid Start the reduction is that of [`rapid_start`](super::rapid_start),
-//! whose first flight is such a jump. With the rate of an earlier connection the jump is its BDP, where
-//! [`careful_resume`](super::careful_resume) takes half.
+//! `retreat=acknowledged` is the rule of quicly (h2o, commit b11d3634) for the window that it calls "jumpstart". The
+//! first acknowledgement ends the jump, and cwnd becomes the bytes in flight. After a loss cwnd is half of the
+//! acknowledged part of the window, at least half of the initial window. During recovery it rises to 0.7 times the
+//! acknowledged part. quicly does not jump by the waiting data but by a configured number of packets; `threshold`
+//! stands for it. It jumps as soon as it knows an RTT; here the launch does. With quicly's Rapid Start the reduction is
+//! that of [`rapid_start`](super::rapid_start), whose first flight is such a jump. With the rate of an earlier
+//! connection quicly's jump is the BDP; [`careful_resume`](super::careful_resume) takes half of it.
 //!
-//! Status: worked examples; no published numbers are reproduced yet.
+//! Status: worked examples; no published numbers are reproduced.
 
 pub use super::launched_window::Retreat;
 use super::launched_window::{Flight, Launched, LaunchesWindow, all_that_waits};
@@ -43,10 +42,10 @@ pub struct Config {
     pub threshold: Option<Bytes>,
     /// Whether the window is paced over the RTT. Reference: yes.
     pub pacing: bool,
-    /// What becomes of the window. Reference: `half-delivered`.
+    /// What happens to the window. Reference: `half-delivered`.
     pub retreat: Retreat,
-    /// For `retreat=acknowledged`: how much of what is acknowledged the window rises to in recovery, 0.1 to 1. quicly:
-    /// 0.7.
+    /// For `retreat=acknowledged`: the share of the acknowledged bytes to which the window rises in recovery, 0.1 to 1.
+    /// quicly: 0.7.
     pub beta: f64,
 }
 
@@ -68,7 +67,7 @@ impl Config {
 /// State of Jump-Start.
 pub type JumpStart = Launched<Config>;
 
-// Validation and Continuation are those of every launched window, of which `retreat` chooses.
+// Validation and Continuation are those of every launched window; `retreat` chooses among them.
 impl LaunchesWindow for Config {
     // Sensing: D = min(queued data, receive window, threshold). Probing: over the RTT of the handshake.
     fn flight(&self, path: &PathKnowledge, initial_window: Bytes) -> Option<Flight> {

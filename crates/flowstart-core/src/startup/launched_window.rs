@@ -1,13 +1,13 @@
-//! A window that a scheme launches at once, and the rules for what becomes of it.
+//! A window that a scheme launches at once, and the rules for its further course.
 //!
 //! Reference: Liu, Allman, Jin, Wang, "Congestion Control Without a Startup Phase", `PFLDnet` 2007. D is what was
-//! launched, R what of it had to be retransmitted, each time. Without loss the flow goes on in slow start from the
-//! window it has. With loss it recovers as always, and the window afterwards is (D - R) / 2, at least one segment: half
-//! of what the path took. quicly (h2o), `include/quicly/cc.h` and `lib/cc-pico.c` at commit b11d3634, has another rule:
-//! [`Retreat::Acknowledged`].
+//! launched, R its retransmitted part, counted each time. Without loss the flow continues in slow start from its
+//! current window. With loss it recovers as usual, and the window afterwards is (D - R) / 2, at least one segment: half
+//! of what the path carried. quicly (h2o), `include/quicly/cc.h` and `lib/cc-pico.c` at commit b11d3634, has another
+//! rule: [`Retreat::Acknowledged`].
 //!
-//! Shared by the schemes that launch a window: `jump-start`, `more-start`, `halfback`. Each says in its file what it
-//! launches ([`Flight`]); the rest is [`Launched`].
+//! The schemes that launch a window share this module: `jump-start`, `more-start`, `halfback`. Each file defines its
+//! launch ([`Flight`]); the rest is [`Launched`].
 
 use core::fmt;
 
@@ -32,16 +32,16 @@ pub struct Flight {
     pub pacing: bool,
 }
 
-/// What becomes of a launched window.
+/// The further course of a launched window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Retreat {
-    /// It is the window until something of it is lost, and then (D - R) / 2 after recovery (Liu et al. 2007).
+    /// The window stays until a part of it is lost; after recovery it is (D - R) / 2 (Liu et al. 2007).
     #[default]
     HalfDelivered,
-    /// With its first acknowledgement it becomes what is in flight. When something of it is lost, it becomes half of
-    /// what of it was acknowledged, or half of the initial window if that is more. During recovery it rises to beta
-    /// times what of it was acknowledged (quicly).
+    /// The first acknowledgement sets the window to the bytes in flight. A loss sets it to half of its acknowledged
+    /// part, or half of the initial window if that is more. During recovery it rises to beta times the acknowledged
+    /// part (quicly).
     Acknowledged,
 }
 
@@ -50,7 +50,7 @@ const FIRST_LOSS: f64 = 0.5;
 /// `QUICLY_MIN_CWND`: smallest window in segments.
 const MIN_WINDOW: u64 = 2;
 
-/// A scheme that launches a window, by its configuration: its Sensing and Probing, and what it adds to Validation.
+/// The configuration of a scheme that launches a window: its Sensing and Probing, and its part of Validation.
 pub trait LaunchesWindow: Clone + fmt::Debug + Send + 'static {
     /// Sensing and Probing: what is launched; `None` is slow start from `initial_window`.
     fn flight(&self, path: &PathKnowledge, initial_window: Bytes) -> Option<Flight>;
@@ -60,26 +60,26 @@ pub trait LaunchesWindow: Clone + fmt::Debug + Send + 'static {
         Needs::NONE
     }
 
-    /// Validation: what becomes of the window.
+    /// Validation: the further course of the window.
     fn retreat(&self) -> Retreat {
         Retreat::HalfDelivered
     }
 
-    /// For [`Retreat::Acknowledged`]: how much of what is acknowledged the window rises to.
+    /// For [`Retreat::Acknowledged`]: the share of the acknowledged bytes to which the window rises.
     fn beta(&self) -> f64 {
         1.0
     }
 
-    /// Validation: whether an acknowledgement sends a segment again without any sign of loss. `waiting` are the bytes
-    /// of the flow that have not left yet; `None`: nobody knows how many there are.
+    /// Validation: whether an acknowledgement sends a segment again without any sign of loss. `waiting` is the number
+    /// of the flow's bytes that have not left yet; `None`: unknown.
     fn sends_again(&self, waiting: Option<Bytes>) -> bool {
         let _ = waiting;
         false
     }
 }
 
-/// The flight of all data that waits, as far as the receive window and `threshold` allow, over the RTT of the
-/// handshake; `None` when it fits the initial window or no RTT is known.
+/// The flight of all waiting data, within the receive window and `threshold`, over the RTT of the handshake; `None`
+/// when the data fit the initial window or no RTT is known.
 pub(super) fn all_that_waits(
     path: &PathKnowledge,
     initial_window: Bytes,
@@ -108,9 +108,9 @@ pub struct Launched<S> {
     acked: Bytes,
     /// Position of the last packet that was sent.
     last: Position,
-    /// Position of the last of the launched bytes, once it has left or nothing more of them will.
+    /// Position of the last launched byte that leaves, once this is known.
     end: Option<Position>,
-    /// Bytes of the flow that have not left yet; `None`: nobody knows how many there are.
+    /// Bytes of the flow that have not left yet; `None`: unknown.
     waiting: Option<Bytes>,
     state: State,
 }
@@ -119,7 +119,7 @@ pub struct Launched<S> {
 enum State {
     /// The window was not yet acknowledged.
     Unvalidated,
-    /// Its last byte was acknowledged, and slow start goes on. What is missing of it may still be found lost.
+    /// Its last byte was acknowledged, and slow start goes on. Its missing bytes may still be found lost.
     Passed,
     /// Some of it was lost, and recovery goes on.
     Recovering,
@@ -191,7 +191,7 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
         if self.scheme.sends_again(self.waiting) { self.context.segment } else { Bytes::ZERO }
     }
 
-    // Validation: what is lost of the window. Slow start goes on from it meanwhile.
+    // Validation: losses of the window. Slow start goes on from it meanwhile.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, _rtt: &RttEstimator) -> Step {
         let mut before = window.cwnd;
         if self.scheme.retreat() == Retreat::Acknowledged && self.state == State::Unvalidated {
@@ -204,7 +204,7 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
         if self.end.is_some_and(|end| ack.position >= end) {
             self.state = match self.scheme.retreat() {
                 Retreat::HalfDelivered => State::SlowStart,
-                // quicly goes by the number of what is lost, whenever it finds that.
+                // quicly uses the number of the lost packet, whenever it finds the loss.
                 Retreat::Acknowledged => State::Passed,
             };
         }
@@ -212,7 +212,7 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
         Step::Continue { cwnd }
     }
 
-    // What was sent after the launch says nothing about it.
+    // Packets sent after the launch are no evidence about it.
     fn on_retransmission(&mut self, position: Position, bytes: Bytes) {
         if self.state != State::SlowStart && self.end.is_none_or(|end| position <= end) {
             self.retransmitted += bytes;
@@ -221,13 +221,13 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
 
     fn on_congestion(&mut self, loss: &Loss, _window: Window, reduced: Bytes) -> Step {
         let spared = loss.bytes > Bytes::ZERO && self.retransmitted == Bytes::ZERO;
-        // What is marked long after the launch says nothing about it.
+        // Marks long after the launch are no evidence about it.
         let later = self.state == State::Passed && self.end.is_some_and(|end| loss.position > end);
         if self.state == State::SlowStart || spared || later && loss.bytes == Bytes::ZERO {
             return Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss });
         }
         self.state = State::Recovering;
-        // What has not left yet is not part of D any more.
+        // Data that has not left yet is not part of D.
         self.end = self.end.or(Some(self.last));
         match self.scheme.retreat() {
             Retreat::HalfDelivered => Step::Continue { cwnd: reduced },
@@ -248,7 +248,7 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
         Some(Step::Continue { cwnd: window.cwnd.max(self.acked.scale(self.scheme.beta())) })
     }
 
-    // Continuation: cwnd = max(1, (D - R) / 2), or what recovery has led to.
+    // Continuation: cwnd = max(1, (D - R) / 2), or the result of recovery.
     fn on_recovered(&mut self, _now: Timestamp, window: Window) -> Step {
         let cwnd = match self.scheme.retreat() {
             Retreat::HalfDelivered => (self.sent.saturating_sub(self.retransmitted) / 2).max(self.context.segment),

@@ -1,13 +1,13 @@
 //! Limited Slow-Start: slow start that adds a bounded number of segments per round trip once the window is large.
 //!
 //! Reference: RFC 3742, section 2. Up to `max_ssthresh` the window grows as in slow start. Beyond it an acknowledgement
-//! adds only a K-th of a segment, where K is the number of times that half of `max_ssthresh` fits into the window, so
-//! that a round trip adds about `max_ssthresh` / 2 instead of doubling a window of thousands of segments. Loss, a CE
-//! mark or ssthresh end it as in slow start.
+//! adds only a K-th of a segment. K is the number of times that half of `max_ssthresh` fits into the window. So a round
+//! trip adds about `max_ssthresh` / 2 instead of doubling a window of thousands of segments. Loss, a CE mark or
+//! ssthresh end it as in slow start.
 //!
 //! Differences from the reference: the reference adds a segment, or a K-th of one, for each acknowledgement. Here a
-//! K-th is taken of what the host's slow start adds for it, which is the same where that counts acknowledgements. Linux
-//! up to 4.0 had it as a sysctl that was off, and added `max_ssthresh` / 2 a window without rounding K.
+//! K-th applies to what the host's slow start adds; this is the same if the host counts acknowledgements. Linux up to
+//! 4.0 has it as a sysctl, off by default, and adds `max_ssthresh` / 2 a window without rounding K.
 //!
 //! Status: worked examples; no published numbers are reproduced.
 

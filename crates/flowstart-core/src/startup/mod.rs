@@ -1,7 +1,7 @@
 //! Startup schemes: how a flow sends until it has learned its path.
 //!
-//! Every scheme is four decisions. **Sensing**: what it knows before the first data packet and the [`Launch`] it
-//! derives from it. **Probing**: how it sends until it has learned the path. **Validation**: which evidence confirms
+//! Every scheme makes four decisions. **Sensing**: what it knows before the first data packet, and the [`Launch`] that
+//! follows from it. **Probing**: how it sends until it has learned the path. **Validation**: which evidence confirms
 //! the launch, and how it retreats. **Continuation**: what it hands to congestion avoidance, and why it ended.
 //!
 //! | Name | File |
@@ -66,7 +66,7 @@ pub enum Increase {
     Acknowledgements,
 }
 
-/// What the host tells every scheme when it is built.
+/// What every scheme learns from the host at its construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartupContext {
     /// Segment size in which windows are counted.
@@ -80,11 +80,11 @@ pub struct StartupContext {
 }
 
 impl StartupContext {
-    /// A host as most are, to ask a scheme for what does not depend on the host.
+    /// A typical host, to ask a scheme for properties that do not depend on the host.
     const USUAL: Self =
         Self { segment: Bytes::new(1200), initial_window: Bytes::new(12_000), increase: Increase::Bytes, paced: true };
 
-    /// The same host with an initial window of `segments`, where a scheme sets one.
+    /// The same host with an initial window of `segments`, if a scheme sets one.
     pub fn with_initial_window(self, segments: Option<u32>) -> Self {
         let initial_window = segments.map_or(self.initial_window, |segments| self.segment * u64::from(segments));
         Self { initial_window, ..self }
@@ -117,16 +117,16 @@ pub enum Step {
     Exit(Continuation),
 }
 
-/// A startup scheme. One that runs again, after idle time or on another path, is built anew: it launches once, but the
-/// positions it meets need not begin at zero.
+/// A startup scheme. To run again, after idle time or on another path, a scheme is built anew. So it launches only
+/// once, but positions need not begin at zero.
 pub trait Startup: fmt::Debug + Send + CloneStartup {
     /// What the scheme needs of its host.
     fn needs(&self) -> Needs {
         Needs::NONE
     }
 
-    /// Whether the scheme has a launch of its own to give to a congestion avoidance that probes by itself, or is at
-    /// least the plain initial window. Otherwise it is nothing but a rule for leaving slow start.
+    /// Whether the scheme has a launch of its own, or at least the plain initial window, for a congestion avoidance
+    /// that probes by itself. Otherwise it is only a rule for leaving slow start.
     fn has_launch(&self) -> bool {
         true
     }
@@ -140,73 +140,73 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
     /// Probing and Validation: data was delivered. `in_use` says whether the sender was using its window.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step;
 
-    /// Validation: packets were declared lost, be it a new congestion event or more of an earlier one. Comes before
+    /// Validation: packets were declared lost, in a new congestion event or an earlier one. Comes before
     /// [`Startup::on_congestion`].
     fn on_lost(&mut self, _loss: &Loss) {}
 
-    /// Validation: data has to be sent again, because it was declared lost or because the transport sends it again for
-    /// want of better evidence. `position` is that of its first transmission. Told once for every retransmission, lost
-    /// retransmissions included, and before [`Startup::on_congestion`]; probes and proactive retransmissions are none.
+    /// Validation: data has to be sent again, because it was declared lost or because the transport sends it again
+    /// without better evidence. `position` is that of its first transmission. Called once for every retransmission,
+    /// including lost ones, and before [`Startup::on_congestion`]. Probes and proactive retransmissions do not count.
     fn on_retransmission(&mut self, _position: Position, _bytes: Bytes) {}
 
     /// Validation: a congestion event. `reduced` is what congestion avoidance would make of the window. A scheme that
-    /// answers with [`Step::Continue`] stays in charge: recovery leads to that window, ssthresh stays as it is, and
-    /// [`Startup::on_recovered`] says how it goes on.
+    /// returns [`Step::Continue`] stays in charge: recovery leads to that window, ssthresh stays unchanged, and
+    /// [`Startup::on_recovered`] says how the scheme continues.
     fn on_congestion(&mut self, loss: &Loss, window: Window, reduced: Bytes) -> Step {
         let _ = (loss, window);
         Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss })
     }
 
-    /// Data was delivered during recovery from a congestion event after which the scheme stayed in charge. `None`
-    /// leaves the window to the host's rule of recovery.
+    /// Data was delivered during recovery from a congestion event after which the scheme stayed in charge. `None`: the
+    /// host's rule of recovery moves the window.
     fn on_ack_in_recovery(&mut self, _ack: &Ack, _window: Window, _rtt: &RttEstimator) -> Option<Step> {
         None
     }
 
-    /// Recovery is over and the scheme stayed in charge. `window` is what recovery led to.
+    /// Recovery is over and the scheme stayed in charge. `window` is the result of recovery.
     fn on_recovered(&mut self, _now: Timestamp, window: Window) -> Step {
         Step::Exit(Continuation { cwnd: window.cwnd, ssthresh: window.cwnd, reason: ExitReason::Loss })
     }
 
     /// Slow start begins again after a timeout, long after this scheme may have ended; `highest_sent` is the highest
-    /// position sent so far. Returns whether the scheme says when it is left, as in the initial slow start. Then it
-    /// forgets what it has found and is told by [`Startup::on_sent`] and [`Startup::on_ack`] as before, until it
-    /// answers with [`Step::Exit`] or congestion ends slow start. Called where the host's policy wants it
-    /// ([`SlowStartAfterTimeout::Scheme`](crate::controller::SlowStartAfterTimeout::Scheme)). Only a scheme that is
-    /// nothing but a rule for leaving slow start, and whose reference applies it again, has an answer.
+    /// position sent so far. Returns whether the scheme decides when to leave slow start, as in the initial one. If so,
+    /// it forgets its findings and gets [`Startup::on_sent`] and [`Startup::on_ack`] as before, until it returns
+    /// [`Step::Exit`] or congestion ends slow start. Called if the host's policy wants it
+    /// ([`SlowStartAfterTimeout::Scheme`](crate::controller::SlowStartAfterTimeout::Scheme)). Only schemes that are a
+    /// rule for leaving slow start, and whose reference applies this rule again, return true.
     fn on_restart(&mut self, _now: Timestamp, _highest_sent: Position) -> bool {
         false
     }
 
-    /// Whether the scheme says when slow start is left where a loss that seemed to end it is taken back, as its
-    /// reference does. It forgets nothing then, and is told as before. Asked where [`Startup::on_restart`] may be
+    /// Whether the scheme decides again when to leave slow start after a spurious loss that seemed to end it, as in its
+    /// reference. It then forgets nothing, and gets events as before. Called only if [`Startup::on_restart`] may be
     /// called.
     fn goes_on_after_undo(&self) -> bool {
         false
     }
 
-    /// The window without an approval of which nothing has left yet; `None`: there is none. It is what congestion
-    /// reduces.
+    /// The window without an approval of which nothing has left yet; `None`: there is no such approval. Congestion
+    /// reduces this window.
     fn without_approval(&self) -> Option<Window> {
         None
     }
 
-    /// Sensing in mid-connection: routers have approved a rate, and `window` is what the flow has without it. A scheme
-    /// that lives on approvals begins anew, and its [`Startup::launch`] with that rate follows. Returns whether it
-    /// does. Called for a copy of the scheme, which is dropped where the launch is no gain.
+    /// Sensing in mid-connection: routers have approved a rate, and `window` is the flow's window without it. A scheme
+    /// that uses approvals begins anew, and its [`Startup::launch`] with that rate follows. Returns whether it does.
+    /// Called for a copy of the scheme, which is dropped if the launch gains nothing.
     fn on_approval(&mut self, _context: StartupContext, _window: Window) -> bool {
         false
     }
 
     /// Probing: rate at which packets may leave from now on, also on a host that does not pace by itself; `None`: the
-    /// launch's until the first acknowledgement, then the host's own rule. Asked for after every event.
+    /// launch's until the first acknowledgement, then the host's own rule. Read after every event.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
     /// Bytes that `ack` allows to be sent again without any sign of loss
-    /// ([`Output::proactive_retransmit`](crate::controller::Output::proactive_retransmit)). Asked with every
-    /// acknowledgement, in recovery too, after [`Startup::on_ack`].
+    /// ([`Output::proactive_retransmit`](crate::controller::Output::proactive_retransmit)). Called with every
+    /// acknowledgement, also in recovery, after [`Startup::on_ack`].
     fn proactive_retransmit(&mut self, _ack: &Ack) -> Bytes {
         Bytes::ZERO
     }
@@ -221,8 +221,8 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
         Step::Continue { cwnd: window.cwnd }
     }
 
-    /// The phase that the last event led to, named as in the scheme's reference, and what caused it; each is told once.
-    /// Asked for after every event, for traces.
+    /// The phase to which the last event led, named as in the scheme's reference, and its cause. Each is returned once.
+    /// Read after every event, for traces.
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         None
     }

@@ -1,13 +1,13 @@
-//! More-Start: a rate that somebody names, without the routers' consent.
+//! More-Start: launches at a given rate, without the routers' consent.
 //!
-//! Reference: Scharf, "Quick-Start, Jump-Start, and Other Fast Startup Approaches", 2008. The initial rate is asked
-//! from the application, the local interface, the path's past or a capacity oracle. The window of one RTT at this rate
-//! is paced. Validation and continuation are those of Jump-Start.
+//! Reference: Scharf, "Quick-Start, Jump-Start, and Other Fast Startup Approaches", 2008. The initial rate comes from
+//! the application, the local interface, the path's past or a capacity oracle. The window of one RTT at this rate is
+//! paced. Validation and continuation are those of Jump-Start.
 //!
-//! Differences from the reference: it leaves open what a missing answer means; here the flow then starts slowly.
-//! `factor` makes wrong answers for experiments, and `pacing = false` lets the window leave as a burst.
+//! Differences from the reference: the reference leaves open what a missing rate means; here the flow then uses slow
+//! start. `factor` makes wrong rates for experiments, and `pacing = false` lets the window leave as a burst.
 //!
-//! Status: worked examples; no published numbers are reproduced yet.
+//! Status: worked examples; no published numbers are reproduced.
 
 use super::launched_window::{Flight, Launched, LaunchesWindow};
 use crate::needs::Needs;
@@ -23,12 +23,12 @@ pub const REFERENCE: &str = "Scharf, Quick-Start, Jump-Start, and Other Fast Sta
 pub const PHASES: &str = "a rate from application, client, oracle, path store or interface; one RTT at this rate; \
     retransmissions R of D; slow start, or cwnd (D - R) / 2";
 
-/// Who is asked for the rate.
+/// Where the rate comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum RateSource {
-    /// The first that knows: application, client's hint, oracle, earlier connection. The interface is not asked: it
-    /// always knows, and seldom the bottleneck.
+    /// The first that is known: application, client's hint, oracle, earlier connection. The interface is left out: its
+    /// rate is always known and rarely that of the bottleneck.
     #[default]
     Any,
     /// The application.
@@ -47,11 +47,11 @@ pub enum RateSource {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
-    /// The application's request, where the application itself makes none. Default: none.
+    /// The application's request, if the application itself makes none. Default: none.
     pub rate: Option<Rate>,
-    /// Who is asked. Default: the first that knows.
+    /// Where the rate comes from. Default: the first that is known.
     pub source: RateSource,
-    /// Factor on the answer, for experiments with wrong ones. Default 1.
+    /// Factor on the rate, for experiments with wrong rates. Default 1.
     pub factor: f64,
     /// Whether the window is paced over the RTT. Reference: yes.
     pub pacing: bool,
@@ -71,7 +71,7 @@ impl Config {
         self.rate.map_or(Ok(()), |rate| ConfigError::unless_in("rate", rate, range))
     }
 
-    /// The answer, if anybody has one.
+    /// The rate, if it is known.
     fn answer(&self, path: &PathKnowledge) -> Option<Rate> {
         let application = self.rate.or(path.requested_rate);
         let hint = path.hint.map(|hint| hint.bandwidth);
@@ -91,13 +91,13 @@ impl Config {
 /// State of More-Start.
 pub type MoreStart = Launched<Config>;
 
-// Validation and Continuation are those of every launched window, which are Jump-Start's.
+// Validation and Continuation are those of every launched window: Jump-Start's.
 impl LaunchesWindow for Config {
     fn needs(&self) -> Needs {
         Needs::OWN_RATE
     }
 
-    // Sensing: a rate from whoever is asked; cwnd = rate x RTT. Probing: at this rate.
+    // Sensing: a rate from one of the sources; cwnd = rate x RTT. Probing: at this rate.
     fn flight(&self, path: &PathKnowledge, _initial_window: Bytes) -> Option<Flight> {
         let (rate, span) = (self.answer(path)?, path.handshake_rtt.or(path.min_rtt())?);
         Some(Flight { window: rate.amount_in(span), span, pacing: self.pacing })

@@ -4,22 +4,23 @@
 //! Over an Underutilized Network Path", Computer Networks 2007, section 3.1. The host asks for a rate with the
 //! handshake ([`crate::quick_start`]). The window is what an approved rate carries in an RTT (equation 1) and leaves
 //! paced over it. With the first acknowledgement of such a packet the window becomes what has left, and slow start goes
-//! on; when one of them is lost or marked (a Quick-Start failure), the flow starts as if nothing had been approved.
+//! on. If one of these packets is lost or marked (a Quick-Start failure), the flow starts as if nothing had been
+//! approved.
 //!
-//! In mid-connection (section 4.8), after idle time or on another path, the request travels with data, and what was
-//! approved is used when the answer comes, if it is more than the window of then ([`Startup::on_approval`]). When the
-//! window has been acknowledged congestion avoidance follows, or slow start up to an ssthresh above it. After a failure
-//! the window is the one without Quick-Start or half of the approved one, whichever is smaller, and ssthresh at most
-//! half of what was delivered (section 4.6).
+//! In mid-connection (section 4.8), after idle time or on another path, the request travels with data. When the answer
+//! comes, the flow uses the approval if it is more than the current window ([`Startup::on_approval`]). When the
+//! approved window has been acknowledged, congestion avoidance follows, or slow start up to an ssthresh above it. After
+//! a failure the window is the one without Quick-Start or half of the approved one, whichever is smaller, and ssthresh
+//! at most half of what was delivered (section 4.6).
 //!
-//! Differences: whole segments only, and an approved window that is not larger than the initial one is ignored, both as
-//! ns-2 does. After a failure slow start begins from the initial window, also while what was lost is sent again, up to
-//! what congestion avoidance would have made of the failed window; the references leave ssthresh to the host, here
-//! [`Config::ssthresh_after_failure`]. In mid-connection the loss of what was sent before the answer counts as a
-//! failure too, and an approval that finds nothing to send for an RTT is given up.
+//! Differences: windows are whole segments, and an approved window that is not larger than the initial one is ignored,
+//! both as in ns-2. After a failure slow start begins from the initial window, even during the repair of the losses, up
+//! to what congestion avoidance would make of the failed window. The references leave ssthresh to the host; here it is
+//! [`Config::ssthresh_after_failure`]. In mid-connection the loss of packets sent before the answer also counts as a
+//! failure. An approval that finds nothing to send for an RTT is given up.
 //!
-//! Status: `flowstart validate ns2-quick-start` compares single flows with ns-2's. What is said of sections 4.6 and 4.8
-//! was not compared with their text.
+//! Status: `flowstart validate ns2-quick-start` compares single flows with ns-2's. The rules of sections 4.6 and 4.8
+//! are not compared with the RFC's text.
 
 use super::{Startup, StartupConfig, StartupContext, Step, validate_initial_window};
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
@@ -51,11 +52,11 @@ pub const PHASES: &str = "a rate asked of the routers with the handshake; its wi
 pub enum RequestKind {
     /// `rate`, unless the data fits the initial window.
     Fixed,
-    /// `rate`, always, also for data that needs none: the paper's Greedy senders.
+    /// `rate`, always, even for data that needs no request: the paper's Greedy senders.
     Greedy,
     /// min(socket buffer, receive window) / RTT.
     Buffers,
-    /// What sends the object in one RTT: the paper's Ideal senders; `rate` where the size is not known.
+    /// The rate that sends the object in one RTT: the paper's Ideal senders; `rate` if the size is unknown.
     #[default]
     Object,
 }
@@ -67,7 +68,7 @@ pub enum SsthreshAfterFailure {
     /// As at the start: slow start goes on.
     #[default]
     Initial,
-    /// What congestion avoidance makes of the window that failed.
+    /// What congestion avoidance makes of the failed window.
     Reduced,
 }
 
@@ -75,24 +76,24 @@ pub enum SsthreshAfterFailure {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Reports {
-    /// What was approved.
+    /// The approved rate.
     #[default]
     Approved,
-    /// That, and a rate of 0 when nothing was: the routers in front of the one that refused get back what they
+    /// The approved rate, or a rate of 0 after a refusal: the routers before the one that refused get back what they
     /// approved.
     Always,
     /// Never.
     Never,
 }
 
-/// What follows when the window has been acknowledged.
+/// What follows after the acknowledgement of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Verified {
     /// Slow start (RFC 4782, section 4.4).
     #[default]
     SlowStart,
-    /// Congestion avoidance from the window: the path has taken what was approved, and more was not.
+    /// Congestion avoidance from the window: the path has carried the approved rate, and no more was approved.
     CongestionAvoidance,
 }
 
@@ -100,10 +101,10 @@ pub enum Verified {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum OptionRoom {
-    /// That packet has so much less payload.
+    /// That packet has less payload.
     #[default]
     Packet,
-    /// All packets of the connection have, so that segments keep one size.
+    /// All packets of the connection have less payload, so segments keep one size.
     Connection,
 }
 
@@ -113,17 +114,17 @@ pub enum OptionRoom {
 pub struct Config {
     /// How the request is sized; object.
     pub request: RequestKind,
-    /// What is asked for with `fixed` and `greedy`, and at most otherwise; 1.31072 Gbit/s, the highest rate of the
-    /// encoding. The capacity of the last hop or a share of an access link go here (section 5.2).
+    /// The requested rate with `fixed` and `greedy`, and the maximum otherwise; 1.31072 Gbit/s, the highest rate of the
+    /// encoding. It may be the capacity of the last hop or a share of an access link (section 5.2).
     pub rate: Rate,
-    /// RTT by which an object or a buffer becomes a rate, when none is known yet, as in a first packet; 100 ms
+    /// RTT that turns an object or a buffer into a rate before any RTT is known, as in a first packet; 100 ms
     /// (assumed).
     pub rtt: Duration,
     /// Socket buffer of the sender, for `buffers`; none, only the receive window counts.
     pub send_buffer: Option<Bytes>,
     /// How a request is rounded to a rate of the encoding; up, to ask for enough.
     pub rounding: Rounding,
-    /// How rates are named; as in RFC 4782.
+    /// The encoding of rates; as in RFC 4782.
     pub encoding: RateEncoding,
     /// H: headers of a packet that the segment size does not count; 40 bytes (IPv4 and TCP without options).
     pub header: Bytes,
@@ -131,25 +132,24 @@ pub struct Config {
     pub iw: Option<u32>,
     /// ssthresh after a failure; as at the start.
     pub ssthresh_after_failure: SsthreshAfterFailure,
-    /// What follows when the window has been acknowledged; slow start. In mid-connection ssthresh says it.
+    /// What follows after the acknowledgement of the window; slow start. In mid-connection ssthresh decides.
     pub verified: Verified,
-    /// Passes through the network, 1 or 2; 1. The second asks for what the first has left, and costs an RTT in which
+    /// Passes through the network, 1 or 2; 1. The second asks for what the first has left. It costs an RTT in which
     /// nothing is sent (section 8.2).
     pub passes: u8,
-    /// When the sender reports; what was approved.
+    /// When the sender reports; the approved rate.
     pub reports: Reports,
     /// Bits of each step of the nonce that the sender compares, 0 to 2; 2, all that RFC 4782 has. For experiments: with
-    /// 0 any receiver is believed.
+    /// 0 the sender believes any receiver.
     pub nonce_bits: u32,
-    /// Data that comes after so much idle time asks again (RFC 4782, section 4.8: at least a retransmission timeout);
-    /// never.
+    /// Data after this much idle time asks again (RFC 4782, section 4.8: at least a retransmission timeout); never.
     pub after_idle: Option<Duration>,
     /// Whether the first data on another path asks again; no.
     pub after_move: bool,
-    /// Connections that the host opens to the same peer together: each asks for this part of the rate, so that what
-    /// they ask for is no more than what one would; 1.
+    /// Number of connections that the host opens to the same peer together. Each asks for its part of the rate, so
+    /// together they ask for no more than one would; 1.
     pub parallel: u32,
-    /// Granularity of the timer that paces: what falls due between two ticks leaves with the second (footnote 1 of
+    /// Granularity of the pacing timer: packets that fall due between two ticks leave with the second (footnote 1 of
     /// section 3.1); exact.
     pub granularity: Duration,
     /// Where the bytes of an option come from; the packet that carries it.
@@ -218,7 +218,7 @@ impl Config {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing was approved, or what was approved is over: slow start.
+    /// Nothing was approved, or the approval is over: slow start.
     SlowStart,
     /// The window leaves, and nothing of it was acknowledged.
     Sending,
@@ -231,13 +231,13 @@ enum State {
 /// An approval in mid-connection.
 #[derive(Clone, Copy, Debug)]
 struct InConnection {
-    /// What the window was without it.
+    /// The window without it.
     without: Window,
     /// First packet that left because of it.
     first: Option<Position>,
     /// Bytes that were delivered from that packet on.
     delivered: Bytes,
-    /// When an approval that was not used is given up.
+    /// When an unused approval is given up.
     expires: Timestamp,
 }
 
@@ -253,7 +253,7 @@ pub struct QuickStart {
     sent: Bytes,
     /// Last packet that was sent.
     last: Position,
-    /// Last packet of the window, once no more of it leaves.
+    /// Last packet of the window, once it is known.
     end: Option<Position>,
     /// Some of the window had to be sent again.
     lost: bool,
@@ -290,14 +290,14 @@ impl QuickStart {
         Self { connection: Some(connection), ..Self::new(Config { iw: None, ..config }, context) }
     }
 
-    /// Whether `position` lies in the window that was approved or before it.
+    /// Whether `position` lies in the approved window or before it.
     fn is_window(&self, position: Position) -> bool {
         self.state != State::SlowStart && self.end.is_none_or(|end| position <= end)
     }
 }
 
 impl StartupConfig {
-    /// What the host asks of the path's routers, where the scheme lives on their approval ([`Needs::APPROVAL`]).
+    /// The host's request to the path's routers, if the scheme uses their approval ([`Needs::APPROVAL`]).
     pub fn request(&self) -> Option<&Config> {
         match self {
             Self::QuickStart(config) => Some(config),
@@ -312,7 +312,7 @@ impl Startup for QuickStart {
         Needs::APPROVAL.and(later)
     }
 
-    // Sensing: equation (1) for what was approved.
+    // Sensing: equation (1) for the approved rate.
     fn launch(&mut self, now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
         let initial = Launch::window(self.context.initial_window);
         let (Some(approved), Some(rtt)) = (path.approved_rate, path.handshake_rtt) else { return initial };
@@ -378,7 +378,7 @@ impl Startup for QuickStart {
         Step::Continue { cwnd: if grows { self.context.slow_start_growth(cwnd, ack) } else { cwnd } }
     }
 
-    // What was sent after the window says nothing about it.
+    // Packets sent after the window are no evidence about it.
     fn on_retransmission(&mut self, position: Position, _bytes: Bytes) {
         self.lost |= self.is_window(position);
     }
@@ -397,14 +397,14 @@ impl Startup for QuickStart {
             connection.expires = Timestamp::NEVER;
             if connection.first.is_none() {
                 // Nothing of the approved window has left, so the congestion is the connection's own: the approval is
-                // void, and what is reduced is the window without it (RFC 5681, equation 4).
+                // void, and the window without it is reduced (RFC 5681, equation 4).
                 self.state = State::SlowStart;
                 let half = (connection.without.cwnd / 2).max(self.context.segment * 2);
                 let cwnd = reduced.min(half);
                 return Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Loss });
             }
         }
-        // Nothing is lost with an echoed mark, which counts as a failure all the same (section 4.6).
+        // An echoed mark loses nothing, but counts as a failure (section 4.6).
         let marked = loss.bytes == Bytes::ZERO && self.is_window(loss.position);
         if !self.lost && !marked {
             return Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason: ExitReason::Loss });
@@ -430,8 +430,8 @@ impl Startup for QuickStart {
         if self.state != State::Failed {
             return None;
         }
-        // Slow start sends again what was lost, as it would have sent it. What is left of the failed window goes first,
-        // and its acknowledgements open nothing.
+        // Slow start retransmits the losses at its own pace. The rest of the failed window goes first, and its
+        // acknowledgements do not open the window.
         let grows = ack.in_flight < window.cwnd && window.cwnd < self.reduced;
         Some(Step::Continue {
             cwnd: if grows { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd },
@@ -657,7 +657,7 @@ mod tests {
 
     #[test]
     fn in_mid_connection_what_was_sent_before_the_answer_says_nothing() {
-        // 8 Mbit/s * 100 ms = 100 segments, more than the ten of now.
+        // 8 Mbit/s * 100 ms = 100 segments, more than the current ten.
         let (mut scheme, launch) = in_connection(20_000);
         assert_eq!((launch.cwnd, launch.pacing_rate), (Bytes::new(100_000), Some(Rate::from_mbit(8))));
         send(&mut scheme, 11, 60);
@@ -687,7 +687,7 @@ mod tests {
         (11..41).for_each(|position| {
             ack(&mut scheme, position, 100_000);
         });
-        // Without it the window were 10 segments, less than half of 100.
+        // Without it the window would be 10 segments, less than half of 100.
         assert_eq!(lose(&mut scheme, 50, 50_000), Step::Continue { cwnd: Bytes::new(10_000) });
         // 30 of the window were delivered before, none in recovery: ssthresh is 15.
         let window = Window { cwnd: Bytes::new(10_000), ssthresh: Bytes::new(10_000) };

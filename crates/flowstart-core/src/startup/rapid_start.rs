@@ -1,26 +1,24 @@
 //! Rapid Start: a first flight twice as large over a whole RTT, then three times per RTT while no queue builds up.
 //!
-//! Reference: draft-kazuho-ccwg-rapid-start-02 (16 March 2026), section 3; quicly (h2o),
-//! `include/quicly/cc.h` and `lib/cc-pico.c` at commit b11d3634, where the draft leaves a choice. The first flight is
-//! twice the initial window and paced over a full RTT. While the smallest RTT of the last min RTT is within a
-//! threshold, each acknowledged byte adds two to the window, otherwise one. On the first loss or mark the window is cut
-//! a little, so that sending pauses, and then shrinks with every acknowledged and lost byte, so that it ends at beta
-//! times what the path and its queue held.
+//! Reference: draft-kazuho-ccwg-rapid-start-02 (16 March 2026), section 3; quicly (h2o), `include/quicly/cc.h` and
+//! `lib/cc-pico.c` at commit b11d3634, if the draft leaves a choice. The first flight is twice the initial window and
+//! paced over a full RTT. While the smallest RTT of the last min RTT is within a threshold, each acknowledged byte adds
+//! two to the window, otherwise one. On the first loss or mark the window is cut a little, so sending pauses. Then it
+//! shrinks with every acknowledged and lost byte, and ends at beta times what the path and its queue held.
 //!
 //! Differences from the reference:
 //! - Draft and code disagree twice. `threshold`: the draft has the smaller of min RTT + 4 ms and 1.10 min RTT, the code
-//!   the larger of min RTT + 4 ms and 35/32 min RTT. `k`: the draft has 2/3 since its appendix derives it, earlier
-//!   drafts and the code 11/18. The draft's are the defaults.
-//! - Lost bytes count from the loss that begins recovery on, as in the draft's derivation; the code leaves out the
-//!   first lost packet. Further losses are subtracted with the next acknowledgement.
-//! - The doubled first flight is sent at the launch and not, as in quicly, when the RTT is first known and the window
-//!   is full; without an RTT from the handshake it is the initial window.
+//!   the larger of min RTT + 4 ms and 35/32 min RTT. `k`: the draft has 2/3, derived in its appendix; earlier drafts
+//!   and the code have 11/18. The draft's values are the defaults.
+//! - Lost bytes count from the loss that begins recovery, as in the draft's derivation; the code omits the first lost
+//!   packet. Further losses are subtracted with the next acknowledgement.
+//! - The launch sends the doubled first flight; quicly sends it when the RTT is first known and the window is full.
+//!   Without an RTT from the handshake the first flight is the initial window.
 //! - While growth is 3x the pacing rate is 3 cwnd / SRTT, as in quicly; the draft only paces the first flight.
 //!
-//! CUBIC takes the window before the first loss for its `W_max`, although a third of it may be what the path holds.
+//! CUBIC takes the window before the first loss for its `W_max`, although the path may hold only a third of it.
 //!
-//! Status: the factors of the draft and its derivation are tests; not validated against published numbers, of which
-//! there are none.
+//! Status: the factors of the draft and its derivation are tests; there are no published numbers to validate against.
 
 use super::slow_start::{self, SlowStart};
 use super::{Startup, StartupContext, Step, validate_initial_window};
@@ -51,7 +49,7 @@ const FASTEST_GROWTH: f64 = 3.0;
 /// Smallest window in segments under congestion (RFC 9002, section 7.2).
 const MIN_WINDOW: u64 = 2;
 
-/// From which RTT on a queue is assumed (`queue_buildup_thresh`).
+/// The RTT from which on a queue is assumed (`queue_buildup_thresh`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Threshold {
@@ -83,14 +81,14 @@ pub struct Config {
     /// Whether the scheme paces: the first flight over an RTT, then 3 cwnd / SRTT while growth is 3x. Otherwise the
     /// first flight leaves at once and the host's own rule applies. Draft: the first flight should be paced.
     pub pacing: bool,
-    /// From which RTT on growth is 2x. Default: the draft's.
+    /// The RTT from which on growth is 2x. Default: the draft's.
     pub threshold: Threshold,
     /// Min RTT below which growth is always 2x, up to 10 s. quicly: 4 ms, the default; the draft has none.
     pub smallest_rtt: Duration,
     /// `beta` of congestion avoidance, 0.1 to 0.99. CUBIC and quicly: 0.7, the default; Reno: 0.5.
     pub beta: f64,
-    /// `K`: how much of 1 - beta the pause after the first loss leaves to the acknowledgements, 0 to 1. Draft, section
-    /// 3.3.1: 2/3, the default; earlier drafts and quicly: 11/18.
+    /// `K`: the share of 1 - beta that the pause after the first loss leaves to the acknowledgements, 0 to 1. Draft,
+    /// section 3.3.1: 2/3, the default; earlier drafts and quicly: 11/18.
     pub k: f64,
 }
 
@@ -183,10 +181,10 @@ pub struct RapidStart {
     recent: RecentRtt,
     /// Whether growth was 3x at the last acknowledgement.
     fast: bool,
-    /// Asked for while growth is 3x.
+    /// The rate while growth is 3x.
     rate: Option<Rate>,
     recovery: Option<FirstRecovery>,
-    /// A phase that nobody has asked for yet, and its trigger.
+    /// A phase that was not read yet, and its trigger.
     entered: Option<(&'static str, &'static str)>,
 }
 
@@ -244,7 +242,7 @@ impl Startup for RapidStart {
         }
         let mut step = self.slow_start.on_ack(ack, window, in_use, rtt);
         if let Step::Continue { cwnd } = &mut step {
-            // Each acknowledged byte adds two: once more what slow start added.
+            // Each acknowledged byte adds two: slow start's byte and one more.
             if fast {
                 *cwnd = (*cwnd + cwnd.saturating_sub(window.cwnd)).min(window.ssthresh);
             }
@@ -265,7 +263,7 @@ impl Startup for RapidStart {
         let marked = loss.bytes == Bytes::ZERO;
         let (trigger, reason) = if marked { ("ECN_CE", ExitReason::Ecn) } else { ("packet_loss", ExitReason::Loss) };
         if self.recovery.is_some() {
-            // What was sent during the recovery meets congestion again: that is congestion avoidance's business.
+            // Packets sent during the recovery meet congestion again: congestion avoidance responds.
             return Step::Exit(Continuation { cwnd: reduced, ssthresh: reduced, reason });
         }
         self.rate = None;
@@ -293,7 +291,7 @@ impl Startup for RapidStart {
         Some(Step::Continue { cwnd: Bytes::new(recovery.cwnd as u64) })
     }
 
-    // Continuation: what the recovery has led to.
+    // Continuation: the result of recovery.
     fn on_recovered(&mut self, _now: Timestamp, window: Window) -> Step {
         self.entered = Some(("ended", "recovered"));
         let (cwnd, reason) = self.recovery.map_or((window.cwnd, ExitReason::Loss), |recovery| {
@@ -481,7 +479,7 @@ mod tests {
         // 12 * 9/10 - 6 * 9/10 = 5.4, but 10 * 0.7 = 7.
         let step = scheme.on_congestion(&loss, window, Bytes::new(8400));
         assert_eq!(step, Step::Continue { cwnd: Bytes::new(7 * SEGMENT) });
-        // What was sent since meets a loss, too: congestion avoidance decides.
+        // A later packet is lost, too: congestion avoidance decides.
         let Step::Exit(exit) = scheme.on_congestion(&loss, window, Bytes::new(4900)) else {
             panic!("the first recovery is over");
         };

@@ -1,22 +1,22 @@
 //! SUSS: slow start that quadruples in a round when HyStart would still let the next round double.
 //!
 //! Reference: Arghavani, Zhang, Eyers, Arghavani, "SUSS: Improving TCP Performance by Speeding Up Slow-Start", SIGCOMM
-//! 2024, as the authors' Linux module has it (github.com/SUSSdeveloper/SUSS, commit dc2a493, Linux 6.8, `tcp_cubic.c`).
+//! 2024, as in the authors' Linux module (github.com/SUSSdeveloper/SUSS, commit dc2a493, Linux 6.8, `tcp_cubic.c`).
 //! Each round sends a blue part, clocked by the acknowledgements of the last round's blue part, which doubles every
 //! round. When that train of acknowledgements has ended, its length and the round's smallest RTT predict whether the
-//! exponential growth will last one round more; if so, a red part is paced over the rest of the RTT so that the round
-//! carries four times what the last one did. HyStart ends startup, its train test scaled to the blue part.
+//! exponential growth will last one more round. If so, a red part is paced over the rest of the RTT, and the round
+//! carries four times as much as the last one. HyStart ends startup, with its train test scaled to the blue part.
 //!
-//! Differences from the reference (equations have no numbers, because the module is what was compared):
-//! - Everything is counted in bytes that were sent, not in powers of two of ten packets, so that other initial windows
-//!   and flows that pause are right.
+//! Differences from the reference (equations have no numbers, because the comparison is with the module):
+//! - Everything counts sent bytes, not powers of two of ten packets. So other initial windows and flows that pause
+//!   work.
 //! - Instead of two packets for each packet that the pacer releases, the window of the round is set when the red part
 //!   begins; its rate and its acknowledgements give the same packets.
 //! - The module extrapolates the length of the train from the number of packets that it acknowledged; here the train
 //!   ends with the last blue packet.
-//! - The train test has half of the smallest RTT for its limit, without the up to 1 ms that Linux adds for aggregation.
-//! - The host must clock: the initial window leaves at once, and while SUSS is in charge nothing is paced but red
-//!   parts. The module switches itself on only where the host does not pace.
+//! - The limit of the train test is half of the smallest RTT, without the up to 1 ms that Linux adds for aggregation.
+//! - Acknowledgements must clock the host: the initial window leaves at once, and while SUSS is in charge only red
+//!   parts are paced. The module switches itself on only if the host does not pace.
 //!
 //! Status: experimental; not validated against published numbers (FCT 20 % lower below 5 MB from 50 ms RTT on).
 
@@ -57,7 +57,7 @@ pub struct Config {
     pub rounds: u32,
     /// Smallest RTT from which on SUSS is used, up to 10 s. Module: 10 ms.
     pub smallest_rtt: Duration,
-    /// Whether red parts are paced; otherwise they leave when the blue train has ended. Reference: yes.
+    /// Whether red parts are paced; otherwise they leave at the end of the blue train. Reference: yes.
     pub pacing: bool,
     /// When HyStart's tests end startup, as in [`hystart`].
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -122,14 +122,14 @@ pub struct Suss {
     sent: Round,
     /// Blue bytes that this round may still send.
     blue_left: Bytes,
-    /// What the round before sent, which is acknowledged in this one.
+    /// What the previous round sent, which this round acknowledges.
     acked: Round,
     /// Blue bytes acknowledged in this round.
     blue_acked: Bytes,
     /// The last blue packet of the round before has been acknowledged.
     train_ended: bool,
     part: Part,
-    /// The last round grew 4x, or none was looked at yet: this one may, too.
+    /// The last round grew 4x, or there was none: this round may grow 4x, too.
     accelerating: bool,
     /// Rounds with a red part so far.
     jumps: u32,
@@ -146,7 +146,7 @@ pub struct Suss {
     last_ack: Timestamp,
     /// The train test has ended the acceleration; startup ends above this window.
     cap: Option<Bytes>,
-    /// A phase that nobody has asked for yet, and its trigger.
+    /// A phase that was not read yet, and its trigger.
     entered: Option<(&'static str, &'static str)>,
 }
 
@@ -202,8 +202,8 @@ impl Suss {
         self.samples += 1;
     }
 
-    /// Whether exponential growth is predicted to last for one round more, so that this one may grow 4x. `train` is how
-    /// long the acknowledgements of the whole last round take.
+    /// Whether exponential growth is predicted to last one more round, so this round may grow 4x. `train` is how long
+    /// the acknowledgements of the whole last round take.
     fn growth_will_last(&self, train: Duration) -> bool {
         if self.min_rtt == Duration::MAX || self.round >= self.config.rounds + 2 {
             return false;
@@ -225,7 +225,7 @@ impl Suss {
         train_fits && delay_fits
     }
 
-    /// The blue train has ended: plans the red part, if there is to be one.
+    /// The blue train has ended: plans the red part, if there is one.
     fn plan_red_part(&mut self, now: Timestamp) {
         let blue_train = now.since(self.round_start);
         // The blue train stands for the whole round.
@@ -271,8 +271,8 @@ impl Suss {
         Some(Continuation { cwnd: exit, ssthresh: exit, reason })
     }
 
-    /// The train test on the blue part: a round of `2^jumps` times as much would take so much longer. Startup then goes
-    /// on until the window holds what such a round has at this point.
+    /// The train test on the blue part: a round with `2^jumps` times as much would take as many times longer. Startup
+    /// then goes on until the window holds what such a round has at this point.
     fn test_train(&mut self, ack: &Ack, cwnd: Bytes) {
         if self.cap.is_some() || self.train_ended || ack.now.since(self.last_ack) > self.config.hystart.ack_gap {
             return;

@@ -3,18 +3,18 @@
 //!
 //! Reference: Partridge, Rockwell, Allman, Krishnan, Sterbenz, "A Swifter Start for TCP", BBN Technical Report 8339
 //! (March 2002), section 3.1. The first window leaves as a burst, and the time between its first two acknowledgements
-//! gives the bandwidth `BW`. Times the RTT this is the capacity, of which the part 1/gamma becomes the window, paced
-//! over the RTT. From there slow start goes on, still paced, until loss, a mark or ssthresh ends it.
+//! gives the bandwidth `BW`. This bandwidth times the RTT is the capacity. The part 1/gamma of it becomes the window,
+//! paced over the RTT. Slow start then continues, still paced, until loss, a mark or ssthresh ends it.
 //!
 //! Differences from the reference:
 //! - The first window is the host's; the report has four segments (`iw=4`).
 //! - The report leaves gamma open between 1 and 8 and computes its table 2 with 2 and 8: 2 is the default.
-//! - `pair` can count the bytes that the second acknowledgement covers. The report counts one segment, whatever it
-//!   covers, because an acknowledgement may have waited for a timer: with an acknowledgement for every two segments the
-//!   estimate is then half of the bandwidth.
-//! - The window never becomes smaller than that of slow start, and acknowledgements that arrive together (compressed to
-//!   one instant) are taken as one. Otherwise nothing is done against compression, which makes the estimate too large.
-//! - The report's implementation could pace no more than seven segments in the first RTT; that limit is left out.
+//! - `pair` can count the bytes that the second acknowledgement covers. The report always counts one segment, because
+//!   an acknowledgement may have waited for a timer. If a receiver acknowledges every two segments, the estimate is
+//!   then half of the bandwidth.
+//! - The window never becomes smaller than that of slow start. Acknowledgements that arrive together (compressed to one
+//!   instant) count as one. Nothing else is done against compression, which makes the estimate too large.
+//! - The report's implementation can pace no more than seven segments in the first RTT; here this limit is left out.
 //!
 //! Status: agrees with the theory of table 2 within 1 % from 45 Mbit/s on (a test); not validated against the report's
 //! measurements, which it calls slightly worse than slow start on a path of low delay.
@@ -40,11 +40,11 @@ pub const REFERENCE: &str = "Partridge et al., A Swifter Start for TCP, BBN TR 8
 pub const PHASES: &str =
     "packet pair on the first window; a fraction of the estimate over an RTT; as slow start; slow start";
 
-/// What the second acknowledgement of the pair is taken to have moved (`SegSize`).
+/// The bytes that count for the second acknowledgement of the pair (`SegSize`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Pair {
-    /// One segment, whatever it covers (the report's footnote 4).
+    /// Always one segment (the report's footnote 4).
     #[default]
     Segment,
     /// The bytes it covers.
@@ -57,9 +57,9 @@ pub enum Pair {
 pub struct Config {
     /// Initial window in segments, 1 to 100000. Default: the transport profile's; the report: 4.
     pub iw: Option<u32>,
-    /// `gamma`: estimated capacity over the window that is set, 0.01 to 1000. Report, section 3.1: 1 to 8; default 2.
+    /// `gamma`: estimated capacity over the window, 0.01 to 1000. Report, section 3.1: 1 to 8; default 2.
     pub gamma: f64,
-    /// What the second acknowledgement of the pair is taken to have moved. Default: a segment, as in the report.
+    /// The bytes that count for the second acknowledgement of the pair. Default: a segment, as in the report.
     pub pair: Pair,
     /// Whether the window is paced over the RTT from the estimate until startup ends; otherwise nothing is. Report:
     /// yes.
@@ -100,9 +100,9 @@ pub struct SwiftStart {
     estimate: Estimate,
     /// Bytes of the first window that are not acknowledged yet.
     first_window: Bytes,
-    /// Asked for from the estimate on.
+    /// The rate from the estimate on.
     rate: Option<Rate>,
-    /// A phase that nobody has asked for yet, and its trigger.
+    /// A phase that was not read yet, and its trigger.
     entered: Option<(&'static str, &'static str)>,
 }
 
@@ -121,7 +121,7 @@ impl SwiftStart {
         }
     }
 
-    /// Takes an acknowledgement into the pair. The one that completes it gives the window, Capacity / gamma, and the
+    /// Takes an acknowledgement into the pair. If it completes the pair, returns the window, Capacity / gamma, and the
     /// RTT over which it is paced.
     fn take_pair(&mut self, ack: &Ack) -> Option<(Bytes, Duration)> {
         match self.estimate {
@@ -132,7 +132,8 @@ impl SwiftStart {
                 self.first_window = self.first_window.saturating_sub(ack.bytes);
             }
             Estimate::First { .. } if ack.bytes > self.first_window => {
-                // This acknowledges what the first acknowledgement released: its distance is not that of a pair.
+                // This acknowledges packets that the first acknowledgement released, so its distance is not that of a
+                // pair.
                 self.estimate = Estimate::Done;
             }
             Estimate::First { t_ack1, rtt, acknowledged } => {

@@ -4,8 +4,8 @@
 //! of throughput that it wants, here as much as the field can say. A receiver returns the sum of what arrived since its
 //! last packet.
 //!
-//! Difference: a header that no router has touched still says what the sender wanted, and is not feedback. A receiver
-//! does not count it, so that a path without XCP does not open the window.
+//! Difference: a header that no router has touched still holds the sender's wish, which is not feedback. A receiver
+//! does not count it, so a path without XCP does not open the window.
 
 use crate::time::Duration;
 use crate::units::Bytes;

@@ -3,11 +3,11 @@
 //! References: Katabi, Handley, Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", SIGCOMM 2002,
 //! called the paper; Falk, Pryadkin, Katabi, draft-falk-xcp-spec-03 ("Specification for the Explicit Control
 //! Protocol"), called the draft. The paper gives feedback in bytes of window, the draft in bytes per second, and both
-//! lead to the same windows. The draft's form is here. The paper's routers have no equation numbers that survived into
-//! the draft, so equations are numbered in [`router`].
+//! lead to the same windows. This module has the draft's form. The draft does not keep the paper's equation numbers, so
+//! [`router`] numbers the equations itself.
 //!
-//! Where Quick-Start asks once ([`crate::quick_start`]), XCP controls the flow for all of its life. It works only where
-//! every bottleneck takes part.
+//! Quick-Start asks once ([`crate::quick_start`]); XCP controls the flow for its whole life. It works only where every
+//! bottleneck takes part.
 //!
 //! | Who | File |
 //! |---|---|

@@ -1,12 +1,12 @@
-//! A router's two controllers: how much the whole of the traffic should change, and whose throughput changes by how
-//! much.
+//! A router's two controllers: one decides how much the total traffic changes, the other how much each flow's
+//! throughput changes.
 //!
 //! Reference: the paper, section 3.5, in the draft's form. In each control interval, one mean RTT long, the efficiency
 //! controller compares the traffic that arrived with the capacity, and the queue that did not drain with none. The
 //! fairness controller shares out an increase equally to flows and a decrease in proportion to what they send (AIMD),
-//! and shuffles some of the traffic where little is to be changed, so that shares become equal. C is the capacity, y
-//! the rate of arriving traffic, Q the persistent queue, d the mean RTT, s a packet's size; sums are over the packets
-//! of an interval.
+//! and shuffles some of the traffic when little changes, so shares become equal. C is the capacity, y the rate of
+//! arriving traffic, Q the persistent queue, d the mean RTT, s a packet's size; sums are over the packets of an
+//! interval.
 //!
 //! 1. `d = sum(RTT * X) / sum(X)`
 //! 2. `F = alpha * (C - y) - beta * Q / d`
@@ -18,8 +18,8 @@
 //! Equation 5 writes the smaller of what the packet already says and the feedback. What another router took is used for
 //! other packets: the negative share grows by it, as in the draft.
 //!
-//! The router learns of time from its packets: an interval ends with the first packet after it, and is computed as of
-//! its end. An interval without traffic leaves nothing to share out.
+//! The router learns the time from its packets: an interval ends with the first packet after it, and is computed for
+//! its nominal end. An interval without traffic leaves nothing to share out.
 //!
 //! Differences: none known but rounding. Packets without a header count as traffic and get no feedback, as in ns-2.
 //!
@@ -253,7 +253,7 @@ mod tests {
         // is shuffled. X = 2 ms, so sum(X) = 50 ms, and each packet gets 200 kB/s * 2 / 50 = 8 kB/s.
         interval(&mut router, 0, 25, 2, 0);
         assert!((leave(&mut router, 50_000, header(2)) - 8000).abs() <= 1);
-        // All 25 of them get what there is, and the 26th nothing.
+        // All 25 of them get the rest, and the 26th nothing.
         let rest: i32 = (0..24).map(|packet| leave(&mut router, 50_100 + packet, header(2))).sum();
         assert!((rest - 24 * 8000).abs() <= 24, "{rest}");
         assert!(leave(&mut router, 51_000, header(2)) <= 1);

@@ -2,8 +2,7 @@
 //!
 //! Reference: the draft's section on the header, between IP and the transport: 20 bytes. Times are fixed point with 28
 //! bits after the point, in seconds, which ends just below 16 s. Rates are bytes per second with a sign. Field order
-//! and widths follow the draft as remembered; they were not compared with the bytes of another implementation, and no
-//! simulation depends on them.
+//! and widths are not compared with the bytes of another implementation, and no simulation depends on them.
 //!
 //! | Bytes | What |
 //! |---|---|

@@ -1,19 +1,19 @@
 //! The HTTP client hints `Downlink`, `RTT` and `ECT` of unmodified browsers, as a floor under the client's rate.
 //!
 //! Reference: Network Information API, W3C community group draft, sections on the three request header fields; RFC 8942
-//! (`Accept-CH`). `Downlink` is the rate in Mbit/s, `RTT` the round-trip time in ms that the browser's requests saw,
-//! `ECT` the name of a mobile network that would feel alike.
+//! (`Accept-CH`). `Downlink` is the rate in Mbit/s, `RTT` the round-trip time in ms of the browser's requests, `ECT`
+//! the name of a mobile network with a similar feel.
 //!
-//! What browsers send is coarse on purpose. Chromium (`content/browser/client_hints/client_hints.cc`) multiplies the
+//! Browsers send coarse values on purpose. Chromium (`content/browser/client_hints/client_hints.cc`) multiplies the
 //! rate with a number between 0.9 and 1.1 that it keeps for each site, caps it at 10 Mbit/s and rounds it to 50 kbit/s;
 //! the RTT gets the same noise, a cap of 3 s and steps of 50 ms. The draft rounds to 25 kbit/s and 25 ms. A browser
 //! that knows nothing sends 10 Mbit/s and 0 ms.
 //!
-//! So `Downlink: d` says that the rate is at least (d - 25 kbit/s) / 1.1, and for the cap of 10 that are 9.07 Mbit/s:
-//! what is above nobody knows. [`ClientHints::floor`] is a hint of this rate. `RTT` contains the server's time and
-//! `ECT` is made from it, so neither changes the floor, and neither names an access technology.
+//! So `Downlink: d` says that the rate is at least (d - 25 kbit/s) / 1.1. For the cap of 10 this is 9.07 Mbit/s; the
+//! true rate may be any higher one. [`ClientHints::floor`] is a hint of this rate. `RTT` contains the server's time,
+//! and `ECT` is derived from it. So neither changes the floor, and neither names an access technology.
 //!
-//! They come with a request, after the handshake. A server that wants them for the launch uses
+//! These hints come with a request, after the handshake. A server that wants them for the launch uses
 //! [`Flow::waiting`](crate::Flow::waiting), and asks for them in an earlier answer: [`ACCEPT_CH`].
 //!
 //! Status: worked examples; no bytes make it panic.
@@ -36,7 +36,7 @@ const ROUNDING: u64 = 25_000;
 /// The largest factor of the noise is 11 / 10.
 const NOISE: (u64, u64) = (11, 10);
 
-/// Digits of `Downlink` in front of its point, and of `RTT`: beyond every network, and no product overflows.
+/// Digits of `Downlink` before its point, and of `RTT`: more than any network needs, and no product overflows.
 const MAX_DIGITS: usize = 6;
 /// Digits after the point: kbit/s.
 const MAX_FRACTION: usize = 3;
@@ -95,11 +95,11 @@ pub struct ClientHints {
 }
 
 impl ClientHints {
-    /// Takes a header field of a request; whether it is a client hint. Others are left alone.
+    /// Takes a header field of a request. Returns whether it is a client hint; ignores other fields.
     ///
     /// # Errors
     ///
-    /// [`ClientHintError`] when it is one and cannot be read. The request is no worse without it.
+    /// [`ClientHintError`] when it is a client hint that cannot be read. The request is valid without it.
     pub fn take(&mut self, name: &str, value: &[u8]) -> Result<bool, ClientHintError> {
         if name.eq_ignore_ascii_case("downlink") {
             set(&mut self.downlink, "Downlink", read_downlink(value).ok_or(ClientHintError::Downlink)?)
@@ -112,8 +112,8 @@ impl ClientHints {
         }
     }
 
-    /// A hint of the rate that the client has at least. `None` without `Downlink`, when it is that of a browser that
-    /// knows nothing, and when it is too low to be a rate.
+    /// A hint of the client's minimum rate. `None` without `Downlink`, when a browser knows nothing, and when the value
+    /// is too low to be a rate.
     pub fn floor(&self) -> Option<BandwidthHint> {
         let downlink = self.downlink?;
         if downlink >= DOWNLINK_CAP && self.rtt == Some(Duration::ZERO) {

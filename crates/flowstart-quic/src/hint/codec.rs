@@ -9,13 +9,13 @@
 //!
 //! | Number | Meaning |
 //! |---|---|
-//! | version | 1. A change of the layout or a new technology counts it up |
+//! | version | 1. A change of the layout or a new technology increases it |
 //! | technology | 0 unknown, 1 Ethernet, 2 DSL, 3 DOCSIS, 4 Wi-Fi, 5 third-generation cellular, 6 LTE |
 //! | rate | bits per second, [`MIN_RATE`] to [`MAX_RATE`] |
 //! | age | whole seconds since the rate was estimated, rounded up, 0 to [`MAX_AGE`] |
 //!
-//! Differences from the reference: the paper encodes the hint as a tag of Google's QUIC crypto and tells no age.
-//! Anything but these four numbers is refused: a later version must not be half understood.
+//! Differences from the reference: the paper encodes the hint as a tag of Google's QUIC crypto, without an age. The
+//! parser refuses anything but these four numbers, because it must not half understand a later version.
 //!
 //! Status: worked examples, and the round trip of every hint; no bytes make it panic.
 
@@ -66,10 +66,10 @@ pub struct BandwidthHint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HintError {
-    /// It ends inside a number or before the last one.
+    /// It ends inside a number or before the last number.
     #[error("hint is cut off: {found} bytes do not hold version, technology, rate and age")]
     Truncated {
-        /// Bytes that there are.
+        /// Number of bytes.
         found: usize,
     },
     /// A later program wrote it.
@@ -87,7 +87,7 @@ pub enum HintError {
     /// An age that no estimate has.
     #[error("hint has an age of {0} s; allowed is up to {MAX_AGE_SECONDS} s")]
     Age(u64),
-    /// Something follows.
+    /// Extra bytes follow.
     #[error("hint has {0} bytes after its age")]
     Trailing(usize),
 }
@@ -98,7 +98,7 @@ impl BandwidthHint {
         Hint { bandwidth: self.rate, technology: self.technology }
     }
 
-    /// The hint that tells less about who sends it: the largest rate of the grid that does not exceed its own, and its
+    /// A hint that reveals less about its sender: the largest rate of the grid that does not exceed its own, and its
     /// age in started minutes. `None` when the rate is below the grid.
     pub fn quantized(&self, grid: &Grid) -> Option<Self> {
         let rate = grid.quantize(self.rate)?;

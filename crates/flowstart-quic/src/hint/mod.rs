@@ -4,9 +4,9 @@
 //!
 //! | Looking for | Where |
 //! |---|---|
-//! | the hint of a client that knows of it, in a transport parameter | [`codec`] |
-//! | what unmodified browsers say in HTTP header fields | [`client_hints`] |
-//! | how much of either a server uses | [`policy`] |
+//! | an explicit hint of a client, in a transport parameter | [`codec`] |
+//! | HTTP header fields of unmodified browsers | [`client_hints`] |
+//! | how much of a hint a server uses | [`policy`] |
 
 pub mod client_hints;
 pub mod codec;

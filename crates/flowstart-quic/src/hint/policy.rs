@@ -1,7 +1,7 @@
 //! How much of a client's hint a server uses.
 //!
 //! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.3, which names the danger of clients
-//! that ask for too much and leaves the defence open; draft-ietf-tsvwg-careful-resume, section 7 (use less than what
+//! that ask for too much but leaves the defence open; draft-ietf-tsvwg-careful-resume, section 7 (use less than what
 //! was observed). The rules are this project's.
 //!
 //! A hint is a wish. [`HintPolicy::decide`] turns it into the rate that may be used, from what the server itself knows:
@@ -13,8 +13,8 @@
 //! | `cap:rate=50mbit,prefix=200mbit,link=0.5,history=4,age=3600s` | the hint's, but no more than each cap that is set: a rate; what the client's prefix has left of a total for all its open connections; a fraction of the server's own link; a multiple of what the prefix ever delivered. A hint older than `age` is not used |
 //! | `validate:share=0.5` | the hint's, if the prefix ever delivered this share of it; else none |
 //!
-//! What a cap needs and the server does not know counts as zero: whoever caps by history gives nothing to prefixes
-//! without one. So no client gets more than the caps, whatever it says.
+//! If a cap needs a value that the server does not know, the value counts as zero: a cap by history gives nothing to
+//! prefixes without a history. So no client gets more than the caps, whatever it says.
 //!
 //! Status: worked examples; random clients never get more than the caps.
 
@@ -42,7 +42,7 @@ const AGES: RangeInclusive<Duration> = Duration::from_millis(1_000)..=Duration::
 /// What a server does with hints.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HintPolicy {
-    /// Uses them as they are.
+    /// Uses hints as they are.
     Accept,
     /// Uses none.
     Ignore,
@@ -51,7 +51,7 @@ pub enum HintPolicy {
     /// Uses those that the prefix's own history confirms.
     Validate {
         /// What the prefix must have delivered at some time, as a share of the hint, 0.01 to 1. Default 0.5: chosen,
-        /// because transfers share their link and stop early, and so deliver less than it could.
+        /// because transfers share their link and stop early, so they deliver less than the link could.
         share: f64,
     },
 }
@@ -102,7 +102,7 @@ pub enum Reason {
     Accepted,
     /// Used up to this cap.
     Capped(Cap),
-    /// This cap leaves nothing, or what it needs is not known.
+    /// This cap leaves nothing, or the value that it needs is unknown.
     Exhausted(Cap),
     /// The policy uses no hints.
     Ignored,
@@ -110,7 +110,7 @@ pub enum Reason {
     TooOld,
     /// The prefix has not delivered enough.
     NotConfirmed,
-    /// More prefixes have open connections than are kept.
+    /// Too many prefixes have open connections.
     TooManyPrefixes,
 }
 
@@ -276,8 +276,8 @@ struct Total {
     connections: u64,
 }
 
-/// What the open connections of each client prefix have been given, shared by all connections of a server. It keeps
-/// nothing of prefixes without one.
+/// What the open connections of each client prefix have been given, shared by all connections of a server. It keeps no
+/// state for prefixes without open connections.
 #[derive(Debug)]
 pub struct PrefixTotals {
     most: usize,
@@ -307,9 +307,9 @@ impl PrefixTotals {
         self.totals().len()
     }
 
-    /// What becomes of the hint of a connection from `prefix`, with what the prefix's other connections have been given
-    /// as [`Evidence::in_use`]. A grant is to be kept until the connection ends; dropping it gives its rate back. There
-    /// is none where nothing is used, or the policy has no total.
+    /// The decision on the hint of a connection from `prefix`, with the grants of the prefix's other connections as
+    /// [`Evidence::in_use`]. Keep a grant until the connection ends; dropping it returns its rate. There is no grant if
+    /// nothing is used or the policy has no total.
     pub fn admit(
         self: &Arc<Self>,
         policy: &HintPolicy,

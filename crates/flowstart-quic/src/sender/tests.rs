@@ -34,7 +34,7 @@ fn a_loss_comes_before_the_acknowledgement_of_its_frame() {
     for number in 1..=10 {
         sender.on_sent(at(100), PACKET, number);
     }
-    // A frame acknowledges 4 to 10 and so reveals that 1 to 3 are lost. The host tells of the acknowledgement first.
+    // A frame acknowledges 4 to 10 and so reveals that 1 to 3 are lost. The host reports the acknowledgement first.
     for number in 4..=10 {
         sender.on_acknowledged(at(200), at(100), PACKET, Some(number), Duration::from_millis(100));
     }
@@ -82,7 +82,7 @@ fn the_receivers_delay_is_found_in_the_hosts_smoothed_rtt() {
     assert_eq!((kept(&sender).rtt, sender.rtt.smoothed()), (Some(ms(130)), Duration::from_micros(103_750)));
 }
 
-/// What the controller will be told of the last acknowledgement.
+/// What the controller will get with the last acknowledgement.
 fn kept(sender: &Sender) -> Ack {
     sender.kept.unwrap().1.delivered.unwrap()
 }
@@ -102,11 +102,11 @@ fn flight(sender: &mut Sender, missing: u64) {
 fn a_mark_comes_before_the_acknowledgement_of_its_frame() {
     let mut sender = slow_start();
     flight(&mut sender, 0);
-    // The host tells of the mark last.
+    // The host reports the mark last.
     sender.on_ecn(at(200));
     // CUBIC makes 0.7 of a window of 10 packets, not of the 20 that the acknowledgement would have made of it first.
     assert_eq!(sender.answer().window, PACKET * 7);
-    // A mark that comes alone is of the same window.
+    // A mark that comes alone belongs to the same window.
     sender.on_ecn(at(200));
     assert_eq!(sender.answer().window, PACKET * 7);
 }
@@ -120,7 +120,7 @@ fn a_loss_and_a_mark_of_one_frame_reduce_once() {
     sender.on_ecn(at(200));
     assert_eq!(sender.answer().window, PACKET * 7);
     assert_eq!(sender.flow.status().exit.map(|(_, reason, _)| reason), Some(ExitReason::Loss));
-    // The loss was none. The mark would have reduced the window as well, so it stays.
+    // The loss was spurious. The mark would also have reduced the window, so the reduction stays.
     sender.on_spurious_loss();
     assert_eq!(sender.answer().window, PACKET * 7);
 }
@@ -144,12 +144,12 @@ fn congestion_launches_what_waits_and_is_answered() {
     let mut sender = untold();
     sender.on_packet_lost(at(200), PACKET, LostPlace::Number(1));
     sender.on_loss(at(200), false);
-    // Nobody knows how much there is to jump to, so it is slow start from 10 packets; CUBIC leaves 7.
+    // The target of a jump is unknown, so it is slow start from 10 packets; CUBIC leaves 7.
     let answer = sender.answer();
     assert_eq!((answer.window, sender.flow.status().launch.map(|launch| launch.1)), (PACKET * 7, Some(PACKET * 10)));
     // 1.25 * 7 packets in a round trip of 100 ms: 840 kbit/s.
     assert_eq!(answer.pacing_rate, Rate::from_bits_per_sec(840_000));
-    // What left before the launch belongs to the same window, although the controller was not told of it then.
+    // Packets from before the launch belong to the same window, although the controller did not know them at that time.
     sender.on_sent(at(210), PACKET, 11);
     sender.on_packet_lost(at(220), PACKET, LostPlace::Number(10));
     sender.on_loss(at(220), false);
@@ -187,7 +187,7 @@ fn packets_that_filled_the_window_are_not_those_of_an_idle_sender() {
     };
     // 8 packets in a window of 10, and nothing more to send: the window was never in use.
     assert_eq!(acknowledge_all(&mut sent(PACKET)), PACKET * 10);
-    // The host says that the window stopped it, as it counts packets of which it does not tell.
+    // The host says that the window stopped it, because it counts packets that it does not report.
     let mut stopped = sent(PACKET);
     stopped.on_window_full();
     assert_eq!(acknowledge_all(&mut stopped), PACKET * 18);
@@ -206,7 +206,7 @@ fn packets_that_are_never_acknowledged_are_not_remembered_for_ever() {
     }
     // 1024 + 2 * 10
     assert_eq!(sender.packets_remembered(), 1044);
-    // It is still known, and its loss is answered.
+    // It is still known, and the controller responds to its loss.
     sender.on_packet_lost(at(1_200), PACKET, LostPlace::SentAt(at(100)));
     sender.on_loss(at(1_200), false);
     assert_eq!(sender.answer().window, PACKET * 7);

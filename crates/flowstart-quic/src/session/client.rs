@@ -1,4 +1,4 @@
-//! The client's side: its TLS session, which the host's could not be, because it sends only parameters that it knows.
+//! The client's TLS session. The host's own session cannot serve, because it sends only parameters that it knows.
 
 use std::any::Any;
 use std::fmt;
@@ -33,9 +33,9 @@ pub enum ClientConfigError {
     Tls(#[from] rustls::Error),
 }
 
-/// TLS of a client that sends a hint or path state. Randomness is that of the configuration's provider.
+/// TLS of a client that sends a hint or path state. Randomness comes from the configuration's provider.
 ///
-/// It goes to `noq_proto::ClientConfig::new`, or with a controller for one connection to
+/// Pass it to `noq_proto::ClientConfig::new`, or, with a controller for one connection, to
 /// [`ClientConfig::for_connection`].
 #[derive(Clone)]
 pub struct ClientConfig {
@@ -66,13 +66,13 @@ impl ClientConfig {
             .filter(|suite| suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256)
             .find_map(|suite| suite.tls13()?.quic_suite())
             .ok_or(ClientConfigError::InitialCipherSuite)?;
-        // What else makes a configuration unfit only shows when it is used; no server has this name (RFC 6761).
+        // Other faults of a configuration show only when it is used; no server has this name (RFC 6761).
         let name = ServerName::try_from("flowstart.invalid").map_err(|_| rustls::Error::UnsupportedNameType)?;
         ClientConnection::new(Arc::clone(&tls), Version::V1, name, Vec::new())?;
         Ok(Self { tls, initial, hint: None, path_state: None, encoded: Vec::new() })
     }
 
-    /// Sends this hint, or none. [`BandwidthHint::quantized`] makes one that does not give its sender away.
+    /// Sends this hint, or none. [`BandwidthHint::quantized`] makes one that does not identify its sender.
     ///
     /// # Errors
     ///
@@ -91,8 +91,8 @@ impl ClientConfig {
         Ok(Self { path_state: state.map(<[u8]>::to_vec), ..self })
     }
 
-    /// Sends these bytes behind the transport parameters, as they are: parameters of other extensions, encoded as RFC
-    /// 9000, section 18 says, or what a server is to be tested with. Nothing checks them.
+    /// Appends these bytes to the transport parameters without a check: parameters of other extensions in the encoding
+    /// of RFC 9000, section 18, or test data for a server.
     #[must_use]
     pub fn with_encoded_parameters(self, encoded: Vec<u8>) -> Self {
         Self { encoded, ..self }

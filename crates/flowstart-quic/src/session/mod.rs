@@ -1,9 +1,8 @@
 //! Custom transport parameters in noq: hints and path state of clients, and receive windows of either side.
 //!
 //! A server gives each connection a configuration of its own ([`accept_config`]), a client each connection that it
-//! opens ([`ClientConfig::for_connection`]). Both tie three things together that must not be mixed up between
-//! connections: the controller, the [`Flow`] that it shares with the application, and what the peer's transport
-//! parameters say.
+//! opens ([`ClientConfig::for_connection`]). Both connect three things that belong to one connection: the controller,
+//! the [`Flow`] that it shares with the application, and the peer's transport parameters.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -22,14 +21,14 @@
 //! # }
 //! ```
 //!
-//! What the host does not give, and what follows from it:
+//! What the host does not give, and the consequences:
 //!
-//! - **A server's session is the host's own**, and what the client sent is read beside it from the `ClientHello`. ALPN,
-//!   server name, certificates, 0-RTT, tickets and Retry are the host's.
+//! - **A server's session is the host's own**; this module reads the client's parameters separately from the
+//!   `ClientHello`. ALPN, server name, certificates, 0-RTT, tickets and Retry are the host's.
 //! - **A client's session is this module's**, because the host's cannot send parameters that it does not know. Its
-//!   `handshake_data` is [`HandshakeData`]: nobody but the host can make the host's.
-//! - **A client learns the server's receive windows at the end of the handshake**, and its RTT may be known a moment
-//!   before. Use [`Flow::waiting`] and tell what will be sent when the connection stands.
+//!   `handshake_data` is [`HandshakeData`], because only the host can construct the host's type.
+//! - **A client learns the server's receive windows at the end of the handshake**, and the RTT may be known a moment
+//!   before. Use [`Flow::waiting`], and say how much will be sent when the connection is established.
 //! - QUIC version 1 only, where this module's session is used.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,7 +48,7 @@ mod tests;
 pub use client::{ClientConfig, ClientConfigError, HandshakeData};
 pub use server::accept_config;
 
-/// Takes what the peer sent, once.
+/// Takes the peer's parameters, once.
 type Receiver = Box<dyn FnOnce(PeerParameters) + Send + Sync>;
 
 /// The transport with controllers of this kind that work for `flow`.
@@ -59,7 +58,7 @@ fn with_factory(transport: &TransportConfig, factory: &ControllerFactory, flow: 
     Arc::new(own)
 }
 
-/// Tells the flow what needs no policy, and the application the rest.
+/// Passes to the flow what needs no policy, and the rest to the application.
 fn tell_flow(flow: Arc<Flow>, receiver: impl FnOnce(&Flow, PeerParameters) + Send + Sync + 'static) -> Receiver {
     Box::new(move |parameters| {
         flow.learn(|path| parameters.tell_window(path));
@@ -67,7 +66,7 @@ fn tell_flow(flow: Arc<Flow>, receiver: impl FnOnce(&Flow, PeerParameters) + Sen
     })
 }
 
-/// What is kept for one session only: the first one takes it.
+/// State for one session only; the first session takes it.
 fn take(receiver: &Mutex<Option<Receiver>>) -> Option<Receiver> {
     receiver.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

@@ -1,5 +1,5 @@
-//! TLS sessions of the host that somebody listens to: what the host hides of a connection, its handshake's messages and
-//! its packets before they are encrypted, for those who measure or test it.
+//! TLS sessions of the host with an observer, for measurements and tests. The observer sees what the host hides: the
+//! messages of the handshake, and packets before their encryption.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use noq_proto::{ConnectError, ConnectionId, Side, TransportError};
 /// What packets a key is for (RFC 9001, section 4.1.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Those of the handshake, behind its first messages.
+    /// Those of the handshake, after its first messages.
     Handshake,
     /// Those of application data, 0-RTT or 1-RTT.
     Application,
 }
 
-/// Listens to one session. Each method does nothing unless it is written.
+/// Listens to one session. Each method does nothing by default.
 pub trait Observer: Send + Sync + 'static {
     /// The session has accepted a message of the peer's handshake, or a part of one; they come in order.
     fn on_message(&mut self, message: &[u8]) {
         let _ = message;
     }
 
-    /// This end will encrypt its packets with what is returned: the key, or one around it.
+    /// This end will encrypt its packets with the returned key: the given one, or a wrapper around it.
     fn on_key(&self, key: Box<dyn PacketKey>, level: Level) -> Box<dyn PacketKey> {
         let _ = level;
         key

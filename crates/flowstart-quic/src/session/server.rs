@@ -1,4 +1,4 @@
-//! The server's side: its TLS is the host's, with an ear for the client's first message.
+//! The server's side: the host's TLS, with a listener for the client's first message.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,11 +11,11 @@ use crate::transport_parameters::{ClientHello, PeerParameters};
 /// The configuration of one connection that a server is about to accept, for `Incoming::accept_with` or
 /// `Endpoint::accept`: as `config`, with controllers of this kind that work for `flow`.
 ///
-/// As soon as the client's first message is read, and so before anything is launched, the flow learns the client's
-/// receive window, and `receiver` gets the rest: a hint and path state are for the server's policy to use, and errors
-/// for its log. It does not hear of clients whose first message never arrives.
+/// When the host reads the client's first message, and so before the launch, the flow learns the client's receive
+/// window, and `receiver` gets the rest: a hint and path state for the server's policy, and errors for its log.
+/// `receiver` is not called if the client's first message never arrives.
 ///
-/// Accept one connection with it. Another one would neither launch nor be told anything of its client.
+/// Accept only one connection with it. Another one would neither launch nor learn anything of its client.
 pub fn accept_config(
     config: &noq_proto::ServerConfig,
     factory: &ControllerFactory,

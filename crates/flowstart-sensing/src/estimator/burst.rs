@@ -1,22 +1,21 @@
-//! How many bytes may leave at once for an access technology: what its link layer takes or gives in one go anyway.
+//! How many bytes may leave at once for an access technology: the amount that its link layer moves at once.
 //!
 //! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3: cable over DOCSIS "is known to transmit
 //! packets in bursts" (Bauer, Clark, Lehr, "PowerBoost", `HomeNets` 2011), "which can help to configure packet pacing".
-//! A link layer that works in intervals gathers what arrives in one and passes it on together; packets that are paced
-//! more finely than that gain nothing. The burst is the estimated rate times the interval, and at least the sender's
-//! own.
+//! A link layer that works in intervals gathers the packets of an interval and passes them on together, so finer pacing
+//! gains nothing. The burst is the estimated rate times the interval, and at least the sender's own.
 //!
 //! Differences from the reference: it gives no numbers. The intervals are those of the link layers: DOCSIS 3.0
 //! (MULPI, section 7.2.1) maps of 2 ms, IEEE 802.11 PPDUs of up to 5.484 ms (`aPPDUMaxTime`), LTE subframes of 1 ms (TS
 //! 36.211, section 4), HSDPA subframes of 2 ms (TS 25.211, section 5.3.3). DSL and Ethernet send bit by bit.
 //!
-//! Status: worked examples; whether it helps is not measured yet.
+//! Status: worked examples; its benefit is not measured.
 
 use flowstart_core::path::{AccessTechnology, Hint};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 
-/// The interval in which the technology gathers packets; zero when it does not, or when it is not known.
+/// The interval in which the technology gathers packets; zero when it does not gather, or is unknown.
 pub const fn interval(technology: AccessTechnology) -> Duration {
     match technology {
         AccessTechnology::Docsis | AccessTechnology::ThirdGeneration => Duration::from_millis(2),

@@ -1,11 +1,12 @@
-//! The highest rate that was seen through an access network: what it can do if nobody else is there.
+//! The highest rate seen through an access network: its capacity without other traffic.
 //!
 //! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.1: a client "can leverage past maximum
 //! bandwidth observations". Each transfer reports its delivery rate; the estimate is the highest that has not expired.
-//! With a half-life, older rates count less, so that an access line that became slower is noticed before they expire.
+//! With a half-life, older rates count less, so the estimate follows an access line that became slower before they
+//! expire.
 //!
-//! Differences from the reference: it says neither how long a maximum holds nor that it fades. One [`HighestRate`] is
-//! for one access network; the caller keeps one for each, by SSID or by the address of the gateway.
+//! Differences from the reference: the paper says neither how long a maximum holds nor that it fades. One
+//! [`HighestRate`] is for one access network; the caller keeps one for each, by SSID or by the gateway's address.
 //!
 //! Status: worked examples, and the estimate equals that of a list of everything.
 
@@ -21,10 +22,11 @@ use crate::path_store::UnixTime;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// A rate of this age is forgotten, in whole seconds. Default 7 days: chosen, a week holds the quiet hours in which
-    /// an access line shows what it can do.
+    /// A rate of this age is forgotten, in whole seconds. Default 7 days: chosen, because a week contains quiet hours
+    /// in which an access line shows its capacity.
     pub lifetime: Duration,
-    /// The age at which a rate counts half; absent, it counts fully until it expires. Default: absent, as in the paper.
+    /// The age at which a rate counts half. Without it, a rate counts fully until it expires. Default: absent, as in
+    /// the paper.
     pub half_life: Option<Duration>,
 }
 
@@ -38,7 +40,8 @@ impl Default for Config {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HighestRate {
     config: Config,
-    /// In order of time. Each counts less than those before it, else those could never be the highest again.
+    /// In order of time. Each counts less than those before it, because lower earlier rates could never become the
+    /// highest.
     rates: VecDeque<(UnixTime, Rate)>,
 }
 
@@ -110,7 +113,7 @@ mod tests {
         let mut seen = HighestRate::new(config);
         seen.observe(Rate::from_mbit(40), at(0));
         assert_eq!(seen.estimate(at(50)), Some(Rate::from_mbit(20)));
-        // At 100 the first counts 10 Mbit/s, less than what is seen now.
+        // At 100 the first counts 10 Mbit/s, less than the current rate.
         seen.observe(Rate::from_mbit(12), at(100));
         assert_eq!(seen.estimate(at(100)), Some(Rate::from_mbit(12)));
         assert_eq!(seen.estimate(at(150)), Some(Rate::from_mbit(6)));

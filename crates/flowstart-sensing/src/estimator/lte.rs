@@ -1,16 +1,16 @@
 //! The rate of an LTE downlink from the configuration of its radio: bandwidth, modulation and coding, MIMO layers.
 //!
 //! Reference: 3GPP TS 36.213 (Release 8 and later), tables 7.1.7.1-1 (MCS to modulation and TBS index) and 7.1.7.2.1-1
-//! (transport block sizes), named as the way by Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.1. A
-//! client that is given the whole carrier receives one transport block per codeword in each subframe of 1 ms; its size
-//! follows from the MCS and the number of resource blocks. Headers and retransmissions leave the rate of IP packets.
+//! (transport block sizes), which Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.1, propose. A client
+//! that gets the whole carrier receives one transport block per codeword in each subframe of 1 ms; its size follows
+//! from the MCS and the number of resource blocks. The rate of IP packets is what headers and retransmissions leave.
 //!
 //! Differences from the reference: only the columns of table 7.1.7.2.1-1 for a whole carrier are here (6, 15, 25, 50,
 //! 75 and 100 resource blocks), since an estimate is for a client alone. With four layers a codeword spans two; table
 //! 7.1.7.2.2-1, which maps their sizes, is approximated by twice the size for one layer, at most 1 % too much (for MCS
-//! 28 and 100 blocks 150,752 bits instead of 149,776). 256-QAM (table 7.1.7.1-1A) is not here: a modem that uses it is
-//! refused, as is MCS 29 to 31, which only repeats. TDD subframes that go up carry nothing down, which `downlink_share`
-//! says. Smartphones do not tell applications all of this yet, as the paper notes; modems of routers do.
+//! 28 and 100 blocks 150,752 bits instead of 149,776). 256-QAM (table 7.1.7.1-1A) is left out: a modem that uses it is
+//! refused, and so is MCS 29 to 31, which only repeats. `downlink_share` accounts for TDD subframes in the uplink.
+//! Smartphones do not tell applications all of this, as the paper notes; modems of routers do.
 //!
 //! Status: worked examples, among them the peak rates of UE categories 3 to 5 (TS 36.306).
 
@@ -83,7 +83,7 @@ impl Bandwidth {
     }
 }
 
-/// What the modem says of one carrier.
+/// The modem's statement about one carrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Carrier {
@@ -95,7 +95,7 @@ pub struct Carrier {
     pub layers: u8,
 }
 
-/// What lies between the radio and IP packets.
+/// The overhead between the radio and IP packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Overheads {

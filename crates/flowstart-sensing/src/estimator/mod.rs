@@ -1,4 +1,4 @@
-//! What a client can find out about its own access link, for the hint that it sends to the server.
+//! Estimates of a client's own access link, for the hint that it sends to the server.
 //!
 //! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.1.
 //!
@@ -7,9 +7,9 @@
 //! | any, after a few transfers | [`highest_rate`] |
 //! | behind a gateway that speaks UPnP IGD or TR-064 | [`gateway`] |
 //! | with Wi-Fi on Linux | [`wifi`] |
-//! | with LTE, where the modem tells its configuration | [`lte`] |
+//! | with LTE, if the modem reports its configuration | [`lte`] |
 //!
-//! [`flowstart_core::quantize`] makes a hint of an estimate that does not give its sender away, and [`burst`] says what
+//! [`flowstart_core::quantize`] turns an estimate into a hint that does not identify its sender. [`burst`] says what
 //! the access technology of a hint means for pacing.
 
 pub mod burst;

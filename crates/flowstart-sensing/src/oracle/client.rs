@@ -12,7 +12,7 @@ use super::message::{AnswerError, told_capacity};
 use super::{BODY_MAX, Capacity, std_duration};
 use crate::path_store::UnixTime;
 
-/// Which oracle is asked, and how patiently.
+/// The oracle's address, and time limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClientConfig {
@@ -21,10 +21,10 @@ pub struct ClientConfig {
     /// The longest that a question takes, name resolution included. Default 20 ms: chosen, since the answer is needed
     /// before the handshake ends.
     pub bound: Duration,
-    /// How long an answer is used again, also one that nothing is known, in whole seconds. Default 60 s: chosen, short
-    /// beside the lifetime of what the answer is made from.
+    /// How long the client reuses an answer, also a negative one, in whole seconds. Default 60 s: chosen, short
+    /// compared with the lifetime of the observations behind it.
     pub remember: Duration,
-    /// How long the oracle is left alone after it failed, in whole seconds. Default 5 s: chosen.
+    /// How long the client does not ask after a failure, in whole seconds. Default 5 s: chosen.
     pub rest: Duration,
     /// Answers kept at the same time. Default 4096: chosen, below 1 MB.
     pub answers: u32,
@@ -48,7 +48,7 @@ impl Default for ClientConfig {
 pub struct ServerError(String);
 
 impl ClientConfig {
-    /// Refuses a server that is no address of HTTP.
+    /// Refuses a server that is not an HTTP address.
     pub fn validate(&self) -> Result<(), ServerError> {
         let refused = || ServerError(self.server.clone());
         let server: ureq::http::Uri = self.server.parse().map_err(|_| refused())?;
@@ -66,7 +66,7 @@ pub enum OracleError {
     /// It could not be asked, or did not answer in time.
     #[error("the oracle could not be asked: {0}")]
     Unreachable(#[source] Box<ureq::Error>),
-    /// It failed a moment ago and is left alone.
+    /// It failed a moment ago, so it is not asked.
     #[error("the oracle failed and is not asked again for {0}")]
     Resting(Duration),
     /// It answered with a status that says neither yes nor no.
@@ -120,7 +120,7 @@ impl OracleClient {
                 if left > Duration::ZERO {
                     return Err(OracleError::Resting(left));
                 }
-                // Whoever comes now tries; the others go on without it until that is known.
+                // The next caller tries; the others go on without the oracle until the result is known.
                 memory.rests_since = Some(now);
             }
         }
@@ -150,7 +150,7 @@ impl OracleClient {
         Ok(Some(told_capacity(&bytes, address)?))
     }
 
-    /// What is remembered is whole after every line that changes it, so a panic elsewhere does not spoil it.
+    /// The memory is consistent after every line that changes it, so a panic elsewhere does not corrupt it.
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -20,7 +20,7 @@ pub enum QuestionError {
         code: &'static str,
         /// The field.
         field: &'static str,
-        /// What it says, where that is to blame.
+        /// Its value, if that is the cause.
         value: Option<String>,
     },
     /// It is no JSON, or too long.
@@ -73,13 +73,13 @@ pub fn asked_endpoints(body: &[u8]) -> Result<(Vec<String>, Vec<IpAddr>), Questi
     Ok((endpoints.into_iter().map(str::to_owned).collect(), addresses))
 }
 
-/// Why an answer of 200 to `GET /capacity` is none.
+/// Why an answer with status 200 to `GET /capacity` is useless.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
     /// It cannot be read.
     #[error("the oracle's answer cannot be read: {0}")]
     Syntax(#[from] serde_json::Error),
-    /// It answered for somebody else.
+    /// It is for another address.
     #[error("the oracle was asked for {asked} and answered for {prefix}")]
     OtherPrefix {
         /// The address.

@@ -1,15 +1,16 @@
-//! A capacity oracle: a small service that tells what others saw of a destination, and a client that asks it.
+//! A capacity oracle: a small service that tells what others measured towards a destination, and a client that asks it.
 //!
 //! Reference: RFC 7285 (ALTO), section 11.4 (Endpoint Property Service) with its error codes of section 8.5.2. The
-//! service answers from a [path store](crate::path_store), by the prefix of the address that is asked for. `GET
-//! /capacity?address=192.0.2.7` gives a small JSON object; `POST /endpointprop` takes and gives ALTO's media types,
-//! with the private property `priv:flowstart-capacity`. The client asks the first, waits no longer than
-//! [`ClientConfig::bound`], and remembers answers and failures, so that an oracle that is away costs one connection its
-//! bound and the next ones nothing.
+//! service answers from a [path store](crate::path_store), by the prefix of the requested address.
+//! `GET /capacity?address=192.0.2.7` gives a small JSON object; `POST /endpointprop` takes and gives ALTO's media
+//! types, with the private property `priv:flowstart-capacity`. The client asks the first, waits no longer than
+//! [`ClientConfig::bound`], and remembers answers and failures. So an absent oracle costs one connection the bound and
+//! the next ones nothing.
 //!
 //! Differences from the reference: no information resource directory, no maps, no cost services, and no other
-//! properties: an ALTO client has to be told where `/endpointprop` is. There is no authentication and no TLS: whoever
-//! reaches the service learns how fast the paths to others are, so it belongs on the loopback or behind a proxy.
+//! properties: an ALTO client has to be told where `/endpointprop` is. There is no authentication and no TLS: anyone
+//! who reaches the service learns how fast the paths to others are, so it belongs on the loopback interface or behind a
+//! proxy.
 //!
 //! The service is built on hyper, because connections need limits for the time of a header and for their number, which
 //! smaller servers lack; it runs in one thread. The client is built on ureq, because it blocks as its callers do and
@@ -41,13 +42,13 @@ pub use service::{Limits, Service, serve, serve_within};
 /// The name of the property in ALTO's answers. `priv:` is for properties that are not registered (RFC 7285, section
 /// 10.8.2).
 pub const PROPERTY: &str = "priv:flowstart-capacity";
-/// Largest request and largest answer that is read.
+/// Largest accepted request and answer.
 const BODY_MAX: usize = 64 * 1024;
 
-/// What the oracle says of a destination.
+/// The oracle's statement about a destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capacity {
-    /// The addresses that the answer holds for.
+    /// The addresses for which the answer holds.
     pub prefix: IpNet,
     /// The rate that connections reached.
     pub rate: Rate,
@@ -62,7 +63,7 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// What `record` says of the addresses in `prefix`; `None` when it is empty.
+    /// The statement of `record` about the addresses in `prefix`; `None` when it is empty.
     pub fn of(prefix: Prefix, record: &PathRecord, merge: Merge, now: UnixTime) -> Option<Self> {
         let saved = record.saved_path(merge, now)?;
         Some(Self {

@@ -26,11 +26,11 @@ const PROPERTIES_TYPE: &str = "application/alto-endpointprop+json";
 const ERROR_TYPE: &str = "application/alto-error+json";
 const JSON_TYPE: &str = "application/json";
 
-/// What the service answers from.
+/// The service's data and clock.
 pub struct Service {
-    /// What connections saw.
+    /// Measurements of connections.
     pub store: Arc<dyn PathStore>,
-    /// How addresses become prefixes: as the connections did that filled the store.
+    /// How addresses become prefixes: the same way as for the connections that filled the store.
     pub prefixes: Prefixes,
     /// How observations become one.
     pub merge: Merge,
@@ -48,8 +48,8 @@ pub struct Limits {
     pub connection_time: Duration,
     /// Longest time until a request's header is complete. Default 2 s: chosen, a few RTTs with a retransmission.
     pub header_time: Duration,
-    /// Longest time that questions which were asked before the shutdown get for their answers. Default 1 s: chosen, a
-    /// store answers in milliseconds.
+    /// Longest time for answers to questions from before the shutdown. Default 1 s: chosen, a store answers in
+    /// milliseconds.
     pub closing_time: Duration,
 }
 
@@ -73,8 +73,8 @@ pub fn serve(
     serve_within(listener, service, Limits::default(), shutdown)
 }
 
-/// Answers on `listener` until `shutdown` completes. Blocks. New connections are refused then, and those that are open
-/// get [`Limits::closing_time`] for their answers.
+/// Answers on `listener` until `shutdown` completes. Blocks. After that it refuses new connections, and open ones get
+/// [`Limits::closing_time`] for their answers.
 pub fn serve_within(
     listener: TcpListener,
     service: Service,
@@ -89,7 +89,7 @@ pub fn serve_within(
             served = accept(listener, Arc::new(service), limits, &open) => served?,
             () = shutdown => {}
         }
-        // Whoever has no answer by then gets none.
+        // Clients without an answer by then get none.
         let _ = tokio::time::timeout(std_duration(limits.closing_time), open.shutdown()).await;
         Ok(())
     });
@@ -109,7 +109,7 @@ async fn accept(
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
         let Ok((stream, _)) = listener.accept().await else {
-            // The peer went away, or there are no files left: neither is a reason to end.
+            // The peer is gone, or there are no file descriptors left: neither is a reason to stop.
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
             continue;
         };
@@ -131,7 +131,7 @@ async fn accept(
     }
 }
 
-/// Why the service has no capacity to tell.
+/// Why the service cannot tell a capacity.
 enum Refusal {
     /// The question cannot be answered.
     Question(QuestionError),
@@ -192,7 +192,7 @@ impl Service {
     async fn answer_properties(self: Arc<Self>, body: &[u8]) -> Result<Response<Full<Payload>>, Refusal> {
         let (endpoints, addresses) = asked_endpoints(body).map_err(Refusal::Question)?;
         let known = self.known(addresses).await?;
-        // An endpoint of which nothing is known is there without the property (section 11.4.1.6).
+        // The answer has an unknown endpoint without the property (section 11.4.1.6).
         let properties: Map<String, Value> = endpoints
             .into_iter()
             .zip(known)
@@ -205,7 +205,7 @@ impl Service {
         Ok(response(StatusCode::OK, PROPERTIES_TYPE, &value))
     }
 
-    /// What the store knows of the addresses. Stores block, so they are asked by another thread.
+    /// The store's knowledge about the addresses. Stores block, so another thread asks them.
     async fn known(self: Arc<Self>, addresses: Vec<IpAddr>) -> Result<Vec<Option<Capacity>>, Refusal> {
         let asked = tokio::task::spawn_blocking(move || {
             addresses.into_iter().map(|address| self.capacity(address)).collect::<Result<Vec<_>, _>>()

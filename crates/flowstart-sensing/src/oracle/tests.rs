@@ -223,7 +223,7 @@ fn questions_that_were_asked_before_the_shutdown_are_answered() {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"GET /capacity?address=192.0.2.7 HTTP/1.1\r\nHost: oracle\r\n\r\n").unwrap();
     was_asked.recv_timeout(PATIENCE).unwrap();
-    // The shutdown begins, and who comes now is refused.
+    // The shutdown begins, and new connections are refused.
     drop(oracle.stop.take());
     let started = Instant::now();
     while TcpStream::connect(address).is_ok() {

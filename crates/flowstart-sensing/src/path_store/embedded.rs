@@ -1,17 +1,16 @@
 //! A path store in a file of this host, which survives the process.
 //!
 //! Reference: RFC 9040, section 6; the database is redb. One table maps prefixes to records and another says which
-//! version of this layout the file has. The whole file is checked when it is opened, so that a file that was cut off,
-//! overwritten, locked by another process or written by a later version is a [`Problem`] then, and the caller goes on
-//! without it ([`open_or_none`]). Each put is on disk when it returns, so callers put from a thread that may wait.
-//! A host that fills the file and an oracle that answers from it share it ([`EmbeddedStore::open_shared`]).
+//! version of this layout the file has. Opening checks the whole file. If it is truncated, overwritten, locked by
+//! another process or from a later version, the result is a [`Problem`], and the caller goes on without it
+//! ([`open_or_none`]). Each put is on disk when it returns, so callers put from a thread that may wait. A host that
+//! fills the file and an oracle that answers from it can share it ([`EmbeddedStore::open_shared`]).
 //!
 //! Differences from the reference: those of [`path_store`](super).
 //!
-//! redb asserts some of what it believes of its file, for instance the state of its allocator in builds with debug
-//! assertions. A panic of these ends here, as [`Problem::Damaged`] or [`StoreError::Damaged`] after a message on
-//! standard error, and a store that met one refuses to work from then on. Under `panic = "abort"` it would end the
-//! process.
+//! redb asserts some properties of its file, for instance the state of its allocator in builds with debug assertions.
+//! This module catches such a panic and returns [`Problem::Damaged`] or [`StoreError::Damaged`], after a message on
+//! standard error. The store then refuses to work. Under `panic = "abort"` it would end the process.
 //!
 //! Status: the contract of all stores; files cut off and overwritten at random; stores and processes that share a file.
 
@@ -31,12 +30,12 @@ const RECORDS: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("flo
 const FACTS: TableDefinition<'static, &str, u64> = TableDefinition::new("flowstart-facts");
 /// The key of the layout's version.
 const LAYOUT: &str = "layout";
-/// The layout that is written. A change that earlier programs cannot read counts it up.
+/// The current layout. A change that earlier programs cannot read increases it.
 const LAYOUT_VERSION: u64 = 1;
 /// Memory for pages. Records are small and few are hot; redb's default is 1 GiB.
 const CACHE_BYTES: usize = 8 << 20;
 
-/// Why a file cannot be used, or what happened to it.
+/// Why a file cannot be used, or its condition.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -54,7 +53,7 @@ pub enum Problem {
         /// What the database said.
         cause: String,
     },
-    /// It was damaged, and what could be read was kept. The store works.
+    /// It was damaged, and its readable part was kept. The store works.
     #[error("{path}: the path store was damaged and has been repaired; some records may be missing")]
     Repaired {
         /// The file.
@@ -111,7 +110,7 @@ pub struct EmbeddedStore {
     damaged: AtomicBool,
 }
 
-/// An entry of a listing: whose record it is, and the record.
+/// An entry of a listing: a prefix and its record.
 pub type Listed = Result<(Prefix, PathRecord), StoreError>;
 
 /// Opens the store, or goes on without it. With a store, a problem is [`Problem::Repaired`].
@@ -123,14 +122,14 @@ pub fn open_or_none(path: &Path, retention: Retention) -> (Option<EmbeddedStore>
 }
 
 impl EmbeddedStore {
-    /// Opens the file for this store alone, or makes it where there is none, and checks all of it. What is told beside
-    /// the store is [`Problem::Repaired`].
+    /// Opens the file for this store alone, or creates it, and checks all of it. The problem beside the store is
+    /// [`Problem::Repaired`].
     pub fn open(path: &Path, retention: Retention) -> Result<(Self, Option<Problem>), Problem> {
         Self::open_in(path, retention, ConcurrencyMode::ExclusiveWriter)
     }
 
     /// As [`Self::open`], for a file that other stores, in this process or another, open in this way at the same time.
-    /// A call waits while another of them puts. A file that somebody has for himself is [`Problem::Locked`].
+    /// A call waits while another of them puts. A file that is open for one store alone is [`Problem::Locked`].
     pub fn open_shared(path: &Path, retention: Retention) -> Result<(Self, Option<Problem>), Problem> {
         Self::open_in(path, retention, ConcurrencyMode::MultiWriter)
     }
@@ -182,7 +181,7 @@ impl EmbeddedStore {
         })
     }
 
-    /// Runs `work` on the database; a panic of the database becomes an error, now and from then on.
+    /// Runs `work` on the database. A panic of the database becomes an error, for this call and all later ones.
     fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let Some(database) = self.database.as_ref().filter(|_| !self.damaged.load(Ordering::Acquire)) else {
             return Err(StoreError::Damaged("it failed before and is no longer used".into()));
@@ -296,7 +295,7 @@ impl PathStore for EmbeddedStore {
                 let mut records = writing.open_table(RECORDS).map_err(refused)?;
                 let mut record =
                     match records.get(key.as_str()).map_err(refused)?.map(|old| record::decode(old.value())) {
-                        // Another version can read what this one cannot, so it is not written over.
+                        // Another version can read this record, so it is not overwritten.
                         Some(Err(cause @ DecodeError::Version(_))) => return Err(unreadable(&key, cause)),
                         Some(Ok(record)) => record,
                         Some(Err(_)) | None => PathRecord::default(),
@@ -406,7 +405,7 @@ mod tests {
         one.put(here, seen(1000, 50, 70_000, 25)).unwrap();
         other.put(here, seen(1001, 40, 80_000, 30)).unwrap();
         assert_eq!(one.get(here, now).unwrap().unwrap().samples(), 2);
-        // Nobody gets it for himself meanwhile, and who has it for himself does not share it.
+        // Meanwhile no store can have the file alone, and a store that has it alone does not share it.
         assert!(matches!(refusal(&path), Problem::Locked { .. }));
         drop((one, other));
         let _alone = open(&path);
@@ -467,7 +466,7 @@ mod tests {
         let version = |error| matches!(error, StoreError::Record { cause: DecodeError::Version(9), .. });
         assert!(version(store.get(here, UnixTime::from_secs(0)).unwrap_err()));
         assert!(version(store.put(here, seen(0, 50, 70_000, 25)).unwrap_err()));
-        // A damaged record of this version is told once and replaced by the next observation.
+        // A damaged record of this version is reported once and replaced by the next observation.
         let there = prefix("192.0.3.0/24");
         assert!(matches!(store.get(there, UnixTime::from_secs(0)), Err(StoreError::Record { .. })));
         store.put(there, seen(0, 50, 70_000, 25)).unwrap();

@@ -1,11 +1,11 @@
 //! A path store in this process: the cache of RFC 9040 as an operating system keeps it.
 //!
-//! Reference: RFC 9040, section 6. Records live in an ordered map behind a lock. Nothing survives the process, and
-//! nothing can fail but a lock that a panicking thread left behind. It is also what a server goes on with when the file
-//! of its [`embedded`](super::embedded) store cannot be used.
+//! Reference: RFC 9040, section 6. Records live in an ordered map behind a lock. Nothing survives the process. The only
+//! failure is a lock that a panicking thread left behind. A server also uses this store when the file of its
+//! [`embedded`](super::embedded) store cannot be used.
 //!
-//! Differences from the reference: those of [`path_store`](super). At most `prefixes` are kept; the one whose latest
-//! observation is the oldest goes first, because a map that strangers fill must have an end.
+//! Differences from the reference: those of [`path_store`](super). At most `prefixes` are kept, because strangers fill
+//! this map. The prefix with the oldest latest observation goes first.
 //!
 //! Status: the contract of all stores.
 

@@ -1,4 +1,4 @@
-//! What earlier connections learned, saved per destination prefix, so that the next connection need not learn it again.
+//! Knowledge of earlier connections, saved per destination prefix, so the next connection need not learn it again.
 //!
 //! Reference: RFC 9040, section 6 (temporal sharing of TCP control blocks); draft-ietf-tsvwg-careful-resume, section 3
 //! (Observe); Flores et al., "Riptide: Jump-Starting Back-Office Connections in Cloud Systems", ICDCS 2016 (dynamic
@@ -7,12 +7,12 @@
 //! turns it into a [`SavedPath`] ([`PathRecord::saved_path`]) or into an initial window ([`InitialWindow::window`]).
 //!
 //! Differences from the references: RFC 9040 keeps one value per parameter and merges into it; a record keeps the
-//! latest observations, so how they are merged is decided when they are read, and one store serves schemes that merge
-//! differently. RFC 9040 shares between hosts, this shares between prefixes. Careful Resume keeps one set per remote
-//! endpoint: [`Merge::MostRecent`] with prefixes of full length. Riptide polls open connections and averages their
-//! windows; here each connection reports, and a percentile is taken, which one huge or tiny window cannot move.
+//! latest observations and merges them when they are read, so one store serves schemes that merge differently. RFC 9040
+//! shares by host, this module by prefix. Careful Resume keeps one set per remote endpoint: [`Merge::MostRecent`] with
+//! prefixes of full length. Riptide polls open connections and averages their windows; here each connection reports,
+//! and the result is a percentile, which one huge or tiny window cannot move.
 //!
-//! Status: worked examples, and the same contract for every store; no published numbers are reproduced yet.
+//! Status: worked examples, and the same contract for every store; no published numbers are reproduced.
 //!
 //! | Store | Where |
 //! |---|---|
@@ -57,7 +57,7 @@ impl UnixTime {
     }
 }
 
-/// The addresses that share what one connection learned.
+/// The addresses that share the knowledge of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix(IpNet);
 
@@ -136,7 +136,7 @@ impl Prefixes {
     }
 }
 
-/// What one connection saw.
+/// The measurements of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observation {
@@ -197,14 +197,14 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// Whether an observation made at `at` is to be used at `now`. One that is a lifetime ahead is not: a clock was
+    /// Whether an observation made at `at` may be used at `now`. An observation a lifetime ahead may not: a clock was
     /// wrong, and it would outlive all others.
     fn keeps(&self, at: UnixTime, now: UnixTime) -> bool {
         now.since(at) < self.lifetime && at.since(now) < self.lifetime
     }
 }
 
-/// What a store knows of a prefix: the latest observations in order of their time.
+/// A store's knowledge about a prefix: the latest observations in order of their time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathRecord {
     observations: Vec<Observation>,
@@ -217,7 +217,7 @@ impl PathRecord {
         &self.observations
     }
 
-    /// How many observations were put since the record was new, those forgotten since included.
+    /// How many observations were put since the record was new, including forgotten ones.
     pub const fn samples(&self) -> u64 {
         self.samples
     }
@@ -245,7 +245,7 @@ impl PathRecord {
         (!self.observations.is_empty()).then_some(self)
     }
 
-    /// What a startup scheme may know: the smallest RTT, cwnd merged by `merge`, and the age of the latest observation.
+    /// A scheme's knowledge: the smallest RTT, cwnd merged by `merge`, and the age of the latest observation.
     pub fn saved_path(&self, merge: Merge, now: UnixTime) -> Option<SavedPath> {
         Some(SavedPath {
             rtt: self.min_rtt()?,
@@ -293,7 +293,7 @@ pub struct InitialWindow {
     /// Never more. Default 146,000 bytes, 100 segments of 1460 bytes: chosen, since a larger burst overflows shallow
     /// buffers.
     pub most: Bytes,
-    /// Observations needed before they are believed. Default 3: chosen, a median of fewer is one connection's window.
+    /// Observations needed before they count. Default 3: chosen, because a median of fewer is one connection's window.
     pub samples: u16,
 }
 
@@ -363,12 +363,12 @@ pub enum StoreError {
     Server(#[from] ::redis::RedisError),
 }
 
-/// A place for what connections learned. Calls may block for as long as the implementation says.
+/// A place for the knowledge of connections. Calls may block for as long as the implementation says.
 pub trait PathStore: Send + Sync {
     /// What is known of `prefix` and not expired at `now`.
     fn get(&self, prefix: Prefix, now: UnixTime) -> Result<Option<PathRecord>, StoreError>;
 
-    /// Saves what a connection to `prefix` saw.
+    /// Saves the measurements of a connection to `prefix`.
     fn put(&self, prefix: Prefix, observation: Observation) -> Result<(), StoreError>;
 
     /// Forgets everything that is expired at `now`, and says how many prefixes were forgotten altogether.

@@ -1,17 +1,18 @@
 //! The bytes of a saved record: a version, then numbers in network byte order.
 //!
 //! Reference: none; the format is this project's. An observation is four 64-bit numbers: time in seconds, RTT in
-//! nanoseconds, cwnd in bytes, rate in bits per second. A record is its version, how many observations were ever put,
-//! how many follow, and these. Anything else is refused: a later version must not be half understood.
+//! nanoseconds, cwnd in bytes, rate in bits per second. A record consists of its version, the number of observations
+//! ever put, the number that follows, and these observations. Anything else is refused, because a later version must
+//! not be half understood.
 //!
-//! Status: worked examples, and no bytes whatever make it panic.
+//! Status: worked examples; no bytes make it panic.
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 
 use super::{Observation, PathRecord, UnixTime};
 
-/// The version that is written. A change of the layout counts it up.
+/// The current version. A change of the layout increases it.
 pub(super) const VERSION: u8 = 1;
 /// Bytes of an observation.
 const OBSERVATION: usize = 4 * 8;
@@ -27,7 +28,7 @@ pub enum DecodeError {
     /// Another version of the program wrote it.
     #[error("it has version {0}, and this program reads version {VERSION}")]
     Version(u8),
-    /// It is cut off, or something follows.
+    /// It is truncated, or extra bytes follow.
     #[error("it has {found} bytes instead of {expected}")]
     Length {
         /// What the head announces, or the head's own length.
@@ -73,7 +74,7 @@ impl PathRecord {
     }
 }
 
-/// The record as bytes. More observations than the count can say are cut off at the old end.
+/// The record as bytes. If there are more observations than the count can express, the oldest are cut off.
 pub(super) fn encode(record: &PathRecord) -> Vec<u8> {
     let count = u16::try_from(record.observations.len()).unwrap_or(u16::MAX);
     let latest = record.observations.len() - usize::from(count);

@@ -2,12 +2,12 @@
 //!
 //! Reference: RFC 9040, section 6; Redis commands `ZADD`, `ZRANGE`, `ZREMRANGEBYSCORE`, `ZREMRANGEBYRANK`, `INCR` and
 //! `EXPIRE`. Each prefix is a sorted set whose scores are the times of its observations, so hosts that put at the same
-//! time lose nothing of each other. Every call ends within [`Config::bound`], whatever the server does: a thread of the
-//! store talks to it, and callers wait for the thread no longer than that. While a server drips an endless answer, the
-//! thread is held up and calls fail.
+//! time do not overwrite each other's data. Every call ends within [`Config::bound`], whatever the server does: a
+//! thread of the store talks to the server, and callers wait for the thread no longer than that. While a server drips
+//! an endless answer, the thread is blocked and calls fail.
 //!
 //! Differences from the reference: those of [`path_store`](super). The server also forgets a prefix by its own clock,
-//! one lifetime after the last put, so that nothing stays when all hosts have gone.
+//! one lifetime after the last put, so nothing stays after all hosts are gone.
 //!
 //! Status: the contract of all stores, against `redis-server` where it is installed; a server that is closed, silent,
 //! slow or hostile.
@@ -33,8 +33,8 @@ const KEYS_AT_A_TIME: usize = 1000;
 pub struct Config {
     /// The server, `redis://[user:password@]host[:port][/database]`. Default: this host.
     pub server: String,
-    /// The longest that a call takes, connecting included. Default 20 ms: chosen, since the answer is needed before the
-    /// handshake ends, and a server for several hosts stands near them.
+    /// The longest that a call takes, connecting included. Default 20 ms: chosen, because the answer is needed before
+    /// the handshake ends, and a server for several hosts is near them.
     pub bound: Duration,
     /// What all keys begin with. Default `flowstart:`.
     pub namespace: String,
@@ -46,7 +46,7 @@ impl Default for Config {
     }
 }
 
-/// What the thread is asked for. It answers on `answer`, if somebody still waits.
+/// A request to the thread. It answers on `answer`, if the caller still waits.
 struct Call {
     work: Work,
     deadline: Instant,
@@ -114,7 +114,7 @@ struct Dialogue {
 impl Dialogue {
     fn serve(mut self, calls: &Receiver<Call>) {
         for call in calls {
-            // Whoever asked has gone; the next one should not wait for an answer that nobody reads.
+            // The caller is gone, and the next one should not wait for an answer without a reader.
             if call.deadline <= Instant::now() && matches!(call.work, Work::Get(_)) {
                 continue;
             }
@@ -230,7 +230,7 @@ fn expired(now: UnixTime, retention: &Retention) -> i64 {
     whole(now.as_secs()).saturating_sub(lifetime(retention))
 }
 
-/// The earliest time that is too far ahead of `now`.
+/// The earliest time too far ahead of `now`.
 fn implausible(now: UnixTime, retention: &Retention) -> i64 {
     whole(now.as_secs()).saturating_add(lifetime(retention))
 }

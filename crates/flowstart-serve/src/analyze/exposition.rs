@@ -1,7 +1,6 @@
-//! The text in which servers tell their metrics (Prometheus text format, `OpenMetrics` 1.0, section "Text Format").
+//! The text format of servers' metrics (Prometheus text format, `OpenMetrics` 1.0, section "Text Format").
 //!
-//! What metrics mean is not looked at: types, units and help are comments here. Time stamps and exemplars are passed
-//! over.
+//! The reader ignores the meaning of metrics: types, units and help are comments. It skips time stamps and exemplars.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +104,7 @@ fn label(text: &str) -> Result<(&str, String, &str), String> {
     Err(open())
 }
 
-/// As much of a text as a message has room for.
+/// The part of a text that fits into a message.
 pub(super) fn start_of(text: &str) -> &str {
     text.char_indices().nth(60).map_or(text, |(end, _)| text.get(..end).unwrap_or_default())
 }

@@ -1,8 +1,8 @@
-//! A connection as its qlog file tells it.
+//! A connection, read from its qlog file.
 //!
 //! The file is a sequence of JSON texts (RFC 7464) as `flowstart serve --qlog` writes it: besides the standard events
-//! it says which scheme the connection had (`flowstart:connection`) and what it answered (`flowstart:answered`). A file
-//! whose writer was killed ends within a record; everything before it counts.
+//! it names the connection's scheme (`flowstart:connection`) and its answers (`flowstart:answered`). A file whose
+//! writer was killed ends within a record; everything before it counts.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -45,7 +45,7 @@ impl Connection {
     }
 }
 
-/// Why a file says nothing.
+/// Why a file is useless.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// It cannot be read.
@@ -74,12 +74,12 @@ pub enum LogError {
     },
 }
 
-/// What is read of an event; the header has no name.
+/// The parts of an event that are read; the header has no name.
 #[derive(Deserialize)]
 struct Record<'a> {
     #[serde(default)]
     name: &'a str,
-    /// Read only where it is looked for: what other events hold may have other types.
+    /// Read only where it is needed, because the data of other events may have other types.
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
 }

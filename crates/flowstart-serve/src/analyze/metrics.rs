@@ -1,14 +1,14 @@
-//! What a server's metrics say about its startup schemes.
+//! Comparison of startup schemes from a server's metrics.
 //!
 //! The unit is the connection, as in its qlog files: `flowstart serve` counts each connection once per class of sizes,
 //! with the mean time of its answers. Sums and sums of squares give means and their intervals (Student's t with Welch's
 //! degrees of freedom; of a ratio, of its logarithm by the delta method). They hold for many connections; with a few
-//! dozen and long tails, the bootstrap over qlog files is better. A histogram does not say where within a bucket a time
-//! lies: quantiles are brackets, and the shares below its bounds have Wilson's intervals, their differences Newcombe's
-//! (1998, method 10).
+//! dozen and long tails, the bootstrap over qlog files is better. A histogram does not say where a time lies within a
+//! bucket, so quantiles are brackets. The shares below its bounds have Wilson's intervals, and their differences
+//! Newcombe's (1998, method 10).
 //!
-//! Counters go on for as long as a server runs. Of scrapes of the same server counts what came between the first and
-//! the last of them, of a single one everything since the server's start; different servers are added.
+//! Counters go on for as long as a server runs. With several scrapes of a server, the difference between the first and
+//! the last counts; with a single one, everything since the server's start. Different servers are added.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -23,7 +23,7 @@ use crate::metrics::{SIZE_CLASSES, names, size_class_name};
 
 /// Two-sided 95 % of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
-/// How far sums may be off by rounding, in relation.
+/// Relative rounding error of sums.
 const ROUNDING: f64 = 1e-9;
 
 /// A file that cannot be used.
@@ -37,7 +37,7 @@ pub enum MetricsError {
         /// Why.
         cause: std::io::Error,
     },
-    /// A line is wrong, or says what cannot be.
+    /// A line is malformed, or states something impossible.
     #[error("{path}:{line}: {cause}")]
     Line {
         /// The file.
@@ -47,7 +47,7 @@ pub enum MetricsError {
         /// What is wrong, with the metric's name.
         cause: String,
     },
-    /// Something is missing, or does not fit to the rest.
+    /// Something is missing, or does not fit the rest.
     #[error("{path}: {cause}")]
     File {
         /// The file.
@@ -88,11 +88,11 @@ pub struct Histogram {
     pub median: [Option<f64>; 2],
     /// The same of the 95th percentile.
     pub p95: [Option<f64>; 2],
-    /// Connections that were done in time, for each bound that tells connections apart.
+    /// Connections within each bound that tells connections apart.
     pub shares: Vec<Share>,
 }
 
-/// Connections that took at most so long.
+/// Connections that took at most this long.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
     /// Milliseconds.
@@ -160,7 +160,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Scrape, MetricsError> {
 }
 
 impl Scrape {
-    /// Takes a sample; whether it says whose metrics these are.
+    /// Takes a sample; returns whether it identifies the server.
     fn take(&mut self, sample: &Sample) -> Result<bool, String> {
         let label = |name: &str| {
             sample.labels.get(name).map(String::as_str).ok_or_else(|| format!("label `{name}` is missing"))
@@ -267,7 +267,7 @@ fn whole(value: f64) -> Result<f64, String> {
 fn mean_of(count: f64, sum: f64, squares: f64) -> (Option<f64>, Option<f64>) {
     let mean = (count > 0.0).then(|| sum / count);
     let deviations = mean.map(|mean| (squares - sum * mean).max(0.0));
-    // What is left of two sums that agree to the last digits is their rounding.
+    // The difference of two sums that agree to the last digits is rounding.
     let deviations = deviations.map(|left| if left <= ROUNDING * squares { 0.0 } else { left });
     (mean, deviations.filter(|_| count > 1.0).map(|deviations| deviations / (count - 1.0) / count))
 }
@@ -350,11 +350,11 @@ fn compare(baseline: &str, base: &Arm, arm: &Arm) -> (Comparison, Option<f64>) {
     let interval = |interval: Interval| [interval.low, interval.high];
     let ((before, before_variance), (after, after_variance)) = (base.seconds(), arm.seconds());
     let ratio = before.zip(after).filter(|(before, after)| *before > 0.0 && *after > 0.0);
-    // The variance of a logarithm is that of its argument in relation.
+    // The variance of a logarithm is the relative variance of its argument.
     let speedup =
         ratio.zip(before_variance.zip(after_variance)).and_then(|((before, after), (of_before, of_after))| {
             let parts = [(of_before / (before * before), base.count), (of_after / (after * after), arm.count)];
-            // Without any scatter there is nothing to draw conclusions from.
+            // Without any scatter no conclusion is possible.
             if parts.iter().all(|(variance, _)| *variance == 0.0) {
                 None
             } else {
@@ -395,7 +395,7 @@ fn exits(arm: &Arm) -> impl Iterator<Item = (String, usize)> {
 ///
 /// # Errors
 ///
-/// [`MetricsError`] for scrapes that do not fit to each other.
+/// [`MetricsError`] for scrapes that do not fit each other.
 pub fn total(scrapes: &[Scrape]) -> Result<Scrape, MetricsError> {
     let mut servers: BTreeMap<&str, Vec<&Scrape>> = BTreeMap::new();
     for scrape in scrapes {
@@ -557,7 +557,7 @@ mod tests {
         let expect = |(connections, mean): (usize, f64), of: usize, millis: f64| {
             assert!(connections == of && (mean - millis).abs() < 1e-6, "{connections} {mean}");
         };
-        // Whatever their order: what came between them took 100 ms less a quarter.
+        // In any order: the connections between them took 100 ms less a quarter.
         expect(mean(&scrapes[..2]), 40, 99.75);
         expect(mean(&scrapes), 80, 199.5);
         expect(mean(&scrapes[2..]), 40, 299.25);

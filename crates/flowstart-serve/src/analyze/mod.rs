@@ -1,13 +1,13 @@
-//! Real connections: what a server's qlog files say about its startup schemes.
+//! Comparison of startup schemes on real connections, from a server's qlog files.
 //!
-//! A server that draws the scheme of each connection at random has made an experiment, and its qlog files are the
-//! measurements. [`log`] reads one, this compares. The unit is the connection, because that is what was drawn: of
-//! several answers of the same size on one connection the mean counts. Intervals are drawn from the connections of both
-//! schemes together, so that the size of each group varies as it does in the experiment. What they cannot know is that
-//! connections of one client have its network in common: with few clients they are too narrow.
+//! A server that draws the scheme of each connection at random makes an experiment, and its qlog files are the
+//! measurements. [`log`] reads one, this module compares them. The unit is the connection, because the server draws
+//! schemes for connections. If a connection has several answers of the same size, their mean counts. Resamples are
+//! drawn from the connections of both schemes together, so the size of each group varies as in the experiment.
+//! Connections of one client share its network, which the intervals ignore: with few clients they are too narrow.
 //!
-//! A server's metrics say less, and [`metrics`] makes of them what can be made: the same structure, with brackets where
-//! a histogram does not say more.
+//! A server's metrics say less. [`metrics`] makes the same structure from them, with brackets where a histogram is no
+//! more precise.
 
 pub mod exposition;
 pub mod log;
@@ -24,7 +24,7 @@ use serde::Serialize;
 use self::log::Connection;
 use crate::metrics::{size_class, size_class_name};
 
-/// Up to so many different sizes have a row each; more are put into classes.
+/// Up to this many different sizes have a row each; more are grouped into classes.
 const SIZES_APART: usize = 8;
 
 /// Answers of one size with one scheme.
@@ -43,7 +43,7 @@ pub struct Group {
     pub metrics: BTreeMap<&'static str, Metric>,
     /// Why startup ended, by connection.
     pub exit_reasons: BTreeMap<String, usize>,
-    /// What a histogram says; absent where every time is known.
+    /// Results from a histogram; absent if every time is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub histogram: Option<metrics::Histogram>,
     /// Beside the baseline.
@@ -66,7 +66,7 @@ pub struct Comparison {
     /// The interval of the speed-up excludes 1 after Holm's correction over all comparisons, and the effect is over 1
     /// %.
     pub significant: bool,
-    /// Differences of the shares of connections that were done in time; absent where every time is known.
+    /// Differences of the shares of connections within each bound; absent if every time is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shares_delta: Option<Vec<metrics::ShareDelta>>,
 }
@@ -78,7 +78,7 @@ pub struct Analysis {
     pub schema: u32,
     /// Connections with an answer.
     pub connections: usize,
-    /// Connections without: nothing of them is counted.
+    /// Connections without an answer, which do not count.
     pub without_answer: usize,
     /// By size, then scheme, the baseline first.
     pub groups: Vec<Group>,
@@ -136,7 +136,7 @@ pub fn analyze(connections: &[Connection], baseline: Option<&str>) -> Result<Ana
     Ok(Analysis { schema: 1, connections: answered.len(), without_answer, groups })
 }
 
-/// Says which comparisons count, by the p-values of all of them in their order.
+/// Marks the significant comparisons, from the p-values of all of them in their order.
 fn mark_significant(groups: &mut [Group], p_values: &[Option<f64>]) {
     let compared = groups.iter_mut().filter_map(|group| group.vs_baseline.as_mut());
     for (comparison, rejected) in compared.zip(holm(p_values, 1.0 - LEVEL)) {
@@ -145,7 +145,8 @@ fn mark_significant(groups: &mut [Group], p_values: &[Option<f64>]) {
     }
 }
 
-/// The baseline among the schemes and how many connections each had: the one that is wanted, or that most had.
+/// The baseline among the schemes and their numbers of connections: the requested scheme, or the one of most
+/// connections.
 fn baseline_of<'a>(schemes: &BTreeMap<&'a str, usize>, wanted: Option<&'a str>) -> Result<&'a str, UnknownBaseline> {
     let most = schemes.iter().max_by_key(|(name, count)| (**count, std::cmp::Reverse(**name))).map(|(name, _)| *name);
     match wanted {
@@ -241,8 +242,8 @@ fn compare(baseline: &str, base: &[Unit<'_>], units: &[Unit<'_>]) -> (Comparison
     (comparison, speedup.and_then(|estimate| estimate.p_value(1.0)))
 }
 
-/// A statistic of the means of two groups, whose members were assigned at random. `None` when one of them is so small
-/// that a resample may be without it.
+/// A statistic of the means of two groups, whose members were assigned at random. `None` when a group is so small that
+/// a resample may lack it.
 fn two_groups(base: &[f64], other: &[f64], of_means: impl Fn(f64, f64) -> f64) -> Option<BootstrapEstimate> {
     let rows: Vec<(bool, f64)> =
         base.iter().map(|value| (false, *value)).chain(other.iter().map(|value| (true, *value))).collect();

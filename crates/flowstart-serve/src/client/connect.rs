@@ -13,11 +13,11 @@ use crate::endpoint::bind;
 
 /// Connections that share a socket.
 const PER_SOCKET: u32 = 32;
-/// The longest wait for farewells to leave.
+/// The longest wait until closing packets have left.
 const FAREWELL: Duration = Duration::from_millis(100);
 
-/// This end of all connections: sockets for either family of addresses. Each takes as many connections as its buffer
-/// lets have a few packets under way; clients of a real server do not share one either.
+/// This end of all connections: sockets for either family of addresses. A socket's buffer holds a few packets for each
+/// of its connections, so their number is limited. Clients of a real server do not share a socket either.
 #[derive(Debug)]
 pub(super) struct Local {
     ipv4: Vec<OnceCell<noq::Endpoint>>,
@@ -34,12 +34,12 @@ pub(super) struct Connected {
     pub(super) connection: noq::Connection,
     /// The server that answered, or that is going to.
     pub(super) address: SocketAddr,
-    /// What becomes of early data, where the connection is used before the server has answered.
+    /// The fate of early data, if the connection is used before the server has answered.
     pub(super) early: Option<Early>,
 }
 
 impl Local {
-    /// Sockets for so many connections. They are bound when they are needed.
+    /// Sockets for this many connections. They are bound when they are needed.
     pub(super) fn new(connections: u32) -> Self {
         let sockets = connections.div_ceil(PER_SOCKET) as usize;
         let empty = || (0..sockets).map(|_| OnceCell::new()).collect();
@@ -56,8 +56,8 @@ impl Local {
         endpoint.get_or_try_init(|| async { bind((any, 0).into(), None) }).await
     }
 
-    /// A connection to the first address that answers. With `early` it does not wait for the answer where the session
-    /// is resumed.
+    /// A connection to the first address that answers. With `early` it does not wait for the answer if the session is
+    /// resumed.
     pub(super) async fn connect(
         &self,
         url: &Url,
@@ -99,7 +99,7 @@ impl Local {
         connecting.await.map(|connection| (connection, None)).map_err(|error| error.to_string())
     }
 
-    /// Lets farewells leave; whether they arrive is the peers' concern.
+    /// Lets closing packets leave, without waiting for their arrival.
     pub(super) async fn close(&self) {
         let idle =
             [&self.ipv4, &self.ipv6].into_iter().flatten().filter_map(OnceCell::get).map(noq::Endpoint::wait_idle);
@@ -107,7 +107,7 @@ impl Local {
     }
 }
 
-/// Ends a connection that is not needed any more.
+/// Ends a connection that is not needed.
 pub(super) fn close(connection: &noq::Connection) {
     connection.close(VarInt::from_u64(Code::H3_NO_ERROR.value()).unwrap_or_default(), b"");
 }

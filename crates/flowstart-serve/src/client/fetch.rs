@@ -13,26 +13,26 @@ use super::{ClientError, Progress, Url};
 use crate::path_state::PATH_STATE;
 use crate::{hexadecimal, http3};
 
-/// The longest wait for what a server gives for the next connection.
+/// The longest wait for a server's state for the next connection.
 const CONFIRMATION: Duration = Duration::from_secs(1);
 
-/// What is got, and where it goes.
+/// A request, and the destination of its content.
 pub(super) struct Fetch<'a> {
-    /// What is got.
+    /// The URL.
     pub(super) url: &'a Url,
     /// When its connection was begun.
     pub(super) start: Instant,
-    /// Whether it waits for what helps the next connection.
+    /// Whether it waits for the server's state for the next connection.
     pub(super) again: bool,
     /// Where the path's state goes.
     pub(super) path_state: Option<&'a Path>,
     /// Where the content goes.
     pub(super) out: &'a mut (dyn AsyncWrite + Unpin + Send),
-    /// Sees how far it is.
+    /// Gets the progress.
     pub(super) watch: &'a (dyn Fn(Progress) + Sync),
 }
 
-/// What came over one connection, and when.
+/// The result of one connection, with times.
 pub(super) struct Answer {
     /// How the server answered.
     pub(super) status: StatusCode,
@@ -47,14 +47,14 @@ pub(super) struct Answer {
 }
 
 impl Fetch<'_> {
-    /// Gets it, and ends the connection.
+    /// Fetches it, and ends the connection.
     pub(super) async fn over(&mut self, connection: &noq::Connection) -> Result<Answer, ClientError> {
         let (url, start) = (self.url, self.start);
         let failed = |cause: &dyn std::fmt::Display| url.failed(cause);
         let transport = http3::Connection::new(connection.clone());
         let (mut driver, mut requests) =
             h3::client::builder().build::<_, _, Chunk>(transport).await.map_err(|error| failed(&error))?;
-        // However this ends, nobody needs it then.
+        // The result does not matter at this point.
         let driving = AbortOnDropHandle::new(tokio::spawn(async move {
             std::future::poll_fn(|context| driver.poll_close(context)).await
         }));
@@ -91,7 +91,7 @@ impl Fetch<'_> {
             // Tickets and tokens come with the confirmation of the handshake.
             drop(tokio::time::timeout(CONFIRMATION, connection.handshake_confirmed()).await);
         }
-        // Before its HTTP/3 is dropped, which would end it in its own way.
+        // Before HTTP/3 is dropped, which would end the connection in its own way.
         close(connection);
         drop(driving);
         Ok(Answer { status: head.status(), bytes, first_byte, fct, request })

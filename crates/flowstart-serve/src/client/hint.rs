@@ -1,4 +1,4 @@
-//! What this host can find out about its access, to tell a server.
+//! This host's knowledge about its access link, as a hint for a server.
 
 use std::net::IpAddr;
 
@@ -14,11 +14,11 @@ use flowstart_sensing::estimator::gateway;
 use flowstart_sensing::estimator::wifi;
 use flowstart_sensing::interface;
 
-/// The longest that finding out takes.
+/// The time limit.
 const ESTIMATION: Duration = Duration::from_millis(1000);
 
-/// The rate of this host's access towards `server`: the lower of what the gateway and what the Wi-Fi say, else the
-/// speed of the interface. It is rounded down on the grid of hints. Blocks.
+/// The rate of this host's access towards `server`: the lower of the gateway's and the Wi-Fi's rate, else the speed of
+/// the interface. It is rounded down on the grid of hints. Blocks.
 pub fn estimated(server: IpAddr) -> Option<BandwidthHint> {
     let told = |bandwidth, technology| BandwidthHint { rate: bandwidth, technology, age: Duration::ZERO };
     let by_interface = || {

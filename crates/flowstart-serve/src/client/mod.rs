@@ -4,7 +4,7 @@
 //! |---|---|
 //! | sockets and connections | `connect` |
 //! | one request and its answer | `fetch` |
-//! | what this host can find out about its access | [`hint`] |
+//! | this host's knowledge about its access link | [`hint`] |
 
 mod connect;
 mod fetch;
@@ -34,14 +34,14 @@ use crate::tokens::Tokens;
 
 /// What may be sent without an acknowledgement: requests.
 const SEND_WINDOW: Bytes = Bytes::new(1 << 20);
-/// How often a connection that is held open says that it is still there. One that is silent for 30 s ends.
+/// The keep-alive interval of a held connection. A connection that is silent for 30 s ends.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// Why nothing came.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The URL is none of HTTP/3.
+    /// The URL does not work with HTTP/3.
     #[error("URL `{url}`: {problem}; use https://HOST[:PORT]/PATH")]
     Url {
         /// The URL.
@@ -49,7 +49,7 @@ pub enum ClientError {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// A file with what is told to the server has not what it should have.
+    /// A file with data for the server is malformed.
     #[error("{}: {problem}", file.display())]
     File {
         /// The file.
@@ -134,11 +134,11 @@ impl Url {
 pub struct Config {
     /// TLS for [`crate::H3`], as [`crate::tls::Trust::config`] makes it.
     pub tls: rustls::ClientConfig,
-    /// What servers may send before it is read.
+    /// Receive window for the server's data.
     pub receive_window: Bytes,
     /// How fast this host's access is.
     pub hint: Option<BandwidthHint>,
-    /// The file with what a server said of the path, for the next connection. A new answer is written into it.
+    /// The file with a server's path state, for the next connection. The client writes a new state into it.
     pub path_state: Option<PathBuf>,
     /// Tokens by which servers know this host's address again.
     pub tokens: Option<Arc<Tokens>>,
@@ -153,7 +153,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// One connection that tells nothing.
+    /// One connection that sends no hint and no state.
     pub fn new(tls: rustls::ClientConfig) -> Self {
         Self {
             tls,
@@ -208,21 +208,22 @@ impl Timings {
     }
 }
 
-/// What came of many connections.
+/// The results of many connections.
 #[derive(Debug)]
 pub struct Many {
-    /// Those over which something came.
+    /// Those with an answer.
     pub timings: Vec<Timings>,
-    /// Why nothing came over the others.
+    /// The errors of the others.
     pub failures: Vec<ClientError>,
-    /// Connections that stood together at the end of [`Config::hold`].
+    /// Connections that were open together at the end of [`Config::hold`].
     pub open: usize,
 }
 
-/// What connections that are opened together share.
+/// State shared by connections that are opened together.
 #[derive(Debug)]
 struct Together {
-    /// All at once they would fill the buffers of both sockets, and wait for each other until the server gives them up.
+    /// All handshakes at once would fill the buffers of both sockets, and wait for each other until the server gives
+    /// them up.
     turns: Semaphore,
     all: Barrier,
     hold: Option<Duration>,
@@ -246,7 +247,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ClientError`] when the TLS is none for QUIC, or when the path state cannot be read or sent.
+    /// [`ClientError`] when the TLS does not work with QUIC, or when the path state cannot be read or sent.
     pub fn new(config: Config) -> Result<Self, ClientError> {
         let Config { mut tls, receive_window, hint, path_state, tokens, resume, connections, handshakes, hold } =
             config;
@@ -287,7 +288,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ClientError`] when it does not arrive. A status that is an error is an answer.
+    /// [`ClientError`] when it does not arrive. An answer with an error status is an answer.
     pub async fn get(
         &self,
         url: &Url,
@@ -330,7 +331,7 @@ impl Client {
         Many { timings, failures, open: self.together.open.load(Ordering::Relaxed) }
     }
 
-    /// Lets farewells leave; whether they arrive is the peers' concern.
+    /// Lets closing packets leave, without waiting for their arrival.
     pub async fn close(self) {
         self.local.close().await;
     }
@@ -349,7 +350,7 @@ impl Client {
         drop(turn);
         let handshake = start.elapsed();
         if let Some(hold) = self.together.hold {
-            // Those that failed are waited with, not for.
+            // Failed connections count here, but are not waited for.
             self.together.all.wait().await;
             tokio::time::sleep(hold).await;
             let stands = connected.as_ref().is_ok_and(|connected| connected.connection.close_reason().is_none());
@@ -367,7 +368,7 @@ impl Client {
             let handshake = completed.saturating_duration_since(start);
             return Ok(fetched?.timings(address, handshake, Some(true)));
         }
-        // What the server did not take is lost with its streams. A connection of its own is the simplest way on.
+        // Data that the server did not take is lost with its streams. A new connection is the simplest way to continue.
         connect::close(&connection);
         let connected = self.local.connect(url, &[address], &self.config, false).await;
         let handshake = start.elapsed();

@@ -38,7 +38,7 @@ pub struct Measured {
     pub interval_ms: f64,
     /// In each interval. Of an upload, what the sender's buffer took.
     pub intervals_mbps: Vec<f64>,
-    /// From the first packet until the connection stood.
+    /// From the first packet until the connection was established.
     pub handshake_ms: f64,
     /// CPU time that this process used.
     pub cpu_seconds: Option<f64>,
@@ -52,19 +52,19 @@ pub struct Client {
     name: String,
     /// Streams that share the bytes, 1 or more.
     pub streams: u32,
-    /// The longest that a transfer takes; what is missing then is left out.
+    /// The time limit of a transfer; missing bytes are then left out.
     pub duration: Option<Duration>,
-    /// Throughput is told for intervals of this length, which is above zero.
+    /// Length of the intervals of throughput, above zero.
     pub interval: Duration,
 }
 
 impl Client {
-    /// A client of the server at `server` whose certificate has this `name`, with TLS for [`super::PERF`]. The server
-    /// may send as much as `receive_window` before it is read.
+    /// A client of the server at `server` whose certificate has this `name`, with TLS for [`super::PERF`].
+    /// `receive_window` bounds the server's unread data.
     ///
     /// # Errors
     ///
-    /// [`PerfError`] when the TLS is none for QUIC.
+    /// [`PerfError`] when the TLS does not work with QUIC.
     pub fn new(
         server: SocketAddr,
         name: &str,
@@ -116,7 +116,7 @@ impl Client {
         }
         let bytes = progress.bytes.load(Ordering::Relaxed);
         connection.close(ENOUGH, b"");
-        // Whether the farewell arrives is the server's concern.
+        // The arrival of the closing packet does not matter here.
         drop(tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await);
         Ok(Measured {
             bytes,
@@ -129,7 +129,7 @@ impl Client {
         })
     }
 
-    /// Opens the streams. Each ends with something when its share has arrived.
+    /// Opens the streams. Each ends when its share has arrived.
     fn open(
         &self,
         connection: &noq::Connection,

@@ -1,6 +1,6 @@
 //! CPU time of this process.
 
-/// Seconds of CPU time that this process has used; `None` where the system does not tell.
+/// Seconds of CPU time that this process has used; `None` if the system does not report it.
 #[cfg(unix)]
 pub(super) fn seconds() -> Option<f64> {
     use nix::sys::resource::{UsageWho, getrusage};

@@ -33,7 +33,7 @@ const SEND_WINDOW: Bytes = Bytes::new(64 << 20);
 const CHUNK: usize = 256 << 10;
 /// What uploads and downloads consist of.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
-/// The code with which a client ends a stream or a connection that it has no more use for.
+/// The code with which a client ends a stream or a connection that it does not need.
 const ENOUGH: VarInt = VarInt::from_u32(0);
 
 /// Why a measurement failed.
@@ -89,7 +89,7 @@ impl Congestion {
     }
 }
 
-/// What was transferred so far, and whether that is enough.
+/// The transferred amount so far, and whether it is enough.
 #[derive(Debug, Default)]
 struct Progress {
     bytes: AtomicU64,

@@ -14,7 +14,7 @@ use crate::warnings::Warnings;
 /// ([`crate::RECEIVE_WINDOW`]); 2 MiB are 1445 packets, of which few are lost here.
 const WINDOW: Bytes = Bytes::new(2 << 20);
 
-/// What one transfer took, at both ends together.
+/// The cost of one transfer, at both ends together.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// Megabits per second.
@@ -23,7 +23,7 @@ pub struct Cost {
     pub cpu_seconds_per_gb: f64,
 }
 
-/// Pairs of transfers, in the order in which they were.
+/// Pairs of transfers, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs {
     /// Those of the scheme.
@@ -40,12 +40,12 @@ impl Pairs {
     }
 }
 
-/// Transfers `size` bytes so many times with `congestion` and as often with noq's CUBIC; which is first alternates.
+/// Transfers `size` bytes this many times with `congestion` and as often with noq's CUBIC; their order alternates.
 /// Calls `done` after each pair.
 ///
 /// # Errors
 ///
-/// [`PerfError`] when a transfer breaks, or when the system does not tell CPU times.
+/// [`PerfError`] when a transfer breaks, or when the system does not report CPU times.
 pub async fn pairs(
     size: Bytes,
     number: u32,

@@ -1,4 +1,4 @@
-//! The end that sends and receives what clients ask for.
+//! The end that serves clients' requests for data.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,8 +18,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at `address`, with TLS for [`super::PERF`]. Clients may send as much as `receive_window` before it is
-    /// read.
+    /// Listens at `address`, with TLS for [`super::PERF`]. `receive_window` bounds clients' unread data.
     ///
     /// # Errors
     ///
@@ -58,7 +57,7 @@ impl Server {
     pub async fn run(&self) {
         while let Some(incoming) = self.endpoint.accept().await {
             tokio::spawn(async move {
-                // A client that does not come or goes away is its own affair.
+                // A client that does not connect or leaves does not affect the server.
                 let Ok(connection) = incoming.await else { return };
                 while let Ok((send, receive)) = connection.accept_bi().await {
                     tokio::spawn(answer(send, receive));
@@ -72,7 +71,7 @@ impl Server {
     }
 }
 
-/// Takes what a stream brings and gives what it wants. An error is the end of the stream, by the client's will.
+/// Reads a stream's data and sends what it requests. An error means that the client has ended the stream.
 async fn answer(mut send: SendStream, mut receive: RecvStream) -> Option<()> {
     let mut wanted = [0; 8];
     receive.read_exact(&mut wanted).await.ok()?;

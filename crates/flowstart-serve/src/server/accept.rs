@@ -21,7 +21,7 @@ use crate::metrics::Attempt;
 use crate::scheme::Scheme;
 
 impl Shared {
-    /// Lets a connection in, or not.
+    /// Decides whether to accept a connection.
     pub(super) fn admit(self: &Arc<Self>, incoming: Incoming, tasks: &TaskTracker, stop: &CancellationToken) {
         let client = incoming.remote_address().ip();
         let count = |result| {
@@ -29,7 +29,7 @@ impl Shared {
         };
         let unproven = !incoming.remote_address_validated() && incoming.may_retry();
         if unproven && self.handshakes.now() >= self.limits.handshakes {
-            // It may retry, as was asked.
+            // Retry is possible, as checked above.
             drop(incoming.retry());
             return count("retry");
         }
@@ -53,7 +53,7 @@ impl Shared {
         };
         let address = incoming.remote_address().ip();
         let scheme = self.policy.choose(address, rand::random(), Instant::now());
-        // Nothing is sent before the first request, so nothing is lost by waiting for it: it says how much there is to
+        // Nothing is sent before the first request, so waiting for it costs nothing, and it says how much there is to
         // send.
         let flow = Flow::waiting(PathKnowledge::default());
         let said: Arc<Mutex<Option<PeerParameters>>> = Arc::default();
@@ -113,7 +113,7 @@ impl Shared {
         }
     }
 
-    /// Counts a connection when its handshake is complete, or ends it when that takes too long.
+    /// Counts a connection when its handshake is complete, or ends it when the handshake takes too long.
     async fn completed(self: Arc<Self>, connection: noq::Connection, _shaking_hands: Counted) {
         let completed = timeout(self.limits.handshake, connection.authenticated()).await;
         let result = if matches!(completed, Ok(Ok(()))) { "accepted" } else { "failed" };
@@ -123,8 +123,8 @@ impl Shared {
         self.metrics.attempts.get_or_create(&Attempt { result }).inc();
     }
 
-    /// The configuration of one connection; `said` gets what the client's first message says, `notes` go into its qlog
-    /// file.
+    /// The configuration of one connection; `said` gets the content of the client's first message, `notes` go into its
+    /// qlog file.
     fn config_for(
         &self,
         scheme: &Scheme,

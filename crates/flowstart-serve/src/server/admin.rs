@@ -41,7 +41,7 @@ pub(crate) async fn serve(listener: TcpListener, server: Arc<Shared>) {
             });
             let mut http = hyper::server::conn::http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(SLOWEST);
-            // A client that goes away is its own affair.
+            // A client that leaves does not affect the server.
             drop(http.serve_connection(TokioIo::new(stream), service).await);
             drop(place);
         });

@@ -31,11 +31,11 @@ use crate::path_state::PATH_STATE;
 const INITIAL_WINDOW: u64 = 10;
 /// UDP payload of a packet before the path MTU is known (RFC 9000, section 14).
 const SMALLEST_PACKET: u16 = 1200;
-/// What browsers are asked to tell of their network with later requests (RFC 8942, Network Information API).
+/// The client hints that browsers should send with later requests (RFC 8942, Network Information API).
 const ACCEPT_CH: &str = "Downlink, RTT, ECT";
-/// Time between two looks whether an answer has arrived.
+/// Interval between checks for the arrival of an answer.
 const POLL: Duration = Duration::from_millis(5);
-/// Why startup ended where it did not.
+/// The name for a startup that did not end.
 const NO_EXIT: &str = "transfer-ended";
 
 /// One connection, as its requests see it.
@@ -45,7 +45,7 @@ pub(super) struct Client {
     flow: Arc<Flow>,
     /// The scheme's name.
     scheme: String,
-    /// What its qlog file is told.
+    /// Notes for its qlog file.
     notes: qlog::Notes,
     address: IpAddr,
     /// Highest rate that was ever delivered to its prefix.
@@ -55,15 +55,15 @@ pub(super) struct Client {
     answers: Mutex<metrics::Answers>,
     /// Payload of answers so far.
     answered: AtomicU64,
-    /// Payload of answers that are under way.
+    /// Payload of answers in flight.
     waiting: AtomicU64,
 }
 
-/// What became of a client's hint.
+/// The state of a client's hint.
 enum HintState {
-    /// It gave none so far.
+    /// No hint so far.
     None,
-    /// It was judged; what it was given lasts as long as the connection.
+    /// The hint was judged; its grant lasts as long as the connection.
     Judged { _grant: Option<Grant> },
 }
 
@@ -84,8 +84,7 @@ impl From<h3::error::StreamError> for Cut {
 }
 
 impl Client {
-    /// A connection that nothing was asked on yet. `delivered` is the highest rate that was ever delivered to its
-    /// prefix.
+    /// A connection without requests so far. `delivered` is the highest rate that was ever delivered to its prefix.
     pub(super) fn new(
         server: Arc<Shared>,
         connection: noq::Connection,
@@ -110,7 +109,7 @@ impl Client {
         }
     }
 
-    /// What an earlier connection on the same path saw.
+    /// The measurements of an earlier connection on the same path.
     pub(super) fn remember(&self, saved: SavedPath) {
         self.flow.learn(|path| path.saved = Some(saved));
     }
@@ -156,8 +155,8 @@ impl Client {
                 break;
             }
         }
-        // Without the connection they end by themselves; one that the client ended because it has everything was
-        // answered.
+        // Without the connection they end by themselves. If the client ended the connection because it has everything,
+        // the request was answered.
         while answers.join_next().await.is_some() {}
     }
 
@@ -169,7 +168,7 @@ impl Client {
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             if early {
-                // Whoever recorded the client's first packets may send them again (RFC 8470, section 5.2).
+                // An attacker who has recorded the client's first packets may send them again (RFC 8470, section 5.2).
                 return self.refuse(stream, StatusCode::TOO_EARLY, "only GET and HEAD may be early", &[]).await;
             }
             let allowed = [(header::ALLOW, "GET, HEAD")];
@@ -219,8 +218,8 @@ impl Client {
         sent
     }
 
-    /// Whether the client has not yet proved that the request is no repetition; a proxy says so of what it passes on
-    /// (RFC 8470, section 5.1).
+    /// Whether the request may be a replay because the client has not proved otherwise; a proxy says so about a request
+    /// that it passes on (RFC 8470, section 5.1).
     fn is_early(&self, request: &Request<()>) -> bool {
         request.headers().contains_key("early-data") || self.connection.authenticated().now_or_never().is_none()
     }
@@ -233,14 +232,14 @@ impl Client {
         }
     }
 
-    /// Gives a client that takes trailers what the connection saw, for its next one.
+    /// Sends the connection's measurements, for the next connection, to a client that accepts trailers.
     async fn send_path_state(&self, request: &Request<()>, stream: &mut Answer) -> Result<(), Cut> {
         let Some(seal) = &self.server.seal else { return Ok(()) };
         if request.headers().get(header::TE).is_none_or(|accepted| accepted != "trailers") {
             return Ok(());
         }
-        // The content has left the application, not the sender. Whoever asks for trailers waits for them after the
-        // content.
+        // The content has left the application, not the sender. A client that asks for trailers waits for them after
+        // the content.
         drop(timeout(FAREWELL, self.until_delivered()).await);
         let Some(state) = seal.seal(self.address, &self.flow.status()) else { return Ok(()) };
         let mut trailers = http::HeaderMap::new();
@@ -270,7 +269,7 @@ impl Client {
         }
     }
 
-    /// Answers with an error and a line that says it.
+    /// Answers with an error and a line that explains it.
     async fn refuse(
         &self,
         mut stream: Answer,
@@ -302,7 +301,7 @@ impl Client {
         self.server.metrics.requests.get_or_create(&Answered { status: status.as_u16() }).inc();
     }
 
-    /// A browser's hint counts if it comes before anything else did.
+    /// A browser's hint counts if no other hint came before.
     fn take_client_hints(&self, request: &Request<()>) {
         if !matches!(*locked(&self.hint), HintState::None) {
             return;
@@ -324,8 +323,8 @@ impl Client {
         self.flow.learn(|path| path.hint = used);
     }
 
-    /// Tells the controller how much there is to send. An answer that fits into the initial window needs no launch. A
-    /// launch for it would not be there for later answers.
+    /// Tells the controller how much there is to send. An answer that fits into the initial window needs no launch, and
+    /// a launch for it would not be available for later answers.
     fn expect(&self, size: Bytes) {
         let waiting = self.waiting.fetch_add(size.get(), Ordering::Relaxed) + size.get();
         let answered = self.answered.fetch_add(size.get(), Ordering::Relaxed) + size.get();
@@ -336,12 +335,12 @@ impl Client {
         }
     }
 
-    /// Writes down how the connection started.
+    /// Records how the connection started.
     fn account(&self) {
         let address = self.address;
         let (status, metrics) = (self.flow.status(), &self.server.metrics);
         if let Some(paths) = self.server.paths.clone() {
-            // Nobody waits for it; a server that ends waits for the threads that do such work.
+            // No caller waits for it; a server that shuts down waits for the threads that do such work.
             drop(tokio::task::spawn_blocking(move || paths.save(address, &status)));
         }
         let (sent, lost) =

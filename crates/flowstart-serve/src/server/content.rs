@@ -12,12 +12,12 @@ use percent_encoding::percent_decode_str;
 const GENERATED: &str = "/generate/";
 /// Largest generated object.
 pub(crate) const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
-/// Bytes that are read from a file, or generated, in one go.
+/// Bytes read from a file, or generated, at a time.
 const CHUNK: usize = 64 << 10;
-/// What generated objects consist of, again and again.
+/// The repeated content of generated objects.
 static PATTERN: [u8; CHUNK] = pattern();
 
-/// Each byte is its place modulo a prime. So a part that is missing or comes twice shows.
+/// Each byte is its position modulo a prime, so a missing or repeated part shows.
 const fn pattern() -> [u8; CHUNK] {
     let mut bytes = [0; CHUNK];
     let mut place = 0;
@@ -31,11 +31,11 @@ const fn pattern() -> [u8; CHUNK] {
 /// Why there is no object to send.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// The path cannot be understood.
+    /// The path is invalid.
     BadPath(String),
-    /// Nothing is there, or nothing that may be seen.
+    /// The object does not exist, or is not public.
     NotFound,
-    /// The file is there and cannot be read.
+    /// The file exists but cannot be read.
     Unreadable(String),
 }
 
@@ -86,7 +86,7 @@ impl Content {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => Absent::NotFound,
             _ => Absent::Unreadable(error.to_string()),
         };
-        // A link may lead anywhere; only what is below the root is shown.
+        // A link may lead anywhere; only files below the root are served.
         let mut file = file.canonicalize().map_err(failed)?;
         if file.is_dir() {
             file = file.join("index.html").canonicalize().map_err(failed)?;
@@ -124,7 +124,7 @@ pub(crate) fn below(root: &Path, path: &str) -> Result<PathBuf, Absent> {
     for part in decoded.split('/') {
         match part {
             "" | "." => {}
-            // The one hidden folder that is meant to be seen (RFC 8615).
+            // The only hidden folder that is public (RFC 8615).
             ".well-known" => file.push(part),
             // A separator or drive of another platform, the parent, and what is hidden.
             _ if part.starts_with('.') || part.contains(['\\', ':', '\0']) => return Err(Absent::NotFound),

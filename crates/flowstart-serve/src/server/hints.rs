@@ -30,7 +30,7 @@ impl Hints {
         Self { policy, totals, prefixes, interfaces: interface::Config::default() }
     }
 
-    /// What becomes of the hint of `client`, to whose prefix connections have delivered at most at this rate. The grant
+    /// The decision on the hint of `client`; connections to its prefix have delivered at most at this rate. The grant
     /// lasts until it is dropped.
     pub(crate) fn admit(
         &self,

@@ -1,4 +1,4 @@
-//! How many connections may come, from whom, and how often the server warns of those that behave badly.
+//! Limits of connections, in total and per prefix, and of warnings about misbehaving clients.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,14 +14,14 @@ use crate::warnings::Warnings;
 /// Prefixes whose rate is watched at a time. One takes about 80 bytes.
 const WATCHED: usize = 1 << 16;
 
-/// What a server allows.
+/// A server's limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Connections at a time.
     pub connections: usize,
-    /// New connections per second from one prefix, /24 or /48; without it any number.
+    /// New connections per second from one prefix, /24 or /48; `None`: any number.
     pub rate: Option<f64>,
-    /// Handshakes at a time beyond which clients have to prove their address (Retry).
+    /// Concurrent handshakes above which clients have to prove their address (Retry).
     pub handshakes: usize,
     /// The longest that a handshake may take.
     pub handshake: Duration,
@@ -29,7 +29,7 @@ pub struct Limits {
     pub connection_memory: Bytes,
     /// The longest that a client may read nothing of an answer.
     pub stall: Duration,
-    /// The longest that answers may take after the server is told to end.
+    /// The longest time for answers after the start of a shutdown.
     pub grace: Duration,
 }
 
@@ -47,7 +47,7 @@ impl Default for Limits {
     }
 }
 
-/// Limits the rate of new connections per prefix: a token bucket for each, which holds what comes within a second.
+/// Limits the rate of new connections per prefix with a token bucket for each, which holds the tokens of a second.
 #[derive(Debug)]
 pub(crate) struct RateLimit {
     /// New connections per second.
@@ -92,7 +92,7 @@ impl RateLimit {
     }
 }
 
-/// Counts what there is now.
+/// Counts current items.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counter(Arc<AtomicUsize>);
 
@@ -106,7 +106,7 @@ impl Counter {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// One more, until what it gives is dropped.
+    /// One more, until the returned guard is dropped.
     pub(crate) fn enter(&self) -> Counted {
         self.0.fetch_add(1, Ordering::Relaxed);
         Counted(self.clone())
@@ -119,7 +119,8 @@ impl Drop for Counted {
     }
 }
 
-/// Warns once per second, and says how much was left unsaid: whoever sends nonsense must not fill the log.
+/// Warns once per second, and says how many warnings were left out, because nonsense from clients must not fill the
+/// log.
 #[derive(Debug)]
 pub(crate) struct Seldom {
     warnings: Warnings,

@@ -3,12 +3,12 @@
 //! | Looking for | Where |
 //! |---|---|
 //! | from a client's first packet to its connection | `accept` |
-//! | requests and their answers, what is written down of a connection | `answers` |
+//! | requests, their answers, and the records of a connection | `answers` |
 //! | files and generated objects | `content` |
-//! | which startup scheme a connection gets, the kill switch, falling back | `policy` |
+//! | the choice of startup schemes, the kill switch, the fallback | `policy` |
 //! | how many connections may come | `limits` |
-//! | what clients say of their path, and what of it is used | `hints` |
-//! | what is remembered of paths | `paths` |
+//! | clients' hints about their path, and the used part | `hints` |
+//! | the memory of paths | `paths` |
 //! | metrics and the kill switch over HTTP | `admin` |
 //! | qlog | `qlog` |
 
@@ -60,7 +60,7 @@ const TOKENS: u32 = 2;
 /// Sessions that may be resumed: two per connection, of a few hundred bytes each.
 const SESSIONS: usize = 20_000;
 
-/// What a server is to do.
+/// A server's configuration.
 #[derive(Debug)]
 pub struct Config {
     /// Where to listen; port 0 is any free one.
@@ -71,11 +71,11 @@ pub struct Config {
     pub schemes: Schemes,
     /// The folder whose files are served; without it only generated objects.
     pub root: Option<PathBuf>,
-    /// What becomes of clients' hints.
+    /// The policy for clients' hints.
     pub hint_policy: HintPolicy,
     /// Where paths are remembered: a file, or a server `redis://HOST`.
     pub path_store: Option<String>,
-    /// The file with the 32 bytes that seal what clients remember of their paths themselves.
+    /// The file with the 32 bytes that seal the path state that clients keep.
     pub path_state_key: Option<PathBuf>,
     /// Whether a returning client's request is answered before the handshake is complete (0-RTT, RFC 8470).
     pub early_data: bool,
@@ -158,7 +158,7 @@ pub enum ServerError {
     },
 }
 
-/// A server that listens. It takes connections while [`Server::run`] does.
+/// A listening server. It accepts connections while [`Server::run`] runs.
 pub struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -173,7 +173,7 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Listens. A path store that cannot be used is done without, after a warning.
+    /// Listens. If a path store cannot be used, the server warns and goes on without it.
     ///
     /// # Errors
     ///
@@ -192,7 +192,7 @@ impl Server {
         let key = |file: PathBuf| Seal::new(&file).map_err(|problem| ServerError::PathStateKey { file, problem });
         let seal = path_state_key.map(key).transpose()?;
         if early_data {
-            // QUIC knows all or nothing (RFC 9001, section 4.6.1). How much comes is for flow control to say.
+            // QUIC knows all or nothing (RFC 9001, section 4.6.1). Flow control bounds the amount.
             tls.max_early_data_size = u32::MAX;
             tls.session_storage = rustls::server::ServerSessionMemoryCache::new(SESSIONS);
         }
@@ -248,8 +248,7 @@ impl Server {
         self.metrics.as_ref().map(|(address, _)| *address)
     }
 
-    /// Turns the kill switch on if it is off, and off if it is on; what it is then. While it is on, connections start
-    /// with plain slow start.
+    /// Toggles the kill switch; returns its new state. While it is on, connections start with plain slow start.
     pub fn toggle_kill_switch(&self) -> bool {
         self.shared.policy.toggle()
     }
@@ -273,7 +272,7 @@ impl Server {
             server.warnings.tell(format_args!("{} connections are cut off", server.connections.now()));
         }
         server.endpoint.close(h3_code(Code::H3_NO_ERROR), b"the server ends");
-        // Whoever does not answer the farewell is not waited for.
+        // The server does not wait for peers that do not answer the closing packet.
         drop(timeout(FAREWELL, server.endpoint.wait_idle()).await);
     }
 }

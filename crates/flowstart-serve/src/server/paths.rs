@@ -1,4 +1,4 @@
-//! The path store: what earlier connections saw of the paths to clients.
+//! The path store: measurements of earlier connections on the paths to clients.
 //!
 //! The server warns once of a store that is missing, late or broken. Connections go on without it.
 
@@ -19,7 +19,7 @@ use crate::warnings::Warnings;
 
 /// The longest that an answer waits for the store.
 const BOUND: Duration = Duration::from_millis(50);
-/// Bytes a connection has to deliver before its path is worth remembering: several initial windows.
+/// Bytes that a connection has to deliver before the store saves its path: several initial windows.
 const WORTHWHILE: Bytes = Bytes::new(100_000);
 
 /// What is known of the path to a client.
@@ -70,7 +70,7 @@ impl Paths {
         }
     }
 
-    /// What is known of the path to `client`, if the store says it in time.
+    /// The knowledge about the path to `client`, if the store answers in time.
     pub(crate) async fn look_up(self: Arc<Self>, client: IpAddr) -> Option<Known> {
         let asked = tokio::task::spawn_blocking(move || {
             let record = self.told(self.store.get(self.prefixes.prefix_of(client), now()))??;
@@ -80,7 +80,7 @@ impl Paths {
         tokio::time::timeout(BOUND, asked).await.ok()?.ok()?
     }
 
-    /// Saves what a connection to `client` saw. Blocks.
+    /// Saves the measurements of a connection to `client`. Blocks.
     pub(crate) fn save(&self, client: IpAddr, status: &Status) {
         if let Some(observation) = observation(status, now()) {
             self.told(self.store.put(self.prefixes.prefix_of(client), observation));
@@ -98,8 +98,8 @@ impl Paths {
     }
 }
 
-/// What of a connection is worth saving. What it delivered in one RTT is at most its window, half of it if slow start
-/// still ran, and at most what its rate carries.
+/// The measurements worth saving. The amount delivered in one RTT is at most the window, or half of it during slow
+/// start, and at most what the rate carries.
 fn observation(status: &Status, at: UnixTime) -> Option<Observation> {
     let (min_rtt, rate) = (status.min_rtt?, status.highest_rate?);
     if status.delivered < WORTHWHILE || status.moves > 0 || rate == Rate::from_bits_per_sec(0) {

@@ -1,4 +1,4 @@
-//! Which startup scheme a connection gets.
+//! The choice of a connection's startup scheme.
 //!
 //! In this order: plain slow start while the kill switch is on, or while launches lose too much; the scheme of the
 //! client's network; an alternative, for its share of the connections; the listener's scheme.
@@ -20,7 +20,7 @@ use crate::scheme::Scheme;
 pub struct FallBack {
     /// Share of what launches sent that may be lost.
     pub limit: f64,
-    /// Launches that are looked at, the latest ones. With fewer there is no verdict.
+    /// How many of the latest launches count. With fewer there is no verdict.
     pub launches: usize,
     /// For how long connections start plainly then.
     pub recovery: Duration,
@@ -33,16 +33,16 @@ impl Default for FallBack {
     }
 }
 
-/// The schemes that a server has to choose from.
+/// The schemes from which a server chooses.
 #[derive(Debug)]
 pub struct Schemes {
-    /// Where nothing else is said.
+    /// The default.
     pub listener: Scheme,
     /// Those of clients in a network. The longest network counts.
     pub networks: Vec<(IpNet, Scheme)>,
-    /// Those of random shares of the connections. What is beyond 1 together is never drawn.
+    /// Those of random shares of the connections. Shares beyond a total of 1 are never drawn.
     pub shares: Vec<(f64, Scheme)>,
-    /// What connections get while launches are given up: [`Scheme::plain`].
+    /// The scheme while launches are given up: [`Scheme::plain`].
     pub plain: Scheme,
     /// While this file exists, connections get `plain`.
     pub kill_file: Option<PathBuf>,
@@ -58,7 +58,7 @@ impl Schemes {
     }
 }
 
-/// What launches have lost lately.
+/// The recent losses of launches.
 #[derive(Debug)]
 struct Watch {
     rule: FallBack,
@@ -67,7 +67,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// A launch sent and lost this much; whether launches are given up from now on.
+    /// A launch sent and lost this much. Returns whether launches are given up from now on.
     fn record(&mut self, sent: Bytes, lost: Bytes, now: Instant) -> bool {
         if self.is_plain(now) {
             return false;
@@ -109,7 +109,7 @@ impl Policy {
         Self { schemes, killed: AtomicBool::new(false), watch }
     }
 
-    /// What connections get while launches are given up.
+    /// The scheme while launches are given up.
     pub(crate) fn plain(&self) -> &Scheme {
         &self.schemes.plain
     }
@@ -133,9 +133,9 @@ impl Policy {
         &self.schemes.listener
     }
 
-    /// A launch of `scheme` sent and lost this much; whether launches are given up because of it.
+    /// A launch of `scheme` sent and lost this much. Returns whether launches are given up because of it.
     pub(crate) fn record(&self, scheme: &str, sent: Bytes, lost: Bytes, now: Instant) -> bool {
-        // Plain slow start is what there would be otherwise; its losses say nothing against launches.
+        // Plain slow start is the alternative, so its losses do not count against launches.
         scheme != self.plain().name() && self.watch().record(sent, lost, now)
     }
 
@@ -154,7 +154,7 @@ impl Policy {
         self.killed.store(on, Ordering::Relaxed);
     }
 
-    /// Turns the kill switch on if it is off, and off if it is on; what it is then.
+    /// Toggles the kill switch; returns its new state.
     pub(crate) fn toggle(&self) -> bool {
         !self.killed.fetch_xor(true, Ordering::Relaxed)
     }
@@ -222,7 +222,7 @@ mod tests {
         assert!(!policy.is_fallen_back(after(0)));
         assert!(lost(1_000, 1));
         assert!(policy.is_fallen_back(after(60)) && !policy.is_fallen_back(after(61)));
-        // Launches from before count for nothing after it: three more are needed.
+        // Earlier launches do not count after it: three more are needed.
         assert!(![lost(90_000, 30), lost(90_000, 61), lost(90_000, 61)].contains(&true));
         assert!(lost(90_000, 61));
         assert!(!policy.record("plain", Bytes::new(1), Bytes::new(1), after(200)));

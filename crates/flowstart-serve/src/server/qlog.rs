@@ -1,11 +1,11 @@
 //! A qlog file for every connection.
 //!
 //! noq writes the standard events (`quic:packet_sent` and the like). This module adds the decisions of the startup
-//! scheme at their places among them, and `quic:congestion_state_updated`, whose trigger is why startup ended.
-//! `flowstart:connection` says which scheme the connection has. `flowstart:answered` stands where an answer was
-//! acknowledged completely, with the time since the request. [`crate::analyze`] reads these. The names and fields are
-//! those of `flowstart trace --format qlog`. After a connection has moved to another path, the times of these additions
-//! count from the move.
+//! scheme at their places among them, and `quic:congestion_state_updated`, whose trigger is the cause of startup's end.
+//! `flowstart:connection` names the connection's scheme. `flowstart:answered` marks the complete acknowledgement of an
+//! answer, with the time since the request. [`crate::analyze`] reads these. The names and fields are those of
+//! `flowstart trace --format qlog`. After a connection has moved to another path, the times of these additions count
+//! from the move.
 //!
 //! | Event of this program | Fields; all are required unless marked |
 //! |---|---|
@@ -18,16 +18,16 @@
 //! | `flowstart:window_validated` | `congestion_window` and `ssthresh`, in bytes |
 //! | `flowstart:answered` | `payload` in bytes, `fct_ms` |
 //!
-//! The file follows draft-ietf-quic-qlog-main-schema-13 and draft-ietf-quic-qlog-quic-events-12. Where noq 1.4.0 writes
-//! something else, this module puts it right:
+//! The file follows draft-ietf-quic-qlog-main-schema-13 and draft-ietf-quic-qlog-quic-events-12. This module corrects
+//! deviations of noq 1.4.0:
 //!
 //! - the header names no schemas, no media type and an empty clock;
 //! - `pacing_rate` is in bytes per second, and has to be in bits per second;
 //! - `ack_delay` is as encoded in the frame, and has to be in milliseconds;
 //! - each of `acked_ranges` ends with the first packet that is not acknowledged, and has to end with the last that is.
 //!
-//! Two things stay as noq has them: fields `path_id`, which the schema allows as extensions, and timers and frames of
-//! noq's extensions of QUIC, whose names the schema does not define.
+//! Two things stay unchanged: fields `path_id`, which the schema allows as extensions, and timers and frames of noq's
+//! extensions of QUIC, whose names the schema does not define.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -52,8 +52,7 @@ const FLOWSTART: &str = "urn:x-flowstart:qlog:events:flowstart";
 const COLLAPSE: &str = "persistent_congestion";
 /// The media type of the file (main schema, section 11.2).
 const FORMAT: &str = "application/qlog+json-seq";
-/// By how many bits delays of acknowledgements are shifted unless an end says otherwise (RFC 9000, section 18.2). noq
-/// does not.
+/// Default shift of acknowledgement delays in bits (RFC 9000, section 18.2), which noq uses.
 const ACK_DELAY_EXPONENT: u32 = 3;
 /// Stands before every JSON text (RFC 7464).
 const RECORD_SEPARATOR: &[u8] = b"\x1e";
@@ -63,7 +62,7 @@ const RECORD_SEPARATOR: &[u8] = b"\x1e";
 pub(crate) struct Folder {
     path: PathBuf,
     warnings: Warnings,
-    /// Whether it was told that a file cannot be written.
+    /// Whether a failure to write was reported.
     told: Arc<AtomicBool>,
 }
 
@@ -78,7 +77,7 @@ impl Folder {
         Ok(Self { path: path.to_owned(), warnings, told: Arc::default() })
     }
 
-    /// What makes the file of one connection with this scheme.
+    /// The factory of the file of one connection with this scheme.
     pub(crate) fn of(&self, flow: Arc<Flow>, scheme: &str, notes: Notes) -> Arc<dyn QlogFactory> {
         Arc::new(OfConnection { folder: self.clone(), flow, scheme: scheme.to_owned(), notes })
     }
@@ -91,7 +90,7 @@ struct OfConnection {
     notes: Notes,
 }
 
-/// What a connection answered, on its way into the file. Nothing is kept where there is no file.
+/// A connection's answers on their way into the file. Without a file nothing is kept.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes(Arc<Mutex<Option<Vec<Answered>>>>);
 
@@ -110,7 +109,7 @@ impl Notes {
         }
     }
 
-    /// There is a file now, or there is none any more.
+    /// A file was opened or closed.
     fn keep(&self, keep: bool) {
         *self.list() = keep.then(Vec::new);
     }
@@ -181,7 +180,7 @@ struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Tells of the first failure only: of a full disk every connection would tell.
+    /// Reports only the first failure, because with a full disk every connection would report one.
     fn failed(&mut self, error: &io::Error) {
         self.out = None;
         self.notes.keep(false);
@@ -212,7 +211,7 @@ impl<W: Write> Writer<W> {
             self.write_event(0.0, "flowstart:connection", &json!({ "scheme": self.scheme }));
             drop(self.flush());
             if self.out.is_none() {
-                // Without these two records a file says nothing. If it cannot be removed, it is in nobody's way.
+                // Without these two records a file is useless. If it cannot be removed, it does no harm.
                 drop(std::fs::remove_file(&self.path));
             }
         }
@@ -294,7 +293,8 @@ fn conforming_header(record: &[u8]) -> Vec<u8> {
     record_of(&header)
 }
 
-/// An event as the schema wants it; `None` if it is so already. `peer_exponent` is found in what the peer announces.
+/// An event in the form of the schema; `None` if it needs no change. `peer_exponent` comes from the peer's
+/// announcement.
 fn conforming(record: &[u8], peer_exponent: &mut u32) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(text_of(record)).ok()?;
     // Most events have none of them, and are not worth reading.

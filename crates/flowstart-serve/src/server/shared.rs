@@ -1,4 +1,4 @@
-//! What all connections of a server have in common.
+//! State shared by all connections of a server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::metrics::Metrics;
 use crate::path_state::Seal;
 use crate::warnings::Warnings;
 
-/// Time for packets that tell of the end of connections, after everything else is done.
+/// Time for packets that close connections, after everything else is done.
 pub(super) const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A server as its connections see it.
@@ -25,7 +25,7 @@ pub(super) struct Shared {
     pub(super) endpoint: Endpoint,
     /// Its TLS, for all connections.
     pub(super) config: ServerConfig,
-    /// What all connections have in common; each gets its own congestion control.
+    /// The common transport configuration; each connection gets its own congestion control.
     pub(super) transport: TransportConfig,
     /// What it serves.
     pub(super) content: Content,
@@ -37,7 +37,7 @@ pub(super) struct Shared {
     pub(super) limits: Limits,
     /// New connections per prefix and second.
     pub(super) rate: Option<RateLimit>,
-    /// What becomes of hints.
+    /// The policy for hints.
     pub(super) hints: Hints,
     /// Warns of what clients do wrong.
     pub(super) log: Seldom,
@@ -49,7 +49,7 @@ pub(super) struct Shared {
     pub(super) early_data: bool,
     /// What it remembers of paths.
     pub(super) paths: Option<Arc<Paths>>,
-    /// What lets clients remember their paths themselves.
+    /// The sealer of path state that clients keep.
     pub(super) seal: Option<Seal>,
     /// Connections now.
     pub(super) connections: Counter,

@@ -13,9 +13,9 @@ use serde_json::json;
 use crate::failure::{FAILED, Failure};
 use crate::output::{number, print, progress};
 
-/// Ends of the names of files that are read of a folder: qlog, and metrics.
+/// Suffixes of the files that are read in a folder: qlog, and metrics.
 const EXTENSIONS: [&str; 2] = ["sqlog", "prom"];
-/// Unusable files that are named; of more only the number is told.
+/// How many unusable files are named; more are only counted.
 const TOLD: usize = 10;
 
 #[derive(Debug, Args)]
@@ -30,20 +30,21 @@ Examples:
   curl -s http://127.0.0.1:9100/metrics > after.prom
   flowstart analyze before.prom after.prom --baseline slow-start
 
-Compares the schemes that connections had: the time from a request until its answer was acknowledged, and the share \
-of packets that were lost. A connection counts once for each size of answer.
+Compares the schemes of connections: the time from a request until its answer was acknowledged, and the share of \
+lost packets. A connection counts once for each size of answer.
 
-The files are the qlog files of `flowstart serve --qlog`, or what the address of its --metrics answers to /metrics. \
-Of a folder, all files are read that end in .sqlog or .prom. qlog files and metrics cannot be mixed.
+The files are the qlog files of `flowstart serve --qlog`, or answers of its --metrics address to /metrics. In a \
+folder, all files that end in .sqlog or .prom are read. qlog files and metrics cannot be mixed.
 
 Metrics say less. Their sizes are classes. Their quantiles are the two bounds of the histogram between which they \
-lie. Their intervals hold for many connections (Student's t). Of several scrapes of one server counts what came \
-between the first and the last. Servers are added. Exit code: 0 done, 1 a file could not be used, 2 bad input.")]
+lie. Their intervals hold for many connections (Student's t). With several scrapes of one server, the \
+difference between the first and the last counts. Servers are added. Exit code: 0 done, 1 a file could not be used, \
+2 bad input.")]
 pub(crate) struct Arguments {
     /// qlog files or metrics, or folders of them.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The scheme that others are compared with. Without it, the one that most connections had.
+    /// The baseline scheme. Without it, the scheme that most connections had.
     #[arg(long, value_name = "SCHEME")]
     baseline: Option<String>,
     /// Print JSON instead of a table.
@@ -76,7 +77,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(if unusable == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
-/// What qlog files say, and how many could not be used.
+/// The connections of qlog files, and the number of unusable files.
 fn of_logs(files: &[PathBuf], baseline: Option<&str>) -> Result<(Analysis, usize), Failure> {
     let bar = progress(files.len() as u64);
     let mut connections: Vec<Connection> = Vec::new();
@@ -99,7 +100,7 @@ fn of_logs(files: &[PathBuf], baseline: Option<&str>) -> Result<(Analysis, usize
     Ok((analysis, unusable.len()))
 }
 
-/// What metrics say. One that is wrong spoils the sum of all.
+/// The content of metrics. An unusable file is an error, because it would distort the sum.
 fn of_scrapes(files: &[PathBuf], baseline: Option<&str>) -> Result<Analysis, Failure> {
     let wrong = |error: metrics::MetricsError| Failure::Input(error.to_string());
     let scrapes = files.iter().map(|file| metrics::read(file)).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
@@ -111,14 +112,14 @@ fn unknown(error: &UnknownBaseline) -> Failure {
     Failure::Input(format!("--baseline {error}"))
 }
 
-/// Whether a file has metrics; they begin with a comment, logs do not.
+/// Whether a file has metrics. Metrics begin with a comment, logs do not.
 fn is_metrics(file: &Path) -> bool {
     let mut first = [0];
     let begins = std::fs::File::open(file).and_then(|mut file| file.read(&mut first)).is_ok_and(|read| read == 1);
     file.extension().is_some_and(|extension| extension == "prom") || (begins && first == *b"#")
 }
 
-/// The files that are meant, in the order in which they were named, those of a folder by name.
+/// The files to read, in the given order; those of a folder by name.
 fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in named {

@@ -5,16 +5,16 @@ use flowstart_lab::study::axis::{Key, Need};
 use flowstart_lab::study::plan::AXES;
 use flowstart_lab::study::scenario::Scenario;
 
-/// The options that choose a cell of earlier results in place of a description.
+/// The options that choose a cell of earlier results instead of a description.
 const INSTEAD: [&str; 2] = ["cell", "from"];
 
-/// What the options of axes say: several values each, or one each of the commands that run one cell. Those have a
+/// The values of the options of axes: several each, or one each for commands that run one cell. Those commands have a
 /// `--scheme` of their own.
 #[derive(Debug)]
 pub(crate) struct Axes<const SEVERAL: bool>(Vec<(&'static Key, Vec<String>)>);
 
 impl<const SEVERAL: bool> Axes<SEVERAL> {
-    /// The keys, those first that must be given.
+    /// The keys, required ones first.
     fn keys() -> impl Iterator<Item = &'static Key> {
         let all = || AXES.iter().flat_map(|axis| axis.keys).filter(|key| SEVERAL || key.one.is_some());
         all().filter(|key| key.need != Need::Never).chain(all().filter(|key| key.need == Need::Never))

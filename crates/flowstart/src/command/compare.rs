@@ -17,7 +17,7 @@ pub(crate) struct Setup {
     /// Congestion avoidance of the measured flows (default: the transport profile's).
     #[arg(long, value_name = "NAME")]
     avoidance: Option<String>,
-    /// Measured flows, where --arrival does not say how many.
+    /// Measured flows, if --arrival does not say how many.
     #[arg(long, value_name = "N", default_value_t = 1)]
     flows: u32,
     /// Transport of all flows: model-quic or model-tcp, `:profile=NAME` and policies (`flowstart list transports`); or
@@ -32,7 +32,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// A scenario of these options that has no cells yet.
+    /// A scenario with these options, without cells.
     pub(crate) fn scenario(&self) -> Scenario {
         Scenario {
             avoidance: self.avoidance.clone(),

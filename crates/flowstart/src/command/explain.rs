@@ -25,9 +25,9 @@ Examples:
   flowstart explain --link lte --size 2MB --scheme slow-start hystart blitzstart --competitor cubic
   flowstart explain --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --json
 
-Splits what one run took beyond the physical limit into causes, at the bottleneck, instant by instant. Of several \
-flows --flow chooses one. --json prints an object {cell, rep, fct_ms, ideal_fct_ms, causes}, with several schemes an \
-array of them."
+Splits the time of one run beyond the physical limit into causes, at the bottleneck, instant by instant. --flow \
+chooses one of several flows. --json prints an object {cell, rep, fct_ms, ideal_fct_ms, causes}; with several schemes \
+it prints an array of them."
 )]
 pub(crate) struct Arguments {
     /// Startup schemes, `name:key=value,...`: a column for each; not with --cell.
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// A run and where its time went, which nobody knows of a transfer that did not finish.
+/// A run and its causes; there are none for a transfer that did not finish.
 struct Explained {
     cell: Cell,
     explanation: Option<Explanation>,
@@ -107,7 +107,7 @@ fn sentence(plan: &Plan, one: &Explained) -> String {
     }
 }
 
-/// A row per cause; for one scheme milliseconds and percent have a column each, for several a scheme has one.
+/// A row per cause. For one scheme there are columns of milliseconds and percent, for several schemes a column each.
 fn table(plan: &Plan, explained: &[Explained]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);

@@ -44,12 +44,12 @@ Examples:
 
 HTTP/3 only. Without --out the content is thrown away. Times count from the first packet: the handshake, the first \
 byte of the content, and the FCT, which is its last byte. Goodput is the content over the FCT. They go to stderr; \
-with --json they go to stdout, a line for each of --repeat. early_data says what became of a request before the \
-handshake was complete. Session tickets do not outlive the command, because the TLS library cannot write them down. \
-Tokens do (--tokens). SSLKEYLOGFILE is obeyed. Exit code: 0 done, 1 not received or a status of 400 or more, 2 bad \
-input.")]
+with --json they go to stdout, a line for each of --repeat. early_data says whether the server accepted a request \
+before the handshake was complete. Session tickets do not outlive the command, because the TLS library cannot save \
+them. Tokens do (--tokens). SSLKEYLOGFILE is obeyed. Exit code: 0 done, 1 not received or a status of 400 or more, \
+2 bad input.")]
 pub(crate) struct Arguments {
-    /// What to get, `https://HOST[:PORT]/PATH`.
+    /// The URL, `https://HOST[:PORT]/PATH`.
     url: Uri,
     #[command(flatten)]
     trust: TrustOptions,
@@ -57,36 +57,36 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     connect: Option<SocketAddr>,
     /// Tell the server how fast this host's access is: rate=50mbit,technology=wifi,age=60s, where technology and age
-    /// may be missing; auto to find it out; or none. The rate is rounded down on a grid of five steps per decade, so
-    /// that it says little about who sends it.
+    /// may be missing; auto to estimate it; or none. The rate is rounded down on a grid of five steps per decade, so it
+    /// reveals little about its sender.
     #[arg(long, value_name = "HINT", default_value = "none", value_parser = hint)]
     hint: Hinting,
     /// Write the content to this file, or `-` for stdout.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Keep in this file what the server says of the path, and send it with the next connection.
+    /// Keep the server's path state in this file, and send it with the next connection.
     #[arg(long, value_name = "FILE")]
     path_state: Option<PathBuf>,
     /// Get it over this many connections at a time, to put load on a server. The timings are then their distribution.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = many())]
     connections: u32,
-    /// How many of them may be in their handshake at a time. The others wait, which does not count in their timings.
+    /// How many of them may be in their handshake at a time. The others wait; this does not count in their timings.
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = many())]
     handshakes: u32,
     /// Open all of them first, keep them open for this long, and then get everything at once.
     #[arg(long, value_name = "TIME")]
     hold: Option<Duration>,
     /// Get it this often, over one connection after the other. The second and later ones resume the session: the
-    /// request leaves with the first packet (0-RTT), if the server lets it.
+    /// request leaves with the first packet (0-RTT), if the server allows it.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, conflicts_with = "connections", value_parser = many())]
     repeat: u32,
-    /// Keep in this file the tokens by which servers know this host's address again, and use them. Each line has a
+    /// Keep in this file the tokens by which servers recognize this host's address, and use them. Each line has a
     /// server's name and a token.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
     #[command(flatten)]
     window: WindowOptions,
-    /// The longest time for all of it.
+    /// Time limit for everything.
     #[arg(long, value_name = "TIME")]
     timeout: Option<Duration>,
     /// Print the timings as JSON.
@@ -171,9 +171,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 .unwrap_or_else(|_| Err(Failure::Other(format!("{}: not received within {limit}", arguments.url)))),
         }
     });
-    // A name that is still being looked up would keep the program from ending.
+    // A running name lookup would keep the program from ending.
     runtime.shutdown_background();
-    // A token that was sent is used up, also if nothing came.
+    // A sent token is used up, even if no answer came.
     let saved = tokens.map_or(Ok(()), |tokens| tokens.save());
     let got = got?;
     saved?;
@@ -190,11 +190,11 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 enum Got {
     /// Over many connections at a time.
     Many(Many),
-    /// Over one connection after the other, and what the server was told.
+    /// Over one connection after the other, with what the client told the server.
     Each { timings: Vec<Timings>, hint: Option<Rate> },
 }
 
-/// Gets it as often as was asked for.
+/// Gets it as often as requested.
 async fn get(arguments: &Arguments, url: &Url, mut config: client::Config) -> Result<Got, Failure> {
     let mut out = out(arguments).await?;
     let servers = match arguments.connect {
@@ -233,7 +233,7 @@ async fn get(arguments: &Arguments, url: &Url, mut config: client::Config) -> Re
     Ok(got)
 }
 
-/// What the content goes to.
+/// The destination of the content.
 async fn out(arguments: &Arguments) -> Result<Box<dyn AsyncWrite + Unpin + Send>, Failure> {
     match &arguments.out {
         None => Ok(Box::new(tokio::io::sink())),
@@ -309,7 +309,7 @@ fn tell_many(arguments: &Arguments, Many { timings, failures, open }: &Many) -> 
     Ok(if failures + refused > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// Tells of one; whether the server refused it.
+/// Prints the timings of one; returns whether the server refused it.
 fn tell(arguments: &Arguments, timings: &Timings, hint: Option<Rate>) -> Result<bool, Failure> {
     let Timings { address, status, early_data, bytes, handshake, first_byte, fct, request } = timings;
     let early_data = early_data.map(|accepted| if accepted { "accepted" } else { "rejected" });
@@ -346,7 +346,7 @@ fn tell(arguments: &Arguments, timings: &Timings, hint: Option<Rate>) -> Result<
     Ok(refused)
 }
 
-/// Shows how far an answer is.
+/// Shows the progress of an answer.
 #[derive(Default)]
 struct Bar(Mutex<Option<ProgressBar>>);
 

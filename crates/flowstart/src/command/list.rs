@@ -41,12 +41,12 @@ pub(crate) struct Arguments {
     /// As JSON.
     #[arg(long)]
     json: bool,
-    /// A folder whose scenarios are listed instead of those that come with the program.
+    /// List the scenarios of this folder instead of those that come with the program.
     #[arg(long, value_name = "DIR")]
     scenarios: Option<PathBuf>,
 }
 
-/// An entry: what it is called, what it is, where it comes from, and its parameters with their defaults.
+/// An entry: its name, summary and reference, and its parameters with their defaults.
 struct Entry {
     name: String,
     summary: String,
@@ -171,7 +171,7 @@ fn lines(entries: &[Entry], brief: bool) -> String {
     entries.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A text that may have several lines, in one.
+/// A text of possibly several lines, joined into one.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

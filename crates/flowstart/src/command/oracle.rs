@@ -30,7 +30,7 @@ Examples:
   flowstart oracle ask http://127.0.0.1:8085 192.0.2.99
   curl 'http://127.0.0.1:8085/capacity?address=192.0.2.99'
 
-Several of these may use the same file at the same time. An answer that nothing is known is an answer: null with \
+Several of these may use the same file at the same time. That nothing is known is an answer, too: null with \
 --json, exit code 0. Exit code 1: an oracle that cannot be asked, a store that is in use or fails; 2: bad input.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -43,25 +43,25 @@ enum Action {
     Serve(Serve),
     /// Ask a running oracle what it knows of an address.
     Ask(Ask),
-    /// Put what a connection saw into a path store.
+    /// Put the measurements of a connection into a path store.
     Record(Record),
-    /// Show what a path store knows.
+    /// Show the content of a path store.
     Show(Show),
 }
 
-/// A path store and how it is read. Every program that uses a store has to choose the same.
+/// A path store and how it is read. All programs that use a store have to choose the same options.
 #[derive(Debug, Args)]
 struct StoreOptions {
     /// The path store's file.
     #[arg(long, value_name = "FILE")]
     store: PathBuf,
-    /// How long an observation is of use.
+    /// How long an observation stays valid.
     #[arg(long, value_name = "TIME", default_value_t = Retention::default().lifetime)]
     lifetime: Duration,
-    /// Bits of an IPv4 address that say which path it is on.
+    /// Bits of an IPv4 address that identify its path.
     #[arg(long, value_name = "BITS", default_value_t = Prefixes::default().ipv4_bits)]
     ipv4_bits: u8,
-    /// Bits of an IPv6 address that say which path it is on.
+    /// Bits of an IPv6 address that identify its path.
     #[arg(long, value_name = "BITS", default_value_t = Prefixes::default().ipv6_bits)]
     ipv6_bits: u8,
     /// Networks that are known to be one path each, such as 198.51.100.0/22.
@@ -77,7 +77,7 @@ Examples:
 
 Prints its address when it is ready. GET /capacity?address=ADDRESS gives JSON; POST /endpointprop is the endpoint \
 property service of ALTO (RFC 7285, section 11.4) for the property priv:flowstart-capacity. There is no \
-authentication: who reaches the service learns how fast the paths to others are. SIGINT and SIGTERM end it.")]
+authentication: anyone who reaches the service learns how fast the paths to others are. SIGINT and SIGTERM end it.")]
 struct Serve {
     #[command(flatten)]
     store: StoreOptions,
@@ -93,7 +93,7 @@ struct Serve {
 
 #[derive(Debug, Args)]
 struct MergeOptions {
-    /// Average the observations, the later of two with this weight, above 0 to 1; without it the latest alone counts.
+    /// Average the observations, the later of two with this weight, above 0 to 1; without it only the latest counts.
     #[arg(long, value_name = "WEIGHT", value_parser = weight)]
     ewma: Option<f64>,
 }
@@ -106,7 +106,7 @@ Examples:
 struct Ask {
     /// Where the oracle is, `http://HOST` or `http://HOST:PORT`.
     url: String,
-    /// The address that is asked for.
+    /// The address to ask for.
     #[arg(value_parser = address)]
     address: IpAddr,
     /// The longest time to wait, name resolution included.
@@ -123,7 +123,7 @@ Examples:
   flowstart oracle record --store paths.redb 192.0.2.7 --rate 25mbit --rtt 50ms --cwnd 70KB
   flowstart oracle record --store paths.redb 2001:db8::1 --rate 5mbit --rtt 10ms --cwnd 20KB --json
 
-Makes the file where there is none.")]
+Creates the file if it does not exist.")]
 struct Record {
     #[command(flatten)]
     store: StoreOptions,
@@ -139,10 +139,10 @@ struct Record {
     /// Bytes that were delivered in one RTT, 1B to 1000GB.
     #[arg(long, value_name = "BYTES")]
     cwnd: Bytes,
-    /// When it was seen, in seconds since 1970-01-01 UTC; without it now.
+    /// When it was measured, in seconds since 1970-01-01 UTC; default: the current time.
     #[arg(long, value_name = "SECONDS")]
     at: Option<u64>,
-    /// Print what was saved as JSON.
+    /// Print the saved values as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -153,11 +153,11 @@ Examples:
   flowstart oracle show --store paths.redb
   flowstart oracle show --store paths.redb 192.0.2.7 --json
 
---json prints an array, for one address what the oracle would answer.")]
+--json prints an array; for one address it prints the oracle's answer.")]
 struct Show {
     #[command(flatten)]
     store: StoreOptions,
-    /// Only what would be answered for this address.
+    /// Only the answer for this address.
     #[arg(value_parser = address)]
     address: Option<IpAddr>,
     #[command(flatten)]
@@ -184,7 +184,7 @@ fn weight(text: &str) -> Result<f64, &'static str> {
     weight.ok_or("use a number above 0 and at most 1")
 }
 
-/// A value outside of what is allowed.
+/// A value out of range.
 fn refused(option: &str, value: impl std::fmt::Display, allowed: &str) -> Failure {
     Failure::Input(format!("--{option} `{value}`: use {allowed}"))
 }
@@ -212,7 +212,7 @@ impl StoreOptions {
         Ok(Retention { lifetime: self.lifetime, ..Retention::default() })
     }
 
-    /// The store in the file, which is made where there is none.
+    /// The store in the file, which is created if it does not exist.
     fn open(&self) -> Result<EmbeddedStore, Failure> {
         let (store, repaired) =
             EmbeddedStore::open_shared(&self.store, self.retention()?).map_err(|problem| cannot_open(&problem))?;
@@ -222,7 +222,7 @@ impl StoreOptions {
         Ok(store)
     }
 
-    /// The store in a file that has to be there: a wrong name would look like an empty store.
+    /// The store in an existing file, because a wrong name would look like an empty store.
     fn open_existing(&self) -> Result<EmbeddedStore, Failure> {
         let refused = |message| Failure::File { file: self.store.clone(), message, text: None };
         match self.store.metadata() {
@@ -236,7 +236,7 @@ impl StoreOptions {
     }
 }
 
-/// A file that is in use is not the user's mistake; one that is no store is.
+/// A file in use is not the user's mistake; a file that is not a store is.
 fn cannot_open(problem: &Problem) -> Failure {
     match problem {
         Problem::Locked { .. } | Problem::Database { .. } => Failure::Other(problem.to_string()),
@@ -249,7 +249,7 @@ fn store_failed(path: &Path, error: &StoreError) -> Failure {
 }
 
 fn now() -> UnixTime {
-    // A clock before 1970 is as good as one that does not run.
+    // A clock before 1970 counts as 1970.
     UnixTime::from_secs(SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()))
 }
 
@@ -282,7 +282,7 @@ fn serve(arguments: &Serve) -> Result<ExitCode, Failure> {
         let url = format!("http://{address}");
         if json { print_json(&json!({ "listening": url })) } else { print(&format!("listening on {url}\n")) }
     };
-    // What goes wrong before the first question ends the service.
+    // A failure before the first question ends the service.
     let (failed, failure) = mpsc::channel();
     let shutdown = async move {
         let ended = match interrupted() {
@@ -358,7 +358,7 @@ fn record(arguments: &Record) -> Result<ExitCode, Failure> {
     }
     let now = now();
     let at = arguments.at.map_or(now, UnixTime::from_secs);
-    // A store takes an observation's time for the present and would forget what is far from it.
+    // A store takes an observation's time for the present, and would forget observations far from it.
     if at > now || now.since(at) >= arguments.store.retention()?.lifetime {
         let allowed = format!("a time in the last {}; now is {}", arguments.store.lifetime, now.as_secs());
         return Err(refused("at", at.as_secs(), &allowed));

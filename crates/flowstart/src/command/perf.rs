@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 enum Action {
     /// Send and receive what clients ask for, until interrupted.
     Server(Server),
-    /// Measure throughput over time, from the server, to it, or first one and then the other.
+    /// Measure throughput over time, from the server, to the server, or both in turn.
     Client(Client),
     /// Compare this program's congestion control with noq's own CUBIC over the loopback interface: throughput and CPU
     /// time.
@@ -42,7 +42,7 @@ enum Action {
 /// Whose congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Controller {
-    /// This program's, as --startup and --avoidance say.
+    /// This program's, from --startup and --avoidance.
     Flowstart,
     /// The CUBIC that comes with noq.
     NoqCubic,
@@ -99,7 +99,7 @@ struct Client {
     /// Bytes to send. Without --download and --upload, 100MB are received.
     #[arg(long, value_name = "BYTES")]
     upload: Option<Bytes>,
-    /// Streams that share them.
+    /// Streams that share the bytes.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     streams: u32,
     /// End each direction after this time at the latest.
@@ -122,7 +122,7 @@ struct Pairs {
     /// Bytes of a transfer.
     #[arg(long, value_name = "BYTES", default_value_t = Bytes::new(1_000_000_000))]
     size: Bytes,
-    /// Pairs of transfers, one with each congestion control; which is first alternates.
+    /// Pairs of transfers, one with each congestion control, in alternating order.
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pairs: u32,
     #[command(flatten)]

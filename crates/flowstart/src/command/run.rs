@@ -36,13 +36,13 @@ pub(crate) struct Arguments {
     resume: bool,
 }
 
-/// How often, and with which random numbers; shared with `compare` and `trace`.
+/// Number of repetitions and the seed; shared with `compare` and `trace`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Sampling {
-    /// Repetitions of each cell (default: 30, or what the scenario says).
+    /// Repetitions of each cell (default: the scenario's, or 30).
     #[arg(long, value_name = "N")]
     pub(crate) reps: Option<u32>,
-    /// Master seed (default: 1, or what the scenario says).
+    /// Master seed (default: the scenario's, or 1).
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 }
@@ -116,7 +116,7 @@ fn read(file: &Path) -> Result<(Scenario, String), Failure> {
     }
 }
 
-/// Tells users, and what it returns the report, that two congestion avoidances meet that nobody chose.
+/// Tells users that two congestion avoidances meet by default; the returned text tells the report's readers.
 pub(crate) fn mixed(scenario: &Scenario, plan: &Plan, advice: &str) -> Vec<String> {
     let Some(statement) = scenario.unchosen_avoidance(plan) else { return Vec::new() };
     let note = format!("{statement}: {advice}");
@@ -181,7 +181,7 @@ pub(crate) fn command_line() -> Vec<String> {
     std::iter::once("flowstart".to_owned()).chain(std::env::args().skip(1)).collect()
 }
 
-/// What machine this is.
+/// A description of this machine.
 pub(crate) fn host() -> String {
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH)

@@ -37,8 +37,8 @@ lose too much; the scheme of the client's network (--startup-for); an alternativ
 PUT and DELETE /kill-switch at the address of --metrics.
 
 A client gives a hint with its first message (`flowstart get --hint`). A browser gives one as Downlink, RTT and ECT \
-with a request. Without --hint-policy no hint is used, and a scheme that launches by hints, such as blitzstart, is \
-slow start. In a policy, history and validate look into --path-store, and link goes by the speed of the interface.
+with a request. Without --hint-policy no hint is used, and a scheme that launches from hints, such as blitzstart, \
+is slow start. In a policy, history and validate look into --path-store, and link goes by the speed of the interface.
 
 With --early-data a returning client's request is answered before the handshake is complete. Each session ticket \
 works once, and only with the process that gave it. So this process does not answer a recorded first packet twice. \
@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     /// The startup scheme of clients in a network, such as 192.0.2.0/24=blitzstart. The longest network counts.
     #[arg(long, value_name = "NETWORK=SPEC", num_args = 1..)]
     startup_for: Vec<String>,
-    /// Another startup scheme for a random share of the connections, such as 0.1=jump-start.
+    /// An alternative startup scheme for a random share of the connections, such as 0.1=jump-start.
     #[arg(long, value_name = "SHARE=SPEC", num_args = 1..)]
     ab: Vec<String>,
     /// How far to believe clients' hints: accept, ignore, validate:share=0.5, or cap: with some of
@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     /// While this file exists, connections start with plain slow start.
     #[arg(long, value_name = "FILE")]
     kill_file: Option<PathBuf>,
-    /// Share of the launches' bytes that may be lost. Beyond it connections start with plain slow start for a while.
+    /// Share of the launches' bytes that may be lost. Above it connections start with plain slow start for a while.
     #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
     launch_loss_limit: f64,
     /// How many of the latest launches count for this.
@@ -81,15 +81,15 @@ pub(crate) struct Arguments {
     /// How long connections start with plain slow start after that.
     #[arg(long, value_name = "TIME", default_value_t = Duration::from_millis(300_000))]
     launch_recovery: Duration,
-    /// Remember paths in this file, or on a server `redis://HOST`, and tell the schemes.
+    /// Remember paths in this file, or on a server `redis://HOST`, and use them in schemes.
     #[arg(long, value_name = "FILE")]
     path_store: Option<String>,
-    /// Let clients that take trailers (`flowstart get --path-state`) remember their paths themselves, sealed with the
-    /// 32 bytes of this file; servers that share it open each other's.
+    /// Let clients that accept trailers (`flowstart get --path-state`) keep their path state, sealed with the 32 bytes
+    /// of this file. Servers that share the file open each other's states.
     #[arg(long, value_name = "FILE")]
     path_state_key: Option<PathBuf>,
     /// Answer GET and HEAD of returning clients with their first packets, before the handshake is complete (0-RTT, RFC
-    /// 8470). Whoever recorded such packets may make the server answer them again.
+    /// 8470). An attacker who has recorded such packets can make the server answer them again.
     #[arg(long)]
     early_data: bool,
     /// Write a qlog file per connection into this folder.
@@ -101,13 +101,13 @@ pub(crate) struct Arguments {
     /// Connections at a time.
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     max_connections: usize,
-    /// New connections per second from one prefix, /24 or /48. Without it any number may come.
+    /// New connections per second from one prefix, /24 or /48. Default: no limit.
     #[arg(long, value_name = "NUMBER")]
     max_rate: Option<f64>,
-    /// Handshakes at a time beyond which clients have to prove their address (Retry) before they take up memory.
+    /// Concurrent handshakes above which clients have to prove their address (Retry) before they take up memory.
     #[arg(long, value_name = "NUMBER", default_value_t = 256)]
     max_handshakes: usize,
-    /// The longest that a handshake may take. On an overloaded host a short time fails clients that would be served
+    /// The longest that a handshake may take. On an overloaded host a short limit rejects clients that could be served
     /// later.
     #[arg(long, value_name = "TIME", default_value_t = Duration::from_millis(10_000))]
     handshake_time: Duration,
@@ -117,7 +117,7 @@ pub(crate) struct Arguments {
     /// How long a client may read nothing of an answer.
     #[arg(long, value_name = "TIME", default_value_t = Duration::from_millis(60_000))]
     stall: Duration,
-    /// How long answers may take after the signal to end.
+    /// How long answers may take after the signal to stop.
     #[arg(long, value_name = "TIME", default_value_t = Duration::from_millis(30_000))]
     grace: Duration,
     /// Print the addresses as JSON.
@@ -205,7 +205,7 @@ impl Arguments {
     }
 }
 
-/// A server that cannot be is mostly an option that is wrong.
+/// A server that cannot start mostly has a wrong option.
 fn failure(error: ServerError) -> Failure {
     match error {
         ServerError::Root { root, cause } => refused("root", root.display(), &cause),

@@ -45,7 +45,7 @@ Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event),
 --out; without --out and --pcap the events go to stdout as CSV."
 )]
 pub(crate) struct Arguments {
-    /// The startup scheme, one, `name:key=value,...`; not with --cell.
+    /// One startup scheme, `name:key=value,...`; not with --cell.
     #[arg(long, value_name = "SCHEME", required_unless_present_any = ["cell", "from"])]
     scheme: Option<String>,
     #[command(flatten)]
@@ -53,31 +53,31 @@ pub(crate) struct Arguments {
     /// Folder for the files; must be new or empty.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// File for the packets alone, as pcapng; must be new.
+    /// File for only the packets, as pcapng; must be new.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
 }
 
-/// Which run to look at; shared with `explain`. Each brings its own `--scheme`.
+/// Which run to look at; shared with `explain`. Each command has its own `--scheme`.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
     #[command(flatten)]
     axes: Axes<false>,
     #[command(flatten)]
     setup: Setup,
-    /// Cell to replay, as reports and summary.json name it, instead of all the options that describe a run.
+    /// Cell to replay, by its name in reports and summary.json, instead of the options that describe a run.
     #[arg(long, value_name = "ID", requires = "from", conflicts_with_all = description())]
     cell: Option<String>,
     /// Repetition to show.
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) rep: u32,
-    /// Folder of results that --cell is taken from.
+    /// Folder of results with the cell of --cell.
     #[arg(long, value_name = "DIR", requires = "cell")]
     from: Option<PathBuf>,
 }
 
 impl Selection {
-    /// The plan and its cells: the one of earlier results, or one for each scheme.
+    /// The plan and its cells: the cell of earlier results, or a cell for each scheme.
     pub(crate) fn cells(&self, schemes: Vec<String>) -> Result<(Plan, Vec<Cell>), Failure> {
         let (plan, cells) = match (&self.cell, &self.from) {
             (Some(id), Some(folder)) => {
@@ -132,7 +132,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             let outputs = Outputs { csv: Some(Box::new(io::stdout())), ..Outputs::default() };
             match export(&plan, &cell, rep, outputs) {
                 Ok(run) => Ok(code(&run.outcomes)),
-                // Who reads has seen enough.
+                // The reader has seen enough.
                 Err(failed) if failed.error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
                 Err(failed) => Err(Failure::Other(format!("stdout: {}", failed.error))),
             }
@@ -207,7 +207,7 @@ fn reported(id: &str, folder: &Path) -> Result<(Plan, Cell), Failure> {
             let differences: Vec<String> = then.other_program(&now).into_iter().chain(parts).collect();
             return Err(refused(format!("is of another experiment: {}", differences.join("; "))));
         }
-        // Whoever develops a scheme looks at one run with the next program; it is said that it may be another run.
+        // A developer of a scheme may look at a run with the next build, so the command warns that the run may differ.
         if let Some(program) = then.other_program(&now) {
             tell!("note: {}: {program}; the run may not be the one of the results", file.display());
         }

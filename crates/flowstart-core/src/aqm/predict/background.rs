@@ -1,4 +1,4 @@
-//! What flows that are not in slow start take of the link.
+//! The share of the link that flows outside slow start take.
 
 /// Time over which the rate of background is averaged, in seconds.
 const BACKGROUND_TIME: f64 = 0.25;

@@ -12,7 +12,7 @@ pub(super) struct BusyPeriod {
     pub(super) standing: f64,
 }
 
-/// What was sent without an answer: while arrivals outrun all that departures may cause, they are windows sent at once.
+/// Data sent without an answer: while arrivals exceed all that departures can cause, they are windows sent at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Unasked {
     /// Most that had arrived beyond [`ANSWERS`] times what had left.

@@ -1,9 +1,9 @@
 //! The RTT, the growth and the initial windows of flows in slow start, from arrivals and departures of one queue.
 //!
-//! In slow start every departure causes `g` arrivals an RTT later, and the initial windows come by themselves: `A(t) =
-//! g D(t - R) + c`. With the right `g` and `c` the lag between the departure number `x / g` and the arrival number `c +
-//! x` is the same for all `x`: the RTT behind this queue. The departures carry the queue's own delay, so the lag does
-//! not contain it. It holds for bursts, for paced packets and for many flows.
+//! In slow start every departure causes `g` arrivals an RTT later, and the initial windows come by themselves:
+//! `A(t) = g D(t - R) + c`. With the right `g` and `c` the lag between the departure number `x / g` and the arrival
+//! number `c + x` is the same for all `x`: the RTT behind this queue. The departures carry the queue's own delay, so
+//! the lag does not contain it. It holds for bursts, for paced packets and for many flows.
 
 use super::volume::VolumeLog;
 
@@ -14,22 +14,22 @@ const GROWTHS: [f64; 2] = [2.0, 1.5];
 pub(super) const INITIAL_WINDOWS: [f64; 2] = [3.0, 10.0];
 /// Volumes at which the lag is read, over the last octave.
 const LAGS: usize = 8;
-/// Of them the worst are left out of the spread: a lag that is read across an idle gap is off by up to an RTT.
+/// How many of the worst the spread leaves out: a lag read across an idle gap is off by up to an RTT.
 const LEFT_OUT: usize = 2;
 /// Largest spread of the rest over the lag.
 const MAX_SPREAD: f64 = 0.2;
-/// The older lags over the recent ones; a linear load gives 2/3 where the initial windows do not matter any more.
+/// The older lags over the recent ones; a linear load gives 2/3 when the initial windows do not matter.
 const LAG_RATIO: core::ops::RangeInclusive<f64> = 0.8..=1.3;
 /// Arrivals of an RTT over the departures of the RTT before: 1.5 or 2 in slow start, 1 in congestion avoidance.
 const LEAST_GROWTH: f64 = 1.25;
-/// The part of an RTT after the first packet in which nothing is answered: RTTs may differ.
+/// The part of an RTT after the first packet in which no answers arrive: RTTs may differ.
 const UNANSWERED: f64 = 0.7;
 /// Most that arrives in it, over the initial windows.
 const MAX_INITIAL: f64 = 1.25;
 /// RTTs that can be found, in seconds.
 const RTT: core::ops::RangeInclusive<f64> = 0.002..=1.5;
 
-/// What is known of the flows in slow start.
+/// Knowledge about the flows in slow start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimate {
     /// RTT behind the queue, in seconds.
@@ -43,12 +43,12 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// Bytes in flight when the response to what leaves now has arrived: the window that a mark meets.
+    /// Bytes in flight when the response to current departures has arrived: the window that a mark meets.
     pub(super) fn window_ahead(&self, departed: f64) -> f64 {
         (self.growth - 1.0) * departed + self.initial
     }
 
-    /// Bytes in flight now: the response to what has left an RTT ago has arrived.
+    /// Bytes in flight now: the response to the departures of an RTT ago has arrived.
     pub(super) fn window_now(&self, arrived: f64) -> f64 {
         let responses = (arrived - self.initial).max(0.0);
         (responses * (self.growth - 1.0) / self.growth + self.initial).min(arrived)
@@ -57,8 +57,8 @@ impl Estimate {
 
 /// The hypothesis about growth and initial windows whose lags agree best, if any does.
 ///
-/// `windows` is the number of flows times the segment size, `unasked` what initial windows are at least; a lag below
-/// `silence`, the longest time without arrivals, is none: whoever grows sends at least once an RTT.
+/// `windows` is the number of flows times the segment size, `unasked` the minimum of the initial windows. A lag below
+/// `silence`, the longest time without arrivals, is invalid, because growing flows send at least once an RTT.
 pub(super) fn fit(
     now: f64,
     arrived: &VolumeLog,
@@ -90,7 +90,7 @@ pub(super) fn fit(
         .map(|(_, estimate)| estimate)
 }
 
-/// Whether nothing but the initial windows arrived before anything could be answered.
+/// Whether only the initial windows arrived before the first possible answers.
 fn begins_with(arrived: &VolumeLog, initial: f64, rtt: f64) -> bool {
     arrived.first().is_none_or(|first| arrived.at(first.time + UNANSWERED * rtt) <= MAX_INITIAL * initial)
 }

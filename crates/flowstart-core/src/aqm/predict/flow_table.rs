@@ -1,8 +1,8 @@
 //! Which flows may be in slow start: a table of bounded size, four places for each hash of a flow.
 //!
 //! A flow is young from its first packet after an idle period until it has been signalled or its arrivals have turned
-//! out to be linear in time. Everything else is background. Where more flows are active than there are places, flows
-//! share one and its fate, as flows of a tunnel do.
+//! out to be linear in time. Everything else is background. If more flows are active than there are places, flows share
+//! a place and its fate, like flows of a tunnel.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,10 +12,10 @@ use crate::rng::mix;
 
 /// A constant rate doubles its volume in twice the time each time; slow start takes about the same time.
 const LINEAR_RATIO: f64 = 1.7;
-/// Packets that a departure causes at most in slow start. What arrives beyond that is sent at once: initial windows, or
-/// windows of before an idle time.
+/// Packets that a departure causes at most in slow start. Arrivals beyond that are sent at once: initial windows, or
+/// windows from before an idle time.
 pub(super) const ANSWERS: f64 = 2.0;
-/// Bytes of a packet that is no data: handshakes and acknowledgements.
+/// Largest packet that is not data: handshakes and acknowledgements.
 pub(super) const HANDSHAKE: f64 = 128.0;
 /// Packets of a flow before its doublings are looked at.
 const LINEAR_PACKETS: u32 = 16;
@@ -48,7 +48,7 @@ pub(super) struct Bucket {
     /// Signals that are still to be sent, and bytes that have left at the next: a tunnel's flows need one each.
     pub(super) signals: u32,
     pub(super) next_signal: f64,
-    /// It was signalled before, so that its slow start ends at the ssthresh of then.
+    /// It was signalled before, so its slow start ends at the resulting ssthresh.
     pub(super) told: bool,
     /// The RTT that was estimated when the flow was signalled; 0: none.
     pub(super) rtt: f64,

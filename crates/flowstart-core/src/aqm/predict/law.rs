@@ -17,34 +17,34 @@ const GUARD_PACKETS: f64 = 4.0;
 /// A constant rate takes twice as long for the second half of a volume as for the quarter before; slow start about as
 /// long.
 const LINEAR_RATIO: f64 = 1.6;
-/// While the link is saturated the clock of departures makes slow start linear too, but then the queue takes (g - 1) /
-/// g of what arrives, a third or a half. A load that only fills the link leaves the queue as it is.
+/// While the link is saturated the clock of departures also makes slow start linear. But then the queue takes (g - 1) /
+/// g of the arrivals, a third or a half. A load that only fills the link does not change the queue.
 const QUEUE_SHARE: f64 = 0.15;
-/// An estimate lapses when the volume has grown by this factor without another: half an octave is not exponential
+/// An estimate lapses when the volume has grown by this factor without a new one: half an octave is not exponential
 /// growth.
 const FRESH: f64 = 1.4;
 /// Measured silences may be this much longer than the RTT: time between the packets of a round.
 const SILENCE: f64 = 0.9;
 /// The part of the link that background never takes from the estimate.
 const LEAST_AVAILABLE: f64 = 0.25;
-/// Growth that is assumed before it shows: between 1.5 and 2, so that neither is missed by more than a sixth.
+/// Assumed growth before it shows: between 1.5 and 2, so the error is at most a sixth for either.
 const EARLY_GROWTH: f64 = 1.75;
-/// It shows when so many times the initial windows have arrived.
+/// Growth shows when this many times the initial windows have arrived.
 const EARLY: f64 = 3.0;
-/// Bounds of the growth that is measured: an acknowledgement for several packets, and for each.
+/// Bounds of the measured growth: an acknowledgement for several packets, and for each.
 const GROWTH: (f64, f64) = (1.3, 2.0);
 /// Windows that grow by less do not grow.
 const LEAST_GROWTH: f64 = 1.25;
-/// After pauses, growth is believed when so many packets have been answered.
+/// After pauses, growth counts when this many packets have been answered.
 const LEAST_CAUSES: f64 = 3.0;
-/// After pauses, growth is believed when at least this part of what was sent without an answer is known to be initial
+/// After pauses, growth counts when at least this part of the data sent without an answer is known to be initial
 /// windows.
 const MOST_WINDOWS: f64 = 0.6;
 /// A lag shorter than this part of the RTT that handshakes showed refutes that RTT.
 const THINKING: f64 = 0.75;
 /// An estimate of windows beyond this many times what the link takes in an RTT says that there is a queue.
 const FULL: f64 = 1.5;
-/// At least this part of what is beyond must be seen in the queue. Otherwise the estimate is wrong.
+/// At least this part of the excess must be visible in the queue. Otherwise the estimate is wrong.
 const VISIBLE: f64 = 0.5;
 /// Packets of each active flow that the fallback lets wait if it would have to drop.
 const LEAST_PACKETS: f64 = 4.0;
@@ -64,9 +64,9 @@ pub(super) struct Law {
     idle: f64,
     default_interval: f64,
     flows: FlowTable,
-    /// The current transient; flows of an earlier one are not young any more.
+    /// The current transient; flows of an earlier one are not young.
     epoch: u64,
-    /// Flows that are young now, and that have become so in this epoch.
+    /// Flows that are young, and flows that became young in this epoch.
     young: u32,
     joined: u32,
     arrived: VolumeLog,
@@ -78,10 +78,10 @@ pub(super) struct Law {
     openings: Openings,
     /// Connections among these flows, as far as handshakes tell.
     connections: u32,
-    /// Since when flows are signalled, and bytes of a connection's window.
+    /// Start of the signals, and bytes of a connection's window.
     signalling: Option<f64>,
     window: f64,
-    /// RTT of the last transient, and what the fallback's interval is for it.
+    /// RTT of the last transient, and the fallback's interval for it.
     rtt: Option<f64>,
     fallback: Option<f64>,
     background: Background,
@@ -223,7 +223,7 @@ impl Law {
         self.joined = self.joined.saturating_sub(1);
     }
 
-    /// The flow is not young any more.
+    /// Ends the flow's youth.
     fn settle(&mut self, flow: u32, now: f64) {
         let epoch = self.epoch;
         let rtt = self.estimate.map(|estimate| estimate.rtt);
@@ -243,7 +243,7 @@ impl Law {
         self.rtt.unwrap_or(self.default_interval).max(INTERVAL.0)
     }
 
-    /// Whether the volume grows faster than a load would that is constant or only fills the link.
+    /// Whether the volume grows faster than a constant load, or one that only fills the link, would.
     fn grows(&self, now: f64, backlog: f64) -> bool {
         let volume = self.arrived.volume();
         let (Some(half), Some(quarter)) = (self.arrived.reached(volume / 2.0), self.arrived.reached(volume / 4.0))
@@ -257,8 +257,8 @@ impl Law {
         }
     }
 
-    /// Whether the queue has grown over the later half of the busy period too. Windows that are sent at once fill it in
-    /// the first.
+    /// Whether the queue has also grown over the later half of the busy period. Windows sent at once fill it in the
+    /// first half.
     fn queue_grows(&self, now: f64, backlog: f64) -> bool {
         let begin = self.empty_at.max(self.arrived.first().map_or(0.0, |first| first.time));
         let middle = self.arrived.mark_at((begin + now) / 2.0);
@@ -283,8 +283,8 @@ impl Law {
         Some((rate - self.background.rate).max(LEAST_AVAILABLE * rate))
     }
 
-    /// By what windows grow: what complete flights show, else after handshakes what is usual, else after pauses the
-    /// answers so far over what may have caused them.
+    /// The growth of windows: from complete flights; else, after handshakes, the usual value; else, after pauses, the
+    /// answers so far over their possible causes.
     fn opening_growth(&self, now: f64) -> Option<f64> {
         let openings = self.openings;
         if let Some(measured) = openings.growth() {
@@ -298,15 +298,15 @@ impl Law {
         }
         let causes = self.departed.at(now - openings.rtt()?);
         let answers = self.arrived.volume() - openings.initial;
-        // Each flow may be a packet ahead of what it was asked for.
+        // Each flow may be a packet ahead of its share.
         let margin = f64::from(openings.flows + 1) * self.segment;
         (causes >= LEAST_CAUSES * self.segment && answers - margin >= LEAST_GROWTH * causes).then(|| answers / causes)
     }
 
-    /// What is known of the load now and an RTT ahead.
+    /// The estimated load now and an RTT ahead.
     pub(super) fn load(&self, now: f64) -> Option<LoadEstimate> {
         let available = self.available()?;
-        // Windows that were measured and did not grow.
+        // Measured windows that did not grow.
         let complete = self.openings.flows == self.joined;
         let growth = self.opening_growth(now);
         if complete && growth.is_some_and(|growth| growth < LEAST_GROWTH) {
@@ -327,7 +327,8 @@ impl Law {
         })
     }
 
-    /// The load from handshakes and initial windows. The growth is what had left an RTT ago and what has come of it.
+    /// The load from handshakes and initial windows. The growth compares the departures of an RTT ago with the
+    /// resulting arrivals.
     fn opening_load(&self, available: f64, growth: f64) -> Option<LoadEstimate> {
         let openings = self.openings;
         let rtt = openings.rtt()?;
@@ -344,8 +345,8 @@ impl Law {
         })
     }
 
-    /// Bytes that a drop would not make fewer: with fewer packets of a flow in flight its loss is only noticed by a
-    /// timeout (RFC 5681, section 3.2, takes three packets behind it).
+    /// Bytes that a drop should not reduce: with fewer packets of a flow in flight only a timeout notices its loss (RFC
+    /// 5681, section 3.2, takes three packets behind it).
     pub(super) fn least_backlog(&self) -> Bytes {
         let (now, before) = self.background.flows;
         Bytes::new((LEAST_PACKETS * f64::from(now.max(before)) * self.largest) as u64)
@@ -359,8 +360,8 @@ impl Law {
         self.last_trigger
     }
 
-    /// A packet of `size` bytes leaves, and `backlog` bytes in `waiting` packets stay. Whether its flow is signalled
-    /// now; `signalled` if the fallback has done so already.
+    /// A packet of `size` bytes leaves, and `backlog` bytes in `waiting` packets stay. Returns whether to signal its
+    /// flow; `signalled` says that the fallback has already done so.
     pub(super) fn depart(
         &mut self,
         at: Timestamp,
@@ -448,7 +449,7 @@ impl Law {
         }
     }
 
-    /// Whether the queue holds what the link cannot hold of the windows, beside what stood there before.
+    /// Whether the queue holds the part of the windows that the link cannot hold, in addition to its earlier content.
     fn agrees(&self, load: &LoadEstimate) -> bool {
         let pipe = load.rtt.as_secs() * self.available().unwrap_or(0.0);
         let waiting = self.arrived.volume() - self.departed.volume() - self.busy.standing;
@@ -463,7 +464,7 @@ impl Law {
         self.last_trigger = Some(Trigger { at, estimate });
     }
 
-    /// The fallback's interval, about an RTT (RFC 8289, section 4.3): the one that was measured.
+    /// The fallback's interval, about an RTT (RFC 8289, section 4.3): the measured one.
     pub(super) fn interval(&self) -> Duration {
         let known = self.fallback.unwrap_or(self.default_interval);
         let interval = match self.estimate {
@@ -475,8 +476,7 @@ impl Law {
     }
 }
 
-/// Seconds without a packet after which a flow begins anew, where this much is configured. 0 is an RTT that nobody
-/// knows.
+/// Seconds without a packet after which a flow begins anew, from the configured time. An RTT of 0 means unknown.
 fn idle_time(rtt: f64, configured: f64) -> f64 {
     if rtt > 0.0 { (IDLE_RTTS * rtt).max(LEAST_IDLE).min(configured) } else { configured }
 }
@@ -596,7 +596,7 @@ mod tests {
 
     #[test]
     fn an_idle_time_is_three_rtts_and_never_more_than_configured() {
-        // Three RTTs of 100 ms, and at least 200 ms; without an RTT, and where that is shorter, what is configured.
+        // Three RTTs of 100 ms, and at least 200 ms. Without an RTT, or if it is shorter, the configured time.
         assert_eq!(idle_time(0.1, 10.0), 3.0 * 0.1);
         assert_eq!(idle_time(0.01, 10.0), 0.2);
         assert_eq!((idle_time(0.0, 10.0), idle_time(0.1, 0.01)), (10.0, 0.01));

@@ -1,34 +1,34 @@
 //! Predict: ends slow start when the link becomes fully used, from arrivals and departures alone.
 //!
 //! This reconstructs the idea from what Järvinen's thesis requires of it ("Congestion Control and Active Queue
-//! Management During Flow Startup", sections 1.2 to 1.4). It must not depend on the queue that is visible, because most
-//! packets are elsewhere on the path (the horizon problem). It must not need a configured RTT. It answers only load
-//! that grows exponentially, and it answers the load that there will be an RTT later, when the answer arrives. The
-//! formulas and constants are our own. Nothing was compared with the paper (Järvinen, Kojo, AINA 2017,
-//! 10.1109/AINA.2017.110), nor with chapter 3 of the thesis.
+//! Management During Flow Startup", sections 1.2 to 1.4). It must not depend on the visible queue, because most packets
+//! are elsewhere on the path (the horizon problem). It must not need a configured RTT. It responds only to load that
+//! grows exponentially, and to the load an RTT later, when the response takes effect. The formulas and constants are
+//! our own. Nothing is compared with the paper (Järvinen, Kojo, AINA 2017, 10.1109/AINA.2017.110), nor with chapter 3
+//! of the thesis.
 //!
 //! | Step | File |
 //! |---|---|
-//! | which flows may be in slow start: those that began lately and were not signalled since | `flow_table` |
+//! | flows that may be in slow start: those that began lately and were not signalled since | `flow_table` |
 //! | RTT, initial window and growth of a flow, from its handshake and its first flights | `opening` |
-//! | when how many bytes of these flows arrived and left | `volume` |
-//! | RTT and growth of all of them together, where single flows do not show them | `estimate` |
-//! | what stands in the queue, what other flows take, what the link takes | `busy_period`, `background`, `service_rate` |
+//! | bytes of these flows that arrived and left, over time | `volume` |
+//! | RTT and growth of all these flows together, if single flows do not show them | `estimate` |
+//! | the queue, other flows' share, the link's rate | `busy_period`, `background`, `service_rate` |
 //! | pauses between packets | `silences` |
-//! | when these flows are signalled, once for each handshake | `law` |
+//! | the time of signals, one for each handshake | `law` |
 //!
-//! They are signalled when what has left will fill the link an RTT later. They are also signalled when the link has
-//! been saturated for an RTT.
+//! Predict signals these flows when the departures so far will fill the link an RTT later. It also signals them when
+//! the link has been saturated for an RTT.
 //!
-//! `estimate` rests on this: what leaves causes arrivals an RTT later, in a fixed proportion, which is 1 where windows
-//! do not grow. Departures cannot have caused a flight that was sent at once, so such a flight shows no growth.
+//! `estimate` relies on this: departures cause arrivals an RTT later, in a fixed proportion, which is 1 if windows do
+//! not grow. Departures cannot have caused a flight that was sent at once, so such a flight shows no growth.
 //!
-//! `CoDel` ([`super::codel`]) does the rest. Its interval is the RTT that was measured. It drops nothing while less
-//! than four packets of each active flow wait, because such a loss is only noticed by a timeout.
+//! `CoDel` ([`super::codel`]) does the rest. Its interval is the measured RTT. It drops nothing while less than four
+//! packets of each active flow wait, because only a timeout would notice such a loss.
 //!
-//! Limits: the flows of a tunnel share one place. Their handshakes are signalled an even distance apart, which does not
-//! reach each of them. A slow start may end below the capacity by itself, at an ssthresh of which this queue knows
-//! nothing; it is signalled all the same.
+//! Limits: the flows of a tunnel share one place. There is a signal for each handshake, an even distance apart, but not
+//! each flow gets one. A slow start may end below the capacity by itself, at an ssthresh that this queue does not know;
+//! Predict signals it anyway.
 //!
 //! Status: experimental; measured by `predict-grid`, `predict-false-triggers`, `predict-estimate` and
 //! `predict-hard-loads`.
@@ -61,8 +61,8 @@ pub const REFERENCE: &str = "the idea of Järvinen, Kojo, AINA 2017 (a reconstru
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
-    /// Load an RTT ahead, windows over what the link takes in an RTT, at which flows are signalled, 0.5 to 4. Default:
-    /// 1.15; an early signal costs more completion time than a late one costs delay (our own sweep).
+    /// Load an RTT ahead at which flows are signalled, as windows over the link's capacity in an RTT, 0.5 to 4.
+    /// Default: 1.15; an early signal costs more completion time than a late one costs delay (our own sweep).
     pub load: f64,
     /// Time without packets after which a flow may be in slow start again, 10 ms to 100 s. Default: 1 s, longer than
     /// the RTT of any flow that sends in bursts; a flow whose RTT was measured needs three RTTs, at least 200 ms.
@@ -99,7 +99,7 @@ impl Config {
     }
 }
 
-/// What Predict has found out about the flows in slow start.
+/// Predict's knowledge about the flows in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadEstimate {
     /// Their RTT without the delay of this queue.
@@ -108,7 +108,7 @@ pub struct LoadEstimate {
     pub growth: f64,
     /// Their windows now over what the link takes in an RTT, beside the background.
     pub load: f64,
-    /// The same an RTT later, when the senders have heard of what leaves now.
+    /// The same an RTT later, when the senders have received acknowledgements of current departures.
     pub load_ahead: f64,
 }
 
@@ -145,7 +145,7 @@ impl Predict {
         }
     }
 
-    /// What is known at `now` of the flows in slow start; `None` while it is too early or nobody is.
+    /// Knowledge at `now` about the flows in slow start; `None` while it is too early or no flow is in slow start.
     pub fn load_estimate(&self, now: Timestamp) -> Option<LoadEstimate> {
         self.law.load(now.as_secs())
     }

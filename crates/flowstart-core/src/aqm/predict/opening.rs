@@ -1,12 +1,12 @@
-//! What the first packets of a flow tell: its RTT, its initial window, and later by what its flights grow.
+//! The evidence in a flow's first packets: its RTT, its initial window, and later the growth of its flights.
 //!
 //! A handshake is a small packet, and data follows an RTT later or, if the server thinks, more. So the time between
 //! them is no less than the RTT. What arrives within that time from the first data on is the initial window, paced or
 //! not.
 //!
-//! Where no handshake is seen, or where the server thinks, a pause tells the same: the initial window is sent, then
-//! nothing, and what comes after the pause answers the first packet that has left. Flows that do not grow have such
-//! pauses too, as have loads at random; so here growth has to show before it is believed.
+//! If no handshake is seen, or if the server thinks, a pause shows the same: the initial window is sent, then nothing,
+//! and the first packet after the pause answers the first departure. Flows that do not grow also have such pauses, as
+//! do random loads. So here growth has to show before it counts.
 
 /// RTTs that are believed, in seconds.
 const RTT: core::ops::RangeInclusive<f64> = 0.002..=1.5;

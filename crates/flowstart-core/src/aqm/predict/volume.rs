@@ -1,4 +1,4 @@
-//! When a growing volume reached which size: bounded memory, and a binary search to ask.
+//! The times at which a growing volume reached its sizes, in bounded memory, with binary search.
 
 /// Marks kept. At 2 % of growth between marks they cover eight octaves; the law looks back over less than four.
 const MARKS: usize = 256;
@@ -75,7 +75,7 @@ impl VolumeLog {
                 high = middle;
             }
         }
-        // Before the oldest mark that is left the volume is not known any more.
+        // Before the oldest remaining mark the volume is unknown.
         let forgotten = low == 0 && self.len == MARKS;
         (low < self.len && !forgotten).then(|| self.mark(low))
     }

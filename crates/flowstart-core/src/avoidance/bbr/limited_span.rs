@@ -7,8 +7,8 @@ use crate::units::Bytes;
 pub(super) struct LimitedSpan(Option<(Bytes, Bytes)>);
 
 impl LimitedSpan {
-    /// Little is in flight on purpose: what is sent until all of it is acknowledged is limited. The span begins with
-    /// the first call and ends later with each.
+    /// Little is in flight on purpose: packets sent until all of it is acknowledged are limited. The span begins with
+    /// the first call, and each call moves its end.
     pub(super) fn extend(&mut self, delivered: Bytes, in_flight: Bytes) {
         let from = self.0.map_or(delivered, |(from, _)| from);
         self.0 = Some((from, delivered + in_flight));

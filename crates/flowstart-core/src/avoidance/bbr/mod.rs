@@ -1,17 +1,16 @@
 //! BBR: rate and window follow a model of the path, made of its bandwidth and its RTT.
 //!
 //! References: version 3 is draft-ietf-ccwg-bbr, the working group's text of 3 August 2026; version 1 is
-//! draft-cardwell-iccrg-bbr-congestion-control-00 (July 2017) as Linux has it (`net/ipv4/tcp_bbr.c`, 2018 to 2026).
-//! What both do: they pace at a multiple of the largest recent delivery rate, keep a multiple of the bandwidth-delay
-//! product in flight, and look from time to time for more bandwidth and for a lower RTT. What they do about loss
-//! differs in principle: version 3 bounds window and rate by it, version 1 follows it only as far as packets in
-//! recovery and policers of the path go.
+//! draft-cardwell-iccrg-bbr-congestion-control-00 (July 2017) as in Linux (`net/ipv4/tcp_bbr.c`, 2018 to 2026). Both
+//! pace at a multiple of the largest recent delivery rate, keep a multiple of the bandwidth-delay product in flight,
+//! and probe from time to time for more bandwidth and a lower RTT. They differ in their response to loss: version 3
+//! bounds window and rate by it; version 1 uses it only to conserve packets in recovery and to detect policers.
 //!
-//! BBR is integrated: it is in charge from the first packet, and of the startup scheme only the launch counts. A launch
-//! that sets a rate, or says that it knows the path, is paced at it (or at cwnd / RTT), not at a multiple of it. From
-//! there STARTUP goes on as ever: the first samples replace the launch's rate, both grow if the path has more, and the
-//! usual tests end it. A launch that comes with the first acknowledgements (Careful Resume, Swift Start) raises window
-//! and rate then, unless something was lost or STARTUP is over.
+//! BBR is integrated: it is in charge from the first packet, and takes only the launch from the startup scheme. If a
+//! launch sets a rate, or says that it knows the path, BBR paces at this rate (or at cwnd / RTT), not at a multiple of
+//! it. STARTUP then goes on as usual: the first samples replace the launch's rate, window and rate grow if the path has
+//! more, and the usual tests end it. A launch that comes with the first acknowledgements (Careful Resume, Swift Start)
+//! raises window and rate at that time, unless something was lost or STARTUP is over.
 //!
 //! | Looking for | Where |
 //! |---|---|
@@ -19,10 +18,10 @@
 //! | version 3 | `v3/` |
 //! | round trips that packets count | `rounds.rs` |
 //! | the largest value of the last rounds | `windowed_max.rs` |
-//! | which samples `ProbeRTT` keeps low | `limited_span.rs` |
-//! | which states were entered, for traces | `transitions.rs` |
+//! | samples that `ProbeRTT` keeps low | `limited_span.rs` |
+//! | entered states, for traces | `transitions.rs` |
 //!
-//! Status: that of the versions, see there.
+//! Status: see the versions.
 
 mod limited_span;
 mod rounds;
@@ -50,10 +49,10 @@ pub const SUMMARY: &str = "BBRv3, or BBRv1 of Linux: rate and window from a mode
 pub const REFERENCE: &str =
     "draft-ietf-ccwg-bbr (August 2026); version=1: draft-cardwell-iccrg-bbr-congestion-control-00, Linux tcp_bbr.c";
 
-/// The RTT that is assumed before the first sample (`InitPacingRate`; `bbr_init_pacing_rate_from_rtt`).
+/// The assumed RTT before the first sample (`InitPacingRate`; `bbr_init_pacing_rate_from_rtt`).
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
-/// The rate of a window over a span, never zero: a span is taken for a nanosecond at least.
+/// The rate of a window over a span, never zero: a span counts as at least a nanosecond.
 fn rate_of(window: Bytes, span: Duration) -> Rate {
     Rate::from_transfer(window, span.max(Duration::from_nanos(1))).unwrap_or(Rate::from_bits_per_sec(1))
 }
@@ -92,8 +91,8 @@ impl From<Version> for u32 {
 
 /// Parameters of BBR. Every default is the draft's of version 3.
 ///
-/// Version 1 has only those of them that mean the same in both, with the same defaults. What else it needs are the
-/// constants of Linux, and the other parameters must stay as they are.
+/// Version 1 has only the parameters with the same meaning in both versions, with the same defaults. Its other values
+/// are the constants of Linux, and the other parameters must keep their defaults.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields, default))]
 pub struct Config {
@@ -114,11 +113,13 @@ pub struct Config {
     pub up_cwnd_gain: f64,
     /// `ProbeRTTCwndGain`: the same in `ProbeRTT`, 0.01 to 1. Draft: 0.5. Version 3 only.
     pub probe_rtt_cwnd_gain: f64,
-    /// `PacingMarginPercent` as a fraction: pacing stays below the bandwidth by it, 0 to 0.5. Draft, Linux: 0.01.
+    /// `PacingMarginPercent` as a fraction: pacing stays below the bandwidth by this fraction, 0 to 0.5. Draft, Linux:
+    /// 0.01.
     pub pacing_margin: f64,
     /// `LossThresh`: tolerated loss per round trip as a fraction, 0.0001 to 0.5. Draft: 0.02. Version 3 only.
     pub loss_thresh: f64,
-    /// Beta: what a round with loss leaves at least of the short-term bounds, 0.1 to 0.99. Draft: 0.7. Version 3 only.
+    /// Beta: the least share of the short-term bounds that a round with loss leaves, 0.1 to 0.99. Draft: 0.7. Version 3
+    /// only.
     pub beta: f64,
     /// Headroom: part of `inflight_longterm` that CRUISE leaves free, 0 to 0.9. Draft: 0.15. Version 3 only.
     pub headroom: f64,
@@ -131,8 +132,8 @@ pub struct Config {
     pub startup_loss_ranges: u32,
     /// `MinPipeCwnd` in segments, 1 to 100. Draft, Linux: 4.
     pub min_pipe_cwnd: u32,
-    /// `MinRTTFilterLen`: how long the smallest RTT is believed, 100 ms to 1 h. Draft, Linux: 10 s. Version 1 then
-    /// looks for another in `ProbeRTT`.
+    /// `MinRTTFilterLen`: how long the smallest RTT stays valid, 100 ms to 1 h. Draft, Linux: 10 s. Version 1 then
+    /// looks for a new one in `ProbeRTT`.
     pub min_rtt_filter: Duration,
     /// `ProbeRTTInterval`: time without a new smallest RTT after which `ProbeRTT` looks for one, 100 ms to 1 h. Draft:
     /// 5 s. Version 3 only.
@@ -143,8 +144,8 @@ pub struct Config {
     pub probe_wait: Duration,
     /// Random part that is added to it, 0 to 1 h. Draft: 1 s. Version 3 only.
     pub probe_wait_spread: Duration,
-    /// Round trips after which a bandwidth probe is due in any case, so that Reno flows get their share, 1 to 10000.
-    /// Draft: 63. Version 3 only.
+    /// Round trips after which a bandwidth probe is always due, so Reno flows get their share, 1 to 10000. Draft: 63.
+    /// Version 3 only.
     pub reno_rounds: u32,
     /// Seed of the random waits, and of the phase in which the gain cycle of version 1 begins. Default: 0.
     pub seed: u32,
@@ -220,7 +221,7 @@ impl Config {
         self.refuse_what_version_1_lacks()
     }
 
-    /// Beside version 1, parameters that it does not have stay as they are.
+    /// With version 1, parameters that it does not have must keep their defaults.
     fn refuse_what_version_1_lacks(&self) -> Result<(), ConfigError> {
         if self.version != Version::One {
             return Ok(());
@@ -266,12 +267,13 @@ impl Config {
     }
 }
 
-/// State of BBR, in a box: it is several times as large as that of other algorithms, whose flows should not carry it.
+/// State of BBR, in a box: it is several times as large as that of other algorithms, and their flows should not carry
+/// its size.
 #[derive(Clone, Debug)]
 pub struct Bbr(Box<dyn Integrated>);
 
 impl Bbr {
-    /// BBR that was not launched yet.
+    /// BBR before its launch.
     pub fn new(config: Config, segment: SegmentSize) -> Self {
         match config.version {
             Version::One => Self(Box::new(v1::Model::new(config, segment))),
@@ -280,7 +282,7 @@ impl Bbr {
     }
 }
 
-/// Everything else is the version's.
+/// The version does everything else.
 impl Integrated for Bbr {
     fn needs(&self) -> Needs {
         Needs::OWN_RATE.and(Needs::RATE_SAMPLES)
@@ -385,7 +387,7 @@ mod tests {
         ] {
             assert!(config.validate().is_err(), "{config:?}");
         }
-        // What both versions have may be chosen.
+        // Parameters of both versions are free.
         assert_eq!(Config { full_bw_rounds: 2, seed: 7, cwnd_gain: 2.5, ..one }.validate(), Ok(()));
     }
 }

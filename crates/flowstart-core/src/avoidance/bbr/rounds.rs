@@ -1,4 +1,5 @@
-//! Round trips that packets count: a round ends when a packet is acknowledged that was sent after it began.
+//! Round trips counted by packets: a round ends with the acknowledgement of a packet that was sent after the round
+//! began.
 
 use crate::event::RateSample;
 use crate::units::Bytes;
@@ -25,7 +26,7 @@ impl Rounds {
         self.start
     }
 
-    /// `StartRound`: the next round begins with a packet that is sent from now on.
+    /// `StartRound`: the next round begins with a packet sent from now on.
     pub(super) fn restart(&mut self, delivered: Bytes) {
         self.next_round_delivered = delivered;
     }

@@ -1,9 +1,9 @@
-//! Which states the last event led to, for traces.
+//! The states to which the last event led, for traces.
 
 /// Most states that one event can lead to: the last of STARTUP leads to DRAIN and two more.
 const MOST: usize = 4;
 
-/// States and what caused them, until a trace takes them.
+/// States and their causes, until a trace takes them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Transitions {
     entered: [Option<(&'static str, &'static str)>; MOST],

@@ -1,8 +1,7 @@
-//! The largest value of the current round trip and of as many before it as the window holds
-//! (`UpdateWindowedMaxFilter`).
+//! The largest value of the current round trip and of the previous ones in the window (`UpdateWindowedMaxFilter`).
 //!
 //! Differences from Linux, whose filter (`lib/win_minmax.c`) keeps three values: this one keeps one of every round, so
-//! that what remains when the largest expires is never too small.
+//! the remaining maximum is never too small when the largest value expires.
 
 /// The largest value of each recent round.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +17,8 @@ impl<T: Copy + Default, const PLACES: usize> Default for WindowedMax<T, PLACES> 
 }
 
 impl<T: Copy + Default + Ord, const PLACES: usize> WindowedMax<T, PLACES> {
-    /// Adds `value` to `round`, which is the newest; returns the largest of it and of the `window` rounds before, which
-    /// must be fewer than there are places.
+    /// Adds `value` to `round`, which is the newest. Returns the maximum of this round and of the `window` rounds
+    /// before; there must be fewer of them than places.
     pub(super) fn update(&mut self, value: T, round: u64, window: u64) -> T {
         debug_assert!(window < PLACES as u64, "{window} rounds before the current one in {PLACES} places");
         let place = &mut self.largest[(round % PLACES as u64) as usize];
@@ -41,7 +40,7 @@ mod tests {
         // A second value of a round counts if it is larger.
         assert_eq!(filter.update(3, 2, 10), 9);
         assert_eq!(filter.update(5, 12, 10), 9);
-        // 2 + 10 < 13: what remains is that of round 12.
+        // 2 + 10 < 13: the value of round 12 remains.
         assert_eq!(filter.update(4, 13, 10), 5);
         // Half of the window.
         assert_eq!(filter.update(1, 14, 1), 4);

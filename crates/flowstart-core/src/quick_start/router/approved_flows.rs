@@ -1,4 +1,4 @@
-//! The latest approvals by flow: what a router without other state for each flow keeps to take approvals back.
+//! The latest approvals by flow, with which a router without other state per flow revokes approvals.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -17,12 +17,12 @@ pub(super) struct Approval {
     ends: Timestamp,
 }
 
-/// Approvals of at most so many flows. All live equally long, so they end in the order in which they were given.
+/// Approvals of a bounded number of flows. All live equally long, so they end in the order in which they were given.
 #[derive(Clone, Debug)]
 pub(super) struct ApprovedFlows {
     most: usize,
     approvals: BTreeMap<FlowId, Approval>,
-    /// Approvals that a flow has replaced stay in here until they would have ended.
+    /// Replaced approvals of a flow stay in here until they would have ended.
     order: VecDeque<(Timestamp, FlowId)>,
 }
 

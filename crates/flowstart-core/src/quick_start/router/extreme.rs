@@ -1,24 +1,24 @@
-//! `extreme`: requests are approved with state per flow, so that an approval is counted until it is used or known
-//! unused.
+//! `extreme`: approves requests with state per flow, so an approval counts until it is used or known to be unused.
 //!
 //! Reference: Sarolahti, Allman and Floyd, section 6.2, which describes what such a router may do but gives no
-//! algorithm. For each approval it remembers the bytes that are expected (rate times RTT) and subtracts those that
-//! arrive; what is still expected, not what was approved lately, counts beside the utilization. The report of the
+//! algorithm. For each approval the router remembers the expected bytes (rate times RTT) and subtracts those that
+//! arrive. Besides the utilization, the bytes still expected count, not the recent approvals. The report of the
 //! approved rate lowers what is expected when a later router granted less. An approval ends when its bytes have arrived
 //! or its time is over.
 //!
-//! What the paper leaves open, as decided here: an approval is expected to arrive between one and two RTTs after it
-//! (the handshake's answer and then a paced RTT), so it lives for two RTTs. Of flows that want more than is left, each
-//! gets at most `largest_share` of what `qs_thresh` leaves (fairness between requests). A flow whose latest approval
-//! ended with less than half of it used gets half of what it asks for next time, a quarter after the second time, and
-//! so on; a used approval restores it. A flow here is a connection: a sender that opens a new one for each request has
-//! no past.
+//! The paper leaves details open; this file decides as follows. The bytes of an approval arrive between one and two
+//! RTTs after it (the handshake's answer and then a paced RTT), so it lives for two RTTs. Of flows that want more than
+//! is left, each gets at most `largest_share` of what `qs_thresh` leaves (fairness between requests). A flow whose
+//! latest approval ended with less than half of it used gets half of what it asks for next time, a quarter after the
+//! second time, and so on; a used approval restores it. A flow here is a connection: a sender that opens a new one for
+//! each request has no past.
 //!
-//! Memory is bounded by `flows`. A flow without a running approval is forgotten for a new one. Where all places hold
-//! running approvals nothing more is approved: forgetting one would promise its rate twice. A second pass (section 8.2)
-//! is confirmed while an approval of at least that rate runs, which begins anew with it.
+//! Memory is bounded by `flows`. A flow without a running approval is forgotten for a new one. If all places hold
+//! running approvals, nothing more is approved, because forgetting one would promise its rate twice. A second pass
+//! (section 8.2) is confirmed while an approval of at least that rate runs, which begins anew with it.
 //!
-//! Status: worked examples below; figures 10 and 11 are not compared yet.
+//! Status: worked examples below; `quick-start-extreme` and `quick-start-extreme-conservative` compare figures 10 and
+//! 11.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -169,7 +169,7 @@ impl Extreme {
         }
         self.end_approvals(now);
         let Some(slot) = self.slot_for(flow) else { return nothing };
-        // A flow that asks again ends its approval: asking before that is used shall not hide that it never is.
+        // A flow that asks again ends its approval, because an early request must not hide an unused approval.
         let unused = match self.slots[slot] {
             Some(state) if state.flow == flow => {
                 self.end(flow, state.ends);
@@ -182,7 +182,7 @@ impl Extreme {
         let most = (left * self.config.largest_share).max(0.0) as u64;
         let asked = requested.bits_per_sec().checked_shr(unused).unwrap_or(0);
         let approved = Rate::from_bits_per_sec(asked.min(most));
-        // What rounds to nothing cannot be used: the packet that asks for it would be all that was expected.
+        // A rate that rounds to nothing cannot be used: only the requesting packet itself would be expected.
         if approved < LOWEST {
             return nothing;
         }
@@ -291,7 +291,7 @@ mod tests {
         extreme.approve(at(0), LINK, 0.0, kbit(8000), 1);
         extreme.on_report(at(100), 1, kbit(2000));
         assert_eq!(extreme.approve(at(100), LINK, 0.0, kbit(8000), 2), kbit(7000));
-        // A higher one is a lie or of no use.
+        // A higher one is a lie or useless.
         extreme.on_report(at(100), 2, kbit(9000));
         assert_eq!(extreme.approve(at(100), LINK, 0.0, kbit(8000), 3), kbit(0));
     }
@@ -347,8 +347,8 @@ mod tests {
         let approved: u64 = (0..1000).map(&mut approve).sum();
         assert!(approved <= 16 * 80_000, "{approved}");
         assert_eq!(extreme.outstanding, approved);
-        // A flow that asks again and again takes no place of others and is left with nothing, and a request of which
-        // nothing is approved takes no place either.
+        // A flow that asks again and again takes no place of others and gets nothing. A request without an approval
+        // takes no place either.
         for _ in 0..1000 {
             extreme.approve(at(1), link, 0.0, kbit(80), 0);
             extreme.approve(at(1), link, 0.9, kbit(80), 7777);

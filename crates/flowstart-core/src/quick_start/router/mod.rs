@@ -7,9 +7,9 @@
 //! | `peak-utilization` | [`peak_utilization`] |
 //! | `moving-average` | [`moving_average`] |
 //!
-//! [`Router`] is what stands at an output link: it reads the option of a packet that is about to leave, and writes what
-//! is left of the request into it. It knows neither clock nor link: the host tells it when packets leave and how large
-//! they are, so that it runs in a simulator and in a real router alike.
+//! [`Router`] stands at an output link: it reads the option of a packet that is about to leave, and writes the granted
+//! rate into it. It knows neither clock nor link. The host tells it when packets leave and how large they are, so it
+//! runs in a simulator and in a real router alike.
 
 use crate::quick_start::nonce::Nonce;
 use crate::quick_start::rate::{RateCode, RateEncoding, Rounding};
@@ -124,7 +124,7 @@ pub enum Behaviour {
     Delete,
     /// Drops packets with the option.
     Drop,
-    /// Approves whatever is asked for: a broken router.
+    /// Approves every request in full: a broken router.
     ApproveAll,
     /// Is not seen by requests: a hop inside a tunnel that does not count down the inner TTL, or a switch (section 7).
     /// The sender cannot notice it. A simulator counts every hop into the IP TTL, so such a hop counts down the QS TTL,
@@ -172,7 +172,7 @@ enum Approver {
     Extreme(extreme::Extreme),
 }
 
-/// What becomes of a packet with an option.
+/// The fate of a packet with an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It leaves with this option.

@@ -2,8 +2,8 @@
 //!
 //! Reference: Sarolahti, Allman and Floyd, section 6.1, equation (3): U(t + d) = w M(t + d) + (1 - w) U(t). M is the
 //! share of the time since the last measurement in which the link was sending, and a measurement is taken with every
-//! departure, so the average reaches back over -1 / ln(1 - w) departures. It hides how much the load varies, which is
-//! why the paper prefers the peak.
+//! departure, so the average reaches back over -1 / ln(1 - w) departures. It hides the variation of the load, so the
+//! paper prefers the peak.
 //!
 //! Differences: none known. Between departures the estimate does not move, so a link that has fallen idle still looks
 //! as busy as it was.

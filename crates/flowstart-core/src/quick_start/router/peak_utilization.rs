@@ -126,7 +126,7 @@ impl PeakUtilization {
 
     fn count_fixed(&mut self, until: Timestamp, sending: bool) {
         let length = self.config.interval;
-        // Of a long time only the intervals that are remembered count.
+        // After a long time only the remembered intervals count.
         let mut remembered = 0;
         while until.since(self.began) >= length {
             if remembered > self.config.intervals {
@@ -155,7 +155,7 @@ impl PeakUtilization {
         let length = self.config.interval;
         let mut passed = until.since(self.began);
         let mut share = self.sending.as_secs() / passed.as_secs();
-        // What is longer than an interval counts as several; those after the first are as the link was last.
+        // A time longer than an interval counts as several intervals; those after the first have the link's last state.
         for _ in 0..self.config.intervals {
             if passed <= length {
                 break;

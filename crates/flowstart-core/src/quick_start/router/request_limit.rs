@@ -1,7 +1,7 @@
 //! How many requests a router looks at in a second.
 //!
-//! Reference: Sarolahti, Allman and Floyd, section 8.1: requests in excess of a rate are ignored, so that a flood costs
-//! the router no more than that. It protects the router, not those who ask: they are ignored with the flood.
+//! Reference: Sarolahti, Allman and Floyd, section 8.1: a router ignores requests in excess of a rate, so a flood costs
+//! it no more than that. The limit protects the router, not honest senders: their requests are ignored with the flood.
 
 use crate::time::Timestamp;
 

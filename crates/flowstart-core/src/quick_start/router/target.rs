@@ -1,16 +1,16 @@
-//! `target`: requests are approved up to a share of the link, without state per flow.
+//! `target`: approves requests up to a share of the link, without state per flow.
 //!
-//! Reference: Sarolahti, Allman and Floyd, section 6.1, figure 7. What is in use is the utilization and what was
-//! approved in the latest intervals, which may still be on its way. While that is below `qs_thresh` of the bandwidth, a
-//! request gets what is left below it, at most what it asks for. Otherwise nothing.
+//! Reference: Sarolahti, Allman and Floyd, section 6.1, figure 7. The bandwidth in use is the utilization plus the
+//! approvals of the latest intervals, whose data may still be on the way. While this is below `qs_thresh` of the
+//! bandwidth, a request gets the rest below the threshold, at most what it asks for. Otherwise it gets nothing.
 //!
 //! Section 8.2 has three additions, all off by default:
-//! - a request beyond `requests_per_second` is not looked at;
-//! - with `flows` the latest approvals are remembered by flow, so that a report of a lower rate gives back the
+//! - requests beyond `requests_per_second` are ignored;
+//! - with `flows` the router remembers the latest approvals by flow, so a report of a lower rate gives back the
 //!   difference;
-//! - with `provisional` a first pass is approved for that long only, until the second pass confirms it, from when on it
-//!   counts like any other. A second pass for more than was approved is refused, and ends the approval. What cannot be
-//!   remembered cannot be confirmed, so nothing is approved while `flows` are waiting.
+//! - with `provisional` the approval of a first pass lasts only for that time, unless the second pass confirms it; then
+//!   it counts like any other. A second pass for more than was approved is refused, and ends the approval. The router
+//!   can only confirm what it remembers, so it approves nothing while `flows` approvals wait.
 //!
 //! Differences: like ns-2, the approved rate is remembered as it was before rounding. A report or a second pass gives
 //! back what rounding took away, too. With `flows`, a flow that asks again gives back what it was approved before.
@@ -270,7 +270,7 @@ mod tests {
             let mut target = with(flows, None);
             assert_eq!(target.approve(at(0), LINK, 0.0, kbit(8000), 1), kbit(8000));
             target.on_report(at(100), 1, kbit(2000));
-            // A higher rate is a lie or of no use, and nobody reports for others.
+            // A higher rate is a lie or useless, and a flow reports only for itself.
             target.on_report(at(100), 1, kbit(9000));
             target.on_report(at(100), 2, kbit(0));
             assert_eq!(target.approve(at(100), LINK, 0.0, kbit(9000), 2), kbit(left), "{flows} flows");
@@ -296,7 +296,7 @@ mod tests {
     fn a_second_pass_confirms_what_was_approved_and_no_more() {
         let mut target = with(16, Some(100));
         target.approve(at(0), LINK, 0.0, kbit(8000), 1);
-        // What a router farther on took away is given back: 9 - 3 Mbit/s are left.
+        // The part that a later router took away is given back: 9 - 3 Mbit/s are left.
         assert_eq!(target.confirm(at(80), 1, kbit(3000)), Some(true));
         assert_eq!(target.approve(at(81), LINK, 0.0, kbit(9000), 2), kbit(6000));
         assert_eq!(target.confirm(at(82), 2, kbit(6001)), Some(false), "more than was approved");

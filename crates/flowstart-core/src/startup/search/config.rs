@@ -1,11 +1,11 @@
-//! What can be chosen of SEARCH: a published revision, and each of the questions in which revisions differ.
+//! The options of SEARCH: a published revision, and each question in which revisions differ.
 
 use alloc::format;
 
 use crate::registry::ConfigError;
 use crate::startup::validate_initial_window;
 
-/// Which published revision; the table of the module above says how they differ.
+/// The published revision; the table of the parent module lists the differences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Variant {
@@ -24,16 +24,16 @@ pub enum Variant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Exit {
-    /// It loses what was delivered in the last two initial RTTs (Algorithm 1, lines 25 to 27).
+    /// It is reduced by what was delivered in the last two initial RTTs (Algorithm 1, lines 25 to 27).
     Reduce,
-    /// It follows the bytes in flight down to what was delivered in the last initial RTT, a segment for every three
-    /// that are acknowledged (the authors' code, 4.0).
+    /// It follows the bytes in flight down to what was delivered in the last initial RTT; every three acknowledged
+    /// segments allow one new segment (the authors' code, 4.0).
     Drain,
     /// Nothing (Firefox; the authors' QUIC code).
     ExitOnly,
 }
 
-/// How many bins a sum has.
+/// The number of bins in a sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Sum {
@@ -45,7 +45,7 @@ pub enum Sum {
     WPlusOne,
 }
 
-/// What an RTT is in bins.
+/// An RTT in bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum LookBack {
@@ -66,7 +66,7 @@ pub enum LookBackRtt {
     /// The latest sample, which grows with the queue.
     #[default]
     Current,
-    /// The one that gave the bins their length.
+    /// The RTT that gave the bins their length.
     Initial,
 }
 
@@ -77,7 +77,7 @@ pub enum Wrap {
     /// There are more places.
     #[default]
     Extend,
-    /// The bin that took its place is read instead (Algorithm 1).
+    /// The bin in its place is read instead (Algorithm 1).
     Literal,
     /// There is no decision.
     Refuse,
@@ -89,26 +89,26 @@ pub enum Wrap {
 pub enum SkippedBins {
     /// One bin ends with each acknowledgement (Algorithm 1).
     None,
-    /// All of them end, and those between were empty (Linux).
+    /// All of them end, and the bins between are empty (Linux).
     Fill,
     /// As `fill`; after more than W bins SEARCH begins anew with the next RTT sample (Firefox).
     Reset,
-    /// As `fill`; after more than twice the whole bins of an initial RTT, four, SEARCH begins anew at once, and after
-    /// more than W bins with the RTT of now as the initial one (FreeBSD).
+    /// As `fill`; after more than twice the whole bins of an initial RTT, four, SEARCH begins anew at once. After more
+    /// than W bins it takes the current RTT as the initial one (FreeBSD).
     Restart,
 }
 
-/// What happens when a bin would end with an acknowledgement of data that left while the sender had nothing more to
-/// send.
+/// What happens when a bin would end with an app-limited acknowledgement: its data left while the sender had nothing
+/// more to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum AppLimited {
-    /// It counts as any other.
+    /// It counts like any other.
     Count,
-    /// Its bytes count, but no bin ends with it, when less than half of the window was in flight since before its
-    /// packet left (Firefox).
+    /// If less than half of the window was in flight since before its packet left, its bytes count but no bin ends with
+    /// it (Firefox).
     Wait,
-    /// SEARCH begins anew at once, with the initial RTT that it has (Linux).
+    /// SEARCH begins anew at once, with its current initial RTT (Linux).
     Restart,
 }
 
@@ -124,22 +124,24 @@ pub struct Config {
     pub window_factor: f64,
     /// W: bins in a window, 2 to 1000. All revisions: 10.
     pub w: u32,
-    /// `EXTRA_BINS`, which bounds the look-back, 1 to 1000, but at least what spans the RTT at which a path can look
-    /// full. Default: the revision's.
+    /// `EXTRA_BINS`, which bounds the look-back, 1 to 1000. It must span the RTT at which a path can look full.
+    /// Default: the revision's.
     pub extra_bins: Option<u32>,
-    /// THRESH: missing share of the deliveries that means that the path is full, 0.01 to 1. Default: the revision's.
+    /// THRESH: the missing share of the deliveries at which the path counts as full, 0.01 to 1. Default: the
+    /// revision's.
     pub thresh: Option<f64>,
     /// What happens to the window when the path is full. Default: the revision's.
     pub exit: Option<Exit>,
-    /// How many bins a sum has; only `slides` can have another number than W. Default W.
+    /// The number of bins in a sum; only `slides` can have another number than W. Default W.
     pub sum: Sum,
-    /// Whether the bin that just began, still empty, counts as one of them; only in `slides`. Default: no.
+    /// Whether the new, still empty bin counts as one of them; only in `slides`. Default: no.
     pub count_current: bool,
-    /// What an RTT is in bins. Default: the revision's; Algorithm 1 does not say, `round` because 2.86 is nearer to 3.
+    /// An RTT in bins. Default: the revision's. Algorithm 1 does not define it; `round`, because 2.86 is nearer to 3.
     pub look_back: Option<LookBack>,
     /// Which RTT the look-back spans. All revisions: the current one.
     pub look_back_rtt: LookBackRtt,
-    /// What happens when the oldest bin of the look-back was overwritten; all but `slides` extend. Default: `extend`.
+    /// What happens when the oldest bin of the look-back was overwritten; all except `slides` extend. Default:
+    /// `extend`.
     pub wrap: Wrap,
     /// What happens when more than one bin has ended. Default: the revision's; `fill` for `slides`.
     pub skipped_bins: Option<SkippedBins>,
@@ -168,7 +170,7 @@ impl Default for Config {
     }
 }
 
-/// What a revision has for the questions that its configuration leaves open.
+/// A revision's answers to the questions that the configuration leaves open.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Answers {
     pub(super) thresh: f64,
@@ -180,7 +182,7 @@ pub(super) struct Answers {
 }
 
 impl Variant {
-    /// The rows of the table that can be chosen one by one.
+    /// The rows of the table with options of their own.
     const fn answers(self) -> Answers {
         let slides = Answers {
             thresh: 0.35,
@@ -256,8 +258,8 @@ impl Config {
             }
             (Variant::Slides, _) => (whole.max(1.0), "an RTT is w / window_factor bins"),
             (_, LookBackRtt::Initial) => (whole, "an RTT is w / window_factor bins"),
-            // What is missing of a window was sent in the time by which the RTT has grown during it. Of a rate that
-            // does not fall, a share of THRESH lasts at least as long as that share of a window.
+            // The missing part of a window was sent in the time by which the RTT has grown. At a rate that does not
+            // fall, a share of THRESH takes at least that share of a window.
             (_, LookBackRtt::Current) => (
                 libm::floor(in_rtt + thresh * w),
                 "by w / window_factor + thresh * w bins the RTT shows a full path first",
@@ -270,7 +272,7 @@ impl Config {
         Ok(())
     }
 
-    /// How many bins less than `EXTRA_BINS` the longest look-back has.
+    /// By how many bins the longest look-back is shorter than `EXTRA_BINS`.
     const fn beyond_reach(&self) -> u32 {
         match self.variant {
             Variant::Slides => 0,
@@ -279,7 +281,7 @@ impl Config {
         }
     }
 
-    /// The revision's answers, and what was chosen instead.
+    /// The revision's answers, with the configured ones in their place.
     pub(super) fn answers(&self) -> Answers {
         let revision = self.variant.answers();
         Answers {

@@ -1,4 +1,4 @@
-//! Algorithm 1: bins that count what is delivered, against twice what was delivered an RTT earlier.
+//! Algorithm 1: bins count delivered bytes, compared with twice the bytes delivered an RTT earlier.
 
 use core::ops::Range;
 
@@ -30,7 +30,7 @@ impl Bins {
         self.0.fill(0);
     }
 
-    /// Bin `next` begins after bin `curr`; those between had nothing.
+    /// Bin `next` begins after bin `curr`; the bins between had nothing.
     pub(super) fn advance(&mut self, curr: u64, next: u64) {
         for bin in next.saturating_sub(self.0.len() as u64).max(curr) + 1..=next {
             let place = self.place(bin);
@@ -44,7 +44,7 @@ impl Bins {
         self.0[place] += bytes.get();
     }
 
-    /// What was delivered in these bins, seen in bin `curr`; `None` when some of them are not kept.
+    /// Bytes delivered in these bins, seen in bin `curr`; `None` when some of them are not kept.
     pub(super) fn bytes(&self, curr: u64, bins: Range<u64>, wrap: Wrap) -> Option<u64> {
         if wrap != Wrap::Literal && curr - bins.start >= self.0.len() as u64 {
             return None;

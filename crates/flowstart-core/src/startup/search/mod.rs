@@ -1,13 +1,13 @@
-//! SEARCH: slow start that ends when what is delivered stops growing with what is sent.
+//! SEARCH: slow start that ends when deliveries stop growing with what is sent.
 //!
 //! Reference: Cronin, Ataei Kachooei, Chung, Li, Peters, Claypool, "Improving QUIC Slow Start Performance with SEARCH",
 //! Algorithm 1, and the code that followed it: Firefox's (neqo 80ca01ee, `cc/search.rs`) and the authors' 4.0
 //! (github.com/maryam-ataei/TCP_SS_SEARCH_ALG, 12e48363 for FreeBSD and 087a48d6 for Linux). Bins last 0.35 initial
-//! RTTs each. What was delivered in a window of ten bins is compared with twice what was delivered an RTT earlier
-//! (`slides`), or with what was sent an RTT earlier (all others); when a share of THRESH is missing, the path is full.
-//! Loss before that ends startup as in plain slow start.
+//! RTTs each. SEARCH compares the deliveries in a window of ten bins with twice the deliveries an RTT earlier
+//! (`slides`), or with the bytes sent an RTT earlier (all others). If a share of THRESH is missing, the path is full. A
+//! loss before that ends startup as in plain slow start.
 //!
-//! `variant` is a published revision, whose answers the other keys change one by one:
+//! `variant` is a published revision; the other keys change its answers one by one:
 //!
 //! | | `slides` | `firefox` | `freebsd` | `linux` |
 //! |---|---|---|---|---|
@@ -22,14 +22,14 @@
 //! | after a timeout, where the host has the scheme run again | no | anew | anew | anew |
 //! | `exit`: when the path is full | `reduce` | `exit-only` | `drain` | `drain` |
 //!
-//! The default is `firefox`, because it is the only one that users have: the authors' code is in no release of a
-//! kernel. Firefox itself takes it where it is told to, its default is plain slow start. draft-chung-ccwg-search-09,
-//! which all three follow, interpolates towards the newer bin in its text (`interpolate-newer`); Firefox's authors call
-//! that a mistake, and it leaves an unlimited path. The draft's source of June 2024 (SEARCH 3.0) is `slides` with
-//! `look_back=interpolate-older`.
+//! The default is `firefox`, because users have only this variant: the authors' code is in no release of a kernel.
+//! Firefox itself uses it only on request; its default is plain slow start. All three follow
+//! draft-chung-ccwg-search-09. The draft's text interpolates towards the newer bin (`interpolate-newer`); Firefox's
+//! authors call that a mistake, and with it SEARCH leaves slow start on an unlimited path. The draft's source of June
+//! 2024 (SEARCH 3.0) is `slides` with `look_back=interpolate-older`.
 //!
 //! Differences from the reference: Algorithm 1 can be read in several ways, and the readings differ in what they
-//! detect. The defaults of `slides` are those under which an ideal path without a limit never looks full.
+//! detect. With the defaults of `slides`, an ideal path without a limit never looks full.
 //!
 //! | Question | Option | To the letter | Default | Why |
 //! |---|---|---|---|---|
@@ -42,14 +42,14 @@
 //!
 //! `slides` decides nothing while the look-back is less than one bin. In all variants the reduced window is not smaller
 //! than the initial window, draining never raises the window, and the initial RTT is the first sample after the launch.
-//! Fractions are not rounded to percents, and totals not to 16 bits. Linux begins anew after idle time too, which here
-//! only `skipped_bins` and `app_limited` notice. Firefox takes an acknowledgement for app-limited when every packet in
-//! it left after the last one with which half of the window was in flight, here the newest packet counts, and the
-//! window is that of the latest acknowledgement. Linux goes by the rate sample that it keeps (an app-limited one
-//! replaces it unless it is slower), here it is the newest acknowledged packet, and a sender that flow control stops
-//! counts as app-limited.
+//! Fractions are not rounded to percents, and totals not to 16 bits. Linux also begins anew after idle time; here only
+//! `skipped_bins` and `app_limited` notice idle time. Firefox takes an acknowledgement for app-limited if all of its
+//! packets left after the last packet with which half of the window was in flight. Here only the newest packet counts,
+//! and the window is that of the latest acknowledgement. Linux uses its stored rate sample (an app-limited one replaces
+//! it unless it is slower). Here the newest acknowledged packet counts, and a sender that flow control stops is
+//! app-limited.
 //!
-//! Here is what the variants have in common; how each counts is in `deltas.rs` and `totals.rs`.
+//! This file has the common part of the variants; `deltas.rs` and `totals.rs` have their ways of counting.
 //!
 //! Status: experimental; `slides` is measured by `search-geo`.
 
@@ -91,7 +91,7 @@ enum Bins {
     Totals(totals::Bins),
 }
 
-/// Which bytes are asked for.
+/// Which bytes are requested.
 #[derive(Clone, Copy, Debug)]
 enum Count {
     Delivered,
@@ -107,14 +107,14 @@ pub struct Search {
     initial_rtt: Duration,
     bin_duration: Duration,
     bins: Bins,
-    /// Number of the bin that lasts; `None` before the first RTT sample.
+    /// Number of the current bin; `None` before the first RTT sample.
     curr: Option<u64>,
     bin_end: Timestamp,
     drain: Option<totals::Drain>,
     /// The window, and the position of the last packet with which half of it was in flight.
     cwnd: Bytes,
     used_until: Position,
-    /// A transition that nobody has asked for yet.
+    /// A transition that was not read yet.
     entered: Option<(&'static str, &'static str)>,
 }
 
@@ -160,7 +160,7 @@ impl Search {
         }
     }
 
-    /// Nothing is known any more, and the next RTT sample is the initial RTT.
+    /// Forgets everything; the next RTT sample is the initial RTT.
     fn forget(&mut self) {
         self.curr = None;
         self.drain = None;
@@ -170,8 +170,8 @@ impl Search {
         }
     }
 
-    /// Lines 13 to 16: ends the bins whose time is over. Returns the bin that begins, `None` when none does or SEARCH
-    /// begins anew. `rtt` is the one of now.
+    /// Lines 13 to 16: ends the bins whose time is over. Returns the bin that begins; `None` if none does or SEARCH
+    /// begins anew. `rtt` is the current RTT.
     fn advance(&mut self, ack: &Ack, curr: u64, rtt: Duration) -> Option<u64> {
         let now = ack.now;
         if now <= self.bin_end {
@@ -219,8 +219,8 @@ impl Search {
         }
     }
 
-    /// `curr_delv` and `prev_delv` of lines 20 and 21, and what others have in their place: the bytes of the window
-    /// that ends with bin `last`.
+    /// `curr_delv` and `prev_delv` of lines 20 and 21, and their counterparts in other variants: the bytes of the
+    /// window that ends with bin `last`.
     fn window(&self, count: Count, curr: u64, last: u64) -> Option<u64> {
         let number = match self.config.sum {
             Sum::W => self.config.w,
@@ -252,7 +252,7 @@ impl Search {
         if !self.config.in_reach(u64::from(self.answers.extra_bins), bins, prev) {
             return None;
         }
-        // What is expected: bytes that were delivered or sent, and how often.
+        // The expectation: bytes that were delivered or sent, and how often.
         let (count, factor) = match self.bins {
             Bins::Deltas(_) => (Count::Delivered, deltas::GROWTH),
             Bins::Totals(_) => (Count::Sent, 1.0),
@@ -271,7 +271,7 @@ impl Search {
         (expected > 0.0).then(|| (expected - curr_delv) / expected)
     }
 
-    /// What was delivered in the last `span`; what is not known counts as nothing.
+    /// Bytes delivered in the last `span`; unknown parts count as zero.
     fn delivered_in(&self, curr: u64, span: Duration) -> Bytes {
         let (back, fraction) = self.in_bins(span);
         let bytes = |end, number| self.bytes_before(Count::Delivered, curr, end, number).unwrap_or(0);
@@ -329,13 +329,13 @@ impl Startup for Search {
         if let Bins::Totals(bins) = &mut self.bins {
             bins.sent_bytes += sent.bytes.get();
         }
-        // Firefox, in slow start: who uses half of the window is not limited by the application.
+        // Firefox, in slow start: a sender that uses half of the window is not limited by the application.
         if sent.in_flight * 2 >= self.cwnd {
             self.used_until = sent.position;
         }
     }
 
-    // Probing as slow start. Validation: what is delivered against what was delivered or sent an RTT ago.
+    // Probing as slow start. Validation: deliveries against deliveries or sent bytes an RTT ago.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
         if let Some(drain) = &mut self.drain {
             return drain.on_ack(ack, window.cwnd, self.context.segment);

@@ -1,4 +1,4 @@
-//! Worked examples of the variants, and what they make of ideal paths.
+//! Worked examples of the variants, and their behaviour on ideal paths.
 
 use alloc::vec;
 
@@ -170,7 +170,7 @@ fn the_first_decision_counts_all_that_was_sent_before_as_a_bin() {
     // 2.857 bins before bin 12: prev = 10. Firefox waits for a window and a bin.
     assert_eq!(totals(variant(Variant::Firefox), 12).norm_diff(12, RTT), None);
     assert_eq!(rounded(totals(variant(Variant::Firefox), 13).norm_diff(13, RTT)), Some(0.5));
-    // The authors take what was sent before bin 0 for what was sent in a bin before it: nothing at first.
+    // The authors count bytes sent before bin 0 as sent in one bin before it: nothing at first.
     let first = |before: u64| {
         let mut scheme = totals(variant(Variant::Linux), 12);
         let Bins::Totals(totals::Bins { sent, .. }) = &mut scheme.bins else { panic!("bins are not totals") };
@@ -250,7 +250,7 @@ fn freebsd_begins_anew_after_two_initial_rtts_and_linux_when_the_sender_had_noth
     assert_eq!(after(150), (Some(24), Some(24), MS(35), end(175)));
     assert_eq!(after(175), (None, Some(0), MS(35), end(210)));
     assert_eq!(after(350), (None, Some(0), MS(35), end(385)));
-    // More than a window: the RTT of now is the initial one, 200 ms * 0.35 = 70 ms.
+    // More than a window: the current RTT becomes the initial one, 200 ms * 0.35 = 70 ms.
     assert_eq!(after(385), (None, Some(0), MS(70), end(455)));
 
     let limited = |of, ms| {
@@ -413,7 +413,7 @@ fn fluid(config: Config, doublings: Option<f64>, rtts: usize) -> Option<(f64, f6
     let mut acknowledged = 0;
     for index in 0..rtts * STEPS {
         let now = Timestamp::ZERO + RTT.scale(index as f64 * step);
-        // What departed an RTT ago is acknowledged; before that, the initial window leaves.
+        // Departures of an RTT ago are acknowledged; before that, the initial window leaves.
         let (sent_before, departed_before): (f64, f64) = (sent[index], departed[index]);
         let arrived = match index.checked_sub(STEPS) {
             None => 10_000.0 * (libm::exp2((index + 1) as f64 * step) - 1.0),

@@ -44,7 +44,7 @@ impl Bins {
         (self.sent[0], self.acked[0]) = (self.sent_bytes, self.acked_bytes);
     }
 
-    /// Bin `next` begins after bin `curr`; in those between the totals stayed what they were.
+    /// Bin `next` begins after bin `curr`; the totals did not change in the bins between.
     pub(super) fn advance(&mut self, curr: u64, next: u64) {
         let before = self.place(curr);
         let (sent, acked) = (self.sent[before], self.acked[before]);
@@ -56,8 +56,8 @@ impl Bins {
         (self.sent[place], self.acked[place]) = (self.sent_bytes, self.acked_bytes);
     }
 
-    /// Bytes of the `number` bins before bin `end`, seen in bin `curr`; `None` when some of them are not kept. Before
-    /// bin 0 lies one that took all that came earlier: 4.0 interpolates with a total of 0 there.
+    /// Bytes of the `number` bins before bin `end`, seen in bin `curr`; `None` when some of them are not kept. The bin
+    /// before bin 0 holds everything earlier; 4.0 interpolates with a total of 0 there.
     pub(super) fn bytes(&self, count: Count, curr: u64, end: u64, number: u64) -> Option<u64> {
         let totals = match count {
             Count::Delivered => &self.acked,
@@ -71,12 +71,12 @@ impl Bins {
     }
 }
 
-/// SEARCH waits for the bytes in flight to become few enough.
+/// SEARCH waits until few enough bytes are in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drain {
     /// Window at which it is over.
     target: Bytes,
-    /// Acknowledged segments that did not allow one to be sent yet.
+    /// Acknowledged segments that have not allowed a new segment yet.
     acked: u64,
 }
 
@@ -86,7 +86,7 @@ impl Drain {
         Self { target, acked: 0 }
     }
 
-    /// The window while the queue drains: in flight and a segment for every third that is acknowledged.
+    /// The window while the queue drains: the bytes in flight, plus a segment for every third acknowledged segment.
     pub(super) fn on_ack(&mut self, ack: &Ack, cwnd: Bytes, segment: Bytes) -> Step {
         self.acked += ack.packets;
         let allowed = segment * (self.acked / DRAIN_ACKED);

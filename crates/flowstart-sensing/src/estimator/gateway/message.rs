@@ -1,4 +1,4 @@
-//! What gateways send, as text: answers to a search, descriptions, answers to the question.
+//! Gateways' messages as text: answers to a search, descriptions, answers to the question.
 //!
 //! Reference: UPnP Device Architecture 1.0, sections 1.2.3 (answers to a search), 2.1 (description) and 3.2 (control).
 
@@ -18,7 +18,7 @@ const NODES_MAX: u32 = 20_000;
 /// Deepest element of a document; descriptions have about ten levels.
 const DEPTH_MAX: usize = 64;
 
-/// What a gateway says of its link.
+/// A gateway's statement about its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkProperties {
     /// Towards the client; `None` when the gateway does not know.
@@ -39,7 +39,7 @@ impl LinkProperties {
     }
 }
 
-/// Why an answer means nothing.
+/// Why an answer is useless.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
@@ -52,7 +52,7 @@ pub enum AnswerError {
     /// The description has no link to ask for.
     #[error("the gateway has no service WANCommonInterfaceConfig")]
     NoService,
-    /// The answer lacks what was asked for.
+    /// The answer lacks the requested values.
     #[error("the gateway's answer has no `{0}`")]
     Missing(&'static str),
     /// A rate is no number.
@@ -96,7 +96,7 @@ pub fn resolved(document: &str, base: Option<&str>, reference: &str) -> String {
     format!("{}{folder}{reference}", &base[..path])
 }
 
-/// How a description says that the link is asked for.
+/// How to ask for the link, from a description.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Service {
     /// Its type, by which it is asked.
@@ -158,7 +158,7 @@ pub fn properties(text: &str) -> Result<LinkProperties, AnswerError> {
         let rate = |field: &'static str| {
             let text = text_in(root, field).ok_or(AnswerError::Missing(field))?;
             match text.parse::<u64>() {
-                // Zero, and the largest value of the field's type, ui4, are how gateways say that they do not know.
+                // With zero or the largest value of the field's type, ui4, gateways say that they do not know.
                 Ok(0) => Ok(None),
                 Ok(bits) if bits == u64::from(u32::MAX) => Ok(None),
                 Ok(bits) => Ok(Some(Rate::from_bits_per_sec(bits))),

@@ -1,4 +1,4 @@
-//! The rate of the link to the Internet provider, asked from the gateway at home.
+//! The rate of the link to the Internet provider, from the gateway at home.
 //!
 //! Reference: UPnP Forum, WANCommonInterfaceConfig:1 (2001), section 2.4.2 (`GetCommonLinkProperties`), which DSL Forum
 //! TR-064 (2004) has with the same names; UPnP Device Architecture 1.0, sections 1.2 (search) and 3 (control). Rüth et
@@ -6,11 +6,11 @@
 //! finds gateways, their description names the control URL, and one call gives the bit rates of layer 1.
 //!
 //! Differences from the references: searches over IPv4 only, and without credentials: TR-064 devices that want a login
-//! answer the same question through UPnP. A description or a control URL on another host than the one that answered
-//! is refused, so that a message from the local network cannot make this program ask elsewhere.
+//! answer the same question through UPnP. A description or control URL must be on the host that answered, so a message
+//! from the local network cannot make this program ask elsewhere.
 //!
 //! Rates are those of layer 1: with PPPoE and ATM or VDSL framing, IP packets get a few per cent less. Some gateways
-//! (`miniupnpd`) call every access a cable; the technology is what they say, not what is known.
+//! (`miniupnpd`) call every access a cable; so the technology is their claim.
 //!
 //! Status: recorded answers, arbitrary answers, and `miniupnpd` where it is installed.
 
@@ -34,12 +34,12 @@ const SEARCH_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239,
 const ACTION: &str = "GetCommonLinkProperties";
 /// Largest document that is read.
 const DOCUMENT_MAX: u64 = 256 * 1024;
-/// How patiently a gateway is asked.
+/// Time limits for asking a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The longest that a search takes. Default 2 s: a gateway may wait up to MX, which is sent as 1 s, and more for
-    /// wireless.
+    /// The longest that a search takes. Default 2 s: a gateway may wait up to MX, which is 1 s here, and wireless takes
+    /// more.
     pub search_bound: Duration,
     /// The longest that description and question take together. Default 2 s: chosen, gateways are slow.
     pub question_bound: Duration,
@@ -51,7 +51,7 @@ impl Default for Config {
     }
 }
 
-/// Why a gateway told nothing.
+/// Why there is no answer from a gateway.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {
@@ -61,7 +61,7 @@ pub enum GatewayError {
     /// Nobody answered.
     #[error("no gateway answered within {0}")]
     None(Duration),
-    /// An address cannot be understood, or leads to another host.
+    /// An address is invalid, or leads to another host.
     #[error("`{url}` is no address on the gateway {gateway}")]
     Elsewhere {
         /// The address.
@@ -88,12 +88,12 @@ pub enum GatewayError {
         /// UPnP's code.
         code: Option<u32>,
     },
-    /// An answer means nothing.
+    /// An answer is useless.
     #[error(transparent)]
     Answer(#[from] AnswerError),
 }
 
-/// Finds a gateway on the network of this host and asks it. The first that answers the search is asked.
+/// Finds a gateway on the network of this host and asks the first that answers the search.
 pub fn link_properties(config: &Config) -> Result<LinkProperties, GatewayError> {
     let found = search(config.search_bound).map_err(GatewayError::Search)?;
     let found = found.ok_or(GatewayError::None(config.search_bound))?;

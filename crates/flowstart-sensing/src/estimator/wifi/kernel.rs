@@ -24,7 +24,7 @@ const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 const NL80211_CMD_GET_STATION: u8 = 17;
 const NL80211_ATTR_IFINDEX: u16 = 3;
 
-/// Why the kernel did not tell.
+/// Why there is no answer from the kernel.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WifiError {
@@ -51,8 +51,8 @@ pub enum WifiError {
     Attribute(#[from] AttributeError),
 }
 
-/// The rates of the access point that `interface` is connected to, `None` when it is to none. An interface that
-/// is an access point itself has many; the first is told.
+/// The rates of the access point of `interface`; `None` without a connection. An interface that is an access point
+/// itself has many; the first is returned.
 pub fn station(interface: &str, bound: Duration) -> Result<Option<StationRates>, WifiError> {
     let index = nix::net::if_::if_nametoindex(interface).map_err(|_| WifiError::Missing(interface.into()))?;
     let socket = Socket::open(bound)?;

@@ -1,15 +1,15 @@
-//! The rate of a Wi-Fi link, from the modulation that its radio uses now.
+//! The rate of a Wi-Fi link, from the current modulation of its radio.
 //!
 //! Reference: Linux, include/uapi/linux/nl80211.h (`NL80211_CMD_GET_STATION` and its rate attributes), netlink.h and
 //! genetlink.h; IEEE 802.11-2020, sections 19.5 (HT), 21.5 (VHT) and 10.23 (EDCA), IEEE 802.11ax-2021, section 27.5
 //! (HE). Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.1, propose the MCS index as a client's
-//! source. The kernel tells the rate at which the access point last sent to this station; without it, the rate follows
-//! from MCS, streams, width and guard interval. Framing, contention and acknowledgements take their share of the air,
-//! and what is left is the rate of IP packets ([`ip_rate`]).
+//! source. The kernel reports the rate at which the access point last sent to this station. Without this rate, it
+//! follows from MCS, streams, width and guard interval. Framing, contention and acknowledgements take their share of
+//! the air, and what is left is the rate of IP packets ([`ip_rate`]).
 //!
 //! Differences from the references: the share is calculated for one station that sends full aggregates alone, without
 //! collisions or retransmissions and without the airtime of the transport's acknowledgements, so it is an upper bound.
-//! Resource units of parts of a channel, 60 GHz and S1G are known only as far as the kernel tells their rate.
+//! Resource units of parts of a channel, 60 GHz and S1G are supported only if the kernel reports their rate.
 //!
 //! Status: worked examples from the standards' tables, recorded attributes, arbitrary bytes, and the family lookup
 //! against the kernel. The whole question needs a radio and is not tested.
@@ -90,8 +90,8 @@ pub struct Modulation {
 }
 
 impl Modulation {
-    /// Bits per second of the physical layer: what the kernel told, otherwise `N_SD x N_BPSCS x R x N_SS / T_SYM`;
-    /// `None` for a combination that the standards do not have.
+    /// Bits per second of the physical layer: the kernel's value, otherwise `N_SD x N_BPSCS x R x N_SS / T_SYM`; `None`
+    /// for a combination that the standards do not have.
     pub fn phy_rate(&self) -> Option<Rate> {
         self.told.or_else(|| self.calculated())
     }
@@ -166,8 +166,8 @@ impl Modulation {
     }
 }
 
-/// What IP packets get of a physical rate: an exchange of one aggregate and its acknowledgement takes
-/// AIFS + backoff + preamble + data + SIFS + acknowledgement, and carries the packets in the aggregate.
+/// The share of IP packets in a physical rate: an exchange of one aggregate and its acknowledgement takes AIFS +
+/// backoff + preamble + data + SIFS + acknowledgement, and carries the packets in the aggregate.
 pub fn ip_rate(phy: Rate, generation: Generation, packet: Bytes) -> Rate {
     // IEEE 802.11-2020: table 9-155 (AIFSN 3 and CWmin 15 of best effort), section 17.4.4 (SIFS 16 us, slots of 9 us).
     const SIFS_NS: u64 = 16_000;

@@ -1,4 +1,4 @@
-//! What nl80211 says of a station, as attributes.
+//! nl80211's attributes of a station.
 //!
 //! Reference: Linux, include/uapi/linux/nl80211.h, `NL80211_CMD_NEW_STATION` and `enum nl80211_rate_info`.
 
@@ -43,7 +43,7 @@ pub struct StationRates {
     pub transmit: Option<Modulation>,
 }
 
-/// Reads the attributes of `NL80211_CMD_NEW_STATION`. What is not about rates is passed over.
+/// Reads the attributes of `NL80211_CMD_NEW_STATION`. Skips everything except rates.
 pub fn station_rates(attributes: &[u8]) -> Result<StationRates, AttributeError> {
     let mut rates = StationRates::default();
     for attribute in Attributes(attributes) {

@@ -1,4 +1,4 @@
-//! What arrives beyond the expected because acknowledgements come in bunches.
+//! Data acknowledged beyond the expected amount, because acknowledgements come in bunches.
 
 use super::{Model, Sample};
 use crate::time::{Duration, Timestamp};
@@ -18,7 +18,7 @@ pub(super) struct Aggregation {
     epoch_start: Timestamp,
     /// `ack_epoch_acked`.
     epoch_acked: Bytes,
-    /// `extra_acked`: the largest excess of the window now and of the one before.
+    /// `extra_acked`: the largest excess of the current window and of the one before.
     extra_acked: [Bytes; 2],
     /// `extra_acked_win_rtts`.
     window_rounds: u32,

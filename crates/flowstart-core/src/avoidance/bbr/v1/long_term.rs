@@ -1,8 +1,8 @@
-//! Long-term bandwidth: what a token-bucket policer lets through, when the path seems to have one.
+//! Long-term bandwidth: the rate of a token-bucket policer, if the path seems to have one.
 //!
 //! A policer passes everything until its tokens are used up, and then drops what exceeds its rate. Two intervals in a
-//! row with many losses and the same delivery rate tell of one; intervals begin and end with a loss, when there are no
-//! tokens.
+//! row with many losses and the same delivery rate indicate a policer. Intervals begin and end with a loss, when there
+//! are no tokens.
 
 use super::{Mode, Model};
 use crate::time::{Duration, Timestamp};

@@ -1,26 +1,26 @@
-//! BBR version 1, as in Linux: bandwidth and RTT make the model, and loss hardly counts.
+//! BBR version 1, as in Linux: its model consists of bandwidth and RTT, and loss hardly counts.
 //!
 //! Reference: Linux, `net/ipv4/tcp_bbr.c` (named at each function), and draft-cardwell-iccrg-bbr-congestion-control-00,
 //! which describes it without the later additions: recovery by packet conservation, long-term bandwidth,
 //! acknowledgements in bunches. The bandwidth is the largest delivery rate of 10 rounds, the RTT the smallest of 10 s.
-//! STARTUP paces at 2/ln 2 times the bandwidth until three rounds have not grown it by a quarter, DRAIN at the inverse
-//! until no queue is left, then `ProbeBW` goes through a cycle of 1.25, 0.75 and six times 1; `ProbeRTT` keeps 4
-//! packets in flight for 200 ms when no smaller RTT was seen for 10 s. The window is a multiple of the bandwidth-delay
+//! STARTUP paces at 2/ln 2 times the bandwidth until three rounds have not grown it by a quarter. DRAIN paces at the
+//! inverse until no queue is left. Then `ProbeBW` cycles through gains of 1.25, 0.75 and six times 1. `ProbeRTT` keeps
+//! 4 packets in flight for 200 ms if no smaller RTT was seen for 10 s. The window is a multiple of the bandwidth-delay
 //! product, plus what hosts and bunches of acknowledgements hold.
 //!
-//! Loss ends nothing. In the first round of recovery as much leaves as is delivered; then the window grows by what is
-//! delivered; after recovery it is again what it was. When two intervals of at least four rounds lose a fifth of their
-//! packets at the same rate, a policer limits the path, and the rate of these intervals is used for 48 rounds.
+//! Loss ends no state. In the first round of recovery as much leaves as is delivered. Then the window grows by what is
+//! delivered. After recovery it returns to its earlier value. When two intervals of at least four rounds lose a fifth
+//! of their packets at the same rate, a policer limits the path, and the rate of these intervals is used for 48 rounds.
 //!
 //! Differences from the reference:
-//! - A launch that sets a rate, or says that it knows the path, is paced at it, not at 2.89 times of it.
-//! - Spurious recoveries are not undone: hosts do not tell of them.
+//! - A launch that sets a rate, or says that it knows the path, is paced at this rate, not at 2.89 times the rate. -
+//!   Spurious recoveries are not undone: hosts do not tell of them.
 //! - The bandwidth is the exact maximum of the rounds (Linux keeps three candidates), and times are exact, not in
 //!   ticks.
-//! - The departure of the next packet follows from the pacing rate, since the host does not tell of it; Linux shortens
+//! - The departure of the next packet follows from the pacing rate, since the host does not report it; Linux shortens
 //!   the gap after a packet that left late.
-//! - An RTT sample after the filter has expired counts even if the acknowledgement may have been delayed.
-//! - The first phase of the gain cycle is a hash of `seed` and of what was delivered until when, instead of random.
+//! - After the filter has expired, an RTT sample counts even if the acknowledgement may have been delayed.
+//! - The first phase of the gain cycle is not random but a hash of `seed`, the delivered amount and the time.
 //! - Recovery goes on while every round loses something, as in Linux, which enters it again with the acknowledgement
 //!   that ends it. A host whose recovery ends before the losses of its round are known (QUIC) would conserve packets
 //!   for ever.
@@ -84,7 +84,7 @@ impl Mode {
     }
 }
 
-/// What an acknowledgement says, of the rate sample where there is one.
+/// The content of an acknowledgement, from the rate sample if there is one.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     now: Timestamp,
@@ -178,7 +178,7 @@ impl Model {
         self.transitions.note(mode.name(), trigger);
     }
 
-    /// `bbr_bw`: the bandwidth that is used, which a policer may set.
+    /// `bbr_bw`: the bandwidth in use, which a policer may set.
     fn bw(&self) -> Rate {
         self.long_term.bw_in_use().unwrap_or(self.max_bw)
     }
@@ -235,7 +235,7 @@ impl Model {
         self.pacing_rate = rate_of(self.cwnd, srtt).scale(HIGH_GAIN).scale(1.0 - self.config.pacing_margin);
     }
 
-    /// A segment in the longest time for which an RTT is believed: so that the pacer never waits for ever.
+    /// A segment in the longest time for which an RTT stays valid, so the pacer never waits for ever.
     fn slowest(&self) -> Rate {
         rate_of(self.segment, self.config.min_rtt_filter)
     }
@@ -352,7 +352,8 @@ impl Integrated for Model {
         Some(self.pacing_rate)
     }
 
-    /// What leaves together; the first 10 segments of a connection are not paced (`tcp_update_skb_after_send`).
+    /// The bytes that leave together; the first 10 segments of a connection are not paced
+    /// (`tcp_update_skb_after_send`).
     fn burst(&self) -> Option<Bytes> {
         let begins = self.delivered == Bytes::ZERO && self.in_flight == Bytes::ZERO;
         Some(self.segment * if begins { INIT_CWND } else { self.tso_segs_goal() })

@@ -5,9 +5,9 @@ use crate::rng::{mix, name_hash, noise};
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
 
-/// `bbr_pacing_gain`: looks for more bandwidth, drains what that has queued, then cruises.
+/// `bbr_pacing_gain`: probes for more bandwidth, drains the resulting queue, then cruises.
 const PACING_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// `bbr_cycle_rand`: the cycle begins with one of as many phases, never with the one that drains.
+/// `bbr_cycle_rand`: the cycle begins with one of this many phases, never with the draining one.
 const FIRST_PHASES: f64 = 7.0;
 
 /// Where the gain cycle stands.

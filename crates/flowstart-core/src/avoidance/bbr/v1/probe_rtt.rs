@@ -1,11 +1,11 @@
-//! The smallest RTT, and `ProbeRTT`: little in flight for a moment, so that the RTT shows what it is without a queue.
+//! The smallest RTT, and `ProbeRTT`: little is in flight for a moment, to measure the RTT without a queue.
 
 use super::super::limited_span::LimitedSpan;
 use super::{Mode, Model, Sample};
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
 
-/// `min_rtt_us` and when it was seen.
+/// `min_rtt_us` and the time of its measurement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MinRtt {
     rtt: Option<Duration>,
@@ -31,7 +31,7 @@ pub(super) struct ProbeRtt {
     round_done: bool,
     /// Whose samples it keeps low.
     limited: LimitedSpan,
-    /// The window that sending after idle time has restored, until the controller is told.
+    /// The window that sending after idle time has restored, until the controller has taken it.
     restored: Bytes,
 }
 
@@ -58,7 +58,7 @@ impl Model {
             self.min_rtt = MinRtt { rtt: Some(rtt), stamp: now };
         }
         if filter_expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
-            // In this order what was saved before and is larger stays, as in Linux.
+            // In this order a larger window that was saved before stays, as in Linux.
             self.enter(Mode::ProbeRtt, "min_rtt_expired");
             self.save_cwnd();
             self.probe_rtt = ProbeRtt::default();

@@ -10,7 +10,7 @@ use crate::units::Rate;
 pub(super) struct FullPipe {
     /// `full_bw_reached`.
     pub(super) reached: bool,
-    /// `full_bw`: the bandwidth that growth is measured from.
+    /// `full_bw`: the baseline of the growth.
     bw: Rate,
     /// `full_bw_cnt`: rounds without enough growth.
     count: u32,
@@ -23,7 +23,7 @@ impl FullPipe {
         self.count = 0;
     }
 
-    /// The next round's bandwidth is what growth is measured from.
+    /// The next round's bandwidth is the baseline of the growth.
     pub(super) fn forget_bandwidth(&mut self) {
         self.bw = Rate::ZERO;
     }

@@ -321,7 +321,7 @@ fn recovery_conserves_packets_for_a_round_then_grows_and_restores_the_window() {
     let rs = larger_sample(&mut bbr, 1, 2, false);
     acknowledge(&mut bbr, 551, rs, 140);
     assert_eq!(bbr.cwnd, segments(149));
-    // A packet that was sent in recovery arrives: from now on the window grows by what is delivered.
+    // A packet that was sent in recovery arrives: from now on the window grows by the delivered amount.
     new_round(&mut bbr, 650, 8, 149);
     assert_eq!(bbr.cwnd, segments(150));
     // After recovery it is what it was, and grows: 200 + 1; the target is 2 * 100 + 3 * 2 and what comes in bunches.
@@ -479,7 +479,7 @@ fn acknowledgements_in_bunches_add_their_excess_to_the_window_for_five_to_ten_ro
     }
     bunch(&mut bbr, 2100, 1, true);
     assert_eq!(bbr.ack_aggregation_cwnd(), segments(1));
-    // At most what 100 ms deliver.
+    // At most the delivery of 100 ms.
     bunch(&mut bbr, 2101, 180, false);
     assert_eq!(bbr.ack_aggregation_cwnd(), segments(100));
 }

@@ -1,21 +1,21 @@
-//! The window: a multiple of the bandwidth-delay product with room for what hosts hold, and what becomes of it in
-//! recovery.
+//! The window: a multiple of the bandwidth-delay product with room for what hosts hold, and its changes in recovery.
 
 use super::{Mode, Model, Sample};
 use crate::units::{Bytes, Rate};
 
-/// `TCP_INIT_CWND`: segments of a window without any RTT sample, and before which the window grows in any case.
+/// `TCP_INIT_CWND`: segments of a window without any RTT sample; up to this amount of delivered data the window always
+/// grows.
 pub(super) const INIT_CWND: u64 = 10;
 /// `bbr_min_tso_rate`: at lower rates packets leave one by one.
 const MIN_TSO_RATE: Rate = Rate::from_bits_per_sec(1_200_000);
 /// `sk_pacing_shift` of 10: the time whose packets leave together is 1/1024 s.
 const BURSTS_PER_SECOND: u64 = 1024;
-/// `GSO_MAX_SIZE` without the largest header: what leaves together at most.
+/// `GSO_MAX_SIZE` without the largest header: the most that leaves together.
 const LARGEST_BURST: u64 = 65_535 - 320;
 /// Most segments that leave together.
 const MOST_SEGMENTS: u64 = 127;
 
-/// What TCP knows about losses (`icsk_ca_state`), as far as it matters.
+/// TCP's state of loss recovery (`icsk_ca_state`), as far as it matters here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Congestion {
     /// Nothing is lost, or all of it is repaired.
@@ -33,7 +33,7 @@ pub(super) struct Recovery {
     state: Congestion,
     /// `prev_ca_state`: the same at the last acknowledgement.
     prev: Congestion,
-    /// `packet_conservation`: the first round of recovery, in which as much leaves as is delivered.
+    /// `packet_conservation`: in the first round of recovery as much leaves as is delivered.
     pub(super) conserve: bool,
     /// What was delivered when the last packet was declared lost.
     last_loss: Bytes,
@@ -64,8 +64,8 @@ impl Recovery {
         self.finished = true;
     }
 
-    /// It is over when a packet is acknowledged that was sent after the last loss was found: when this much was
-    /// delivered.
+    /// Recovery is over with the acknowledgement of a packet that was sent after the last loss was found: when this
+    /// much was delivered.
     pub(super) fn update(&mut self, prior_delivered: Option<Bytes>) {
         if self.finished && prior_delivered.is_none_or(|prior| prior >= self.last_loss) {
             self.state = Congestion::None;
@@ -140,7 +140,7 @@ impl Model {
         }
     }
 
-    /// `bbr_set_cwnd_to_recover_or_restore`; returns whether that was all: packets are conserved.
+    /// `bbr_set_cwnd_to_recover_or_restore`; returns whether packets are conserved, so nothing else changes the window.
     fn set_cwnd_to_recover_or_restore(&mut self, sample: &Sample) -> bool {
         if sample.newly_lost > Bytes::ZERO {
             self.cwnd = self.cwnd.saturating_sub(sample.newly_lost).max(self.segment);

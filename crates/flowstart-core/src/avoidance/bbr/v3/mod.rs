@@ -1,29 +1,28 @@
-//! BBR version 3: loss bounds what the model of the path allows.
+//! BBR version 3: loss bounds the model of the path.
 //!
 //! Reference: draft-ietf-ccwg-bbr, the working group's text of 3 August 2026, sections "Detailed Algorithm" and
 //! "Updating Control Parameters". BBR paces at a multiple of the largest recent delivery rate and keeps a multiple of
 //! the bandwidth-delay product in flight. STARTUP doubles both each round until the delivery rate stops growing or more
-//! than 2 % is lost, DRAIN empties the queue, then `ProbeBW` goes through DOWN, CRUISE, REFILL and UP, and `ProbeRTT`
-//! looks for a lower RTT. Loss beyond 2 % while it probes bounds the window for long (`inflight_longterm`), any other
-//! loss for the rest of the cycle.
+//! than 2 % is lost. DRAIN empties the queue. Then `ProbeBW` cycles through DOWN, CRUISE, REFILL and UP, and `ProbeRTT`
+//! looks for a lower RTT. Loss beyond 2 % during a probe bounds the window in the long term (`inflight_longterm`), any
+//! other loss for the rest of the cycle.
 //!
 //! Differences from the reference:
-//! - A launch that sets a rate, or says that it knows the path, is taken as the first bandwidth (the launch rate, or
-//!   cwnd / RTT) and is paced at it, not at 2.77 times of it.
+//! - If a launch sets a rate, or says that it knows the path, its rate (or cwnd / RTT) is the first bandwidth. It is
+//!   paced at this rate, not at 2.77 times the rate.
 //! - Spurious recoveries are not undone: hosts do not tell of them.
-//! - The draft wants CE marks treated as congestion and leaves open how. Here a mark ends STARTUP, ends UP as too much
-//!   loss does, and otherwise counts as a loss of the round.
+//! - The draft treats CE marks as congestion but leaves open how. Here a mark ends STARTUP, ends UP like too much loss,
+//!   and otherwise counts as a loss of the round.
 //! - The send quantum bounds bursts when sending resumes, and is the offload budget; how the host groups its packets is
 //!   the host's own policy.
 //! - After a timeout the window is the host's window for timeouts (the draft: one segment beyond what is in flight).
 //! - A sample whose interval is not reliable changes nothing but the window (as in Linux): it belongs to a packet that
-//!   TCP sent twice, and would begin rounds that are none.
-//! - A round of `ProbeBW` without any sample keeps the last maximum (as Linux does), so that the bandwidth never
-//!   becomes unknown.
-//! - The random part of the time between two probes is a hash of `seed` and of what was delivered until when.
+//!   TCP sent twice, and would begin false rounds.
+//! - A round of `ProbeBW` without any sample keeps the last maximum (as in Linux), so the bandwidth never becomes
+//!   unknown.
+//! - The random part of the time between two probes is a hash of `seed`, the delivered amount and the time.
 //!
-//! Status: experimental; worked examples and `crates/flowstart-sim/tests/bbr.rs`, no published numbers are reproduced
-//! yet.
+//! Status: experimental; worked examples and `crates/flowstart-sim/tests/bbr.rs`, no published numbers are reproduced.
 
 mod model;
 mod probe_bw;
@@ -124,7 +123,7 @@ pub(super) struct Model {
     probe_rtt: ProbeRtt,
     /// Recovery began in this round.
     recovery: Option<u64>,
-    /// Recovery ends with the acknowledgement that is being processed.
+    /// Recovery ends with the current acknowledgement.
     recovered: bool,
     prior_cwnd: Bytes,
     idle_restart: bool,

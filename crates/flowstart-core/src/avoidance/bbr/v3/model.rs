@@ -1,4 +1,4 @@
-//! The model of the path: rounds, largest bandwidth, smallest RTT, aggregation, and what loss says in the short term.
+//! The model of the path: rounds, largest bandwidth, smallest RTT, aggregation, and the short-term effect of loss.
 
 use super::super::rounds::Rounds;
 use super::super::windowed_max::WindowedMax;
@@ -104,7 +104,7 @@ impl MinRtt {
 /// Rounds over which `extra_acked` is the maximum once the pipe was full (`ExtraAckedFilterLen`).
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 
-/// `extra_acked`: what arrives beyond the expected because acknowledgements come in bunches.
+/// `extra_acked`: data acknowledged beyond the expected amount, because acknowledgements come in bunches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     interval_start: Timestamp,

@@ -1,4 +1,4 @@
-//! `ProbeBW`: DOWN, CRUISE, REFILL and UP, and what loss says about the bytes in flight in the long term.
+//! `ProbeBW`: DOWN, CRUISE, REFILL and UP, and the long-term effect of loss on the bytes in flight.
 
 use super::{Model, State};
 use crate::event::RateSample;
@@ -10,7 +10,7 @@ use crate::units::{Bytes, Rate};
 /// `bw_probe_up_rounds` grows no further: the slope doubles with each.
 const MOST_UP_ROUNDS: u32 = 30;
 
-/// `ack_phase`: what acknowledgements say about the last probe.
+/// `ack_phase`: which part of the last probe acknowledgements report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AckPhase {
     #[default]
@@ -50,7 +50,7 @@ impl Probing {
         self.rounds_since_up += 1;
     }
 
-    /// Feedback of a probe that is still to come belongs to no probe any more.
+    /// Feedback of a probe that is still to come belongs to no probe.
     pub(super) fn stop(&mut self) {
         self.ack_phase = AckPhase::ProbeStopping;
     }

@@ -1,4 +1,4 @@
-//! `ProbeRTT`: little in flight for a moment, so that the RTT shows what it is without a queue.
+//! `ProbeRTT`: little is in flight for a moment, to measure the RTT without a queue.
 
 use super::super::limited_span::LimitedSpan;
 use super::{Model, State};

@@ -6,7 +6,7 @@ use crate::event::{ExitReason, LostPacket, Position};
 use crate::time::Timestamp;
 use crate::units::Rate;
 
-/// Rounds after which DRAIN ends in any case.
+/// Rounds after which DRAIN always ends.
 const DRAIN_ROUNDS: u64 = 3;
 
 /// The full-pipe estimator, and the losses of a round in STARTUP.
@@ -54,8 +54,7 @@ impl Model {
         }
     }
 
-    /// The pipe is full; the first time that is the end of startup, be it in STARTUP or in a `ProbeRTT` that came
-    /// between.
+    /// The pipe is full. The first time ends startup, either in STARTUP or in a `ProbeRTT` between.
     pub(super) fn reach_full_pipe(&mut self, reason: ExitReason) {
         self.full_pipe.now = true;
         if !self.full_pipe.reached {

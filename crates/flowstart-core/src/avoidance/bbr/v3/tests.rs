@@ -342,7 +342,7 @@ fn a_timeout_leaves_the_hosts_window_and_recovery_restores_it() {
     bbr.on_recovered();
     let rs = sample(&bbr, 8, false);
     acknowledge(&mut bbr, 800, rs, 1);
-    // The window as it was, and what was acknowledged.
+    // The previous window plus the acknowledged amount.
     assert_eq!(bbr.cwnd, window.cwnd + Bytes::new(SEGMENT));
 }
 
