@@ -1,4 +1,5 @@
-//! Commands as the reader can paste them: with the program as it was called, and paths from where it was called.
+//! Commands are written so that the reader can paste them. The program stands as it was called, and paths start where
+//! it was called.
 
 use std::path::Path;
 
@@ -6,7 +7,7 @@ use std::path::Path;
 const PROGRAM: &str = "flowstart";
 
 /// How and where the program was called.
-pub(super) struct Invocation {
+pub(crate) struct Invocation {
     program: String,
     /// Empty when unknown.
     folder: String,
@@ -14,7 +15,7 @@ pub(super) struct Invocation {
 
 impl Invocation {
     /// Of this process.
-    pub(super) fn current() -> Self {
+    pub(crate) fn current() -> Self {
         let folder = std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default();
         Self::new(&std::env::args().next().unwrap_or_default(), &folder)
     }
@@ -32,7 +33,7 @@ impl Invocation {
     }
 
     /// A path from where the program was called, if it leads there.
-    pub(super) fn path(&self, path: &str) -> String {
+    pub(crate) fn path(&self, path: &str) -> String {
         match path.strip_prefix(self.folder.as_str()) {
             Some(_) if self.folder.is_empty() => path.to_owned(),
             Some("") => ".".to_owned(),
@@ -46,7 +47,7 @@ impl Invocation {
     }
 
     /// A whole command that begins with the name of the program.
-    pub(super) fn command(&self, text: &str) -> String {
+    pub(crate) fn command(&self, text: &str) -> String {
         let word = |word: &str| match word.split_once('=') {
             Some((name, value)) => format!("{name}={}", self.path(value)),
             None => self.path(word),
@@ -54,6 +55,23 @@ impl Invocation {
         let mut words = text.split(' ');
         let first = words.next().map(|first| if first == PROGRAM { self.program.clone() } else { first.to_owned() });
         first.into_iter().chain(words.map(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The command that replays a repetition.
+pub(crate) fn replay(cell: &str, rep: u32, directory: &str) -> String {
+    let invocation = Invocation::current();
+    let directory = if directory.is_empty() { ".".to_owned() } else { invocation.path(directory) };
+    invocation.command(&format!("flowstart trace --cell {} --rep {rep} --from {}", quoted(cell), quoted(&directory)))
+}
+
+/// A word of a shell command.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

@@ -1,18 +1,18 @@
 //! Numbers as people read them. What is undefined is an en dash.
 
-use super::Estimate;
+use crate::Estimate;
 
 /// Stands for a number that is undefined.
-pub(super) const UNDEFINED: &str = "–";
+pub(crate) const UNDEFINED: &str = "–";
 
 /// `None` for NaN and infinity.
-pub(super) fn finite(value: Option<f64>) -> Option<f64> {
+pub(crate) fn finite(value: Option<f64>) -> Option<f64> {
     value.filter(|v| v.is_finite())
 }
 
 /// How a quantity is written.
 #[derive(Clone, Copy)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// Milliseconds, bytes, packets and the like: three significant digits or whole numbers.
     Plain,
     /// A difference with its sign, at most one decimal.
@@ -69,12 +69,12 @@ impl Format {
     }
 
     /// The value, or an en dash.
-    pub(super) fn show(self, value: Option<f64>) -> String {
+    pub(crate) fn show(self, value: Option<f64>) -> String {
         finite(value).map_or_else(|| UNDEFINED.to_owned(), |v| self.write(v, self.decimals(v)))
     }
 
     /// Mean and interval, both with the decimals that suit the mean. The interval is empty when there is none.
-    pub(super) fn estimate(self, estimate: Estimate) -> (String, String) {
+    pub(crate) fn estimate(self, estimate: Estimate) -> (String, String) {
         let Some(mean) = finite(estimate.mean) else {
             return (UNDEFINED.to_owned(), String::new());
         };
@@ -94,7 +94,7 @@ impl Format {
 }
 
 /// The interval of an estimate when both ends are finite.
-pub(super) fn interval(estimate: Estimate) -> Option<[f64; 2]> {
+pub(crate) fn interval(estimate: Estimate) -> Option<[f64; 2]> {
     estimate.ci95.filter(|ends| ends.iter().all(|v| v.is_finite()))
 }
 

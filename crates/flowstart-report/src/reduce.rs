@@ -1,11 +1,11 @@
-//! Makes series small enough to embed without changing what they show.
+//! Series become small enough to embed, and show the same.
 
 /// Most points of one line of a CDF.
-pub(super) const CDF_POINTS: usize = 200;
+pub(crate) const CDF_POINTS: usize = 200;
 
 /// The empirical distribution as `[value, share of the values up to it]`, at most `most` points (and the start
 /// at 0), in ascending order. Undefined values are left out.
-pub(super) fn cdf(values: &[f64], most: usize) -> Vec<[f64; 2]> {
+pub(crate) fn cdf(values: &[f64], most: usize) -> Vec<[f64; 2]> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     let (Some(&first), n) = (sorted.first(), sorted.len()) else {
@@ -21,8 +21,8 @@ pub(super) fn cdf(values: &[f64], most: usize) -> Vec<[f64; 2]> {
     points
 }
 
-/// The median; of nothing there is none.
-pub(super) fn median(values: &[f64]) -> Option<f64> {
+/// The median. Of nothing there is none.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let (low, high) = (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);
@@ -31,7 +31,7 @@ pub(super) fn median(values: &[f64]) -> Option<f64> {
 
 /// Keeps about `most` points of a step line: of each stretch of time the first, lowest, highest and last, so that no
 /// peak disappears.
-pub(super) fn thin_line(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
+pub(crate) fn thin_line(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
     let points: Vec<[f64; 2]> = points.iter().copied().filter(is_finite).collect();
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn thin_line(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
 }
 
 /// Keeps at most `most` of a set of points, evenly spaced in their order, first and last included.
-pub(super) fn thin_points<T: Copy>(points: &[T], most: usize) -> Vec<T> {
+pub(crate) fn thin_points<T: Copy>(points: &[T], most: usize) -> Vec<T> {
     if points.len() <= most || most < 2 {
         return points.iter().copied().take(most).collect();
     }
@@ -68,9 +68,9 @@ pub(super) fn thin_points<T: Copy>(points: &[T], most: usize) -> Vec<T> {
 }
 
 /// Throughput in Mbit/s as the mean over the `window` milliseconds before each of `samples` instants from `from` to
-/// `to`, of packets `[time in ms, bytes]` in order of time; or of the sums of bins that are `bin` milliseconds long and
+/// `to`, of packets `[time in ms, bytes]` in order of time, or of the sums of bins that are `bin` milliseconds long and
 /// end at these times. Of the time before `known` nothing is known, so a window that reaches beyond it is cut there.
-pub(super) fn rolling_mean(
+pub(crate) fn rolling_mean(
     packets: &[[f64; 2]],
     bin: f64,
     window: f64,

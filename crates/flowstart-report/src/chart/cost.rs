@@ -1,12 +1,14 @@
-//! The Pareto picture: what the speed costs.
+//! The Pareto picture shows what the speed costs.
 
-use super::table::Table;
-use super::{Chart, NEUTRAL, Panel, Row, colours, grid_document, mark_item, named, scheme_legend, shapes};
+use super::document::{Chart, Panel, Row, grid_document};
+use super::legend::{mark_item, scheme_legend};
+use super::style::{NEUTRAL, colours, shapes};
+use super::table::{Table, named};
 use crate::Cell;
+use crate::group::Group;
 use crate::number::finite;
-use crate::page::Group;
+use crate::pareto::harm;
 use crate::reduce::median;
-use crate::unbeaten::harm;
 use serde_json::json;
 
 /// FCT over the limit against inflation and against harm to others, a row of two panels per group.

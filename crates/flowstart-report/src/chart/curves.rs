@@ -1,8 +1,10 @@
-//! Metrics against a quantity that the experiment varies: a panel for each metric, a line for each variant.
+//! Curves show metrics against a quantity that the experiment varies: a panel for each metric, a line for each variant.
 
-use super::table::Table;
-use super::{Chart, NEUTRAL, Panel, Row, colours, dashes, grid_document, item, named, scheme_legend, shapes};
-use crate::drawing::distinct;
+use super::document::{Chart, Panel, Row, grid_document};
+use super::legend::{item, scheme_legend};
+use super::style::{NEUTRAL, colours, dashes, shapes};
+use super::table::{Table, named};
+use crate::group::distinct;
 use crate::number::{finite, interval};
 use crate::{Cell, CurvePoint};
 use serde_json::json;

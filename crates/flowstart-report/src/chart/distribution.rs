@@ -1,10 +1,12 @@
-//! Cumulative distributions.
+//! CDFs show how the runs of a cell scatter.
 
-use super::table::Table;
-use super::{Chart, Panel, Row, colours, dashes, grid_document, named, scheme_legend, shapes};
+use super::document::{Chart, Panel, Row, grid_document};
+use super::legend::scheme_legend;
+use super::style::{colours, dashes, shapes};
+use super::table::{Table, named};
 use crate::Cell;
+use crate::group::Group;
 use crate::number::finite;
-use crate::page::Group;
 use crate::reduce::{CDF_POINTS, cdf};
 use serde_json::{Value, json};
 

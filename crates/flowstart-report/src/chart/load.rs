@@ -1,7 +1,9 @@
-//! Mean FCT against the load that the measured flows offer.
+//! Lines show the mean FCT against the load that the measured flows offer.
 
-use super::table::Table;
-use super::{Chart, NEUTRAL, Panel, Row, colours, dashes, grid_document, item, named, scheme_legend, shapes};
+use super::document::{Chart, Panel, Row, grid_document};
+use super::legend::{item, scheme_legend};
+use super::style::{NEUTRAL, colours, dashes, shapes};
+use super::table::{Table, named};
 use crate::Cell;
 use crate::number::{finite, interval};
 use serde_json::json;

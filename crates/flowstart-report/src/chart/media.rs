@@ -1,9 +1,10 @@
-//! One-way delay of interactive media beside the measured flows.
+//! CDFs show the one-way delay of interactive media beside the measured flows.
 
 use super::distribution::{Metric, cdf_panel};
-use super::{Chart, Panel, Row, grid_document, scheme_legend};
+use super::document::{Chart, Panel, Row, grid_document};
+use super::legend::scheme_legend;
 use crate::Cell;
-use crate::page::Group;
+use crate::group::Group;
 
 /// A panel for each group and size, a line for each scheme.
 pub(crate) fn media(groups: &[Group<'_>], schemes: &[String]) -> Option<Chart> {

@@ -1,11 +1,11 @@
-//! The Pareto picture of AQM and scheme: completion time against the peak of the queue.
+//! The Pareto picture of AQM and scheme shows the completion time against the peak of the queue.
 
-use super::table::Table;
-use super::{
-    COLOURS, Chart, NEUTRAL, Panel, Row, colours, grid_document, item, mark_item, named, scheme_legend, shapes, style,
-};
+use super::document::{Chart, Panel, Row, grid_document};
+use super::legend::{LegendItem, item, mark_item, scheme_legend};
+use super::style::{COLOURS, NEUTRAL, colours, shapes, style};
+use super::table::{Table, named};
 use crate::PairedSetting;
-use crate::drawing::distinct;
+use crate::group::distinct;
 use serde_json::json;
 
 /// A panel for each setting, a point for each pair: the scheme's shape in the AQM's colour. A line joins the pairs that
@@ -81,8 +81,7 @@ pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Ch
         mark_item(&format!("AQM {aqm}{}", if i < COLOURS.len() { "" } else { " (open marks)" }), style(i).0, shape)
     };
     let mut legend: Vec<_> = aqms.iter().enumerate().map(entry).collect();
-    legend
-        .extend(scheme_legend(&schemes, false).into_iter().map(|entry| super::LegendItem { colour: NEUTRAL, ..entry }));
+    legend.extend(scheme_legend(&schemes, false).into_iter().map(|entry| LegendItem { colour: NEUTRAL, ..entry }));
     legend.push(item("pairs that nobody beats, numbered as in the table", NEUTRAL, &[3, 3], 1.0));
     Some(Chart {
         id: "pairs".to_owned(),

@@ -1,7 +1,9 @@
-//! Panels over time that stand below each other.
+//! Panels over time stand below each other.
 
+use super::document::document;
+use super::legend::{LegendItem, item, mark_item};
+use super::style::{COLOURS, MEASURED, NEUTRAL, OTHER};
 use super::table::Table;
-use super::{COLOURS, LegendItem, MEASURED, NEUTRAL, OTHER, document, item, mark_item};
 use crate::reduce::{thin_line, thin_points};
 use serde_json::{Value, json};
 

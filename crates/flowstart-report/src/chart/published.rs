@@ -1,7 +1,9 @@
-//! Our numbers against published ones.
+//! Points show our speed-up against the published one.
 
-use super::table::Table;
-use super::{Chart, LegendItem, NEUTRAL, Panel, Row, colours, grid_document, item, named, scheme_legend, shapes};
+use super::document::{Chart, Panel, Row, grid_document};
+use super::legend::{LegendItem, item, scheme_legend};
+use super::style::{NEUTRAL, colours, shapes};
+use super::table::{Table, named};
 use crate::PublishedCell;
 use crate::number::{finite, interval};
 use serde_json::json;

@@ -1,9 +1,11 @@
-//! Completion time of each connection against its size.
+//! Points show the completion time of each connection against its size.
 
-use super::table::Table;
-use super::{Chart, Panel, Row, colours, grid_document, named, scheme_legend, shapes};
+use super::document::{Chart, Panel, Row, grid_document};
+use super::legend::scheme_legend;
+use super::style::{colours, shapes};
+use super::table::{Table, named};
 use crate::Cell;
-use crate::drawing::distinct;
+use crate::group::distinct;
 use serde_json::json;
 
 /// Points from which on vector pictures are slow.

@@ -1,10 +1,12 @@
-//! One traced run, segment by segment.
+//! The time-sequence diagram shows one traced run, segment by segment.
 
+use super::document::Chart;
+use super::legend::{item, mark_item};
 use super::panel::{
     TIME, held, queue_legend, queue_panel, rule_at, stack_document, time_axis, window_legend, window_panel,
 };
+use super::style::{COLOURS, MEASURED, NEUTRAL, OTHER};
 use super::table::Table;
-use super::{COLOURS, Chart, MEASURED, NEUTRAL, OTHER, item, mark_item};
 use crate::TraceReport;
 use crate::number::finite;
 use crate::reduce::{thin_line, thin_points};
@@ -154,14 +156,10 @@ pub(crate) fn trace(report: &TraceReport) -> Option<Chart> {
         ),
         aria: "Time-sequence diagram of one run, with cwnd, bytes in flight, pacing rate and queue below it".to_owned(),
         mode: "stack",
-        columns: 1,
         renderer: if report.sent.len() > 3000 { "canvas" } else { "svg" },
         legend,
-        rows: Vec::new(),
-        replay: None,
-        zoomable: true,
         spec,
-        json: String::new(),
+        ..Chart::default()
     })
 }
 

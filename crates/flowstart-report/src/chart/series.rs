@@ -1,10 +1,12 @@
-//! One run as time series: throughput, window, queue.
+//! Time series show one run: throughput, window, queue.
 
+use super::document::Chart;
+use super::legend::{LegendItem, item, mark_item};
 use super::panel::{
     TIME, held, queue_legend, queue_panel, rule_at, stack_document, time_axis, window_legend, window_panel,
 };
+use super::style::{MEASURED, NEUTRAL, OTHER};
 use super::table::Table;
-use super::{Chart, LegendItem, MEASURED, NEUTRAL, OTHER, item, mark_item};
 use crate::ExampleRun;
 use crate::number::finite;
 use crate::reduce::rolling_mean;
@@ -57,7 +59,7 @@ fn short_mean(run: &ExampleRun, flow: &crate::RunFlow) -> Vec<[f64; 2]> {
     mean_of(run, flow, run.rtt_ms, 500)
 }
 
-/// Rolling mean of a flow. Nothing is known of other flows before the record begins; a mean over less than an RTT would
+/// Rolling mean of a flow. Nothing is known of other flows before the record begins. A mean over less than an RTT would
 /// only show single packets, so their line starts one RTT later.
 fn mean_of(run: &ExampleRun, flow: &crate::RunFlow, window: f64, samples: usize) -> Vec<[f64; 2]> {
     let (known, from) =
@@ -126,17 +128,11 @@ pub(crate) fn run(id: String, run: &ExampleRun, extent: Extent, replay: Option<S
     Chart {
         id,
         title: title.clone(),
-        sentence: String::new(),
         aria,
         mode: "stack",
-        columns: 1,
-        renderer: "svg",
-        legend: Vec::new(),
-        rows: Vec::new(),
         replay,
-        zoomable: true,
         spec: stack_document(&title, panels),
-        json: String::new(),
+        ..Chart::default()
     }
 }
 

@@ -1,8 +1,10 @@
-//! What each scheme sends from the first packet on, in one picture.
+//! Lines show what each scheme sends from the first packet on, in one picture.
 
+use super::document::{Chart, Panel, Row, grid_document};
+use super::legend::{LegendItem, scheme_legend};
 use super::panel::{TIME, time_axis};
-use super::table::Table;
-use super::{Chart, Panel, Row, colours, dashes, grid_document, named, scheme_legend};
+use super::style::{colours, dashes};
+use super::table::{Table, named};
 use crate::ExampleRun;
 use crate::reduce::thin_points;
 use serde_json::json;
@@ -44,7 +46,7 @@ pub(crate) fn startups(id: String, runs: &[&ExampleRun], schemes: &[String]) -> 
     let legend = scheme_legend(schemes, true)
         .into_iter()
         .filter(|entry| shown.contains(&entry.label))
-        .map(|entry| super::LegendItem { shape: "", ..entry })
+        .map(|entry| LegendItem { shape: "", ..entry })
         .collect();
     Some(Chart {
         id,

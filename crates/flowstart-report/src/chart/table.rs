@@ -1,4 +1,4 @@
-//! The data of a chart, small enough to embed.
+//! A chart carries its data as a table that is small enough to embed.
 
 use serde_json::{Value, json};
 
@@ -43,4 +43,9 @@ fn rounded(value: f64) -> String {
     let decimals = (4 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A transform that turns the index in `field` into the name it stands for.
+pub(super) fn named(names: &[String], field: &str, into: &str) -> Value {
+    json!({"calculate": format!("{}[datum.{field}]", json!(names)), "as": into})
 }

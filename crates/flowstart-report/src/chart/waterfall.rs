@@ -1,8 +1,10 @@
-//! Where the time went.
+//! Bars show where the time went.
 
-use super::table::Table;
-use super::{Chart, LegendItem, NEUTRAL, Panel, Row, grid_document, mark_item, named};
-use crate::page::Group;
+use super::document::{Chart, Panel, Row, grid_document};
+use super::legend::{LegendItem, mark_item};
+use super::style::NEUTRAL;
+use super::table::{Table, named};
+use crate::group::Group;
 use crate::{Cause, Causes, Cell};
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The causes of the time that a transfer takes beyond the physical limit.
+//! A transfer takes longer than the physical limit for these causes.
 
 use serde::{Deserialize, Serialize};
 

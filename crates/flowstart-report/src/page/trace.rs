@@ -1,9 +1,11 @@
-//! Turns a [`TraceReport`] into what the template shows.
+//! A single run becomes a page.
 
-use super::number::{Format, UNDEFINED, finite};
-use super::page::{self, finished, write};
-use super::{DataFile, RenderError, TraceEventKind, TraceReport, chart, drawing};
-use crate::Cause;
+use super::template::fill;
+use super::text::{or_untitled, sentences};
+use super::{causes, method, setup};
+use crate::chart::{self, Chart};
+use crate::number::{Format, UNDEFINED, finite};
+use crate::{Cause, DataFile, RenderError, TraceEventKind, TraceReport};
 use minijinja::context;
 use serde::Serialize;
 
@@ -30,11 +32,16 @@ struct EventRow {
     detail: String,
 }
 
-pub(super) fn render(report: &TraceReport) -> Result<String, RenderError> {
+/// Writes the page of a single run.
+///
+/// # Errors
+///
+/// The renderer itself has a fault. No data is refused.
+pub fn render_trace(report: &TraceReport) -> Result<String, RenderError> {
     let title = if report.title.is_empty() && !report.scheme.is_empty() {
         format!("{}: {} on {}", report.scheme, report.size, report.link.name)
     } else {
-        page::or_untitled(&report.title).to_owned()
+        or_untitled(&report.title).to_owned()
     };
     let mut links = Vec::new();
     if !report.link.name.is_empty() {
@@ -57,18 +64,18 @@ pub(super) fn render(report: &TraceReport) -> Result<String, RenderError> {
         },
         detail: event.detail.clone(),
     });
-    write(
+    fill(
         "trace.html",
         context! {
             title => title,
-            answer => page::sentences(&report.answer),
+            answer => sentences(&report.answer),
             facts => facts(report),
             numbers => numbers(report),
-            causes => causes(report),
+            causes => cause_rows(report),
             events => events.collect::<Vec<_>>(),
-            setup => drawing::setup(&links, std::slice::from_ref(&report.scheme)),
-            chart => finished(chart::trace(report).into_iter().collect())?.pop(),
-            method => page::method(&method),
+            setup => setup::setup(&links, std::slice::from_ref(&report.scheme)),
+            chart => chart::trace(report).map(Chart::embedded).transpose()?,
+            method => method::method(&method),
         },
     )
 }
@@ -82,12 +89,13 @@ struct CauseRow {
     percent: String,
 }
 
-/// The causes and their sum; nothing when the transfer did not finish.
-fn causes(report: &TraceReport) -> Vec<CauseRow> {
+/// The causes and their sum. Nothing when the transfer did not finish.
+fn cause_rows(report: &TraceReport) -> Vec<CauseRow> {
     let Some(causes) = &report.causes else { return Vec::new() };
     let excess: f64 = causes.causes_ms.iter().sum();
-    let percent = |part: Option<f64>| part.map_or(UNDEFINED.to_owned(), |part| page::percent(part / 100.0));
-    let row = |name, meaning, ms, part| CauseRow { name, meaning, ms: page::cause_ms(ms), percent: percent(part) };
+    let percent = |part: Option<f64>| part.map_or(UNDEFINED.to_owned(), |part| causes::percent(part / 100.0));
+    let row =
+        |name, meaning, ms, part| CauseRow { name, meaning, ms: causes::milliseconds(ms), percent: percent(part) };
     let mut rows: Vec<CauseRow> = Cause::ALL
         .into_iter()
         .zip(causes.causes_ms)

@@ -1,4 +1,4 @@
-//! Pairs of AQM and startup scheme in one setting.
+//! An AQM and a startup scheme are a pair.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
-//! The set-up drawing: what stands between sender and receiver, and the table of links below it.
+//! The set-up drawing shows what stands between sender and receiver. The table of links is below it.
 
-use super::Link;
-use super::number::{UNDEFINED, finite};
+use crate::Link;
+use crate::group::distinct;
+use crate::number::{UNDEFINED, finite};
 use serde::Serialize;
 
 /// What `setup.html` needs. The same labels serve the wide and the narrow drawing.
@@ -15,7 +16,7 @@ pub(super) struct Setup {
     several: bool,
     /// Whether all measured flows of the experiment have the same scheme.
     one_scheme: bool,
-    /// Below «other flows»; `None` without any.
+    /// Below «other flows». `None` without any.
     others: Option<String>,
     /// Below «queue».
     aqm: String,
@@ -48,7 +49,7 @@ const LABEL: usize = 24;
 /// Characters that fit beside the queue of the narrow drawing.
 const NARROW_LABEL: usize = 19;
 
-/// Describes the links; `schemes` are those that were tried on the measured flow.
+/// Describes the links. `schemes` are those that were tried on the measured flow.
 pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
     let first = links.first()?;
     let mut others = distinct(links.iter().flat_map(|l| l.competitors.iter()));
@@ -143,17 +144,7 @@ fn short(value: f64) -> String {
     format!("{}", (value * 100.0).round() / 100.0)
 }
 
-/// Distinct strings in the order of their first appearance.
-pub(super) fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let mut seen: Vec<String> = Vec::new();
-    for value in values {
-        if !seen.contains(value) {
-            seen.push(value.clone());
-        }
-    }
-    seen
-}
-
+/// A label that is cut at `most` characters.
 fn shorten(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

@@ -1,0 +1,36 @@
+//! A report is made of these. All of it is plain, owned and serializable, and nothing here draws.
+//!
+//! | File | holds |
+//! |---|---|
+//! | `report.rs` | a comparison: all of the below |
+//! | `link.rs` | a link |
+//! | `cell.rs` | a cell: what all repetitions of one combination measured |
+//! | `estimate.rs` | a mean with its interval |
+//! | `causes.rs` | where the time of a run went |
+//! | `pairs.rs` | AQM and scheme together |
+//! | `published.rs` | a publication's numbers beside ours |
+//! | `run.rs` | a repetition as time series |
+//! | `method.rs` | how the numbers were obtained |
+//! | `trace.rs` | a single run in all detail |
+
+mod causes;
+mod cell;
+mod estimate;
+mod link;
+mod method;
+mod pairs;
+mod published;
+mod report;
+mod run;
+mod trace;
+
+pub use causes::{CAUSES, Cause, Causes};
+pub use cell::{Cell, CurvePoint, Media, Samples};
+pub use estimate::Estimate;
+pub use link::Link;
+pub use method::{DataFile, Method};
+pub use pairs::{Pair, PairedSetting};
+pub use published::{Check, PublishedCell, PublishedTable};
+pub use report::Report;
+pub use run::{ExampleRun, RunFlow};
+pub use trace::{TraceEvent, TraceEventKind, TraceReport};

@@ -1,0 +1,103 @@
+//! A single run is told in all this detail.
+
+use super::{Causes, Link, Method};
+use serde::{Deserialize, Serialize};
+
+/// One run in all detail. Times are in milliseconds, and 0 is when the measured flow opens.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TraceReport {
+    /// Heading of the page and name of the browser tab. Empty makes one from scheme, size and link.
+    pub title: String,
+    /// The run in a sentence or a few: the first is shown large.
+    pub answer: Vec<String>,
+    /// The link.
+    pub link: Link,
+    /// Transfer size, as text.
+    pub size: String,
+    /// Startup scheme.
+    pub scheme: String,
+    /// Congestion avoidance.
+    pub avoidance: String,
+    /// Transport.
+    pub transport: String,
+    /// Competitor. `none` without one.
+    pub competitor: String,
+    /// Repetition.
+    pub rep: Option<u32>,
+    /// FCT of the run.
+    pub fct_ms: Option<f64>,
+    /// The physical limit of the FCT.
+    pub ideal_fct_ms: Option<f64>,
+    /// Packets of the flow that queues and loss models dropped.
+    pub dropped_packets: Option<u64>,
+    /// Bytes that were sent again.
+    pub retransmitted_bytes: Option<u64>,
+    /// Retransmitted bytes / payload bytes.
+    pub inflation: Option<f64>,
+    /// Share of the bottleneck, 0 to 1.
+    pub share: Option<f64>,
+    /// When startup ended.
+    pub exit_ms: Option<f64>,
+    /// Why startup ended.
+    pub exit_reason: Option<String>,
+    /// Longest queueing delay the flow met.
+    pub max_queue_delay_ms: Option<f64>,
+    /// Where the time went. `None` when the transfer did not finish.
+    pub causes: Option<Causes>,
+    /// What happened, in order of time.
+    pub events: Vec<TraceEvent>,
+    /// First transmissions: `[time, offset of the segment's first byte]`.
+    pub sent: Vec<[f64; 2]>,
+    /// Repeated transmissions: `[time, offset]`.
+    pub retransmitted: Vec<[f64; 2]>,
+    /// Segments dropped on the way: `[time, offset]`.
+    pub dropped: Vec<[f64; 2]>,
+    /// First byte that is not yet acknowledged: `[time, offset]` at each change.
+    pub acked: Vec<[f64; 2]>,
+    /// cwnd: `[time, bytes]` at each change.
+    pub cwnd: Vec<[f64; 2]>,
+    /// Bytes in flight: `[time, bytes]` at each change.
+    pub in_flight: Vec<[f64; 2]>,
+    /// ssthresh: `[time, bytes]` at each change, nothing while it is unlimited.
+    pub ssthresh: Vec<[f64; 2]>,
+    /// Pacing rate: `[time, Mbit/s]` at each change, nothing while unpaced.
+    pub pacing_rate_mbit: Vec<[f64; 2]>,
+    /// Queue at the bottleneck: `[time, packets]` at each change.
+    pub queue_packets: Vec<[f64; 2]>,
+    /// When packets of other flows were dropped.
+    pub other_drops: Vec<f64>,
+    /// How the run was made.
+    pub method: Method,
+}
+
+/// Something that happened in a traced run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TraceEvent {
+    /// When.
+    pub time_ms: f64,
+    /// What kind of event.
+    pub kind: TraceEventKind,
+    /// The particulars: the launch's cwnd and pacing rate, the exit reason, how many packets.
+    pub detail: String,
+}
+
+/// Kinds of [`TraceEvent`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TraceEventKind {
+    /// The startup scheme launched.
+    Launch,
+    /// The launch was limited: by the receive window, the bytes waiting, a safety cap.
+    Capped,
+    /// Startup ended.
+    Exit,
+    /// Packets were declared lost.
+    Loss,
+    /// A retransmission timeout fired.
+    Rto,
+    /// Anything else.
+    #[default]
+    Other,
+}

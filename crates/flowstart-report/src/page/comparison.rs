@@ -1,0 +1,61 @@
+//! A comparison becomes a page.
+
+use super::template::fill;
+use super::text::{or_untitled, paragraphs, sentences};
+use super::{causes, media, method, pairs, published, series, setup, table, unbeaten};
+use crate::chart::{self, Chart};
+use crate::group::{distinct, groups};
+use crate::{RenderError, Report};
+use minijinja::context;
+
+/// Writes the page of a comparison.
+///
+/// # Errors
+///
+/// The renderer itself has a fault. No data is refused.
+pub fn render(report: &Report) -> Result<String, RenderError> {
+    let schemes = distinct(report.cells.iter().map(|c| &c.scheme));
+    let curves = chart::curves(&report.cells);
+    let many = curves.is_some() || report.cells.iter().any(|cell| !cell.samples.size_fct.is_empty());
+    // Neither points of curves nor connections of many sizes are a distribution, and means over them say nothing.
+    let groups = if many { Vec::new() } else { groups(&report.cells) };
+    let distributions = groups
+        .iter()
+        .enumerate()
+        .filter_map(|(i, group)| chart::distributions(format!("distribution-{}", i + 1), group, &schemes))
+        .map(Chart::embedded)
+        .collect::<Result<Vec<_>, _>>()?;
+    let embedded = |chart: Option<Chart>| chart.map(Chart::embedded).transpose();
+    fill(
+        "report.html",
+        context! {
+            title => or_untitled(&report.title),
+            answer => sentences(&report.answer),
+            question => paragraphs(report.question.as_deref()),
+            analysis => paragraphs(report.analysis.as_deref()),
+            setup => setup::setup(&report.links, &schemes),
+            table => table::table(report),
+            published => report.published.as_ref().map(published::published).transpose()?,
+            distributions => distributions,
+            curves => embedded(curves)?,
+            scatter => embedded(chart::scatter(&report.cells, &schemes))?,
+            loads => embedded(chart::loads(&report.cells, &schemes))?,
+            sizes => embedded(chart::sizes(&report.cells, &schemes))?,
+            pareto => embedded(chart::pareto(&groups, &schemes))?,
+            unbeaten => unbeaten::rows(&groups),
+            media => embedded(chart::media(&groups, &schemes))?,
+            media_rows => media::rows(&groups),
+            media_headings => media::HEADINGS,
+            pairs => embedded(chart::pairs(&report.pairs, &schemes))?,
+            pair_rows => pairs::rows(&report.pairs),
+            waterfall => embedded(chart::waterfall(&groups, &schemes))?,
+            causes => causes::table(&groups),
+            unexplained => report.unexplained,
+            terms => causes::terms(),
+            schemes => report.schemes,
+            aqms => report.aqms,
+            series => series::series(report, &schemes)?,
+            method => method::method(&report.method),
+        },
+    )
+}
