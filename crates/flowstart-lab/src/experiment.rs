@@ -78,8 +78,40 @@ pub fn piece(plan: &Plan, piece: Piece) -> Vec<Row> {
     rows_of(plan, piece, &Wanted::default(), &Mutex::new(Kept::default()))
 }
 
-/// The rows of all pieces in the order of results. Rows of cells that are not the plan's are left out.
-pub fn in_order(plan: &Plan, rows: impl IntoIterator<Item = Row>) -> Vec<Row> {
+/// The rows of all pieces in the order of results, wherever the pieces were run.
+///
+/// # Errors
+///
+/// When a piece is missing or came twice, or a row is of no piece.
+pub fn join(plan: &Plan, rows: impl IntoIterator<Item = Row>) -> Result<Vec<Row>, ExperimentError> {
+    let mut places = BTreeSet::new();
+    let given: Vec<Row> = rows.into_iter().collect();
+    if let Some(twice) = given.iter().find(|row| !places.insert((row.cell.as_str(), row.rep, row.flow))) {
+        let Row { cell, rep, flow, .. } = twice;
+        return Err(ExperimentError::Pieces(format!("flow {flow} of repetition {rep} of {cell} is there twice")));
+    }
+    let (found, expected) = (given.len(), plan.cells());
+    let has = |cell: &str, rep: u32| {
+        places
+            .range((cell, u64::from(rep), 0)..)
+            .next()
+            .is_some_and(|first| (first.0, first.1) == (cell, u64::from(rep)))
+    };
+    for cell in &expected {
+        let id = plan.id(cell);
+        if let Some(rep) = (0..plan.reps).find(|rep| !has(&id, *rep)) {
+            return Err(ExperimentError::Pieces(format!("repetition {rep} of {id} is missing")));
+        }
+    }
+    let rows = in_order(plan, given.clone().into_iter().filter(|row| row.rep < u64::from(plan.reps)));
+    if rows.len() < found {
+        return Err(ExperimentError::Pieces(format!("{} rows are of another experiment", found - rows.len())));
+    }
+    Ok(rows)
+}
+
+/// The rows in the order of results. Rows of cells that are not the plan's are left out.
+fn in_order(plan: &Plan, rows: impl IntoIterator<Item = Row>) -> Vec<Row> {
     let places: BTreeMap<String, usize> = plan.cells().iter().map(|cell| (plan.id(cell), cell.index)).collect();
     let mut rows: Vec<(usize, Row)> = rows.into_iter().filter_map(|row| Some((*places.get(&row.cell)?, row))).collect();
     rows.sort_by_key(|(place, row)| (*place, row.rep, row.flow));
@@ -109,4 +141,32 @@ fn rows_of(plan: &Plan, Piece { setting, rep }: Piece, wanted: &Wanted, kept: &M
 /// Number of runs: cells times repetitions.
 pub fn run_count(plan: &Plan) -> u64 {
     plan.cells().len() as u64 * u64::from(plan.reps)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::results::flows::{read_csv, write_csv};
+    use crate::study::scenario::Scenario;
+
+    #[test]
+    fn pieces_that_were_run_apart_are_the_experiment() {
+        let text = "link = [\"lte\"]\nsize = [\"70KB\", \"5KB\"]\nscheme = [\"slow-start\", \"blitzstart\"]\n\
+                    competitor = [\"none\", \"cbr:rate=5mbit\"]\nflows = 2\nreps = 2";
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        let elsewhere = |one: Piece| {
+            let mut file = Vec::new();
+            write_csv(&piece(&plan, one), &mut file).unwrap();
+            read_csv(&*file).unwrap()
+        };
+        let rows: Vec<Row> = pieces(&plan).into_iter().rev().flat_map(elsewhere).collect();
+        assert_eq!(join(&plan, rows.clone()).unwrap(), execute(&plan, 1, &[], |_| {}).unwrap());
+        let error = |rows: Vec<Row>| join(&plan, rows).unwrap_err().to_string();
+        assert!(error(rows[4..].to_vec()).ends_with("is missing"), "{}", error(rows[4..].to_vec()));
+        assert!(error([&rows[..], &rows[..1]].concat()).ends_with("is there twice"));
+        let other = Row { rep: 2, ..rows[0].clone() };
+        assert!(error([&rows[..], &[other]].concat()).ends_with("1 rows are of another experiment"));
+    }
 }

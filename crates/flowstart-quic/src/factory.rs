@@ -84,6 +84,9 @@ impl<H: Host> Factory<H> {
     ///
     /// As [`Factory::new`].
     pub fn with_config(config: ControllerConfig) -> Result<Self, Unsupported> {
+        // An algorithm is built to say what it needs, so its parameters must be in range before.
+        config.startup.validate()?;
+        config.avoidance.validate()?;
         check::<H>(config.avoidance.name(), config.avoidance.needs())?;
         check::<H>(config.startup.name(), config.startup.needs())?;
         Self::forced(config)
@@ -98,6 +101,12 @@ impl<H: Host> Factory<H> {
     pub fn forced(config: ControllerConfig) -> Result<Self, Unsupported> {
         config.validate()?;
         Ok(Self { config, algorithms: None, flow: None, host: PhantomData })
+    }
+
+    /// The names of the schemes that work on this host beside this congestion avoidance.
+    pub fn schemes(avoidance: &AvoidanceConfig) -> Vec<&'static str> {
+        let works = |one: &StartupConfig| Self::new(one.clone(), avoidance.clone()).is_ok();
+        StartupConfig::defaults().iter().filter(|one| works(one)).map(StartupConfig::name).collect()
     }
 
     /// Controllers with the caller's own algorithms: schemes that live outside `flowstart-core`

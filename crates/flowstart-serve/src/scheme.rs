@@ -1,6 +1,7 @@
 //! The startup scheme and congestion avoidance of connections.
 
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
+use flowstart_core::needs::Needs;
 use flowstart_core::startup::{StartupConfig, slow_start};
 use flowstart_quic::{ControllerFactory, Unsupported};
 
@@ -19,6 +20,15 @@ impl Scheme {
     /// [`Unsupported`] when the QUIC stack cannot run them.
     pub fn new(name: &str, startup: StartupConfig, avoidance: AvoidanceConfig) -> Result<Self, Unsupported> {
         Ok(Self { name: name.to_owned(), factory: ControllerFactory::new(startup, avoidance)? })
+    }
+
+    /// The names of the schemes that work beside this congestion avoidance. Nobody asks routers for an approval here.
+    pub fn all(avoidance: &AvoidanceConfig) -> Vec<&'static str> {
+        let asks = |name: &str| {
+            let named = |one: &StartupConfig| one.name() == name && one.needs().contains(Needs::APPROVAL);
+            StartupConfig::defaults().iter().any(named)
+        };
+        ControllerFactory::schemes(avoidance).into_iter().filter(|name| !asks(name)).collect()
     }
 
     /// Slow start, the behaviour without this crate. Its congestion avoidance is CUBIC if `avoidance` does not fit slow

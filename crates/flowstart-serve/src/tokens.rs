@@ -63,6 +63,7 @@ impl Tokens {
         let text = match std::fs::metadata(file) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             Err(error) => return Err(unreadable(error)),
+            Ok(found) if !found.is_file() => return Err(failed("is no regular file; choose another".to_owned())),
             Ok(found) if found.len() > LARGEST_FILE => {
                 return Err(failed(format!("has {} bytes; allowed are {LARGEST_FILE}", found.len())));
             }

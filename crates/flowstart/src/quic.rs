@@ -124,11 +124,7 @@ pub(crate) fn scheme(field: &str, text: &str, avoidance: &AvoidanceConfig) -> Re
         )));
     }
     Scheme::new(text, startup, avoidance.clone()).map_err(|error| {
-        let runs = |one: &StartupConfig| {
-            !one.needs().contains(Needs::APPROVAL) && Scheme::new("", one.clone(), avoidance.clone()).is_ok()
-        };
-        let runs: Vec<_> = StartupConfig::defaults().iter().filter(|one| runs(one)).map(StartupConfig::name).collect();
-        Failure::Input(format!("--{field} `{text}`: {error}; allowed are {}", runs.join(", ")))
+        Failure::Input(format!("--{field} `{text}`: {error}; allowed are {}", Scheme::all(avoidance).join(", ")))
     })
 }
 

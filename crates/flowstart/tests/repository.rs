@@ -44,3 +44,41 @@ fn the_first_page_has_at_most_120_lines() {
     let lines = fs::read_to_string(root().join("README.md")).unwrap().lines().count();
     assert!(lines <= 120, "README.md has {lines} lines");
 }
+
+/// What texts call a file: words in backticks with a slash that end as sources do.
+fn named_files(content: &str) -> impl Iterator<Item = &str> {
+    let words = content.split('`').skip(1).step_by(2);
+    words.filter(|word| word.contains('/') && (word.ends_with(".rs") || word.ends_with(".toml")))
+}
+
+#[test]
+fn files_that_texts_name_are_there() {
+    let root = root().canonicalize().unwrap();
+    let files: Vec<String> = ["crates", "fuzz", "record", "scenarios", "validation"]
+        .into_iter()
+        .flat_map(|folder| files_below(&root.join(folder)))
+        .map(|path| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned())
+        .collect();
+    let mut missing = Vec::new();
+    for text in texts(&root) {
+        let content = fs::read_to_string(&text).unwrap();
+        for name in named_files(&content).filter(|name| !name.contains(['<', '*', '$', ' '])) {
+            let name = name.trim_start_matches("./").trim_start_matches("../");
+            if !files.iter().any(|file| file == name || file.ends_with(&format!("/{name}"))) {
+                missing.push(format!("{}: {name}", text.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// Every file below a folder, without what is built.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let below = |path: PathBuf| match path.is_dir() {
+        true if path.ends_with("target") => Vec::new(),
+        true => files_below(&path),
+        false => vec![path],
+    };
+    paths.flat_map(below).collect()
+}

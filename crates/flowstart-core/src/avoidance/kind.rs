@@ -131,7 +131,8 @@ pub trait Scalable: LossBased + CloneScalable {
 /// Probes and continues by itself. It is in charge from the launch on, and takes only the launch from the startup
 /// scheme.
 pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
-    /// What the algorithm needs of its host.
+    /// What the algorithm needs of its host. Without [`RATE_SAMPLES`](Needs::RATE_SAMPLES) it is told neither of lost
+    /// packets nor of acknowledgements that bring nothing new, and [`Ack::sample`] is empty.
     fn needs(&self) -> Needs {
         Needs::NONE
     }
@@ -150,8 +151,7 @@ pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
     /// A packet was sent.
     fn on_sent(&mut self, _sent: &Sent) {}
 
-    /// Data was delivered; returns the new cwnd. Comes with every acknowledgement, whether or not the window is in use,
-    /// also in recovery.
+    /// Data was delivered; returns the new cwnd. Comes whether or not the window is in use, also in recovery.
     fn on_ack(&mut self, ack: &Ack, window: Window, rtt: &RttEstimator) -> Bytes;
 
     /// A packet was declared lost. Comes before [`Integrated::on_congestion`].

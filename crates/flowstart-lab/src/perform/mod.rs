@@ -1,8 +1,9 @@
 //! A study from its first run to its results.
 //!
 //! [`perform`] is what commands, tests and other front ends call. It runs every piece of the study on all cores, gives
-//! the rows to a [`Sink`] as they come, and says by a [`Progress`] how far it is. Whoever spreads a study over machines
-//! runs [`experiment::pieces`] with [`experiment::piece`] and joins the rows with [`experiment::in_order`].
+//! the rows to a [`Sink`] as they come, and says by a [`Progress`] how far it is. To spread a study over machines,
+//! run [`experiment::piece`] for each of [`experiment::pieces`] and join the rows with [`experiment::join`]. All programs
+//! must be of one build. `Folder::open` and `Folder::close` make a folder of joined rows.
 
 use crate::experiment;
 use crate::report;

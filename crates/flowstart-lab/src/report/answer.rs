@@ -160,20 +160,24 @@ impl<'a> Standing<'a> {
                 format!("; the other traffic loses {own:.1} Mbit to it and {base:.1} Mbit to {baseline}")
             }
         });
-        let [low, high] = self.range;
         match self.cells[..] {
             [(cell, versus)] => {
                 let size = carried(cell);
-                let interval =
-                    versus.speedup_ci95.map_or(String::new(), |[low, high]| format!(" (95 % {low:.2} to {high:.2})"));
                 if !versus.significant {
                     let (scheme, link) = (self.scheme, &cell.link);
+                    let interval = versus
+                        .speedup_ci95
+                        .map_or(String::new(), |[low, high]| format!(" (95 % {low:.2} to {high:.2})"));
                     return format!(
                         "{scheme} does not {infinitive} {size} on {link} measurably sooner or later than {baseline}: \
                          {:.2} times as fast{interval}{bytes}{harm}.",
                         self.middle
                     );
                 }
+                let interval = versus.speedup_ci95.map_or(String::new(), |ends| {
+                    let [low, high] = as_said(self.middle, ends);
+                    format!(" (95 % {low:.2} to {high:.2})")
+                });
                 format!(
                     "{} {verb} {size} {} on {}{interval}{bytes}{harm}.",
                     self.scheme,
@@ -181,12 +185,15 @@ impl<'a> Standing<'a> {
                     cell.link
                 )
             }
-            _ => format!(
-                "{} {verb} {} in the median over {} (range {low:.2} to {high:.2}){bytes}{harm}.",
-                self.scheme,
-                against(self.middle, baseline),
-                settings(plan)
-            ),
+            _ => {
+                let [low, high] = as_said(self.middle, self.range);
+                format!(
+                    "{} {verb} {} in the median over {} (range {low:.2} to {high:.2}){bytes}{harm}.",
+                    self.scheme,
+                    against(self.middle, baseline),
+                    settings(plan)
+                )
+            }
         }
     }
 }
@@ -212,6 +219,11 @@ fn against(speedup: f64, baseline: &str) -> String {
         factor if speedup > 1.0 => format!("{factor:.2} times sooner than {baseline}"),
         factor => format!("{factor:.2} times later than {baseline}"),
     }
+}
+
+/// The ends of a speed-up's interval in the terms of [`against`]: of how many times later, where it says later.
+fn as_said(speedup: f64, [low, high]: [f64; 2]) -> [f64; 2] {
+    if speedup < 1.0 { [1.0 / high, 1.0 / low] } else { [low, high] }
 }
 
 /// What the comparisons range over: `4 links and 3 sizes`.
@@ -278,6 +290,16 @@ mod tests {
         assert_eq!(against(0.996, "b"), "as soon as b");
         assert_eq!(against(1.006, "b"), "1.01 times sooner than b");
         assert_eq!(against(0.5, "b"), "2.00 times later than b");
+        assert_eq!((as_said(0.5, [0.4, 0.625]), as_said(2.0, [1.5, 2.5])), ([1.6, 2.5], [1.5, 2.5]));
+    }
+
+    #[test]
+    fn what_is_later_is_told_with_the_interval_of_that() {
+        let answer = answer_to(&["dsl-fast"], &["70KB"], &["blitzstart", "slow-start"], "none");
+        let numbers =
+            |text: &str| text.split(['(', ')', ' ']).filter_map(|word| word.parse().ok()).collect::<Vec<f64>>();
+        let [times, _, low, high, ..] = numbers(&answer[0])[..] else { panic!("{answer:?}") };
+        assert!(answer[0].contains(" times later ") && 1.0 < low && low <= times && times <= high, "{answer:?}");
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub const JOURNAL: &str = "flows.partial.csv";
 pub enum ExperimentError {
     /// Threads could not be started.
     Threads(String),
+    /// What was run apart is not all of an experiment, or more.
+    Pieces(String),
     /// The study cannot be written down.
     Study(String),
     /// The report could not be made.
@@ -40,6 +42,7 @@ impl fmt::Display for ExperimentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Threads(problem) => write!(f, "cannot start threads: {problem}"),
+            Self::Pieces(problem) => write!(f, "the pieces of the experiment: {problem}"),
             Self::Study(problem) => write!(f, "scenario: {problem}"),
             Self::Report(problem) => write!(f, "report: {problem}"),
             Self::Folder { folder, problem } => write!(f, "--out `{}`: {problem}", folder.display()),

@@ -57,9 +57,9 @@ impl Identity {
         let others = [
             ("avoidance", Part::new(avoidance.text.clone(), &format!("{avoidance:?}"))),
             ("transport", Part::new(transport.text.clone(), &format!("{transport:?}"))),
-            ("flows", Part::new(flows.to_string(), "")),
-            ("seed", Part::new(seed.to_string(), "")),
-            ("hint", Part::new(hint.to_string(), "")),
+            ("flows", Part::new(flows.to_string(), &format!("{flows:?}"))),
+            ("seed", Part::new(seed.to_string(), &format!("{seed:?}"))),
+            ("hint", Part::new(hint.to_string(), &format!("{hint:?}"))),
         ];
         let parts = axes.chain(others).map(|(name, part)| (name.to_owned(), part)).collect();
         Self { program: env!("CARGO_PKG_VERSION").to_owned(), build: build().to_owned(), parts }

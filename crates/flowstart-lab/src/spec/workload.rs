@@ -1,5 +1,7 @@
 //! What the measured flows carry: one transfer each, a stream of objects, or the connections of web sessions.
 
+use std::fmt;
+
 use flowstart_core::rng::Substream;
 use flowstart_core::units::Bytes;
 use serde::Serialize;
@@ -10,7 +12,7 @@ use super::web::Sessions;
 use super::{InputError, Written};
 
 /// What the measured flows of a cell carry.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Workload {
     /// One transfer each.
     Transfer(TransferSize),
@@ -81,6 +83,17 @@ impl Workload {
     /// The web sessions, where flows belong to some.
     pub fn sessions(&self) -> Option<&Sessions> {
         if let Self::Sessions(sessions) = self { Some(sessions) } else { None }
+    }
+}
+
+impl fmt::Debug for Workload {
+    /// A transfer as its size and objects as an application: identities of results are hashes of these words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Transfer(size) => size.fmt(f),
+            Self::Objects(objects) => f.debug_tuple("Application").field(objects).finish(),
+            Self::Sessions(sessions) => f.debug_tuple("Web").field(sessions).finish(),
+        }
     }
 }
 

@@ -94,7 +94,8 @@ macro_rules! axes {
                     aqms: Vec<Written<Aqm>>, place: aqm, shown: Shown::At(1), carried: false,
                     meaning: |plan| format!("{:?}", plan.aqms),
                     keys: {
-                        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+                        #[serde(default = "default_aqm", deserialize_with = "some")]
+                        #[serde(skip_serializing_if = "Vec::is_empty")]
                         aqm = "aqm" {
                             takes: "AQM", need: Need::Never, default: Some("taildrop"),
                             several: "Queue disciplines of the bottleneck; oracle, beside slow start alone on a \
@@ -108,7 +109,8 @@ macro_rules! axes {
                     competitors: Vec<Written<Competitor>>, place: competitor, shown: Shown::At(4), carried: false,
                     meaning: |plan| format!("{:?}", plan.competitors),
                     keys: {
-                        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+                        #[serde(default = "default_competitor", deserialize_with = "some")]
+                        #[serde(skip_serializing_if = "Vec::is_empty")]
                         competitor = "competitor" {
                             takes: "COMPETITOR", need: Need::Never, default: Some("none"),
                             several: "What else uses the link: none, bulk, bulk:cubic,count=2, cbr:rate=5mbit, \

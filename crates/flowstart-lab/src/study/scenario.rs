@@ -6,7 +6,7 @@ use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::{ControllerConfig, WindowValidation};
 use flowstart_core::needs::Needs;
 use flowstart_core::units::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::spec::application::TRANSFER;
 use crate::spec::aqm::Aqm;
@@ -34,6 +34,25 @@ const MAX_SEED: u64 = i64::MAX as u64;
 
 /// Published tables that results can be shown beside.
 const PUBLISHED: &[&str] = &["blitzstart-table1"];
+
+/// What stands for an axis of which nothing is written.
+fn default_of(key: &str) -> Vec<String> {
+    Axis::key(key).and_then(|key| key.default).map(str::to_owned).into_iter().collect()
+}
+
+fn default_aqm() -> Vec<String> {
+    default_of("aqm")
+}
+
+fn default_competitor() -> Vec<String> {
+    default_of("competitor")
+}
+
+/// A list that says something if it is written at all.
+fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let list = Vec::deserialize(deserializer)?;
+    if list.is_empty() { Err(serde::de::Error::custom("at least one is needed")) } else { Ok(list) }
+}
 
 macro_rules! scenario {
     ($($part:ident { $({
@@ -351,8 +370,8 @@ impl Scenario {
 /// Reads every entry of a list, or the default of its key. None may be there twice. Space around an entry does not
 /// count: two entries that differ in nothing else would be two cells of one name.
 fn each<T>(field: &str, texts: &[String], read: impl Fn(&str) -> Result<T, InputError>) -> Result<Vec<T>, InputError> {
-    let default = Axis::key(field).and_then(|key| key.default).map(str::to_owned);
-    let texts = if texts.is_empty() { default.as_slice() } else { texts };
+    let default = default_of(field);
+    let texts = if texts.is_empty() { &default } else { texts };
     if texts.is_empty() {
         return Err(InputError::new(field, "", "at least one is needed"));
     }
@@ -381,6 +400,17 @@ mod tests {
         for scheme in ["hystart", "hystart-plus-plus", "search", "suss", "rapid-start"] {
             let error = plan(scheme).unwrap_err().to_string();
             assert!(error.contains("takes only a scheme's launch"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_scenario_keeps_its_default_discipline_and_competitor_and_refuses_none() {
+        let text = "link = [\"lte\"]\nsize = [\"1MB\"]\nscheme = [\"hystart\"]\n";
+        let scenario = Scenario::from_text(text).unwrap();
+        assert_eq!((&*scenario.aqm, &*scenario.competitor), (&["taildrop".to_owned()][..], &["none".to_owned()][..]));
+        for key in ["aqm", "competitor"] {
+            let error = Scenario::from_text(&format!("{text}{key} = []")).unwrap_err().to_string();
+            assert!(error.contains("at least one is needed"), "{error}");
         }
     }
 

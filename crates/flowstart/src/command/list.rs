@@ -176,6 +176,11 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A text without line breaks inside its paragraphs.
+fn paragraphs(text: &str) -> String {
+    text.trim().split("\n\n").map(words).collect::<Vec<_>>().join("\n\n")
+}
+
 fn table(entries: &[Entry], brief: bool) -> String {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
@@ -208,7 +213,7 @@ fn shipped() -> Result<Vec<Entry>, Failure> {
         .iter()
         .map(|(name, text)| {
             let scenario = Scenario::from_text(text).map_err(|error| Failure::scenario(Path::new(name), error))?;
-            Ok(entry(name, scenario.question.trim(), "", Value::Null))
+            Ok(entry(name, &paragraphs(&scenario.question), "", Value::Null))
         })
         .collect()
 }
@@ -225,7 +230,7 @@ fn scenarios(folder: &Path) -> Result<Vec<Entry>, Failure> {
         .iter()
         .map(|file| {
             let scenario = Scenario::read(file).map_err(|error| Failure::scenario(file, error))?;
-            Ok(entry(&file.display().to_string(), scenario.question.trim(), "", Value::Null))
+            Ok(entry(&file.display().to_string(), &paragraphs(&scenario.question), "", Value::Null))
         })
         .collect()
 }

@@ -55,7 +55,10 @@ impl StackOptions {
             check_request(config)?;
         }
         let config = profile.controller(startup.clone(), avoidance.clone());
-        ControllerFactory::with_config(config).map(|_| ()).map_err(|error| error.to_string())
+        ControllerFactory::with_config(config).map(|_| ()).map_err(|error| {
+            let schemes = ControllerFactory::schemes(avoidance);
+            if schemes.is_empty() { error.to_string() } else { format!("{error}; allowed are {}", schemes.join(", ")) }
+        })
     }
 
     /// The stack and its options for `summary.json`.
