@@ -21,8 +21,14 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// So many hops with these links in both directions; hosts have links of this rate without delay.
-    pub(crate) fn new(seed: u64, hops: usize, forward: &LinkConfig, back: &LinkConfig, access: Rate) -> Self {
+    /// So many hops, with room for everything on the way back; hosts have links of this rate without delay.
+    pub(crate) fn new(seed: u64, hops: usize, forward: &LinkConfig, access: Rate) -> Self {
+        let plain = LinkConfig::new(access, forward.delay);
+        Self::between(seed, hops, forward, &LinkConfig { capacity: forward.capacity.clone(), ..plain }, access)
+    }
+
+    /// The same with other links back.
+    pub(crate) fn between(seed: u64, hops: usize, forward: &LinkConfig, back: &LinkConfig, access: Rate) -> Self {
         let mut world = World::new(seed);
         let chain = Chain::new(&mut world, &vec![(forward.clone(), back.clone()); hops]);
         Self { world, chain, host: Access { rate: access, delay: Duration::ZERO, jitter: None } }

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::reference::Row;
+
 /// Whether an entry keeps its bands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -163,6 +165,9 @@ pub fn judged(inside: bool, reference: f64, text: impl Into<String>) -> Band {
     Band::new(Accepts::All(inside), reference, text.into())
 }
 
+/// A column of a reference: its name, our number, and what is accepted around the one there.
+pub(crate) type Column<'a> = (&'a str, f64, &'a dyn Fn(f64) -> Band);
+
 /// Collects comparisons. How many there will be is declared before anything runs, so that a cell that gave nothing
 /// cannot go unnoticed.
 #[derive(Clone, Debug, Default)]
@@ -207,6 +212,16 @@ impl Checker {
             });
         }
         inside
+    }
+
+    /// Declares and compares columns of a row; returns the relative difference of the first.
+    pub(crate) fn row(&mut self, row: &Row<'_>, cell: &str, columns: &[Column<'_>]) -> Result<f64, String> {
+        self.declare(columns.len());
+        for (column, ours, band) in columns {
+            self.check(cell, column, *ours, band(row.number(column)?));
+        }
+        let Some((column, ours, _)) = columns.first() else { return Ok(0.0) };
+        Ok((ours / row.number(column)? - 1.0).abs())
     }
 
     /// The verdict: a pass when everything that was declared was compared, and was inside.

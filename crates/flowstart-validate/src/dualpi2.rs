@@ -44,9 +44,9 @@ struct Experiment {
 impl Experiment {
     fn new(rtt: Duration, prague: usize, cubic: usize, ecn: bool, seed: u64) -> Self {
         let limit = QueueLimit { bytes: Some(RATE.amount_in(BUFFER)), ..QueueLimit::default() };
-        let back = LinkConfig { limit, ..LinkConfig::new(RATE, rtt / 2) };
-        let link = LinkConfig { queue: QueueConfig::DualPi2(Default::default()), ..back.clone() };
-        let mut bench = Bench::new(seed, 1, &link, &back, Rate::from_mbit(10_000));
+        let queue = QueueConfig::DualPi2(Default::default());
+        let link = LinkConfig { limit, queue, ..LinkConfig::new(RATE, rtt / 2) };
+        let mut bench = Bench::new(seed, 1, &link, Rate::from_mbit(10_000));
         let link = bench.link();
         bench.world.network.watch(link);
         let profile = Arc::new(Profile { ecn, ..Profile::tcp_linux() });

@@ -39,7 +39,7 @@ pub use check::{Miss, Number, Status, Verdict};
 
 use check::Checker;
 use predict::{estimate, hard_loads};
-use quick_start::{attacks, figures, ns2 as routers, web};
+use quick_start::{attacks, figures, web};
 use reference::{Reference, Row, Table};
 
 /// Something that is validated.
@@ -95,8 +95,8 @@ const fn numbers(count: usize, name: &'static str, source: &'static str, check: 
 pub const ENTRIES: &[Entry] = &[
     tables("ns2-single-flow", "transfers without loss in ns-2", &ns2::PLAIN, ns2::single_flow),
     tables("ns2-chain", "a drop-tail chain in ns-2", &ns2::CHAIN, ns2::chain),
-    tables("ns2-quick-start", "Quick-Start alone in ns-2", &ns2::QUICK_START, routers::single_flow),
-    tables("ns2-router-checks", "what Quick-Start routers granted in ns-2", &routers::CHECKS, routers::router_checks),
+    tables("ns2-quick-start", "Quick-Start alone in ns-2", &ns2::QUICK_START, ns2::quick_start),
+    tables("ns2-router-checks", "what Quick-Start routers granted in ns-2", &ns2::CHECKS, ns2::router_checks),
     tables("ns2-aqm-transient", "queue disciplines under slow start in ns-2", &ns2_aqm::TABLES, ns2_aqm::transient),
     tables("quick-start-figure-1", "time-sequence plots of Quick-Start's paper", &figures::SEQUENCE, figures::figure_1),
     numbers(33, "quick-start-figure-2", "Quick-Start's paper: improvement by size and RTT", figures::figure_2),

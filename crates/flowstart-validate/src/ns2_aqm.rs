@@ -45,6 +45,7 @@ const CLOCK_TICK: Duration = Duration::from_millis(10);
 const PACKET: u64 = 1500;
 
 /// A discipline as the reference configured it.
+#[derive(Clone)]
 struct Discipline {
     queue: QueueConfig,
     limit: QueueLimit,
@@ -190,10 +191,9 @@ impl Cell {
     }
 
     fn run_once(&self, seed: u64, ties: Ties) -> (f64, f64) {
-        let back = LinkConfig::new(self.rate, self.rtt / 2);
-        let Discipline { queue, limit, .. } = &self.discipline;
-        let forward = LinkConfig { limit: *limit, queue: queue.clone(), ..back.clone() };
-        let mut bench = Bench::new(seed, 1, &forward, &back, Rate::from_mbit(1000));
+        let Discipline { queue, limit, .. } = self.discipline.clone();
+        let link = LinkConfig { limit, queue, ..LinkConfig::new(self.rate, self.rtt / 2) };
+        let mut bench = Bench::new(seed, 1, &link, Rate::from_mbit(1000));
         // As ns-2 without timestamps: else timeouts that ns-2 does not have follow a queue that grows fast. Its timer
         // is in ticks, and after a timeout it waits where others go on by SACKs.
         let profile = Arc::new(Profile {

@@ -51,7 +51,7 @@ impl Experiment {
         let bdp = case.rate.amount_in(case.rtt).max(Bytes::new(10_000));
         let limit = QueueLimit { bytes: Some(bdp), ..QueueLimit::default() };
         let link = LinkConfig { limit, ..LinkConfig::new(case.rate, case.rtt / 2) };
-        let mut bench = Bench::new(1, 1, &link, &link, Rate::from_mbit(10_000));
+        let mut bench = Bench::new(1, 1, &link, Rate::from_mbit(10_000));
         let bottleneck = bench.link();
         bench.world.network.watch(bottleneck);
         bench.world.network.add_xcp_router(bottleneck, Default::default(), case.rate);

@@ -135,7 +135,7 @@ struct Found {
 fn cubic(flows: u32, rtt: Duration, behaviour: Behaviour, renamed: Renamed) -> Vec<Found> {
     let link = LinkConfig::new(RATE, Duration::ZERO);
     let access = RATE.scale(10.0);
-    let mut bench = Bench::new(1, 1, &link, &LinkConfig::new(access, Duration::ZERO), access);
+    let mut bench = Bench::between(1, 1, &link, &LinkConfig::new(access, Duration::ZERO), access);
     bench.host = Access { delay: rtt.scale(0.25), ..bench.host };
     let last = Arc::new(Mutex::new((0, None)));
     let outgoing = OutgoingLink { limit: QueueLimit::default(), rate: Some(RATE) };

@@ -10,9 +10,9 @@ use flowstart_core::units::Rate;
 use flowstart_lab::study::ideal::quick_start_rounds;
 use flowstart_lab::study::plan::Cell;
 
-use super::ns2::{Scene, startup};
 use crate::Input;
 use crate::check::{Checker, at_most, below, between, judged, near, within};
+use crate::ns2::{Scene, startup};
 use crate::reference::{Reference, Row};
 use crate::results::Results;
 
@@ -35,18 +35,19 @@ const APPROVED: Rate = Rate::from_bits_per_sec(81_920_000);
 /// Round trips by which "approximated" may differ: the one that a transfer has begun.
 const APPROXIMATELY: f64 = 1.0;
 
-/// The setting of a case of figure 1 in ns-2, and its packets.
-fn scene(row: &Row<'_>) -> Result<(Scene, u64), String> {
-    let bytes = |rate: u64| Rate::from_bits_per_sec(rate * 8);
+/// The setting of a case of figure 1 in ns-2.
+fn scene(row: &Row<'_>) -> Result<Scene, String> {
     let (rate, rtt, asked, packets) = match row.text("case")? {
-        "1A" => (Rate::from_bits_per_sec(384_000), 1000, bytes(40_000), 30),
-        "1A_rtt960ms" => (Rate::from_bits_per_sec(384_000), 960, bytes(40_000), 30),
-        "1B" => (Rate::from_mbit(10_000), 160, bytes(163_840_000), 10_000),
+        "1A" => (384_000, 1000, 40_000, 30),
+        "1A_rtt960ms" => (384_000, 960, 40_000, 30),
+        "1B" => (10_000_000_000, 160, 163_840_000, 10_000),
         other => return Err(row.refused("case", other, "1A, 1A_rtt960ms, 1B")),
     };
-    let mut scene = Scene::alone(rate, Duration::from_millis(rtt), startup(RateEncoding::Exponential, asked));
+    let startup = startup(RateEncoding::Exponential, Rate::from_bits_per_sec(asked * 8));
+    let rate = Rate::from_bits_per_sec(rate);
+    let mut scene = Scene::asking(rate, Duration::from_millis(rtt), packets, startup);
     scene.disabled = (row.text("mode")? == "none").then_some(0);
-    Ok((scene, packets))
+    Ok(scene)
 }
 
 /// The time-sequence plots beside ns-2's, and what the text says of them and of 20 ordinary transfers beside the burst.
@@ -56,16 +57,13 @@ pub(crate) fn figure_1(input: &Input, checker: &mut Checker) -> Result<String, S
         let name = [row.text("case")?.to_owned(), row.text("mode")?.to_owned()];
         let sent = match &mut shown {
             Some((of, sent)) if *of == name => sent,
-            _ => {
-                let (scene, packets) = scene(&row)?;
-                &mut shown.insert((name.clone(), scene.sequence(packets))).1
-            }
+            _ => &mut shown.insert((name.clone(), scene(&row)?.sequence())).1,
         };
         let (number, expected) = (row.number_in("seq_pkt", 0.0..=1e6)? as usize, row.number("t_s_since_syn")?);
         // Number 0 is the SYN.
         if let Some(place) = number.checked_sub(1) {
             checker.declare(1);
-            let ours = sent.get(place).map_or(f64::NAN, |time| time.since(Timestamp::ZERO).as_secs());
+            let ours = sent.get(place).map_or(f64::NAN, |time| time.as_secs());
             checker.check(&name.join(" "), &format!("segment {number} leaves, s"), ours, within(expected, 0.01));
         }
     }

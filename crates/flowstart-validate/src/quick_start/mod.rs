@@ -1,6 +1,5 @@
-//! Quick-Start: ns-2's implementation, and the paper of Sarolahti, Allman and Floyd (2007).
+//! Quick-Start: the paper of Sarolahti, Allman and Floyd (2007). What ns-2 did is in `ns2.rs`.
 
 pub(crate) mod attacks;
 pub(crate) mod figures;
-pub(crate) mod ns2;
 pub(crate) mod web;
