@@ -105,6 +105,11 @@ impl Band {
         &self.text
     }
 
+    /// The number that stands beside it.
+    pub fn reference(&self) -> f64 {
+        self.reference
+    }
+
     /// Whether the number is accepted. What is undefined never is.
     pub fn contains(&self, ours: f64) -> bool {
         let inside = match self.accepts {

@@ -39,7 +39,7 @@ pub use check::{Miss, Number, Status, Verdict};
 
 use check::Checker;
 use predict::{estimate, hard_loads};
-use quick_start::{attacks, figures, web};
+use quick_start::{attacks, figures};
 use reference::{Reference, Row, Table};
 
 /// Something that is validated.
@@ -66,6 +66,8 @@ pub enum Needs {
 /// What an entry is given.
 #[derive(Debug)]
 struct Input {
+    /// Name.
+    entry: &'static str,
     tables: Vec<Table>,
     /// Another file stands for its tables.
     replaced: bool,
@@ -104,26 +106,41 @@ pub const ENTRIES: &[Entry] = &[
     numbers(34, "quick-start-attacks", "Quick-Start's paper: attacks, and what helps", attacks::attacks),
     tables("ns3-startup", "TCP alone and beside a long flow in ns-3", &ns3::TABLES, ns3::startup),
     tables("linux-startup", "TCP alone and beside a long flow in Linux", &linux::ALONE, linux::startup),
-    numbers(26, "quick-start-load", "Quick-Start's paper, figure 4: load with and without it", web::load),
-    numbers(29, "quick-start-drop-rates", "Quick-Start's paper, figure 5: where some use it", web::drop_rates),
-    numbers(3, "quick-start-durations", "Quick-Start's paper, figure 6: each connection", web::durations),
-    numbers(77, "quick-start-threshold", "Quick-Start's paper, figure 8: the Target algorithm", web::threshold),
-    numbers(11, "quick-start-utilization", "Quick-Start's paper, figure 9: two estimates", web::utilization),
-    numbers(8, "quick-start-extreme", "Quick-Start's paper, figure 10: Extreme Quick-Start", web::extreme),
-    numbers(15, "quick-start-extreme-conservative", "Quick-Start's paper, figure 11: a low Target", web::conservative),
-    numbers(14, "quick-start-request-size", "Quick-Start's paper: Greedy and Ideal requests", web::request_size),
+    numbers(
+        26,
+        "quick-start-load",
+        "Quick-Start's paper, figure 4: load with and without it",
+        statements::of_scenarios,
+    ),
+    numbers(29, "quick-start-drop-rates", "Quick-Start's paper, figure 5: where some use it", statements::of_scenarios),
+    numbers(3, "quick-start-durations", "Quick-Start's paper, figure 6: each connection", figures::figure_6),
+    numbers(
+        77,
+        "quick-start-threshold",
+        "Quick-Start's paper, figure 8: the Target algorithm",
+        statements::of_scenarios,
+    ),
+    numbers(11, "quick-start-utilization", "Quick-Start's paper, figure 9: two estimates", statements::of_scenarios),
+    numbers(8, "quick-start-extreme", "Quick-Start's paper, figure 10: Extreme Quick-Start", statements::of_scenarios),
+    numbers(
+        15,
+        "quick-start-extreme-conservative",
+        "Quick-Start's paper, figure 11: a low Target",
+        statements::of_scenarios,
+    ),
+    numbers(14, "quick-start-request-size", "Quick-Start's paper: Greedy and Ideal requests", statements::of_scenarios),
     numbers(15, "slides-speedup", "Scharf's slides: benefit of fast startups by size", slides::speedup),
     numbers(15, "slides-flow-control", "Scharf's slides: what receive windows do", slides::flow_control),
-    numbers(38, "slides-shared-bottleneck", "Scharf's slides: rising load", slides::shared_bottleneck),
+    numbers(38, "slides-shared-bottleneck", "Scharf's slides: rising load", statements::of_scenarios),
     numbers(24, "slides-mixed-rtts", "Scharf's slides: mixed RTTs and sizes", slides::mixed_rtts),
     numbers(52, "xcp-fairness", "XCP's paper: utilization, drops, queues and shares", xcp::fairness),
-    numbers(34, "flow-initiation", "a thesis on flows that start beside media", claims::flow_initiation),
-    numbers(27, "claim-red-slow", "a thesis on AQMs under load transients", claims::red_is_slow),
+    numbers(34, "flow-initiation", "a thesis on flows that start beside media", statements::of_scenarios),
+    numbers(27, "claim-red-slow", "a thesis on AQMs under load transients", claims::transients),
     numbers(12, "claim-hred-rtt", "the same: HRED needs its RTT", claims::hred_needs_its_rtt),
-    numbers(16, "claim-hred-delay", "the same: HRED has the least delay", claims::hred_has_the_least_delay),
-    numbers(16, "claim-codel-pie-rtt", "the same: CoDel and PIE", claims::codel_and_pie_depend_on_the_rtt),
-    numbers(8, "claim-pie-departure-rate", "the same: PIE's estimator", claims::departure_rate_fails_at_low_rates),
-    numbers(72, "claim-predict", "the same: Predict controls the peak", claims::predict_controls_the_peak),
+    numbers(16, "claim-hred-delay", "the same: HRED has the least delay", claims::transients),
+    numbers(16, "claim-codel-pie-rtt", "the same: CoDel and PIE", claims::transients),
+    numbers(8, "claim-pie-departure-rate", "the same: PIE's estimator", claims::transients),
+    numbers(72, "claim-predict", "the same: Predict controls the peak", claims::transients),
     numbers(34, "dualpi2-coexistence", "RFC 9332: scalable and classic flows", dualpi2::coexistence),
     numbers(0, "predict-grid", "Predict beside an oracle under load transients", predict::predict_grid),
     numbers(0, "predict-false-triggers", "loads that are no transient", predict::predict_false_triggers),
@@ -153,7 +170,7 @@ pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Ver
         Needs::Nothing(numbers) => (Vec::new(), numbers, ""),
         Needs::Tables(builtin) => (Table::load(reference, builtin)?, 0, builtin.rows),
     };
-    let input = Input { tables, replaced: reference.is_some(), jobs };
+    let input = Input { entry: entry.name, tables, replaced: reference.is_some(), jobs };
     let mut checker = Checker::declaring(numbers);
     let pool = threads(jobs).map_err(|error| error.to_string())?;
     let note = pool.install(|| (entry.check)(&input, &mut checker))?;

@@ -1,6 +1,6 @@
 //! Scharf's slides on fast startups: the benefit by transfer size, slow start's closed form, the three cases of flow
 //! control, and mixed RTTs and sizes. What they say of a shared bottleneck is in
-//! `validation/slides/shared-bottleneck.toml`.
+//! `validation/slides/statements.toml`.
 //!
 //! `validation/slides/README.md` says what was published and how it is read.
 
@@ -10,9 +10,9 @@ use flowstart_core::units::Bytes;
 use flowstart_lab::study::ideal;
 use flowstart_lab::study::plan::Plan;
 
+use crate::Input;
 use crate::check::{Band, Checker, at_least, below, near};
 use crate::results::{Results, mean_of};
-use crate::{Input, statements};
 
 /// Sizes in bytes between which the slides find a benefit: mid-sized transfers.
 const BENEFIT: RangeInclusive<u64> = 10_000..=1_000_000;
@@ -96,11 +96,6 @@ fn slow_start_fct(plan: &Plan, size: Bytes) -> (f64, f64) {
     let link = &plan.links[0];
     let fct = ideal::slow_start_fct(link, &plan.transport.profile, size, INITIAL_WINDOW);
     (fct.as_millis_f64(), link.rtt.as_millis_f64())
-}
-
-/// Rising load at a shared bottleneck.
-pub(crate) fn shared_bottleneck(input: &Input, checker: &mut Checker) -> Result<String, String> {
-    statements::check(statements::SHARED_BOTTLENECK, input.jobs, checker)
 }
 
 /// What one scheme does at one load: mean completion times in milliseconds, of all transfers and of mid-sized ones.

@@ -1,47 +1,62 @@
-//! Statements that only compare means: tables in `validation/`, a row for each sentence of a source.
+//! Statements that only compare numbers: tables in `validation/`, a row for each sentence of a source, which stands in
+//! a comment above.
 //!
-//! A file has studies, each a shipped scenario with its statements. `{name}` stands for one of the file's `names` or,
-//! one after the other, for the values of the statement's `each`. A number is written as `metric(words)`, the mean of a
-//! metric over the cells that all words describe ([`Results::cells`]); as a figure; or as a difference, quotient or
-//! product of such, with spaces around the sign.
+//! A file has studies, each with the entry that it belongs to and with statements about cells of shipped scenarios.
+//!
+//! - `{name}` stands for one of the file's `names` or, one after the other, for the words of the statement's `each`.
+//! - `holds` is our number, how it lies to another one, and the other: `<`, `<=`, `>` or `>=`. `0.9 of` before the
+//!   other number multiplies it for the bound. `in 1 to 3 of 2` says between which numbers ours lies, beside which one.
+//! - A number is a figure; or `metric(words)`, of the cells that all words describe ([`Results::cells`]) in the study's
+//!   first scenario, or in that of a word `@scenario`; or a difference, quotient or product of such, with spaces around
+//!   the sign. [`of_cells`] says what may stand before a metric. `max`, `min` and `sum` before a name is that of what
+//!   statements have recorded.
+//! - `<number format>` in bands and notes is a number in this format: `%`, `.2` or `+.2`.
 
 use std::collections::BTreeMap;
+use std::ops::{Div, Mul, Sub};
 
+use flowstart_lab::results::flows::Row;
+use flowstart_lab::results::row::Metric;
+use flowstart_statistics::{bca_mean, bca_mean_difference_paired, mean};
 use serde::Deserialize;
 
-use flowstart_lab::results::row::Metric;
-
-use crate::check::{Band, Checker, above, at_least, at_most, below, between};
+use crate::Input;
+use crate::check::{Band, Checker, above, at_least, at_most, below, between, judged};
 use crate::results::{Results, changed, mean_of};
 
-pub(crate) const FLOW_INITIATION: &str = include_str!("../../../validation/flow-initiation/statements.toml");
-pub(crate) const SHARED_BOTTLENECK: &str = include_str!("../../../validation/slides/shared-bottleneck.toml");
+const FILES: [&str; 4] = [
+    include_str!("../../../validation/flow-initiation/statements.toml"),
+    include_str!("../../../validation/load-transients/statements.toml"),
+    include_str!("../../../validation/quick-start/statements.toml"),
+    include_str!("../../../validation/slides/statements.toml"),
+];
+/// Level of intervals, and resamples of a bootstrap.
+const LEVEL: f64 = 0.95;
+const RESAMPLES: u32 = 2000;
 
-/// A file of statements.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// What the verdict notes.
     #[serde(default)]
-    note: String,
-    /// What statements without a relation or a band of their own have.
-    relation: Option<Relation>,
-    band: Option<String>,
-    /// Short names.
-    #[serde(default)]
-    names: BTreeMap<String, String>,
+    names: Names,
     study: Vec<Study>,
 }
 
-/// A scenario and what is said of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Study {
-    scenario: String,
-    /// Other links than the scenario's.
+    entry: String,
+    #[serde(default)]
+    scenarios: Vec<String>,
+    /// Other links than the scenarios'.
     link: Option<Vec<String>>,
-    /// Other repetitions than the scenario's.
+    /// Other repetitions than the scenarios'.
     reps: Option<u32>,
+    /// What statements without a band of their own accept, in words; absent: the relation and the bound.
+    band: Option<String>,
+    /// What the verdict notes; `{shown}` is what statements show.
+    #[serde(default)]
+    note: String,
     statement: Vec<Statement>,
 }
 
@@ -49,57 +64,38 @@ struct Study {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Statement {
-    /// What the source says; of several rows with the same source in the first one.
-    #[expect(dead_code, reason = "for readers")]
+    /// Words that names stand for, between spaces or `; `: those of one table together, tables in every combination,
+    /// the last one fastest.
     #[serde(default)]
-    quote: String,
-    /// Values that names stand for: those of one table together, tables in every combination, the last one fastest.
+    each: Vec<Names>,
     #[serde(default)]
-    each: Vec<BTreeMap<String, Vec<String>>>,
     cell: String,
+    #[serde(default)]
     metric: String,
-    ours: String,
-    /// How our number lies to the other one; absent: as the file says.
-    relation: Option<Relation>,
-    than: String,
-    /// What `than` is multiplied by for the bound.
-    #[serde(default = "one")]
-    factor: f64,
-    /// What is accepted in words; absent: as the file says, or the relation and the bound.
+    /// The comparison; empty: the row only records or shows.
+    #[serde(default)]
+    holds: String,
+    /// Our number, where another one is compared.
+    ours: Option<String>,
     band: Option<String>,
-}
-
-fn one() -> f64 {
-    1.0
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Relation {
-    Above,
-    Below,
-    AtLeast,
-    AtMost,
-    /// Smaller or larger by at most the factor.
-    CloseTo,
-}
-
-impl Relation {
-    fn band(self, than: f64, factor: f64) -> Band {
-        let bound = factor * than;
-        match self {
-            Self::Above => above(bound),
-            Self::Below => below(bound),
-            Self::AtLeast => at_least(bound),
-            Self::AtMost => at_most(bound),
-            Self::CloseTo => between(than / factor, bound, than),
-        }
-        .beside(than)
-    }
+    /// Numbers to keep, by name.
+    #[serde(default)]
+    record: Names,
+    show: Option<String>,
 }
 
 /// Names and what stands for them.
 type Names = BTreeMap<String, String>;
+
+/// What gives the number of a metric, of the cells that words describe.
+type Source<'a> = &'a dyn Fn(&str, &[&str]) -> Result<f64, String>;
+
+/// What statements recorded and showed.
+#[derive(Default)]
+struct Kept {
+    numbers: BTreeMap<String, Vec<f64>>,
+    shown: Vec<String>,
+}
 
 fn replaced(text: &str, names: &Names) -> String {
     // Values may hold names.
@@ -112,77 +108,192 @@ impl Statement {
     /// The names of each comparison.
     fn comparisons(&self, names: &Names) -> Vec<Names> {
         self.each.iter().fold(vec![names.clone()], |all, table| {
-            let count = table.values().map(Vec::len).max().unwrap_or(0);
+            let words = |text: &str| -> Vec<String> {
+                let text = replaced(text, names);
+                text.split(if text.contains("; ") { "; " } else { " " }).map(str::to_owned).collect()
+            };
+            let table: Vec<(&String, Vec<String>)> = table.iter().map(|(name, text)| (name, words(text))).collect();
+            let count = table.iter().map(|(_, words)| words.len()).max().unwrap_or(0);
             let with = |names: &Names, place: usize| {
-                let values = table.iter().filter_map(|(name, values)| Some((name.clone(), values.get(place)?.clone())));
-                names.clone().into_iter().chain(values).collect()
+                let words = table.iter().filter_map(|(name, words)| Some(((*name).clone(), words.get(place)?.clone())));
+                names.clone().into_iter().chain(words).collect()
             };
             all.iter().flat_map(|names| (0..count).map(move |place| (names, place))).map(|(n, p)| with(n, p)).collect()
         })
     }
+}
 
-    /// Compares; `mean` gives the mean of a metric over the cells that words describe.
-    fn check(&self, file: &File, mean: Mean<'_>, checker: &mut Checker) -> Result<(), String> {
-        let relation = self.relation.or(file.relation).ok_or_else(|| format!("{}: no relation", self.metric))?;
-        for names in self.comparisons(&file.names) {
-            let number = |text: &str| value(&replaced(text, &names), mean);
-            let band = relation.band(number(&self.than)?, self.factor);
-            let band = match self.band.as_ref().or(file.band.as_ref()) {
-                Some(text) => band.saying(replaced(text, &names)),
-                None => band,
-            };
-            checker.check(&replaced(&self.cell, &names), &replaced(&self.metric, &names), number(&self.ours)?, band);
+impl Study {
+    fn check(&self, names: &Names, source: Source<'_>, checker: &mut Checker) -> Result<String, String> {
+        let mut kept = Kept::default();
+        for statement in &self.statement {
+            for names in statement.comparisons(names) {
+                let text = |text: &str| replaced(text, &names);
+                if !statement.holds.is_empty() {
+                    let (mut ours, mut band) = comparison(&text(&statement.holds), &kept, source)?;
+                    if let Some(number) = &statement.ours {
+                        band = judged(band.contains(ours), band.reference(), band.text());
+                        ours = value(&text(number), &kept, source)?;
+                    }
+                    if let Some(words) = statement.band.as_ref().or(self.band.as_ref()) {
+                        band = band.saying(told(&text(words), &kept, source)?);
+                    }
+                    checker.check(&text(&statement.cell), &text(&statement.metric), ours, band);
+                }
+                for (name, number) in &statement.record {
+                    let number = value(&text(number), &kept, source)?;
+                    kept.numbers.entry(name.clone()).or_default().push(number);
+                }
+                if let Some(words) = &statement.show {
+                    kept.shown.push(told(&text(words), &kept, source)?);
+                }
+            }
         }
-        Ok(())
+        Ok(told(&replaced(&self.note, names), &kept, source)?.replace("{shown}", &kept.shown.join("; ")))
     }
 }
 
-/// The mean of a metric over the cells that words describe.
-type Mean<'a> = &'a dyn Fn(&str, &[&str]) -> Result<f64, String>;
+/// A number, and what is accepted of it.
+fn comparison(holds: &str, kept: &Kept, source: Source<'_>) -> Result<(f64, Band), String> {
+    let value = |text: &str| value(text, kept, source);
+    if let Some((ours, (range, beside))) = holds.split_once(" in ").and_then(|(a, b)| Some((a, b.split_once(" of ")?)))
+    {
+        let (low, high) = range.split_once(" to ").ok_or_else(|| format!("`{range}` has no end"))?;
+        return Ok((value(ours)?, between(value(low)?, value(high)?, value(beside)?)));
+    }
+    let relations = [(" < ", below as fn(f64) -> Band), (" <= ", at_most), (" > ", above), (" >= ", at_least)];
+    let found = relations.iter().find_map(|(sign, band)| Some((holds.split_once(sign)?, band)));
+    let ((ours, than), band) = found.ok_or_else(|| format!("`{holds}` compares nothing"))?;
+    let factor = than.split_once(" of ").and_then(|(factor, than)| Some((factor.parse().ok()?, than)));
+    let (factor, than): (f64, &str) = factor.unwrap_or((1.0, than));
+    let than = value(than)?;
+    Ok((value(ours)?, band(factor * than).beside(than)))
+}
 
-fn value(text: &str, mean: Mean<'_>) -> Result<f64, String> {
-    let operators: [(&str, fn(f64, f64) -> f64); 3] =
-        [(" - ", |a, b| a - b), (" / ", |a, b| a / b), (" * ", |a, b| a * b)];
+fn value(text: &str, kept: &Kept, source: Source<'_>) -> Result<f64, String> {
+    let operators = [(" - ", f64::sub as fn(f64, f64) -> f64), (" / ", f64::div), (" * ", f64::mul)];
     for (sign, apply) in operators {
         if let Some((left, right)) = text.rsplit_once(sign) {
-            return Ok(apply(value(left, mean)?, value(right, mean)?));
+            return Ok(apply(value(left, kept, source)?, value(right, kept, source)?));
         }
     }
     if let Ok(number) = text.parse() {
         return Ok(number);
     }
-    let of_cells = text.strip_suffix(')').and_then(|text| text.split_once('('));
-    let (metric, words) = of_cells.ok_or_else(|| format!("`{text}` is no number and no `metric(words)`"))?;
-    mean(metric, &words.split_whitespace().collect::<Vec<_>>())
-}
-
-/// The metric with this name.
-fn metric(name: &str) -> Result<&'static Metric, String> {
-    Metric::named(name).ok_or_else(|| format!("no metric `{name}`"))
-}
-
-fn read(text: &str) -> Result<File, String> {
-    toml::from_str(text).map_err(|error| format!("built-in statements: {error}"))
-}
-
-/// Runs the scenarios of a file and checks its statements; returns its note.
-pub(crate) fn check(text: &str, jobs: usize, checker: &mut Checker) -> Result<String, String> {
-    let file = read(text)?;
-    for study in &file.study {
-        let plan = changed(&study.scenario, |scenario| {
-            scenario.link = study.link.clone().unwrap_or_else(|| scenario.link.clone());
-            scenario.reps = study.reps.unwrap_or(scenario.reps);
-        })?;
-        let results = Results::run(plan, jobs)?;
-        let by_cell = results.by_cell();
-        let mean = |metric: &str, words: &[&str]| {
-            let rows = results.cells(words).into_iter().flat_map(|cell| &by_cell[cell.index]);
-            let metric = self::metric(metric)?;
-            Ok(mean_of(rows, |row| metric.number(row)))
-        };
-        study.statement.iter().try_for_each(|statement| statement.check(&file, &mean, checker))?;
+    if let Some((metric, words)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) {
+        return source(metric, &words.split_whitespace().collect::<Vec<_>>());
     }
-    Ok(file.note)
+    let recorded = text.split_once(' ').and_then(|(of, name)| Some((of, kept.numbers.get(name)?.iter().copied())));
+    match recorded {
+        Some(("max", numbers)) => Ok(numbers.fold(f64::NEG_INFINITY, f64::max)),
+        Some(("min", numbers)) => Ok(numbers.fold(f64::INFINITY, f64::min)),
+        Some(("sum", numbers)) => Ok(numbers.sum()),
+        _ => Err(format!("`{text}` is no number, no `metric(words)` and nothing that was recorded")),
+    }
+}
+
+/// The text with the numbers in it.
+fn told(text: &str, kept: &Kept, source: Source<'_>) -> Result<String, String> {
+    let Some((before, rest)) = text.split_once('<') else { return Ok(text.to_owned()) };
+    let number = rest.split_once('>').and_then(|(number, behind)| Some((number.rsplit_once(' ')?, behind)));
+    let ((number, format), behind) = number.ok_or_else(|| format!("`{text}` has a number without a format"))?;
+    let number = value(number, kept, source)?;
+    let digits = |format: &str| format.trim_start_matches(['+', '.']).parse().unwrap_or(2);
+    let number = match format {
+        "%" => format!("{:.2} %", number * 100.0),
+        _ if format.starts_with('+') => format!("{number:+.*}", digits(format)),
+        _ => format!("{number:.*}", digits(format)),
+    };
+    Ok(format!("{before}{number}{}", told(behind, kept, source)?))
+}
+
+/// The number of a metric in a scenario's results: the mean over all flows of the cells, or with a word before it
+///
+/// - `loads:` the mean of the cells' means, `most:` the largest of them;
+/// - `low:` and `high:` the ends of the interval of the mean over the repetitions of a cell;
+/// - `gain:` how much larger it is in the cells of the words behind `|`, over the repetitions that both have, mean over
+///   pairs of cells in their order; `gain-low:` the low end of its interval.
+fn of_cells(results: &Results, by_cell: &[Vec<&Row>], metric: &str, words: &[&str]) -> Result<f64, String> {
+    let (kind, metric) = metric.split_once(':').unwrap_or(("mean", metric));
+    let metric = Metric::named(metric).ok_or_else(|| format!("no metric `{metric}`"))?;
+    let number = |row: &Row| metric.number(row);
+    let (words, beyond) = match words.iter().position(|word| *word == "|") {
+        Some(place) => (&words[..place], &words[place + 1..]),
+        None => (words, [].as_slice()),
+    };
+    let cells = results.cells(words);
+    let means = || cells.iter().map(|cell| mean_of(&by_cell[cell.index], number));
+    let ends = || {
+        let [cell] = &cells[..] else { return [f64::NAN; 2] };
+        let values: Vec<f64> = by_cell[cell.index].iter().filter_map(|row| number(row)).collect();
+        let estimate = bca_mean(&values, LEVEL, RESAMPLES, cell.index as u64);
+        estimate.map_or([f64::NAN; 2], |estimate| [estimate.interval.low, estimate.interval.high])
+    };
+    let gains = || {
+        let others = results.cells(beyond);
+        let pairs = cells.iter().zip(&others).map(|(before, after)| {
+            let of = |cell: usize| by_cell[cell].iter().filter_map(|row| Some((row.rep, number(row)?)));
+            let after: BTreeMap<u64, f64> = of(after.index).collect();
+            let (before, after): (Vec<f64>, Vec<f64>) =
+                of(before.index).filter_map(|(rep, value)| Some((value, *after.get(&rep)?))).unzip();
+            let gain = mean(&after).zip(mean(&before)).map_or(f64::NAN, |(after, before)| after - before);
+            let interval = bca_mean_difference_paired(&before, &after, LEVEL, RESAMPLES, 1);
+            [gain, interval.map_or(f64::NAN, |estimate| estimate.interval.low)]
+        });
+        pairs.collect::<Vec<[f64; 2]>>()
+    };
+    let mean_of_all = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    Ok(match kind {
+        "mean" => mean_of(cells.iter().flat_map(|cell| &by_cell[cell.index]), number),
+        "loads" => mean_of_all(&means().collect::<Vec<_>>()),
+        "most" => means().fold(0.0, f64::max),
+        "low" => ends()[0],
+        "high" => ends()[1],
+        "gain" => mean_of_all(&gains().iter().map(|[gain, _]| *gain).collect::<Vec<_>>()),
+        "gain-low" => gains().iter().map(|[_, low]| *low).fold(f64::NAN, f64::min),
+        _ => return Err(format!("`{kind}:` is not mean, loads, most, low, high, gain or gain-low")),
+    })
+}
+
+/// The studies of an entry, and the names that stand in their files.
+fn studies(entry: &str) -> Result<Vec<(Names, Study)>, String> {
+    let mut found = Vec::new();
+    for text in FILES {
+        let File { names, study } = toml::from_str(text).map_err(|error| format!("built-in statements: {error}"))?;
+        let own = study.into_iter().filter(|study| study.entry == entry);
+        found.extend(own.map(|study| (names.clone(), study)));
+    }
+    Ok(found)
+}
+
+/// Checks an entry's statements on the numbers of a source; returns the note.
+pub(crate) fn check(entry: &str, source: Source<'_>, checker: &mut Checker) -> Result<String, String> {
+    studies(entry)?.iter().map(|(names, study)| study.check(names, source, checker)).collect()
+}
+
+/// Runs the scenarios of an entry and checks its statements; returns the note.
+pub(crate) fn of_scenarios(input: &Input, checker: &mut Checker) -> Result<String, String> {
+    let mut notes = String::new();
+    for (names, study) in studies(input.entry)? {
+        let mut results = Vec::new();
+        for scenario in &study.scenarios {
+            let plan = changed(scenario, |scenario| {
+                scenario.link = study.link.clone().unwrap_or_else(|| scenario.link.clone());
+                scenario.reps = study.reps.unwrap_or(scenario.reps);
+            })?;
+            results.push((scenario.as_str(), Results::run(plan, input.jobs)?));
+        }
+        let by_cell: Vec<_> = results.iter().map(|(_, results)| results.by_cell()).collect();
+        let source = |metric: &str, words: &[&str]| {
+            let (named, words): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.starts_with('@'));
+            let is_named = |scenario: &str| named.first().is_none_or(|word| word[1..] == *scenario);
+            let place = results.iter().position(|(scenario, _)| is_named(scenario));
+            let place = place.ok_or_else(|| format!("no scenario {named:?}"))?;
+            of_cells(&results[place].1, &by_cell[place], metric, &words)
+        };
+        notes += &study.check(&names, &source, checker)?;
+    }
+    Ok(notes)
 }
 
 #[cfg(test)]
@@ -190,23 +301,29 @@ mod tests {
     use super::*;
     use crate::check::{Status, Verdict};
 
-    /// The verdict of a file on means that are made up.
-    fn verdict(text: &str, count: usize, mean: Mean<'_>) -> Verdict {
-        let file = read(text).unwrap();
+    /// The verdict of an entry on means that are made up.
+    fn verdict(entry: &str, count: usize, mean: Source<'_>) -> Verdict {
         let mut checker = Checker::declaring(count);
-        for statement in file.study.iter().flat_map(|study| &study.statement) {
-            statement.check(&file, mean, &mut checker).unwrap();
-        }
+        check(entry, mean, &mut checker).unwrap();
         checker.verdict("made up", String::new())
     }
 
     #[test]
     fn numbers_are_figures_and_means_and_what_follows_from_them() {
-        let mean: Mean<'_> = &|metric, words| Ok(metric.len() as f64 + 10.0 * words.len() as f64);
-        let of = |text: &str| value(text, mean);
+        let mean: Source<'_> = &|metric, words| Ok(metric.len() as f64 + 10.0 * words.len() as f64);
+        let recorded = BTreeMap::from([("peak".to_owned(), vec![1.0, 4.0, 2.0])]);
+        let kept = Kept { numbers: recorded, shown: Vec::new() };
+        let of = |text: &str| value(text, &kept, mean);
         assert_eq!(["4.03", "m(a=1/2 b-c)", "2 * m(a) - mm(a b) / 2"].map(of), [Ok(4.03), Ok(21.0), Ok(22.0 - 11.0)]);
         assert!(of("m").unwrap_err().contains("`m` is no number"));
-        assert!(metric("fct").unwrap_err().contains("no metric `fct`"));
+        assert_eq!(["max peak", "min peak", "sum peak"].map(of), [Ok(4.0), Ok(1.0), Ok(7.0)]);
+        let text = "<2 / 3 %>, <m(a) .1> and <m(a b) +.0>";
+        assert_eq!(told(text, &kept, mean), Ok("66.67 %, 11.0 and +21".to_owned()));
+        let (ours, band) = comparison("m(a) <= 0.5 of m(a b)", &kept, mean).unwrap();
+        assert_eq!((ours, band.text()), (11.0, "at most 10.5"));
+        assert!(comparison("m(a) = 1", &kept, mean).unwrap_err().contains("compares nothing"));
+        let results = Results { rows: Vec::new(), plan: crate::results::plan("quick-start-load").unwrap() };
+        assert!(of_cells(&results, &results.by_cell(), "fct", &[]).unwrap_err().contains("no metric `fct`"));
     }
 
     /// A conversation in which delay grows with the window and the number of flows, as the thesis describes it.
@@ -234,7 +351,7 @@ mod tests {
     fn what_a_thesis_says_of_flow_initiation_passes_where_it_holds() {
         // 4 of one against six flows, 4 of small impact, 2 sizes with 4 of more flows and 3 of windows, 5 with 2 of
         // lasting harm, 2 of bulk.
-        let of = verdict(FLOW_INITIATION, 4 + 4 + 14 + 10 + 2, &conversation);
+        let of = verdict("flow-initiation", 4 + 4 + 14 + 10 + 2, &conversation);
         assert_eq!(of.status, Status::Pass, "{:?}", of.misses);
     }
 
@@ -249,7 +366,7 @@ mod tests {
                 _ => 4.3,
             })
         };
-        let of = verdict(FLOW_INITIATION, 34, &calm);
+        let of = verdict("flow-initiation", 34, &calm);
         assert_eq!((of.cells, of.misses.len()), (34, 34 - 4), "{:?}", of.misses);
     }
 
@@ -265,7 +382,7 @@ mod tests {
             let lost = load >= 8.0 && factor < 1.0;
             Ok(if metric == "inflation" { 0.01 * load * waste } else { 1000.0 * if lost { 1.0 } else { factor } })
         };
-        verdict(SHARED_BOTTLENECK, 38, &mean)
+        verdict("slides-shared-bottleneck", 38, &mean)
     }
 
     #[test]

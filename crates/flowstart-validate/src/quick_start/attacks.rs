@@ -1,5 +1,5 @@
 //! What Sarolahti, Allman and Floyd say of attacks on Quick-Start (sections 7 and 8). Their orderings are in
-//! `validation/quick-start/attacks.toml`; here are guesses of the nonce.
+//! `validation/quick-start/statements.toml`; here are guesses of the nonce.
 //!
 //! Shares of guessed nonces lie within five standard deviations. The paper prints a chance of guessing that grows with
 //! the steps; guessing X S independent bits succeeds with 2^(-X S), so that statement is a miss, and stays one.
@@ -18,8 +18,7 @@ const LIES: u32 = 1 << 16;
 
 /// The orderings, and what guesses of the nonce are believed.
 pub(crate) fn attacks(input: &Input, checker: &mut Checker) -> Result<String, String> {
-    let orderings = include_str!("../../../../validation/quick-start/attacks.toml");
-    statements::check(orderings, input.jobs, checker)?;
+    statements::of_scenarios(input, checker)?;
     Ok(format!("lies believed, two bits a step, S = 1 to 5: {}", guesses(checker)))
 }
 

@@ -1,20 +1,25 @@
 //! Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate Over an Underutilized Network Path" (2007):
-//! what the paper says of single transfers, figures 1 to 3.
+//! what the paper says of single transfers, figures 1 to 3 and 6. Orderings and bands are in
+//! `validation/quick-start/statements.toml`.
 //!
 //! `validation/quick-start/README.md` says how each sentence is read.
+
+use std::collections::BTreeMap;
 
 use flowstart_core::quick_start::rate::RateEncoding;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Rate;
+use flowstart_lab::results::flows::Row as Flow;
 use flowstart_lab::study::ideal::quick_start_rounds;
 use flowstart_lab::study::plan::Cell;
+use flowstart_statistics::quantile;
 
-use crate::Input;
-use crate::check::{Checker, at_most, below, between, judged, near, within};
+use crate::check::{Checker, above, at_least, at_most, below, judged, near, within};
 use crate::ns2::{Scene, startup};
 use crate::reference::{Reference, Row};
 use crate::results::Results;
+use crate::{Input, statements};
 
 pub(crate) const SEQUENCE: Reference = Reference {
     rows: "names a segment (1 and more in column `seq_pkt`)",
@@ -23,17 +28,15 @@ pub(crate) const SEQUENCE: Reference = Reference {
 
 /// Initial window without Quick-Start, in packets.
 const INITIAL_WINDOW: u64 = 3;
-/// "Just over half the time", and up to what that is.
-const HALF: f64 = 0.5;
-const JUST_OVER_HALF: f64 = 0.6;
-/// "12 round-trip times", to the nearest whole one.
-const TWELVE: std::ops::Range<f64> = 11.5..12.5;
-/// "Similar": the completion times of ordinary transfers differ by at most this part.
-const SIMILAR: f64 = 0.01;
 /// What routers approve of a request for 100 Mbit/s: 90 % of the link, rounded down to a rate of the encoding.
 const APPROVED: Rate = Rate::from_bits_per_sec(81_920_000);
 /// Round trips by which "approximated" may differ: the one that a transfer has begun.
 const APPROXIMATELY: f64 = 1.0;
+/// Bytes of a medium or large transfer: ten times the initial window.
+const MEDIUM: u64 = 10 * INITIAL_WINDOW * 1460;
+/// The factor that many transfers gain, and how many are many.
+const FACTOR: f64 = 2.0;
+const MANY: f64 = 0.25;
 
 /// The setting of a case of figure 1 in ns-2.
 fn scene(row: &Row<'_>) -> Result<Scene, String> {
@@ -67,38 +70,11 @@ pub(crate) fn figure_1(input: &Input, checker: &mut Checker) -> Result<String, S
             checker.check(&name.join(" "), &format!("segment {number} leaves, s"), ours, within(expected, 0.01));
         }
     }
-    if checker.declared() > 0 {
-        statements_of_figure_1(input.jobs, checker)?;
+    if checker.declared() == 0 {
+        return Ok(String::new());
     }
-    Ok("time-sequence plots, and ordinary transfers beside a burst".to_owned())
-}
-
-fn statements_of_figure_1(jobs: usize, checker: &mut Checker) -> Result<(), String> {
-    // A ratio in 1A, and in 1B round trips of both and what others lose to both.
-    checker.declare(1 + 4);
-    if let [slow_start, quick_start] = Results::of("quick-start-gprs", jobs)?.means(|row| row.fct_ms)[..] {
-        let band = between(HALF, JUST_OVER_HALF, HALF);
-        checker.check("1A, 30 packets", "FCT over slow start's", quick_start / slow_start, band);
-    }
-    let burst = Results::of("quick-start-10g", jobs)?;
-    let rtt = burst.plan.links[0].rtt.as_millis_f64();
-    if let [slow_start, quick_start, ..] = burst.means(|row| row.fct_ms)[..] {
-        // The paper's times end with the last acknowledgement and begin after the handshake.
-        let round_trips = |fct: f64| (fct + rtt / 2.0 - rtt) / rtt;
-        let ours = round_trips(slow_start);
-        let twelve = judged(TWELVE.contains(&ours), 12.0, "12, rounded");
-        checker.check("1B, slow start", "round trips of the data", ours, twelve);
-        let one = below(2.0).beside(1.0).saying("all in the first: below 2");
-        checker.check("1B, Quick-Start", "round trips of the data", round_trips(quick_start), one);
-    }
-    if let [_, _, beside_slow_start, beside_quick_start] = burst.means(|row| row.others_extra_fct_ms)[..] {
-        for (later, with) in [(beside_slow_start, "slow start"), (beside_quick_start, "Quick-Start")] {
-            let cell = format!("20 transfers beside the burst with {with}");
-            // Slow start needs more than ten round trips for 5,000 packets.
-            checker.check(&cell, "longer by this part", later / (10.0 * rtt), near(0.0, SIMILAR).saying("at most 1 %"));
-        }
-    }
-    Ok(())
+    checker.declare(5);
+    statements::of_scenarios(input, checker)
 }
 
 /// The benefit is largest between short and long transfers, for one that the approved window carries.
@@ -162,4 +138,37 @@ pub(crate) fn figure_3(input: &Input, checker: &mut Checker) -> Result<String, S
         checker.check(&name, "round trips", ours, near(expected, APPROXIMATELY).saying("within one round trip"));
     }
     Ok(format!("furthest from equation (2): {furthest:.2} round trips"))
+}
+
+/// Figure 6: "For medium to large transfers the plots show that Quick-Start improves performance -- by a factor of 2-3
+/// in many cases, with larger savings over the higher bandwidth path".
+pub(crate) fn figure_6(input: &Input, checker: &mut Checker) -> Result<String, String> {
+    let results = Results::of("quick-start-durations", input.jobs)?;
+    let rows = results.by_cell();
+    let of_link = |rate: &str| -> Vec<f64> {
+        let link = format!("rate={rate},rtt=80ms,quick_start=target");
+        let of = |row: &&Flow| Some(((row.rep, row.flow), row.fct_ms?));
+        let cell = |scheme| results.cells(&[&link, scheme]).first().map(|cell| &rows[cell.index]);
+        let (Some(without), Some(with)) = (cell("slow-start:iw=3"), cell("quick-start:iw=3")) else {
+            return Vec::new();
+        };
+        let without: BTreeMap<(u64, u64), f64> = without.iter().filter_map(of).collect();
+        let medium = with.iter().filter(|row| row.size_bytes >= MEDIUM);
+        medium.filter_map(|row| Some(without.get(&(row.rep, row.flow))? / row.fct_ms?)).collect()
+    };
+    let numbers = |name: &str, ratios: &[f64], checker: &mut Checker| {
+        let many = ratios.iter().filter(|ratio| **ratio >= FACTOR).count() as f64 / ratios.len() as f64;
+        checker.check(name, "share of transfers at least 2 times sooner", many, at_least(MANY));
+        (quantile(ratios, 0.5).unwrap_or(f64::NAN), many * 100.0)
+    };
+    let (slow, fast) = (of_link("10mbit"), of_link("100mbit"));
+    let (at_10, many_10) = numbers("10 Mbit/s", &slow, checker);
+    let (at_100, many_100) = numbers("100 Mbit/s", &fast, checker);
+    checker.check("100 Mbit/s", "median speed-up", at_100, above(at_10).saying("above that at 10 Mbit/s"));
+    Ok(format!(
+        "{} and {} transfers of 43.8 KB or more; median speed-up {at_10:.2} and {at_100:.2}, 2 and more in {many_10:.2} % and \
+         {many_100:.2} %",
+        slow.len(),
+        fast.len(),
+    ))
 }

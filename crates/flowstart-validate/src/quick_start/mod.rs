@@ -2,4 +2,3 @@
 
 pub(crate) mod attacks;
 pub(crate) mod figures;
-pub(crate) mod web;
