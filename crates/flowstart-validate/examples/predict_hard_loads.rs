@@ -9,15 +9,12 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
 use flowstart_core::aqm::predict::{self, Predict};
-use flowstart_core::aqm::{
-    EcnCodepoint, OutgoingLink, QueueConfig, QueueContext, QueueDiscipline, QueueLimit, QueueState, QueueStats,
-    QueuedPacket, codel,
-};
+use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueDiscipline, QueuedPacket, codel};
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::Bytes;
 use flowstart_validate::predict::grid::{csv, run_cells};
 use flowstart_validate::predict::hard_loads::{Found, HEAD, beside_codel, line, rows};
 use flowstart_validate::predict::steady_loads;
+use flowstart_validate::predict::watched::{Watch, watched};
 use flowstart_validate::transient::{Condition, Config, Discipline, run};
 
 /// Seed of the validation.
@@ -102,21 +99,18 @@ fn one(cell: &Config, seed: u64) {
     }
 }
 
-/// Predict that tells what it sees and decides.
-#[derive(Clone, Debug)]
-struct Told {
-    inner: Predict,
-    lines: Arc<Mutex<String>>,
-}
+/// Tells what Predict sees and decides.
+#[derive(Clone, Debug, Default)]
+struct Teller(Arc<Mutex<String>>);
 
-impl Told {
-    fn tell(&self, what: &str, packet: &QueuedPacket, now: Timestamp, triggered: bool) {
-        let estimate = if triggered { self.inner.last_trigger().and_then(|trigger| trigger.estimate) } else { None };
-        let numbers = estimate.or(self.inner.load_estimate(now)).map_or(String::from(",,"), |of| {
+impl Teller {
+    fn tell(&self, predict: &Predict, what: &str, packet: &QueuedPacket, now: Timestamp, triggered: bool) {
+        let estimate = if triggered { predict.last_trigger().and_then(|trigger| trigger.estimate) } else { None };
+        let numbers = estimate.or(predict.load_estimate(now)).map_or(String::from(",,"), |of| {
             format!("{:.3},{:.3},{:.1}", of.load, of.load_ahead, 1e3 * of.rtt.as_secs())
         });
-        if let Ok(mut lines) = self.lines.lock() {
-            let (flow, size, waiting) = (packet.flow, packet.size, self.inner.len());
+        if let Ok(mut lines) = self.0.lock() {
+            let (flow, size, waiting) = (packet.flow, packet.size, predict.len());
             // Writing to a string cannot fail.
             let _ = writeln!(
                 lines,
@@ -128,51 +122,34 @@ impl Told {
     }
 }
 
-impl QueueDiscipline for Told {
-    fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
+impl Watch for Teller {
+    fn enqueue(&mut self, predict: &mut Predict, packet: QueuedPacket, context: &mut QueueContext<'_>) {
         let drops = context.dropped.len();
-        self.inner.enqueue(packet, context);
-        self.tell(if context.dropped.len() > drops { "full" } else { "arrives" }, &packet, context.now, false);
+        predict.enqueue(packet, context);
+        let what = if context.dropped.len() > drops { "full" } else { "arrives" };
+        self.tell(predict, what, &packet, context.now, false);
     }
 
-    fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
-        let (drops, triggers) = (context.dropped.len(), self.inner.triggers());
-        let packet = self.inner.dequeue(context);
-        let triggered = self.inner.triggers() > triggers;
+    fn dequeue(&mut self, predict: &mut Predict, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
+        let (drops, triggers) = (context.dropped.len(), predict.triggers());
+        let packet = predict.dequeue(context);
+        let triggered = predict.triggers() > triggers;
         for dropped in &context.dropped[drops..] {
-            self.tell("dropped", dropped, context.now, triggered);
+            self.tell(predict, "dropped", dropped, context.now, triggered);
         }
         if let Some(packet) = &packet {
             let what = if packet.ecn == EcnCodepoint::Ce { "marked" } else { "leaves" };
-            self.tell(what, packet, context.now, triggered);
+            self.tell(predict, what, packet, context.now, triggered);
         }
         packet
-    }
-
-    fn stats(&self) -> QueueStats {
-        self.inner.stats()
-    }
-
-    fn may_have_timer(&self) -> bool {
-        false
-    }
-
-    fn len(&self) -> usize {
-        self.inner.len()
-    }
-
-    fn bytes(&self) -> Bytes {
-        self.inner.bytes()
     }
 }
 
 fn packets(cell: &Config, seed: u64) {
-    let lines = Arc::new(Mutex::new(String::new()));
-    let link = OutgoingLink { limit: QueueLimit::default(), rate: Some(cell.rate) };
-    let told = Told { inner: Predict::new(predict_of(cell), link), lines: Arc::clone(&lines) };
-    run(cell, &Discipline::Custom(QueueState::Custom(Box::new(told))), seed);
+    let teller = Teller::default();
+    run(cell, &Discipline::Custom(watched(teller.clone(), predict_of(cell), cell.rate)), seed);
     println!("time_s,event,flow,size,waiting,triggered,load,load_ahead,rtt_ms");
-    if let Ok(lines) = lines.lock() {
+    if let Ok(lines) = teller.0.lock() {
         print!("{lines}");
     }
 }

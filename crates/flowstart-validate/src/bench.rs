@@ -6,6 +6,7 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
 use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
+use flowstart_sim::network::Route;
 use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
@@ -52,4 +53,11 @@ pub(crate) fn completion_s(record: &FlowRecord) -> f64 {
         (Some(started), Some(completed)) => completed.since(started).as_secs(),
         _ => f64::NAN,
     }
+}
+
+/// A world of two links, and the route over them, without hosts' own.
+pub(crate) fn direct(forward: &LinkConfig, back: &LinkConfig) -> (World, Route) {
+    let mut world = World::new(1);
+    let [forward, back] = [forward, back].map(|link| vec![world.add_link(link)]);
+    (world, Route { forward, back })
 }

@@ -3,8 +3,7 @@
 //! `validation/linux/README.md` says how the reference was made and why cells miss.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use flowstart_core::aqm::QueueLimit;
@@ -23,9 +22,9 @@ use flowstart_sim::world::World;
 use flowstart_statistics::median;
 
 use crate::Input;
-use crate::bench::completion_s;
+use crate::bench::{completion_s, direct};
 use crate::check::{Band, Checker, equal, judged, near};
-use crate::reference::{Reference, Row, Table};
+use crate::reference::{Reference, Row, Table, grouped};
 
 /// Simulated time after which a transfer has failed.
 const LIMIT: Duration = Duration::from_millis(1_000_000);
@@ -81,41 +80,23 @@ const BESIDE: Reference = Reference::of(&[("beside.csv", include_str!("../../../
 /// Completion times, retransmissions and windows at the exit of transfers alone on a link; beside an established flow
 /// medians and ranges in the note.
 pub(crate) fn startup(input: &Input, checker: &mut Checker) -> Result<String, String> {
-    let mut closest = Closeness::default();
+    let mut closeness = Vec::new();
     for cell in cells(&input.tables)? {
-        checker.declare(Cell::COMPARISONS);
-        cell.compare(&cell.path.alone(&cell.flow, cell.size), checker, &mut closest);
+        // Completion time, retransmissions, and the window at the exit or that there is none.
+        checker.declare(3);
+        closeness.push(cell.compare(&cell.path.alone(&cell.flow, cell.size), checker));
     }
-    let mut note = closest.note();
-    if !input.replaced {
-        note.push_str(&beside()?);
+    let within = closeness.iter().filter(|(inside, _)| *inside).count();
+    let known: Vec<f64> = closeness.iter().map(|(_, off)| *off).filter(|off| !off.is_nan()).collect();
+    let mut note = vec![format!("{within} of {} completion times inside", closeness.len())];
+    if !known.is_empty() {
+        note.push(format!("largest difference {:.2} %", known.iter().copied().fold(0.0, f64::max) * 100.0));
     }
-    Ok(note)
-}
-
-/// How far completion times are from the kernel's.
-#[derive(Clone, Copy, Debug, Default)]
-struct Closeness {
-    cells: usize,
-    within: usize,
-    largest: f64,
-    /// Cells without a completion time, of the kernel's or of ours.
-    undefined: usize,
-}
-
-impl Closeness {
-    fn note(self) -> String {
-        let Self { cells, within, largest, undefined } = self;
-        let mut note = format!("{within} of {cells} completion times inside, ");
-        if undefined < cells {
-            let _ = write!(note, "largest difference {:.2} %", largest * 100.0);
-        }
-        if undefined > 0 {
-            let separator = if undefined < cells { ", " } else { "" };
-            let _ = write!(note, "{separator}{undefined} without a completion time");
-        }
-        note
+    if known.len() < closeness.len() {
+        note.push(format!("{} without a completion time", closeness.len() - known.len()));
     }
+    let beside = if input.replaced { String::new() } else { beside()? };
+    Ok(note.join(", ") + &beside)
 }
 
 /// The link and what is in front of it.
@@ -138,14 +119,12 @@ struct Run {
 /// The repetitions of a transfer.
 #[derive(Clone, Debug)]
 struct Cell {
+    name: String,
     path: Link,
-    congestion_control: String,
-    receive_window: String,
     /// What stands for the kernel's ends.
     flow: Flow,
     size: Bytes,
-    /// By the numbers of the repetitions.
-    runs: BTreeMap<u64, Run>,
+    runs: Vec<Run>,
 }
 
 /// A transfer of ours.
@@ -168,35 +147,35 @@ struct Flow {
 
 /// The rows of the reference, the repetitions of a cell together.
 fn cells(tables: &[Table]) -> Result<Vec<Cell>, String> {
+    let rows = tables.iter().flat_map(Table::rows).map(|row| {
+        let (path, cc, window) = (Link::read(&row)?, row.text("cc")?, row.text("receive_window")?);
+        let flow = Flow::read(&row, "cc", receive_buffer(&row)?)?;
+        let size = Bytes::new(row.whole_in("size_bytes", 1.0..=1e12)?);
+        let rep = row.whole_in("rep", 0.0..=1e9)?;
+        let run = Run {
+            fct_ms: measured(&row, "fct_ms", SHORTEST_MS..=LONGEST_MS)?,
+            retransmitted: measured(&row, "retransmitted", 0.0..=1e12)?,
+            exit_cwnd: measured(&row, "exit_cwnd", 1.0..=1e12)?,
+        };
+        Ok(((path, cc.to_owned(), window.to_owned(), size), (row, flow, rep, run)))
+    });
     let mut cells: Vec<Cell> = Vec::new();
-    let mut places = BTreeMap::new();
     let mut moved = 0.0;
-    for table in tables {
-        for row in table.rows() {
-            let path = Link::read(&row)?;
-            let (cc, window) = (row.text("cc")?.to_owned(), row.text("receive_window")?.to_owned());
-            let flow = Flow::read(&row, "cc", receive_buffer(&row)?)?;
-            let size = Bytes::new(row.whole_in("size_bytes", 1.0..=1e12)?);
-            let rep = row.whole_in("rep", 0.0..=1e9)?;
-            let run = Run {
-                fct_ms: measured(&row, "fct_ms", SHORTEST_MS..=LONGEST_MS)?,
-                retransmitted: measured(&row, "retransmitted", 0.0..=1e12)?,
-                exit_cwnd: measured(&row, "exit_cwnd", 1.0..=1e12)?,
-            };
-            let place = *places.entry((path.clone(), cc.clone(), window.clone(), size)).or_insert(cells.len());
-            if place == cells.len() {
-                moved += path.moves(size);
-                if moved > MOST_BYTES {
-                    let allowed = format!("so much that all cells together move {} GB", MOST_BYTES / 1e9);
-                    return Err(row.refused("size_bytes", size.get(), &allowed));
-                }
-                let (congestion_control, receive_window) = (cc, window);
-                cells.push(Cell { path, congestion_control, receive_window, flow, size, runs: BTreeMap::new() });
+    for ((path, cc, window, size), rows) in grouped(rows.collect::<Result<Vec<_>, String>>()?) {
+        moved += path.moves(size);
+        let (mut reps, mut runs) = (BTreeSet::new(), Vec::new());
+        for (row, _, rep, run) in &rows {
+            if moved > MOST_BYTES {
+                let allowed = format!("so much that all cells together move {} GB", MOST_BYTES / 1e9);
+                return Err(row.refused("size_bytes", size.get(), &allowed));
             }
-            if cells[place].runs.insert(rep, run).is_some() {
+            if !reps.insert(*rep) {
                 return Err(row.refused("rep", rep, "each number once in a cell"));
             }
+            runs.push(*run);
         }
+        let Some((_, flow, ..)) = rows.into_iter().next() else { continue };
+        cells.push(Cell { name: format!("{} {cc} {window} {size}", path.name()), path, flow, size, runs });
     }
     Ok(cells)
 }
@@ -231,19 +210,16 @@ impl Link {
     }
 
     /// Both directions in a new world.
-    fn connect(&self, world: &mut World) -> Route {
+    fn world(&self) -> (World, Route) {
         let delay = Duration::from_micros(self.rtt_us) / 2;
         let limit = QueueLimit { packets: Some(self.limit_packets), bytes: None, counts_in_service: false };
-        let forward =
-            world.add_link(&LinkConfig { limit, ..LinkConfig::new(Rate::from_bits_per_sec(self.rate_bps), delay) });
-        let back = world.add_link(&LinkConfig::new(UNLIMITED, delay));
-        Route { forward: vec![forward], back: vec![back] }
+        let forward = LinkConfig { limit, ..LinkConfig::new(Rate::from_bits_per_sec(self.rate_bps), delay) };
+        direct(&forward, &LinkConfig::new(UNLIMITED, delay))
     }
 
     /// A transfer by itself. The window is looked at as the kernel's was: from the launch on, every 2 ms.
     fn alone(&self, flow: &Flow, size: Bytes) -> Transfer {
-        let mut world = World::new(1);
-        let route = self.connect(&mut world);
+        let (mut world, route) = self.world();
         let flow = world.add_flow(flow.at(Timestamp::ZERO, Pattern::Transfer(size), &route));
         let limit = Timestamp::ZERO + LIMIT;
         let _ = world.run_while(limit, |world| world.record(flow).first_data_sent.is_none());
@@ -268,9 +244,8 @@ impl Link {
 
     /// Transfers of each size in turn beside `bulk`, with pauses in between; their completion times by size.
     fn beside(&self, bulk: &Flow, newcomer: &Flow, sizes: &[(Bytes, usize)]) -> Vec<Vec<f64>> {
-        let mut world = World::new(1);
+        let (mut world, route) = self.world();
         let mut rng = Substream::new(1, "pauses", 0);
-        let route = self.connect(&mut world);
         world.add_flow(bulk.at(Timestamp::ZERO, Pattern::Bulk, &route));
         world.run_until(Timestamp::ZERO + WARM_UP);
         let mut times = Vec::new();
@@ -320,23 +295,15 @@ impl Flow {
 }
 
 impl Cell {
-    fn name(&self) -> String {
-        format!("{} {} {} {}", self.path.name(), self.congestion_control, self.receive_window, self.size)
-    }
-
-    /// How many numbers are compared: completion time, retransmissions, and the window at the exit or that there is
-    /// none.
-    const COMPARISONS: usize = 3;
-
     /// The median of the runs that have this number; NaN when most have none.
     fn median(&self, number: impl Fn(&Run) -> f64) -> f64 {
-        let known: Vec<f64> = self.runs.values().map(number).filter(|value| value.is_finite()).collect();
+        let known: Vec<f64> = self.runs.iter().map(number).filter(|value| value.is_finite()).collect();
         if known.len() * 2 > self.runs.len() { median(&known).unwrap_or(f64::NAN) } else { f64::NAN }
     }
 
     /// Exits from startup in a run: the median, as one of the numbers that runs have. NaN when half of them left.
     fn exits(&self) -> f64 {
-        let left = self.runs.values().filter(|run| run.exit_cwnd.is_finite()).count();
+        let left = self.runs.iter().filter(|run| run.exit_cwnd.is_finite()).count();
         match (left * 2).cmp(&self.runs.len()) {
             Ordering::Less => 0.0,
             Ordering::Equal => f64::NAN,
@@ -346,7 +313,7 @@ impl Cell {
 
     /// The band of completion times.
     fn fct_band(&self, fct: f64, ours: f64) -> Band {
-        let finite = || self.runs.values().map(|run| run.fct_ms).filter(|fct| fct.is_finite());
+        let finite = || self.runs.iter().map(|run| run.fct_ms).filter(|fct| fct.is_finite());
         let spread = (finite().fold(f64::MIN, f64::max) - finite().fold(f64::MAX, f64::min)) / fct;
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
         if spread > LARGEST_SPREAD {
@@ -358,72 +325,44 @@ impl Cell {
         judged((ours / fct - 1.0).abs() <= tolerance, fct, format!("within {}", percent(tolerance)))
     }
 
-    fn compare(&self, ours: &Transfer, checker: &mut Checker, closeness: &mut Closeness) {
-        let name = self.name();
+    /// Compares; returns whether the completion time is inside, and how far it is from the kernel's.
+    fn compare(&self, ours: &Transfer, checker: &mut Checker) -> (bool, f64) {
+        let name = &self.name;
         let fct = self.median(|run| run.fct_ms);
-        let inside = checker.check(&name, "fct_ms", ours.fct_ms, self.fct_band(fct, ours.fct_ms));
-        closeness.cells += 1;
-        closeness.within += usize::from(inside);
-        let off = (ours.fct_ms / fct - 1.0).abs();
-        if off.is_nan() {
-            closeness.undefined += 1;
-        } else {
-            closeness.largest = closeness.largest.max(off);
-        }
+        let inside = checker.check(name, "fct_ms", ours.fct_ms, self.fct_band(fct, ours.fct_ms));
         if self.exits() != 1.0 {
             let band = equal(self.exits()).saying("as many, of at most one");
-            checker.check(&name, "exits", f64::from(u8::from(ours.left)), band);
+            checker.check(name, "exits", f64::from(u8::from(ours.left)), band);
         }
         let packets = |reference: f64, least: f64| {
             let text = format!("within {least} and {} %", SHARE_BAND * 100.0);
             near(reference, least + SHARE_BAND * reference).saying(text)
         };
         let band = packets(self.median(|run| run.retransmitted), RETRANSMISSIONS_BAND);
-        checker.check(&name, "retransmitted", ours.retransmitted, band);
+        checker.check(name, "retransmitted", ours.retransmitted, band);
         if self.exits() == 1.0 {
             let band = packets(self.median(|run| run.exit_cwnd), EXIT_BAND);
-            checker.check(&name, "exit_cwnd", ours.exit_cwnd, band);
+            checker.check(name, "exit_cwnd", ours.exit_cwnd, band);
         }
+        (inside, (ours.fct_ms / fct - 1.0).abs())
     }
-}
-
-/// Newcomers of one kind beside one kind of established flow: the kernel's completion times by size.
-struct Newcomers {
-    path: Link,
-    bulk: String,
-    congestion_control: String,
-    /// The established flow and a newcomer.
-    flows: [Flow; 2],
-    sizes: Vec<(Bytes, Vec<f64>)>,
 }
 
 /// Newcomers beside an established flow, for the note: there are eight of a kind, which scatter too much for a band.
 fn beside() -> Result<String, String> {
-    let mut groups: Vec<Newcomers> = Vec::new();
-    for table in Table::load(None, &BESIDE)? {
-        for row in table.rows() {
-            let path = Link::read(&row)?;
-            let (bulk, congestion_control) = (row.text("bulk_cc")?.to_owned(), row.text("cc")?.to_owned());
-            let size = Bytes::new(row.number_in("size_bytes", 1.0..=1e12)? as u64);
-            let fct = row.number("fct_ms")?;
-            let flow = |column| Flow::read(&row, column, ReceiveBuffer::OPEN);
-            let flows = [flow("bulk_cc")?, flow("cc")?];
-            let known = groups.iter().position(|group| {
-                group.path == path && group.bulk == bulk && group.congestion_control == congestion_control
-            });
-            let group = known.unwrap_or_else(|| {
-                groups.push(Newcomers { path, bulk, congestion_control, flows, sizes: Vec::new() });
-                groups.len() - 1
-            });
-            let sizes = &mut groups[group].sizes;
-            match sizes.iter_mut().find(|(known, _)| *known == size) {
-                Some((_, times)) => times.push(fct),
-                None => sizes.push((size, vec![fct])),
-            }
-        }
-    }
+    let tables = Table::load(None, &BESIDE)?;
+    let read = |row: Row<'_>| {
+        let flow = |column| Flow::read(&row, column, ReceiveBuffer::OPEN);
+        let kind = (Link::read(&row)?, row.text("bulk_cc")?.to_owned(), row.text("cc")?.to_owned());
+        let size = Bytes::new(row.number_in("size_bytes", 1.0..=1e12)? as u64);
+        Ok((kind, ([flow("bulk_cc")?, flow("cc")?], (size, row.number("fct_ms")?))))
+    };
+    let rows = tables.iter().flat_map(Table::rows).map(read).collect::<Result<Vec<_>, String>>()?;
     let mut note = String::new();
-    for Newcomers { path, bulk, flows: [established, newcomer], sizes, .. } in &groups {
+    for ((path, bulk, _), newcomers) in grouped(rows) {
+        let (flows, times): (Vec<[Flow; 2]>, Vec<(Bytes, f64)>) = newcomers.into_iter().unzip();
+        let Some([established, newcomer]) = flows.first() else { continue };
+        let sizes = grouped(times);
         let counts: Vec<_> = sizes.iter().map(|(size, times)| (*size, times.len())).collect();
         for ((size, theirs), ours) in sizes.iter().zip(path.beside(established, newcomer, &counts)) {
             note.push_str(&format!("; {size} beside {bulk}: {}, kernel {}", summary(&ours), summary(theirs)));

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use crate::Input;
 use crate::bench::Bench;
 use crate::check::{Checker, within};
-use crate::reference::{Reference, Row};
+use crate::reference::{Reference, Row, grouped};
 
 pub(crate) const TABLES: Reference = Reference::of(&[
     ("C_aqm_transient.csv", include_str!("../../../validation/ns2/C_aqm_transient.csv")),
@@ -257,16 +257,11 @@ impl Evidence {
 pub(crate) fn transient(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let mut cells: Vec<Cell> = Vec::new();
     for table in &input.tables {
-        let first = cells.len();
-        for row in table.rows() {
-            let cell = Cell::read(&row)?;
-            match cells[first..].iter_mut().find(|known| known.name == cell.name) {
-                Some(known) => {
-                    known.peaks_ms.extend(cell.peaks_ms);
-                    known.drops.extend(cell.drops);
-                }
-                None => cells.push(cell),
-            }
+        let read = |row| Cell::read(&row).map(|cell| (cell.name.clone(), cell));
+        let rows = table.rows().map(read).collect::<Result<Vec<_>, String>>()?;
+        for (_, runs) in grouped(rows) {
+            let numbers = runs.iter().map(|run| (run.peaks_ms[0], run.drops[0])).unzip();
+            cells.extend(runs.into_iter().next().map(|cell| Cell { peaks_ms: numbers.0, drops: numbers.1, ..cell }));
         }
     }
     let results: Vec<_> = cells.par_iter().map(Cell::run).collect();

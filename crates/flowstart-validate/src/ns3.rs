@@ -17,7 +17,7 @@ use flowstart_statistics::median;
 use crate::Input;
 use crate::bench::{Bench, completion_s};
 use crate::check::{Checker, Column, within};
-use crate::reference::{Reference, Row};
+use crate::reference::{Reference, Row, grouped};
 
 /// Simulated time after which a run has failed.
 const LIMIT: Duration = Duration::from_millis(1_000_000);
@@ -35,7 +35,7 @@ pub(crate) const TABLES: Reference = Reference {
 
 /// Alone FCT within 3 % and drops within 15 %; beside a long flow the medians over the phases of the FCT within 25 %.
 pub(crate) fn startup(input: &Input, checker: &mut Checker) -> Result<String, String> {
-    let mut competing: Vec<(Experiment, Vec<f64>, Vec<f64>)> = Vec::new();
+    let mut competing = Vec::new();
     let mut worst: f64 = 0.0;
     for row in input.rows() {
         // ns-3's NewReno grows by a segment for every acknowledgement and is not modelled; release 3.44 differs.
@@ -51,16 +51,7 @@ pub(crate) fn startup(input: &Input, checker: &mut Checker) -> Result<String, St
                 continue;
             }
             let fct = completion_s(&experiment.run(Some(row.number_in("start_offset_s", 0.0..=1000.0)?)));
-            match competing.iter_mut().find(|(known, ..)| *known == experiment) {
-                Some((_, ours, theirs)) => {
-                    ours.push(fct);
-                    theirs.push(expected);
-                }
-                None => {
-                    checker.declare(1);
-                    competing.push((experiment, vec![fct], vec![expected]));
-                }
-            }
+            competing.push((experiment.name(), (fct, expected)));
             continue;
         }
         let record = experiment.run(None);
@@ -70,19 +61,21 @@ pub(crate) fn startup(input: &Input, checker: &mut Checker) -> Result<String, St
         ];
         worst = worst.max(checker.row(&row, &format!("alone {}", experiment.name()), &columns)?);
     }
-    for (experiment, ours, theirs) in &competing {
+    let competing = grouped(competing);
+    checker.declare(competing.len());
+    for (name, runs) in &competing {
+        let (ours, theirs): (Vec<f64>, Vec<f64>) = runs.iter().copied().unzip();
         // A run that does not end must not be left out of the median.
         let ended = ours.iter().all(|fct| fct.is_finite());
-        let fct = median(ours).filter(|_| ended).unwrap_or(f64::NAN);
-        let cell = format!("competing {}", experiment.name());
-        checker.check(&cell, "median fct_s", fct, within(median(theirs).unwrap_or(f64::NAN), 0.25));
+        let fct = median(&ours).filter(|_| ended).unwrap_or(f64::NAN);
+        let band = within(median(&theirs).unwrap_or(f64::NAN), 0.25);
+        checker.check(&format!("competing {name}"), "median fct_s", fct, band);
     }
     let count = competing.len();
     Ok(format!("alone: largest difference of FCT {:.3} %; beside a long flow: {count} cells", worst * 100.0))
 }
 
-/// What the cells of the reference share: the path and the flow that is measured on it.
-#[derive(Clone, Debug, PartialEq)]
+/// The path and the flow that is measured on it.
 struct Experiment {
     congestion_control: String,
     hystart: bool,

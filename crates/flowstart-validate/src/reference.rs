@@ -1,5 +1,6 @@
 //! Reference tables: CSV whose columns are looked up by name.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -155,6 +156,20 @@ impl<'a> Row<'a> {
     pub(crate) fn refused(&self, column: &str, value: impl std::fmt::Display, allowed: &str) -> String {
         format!("{}, line {}: {column} is {value}; allowed is {allowed}", self.table.source, self.line)
     }
+}
+
+/// What has the same key together, in the order in which keys came first.
+pub(crate) fn grouped<K: Ord + Clone, V>(items: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut places = BTreeMap::new();
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in items {
+        let place = *places.entry(key.clone()).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
 }
 
 /// What a file contains. Others than regular ones may have no end, or wait for a writer.

@@ -36,52 +36,29 @@ const RANK_BAND: f64 = 0.8;
 /// "Beat clearly": our score is at most this part of the best constant predictor's.
 const CLEARLY: f64 = 0.75;
 
-/// A cell as published.
-#[derive(Clone, Debug, PartialEq)]
-struct Published {
-    link: String,
-    size: String,
-    estimate: f64,
-    /// Below 1 where the paper says slower.
-    speedup: f64,
-    fct_delta_ms: f64,
-    loss_delta: f64,
-}
-
-/// The baseline that the published differences and factors imply.
-#[derive(Clone, Debug, PartialEq)]
-struct Baseline {
-    link: String,
-    size: String,
-    fct_low: f64,
-    fct_high: f64,
-    lost: f64,
-}
+/// A cell as published: link, size, estimate, and the speed-up, which is below 1 where the paper says slower, with the
+/// differences of completion time and losses.
+type Published = (String, String, f64, (f64, f64, f64));
+/// The baseline that the published differences and factors imply: link, size, the range of the completion time, losses.
+type Baseline = (String, String, [f64; 3]);
 
 fn published(tables: &[Table]) -> Result<Vec<Published>, String> {
     let read = |row: Row<'_>| {
         let factor = row.number_in("fct_factor", 0.01..=1000.0)?;
-        Ok(Published {
-            link: row.text("link")?.to_owned(),
-            size: row.text("size")?.to_owned(),
-            estimate: row.number_in("bandwidth_estimate_factor", 0.001..=1000.0)?,
-            speedup: if row.text("fct_change")? == "slower" { 1.0 / factor } else { factor },
-            fct_delta_ms: row.number("fct_delta_ms")?,
-            loss_delta: row.number("loss_delta_packets")?,
-        })
+        let speedup = if row.text("fct_change")? == "slower" { 1.0 / factor } else { factor };
+        let differences = (speedup, row.number("fct_delta_ms")?, row.number("loss_delta_packets")?);
+        let estimate = row.number_in("bandwidth_estimate_factor", 0.001..=1000.0)?;
+        Ok((row.text("link")?.to_owned(), row.text("size")?.to_owned(), estimate, differences))
     };
     tables.iter().flat_map(Table::rows).map(read).collect()
 }
 
 fn baselines() -> Result<Vec<Baseline>, String> {
     let read = |row: Row<'_>| {
-        Ok(Baseline {
-            link: row.text("link")?.to_owned(),
-            size: row.text("size")?.to_owned(),
-            fct_low: row.number("baseline_fct_ms_low")?,
-            fct_high: row.number("baseline_fct_ms_high")?,
-            lost: row.number("baseline_lost_packets")?,
-        })
+        let numbers =
+            ["baseline_fct_ms_low", "baseline_fct_ms_high", "baseline_lost_packets"].map(|name| row.number(name));
+        let [low, high, lost] = numbers;
+        Ok((row.text("link")?.to_owned(), row.text("size")?.to_owned(), [low?, high?, lost?]))
     };
     Table::load(None, &BASELINE)?.iter().flat_map(Table::rows).map(read).collect()
 }
@@ -110,8 +87,8 @@ pub fn published_table(plan: &Plan, rows: &[flows::Row]) -> PublishedTable {
 
 fn cells(plan: &Plan, rows: &[flows::Row], published: &[Published]) -> Vec<PublishedCell> {
     let mut cells = report::published_table(plan, rows, |link, size, estimate| {
-        let same = |p: &&Published| p.link == link && p.size == size && (p.estimate - estimate).abs() < 1e-9;
-        published.iter().find(same).map(|p| (p.speedup, p.fct_delta_ms, p.loss_delta))
+        let same = |p: &&Published| p.0 == link && p.1 == size && (p.2 - estimate).abs() < 1e-9;
+        published.iter().find(same).map(|p| p.3)
     });
     // What is left of a cell or a baseline with a failed run is no mean of all.
     let by_cell = rows_by_cell(plan, rows);
@@ -246,20 +223,18 @@ fn check_baselines(plan: &Plan, rows: &[flows::Row], baselines: &[Baseline], che
     let by_cell = rows_by_cell(plan, rows);
     for cell in plan.cells().iter().filter(|cell| cell.scheme == 0) {
         let (link, size) = (&plan.links[cell.link].text, &plan.sizes[cell.size].text);
-        let Some(baseline) = baselines.iter().find(|b| b.link == *link && b.size == *size && size != "70KB") else {
-            continue;
-        };
+        let baseline = baselines.iter().find(|b| b.0 == *link && b.1 == *size && size != "70KB");
+        let Some((.., [fastest, slowest, losses])) = baseline else { continue };
         let own = &by_cell[cell.index];
         let name = format!("baseline {link} {size}");
         let fct = mean_of(own, |row| row.fct_request_ms);
-        let (low, high) = (baseline.fct_low * 0.8, baseline.fct_high * 1.2);
-        let middle = f64::midpoint(baseline.fct_low, baseline.fct_high);
-        let band = between(low, high, middle).saying(format!("{low:.0} to {high:.0} ms"));
+        let (low, high) = (fastest * 0.8, slowest * 1.2);
+        let band = between(low, high, f64::midpoint(*fastest, *slowest)).saying(format!("{low:.0} to {high:.0} ms"));
         let statement = format!("{name}: FCT from the request");
         checks.of_cell(&name, "fct_request_ms", statement, band, fct, format!("{fct:.0} ms"));
         let lost = mean_of(own, |row| Some(row.declared_lost_packets as f64));
-        let allowed = (baseline.lost * 0.3).max(3.0);
-        let band = near(baseline.lost, allowed).saying(format!("{:.1} within {allowed:.1} packets", baseline.lost));
+        let allowed = (losses * 0.3).max(3.0);
+        let band = near(*losses, allowed).saying(format!("{losses:.1} within {allowed:.1} packets"));
         let statement = format!("{name}: lost packets");
         checks.of_cell(&name, "declared_lost_packets", statement, band, lost, format!("{lost:.1}"));
     }
@@ -269,10 +244,13 @@ fn check_baselines(plan: &Plan, rows: &[flows::Row], baselines: &[Baseline], che
 pub(crate) fn validate(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let plan = plan("blitzstart-table1")?;
     let published = published(&input.tables)?;
-    let is_there = |p: &Published| {
-        let of_scheme = |cell: &Cell| report::estimate_of(&plan, cell).is_some_and(|e| (e - p.estimate).abs() < 1e-9);
-        let is_it = |cell: &Cell| plan.links[cell.link].text == p.link && plan.sizes[cell.size].text == p.size;
-        plan.cells().iter().any(|cell| is_it(cell) && of_scheme(cell))
+    let is_there = |(link, size, estimate, _): &Published| {
+        plan.cells().iter().any(|cell| {
+            let same = |own: f64| (own - estimate).abs() < 1e-9;
+            plan.links[cell.link].text == *link
+                && plan.sizes[cell.size].text == *size
+                && report::estimate_of(&plan, cell).is_some_and(same)
+        })
     };
     if !published.iter().any(is_there) {
         // Nothing is declared, and the entry is refused.

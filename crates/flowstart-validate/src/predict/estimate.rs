@@ -7,13 +7,12 @@
 use std::sync::{Arc, Mutex};
 
 use flowstart_core::aqm::predict::{self, LoadEstimate, Predict};
-use flowstart_core::aqm::{
-    OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueState, QueueStats, QueuedPacket,
-};
+use flowstart_core::aqm::{QueueContext, QueueDiscipline, QueuedPacket};
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::units::Rate;
 use flowstart_sim::observe::trace::{Event, Trace};
 
+use super::watched::{Watch, watched};
 use crate::Input;
 use crate::check::{Checker, between};
 use crate::transient::{Config, Discipline, Moment, PACKET, run_observed};
@@ -23,47 +22,21 @@ use crate::transient::{Config, Discipline, Moment, PACKET, run_observed};
 const BAND: std::ops::RangeInclusive<f64> = 0.85..=1.15;
 
 /// What was estimated when, and whether it was what a decision was made with.
-type Log = Arc<Mutex<Vec<(Timestamp, LoadEstimate, bool)>>>;
+#[derive(Clone, Debug, Default)]
+struct Log(Arc<Mutex<Vec<(Timestamp, LoadEstimate, bool)>>>);
 
-/// Predict, whose estimates are noted.
-#[derive(Clone, Debug)]
-struct Observed {
-    inner: Predict,
-    log: Log,
-}
-
-impl QueueDiscipline for Observed {
-    fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
-        self.inner.enqueue(packet, context);
-    }
-
-    fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
-        let (triggers, before) = (self.inner.triggers(), self.inner.load_estimate(context.now));
-        let packet = self.inner.dequeue(context);
-        if let Ok(mut log) = self.log.lock() {
-            let triggered = self.inner.triggers() > triggers;
-            let decided = self.inner.last_trigger().and_then(|trigger| trigger.estimate).filter(|_| triggered);
+impl Watch for Log {
+    fn dequeue(&mut self, predict: &mut Predict, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
+        let (triggers, before) = (predict.triggers(), predict.load_estimate(context.now));
+        let packet = predict.dequeue(context);
+        if let Ok(mut log) = self.0.lock() {
+            let triggered = predict.triggers() > triggers;
+            let decided = predict.last_trigger().and_then(|trigger| trigger.estimate).filter(|_| triggered);
             if let Some(estimate) = decided.or(before) {
                 log.push((context.now, estimate, triggered));
             }
         }
         packet
-    }
-
-    fn len(&self) -> usize {
-        self.inner.len()
-    }
-
-    fn bytes(&self) -> Bytes {
-        self.inner.bytes()
-    }
-
-    fn stats(&self) -> QueueStats {
-        self.inner.stats()
-    }
-
-    fn may_have_timer(&self) -> bool {
-        false
     }
 }
 
@@ -114,18 +87,17 @@ impl Windows {
 /// Runs a cell and compares.
 pub fn ratios(cell: &Config, seed: u64) -> Ratios {
     let log = Log::default();
-    let outgoing = OutgoingLink { limit: QueueLimit::default(), rate: Some(cell.rate) };
-    let queue = Observed { inner: Predict::new(predict::Config::default(), outgoing), log: Arc::clone(&log) };
+    let queue = watched(log.clone(), predict::Config::default(), cell.rate);
     let mut ratios = Ratios::default();
-    run_observed(cell, &Discipline::Custom(QueueState::Custom(Box::new(queue))), seed, |moment, world| match moment {
+    run_observed(cell, &Discipline::Custom(queue), seed, |moment, world| match moment {
         Moment::Built { .. } => world.network.trace = Some(Box::default()),
         Moment::Begins { .. } => {
-            if let Ok(mut log) = log.lock() {
+            if let Ok(mut log) = log.0.lock() {
                 log.clear();
             }
         }
         Moment::Ended { flows, rtts, transient, .. } => {
-            let (Some(trace), Ok(log)) = (&world.network.trace, log.lock()) else { return };
+            let (Some(trace), Ok(log)) = (&world.network.trace, log.0.lock()) else { return };
             let windows = Windows::of(trace, flows, rtts, cell.available_rate());
             for (time, estimate, triggered) in log.iter().filter(|entry| entry.0 >= transient.start) {
                 let now = windows.load(*time - cell.rtt.scale(0.25));

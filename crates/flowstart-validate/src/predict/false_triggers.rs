@@ -12,9 +12,7 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 use flowstart_core::aqm::predict::{self, Predict, Trigger};
-use flowstart_core::aqm::{
-    OutgoingLink, QueueContext, QueueDiscipline, QueueLimit, QueueState, QueueStats, QueuedPacket,
-};
+use flowstart_core::aqm::{QueueContext, QueueDiscipline, QueuedPacket};
 use flowstart_core::controller::WindowValidation;
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::{StartupConfig, slow_start};
@@ -28,6 +26,7 @@ use flowstart_sim::world::World;
 use rayon::prelude::*;
 
 use super::unanswered::{RATE, Unanswered};
+use super::watched::{Watch, watched};
 use crate::bench::Bench;
 use crate::check::{Checker, at_most};
 
@@ -51,17 +50,16 @@ enum Renamed {
     After(Duration),
 }
 
-/// Predict, which may not know flows by their names for long.
+/// Gives flows the names by which Predict knows them, and keeps its latest trigger.
 #[derive(Clone, Debug)]
-struct Observed {
-    inner: Predict,
+struct Observer {
     renamed: Renamed,
     /// When the latest packet of each flow arrived, and how often it was renamed.
     latest: Vec<(Timestamp, u32)>,
     last: Arc<Mutex<(u64, Option<Trigger>)>>,
 }
 
-impl Observed {
+impl Observer {
     /// How many names the flow has had when a packet arrives.
     fn names(&mut self, flow: usize, now: Timestamp) -> u32 {
         match self.renamed {
@@ -78,36 +76,20 @@ impl Observed {
     }
 }
 
-impl QueueDiscipline for Observed {
-    fn enqueue(&mut self, mut packet: QueuedPacket, context: &mut QueueContext<'_>) {
+impl Watch for Observer {
+    fn enqueue(&mut self, predict: &mut Predict, mut packet: QueuedPacket, context: &mut QueueContext<'_>) {
         packet.flow += STRIDE * (self.names(packet.flow as usize, context.now) % 1000);
-        self.inner.enqueue(packet, context);
+        predict.enqueue(packet, context);
         context.dropped.iter_mut().for_each(|packet| packet.flow %= STRIDE);
     }
 
-    fn dequeue(&mut self, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
-        let packet = self.inner.dequeue(context);
+    fn dequeue(&mut self, predict: &mut Predict, context: &mut QueueContext<'_>) -> Option<QueuedPacket> {
+        let packet = predict.dequeue(context);
         context.dropped.iter_mut().for_each(|packet| packet.flow %= STRIDE);
         if let Ok(mut last) = self.last.lock() {
-            *last = (self.inner.triggers(), self.inner.last_trigger());
+            *last = (predict.triggers(), predict.last_trigger());
         }
         packet.map(|packet| QueuedPacket { flow: packet.flow % STRIDE, ..packet })
-    }
-
-    fn len(&self) -> usize {
-        self.inner.len()
-    }
-
-    fn bytes(&self) -> Bytes {
-        self.inner.bytes()
-    }
-
-    fn stats(&self) -> QueueStats {
-        self.inner.stats()
-    }
-
-    fn may_have_timer(&self) -> bool {
-        false
     }
 }
 
@@ -138,11 +120,9 @@ fn cubic(flows: u32, rtt: Duration, behaviour: Behaviour, renamed: Renamed) -> V
     let mut bench = Bench::between(1, 1, &link, &LinkConfig::new(access, Duration::ZERO), access);
     bench.host = Access { delay: rtt.scale(0.25), ..bench.host };
     let last = Arc::new(Mutex::new((0, None)));
-    let outgoing = OutgoingLink { limit: QueueLimit::default(), rate: Some(RATE) };
-    let inner = Predict::new(predict::Config::default(), outgoing);
-    let queue = Observed { inner, renamed, latest: Vec::new(), last: Arc::clone(&last) };
+    let observer = Observer { renamed, latest: Vec::new(), last: Arc::clone(&last) };
     let link = bench.link();
-    bench.world.network.set_queue(link, QueueState::Custom(Box::new(queue)));
+    bench.world.network.set_queue(link, watched(observer, predict::Config::default(), RATE));
     let idle = if let Behaviour::Restarts(_, validation) = behaviour { validation } else { WindowValidation::Keep };
     let profile = Arc::new(Profile {
         ecn: true,

@@ -6,6 +6,7 @@ pub mod grid;
 pub mod hard_loads;
 pub mod steady_loads;
 mod unanswered;
+pub mod watched;
 
 use flowstart_lab::experiment::threads;
 
