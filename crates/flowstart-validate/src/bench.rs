@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use flowstart_core::time::Duration;
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::startup::StartupConfig;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Rate;
 use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
@@ -44,6 +46,13 @@ impl Bench {
     pub(crate) fn flow(&mut self, profile: &Arc<Profile>, pattern: Pattern) -> FlowConfig {
         let route = self.chain.connect(&mut self.world, self.host, self.host);
         FlowConfig::new(profile.clone(), pattern, route)
+    }
+
+    /// Adds a flow that always has data and begins with slow start.
+    pub(crate) fn add_bulk(&mut self, profile: &Arc<Profile>, avoidance: AvoidanceConfig, start: Duration) {
+        let startup = StartupConfig::SlowStart(Default::default());
+        let config = FlowConfig { startup, avoidance, ..self.flow(profile, Pattern::Bulk) };
+        self.world.add_flow(FlowConfig { start: Timestamp::ZERO + start, ..config });
     }
 }
 

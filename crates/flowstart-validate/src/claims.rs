@@ -4,19 +4,18 @@
 //! `validation/load-transients/README.md` says where each statement stands, how it is read as cells and bands, and why
 //! they miss where they do.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use flowstart_core::event::Decision;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_lab::spec::aqm::Aqm;
 use flowstart_sim::observe::trace::{Entry, Event, Trace};
-use rayon::prelude::*;
 
+use crate::Input;
 use crate::check::{Checker, judged};
+use crate::statements::{self, Numbers, named};
 use crate::transient::{Config, Metrics, Moment, run_observed};
-use crate::{Input, statements};
 
 /// Seeds of a cell; numbers are means over them.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
@@ -25,21 +24,7 @@ const WELL: (f64, f64) = (1.10, 0.35);
 
 /// Checks an entry's statements.
 pub(crate) fn transients(input: &Input, checker: &mut Checker) -> Result<String, String> {
-    // What is asked for is collected first, to be run at the same time.
-    let wanted = RefCell::new(BTreeSet::new());
-    let collect = |_: &str, words: &[&str]| {
-        wanted.borrow_mut().insert(words.join(" "));
-        Ok(1.0)
-    };
-    statements::check(input.entry, &collect, &mut Checker::default())?;
-    let wanted: Vec<String> = wanted.into_inner().into_iter().collect();
-    let measured = wanted.into_par_iter().map(|cell| {
-        let numbers = Numbers::of(&cell)?;
-        Ok((cell, numbers))
-    });
-    let measured: BTreeMap<String, Numbers> = measured.collect::<Result<_, String>>()?;
-    let source = |metric: &str, words: &[&str]| measured[&words.join(" ")].number(metric);
-    statements::check(input.entry, &source, checker)
+    statements::measured(input, checker, |cell| Ok(Measured::of(cell)?.numbers()))
 }
 
 /// A discipline and a cell, such as `codel 10 Mbit/s, 20 ms, 1 flows, IW 10, marks, paced, buffer of 8 packets`.
@@ -65,7 +50,7 @@ fn read(text: &str) -> Option<(Config, Aqm)> {
 
 /// What a discipline does in a cell, over all seeds.
 #[derive(Clone, Debug, Default)]
-struct Numbers {
+struct Measured {
     runs: Vec<Metrics>,
     /// Signals of the law, drops by it, and drops for want of room, all in endless transients.
     by_law: u64,
@@ -77,10 +62,10 @@ struct Numbers {
     first_loads: Vec<f64>,
 }
 
-impl Numbers {
+impl Measured {
     fn of(text: &str) -> Result<Self, String> {
         let (cell, aqm) = read(text).ok_or_else(|| format!("`{text}` is no discipline and cell"))?;
-        let mut numbers = Self::default();
+        let mut measured = Self::default();
         for seed in SEEDS {
             let mut begun = 0;
             let metrics = run_observed(&cell, &(&aqm).into(), seed, |moment, world| match moment {
@@ -88,44 +73,44 @@ impl Numbers {
                 Moment::Begins { .. } => begun = world.network.trace.as_ref().map_or(0, |trace| trace.entries.len()),
                 Moment::Ended { link, flows, rtts, transient } => {
                     let trace = world.network.trace.replace(Box::new(Trace::default())).unwrap_or_default();
-                    numbers.again += dropped_again(&trace.entries);
+                    measured.again += dropped_again(&trace.entries);
                     let own = trace.entries[begun..].iter().filter(|entry| flows.contains(&entry.flow));
-                    numbers.first_loads.extend(first_load(&cell, own, flows.start, rtts));
+                    measured.first_loads.extend(first_load(&cell, own, flows.start, rtts));
                     if !transient.finite {
                         let stats = world.network.link(*link).queue().clone().as_dyn().stats();
-                        numbers.by_law += stats.marked + stats.dropped_early;
-                        numbers.early += stats.dropped_early;
-                        numbers.full += stats.dropped_full;
+                        measured.by_law += stats.marked + stats.dropped_early;
+                        measured.early += stats.dropped_early;
+                        measured.full += stats.dropped_full;
                     }
                 }
             });
-            numbers.runs.push(metrics);
+            measured.runs.push(metrics);
         }
-        Ok(numbers)
+        Ok(measured)
     }
 
     fn mean(&self, value: impl Fn(&Metrics) -> f64) -> f64 {
         self.runs.iter().map(value).sum::<f64>() / self.runs.len() as f64
     }
 
-    fn number(&self, metric: &str) -> Result<f64, String> {
-        Ok(match metric {
-            "exit_load" => self.mean(Metrics::exit_load),
+    fn numbers(&self) -> Numbers {
+        let by_parts = self.runs.iter().map(|run| run.exit_load() / self.runs.len() as f64).sum();
+        let numbers = [
+            ("exit_load", self.mean(Metrics::exit_load)),
             // The same but for its last digit, which results keep.
-            "exit_load_by_parts" => self.runs.iter().map(|run| run.exit_load() / self.runs.len() as f64).sum(),
-            "first_load" => self.first_loads.iter().sum::<f64>() / self.first_loads.len() as f64,
-            "fct" => self.mean(Metrics::fct_secs),
-            "peak_ms" => self.mean(Metrics::peak_secs) * 1e3,
-            "peak_rtts" => self.mean(Metrics::peak_rtts),
-            "p99_ms" => self.mean(Metrics::p99_secs) * 1e3,
-            "utilization" => self.mean(|run| run.utilization().unwrap_or(f64::NAN)),
-            "by_law" => self.by_law as f64 / self.runs.len() as f64,
-            "early" => self.early as f64,
-            "full" => self.full as f64,
-            "again" => self.again as f64,
-            "timeouts" => self.runs.iter().map(Metrics::timeouts).sum::<u64>() as f64,
-            _ => return Err(format!("no metric `{metric}` of transients")),
-        })
+            ("exit_load_by_parts", by_parts),
+            ("first_load", self.first_loads.iter().sum::<f64>() / self.first_loads.len() as f64),
+            ("peak_ms", self.mean(Metrics::peak_secs) * 1e3),
+            ("peak_rtts", self.mean(Metrics::peak_rtts)),
+            ("p99_ms", self.mean(Metrics::p99_secs) * 1e3),
+            ("utilization", self.mean(|run| run.utilization().unwrap_or(f64::NAN))),
+            ("by_law", self.by_law as f64 / self.runs.len() as f64),
+            ("early", self.early as f64),
+            ("full", self.full as f64),
+            ("again", self.again as f64),
+            ("timeouts", self.runs.iter().map(Metrics::timeouts).sum::<u64>() as f64),
+        ];
+        numbers.map(named).into()
     }
 }
 
@@ -176,7 +161,7 @@ pub(crate) fn hred_needs_its_rtt(_: &Input, checker: &mut Checker) -> Result<Str
         for flows in [1, 6] {
             for signals in ["marks", "drops"] {
                 let cell = format!("50 Mbit/s, {rtt} ms, {flows} flows, IW 10, {signals}");
-                let of = |aqm: &str| Numbers::of(&format!("{aqm} {cell}"));
+                let of = |aqm: &str| Measured::of(&format!("{aqm} {cell}"));
                 let (oracle, hred) = (of("oracle")?, of("hred:rtt=100ms")?);
                 let fct = hred.mean(Metrics::fct_secs) / oracle.mean(Metrics::fct_secs);
                 let peak = hred.mean(Metrics::peak_rtts) - oracle.mean(Metrics::peak_rtts);

@@ -1,4 +1,5 @@
-//! What RFC 9332 states of scalable and classic flows behind coupled queues.
+//! What RFC 9332 states of scalable and classic flows behind coupled queues. The statements are in
+//! `validation/dualpi2/statements.toml`, of which this gives the numbers.
 //!
 //! `validation/dualpi2/README.md` says what was published and how it is read.
 
@@ -6,27 +7,20 @@ use std::sync::Arc;
 
 use flowstart_core::aqm::{QueueConfig, QueueLimit, QueueState};
 use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Rate;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::observe::monitor::FlowAtLink;
-use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::Profile;
 
 use crate::Input;
 use crate::bench::Bench;
-use crate::check::{Checker, at_least, at_most, between};
+use crate::check::Checker;
+use crate::statements::{self, named};
 
 const RATE: Rate = Rate::from_mbit(50);
 /// Longest wait that the buffer has room for.
 const BUFFER: Duration = Duration::from_millis(800);
-/// Rates of a Prague flow over those of a CUBIC flow that count as about the same.
-const SAME: std::ops::RangeInclusive<f64> = 0.5..=2.0;
-/// Share of the capacity that counts as full use.
-const FULL: f64 = 0.9;
-/// Mean delay of scalable traffic, ms.
-const SHORT_MS: f64 = 1.0;
 /// Runs of which the factors of the ratio are means.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=6;
 /// Time between updates of p'.
@@ -51,13 +45,11 @@ impl Experiment {
         bench.world.network.watch(link);
         let profile = Arc::new(Profile { ecn, ..Profile::tcp_linux() });
         for place in 0..prague + cubic {
-            let mut config = bench.flow(&profile, Pattern::Bulk);
-            config.startup = StartupConfig::SlowStart(Default::default());
-            config.avoidance = match place < prague {
+            let avoidance = match place < prague {
                 true => AvoidanceConfig::Prague(Default::default()),
                 false => AvoidanceConfig::Cubic(Default::default()),
             };
-            bench.world.add_flow(config);
+            bench.add_bulk(&profile, avoidance, Duration::ZERO);
         }
         Self { bench, rtt, prague }
     }
@@ -138,16 +130,6 @@ struct Measured {
     spread: f64,
 }
 
-impl Measured {
-    fn check(&self, checker: &mut Checker, cell: &str, has_others: bool) {
-        if has_others {
-            checker.check(cell, "rate of prague / cubic", self.ratio, between(*SAME.start(), *SAME.end(), 1.0));
-        }
-        checker.check(cell, "utilization", self.used, at_least(FULL).beside(1.0));
-        checker.check(cell, "mean delay of prague, ms", self.delay_ms, at_most(SHORT_MS));
-    }
-}
-
 /// What the ratio of the rates is made of: means over [`SEEDS`].
 #[derive(Clone, Copy, Debug)]
 struct Factors {
@@ -193,30 +175,30 @@ impl std::fmt::Display for Factors {
     }
 }
 
-/// Runs the cases and checks the statements.
-pub(crate) fn coexistence(_: &Input, checker: &mut Checker) -> Result<String, String> {
-    let mut ratios = (f64::INFINITY, f64::NEG_INFINITY);
-    for (rtt, flows) in [(20, 1), (30, 1), (50, 1), (30, 2), (30, 5)] {
-        for (ecn, with) in [(true, "with"), (false, "without")] {
-            let measured = Experiment::new(Duration::from_millis(rtt), flows, flows, ecn, 1).run();
-            ratios = (ratios.0.min(measured.ratio), ratios.1.max(measured.ratio));
-            measured.check(checker, &format!("{rtt}ms, {flows} and {flows} flows, cubic {with} ecn"), true);
-        }
-    }
-    for flows in [1, 4] {
-        let measured = Experiment::new(Duration::from_millis(30), flows, 0, false, 1).run();
-        measured.check(checker, &format!("30ms, {flows} prague alone"), false);
-    }
+/// Checks the statements, and says what the ratio of the rates is made of.
+pub(crate) fn coexistence(input: &Input, checker: &mut Checker) -> Result<String, String> {
+    let ratios = statements::measured(input, checker, |cell| {
+        let measured = read(cell).ok_or_else(|| format!("`{cell}` is no RTT and flows"))?.run();
+        let Measured { ratio, used, delay_ms, .. } = measured;
+        Ok([("ratio", ratio), ("utilization", used), ("delay_ms", delay_ms)].map(named).into())
+    })?;
     let factors =
         [1, 2, 5].map(|flows| format!("{flows} and {flows}: {}", Factors::of(Duration::from_millis(30), flows)));
     Ok(format!(
-        "rate of prague / cubic {:.2} to {:.2}; at 30ms with ECN over seeds {} to {}, mean (least to most), and what it is made of, prague's \
+        "{ratios}; at 30ms with ECN over seeds {} to {}, mean (least to most), and what it is made of, prague's \
          window x share of marks / cubic's window x root of its share x root of cubic's share / prague's share (0.5 rms / mean of \
          p' in time) x cubic's RTT / prague's: {}",
-        ratios.0,
-        ratios.1,
         SEEDS.start(),
         SEEDS.end(),
         factors.join("; "),
     ))
+}
+
+/// `20ms, 2 and 2 flows, cubic with ecn` or `30ms, 4 prague alone`.
+fn read(cell: &str) -> Option<Experiment> {
+    let (rtt, flows) = cell.split_once("ms, ")?;
+    let (rtt, (count, others)) = (Duration::from_millis(rtt.parse().ok()?), flows.split_once(' ')?);
+    let prague = count.parse().ok()?;
+    let cubic = if others == "prague alone" { 0 } else { prague };
+    Some(Experiment::new(rtt, prague, cubic, others.ends_with("with ecn"), 1))
 }

@@ -12,23 +12,27 @@
 //!   statements have recorded.
 //! - `<number format>` in bands and notes is a number in this format: `%`, `.2` or `+.2`.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Div, Mul, Sub};
 
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::row::Metric;
 use flowstart_statistics::{bca_mean, bca_mean_difference_paired, mean};
+use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::Input;
 use crate::check::{Band, Checker, above, at_least, at_most, below, between, judged};
 use crate::results::{Results, changed, mean_of};
 
-const FILES: [&str; 4] = [
+const FILES: [&str; 6] = [
+    include_str!("../../../validation/dualpi2/statements.toml"),
     include_str!("../../../validation/flow-initiation/statements.toml"),
     include_str!("../../../validation/load-transients/statements.toml"),
     include_str!("../../../validation/quick-start/statements.toml"),
     include_str!("../../../validation/slides/statements.toml"),
+    include_str!("../../../validation/xcp/statements.toml"),
 ];
 /// Level of intervals, and resamples of a bootstrap.
 const LEVEL: f64 = 0.95;
@@ -269,6 +273,36 @@ fn studies(entry: &str) -> Result<Vec<(Names, Study)>, String> {
 /// Checks an entry's statements on the numbers of a source; returns the note.
 pub(crate) fn check(entry: &str, source: Source<'_>, checker: &mut Checker) -> Result<String, String> {
     studies(entry)?.iter().map(|(names, study)| study.check(names, source, checker)).collect()
+}
+
+/// What was measured of a cell, by metric.
+pub(crate) type Numbers = BTreeMap<String, f64>;
+
+pub(crate) fn named((metric, number): (&str, f64)) -> (String, f64) {
+    (metric.to_owned(), number)
+}
+
+/// Checks an entry's statements about cells that are measured by their names; returns the note.
+pub(crate) fn measured(
+    input: &Input,
+    checker: &mut Checker,
+    measure: impl Fn(&str) -> Result<Numbers, String> + Sync,
+) -> Result<String, String> {
+    // What is asked for is collected first, to be run at the same time.
+    let wanted = RefCell::new(BTreeSet::new());
+    let collect = |_: &str, words: &[&str]| {
+        wanted.borrow_mut().insert(words.join(" "));
+        Ok(1.0)
+    };
+    check(input.entry, &collect, &mut Checker::default())?;
+    let wanted: Vec<String> = wanted.into_inner().into_iter().collect();
+    let measured = wanted.into_par_iter().map(|cell| measure(&cell).map(|numbers| (cell, numbers)));
+    let measured: BTreeMap<String, Numbers> = measured.collect::<Result<_, String>>()?;
+    let source = |metric: &str, words: &[&str]| {
+        let number = measured.get(&words.join(" ")).and_then(|numbers| numbers.get(metric));
+        number.copied().ok_or_else(|| format!("no `{metric}` was measured"))
+    };
+    check(input.entry, &source, checker)
 }
 
 /// Runs the scenarios of an entry and checks its statements; returns the note.
