@@ -132,7 +132,7 @@ pub const ENTRIES: &[Entry] = &[
     numbers(15, "slides-speedup", "Scharf's slides: benefit of fast startups by size", slides::speedup),
     numbers(15, "slides-flow-control", "Scharf's slides: what receive windows do", slides::flow_control),
     numbers(38, "slides-shared-bottleneck", "Scharf's slides: rising load", statements::of_scenarios),
-    numbers(24, "slides-mixed-rtts", "Scharf's slides: mixed RTTs and sizes", slides::mixed_rtts),
+    numbers(24, "slides-mixed-rtts", "Scharf's slides: mixed RTTs and sizes", statements::of_scenarios),
     numbers(52, "xcp-fairness", "XCP's paper: utilization, drops, queues and shares", xcp::fairness),
     numbers(34, "flow-initiation", "a thesis on flows that start beside media", statements::of_scenarios),
     numbers(27, "claim-red-slow", "a thesis on AQMs under load transients", claims::transients),

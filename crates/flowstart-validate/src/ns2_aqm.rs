@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use flowstart_core::aqm::{QueueConfig, QueueLimit, codel, pie, red, sfq_codel, taildrop};
+use flowstart_core::aqm::{QueueConfig, QueueLimit};
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::units::Rate;
+use flowstart_lab::spec::aqm::Aqm;
 use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::topology::Access;
@@ -53,71 +54,41 @@ struct Discipline {
     random: bool,
 }
 
-/// At most so many packets wait; drop-tail in ns-2 counts the packet in service, the others do not.
-fn waiting(packets: u64) -> QueueLimit {
-    QueueLimit { packets: Some(packets), bytes: None, counts_in_service: false }
-}
-
 impl Discipline {
     /// The discipline that ns-2 calls `name`, with a limit of `limit` packets on a link with this round-trip time.
     fn named(name: &str, limit: u64, rtt: Duration) -> Option<Self> {
-        let codel = |reentry| Self {
-            queue: QueueConfig::CoDel(codel::Config { reentry, ..codel::Config::default() }),
-            limit: waiting(limit),
-            random: false,
+        // ns-2 counts RED's queue in bytes and scales thresholds and limit by its mean packet size. Three times the
+        // link's delay and a packet's time, at least 100 ms, is the RTT of a weight that is chosen.
+        let red = |w_q: f64, mean_packet: u64| {
+            let assumed = (rtt / 2 + Duration::from_nanos(mean_packet * 800)) * 3;
+            let rtt = assumed.max(Duration::from_millis(100)).as_nanos();
+            let text =
+                format!("red:w_q={w_q},rtt={rtt}ns,wait=true,unit=bytes,byte_mode=true,mean_packet={mean_packet}B");
+            (text, (limit * mean_packet).div_ceil(PACKET))
         };
-        Some(match name {
-            "DropTail" => Self {
-                queue: QueueConfig::TailDrop(taildrop::Config::default()),
-                limit: QueueLimit { counts_in_service: true, ..waiting(limit) },
-                random: false,
-            },
-            "RED" => Self::red(0.0, PACKET, limit, rtt),
-            "RED_w002" => Self::red(0.002, PACKET, limit, rtt),
-            "RED_raw" => Self::red(0.0, 500, limit, rtt),
-            "PIE" => Self::pie(1000, limit),
-            "PIE_mp1500" => Self::pie(PACKET, limit),
-            "CoDel" => codel(codel::Reentry::Ns2Second),
-            "CoDel12" => codel(codel::Reentry::Ns2First),
-            "sfqCoDel" => {
-                Self { queue: QueueConfig::SfqCoDel(sfq_codel::Config::default()), limit: waiting(limit), random: true }
-            }
+        // ns-2 has the limit in mean packets, here the next whole number that holds as many bytes.
+        let pie = |mean_packet: u64| {
+            let bytes = (limit * PACKET).div_ceil(mean_packet) * mean_packet;
+            let text = "pie:rules=ns2,estimator=departure-rate,dq_threshold=10KB,qdelay_ref=20ms,t_update=30ms,max_burst=100ms";
+            (format!("{text},byte_mode=true,mean_packet={mean_packet}B"), bytes.div_ceil(PACKET))
+        };
+        let (text, packets) = match name {
+            "DropTail" => ("taildrop".to_owned(), limit),
+            "RED" => red(0.0, PACKET),
+            "RED_w002" => red(0.002, PACKET),
+            "RED_raw" => red(0.0, 500),
+            "PIE" => pie(1000),
+            "PIE_mp1500" => pie(PACKET),
+            "CoDel" => ("codel:reentry=ns2-2013".to_owned(), limit),
+            "CoDel12" => ("codel:reentry=ns2-2012".to_owned(), limit),
+            "sfqCoDel" => ("sfq-codel".to_owned(), limit),
             _ => return None,
-        })
-    }
-
-    /// ns-2 counts the queue in bytes and scales thresholds and limit by its mean packet size.
-    fn red(w_q: f64, mean_packet: u64, limit: u64, rtt: Duration) -> Self {
-        // Three times the link's delay and a packet's time, at least 100 ms, is the RTT of a weight that is chosen.
-        let assumed = (rtt / 2 + Duration::from_nanos(mean_packet * 800)) * 3;
-        let config = red::Config {
-            w_q,
-            rtt: assumed.max(Duration::from_millis(100)),
-            wait: true,
-            unit: red::Unit::Bytes,
-            byte_mode: true,
-            mean_packet: Bytes::new(mean_packet),
-            ..red::Config::default()
         };
-        let limit = waiting((limit * mean_packet).div_ceil(PACKET));
-        Self { queue: QueueConfig::Red(config), limit, random: true }
-    }
-
-    /// ns-2 has the limit in mean packets, here the next whole number that holds as many bytes.
-    fn pie(mean_packet: u64, limit: u64) -> Self {
-        let bytes = (limit * PACKET).div_ceil(mean_packet) * mean_packet;
-        let config = pie::Config {
-            rules: pie::Rules::Ns2,
-            estimator: pie::Estimator::DepartureRate,
-            dq_threshold: Bytes::new(10_000),
-            qdelay_ref: Duration::from_millis(20),
-            t_update: Duration::from_millis(30),
-            max_burst: Duration::from_millis(100),
-            byte_mode: true,
-            mean_packet: Bytes::new(mean_packet),
-            ..pie::Config::default()
-        };
-        Self { queue: QueueConfig::Pie(config), limit: waiting(bytes.div_ceil(PACKET)), random: true }
+        let Aqm::Registered(queue) = Aqm::parse("aqm", &text).ok()?.value else { return None };
+        // Drop-tail in ns-2 counts the packet in service, the others do not.
+        let is_tail = name == "DropTail";
+        let limit = QueueLimit { packets: Some(packets), bytes: None, counts_in_service: is_tail };
+        Some(Self { queue, limit, random: !is_tail && !name.starts_with("CoDel") })
     }
 }
 

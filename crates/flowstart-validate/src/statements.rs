@@ -14,7 +14,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Div, Mul, Sub};
+use std::ops::{Div, Mul, RangeInclusive, Sub};
 
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::row::Metric;
@@ -34,6 +34,8 @@ const FILES: [&str; 6] = [
     include_str!("../../../validation/slides/statements.toml"),
     include_str!("../../../validation/xcp/statements.toml"),
 ];
+/// Sizes of flows that are mid-sized, in bytes.
+const MID_SIZED: RangeInclusive<u64> = 10_000..=1_000_000;
 /// Level of intervals, and resamples of a bootstrap.
 const LEVEL: f64 = 0.95;
 const RESAMPLES: u32 = 2000;
@@ -82,7 +84,7 @@ struct Statement {
     /// Our number, where another one is compared.
     ours: Option<String>,
     band: Option<String>,
-    /// Numbers to keep, by name.
+    /// Numbers to keep, by name; `ours` is our number.
     #[serde(default)]
     record: Names,
     show: Option<String>,
@@ -133,10 +135,12 @@ impl Study {
         for statement in &self.statement {
             for names in statement.comparisons(names) {
                 let text = |text: &str| replaced(text, &names);
+                let mut ours = f64::NAN;
                 if !statement.holds.is_empty() {
-                    let (mut ours, mut band) = comparison(&text(&statement.holds), &kept, source)?;
+                    let (compared, mut band) = comparison(&text(&statement.holds), &kept, source)?;
+                    ours = compared;
                     if let Some(number) = &statement.ours {
-                        band = judged(band.contains(ours), band.reference(), band.text());
+                        band = judged(band.contains(compared), band.reference(), band.text());
                         ours = value(&text(number), &kept, source)?;
                     }
                     if let Some(words) = statement.band.as_ref().or(self.band.as_ref()) {
@@ -145,7 +149,7 @@ impl Study {
                     checker.check(&text(&statement.cell), &text(&statement.metric), ours, band);
                 }
                 for (name, number) in &statement.record {
-                    let number = value(&text(number), &kept, source)?;
+                    let number = if number == "ours" { ours } else { value(&text(number), &kept, source)? };
                     kept.numbers.entry(name.clone()).or_default().push(number);
                 }
                 if let Some(words) = &statement.show {
@@ -213,6 +217,7 @@ fn told(text: &str, kept: &Kept, source: Source<'_>) -> Result<String, String> {
 
 /// The number of a metric in a scenario's results: the mean over all flows of the cells, or with a word before it
 ///
+/// - `mid-sized:` the same over flows of 10 KB to 1 MB;
 /// - `loads:` the mean of the cells' means, `most:` the largest of them;
 /// - `low:` and `high:` the ends of the interval of the mean over the repetitions of a cell;
 /// - `gain:` how much larger it is in the cells of the words behind `|`, over the repetitions that both have, mean over
@@ -226,6 +231,7 @@ fn of_cells(results: &Results, by_cell: &[Vec<&Row>], metric: &str, words: &[&st
         None => (words, [].as_slice()),
     };
     let cells = results.cells(words);
+    let rows = || cells.iter().flat_map(|cell| &by_cell[cell.index]);
     let means = || cells.iter().map(|cell| mean_of(&by_cell[cell.index], number));
     let ends = || {
         let [cell] = &cells[..] else { return [f64::NAN; 2] };
@@ -248,14 +254,15 @@ fn of_cells(results: &Results, by_cell: &[Vec<&Row>], metric: &str, words: &[&st
     };
     let mean_of_all = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     Ok(match kind {
-        "mean" => mean_of(cells.iter().flat_map(|cell| &by_cell[cell.index]), number),
+        "mean" => mean_of(rows(), number),
+        "mid-sized" => mean_of(rows().filter(|row| MID_SIZED.contains(&row.size_bytes)), number),
         "loads" => mean_of_all(&means().collect::<Vec<_>>()),
         "most" => means().fold(0.0, f64::max),
         "low" => ends()[0],
         "high" => ends()[1],
         "gain" => mean_of_all(&gains().iter().map(|[gain, _]| *gain).collect::<Vec<_>>()),
         "gain-low" => gains().iter().map(|[_, low]| *low).fold(f64::NAN, f64::min),
-        _ => return Err(format!("`{kind}:` is not mean, loads, most, low, high, gain or gain-low")),
+        _ => return Err(format!("`{kind}:` is not mean, mid-sized, loads, most, low, high, gain or gain-low")),
     })
 }
 
@@ -441,5 +448,21 @@ mod tests {
         // Jump-Start below half the load, both of More-Start, all of Initial-Start and of pacing, and no decline of
         // Quick-Start.
         assert_eq!(of.misses.len(), 5 + 2 + 6 + 12 + 2, "{:?}", of.misses);
+    }
+
+    #[test]
+    fn a_small_gain_passes_and_neither_a_second_nor_an_undefined_one_does() {
+        // Mean completion times of all transfers and of mid-sized ones, with slow start and with others.
+        let misses = |slow: [f64; 2], fast: [f64; 2]| {
+            let mean = |metric: &str, words: &[&str]| {
+                let of = if words[0].starts_with("slow-start") { slow } else { fast };
+                Ok(if metric == "fct_ms" { of[0] } else { of[1] })
+            };
+            verdict("slides-mixed-rtts", 24, &mean).misses.len()
+        };
+        assert_eq!(misses([500.0, 900.0], [450.0, 600.0]), 0);
+        // 2.5 s - 1.2 s = 1.3 s, and 2.0 / 1.0 = 2.
+        assert_eq!(misses([2000.0, 2500.0], [1000.0, 1200.0]), 24);
+        assert_eq!(misses([f64::NAN, f64::NAN], [450.0, 600.0]), 24);
     }
 }
