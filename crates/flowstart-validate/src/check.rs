@@ -66,7 +66,7 @@ pub struct Verdict {
 
 /// What is accepted of a number, and the number that stands beside it: the bound itself unless another one is named.
 #[derive(Clone, Debug)]
-pub struct Band {
+pub(crate) struct Band {
     accepts: Accepts,
     reference: f64,
     text: String,
@@ -90,28 +90,24 @@ impl Band {
         Self { accepts, reference, text }
     }
 
-    /// Beside another number than the bound.
-    pub fn beside(self, reference: f64) -> Self {
+    pub(crate) fn beside(self, reference: f64) -> Self {
         Self { reference, ..self }
     }
 
-    /// In other words.
-    pub fn saying(self, text: impl Into<String>) -> Self {
+    pub(crate) fn saying(self, text: impl Into<String>) -> Self {
         Self { text: text.into(), ..self }
     }
 
-    /// What is accepted, in words.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The number that stands beside it.
-    pub fn reference(&self) -> f64 {
+    pub(crate) fn reference(&self) -> f64 {
         self.reference
     }
 
     /// Whether the number is accepted. What is undefined never is.
-    pub fn contains(&self, ours: f64) -> bool {
+    pub(crate) fn contains(&self, ours: f64) -> bool {
         let inside = match self.accepts {
             Accepts::AtLeast(least) => ours >= least,
             Accepts::AtMost(most) => ours <= most,
@@ -125,48 +121,41 @@ impl Band {
     }
 }
 
-/// This number and larger ones.
-pub fn at_least(bound: f64) -> Band {
+pub(crate) fn at_least(bound: f64) -> Band {
     Band::new(Accepts::AtLeast(bound), bound, format!("at least {bound}"))
 }
 
-/// This number and smaller ones.
-pub fn at_most(bound: f64) -> Band {
+pub(crate) fn at_most(bound: f64) -> Band {
     Band::new(Accepts::AtMost(bound), bound, format!("at most {bound}"))
 }
 
-/// Larger numbers.
-pub fn above(bound: f64) -> Band {
+pub(crate) fn above(bound: f64) -> Band {
     Band::new(Accepts::Above(bound), bound, format!("above {bound}"))
 }
 
-/// Smaller numbers.
-pub fn below(bound: f64) -> Band {
+pub(crate) fn below(bound: f64) -> Band {
     Band::new(Accepts::Below(bound), bound, format!("below {bound}"))
 }
 
-/// These two numbers and what lies between them, beside a reference.
-pub fn between(low: f64, high: f64, reference: f64) -> Band {
+pub(crate) fn between(low: f64, high: f64, reference: f64) -> Band {
     Band::new(Accepts::Between(low, high), reference, format!("{low} to {high}"))
 }
 
-/// Numbers that are at most so far from the reference.
-pub fn near(reference: f64, tolerance: f64) -> Band {
+pub(crate) fn near(reference: f64, tolerance: f64) -> Band {
     Band::new(Accepts::Near(reference, tolerance), reference, format!("within {tolerance}"))
 }
 
 /// Numbers with at most this relative error.
-pub fn within(reference: f64, share: f64) -> Band {
+pub(crate) fn within(reference: f64, share: f64) -> Band {
     near(reference, share * reference.abs()).saying(format!("within {} %", share * 100.0))
 }
 
-/// The same number.
-pub fn equal(reference: f64) -> Band {
+pub(crate) fn equal(reference: f64) -> Band {
     near(reference, 0.0).saying("equal")
 }
 
 /// What takes more than one number to tell: accepted or not, beside a reference.
-pub fn judged(inside: bool, reference: f64, text: impl Into<String>) -> Band {
+pub(crate) fn judged(inside: bool, reference: f64, text: impl Into<String>) -> Band {
     Band::new(Accepts::All(inside), reference, text.into())
 }
 
@@ -176,35 +165,31 @@ pub(crate) type Column<'a> = (&'a str, f64, &'a dyn Fn(f64) -> Band);
 /// Collects comparisons. How many there will be is declared before anything runs, so that a cell that gave nothing
 /// cannot go unnoticed.
 #[derive(Clone, Debug, Default)]
-pub struct Checker {
+pub(crate) struct Checker {
     declared: usize,
     cells: usize,
     misses: Vec<Miss>,
 }
 
 impl Checker {
-    /// A checker for so many comparisons.
-    pub fn declaring(count: usize) -> Self {
+    pub(crate) fn declaring(count: usize) -> Self {
         Self { declared: count, ..Self::default() }
     }
 
-    /// Declares so many comparisons more.
-    pub fn declare(&mut self, count: usize) {
+    pub(crate) fn declare(&mut self, count: usize) {
         self.declared += count;
     }
 
-    /// How many comparisons have been declared.
-    pub fn declared(&self) -> usize {
+    pub(crate) fn declared(&self) -> usize {
         self.declared
     }
 
-    /// What missed until now.
-    pub fn misses(&self) -> &[Miss] {
+    pub(crate) fn misses(&self) -> &[Miss] {
         &self.misses
     }
 
     /// Notes a comparison; returns whether it is inside.
-    pub fn check(&mut self, cell: &str, metric: &str, ours: f64, band: Band) -> bool {
+    pub(crate) fn check(&mut self, cell: &str, metric: &str, ours: f64, band: Band) -> bool {
         self.cells += 1;
         let inside = band.contains(ours);
         if !inside {
@@ -230,7 +215,7 @@ impl Checker {
     }
 
     /// The verdict: a pass when everything that was declared was compared, and was inside.
-    pub fn verdict(mut self, name: &str, note: String) -> Verdict {
+    pub(crate) fn verdict(mut self, name: &str, note: String) -> Verdict {
         let (cells, declared) = (self.cells, self.declared);
         if cells != declared || declared == 0 {
             let band = judged(false, declared as f64, "all that were declared, at least one");

@@ -16,7 +16,7 @@ use std::path::Path;
 use flowstart_lab::experiment::threads;
 
 mod bench;
-pub mod check;
+mod check;
 mod claims;
 mod dualpi2;
 mod linux;

@@ -13,8 +13,8 @@ use flowstart_core::units::Rate;
 pub struct Reference {
     /// Names and texts of the files.
     pub files: &'static [(&'static str, &'static str)],
-    /// The only columns; empty: others change nothing of what is compared.
-    pub columns: &'static [&'static str],
+    /// Whether other columns are refused: what they say may tell rows apart that would be taken for the same.
+    pub only_columns: bool,
     /// What is said where `no row` can be compared; empty: every row is.
     pub rows: &'static str,
 }
@@ -22,7 +22,7 @@ pub struct Reference {
 impl Reference {
     /// Tables of which every row is compared.
     pub(crate) const fn of(files: &'static [(&'static str, &'static str)]) -> Self {
-        Self { files, columns: &[], rows: "" }
+        Self { files, only_columns: false, rows: "" }
     }
 }
 
@@ -48,17 +48,16 @@ pub(crate) struct Row<'a> {
 impl Table {
     /// The tables to compare with: the given file, or the built-in ones.
     pub(crate) fn load(file: Option<&Path>, reference: &Reference) -> Result<Vec<Self>, String> {
-        let tables = match file {
-            None => reference.files.iter().map(|(name, text)| Self::parse(name, text.as_bytes())).collect(),
-            Some(file) => {
-                let shown = file.display().to_string();
-                let bytes = read(file).map_err(|problem| format!("--reference {shown}: {problem}"))?;
-                Self::parse(&shown, &bytes).map(|table| vec![table])
-            }
-        };
-        let tables: Vec<Self> = tables?;
-        tables.iter().try_for_each(|table| table.has_only(reference.columns))?;
-        Ok(tables)
+        let builtin = reference.files.iter().map(|(name, text)| Self::parse(name, text.as_bytes()));
+        let Some(file) = file else { return builtin.collect() };
+        let shown = file.display().to_string();
+        let bytes = read(file).map_err(|problem| format!("--reference {shown}: {problem}"))?;
+        let table = Self::parse(&shown, &bytes)?;
+        if reference.only_columns {
+            let known = builtin.collect::<Result<Vec<Self>, String>>()?;
+            table.has_only(&known.iter().flat_map(|table| &table.header).map(String::as_str).collect::<Vec<_>>())?;
+        }
+        Ok(vec![table])
     }
 
     /// Reads a table; `source` is for messages.
@@ -87,10 +86,8 @@ impl Table {
         Ok(Self { source: source.to_owned(), header, rows })
     }
 
-    /// Refuses columns that are not among these, if there are any: what they say may tell rows apart that would be
-    /// taken for the same.
     fn has_only(&self, known: &[&str]) -> Result<(), String> {
-        match self.header.iter().find(|column| !known.is_empty() && !known.contains(&column.as_str())) {
+        match self.header.iter().find(|column| !known.contains(&column.as_str())) {
             None => Ok(()),
             Some(column) => {
                 Err(format!("{}: column `{column}` is not known; allowed are {}", self.source, known.join(", ")))

@@ -22,6 +22,7 @@ const CLEAR_SPEEDUP: f64 = 1.25;
 const LARGEST_WITHOUT_LOSS: u64 = 300_000;
 /// Initial window of the baseline in segments.
 const INITIAL_WINDOW: u64 = 3;
+
 /// A benefit, or none.
 fn benefit(gains: bool) -> Band {
     if gains { at_least(CLEAR_SPEEDUP) } else { below(CLEAR_SPEEDUP) }
