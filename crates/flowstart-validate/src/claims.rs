@@ -22,7 +22,6 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
 /// A discipline does well up to this completion time over the oracle's, and this peak delay above the oracle's in RTTs.
 const WELL: (f64, f64) = (1.10, 0.35);
 
-/// Checks an entry's statements.
 pub(crate) fn transients(input: &Input, checker: &mut Checker) -> Result<String, String> {
     statements::measured(input, checker, |cell| Ok(Measured::of(cell)?.numbers()))
 }

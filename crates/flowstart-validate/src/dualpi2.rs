@@ -28,7 +28,6 @@ const UPDATE: Duration = Duration::from_millis(16);
 /// When measuring begins and ends.
 const MEASURED: (Duration, Duration) = (Duration::from_millis(20_000), Duration::from_millis(80_000));
 
-/// Bulk flows behind `dualpi2`.
 struct Experiment {
     bench: Bench,
     rtt: Duration,
@@ -115,7 +114,6 @@ struct Kind {
     marked: f64,
 }
 
-/// What is read of a run.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     /// Mean rate of the Prague flows over that of the others; NaN without others.

@@ -91,7 +91,6 @@ struct Link {
     limit_packets: u64,
 }
 
-/// One transfer of the kernel's.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     fct_ms: f64,
@@ -110,7 +109,6 @@ struct Cell {
     runs: Vec<Run>,
 }
 
-/// A transfer of ours.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     fct_ms: f64,
@@ -294,7 +292,6 @@ impl Cell {
         }
     }
 
-    /// The band of completion times.
     fn fct_band(&self, fct: f64, ours: f64) -> Band {
         let finite = || self.runs.iter().map(|run| run.fct_ms).filter(|fct| fct.is_finite());
         let spread = (finite().fold(f64::MIN, f64::max) - finite().fold(f64::MAX, f64::min)) / fct;
@@ -354,7 +351,6 @@ fn beside() -> Result<String, String> {
     Ok(note)
 }
 
-/// Median and range in ms.
 fn summary(times: &[f64]) -> String {
     let (low, high) = times.iter().fold((f64::MAX, f64::MIN), |(low, high), time| (low.min(*time), high.max(*time)));
     format!("{:.0} ({low:.0} to {high:.0}) ms", median(times).unwrap_or(f64::NAN))

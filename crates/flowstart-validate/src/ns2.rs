@@ -24,9 +24,7 @@ use crate::bench::{Bench, completion_s};
 use crate::check::{Checker, Column, equal, near, within};
 use crate::reference::{Reference, Row};
 
-/// Payload of a packet.
 const PAYLOAD: u64 = 1460;
-/// Bits of a packet on the wire.
 const WIRE_BITS: f64 = 12_000.0;
 /// Simulated time after which a transfer has failed.
 const LIMIT: Duration = Duration::from_millis(100_000_000);

@@ -38,11 +38,9 @@ const DROPS: f64 = 0.25;
 const SEEDS: u64 = 20;
 /// Runs among which a single run of the reference is placed that the mean misses.
 const PLACED: u64 = 40;
-/// Length of a run.
 const SPAN: Duration = Duration::from_millis(10_000);
 /// `tcpTick_`: RTTs are whole ticks.
 const CLOCK_TICK: Duration = Duration::from_millis(10);
-/// A full packet on the wire.
 const PACKET: u64 = 1500;
 
 /// A discipline as the reference configured it.
@@ -105,7 +103,6 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// A cell of the reference.
 struct Cell {
     name: String,
     discipline: Discipline,
@@ -196,13 +193,17 @@ impl Cell {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Evidence {
     /// So many of [`PLACED`] runs have no longer a delay than the reference, and no more drops.
-    Placed { as_short: u64, as_few: u64 },
-    /// With ties the other way.
-    OtherTies { peak_ms: f64, drops: f64 },
+    Placed {
+        as_short: u64,
+        as_few: u64,
+    },
+    OtherTies {
+        peak_ms: f64,
+        drops: f64,
+    },
 }
 
 impl Evidence {
-    /// What it says of a metric.
     fn of(self, metric: &str) -> String {
         match self {
             Self::Placed { as_short, .. } if metric == PEAK_METRIC => format!("{as_short} as short"),

@@ -29,7 +29,6 @@ impl Reference {
 /// Largest file, a hundred times the largest that is built in.
 const LARGEST: u64 = 10_000_000;
 
-/// A table.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     source: String,
@@ -37,7 +36,6 @@ pub(crate) struct Table {
     rows: Vec<(u64, Vec<String>)>,
 }
 
-/// A row of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'a> {
     table: &'a Table,
@@ -107,12 +105,10 @@ impl<'a> Row<'a> {
         self.fields.get(index).map(String::as_str)
     }
 
-    /// The text in a column.
     pub(crate) fn text(&self, column: &str) -> Result<&'a str, String> {
         self.optional(column).ok_or_else(|| format!("{}: no column `{column}`", self.table.source))
     }
 
-    /// The number in a column.
     pub(crate) fn number(&self, column: &str) -> Result<f64, String> {
         let text = self.text(column)?;
         text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| {

@@ -10,7 +10,6 @@ use flowstart_lab::study::scenario::Scenario;
 use flowstart_lab::study::shipped::SHIPPED;
 use flowstart_statistics::mean;
 
-/// A metric of a row.
 pub(crate) type Field = fn(&Row) -> Option<f64>;
 
 /// What came of an experiment.
@@ -42,12 +41,10 @@ pub(crate) fn mean_of<'a>(rows: impl IntoIterator<Item = &'a &'a Row>, field: im
 }
 
 impl Results {
-    /// Runs a shipped scenario.
     pub(crate) fn of(name: &str, jobs: usize) -> Result<Self, String> {
         Self::run(plan(name)?, jobs)
     }
 
-    /// Runs a plan.
     pub(crate) fn run(plan: Plan, jobs: usize) -> Result<Self, String> {
         let rows = experiment::execute(&plan, jobs, &[], |_| {}).map_err(|error| error.to_string())?;
         Ok(Self { plan, rows })

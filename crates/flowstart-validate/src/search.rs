@@ -51,7 +51,6 @@ enum Class {
     FirstRttLoss,
     /// A packet was lost before startup ended while the queue was not full.
     WirelessLoss,
-    /// All others.
     Clean,
 }
 
@@ -66,7 +65,6 @@ struct Startup {
     exit_rtts: Option<f64>,
 }
 
-/// Runs the scenarios and checks what the slides state.
 pub(crate) fn geo(_: &Input, checker: &mut Checker) -> Result<String, String> {
     let (plan, runs) = startups("search-classes")?;
     for (link, written) in plan.links.iter().enumerate() {

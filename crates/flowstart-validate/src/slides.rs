@@ -23,7 +23,6 @@ const LARGEST_WITHOUT_LOSS: u64 = 300_000;
 /// Initial window of the baseline in segments.
 const INITIAL_WINDOW: u64 = 3;
 
-/// A benefit, or none.
 fn benefit(gains: bool) -> Band {
     if gains { at_least(CLEAR_SPEEDUP) } else { below(CLEAR_SPEEDUP) }
 }
@@ -34,7 +33,6 @@ pub(crate) fn speedup(input: &Input, checker: &mut Checker) -> Result<String, St
     Ok(format!("largest speed-up {largest:.2}"))
 }
 
-/// Checks the sizes; returns the largest speed-up.
 fn check_speedups(results: &Results, checker: &mut Checker) -> f64 {
     let mut largest = 0.0_f64;
     for (size, (text, fcts)) in results.plan.sizes.iter().zip(completion_times(results)) {

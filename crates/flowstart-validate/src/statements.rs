@@ -26,7 +26,8 @@ use crate::Input;
 use crate::check::{Band, Checker, above, at_least, at_most, below, between, judged};
 use crate::results::{Results, changed, mean_of};
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
+    include_str!("../../../validation/blitzstart/statements.toml"),
     include_str!("../../../validation/dualpi2/statements.toml"),
     include_str!("../../../validation/flow-initiation/statements.toml"),
     include_str!("../../../validation/load-transients/statements.toml"),
@@ -222,7 +223,7 @@ fn told(text: &str, kept: &Kept, source: Source<'_>) -> Result<String, String> {
 /// - `low:` and `high:` the ends of the interval of the mean over the repetitions of a cell;
 /// - `gain:` how much larger it is in the cells of the words behind `|`, over the repetitions that both have, mean over
 ///   pairs of cells in their order; `gain-low:` the low end of its interval.
-fn of_cells(results: &Results, by_cell: &[Vec<&Row>], metric: &str, words: &[&str]) -> Result<f64, String> {
+pub(crate) fn of_cells(results: &Results, by_cell: &[Vec<&Row>], metric: &str, words: &[&str]) -> Result<f64, String> {
     let (kind, metric) = metric.split_once(':').unwrap_or(("mean", metric));
     let metric = Metric::named(metric).ok_or_else(|| format!("no metric `{metric}`"))?;
     let number = |row: &Row| metric.number(row);

@@ -1,4 +1,5 @@
-//! The Blitzstart paper: its Table 1, and what its text and figures state.
+//! The Blitzstart paper: its Table 1, and the numbers of what its text and figures state in
+//! `validation/blitzstart/statements.toml`.
 //!
 //! `validation/blitzstart/README.md` says where the numbers come from. The scenario is
 //! `scenarios/blitzstart-table1.toml`.
@@ -17,10 +18,10 @@ use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_report::{Check, PublishedCell, PublishedTable};
 use flowstart_statistics::{median, spearman};
 
-use crate::Input;
-use crate::check::{Band, Checker, above, at_least, at_most, below, between, equal, near};
-use crate::reference::{Reference, Row, Table};
+use crate::check::{Band, Checker, at_least, at_most, below, between, equal, near};
+use crate::reference::{Reference, Row, Table, grouped};
 use crate::results::{Results, mean_of, plan};
+use crate::{Input, statements};
 
 pub(crate) const TABLE: Reference = Reference {
     rows: "is a cell of the scenario `blitzstart-table1`",
@@ -133,7 +134,6 @@ impl Checks<'_> {
     }
 }
 
-/// Checks that follow from the rows of the table.
 fn check_rows(
     plan: &Plan,
     rows: &[flows::Row],
@@ -160,7 +160,7 @@ fn check_rows(
         let statement = format!("3g, {size}: half the bandwidth is slower than the baseline");
         checks.add(&statement, below(1.0).saying("a speed-up below 1"), speedup, format!("x{speedup:.2}"));
     }
-    for (link, size, column) in columns(cells) {
+    for ((link, size), column) in columns(cells) {
         if is_ranked(&column) {
             let (ours, theirs): (Vec<f64>, Vec<f64>) =
                 column.iter().filter_map(|cell| Some((speedup_of(cell), cell.published_speedup?))).unzip();
@@ -199,7 +199,7 @@ fn is_ranked(column: &[&PublishedCell]) -> bool {
 /// How many comparisons [`check_rows`] makes: FCT and losses of 8 baselines, two scores, two links that get slower, and
 /// of each column a rank, where there is any, and the losses.
 fn count_of_rows(cells: &[PublishedCell]) -> usize {
-    8 * 2 + 2 + 2 + columns(cells).iter().map(|(.., column)| usize::from(is_ranked(column)) + 1).sum::<usize>()
+    8 * 2 + 2 + 2 + columns(cells).iter().map(|(_, column)| usize::from(is_ranked(column)) + 1).sum::<usize>()
 }
 
 /// How many comparisons the text and the figures make: three of figure 1, one of figure 3, 8 with a small buffer, one
@@ -207,15 +207,9 @@ fn count_of_rows(cells: &[PublishedCell]) -> usize {
 const STATEMENTS: usize = 3 + 1 + 8 + 1;
 
 /// The cells that count of each link and size, in the order of the table.
-fn columns(cells: &[PublishedCell]) -> Vec<(&str, &str, Vec<&PublishedCell>)> {
-    let mut columns: Vec<(&str, &str, Vec<&PublishedCell>)> = Vec::new();
-    for cell in cells.iter().filter(|cell| counts(cell)) {
-        match columns.iter_mut().find(|(link, size, _)| (*link, *size) == (&cell.link, &cell.size)) {
-            Some((.., column)) => column.push(cell),
-            None => columns.push((&cell.link, &cell.size, vec![cell])),
-        }
-    }
-    columns
+fn columns(cells: &[PublishedCell]) -> Vec<((&str, &str), Vec<&PublishedCell>)> {
+    let counting = cells.iter().filter(|cell| counts(cell));
+    grouped(counting.map(|cell| ((cell.link.as_str(), cell.size.as_str()), cell)))
 }
 
 /// The baseline itself: FCT within 20 %, losses within 30 % or 3 packets, for 2 MB and 10 MB.
@@ -260,10 +254,20 @@ pub(crate) fn validate(input: &Input, checker: &mut Checker) -> Result<String, S
     let cells = cells(&plan, &rows, &published);
     checker.declare(count_of_rows(&cells) + STATEMENTS);
     check_rows(&plan, &rows, &cells, &baselines()?, checker);
-    first_figure(&plan, checker);
-    third_figure(&plan, checker);
-    small_buffer(&plan, input.jobs, checker)?;
-    lte_equilibrium(&plan, checker);
+    let small = small_buffer(&plan, input.jobs)?;
+    let by_cell = small.by_cell();
+    let [exit, full] = first_figure(&plan).unwrap_or([f64::NAN; 2]);
+    let source = |metric: &str, words: &[&str]| {
+        Ok(match metric {
+            "exit_ms" => exit,
+            "full_ms" => full,
+            "fair_s" => median(&fair_times(&plan, "dsl-fast", 0, 180)).unwrap_or(f64::NAN),
+            "share" => third_figure(&plan).unwrap_or(f64::NAN),
+            "fair_runs" => fair_times(&plan, "lte", 2, 60).iter().filter(|time| time.is_finite()).count() as f64,
+            _ => return statements::of_cells(&small, &by_cell, metric, words),
+        })
+    };
+    statements::check(input.entry, &source, checker)?;
     let score = median_of_absolute(&errors(&cells));
     Ok(format!("median |log2| of the speed-ups {score:.3}. Misses are explained in validation/blitzstart/README.md"))
 }
@@ -281,38 +285,27 @@ fn single(plan: &Plan, link: &str, size: Bytes, scheme: usize) -> Option<(Plan, 
 /// A transfer that no run of this file completes.
 const ENDLESS: Bytes = Bytes::new(100_000_000_000);
 
-/// Figure 1, top: alone on 50 Mbit/s and 50 ms, the flow leaves slow start near 200 ms and fills the link by 300 ms.
-/// Bottom: a second flow needs tens of seconds to a fair share.
-fn first_figure(plan: &Plan, checker: &mut Checker) {
-    let Some((mut alone, cell)) = single(plan, "dsl-fast", ENDLESS, 0) else { return };
+/// When a flow alone leaves slow start and when it has filled the link, in ms. The paper's time axis begins with the
+/// first packet of the transfer.
+fn first_figure(plan: &Plan) -> Option<[f64; 2]> {
+    let (mut alone, cell) = single(plan, "dsl-fast", ENDLESS, 0)?;
     alone.competitors = vec![Written { text: "none".into(), value: flowstart_lab::spec::competitor::Competitor::None }];
     let run = repetition::replay_until(&alone, &cell, 0, Until::After(Duration::from_millis(2000)));
     let record = run.world.record(run.flows[0]);
-    // The paper's time axis begins with the first packet of the transfer.
     let from = record.first_data_sent.unwrap_or(run.start);
     let exit = record.exit.map_or(f64::NAN, |exit| exit.time.since(from).as_millis_f64());
-    let band = between(120.0, 280.0, 200.0).saying("120 to 280 ms");
-    checker.check("Figure 1, top", "slow start ends, ms", exit, band);
-    let rate = alone.links[0].rate.as_mbit();
+    let (rate, window) = (alone.links[0].rate.as_mbit(), alone.links[0].rtt);
     let throughput = Throughput::read(&run);
-    let window = alone.links[0].rtt;
     let full = (0..200)
         .map(|step| Duration::from_millis(step * 10))
         .find(|&time| throughput.mbit(run.flows[0], from + time, window) >= 0.9 * rate)
         .map_or(f64::NAN, Duration::as_millis_f64);
-    let band = at_most(400.0).beside(300.0).saying("at most 400 ms");
-    checker.check("Figure 1, top", "90 % of the rate over one RTT, ms", full, band);
-
-    let Some((second, cell)) = single(plan, "dsl-fast", ENDLESS, 0) else { return };
-    let fair = fair_times(&second, &cell, Duration::from_millis(180_000), 5);
-    let typical = median(&fair).unwrap_or(f64::NAN);
-    let tens = between(10.0, 120.0, 60.0).saying("10 to 120 s");
-    checker.check("Figure 1, bottom", "time to a fair share, s (median of 5 runs)", typical, tens);
+    Some([exit, full])
 }
 
-/// Figure 3, bottom: with the correct estimate the throughputs are comparable after about two round trips.
-fn third_figure(plan: &Plan, checker: &mut Checker) {
-    let Some((plan, cell)) = single(plan, "dsl-fast", Bytes::new(2_000_000), 2) else { return };
+/// A newcomer's part of the link from 100 ms on, with the correct estimate.
+fn third_figure(plan: &Plan) -> Option<f64> {
+    let (plan, cell) = single(plan, "dsl-fast", Bytes::new(2_000_000), 2)?;
     let shares: Option<Vec<f64>> = (0..10)
         .map(|rep| {
             let run = repetition::replay(&plan, &cell, rep);
@@ -322,56 +315,34 @@ fn third_figure(plan: &Plan, checker: &mut Checker) {
             (own + other > 0.0).then(|| own / (own + other))
         })
         .collect();
-    let share = shares.and_then(|shares| median(&shares)).unwrap_or(f64::NAN);
-    let band = between(1.0 / 3.0, 2.0 / 3.0, 0.5).saying("one third to two thirds of the link");
-    checker.check("Figure 3, bottom", "share from 100 ms on (median of 10 runs)", share, band);
+    median(&shares?)
 }
 
-/// "We repeated our measurements for a smaller buffer size (5 ms) and we could show the same effects."
-fn small_buffer(plan: &Plan, jobs: usize, checker: &mut Checker) -> Result<(), String> {
+/// What the baseline and two estimates do with 5 ms of buffer.
+fn small_buffer(plan: &Plan, jobs: usize) -> Result<Results, String> {
     let mut small = plan.clone();
     small.reps = 10;
-    small
-        .links
-        .iter_mut()
-        .for_each(|link| link.buffer = flowstart_lab::spec::link::Buffer::Time(Duration::from_millis(5)));
+    let buffer = flowstart_lab::spec::link::Buffer::Time(Duration::from_millis(5));
+    small.links.iter_mut().for_each(|link| link.buffer = buffer);
     small.sizes.retain(|size| size.text != "70KB");
     small.schemes.truncate(3);
-    let results = Results::run(small, jobs)?;
-    let (plan, fcts) = (&results.plan, results.means(|row| row.fct_request_ms));
-    for cell in plan.cells().iter().filter(|cell| cell.scheme == 2) {
-        let speedup = fcts[plan.baseline_of(cell).index] / fcts[cell.index];
-        let name = format!("5 ms buffer, {} {}", plan.links[cell.link].text, plan.sizes[cell.size].text);
-        checker.check(&name, "speed-up with the correct estimate", speedup, above(1.0).saying("faster"));
-    }
-    Ok(())
+    Results::run(small, jobs)
 }
 
-/// "Even if we keep the newly starting flow running, it will never reach a fair equilibrium" (LTE, section 4.2).
-fn lte_equilibrium(plan: &Plan, checker: &mut Checker) {
-    let Some((plan, cell)) = single(plan, "lte", ENDLESS, 2) else { return };
-    let times = fair_times(&plan, &cell, Duration::from_millis(60_000), 5);
-    let reached = times.iter().filter(|time| time.is_finite()).count() as f64;
-    checker.check("LTE, correct estimate", "runs of 5 that are fair within 60 s", reached, equal(0.0).saying("none"));
-}
-
-/// When the newcomer has a fair share for the first time over a whole second, in seconds; infinite if not within
-/// `limit`.
-fn fair_times(plan: &Plan, cell: &Cell, limit: Duration, reps: u32) -> Vec<f64> {
-    (0..reps)
-        .map(|rep| {
-            let run = repetition::replay_until(plan, cell, rep, Until::After(limit));
-            let throughput = Throughput::read(&run);
-            let seconds = limit.as_secs() as u64;
-            (1..seconds)
-                .find(|second| {
-                    let from = run.start + Duration::from_millis(second * 1000);
-                    let (own, other) = throughput.between(run.flows[0], from, from + Duration::from_millis(1000));
-                    own >= 0.45 * (own + other)
-                })
-                .map_or(f64::INFINITY, |second| second as f64)
-        })
-        .collect()
+/// When a newcomer has a fair share for the first time over a whole second, in seconds; infinite if not within so many.
+fn fair_times(plan: &Plan, link: &str, scheme: usize, seconds: u64) -> Vec<f64> {
+    let Some((plan, cell)) = single(plan, link, ENDLESS, scheme) else { return Vec::new() };
+    let time = |rep| {
+        let run = repetition::replay_until(&plan, &cell, rep, Until::After(Duration::from_millis(seconds * 1000)));
+        let throughput = Throughput::read(&run);
+        let is_fair = |second: &u64| {
+            let from = run.start + Duration::from_millis(second * 1000);
+            let (own, other) = throughput.between(run.flows[0], from, from + Duration::from_millis(1000));
+            own >= 0.45 * (own + other)
+        };
+        (1..seconds).find(is_fair).map_or(f64::INFINITY, |second| second as f64)
+    };
+    (0..5).map(time).collect()
 }
 
 /// What left the bottleneck in a traced run, by time.

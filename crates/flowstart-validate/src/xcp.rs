@@ -20,7 +20,6 @@ use crate::statements::{self, Numbers, named};
 /// RTTs that a newcomer has to reach its share.
 const RTTS: u64 = 25;
 
-/// Checks the paper's statements.
 pub(crate) fn fairness(input: &Input, checker: &mut Checker) -> Result<String, String> {
     statements::measured(input, checker, |cell| {
         measure(cell).ok_or_else(|| format!("`{cell}` is no rate, RTT and number of flows"))

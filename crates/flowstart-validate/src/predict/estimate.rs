@@ -74,7 +74,6 @@ impl Windows {
         Self { changes, flows: flows.len(), available: available.bits_per_sec() as f64 / 8.0 }
     }
 
-    /// Load at a time.
     fn load(&self, time: Timestamp) -> f64 {
         let mut rates = vec![0.0; self.flows];
         for (_, flow, rate) in self.changes.iter().take_while(|change| change.0 <= time) {

@@ -6,9 +6,7 @@ use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
-/// Rate of the link.
 pub(super) const RATE: Rate = Rate::from_mbit(10);
-/// A packet.
 pub(super) const PACKET: u32 = 1500;
 
 /// The queue and the link.
