@@ -130,7 +130,7 @@ pub const ENTRIES: &[Entry] = &[
     ),
     numbers(14, "quick-start-request-size", "Quick-Start's paper: Greedy and Ideal requests", statements::of_scenarios),
     numbers(15, "slides-speedup", "Scharf's slides: benefit of fast startups by size", slides::speedup),
-    numbers(15, "slides-flow-control", "Scharf's slides: what receive windows do", slides::flow_control),
+    numbers(15, "slides-flow-control", "Scharf's slides: what receive windows do", statements::of_scenarios),
     numbers(38, "slides-shared-bottleneck", "Scharf's slides: rising load", statements::of_scenarios),
     numbers(24, "slides-mixed-rtts", "Scharf's slides: mixed RTTs and sizes", statements::of_scenarios),
     numbers(52, "xcp-fairness", "XCP's paper: utilization, drops, queues and shares", xcp::fairness),

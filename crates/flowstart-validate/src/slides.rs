@@ -1,90 +1,40 @@
-//! Scharf's slides on fast startups: the benefit by transfer size, slow start's closed form, and the three cases of
-//! flow control. What they say of a shared bottleneck, and of mixed RTTs and sizes, is in
-//! `validation/slides/statements.toml`.
+//! Scharf's slides on fast startups: slow start's closed form, which is compared by `validation/slides/statements.toml`
+//! with everything else that the slides say.
 //!
 //! `validation/slides/README.md` says what was published and how it is read.
-
-use std::ops::RangeInclusive;
 
 use flowstart_core::units::Bytes;
 use flowstart_lab::study::ideal;
 use flowstart_lab::study::plan::Plan;
 
-use crate::Input;
-use crate::check::{Band, Checker, at_least, below, near};
+use crate::check::Checker;
 use crate::results::Results;
+use crate::{Input, statements};
 
-/// Sizes in bytes between which the slides find a benefit: mid-sized transfers.
-const BENEFIT: RangeInclusive<u64> = 10_000..=1_000_000;
-/// A speed-up that counts as a benefit.
-const CLEAR_SPEEDUP: f64 = 1.25;
-/// Slow start loses nothing up to this size.
-const LARGEST_WITHOUT_LOSS: u64 = 300_000;
 /// Initial window of the baseline in segments.
 const INITIAL_WINDOW: u64 = 3;
 
-fn benefit(gains: bool) -> Band {
-    if gains { at_least(CLEAR_SPEEDUP) } else { below(CLEAR_SPEEDUP) }
-}
-
 /// A benefit where the slides find one, and slow start's time where it loses nothing.
 pub(crate) fn speedup(input: &Input, checker: &mut Checker) -> Result<String, String> {
-    let largest = check_speedups(&Results::of("fast-startups-by-size", input.jobs)?, checker);
-    Ok(format!("largest speed-up {largest:.2}"))
+    check_speedups(&Results::of("fast-startups-by-size", input.jobs)?, checker)
 }
 
-fn check_speedups(results: &Results, checker: &mut Checker) -> f64 {
-    let mut largest = 0.0_f64;
-    for (size, (text, fcts)) in results.plan.sizes.iter().zip(completion_times(results)) {
-        let speedup = speedup_of_the_fastest(fcts[0], &fcts);
-        largest = largest.max(speedup);
-        let bytes = size.value.mean_bytes();
-        checker.check(&text, "speed-up of the fastest", speedup, benefit(BENEFIT.contains(&bytes.get())));
-        if bytes.get() <= LARGEST_WITHOUT_LOSS {
-            let (expected, rtt) = slow_start_fct(&results.plan, bytes);
-            let band = near(expected, rtt).saying(format!("within {rtt} ms"));
-            checker.check(&text, "FCT of slow start, ms", fcts[0], band);
+fn check_speedups(results: &Results, checker: &mut Checker) -> Result<String, String> {
+    let by_cell = results.by_cell();
+    let source = |metric: &str, words: &[&str]| {
+        let model = |rtts: f64| {
+            let size = words.concat().parse().map_err(|_| format!("{words:?} is no size"))?;
+            let (fct, rtt) = slow_start_fct(&results.plan, size);
+            Ok(fct + rtts * rtt)
+        };
+        match metric {
+            "model_ms" => model(0.0),
+            "model_less_rtt_ms" => model(-1.0),
+            "model_and_rtt_ms" => model(1.0),
+            _ => statements::of_cells(results, &by_cell, metric, words),
         }
-    }
-    largest
-}
-
-/// The baseline's time over the least of all schemes but the first; undefined unless all are known.
-fn speedup_of_the_fastest(baseline: f64, fcts: &[f64]) -> f64 {
-    let known = fcts.iter().all(|fct| fct.is_finite());
-    let fastest = fcts[1..].iter().copied().fold(f64::INFINITY, f64::min);
-    if known { baseline / fastest } else { f64::NAN }
-}
-
-/// What the slides say of each case of flow control: no fast startup gains over slow start where the receiver lets its
-/// window grow, one does where it announces a large window, and one where the sender ignores the window while it
-/// probes. The baseline of all is slow start with a large window.
-pub(crate) fn flow_control(input: &Input, checker: &mut Checker) -> Result<String, String> {
-    let times = |case: &str| Results::of(&format!("flow-control-{case}"), input.jobs).map(|of| completion_times(&of));
-    let announced = times("announced")?;
-    let mut notes = Vec::new();
-    for case in ["autotuned", "announced", "ignored"] {
-        let mut speedups = Vec::new();
-        for ((size, fcts), (_, baseline)) in times(case)?.iter().zip(&announced) {
-            let speedup = speedup_of_the_fastest(baseline[0], fcts);
-            let cell = format!("{case}, {size}");
-            checker.check(&cell, "speed-up of the fastest", speedup, benefit(case != "autotuned"));
-            speedups.push(format!("{speedup:.2}"));
-        }
-        notes.push(format!("{case} {}", speedups.join(" ")));
-    }
-    Ok(format!("speed-ups: {}", notes.join("; ")))
-}
-
-/// Mean completion times of all schemes in a scenario of one link, by size; NaN where a run failed.
-fn completion_times(results: &Results) -> Vec<(String, Vec<f64>)> {
-    let (plan, fcts) = (&results.plan, results.means(|row| row.fct_ms));
-    let of_size = |index: usize| {
-        let mut cells: Vec<_> = plan.cells().into_iter().filter(|cell| cell.size == index).collect();
-        cells.sort_by_key(|cell| cell.scheme);
-        (plan.sizes[index].text.clone(), cells.iter().map(|cell| fcts[cell.index]).collect())
     };
-    (0..plan.sizes.len()).map(of_size).collect()
+    statements::check("slides-speedup", &source, checker)
 }
 
 /// Completion time of slow start in the analytical model, and the RTT, in milliseconds.
@@ -105,7 +55,7 @@ mod tests {
     fn speedups(results: &Results) -> Verdict {
         // Speed-ups of 9 sizes, and slow start's time of the 6 smallest.
         let mut checker = Checker::declaring(9 + 6);
-        check_speedups(results, &mut checker);
+        check_speedups(results, &mut checker).unwrap();
         checker.verdict("x", String::new())
     }
 

@@ -10,7 +10,8 @@
 //!   first scenario, or in that of a word `@scenario`; or a difference, quotient or product of such, with spaces around
 //!   the sign. [`of_cells`] says what may stand before a metric. `max`, `min` and `sum` before a name is that of what
 //!   statements have recorded.
-//! - `<number format>` in bands and notes is a number in this format: `%`, `.2` or `+.2`.
+//! - `<number format>` in bands and notes is a number in this format: `%`, `.2` or `+.2`; `<all name format>` is
+//!   everything that was recorded by this name.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -151,7 +152,7 @@ impl Study {
                 }
                 for (name, number) in &statement.record {
                     let number = if number == "ours" { ours } else { value(&text(number), &kept, source)? };
-                    kept.numbers.entry(name.clone()).or_default().push(number);
+                    kept.numbers.entry(text(name)).or_default().push(number);
                 }
                 if let Some(words) = &statement.show {
                     kept.shown.push(told(&text(words), &kept, source)?);
@@ -206,12 +207,15 @@ fn told(text: &str, kept: &Kept, source: Source<'_>) -> Result<String, String> {
     let Some((before, rest)) = text.split_once('<') else { return Ok(text.to_owned()) };
     let number = rest.split_once('>').and_then(|(number, behind)| Some((number.rsplit_once(' ')?, behind)));
     let ((number, format), behind) = number.ok_or_else(|| format!("`{text}` has a number without a format"))?;
-    let number = value(number, kept, source)?;
-    let digits = |format: &str| format.trim_start_matches(['+', '.']).parse().unwrap_or(2);
-    let number = match format {
+    let digits = format.trim_start_matches(['+', '.']).parse().unwrap_or(2);
+    let shown = |number: &f64| match format {
         "%" => format!("{:.2} %", number * 100.0),
-        _ if format.starts_with('+') => format!("{number:+.*}", digits(format)),
-        _ => format!("{number:.*}", digits(format)),
+        _ if format.starts_with('+') => format!("{number:+.digits$}"),
+        _ => format!("{number:.digits$}"),
+    };
+    let number = match number.strip_prefix("all ").and_then(|name| kept.numbers.get(name)) {
+        Some(numbers) => numbers.iter().map(shown).collect::<Vec<_>>().join(" "),
+        None => shown(&value(number, kept, source)?),
     };
     Ok(format!("{before}{number}{}", told(behind, kept, source)?))
 }
@@ -219,7 +223,8 @@ fn told(text: &str, kept: &Kept, source: Source<'_>) -> Result<String, String> {
 /// The number of a metric in a scenario's results: the mean over all flows of the cells, or with a word before it
 ///
 /// - `mid-sized:` the same over flows of 10 KB to 1 MB;
-/// - `loads:` the mean of the cells' means, `most:` the largest of them;
+/// - `loads:` the mean of the cells' means, `most:` the largest of them, `fastest:` the least of all but the first
+///   scheme, undefined unless all are known;
 /// - `low:` and `high:` the ends of the interval of the mean over the repetitions of a cell;
 /// - `gain:` how much larger it is in the cells of the words behind `|`, over the repetitions that both have, mean over
 ///   pairs of cells in their order; `gain-low:` the low end of its interval.
@@ -258,12 +263,19 @@ pub(crate) fn of_cells(results: &Results, by_cell: &[Vec<&Row>], metric: &str, w
         "mean" => mean_of(rows(), number),
         "mid-sized" => mean_of(rows().filter(|row| MID_SIZED.contains(&row.size_bytes)), number),
         "loads" => mean_of_all(&means().collect::<Vec<_>>()),
+        "fastest" if means().any(f64::is_nan) => f64::NAN,
+        "fastest" => {
+            let others = cells.iter().filter(|cell| cell.scheme > 0);
+            others.map(|cell| mean_of(&by_cell[cell.index], number)).fold(f64::INFINITY, f64::min)
+        }
         "most" => means().fold(0.0, f64::max),
         "low" => ends()[0],
         "high" => ends()[1],
         "gain" => mean_of_all(&gains().iter().map(|[gain, _]| *gain).collect::<Vec<_>>()),
         "gain-low" => gains().iter().map(|[_, low]| *low).fold(f64::NAN, f64::min),
-        _ => return Err(format!("`{kind}:` is not mean, mid-sized, loads, most, low, high, gain or gain-low")),
+        _ => {
+            return Err(format!("`{kind}:` is not mean, mid-sized, loads, fastest, most, low, high, gain or gain-low"));
+        }
     })
 }
 
