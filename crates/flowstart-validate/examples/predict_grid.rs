@@ -1,8 +1,8 @@
 //! Runs load transients with Predict, its fallback `CoDel`, PIE and the oracle: a row per cell and discipline as CSV to
 //! stdout, and a summary to stderr.
 //!
-//! `cargo run --release -p flowstart-lab --no-default-features --example predict_grid -- PACING_GAIN SEED [EVERY]`: the
-//! whole grid, or every so many cells of it, chosen by a hash.
+//! `cargo run --release -p flowstart-validate --no-default-features --example predict_grid -- PACING_GAIN SEED
+//! [EVERY]`: the whole grid, or every so many cells of it, chosen by a hash.
 
 use flowstart_validate::predict::grid::{csv, run_cells, sample, table};
 use flowstart_validate::transient::grid::Grid;

@@ -1,9 +1,9 @@
 //! Load transients under one condition, or one cell of it: what Predict, `CoDel` and the oracle do.
 //!
-//! `cargo run --release -p flowstart-lab --no-default-features --example predict_hard_loads -- [CONDITION [CELL [SEED
-//! [packets]]]]`: without arguments a table of all conditions and the triggers in loads that are no transient; with a
-//! condition its cells as CSV to stdout, and the table to stderr; with the number of a cell, counted from 0, each of
-//! its transients. `packets` prints what Predict saw and decided instead, a packet a line.
+//! `cargo run --release -p flowstart-validate --no-default-features --example predict_hard_loads -- [CONDITION [CELL
+//! [SEED [packets]]]]`: without arguments a table of all conditions and the triggers in loads that are no transient;
+//! with a condition its cells as CSV to stdout, and the table to stderr; with the number of a cell, counted from 0,
+//! each of its transients. `packets` prints what Predict saw and decided instead, a packet a line.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};

@@ -2,10 +2,10 @@
 //!
 //! | Looking for | Where |
 //! |---|---|
-//! | what is accepted, and what missed | [`check`] |
-//! | tables of numbers, and what is wrong with a file | [`reference`] |
+//! | what is accepted, and what missed | `check` |
+//! | tables of numbers, and what is wrong with a file | [`mod@reference`] |
 //! | runs of the lab's scenarios | `results` |
-//! | statements that are only orderings | `statements`, and tables in `validation/` |
+//! | statements that only compare numbers | `statements`, and tables in `validation/` |
 //! | worlds that are compared packet by packet | `bench` |
 //! | load transients | [`transient`] |
 //!

@@ -9,7 +9,7 @@
 //! - A number is a figure; or `metric(words)`, of the cells that all words describe ([`Results::cells`]) in the study's
 //!   first scenario, or in that of a word `@scenario`; or a difference, quotient or product of such, with spaces around
 //!   the sign. [`of_cells`] says what may stand before a metric. `max`, `min` and `sum` before a name is that of what
-//!   statements have recorded.
+//!   statements have recorded, and `ours`, `than`, `low` and `high` are numbers of the row's comparison.
 //! - `<number format>` in bands and notes is a number in this format: `%`, `.2` or `+.2`; `<all name format>` is
 //!   everything that was recorded by this name.
 
@@ -86,7 +86,7 @@ struct Statement {
     /// Our number, where another one is compared.
     ours: Option<String>,
     band: Option<String>,
-    /// Numbers to keep, by name; `ours` is our number.
+    /// Numbers to keep, by name.
     #[serde(default)]
     record: Names,
     show: Option<String>,
@@ -137,13 +137,14 @@ impl Study {
         for statement in &self.statement {
             for names in statement.comparisons(names) {
                 let text = |text: &str| replaced(text, &names);
-                let mut ours = f64::NAN;
                 if !statement.holds.is_empty() {
-                    let (compared, mut band) = comparison(&text(&statement.holds), &kept, source)?;
-                    ours = compared;
+                    let (mut ours, mut band, numbers) = comparison(&text(&statement.holds), &kept, source)?;
                     if let Some(number) = &statement.ours {
-                        band = judged(band.contains(compared), band.reference(), band.text());
+                        band = judged(band.contains(ours), band.reference(), band.text());
                         ours = value(&text(number), &kept, source)?;
+                    }
+                    for (name, number) in numbers.into_iter().chain([named(("ours", ours))]) {
+                        kept.numbers.insert(name, vec![number]);
                     }
                     if let Some(words) = statement.band.as_ref().or(self.band.as_ref()) {
                         band = band.saying(told(&text(words), &kept, source)?);
@@ -151,7 +152,7 @@ impl Study {
                     checker.check(&text(&statement.cell), &text(&statement.metric), ours, band);
                 }
                 for (name, number) in &statement.record {
-                    let number = if number == "ours" { ours } else { value(&text(number), &kept, source)? };
+                    let number = value(&text(number), &kept, source)?;
                     kept.numbers.entry(text(name)).or_default().push(number);
                 }
                 if let Some(words) = &statement.show {
@@ -163,13 +164,18 @@ impl Study {
     }
 }
 
-/// A number, and what is accepted of it.
-fn comparison(holds: &str, kept: &Kept, source: Source<'_>) -> Result<(f64, Band), String> {
+/// Our number, what is accepted of it, and the numbers of which that is made.
+fn comparison(holds: &str, kept: &Kept, source: Source<'_>) -> Result<(f64, Band, Numbers), String> {
     let value = |text: &str| value(text, kept, source);
     if let Some((ours, (range, beside))) = holds.split_once(" in ").and_then(|(a, b)| Some((a, b.split_once(" of ")?)))
     {
         let (low, high) = range.split_once(" to ").ok_or_else(|| format!("`{range}` has no end"))?;
-        return Ok((value(ours)?, between(value(low)?, value(high)?, value(beside)?)));
+        let (low, high, than) = (value(low)?, value(high)?, value(beside)?);
+        return Ok((
+            value(ours)?,
+            between(low, high, than),
+            [("low", low), ("high", high), ("than", than)].map(named).into(),
+        ));
     }
     let relations = [(" < ", below as fn(f64) -> Band), (" <= ", at_most), (" > ", above), (" >= ", at_least)];
     let found = relations.iter().find_map(|(sign, band)| Some((holds.split_once(sign)?, band)));
@@ -177,7 +183,7 @@ fn comparison(holds: &str, kept: &Kept, source: Source<'_>) -> Result<(f64, Band
     let factor = than.split_once(" of ").and_then(|(factor, than)| Some((factor.parse().ok()?, than)));
     let (factor, than): (f64, &str) = factor.unwrap_or((1.0, than));
     let than = value(than)?;
-    Ok((value(ours)?, band(factor * than).beside(than)))
+    Ok((value(ours)?, band(factor * than).beside(than), [("than", than)].map(named).into()))
 }
 
 fn value(text: &str, kept: &Kept, source: Source<'_>) -> Result<f64, String> {
@@ -192,6 +198,9 @@ fn value(text: &str, kept: &Kept, source: Source<'_>) -> Result<f64, String> {
     }
     if let Some((metric, words)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) {
         return source(metric, &words.split_whitespace().collect::<Vec<_>>());
+    }
+    if let Some([number]) = kept.numbers.get(text).map(Vec::as_slice) {
+        return Ok(*number);
     }
     let recorded = text.split_once(' ').and_then(|(of, name)| Some((of, kept.numbers.get(name)?.iter().copied())));
     match recorded {
@@ -373,7 +382,7 @@ mod tests {
         assert_eq!(["max peak", "min peak", "sum peak"].map(of), [Ok(4.0), Ok(1.0), Ok(7.0)]);
         let text = "<2 / 3 %>, <m(a) .1> and <m(a b) +.0>";
         assert_eq!(told(text, &kept, mean), Ok("66.67 %, 11.0 and +21".to_owned()));
-        let (ours, band) = comparison("m(a) <= 0.5 of m(a b)", &kept, mean).unwrap();
+        let (ours, band, _) = comparison("m(a) <= 0.5 of m(a b)", &kept, mean).unwrap();
         assert_eq!((ours, band.text()), (11.0, "at most 10.5"));
         assert!(comparison("m(a) = 1", &kept, mean).unwrap_err().contains("compares nothing"));
         let results = Results { rows: Vec::new(), plan: crate::results::plan("quick-start-load").unwrap() };

@@ -154,7 +154,7 @@ impl Config {
 pub enum Discipline {
     /// One from the registry.
     Registered(QueueConfig),
-    /// The [`oracle`].
+    /// The [oracle](flowstart_lab::run::oracle).
     Oracle,
     /// The same, which goes on as `CoDel` when all flows of a transient have been signalled.
     OracleThenCoDel,
