@@ -24,7 +24,7 @@ pub fn execute(
     Ok(execute_watched(plan, jobs, known, &Wanted::default(), done)?.0)
 }
 
-/// As [`execute`], and watches the runs: what is wanted of those that are not known already is kept.
+/// Like [`execute`], but also watches the runs: keeps the wanted observations of runs whose rows are not known yet.
 pub fn execute_watched(
     plan: &Plan,
     jobs: usize,
@@ -58,7 +58,7 @@ pub fn execute_watched(
     Ok((rows, kept.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// A part of an experiment that can be run by itself: every cell of a setting for one repetition.
+/// A part of an experiment that can run by itself: every cell of a setting for one repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The setting.
@@ -110,7 +110,7 @@ pub fn join(plan: &Plan, rows: impl IntoIterator<Item = Row>) -> Result<Vec<Row>
     Ok(rows)
 }
 
-/// The rows in the order of results. Rows of cells that are not the plan's are left out.
+/// The rows in the order of results. Omits rows of cells that are not in the plan.
 fn in_order(plan: &Plan, rows: impl IntoIterator<Item = Row>) -> Vec<Row> {
     let places: BTreeMap<String, usize> = plan.cells().iter().map(|cell| (plan.id(cell), cell.index)).collect();
     let mut rows: Vec<(usize, Row)> = rows.into_iter().filter_map(|row| Some((*places.get(&row.cell)?, row))).collect();

@@ -1,17 +1,17 @@
-//! The lab: what users write becomes a study, a study becomes runs, runs become results and a report.
+//! The lab turns user input into a study, a study into runs, and runs into results and a report.
 //!
-//! An experiment's way, from top to bottom:
+//! The steps of an experiment, from top to bottom:
 //!
 //! | Step | Where |
 //! |---|---|
-//! | what users write: links, schemes, competitors, transports | [`spec`] |
+//! | user input: links, schemes, competitors, transports | [`spec`] |
 //! | scenario files and the cells of an experiment | [`study`] |
 //! | real QUIC ends of measured flows, if the feature `quic` is on | [`ends`] |
 //! | one repetition: warm-up, fork, newcomers, counterfactual | [`run`] |
-//! | what a run shows while it goes on, why it took so long, and files for other tools | [`trace`] |
+//! | observations of a run, causes of its delay, and files for other tools | [`trace`] |
 //! | rows, summaries, the journal and the folder of an experiment | [`results`] |
 //! | all repetitions, on all cores | [`experiment`] |
-//! | what a report says | [`report`] |
+//! | the contents of a report | [`report`] |
 //! | from the first run to the folder of results | [`perform`] |
 
 #[cfg(doctest)]

@@ -1,6 +1,6 @@
-//! The datagrams of real flows as a capture at the data sender has them, and the secrets that open them. Not at both
-//! hosts: to whoever follows a connection, the second sight of a packet is another packet, whose number is guessed
-//! wrongly.
+//! The datagrams of real flows as a capture at the data sender shows them, and the secrets that decrypt them. A capture
+//! at both hosts would show each packet twice: a decoder would take the second copy for another packet and guess its
+//! number wrong.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,41 +14,41 @@ use flowstart_sim::packet::{Direction, QuickStartOption};
 /// A datagram as the data sender sees it on its own interface.
 #[derive(Clone, Debug)]
 pub struct CapturedDatagram {
-    /// When.
+    /// The time.
     pub time: Timestamp,
-    /// Whose.
+    /// The flow.
     pub flow: u32,
-    /// Which way: it leaves the data sender, or has reached it.
+    /// The direction: leaving the data sender, or arriving there.
     pub direction: Direction,
-    /// ECN field as it left or arrived.
+    /// ECN field at that point.
     pub ecn: EcnCodepoint,
     /// Quick-Start's option in its IP header, if it has one.
     pub quick_start: QuickStartOption,
-    /// Its addresses: where it comes from, and where to.
+    /// Its source and destination addresses.
     pub addresses: (SocketAddr, SocketAddr),
     /// The UDP payload, encrypted.
     pub payload: Vec<u8>,
 }
 
-/// Who is told what the data senders of real flows see, while the run goes on.
+/// A receiver of the datagrams that data senders of real flows see, during the run.
 pub trait CaptureSink: fmt::Debug + Send {
-    /// A data sender sees a datagram. The secrets are those that are known by then.
+    /// A data sender sees a datagram. `secrets` are those known so far.
     fn on_datagram(&mut self, datagram: &CapturedDatagram, secrets: &Secrets);
 }
 
-/// Everything that the data senders of real flows have seen, or who is told of it.
+/// All datagrams that data senders of real flows have seen, or the sink that receives them.
 #[derive(Debug, Default)]
 pub struct Capture {
-    /// The datagrams in order, unless somebody is told of them.
+    /// The datagrams in order, unless a sink receives them.
     pub datagrams: Vec<CapturedDatagram>,
-    /// What decrypts them.
+    /// The secrets that decrypt them.
     pub secrets: Secrets,
-    /// Who is told.
+    /// The sink.
     sink: Option<Box<dyn CaptureSink>>,
 }
 
 impl Capture {
-    /// A capture that keeps nothing and tells `sink`.
+    /// A capture that keeps nothing and passes everything to `sink`.
     pub fn told_to(sink: impl CaptureSink + 'static) -> Self {
         Self { sink: Some(Box::new(sink)), ..Self::default() }
     }
@@ -70,7 +70,7 @@ pub struct Secrets(Arc<Mutex<Lines>>);
 #[derive(Debug, Default)]
 struct Lines {
     text: String,
-    /// Both ends tell the same ones.
+    /// Both ends report the same secrets.
     known: BTreeSet<String>,
 }
 
@@ -79,7 +79,7 @@ impl Secrets {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An end of a connection tells one: what it is for, the connection's client random, and the secret.
+    /// An end of a connection reports a secret: its label, the connection's client random, and the secret itself.
     pub fn tell(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
@@ -95,12 +95,12 @@ impl Secrets {
         self.lines().text.len()
     }
 
-    /// Whether no connection has told any.
+    /// Whether no connection has reported any.
     pub fn is_empty(&self) -> bool {
         self.lines().text.is_empty()
     }
 
-    /// A line for each, as in files for `SSLKEYLOGFILE` (draft-ietf-tls-keylogfile).
+    /// A line for each secret, as in files for `SSLKEYLOGFILE` (draft-ietf-tls-keylogfile).
     pub fn text(&self) -> String {
         self.lines().text.clone()
     }

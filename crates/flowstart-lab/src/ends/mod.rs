@@ -1,11 +1,11 @@
 //! The two ends of measured flows: the model's, or those of a real stack.
 //!
-//! A world treats all ends alike once they are there ([`flowstart_sim::flow::ends::Ends`]). [`Hosts`] puts them there.
+//! A world treats all ends alike ([`flowstart_sim::flow::ends::Ends`]). [`Hosts`] adds them.
 //!
 //! | Looking for | Where |
 //! |---|---|
 //! | the real QUIC stack, if the feature `quic` is on | [`quic`] |
-//! | what a capture at their senders has | [`capture`] |
+//! | captures at their senders | [`capture`] |
 
 use std::fmt;
 use std::sync::MutexGuard;
@@ -21,12 +21,13 @@ pub mod quic;
 use crate::spec::transport::stack::StackOptions;
 use capture::Capture;
 
-/// Who adds measured flows, with both ends, to a world.
+/// Adds measured flows, with both ends, to a world.
 pub trait Hosts: fmt::Debug + Send {
-    /// Adds a flow that transfers `size` bytes; its number. What its ends draw follows from `seed`.
+    /// Adds a flow that transfers `size` bytes and returns its number. `seed` determines the random numbers of its
+    /// ends.
     fn add(&mut self, world: &mut World, config: FlowConfig, size: Bytes, seed: u64) -> u32;
 
-    /// What the data senders have seen, where it is kept.
+    /// The datagrams that the data senders have seen, if kept.
     fn capture(&self) -> Option<MutexGuard<'_, Capture>> {
         None
     }
@@ -42,7 +43,7 @@ impl Hosts for Model {
     }
 }
 
-/// The hosts with a real stack, or the model's without. With `capture`, the datagrams of real flows are noted.
+/// The hosts of the real stack, or the model's. `capture` records the datagrams of real flows.
 #[cfg_attr(
     not(feature = "quic"),
     expect(unused_variables, clippy::needless_pass_by_value, reason = "only a real stack has something to capture")

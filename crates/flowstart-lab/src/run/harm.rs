@@ -1,4 +1,4 @@
-//! What newcomers cost the others: the difference to the same world without them.
+//! The cost of newcomers to others: the difference from the same world without them.
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_sim::observe::record::FlowRecord;
@@ -6,43 +6,44 @@ use flowstart_sim::world::World;
 
 use super::warm_up::Warm;
 
-/// How long after the newcomers' end the harm to others is still counted.
+/// Harm to others counts until this long after the newcomers' end.
 pub(super) const AFTERMATH: Duration = Duration::from_millis(5_000);
 
-/// The difference to the same world without the newcomer, from its start until 5 s after its end: others need time to
-/// take back what the newcomer used.
+/// The difference from the same world without the newcomer, from its start until 5 s after its end: others need time to
+/// regain the capacity that the newcomer used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Harm {
-    /// Payload that the others did not get, in Mbit.
+    /// Payload that the others did not receive, in Mbit.
     pub goodput_lost_mbit: f64,
-    /// Packets that they lost in addition.
+    /// Additional packets that they lost.
     pub dropped_packets: f64,
-    /// Time that their packets waited longer on average, in milliseconds.
+    /// Mean additional waiting time of their packets, in milliseconds.
     pub extra_delay_ms: Option<f64>,
-    /// Time that their transfers took longer on average, in milliseconds; absent where they have no end. A transfer
+    /// Mean additional completion time of their transfers, in milliseconds; absent for flows without end. A transfer
     /// that does not complete counts until the end.
     pub extra_fct_ms: Option<f64>,
 }
 
-/// What the others have got until now.
+/// The service of the others so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OthersState {
     delivered: u64,
     dropped: u64,
     waited: u64,
     packets: u64,
-    /// Sum of the completion times, and how many there are. Flows without end count until now.
+    /// Sum and number of the completion times. Unfinished transfers count until now.
     completion: (Duration, u32),
 }
 
-/// What the others had got when the newcomers' aftermath was over, and when that was.
+/// The service of the others at the end of the newcomers' aftermath, and its time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WithNewcomers {
     pub(super) end: Timestamp,
     pub(super) others: OthersState,
 }
 
-/// Runs the warm world on without a newcomer. What each newcomer cost the others, in the order of `with`.
+/// Continues the warm world without a newcomer. Returns the cost of each newcomer to the others, in the order of
+/// `with`.
 pub(super) fn harm(warm: &Warm, with: &[Option<WithNewcomers>]) -> Vec<Option<Harm>> {
     let mut world = warm.world.clone();
     let before = others_state(&mut world, &[]);
@@ -64,7 +65,7 @@ pub(super) fn harm(warm: &Warm, with: &[Option<WithNewcomers>]) -> Vec<Option<Ha
 }
 
 impl OthersState {
-    /// Adds what a flow did until `now`.
+    /// Adds the activity of a flow until `now`.
     fn add(&mut self, record: &FlowRecord, now: Timestamp) {
         self.delivered += record.delivered;
         self.dropped += record.dropped;
@@ -87,8 +88,8 @@ impl OthersState {
     }
 }
 
-/// Sums up everybody but the newcomers: flows that are there, and those whose places arrivals have used again. Arrivals
-/// do not depend on what happens in the world, so that it has the same others with newcomers and without.
+/// Sums over all flows except the newcomers: existing flows, and those whose places later arrivals reused. Arrivals do
+/// not depend on events in the world, so the others are the same with and without newcomers.
 pub(super) fn others_state(world: &mut World, newcomers: &[u32]) -> OthersState {
     let mut state = OthersState::default();
     let now = world.now();
@@ -99,7 +100,7 @@ pub(super) fn others_state(world: &mut World, newcomers: &[u32]) -> OthersState 
     for flow in others {
         state.add(world.record(flow), now);
         if let Some(monitor) = &mut world.network.monitor {
-            // Counts at the link are those of a place, whoever has used it.
+            // The link counts by place, for all flows that have used it.
             let at_link = monitor.flow(flow);
             state.waited += at_link.waited_nanos;
             state.packets += at_link.packets;

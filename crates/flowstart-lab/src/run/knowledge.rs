@@ -1,4 +1,4 @@
-//! What Sensing knows about a link before the handshake.
+//! Sensing's knowledge of a link before the handshake.
 
 use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
 use flowstart_core::time::Duration;
@@ -7,15 +7,15 @@ use flowstart_core::units::Bytes;
 use crate::spec::link::Link;
 use crate::study::plan::Plan;
 
-/// Age of what an earlier connection saved about the path.
+/// Age of the path information that an earlier connection saved.
 const SAVED_AGE: Duration = Duration::from_millis(60_000);
 
-/// What Sensing knows about a link before the handshake.
+/// Sensing's knowledge of a link before the handshake.
 pub(super) fn knowledge(plan: &Plan, link: &Link) -> PathKnowledge {
     let profile = &plan.transport.profile;
     let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
-    // An earlier connection had the idle path for itself: its RTT is propagation and a packet's serialization, and it
-    // delivered what the link carries.
+    // An earlier connection was alone on the idle path: its RTT is propagation plus a packet's serialization, and its
+    // delivery rate is the link's.
     let cached = link.host_rtt() + link.rate.time_for(packet) * u64::from(link.hops);
     PathKnowledge {
         saved: Some(SavedPath { rtt: cached, cwnd: link.rate.amount_in(cached), age: SAVED_AGE }),

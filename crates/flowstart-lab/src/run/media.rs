@@ -1,4 +1,4 @@
-//! What newcomers did to interactive media flows that shared their link.
+//! The effect of newcomers on interactive media flows that share their link.
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_sim::traffic::media::{Fate, Media, PacketTimes};
@@ -7,13 +7,14 @@ use flowstart_sim::world::World;
 use crate::run::quality::{LOOK_AHEAD, mos, rating};
 use flowstart_statistics::{median, quantile};
 
-/// How long before the newcomers the delay is taken that the harm is measured against.
+/// The reference delay of the harm is measured from this long before the newcomers.
 const BEFORE: Duration = Duration::from_millis(1000);
-/// A packet is harmed when it does not arrive, or this much later than the median packet before the newcomers.
+/// A packet is harmed if it does not arrive, or if its delay exceeds the median delay before the newcomers by this
+/// much.
 const HARMED: Duration = Duration::from_millis(10);
 
-/// What happened to media packets from the newcomers' start until 5 s after their end. Of several media flows all
-/// packets count together, but harm and windows are those of the flow that fared worst.
+/// The quality of media packets from the newcomers' start until 5 s after their end. The packets of all media flows
+/// count together, but harm and windows are those of the worst flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MediaOutcome {
     /// One-way delay of the packets that arrived, in milliseconds: the median, ...
@@ -34,7 +35,7 @@ pub struct MediaOutcome {
     pub mos: Option<f64>,
     /// From the newcomers' start until the first harmed packet was sent; absent without harm.
     pub harm_onset_ms: Option<f64>,
-    /// From the newcomers' start until packets were no longer harmed; 0 without harm.
+    /// From the newcomers' start until the end of the harm; 0 without harm.
     pub harm_ms: Option<f64>,
     /// MOS from the first harmed packet to the last; absent without harm.
     pub harm_mos: Option<f64>,
@@ -44,7 +45,7 @@ pub struct MediaOutcome {
     pub worst_5s_mos: Option<f64>,
 }
 
-/// A media flow's packets from the newcomers' start on, with what became of each.
+/// A media flow's packets from the newcomers' start on, with the fate of each.
 struct Stream {
     packets: Vec<PacketTimes>,
     fates: Vec<Fate>,
@@ -53,7 +54,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// The packets of a flow that were sent from `start` until `end`. Packets that could still arrive are left out.
+    /// The packets of a flow that were sent from `start` until `end`, without packets that could still arrive.
     fn read(media: &Media, packets: &[PacketTimes], start: Timestamp, end: Timestamp) -> Self {
         let fates = media.playout.fates(packets);
         let first = packets.partition_point(|packet| packet.sent < start);
@@ -88,8 +89,8 @@ impl Stream {
     }
 }
 
-/// Rating of packets with these fates: their mean mouth-to-ear delay, and all that were not played as loss. `None`
-/// without packets.
+/// Rating of packets with these fates, from their mean mouth-to-ear delay. All packets that were not played count as
+/// lost. `None` without packets.
 fn rating_of(media: &Media, fates: &[Fate]) -> Option<f64> {
     let played = fates.iter().filter_map(|fate| match fate {
         Fate::Played(wait) => Some(*wait),
@@ -97,7 +98,7 @@ fn rating_of(media: &Media, fates: &[Fate]) -> Option<f64> {
     });
     let (count, sum) = played.fold((0_u64, Duration::ZERO), |(count, sum), wait| (count + 1, sum + wait));
     let missing = 1.0 - count as f64 / fates.len() as f64;
-    // Of a stretch of which nothing is played only the loss is known.
+    // Of an interval in which nothing is played only the loss is known.
     let waited = if count > 0 { sum / count } else { Duration::ZERO };
     (!fates.is_empty()).then(|| rating(media.interval + LOOK_AHEAD + waited, missing))
 }
@@ -109,9 +110,9 @@ pub fn delays(world: &World, flows: u32, start: Timestamp, end: Timestamp) -> Ve
     sent.filter_map(|packet| Some(packet.delay()?.as_millis_f64())).collect()
 }
 
-/// What happened to the media flows, which are the first `flows` of the world, between `start` and `end`.
+/// The quality of the media flows, the first `flows` of the world, between `start` and `end`.
 pub fn outcome(world: &World, media: &Media, flows: u32, start: Timestamp, end: Timestamp) -> MediaOutcome {
-    // What is sent in the last second may still be under way.
+    // Packets of the last second may still be in flight.
     let sent_until = (end - BEFORE).max(start);
     let read = |flow| Stream::read(media, &world.record(flow).media, start, sent_until);
     let streams: Vec<Stream> = (0..flows).map(read).collect();
@@ -190,13 +191,13 @@ mod tests {
 
     #[test]
     fn the_worst_second_is_the_one_with_the_most_packets_missing() {
-        // Of 200 packets 10 in a row come after 50 + 60 = 110 ms: 20 % of the worst 50. Mouth to ear are 110 + 26.5 ms,
-        // so R = 93.2 - 0.024 * 136.5 - 95 * 20 / 45.1 = 47.80.
+        // Of 200 packets 10 in a row arrive after 50 + 60 = 110 ms: 20 % of the worst 50. The mouth-to-ear delay is 110
+        // + 26.5 ms, so R = 93.2 - 0.024 * 136.5 - 95 * 20 / 45.1 = 47.80.
         let delays = (0..200).map(|place| if (100..110).contains(&place) { 150 } else { 50 });
         let stream = stream(delays, 0);
         let worst = stream.worst(&MEDIA, Duration::from_millis(1000)).unwrap();
         assert!((worst - mos(47.796)).abs() < 1e-3, "{worst} {}", mos(47.796));
-        // Over all 5 % are missing: 93.2 - 3.276 - 95 * 5 / 30.1 = 74.14.
+        // In total 5 % are missing: 93.2 - 3.276 - 95 * 5 / 30.1 = 74.14.
         let all = stream.rating(&MEDIA, 0..200).unwrap();
         assert!((all - 74.143).abs() < 1e-2, "{all}");
         assert!(stream.worst(&MEDIA, Duration::from_millis(5000)) > Some(worst));

@@ -1,14 +1,14 @@
-//! One repetition: the competitor's warm-up, a fork for every newcomer, and one world into which nobody comes.
+//! One repetition: the competitor's warm-up, a fork of the world for every newcomer, and one fork without newcomers.
 //!
 //! | Step | Where |
 //! |---|---|
-//! | every cell of a setting, or one cell again | [`repetition`] |
+//! | every cell of a setting, or a replay of one cell | [`repetition`] |
 //! | hosts, routers and elements of a link | `place.rs` |
 //! | the competitor establishes itself | [`warm_up`] |
-//! | what Sensing knows | `knowledge.rs` |
+//! | knowledge of Sensing | `knowledge.rs` |
 //! | newcomers: their transfers, until they are complete | [`newcomers`] |
-//! | what they did | [`outcome`] |
-//! | what they cost the others | [`harm`] |
+//! | their outcomes | [`outcome`] |
+//! | their cost to the others | [`harm`] |
 //! | web sessions in place of newcomers | [`web`] |
 //! | interactive media beside them, and its quality | [`media`], [`quality`] |
 //! | the queue discipline that knows the truth | [`oracle`] |

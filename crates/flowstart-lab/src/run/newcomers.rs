@@ -1,4 +1,4 @@
-//! The measured flows of a cell: they come to a warm world, and it runs until they are complete.
+//! The measured flows of a cell: they join a warm world, which runs until they are complete.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use crate::spec::link::Link;
 use crate::study::ideal::limit_of;
 use crate::study::plan::{Cell, Plan};
 
-/// Simulated time that a transfer may take: this many times its physical limit, and never less than [`LEAST_LIMIT`].
+/// Longest simulated time of a transfer over its physical limit; the time is at least [`LEAST_LIMIT`].
 const LIMIT_FACTOR: u64 = 50;
-/// Simulated time that every transfer may take.
+/// Simulated time that every transfer gets.
 const LEAST_LIMIT: Duration = Duration::from_millis(300_000);
 
 /// How long newcomers run.
@@ -36,7 +36,7 @@ pub enum Until {
     After(Duration),
 }
 
-/// What a measured flow does.
+/// The traffic of a measured flow.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     pub(super) start: Timestamp,
@@ -57,15 +57,15 @@ impl Transfer {
 pub struct Finished {
     /// The world.
     pub world: World,
-    /// Who put the measured flows there.
+    /// The hosts of the measured flows.
     pub hosts: Box<dyn Hosts>,
     /// The measured flows.
     pub flows: Vec<u32>,
     /// When the first of them started.
     pub start: Timestamp,
-    /// What each of them transfers.
+    /// The transfer of each of them.
     pub(super) transfers: Vec<Transfer>,
-    /// Why each of them did not finish.
+    /// The failure of each of them that did not finish.
     pub(super) failures: Vec<Option<Failure>>,
     /// Wire bytes that had left the bottleneck at the start.
     pub(super) departed_before: u64,
@@ -76,8 +76,7 @@ pub fn newcomers(plan: &Plan, warm: &Warm, cell: &Cell, until: Until) -> Finishe
     newcomers_in(warm.world.clone(), plan, warm, cell, until, None)
 }
 
-/// Runs a cell's newcomers in `world`, a fork of the warm one. With `capture`, the datagrams of real newcomers are
-/// noted.
+/// Runs a cell's newcomers in `world`, a fork of the warm one. `capture` records the datagrams of real newcomers.
 pub(super) fn newcomers_in(
     mut world: World,
     plan: &Plan,
@@ -138,7 +137,7 @@ pub(super) fn complete(plan: &Plan, cell: &Cell, finished: &mut Finished) {
     let last_start = finished.transfers.last().map_or(start, |transfer| transfer.start);
     let limit = last_start + (ideals * LIMIT_FACTOR).max(LEAST_LIMIT);
     relocate(plan, cell, finished, limit);
-    // A flow that fails, whose real stack gave up for example, stops none of the others.
+    // A flow that fails, for example because its real stack gave up, does not stop the others.
     for (&flow, failure) in finished.flows.iter().zip(&mut finished.failures) {
         if let Err(stopped) = finished.world.run_flow(flow, limit) {
             *failure = Some(match stopped {
@@ -149,7 +148,7 @@ pub(super) fn complete(plan: &Plan, cell: &Cell, finished: &mut Finished) {
     }
 }
 
-/// Lets the measured flows take the path of the cell's mobility, each at its time.
+/// Moves the measured flows to the path of the cell's mobility, each at its time.
 fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp) {
     let Some(mobility) = plan.mobility(cell) else { return };
     let link = &mobility.link;
@@ -162,7 +161,7 @@ fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp)
         if time > finished.world.now() && finished.world.run_while(time, is_on_its_way).is_err() {
             finished.world.run_until(time);
         }
-        // Nobody can launch again before the launch.
+        // A flow cannot relaunch before its launch.
         let waits = |world: &World| world.record(flow).first_data_sent.is_none();
         if finished.world.run_while(limit, waits).is_ok() && is_on_its_way(&finished.world) {
             let world = &mut finished.world;
@@ -172,7 +171,7 @@ fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp)
     }
 }
 
-/// Starts, payloads and distances of a cell's measured flows, the same for every scheme.
+/// Starts, payloads and RTTs of a cell's measured flows, the same for every scheme.
 fn transfers(plan: &Plan, warm: &Warm, cell: &Cell, start: Timestamp) -> Vec<Transfer> {
     let (count, size, link) = (plan.flow_count(cell), plan.sizes[cell.size].value, &plan.links[cell.link]);
     let arrival = &plan.arrivals[cell.arrival].value;
@@ -186,7 +185,7 @@ fn transfers(plan: &Plan, warm: &Warm, cell: &Cell, start: Timestamp) -> Vec<Tra
     starts.into_iter().zip(sizes).zip(rtts).map(transfer).collect()
 }
 
-/// Reads what a cell's newcomers did.
+/// Reads the outcomes of a cell's newcomers.
 pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOutcome> {
     let link = &plan.links[cell.link];
     let (start, departed_before) = (finished.start, finished.departed_before);
@@ -202,7 +201,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             max = monitor.delays.max();
             p99 = monitor.delays.quantile(0.99);
             let capacity = link.rate.amount_in(end.since(start)).get();
-            // The monitor sees the first path only.
+            // The monitor sees only the first path.
             let stays = plan.mobility(cell).is_none();
             utilization = (capacity > 0 && stays).then(|| (monitor.total - departed_before) as f64 / capacity as f64);
         }

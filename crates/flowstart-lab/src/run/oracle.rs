@@ -1,23 +1,23 @@
-//! A queue discipline that knows the truth: it signals when the flows in slow start have just filled the link.
+//! A queue discipline with perfect knowledge: it signals when the flows in slow start have just filled the link.
 //!
-//! It is told every flow's round-trip time, initial window and growth, and the rate that the background leaves. From
-//! the packets of a flow that have left it knows which window a signal on the next one will meet: in slow start each
-//! packet that leaves is acknowledged, and each acknowledgement adds a segment, so behind `D` departures the window
-//! will be `IW + (g - 1) D`, with `g` 2, or 1.5 with delayed acknowledgements. As soon as the sum of these windows over
-//! their round-trip times reaches the available rate it signals each flow, with the next packet of it that leaves:
-//! marks it, or drops it where it is not ECN-capable. Each flow is signalled once in a transient. Otherwise it is a
-//! queue without a limit and without a law. For transfers that are much longer than a transient it can go on as `CoDel`
-//! with the longest RTT as its interval ([`Oracle::then_codel`]), or congestion avoidance would fill the queue again;
-//! cells of short transfers do without.
+//! The oracle knows every flow's round-trip time, initial window and growth, and the rate that the background leaves.
+//! It counts the departures of a flow, which determine the window at the arrival of a signal on the next packet. In
+//! slow start each departing packet is acknowledged, and each acknowledgement adds a segment. After `D` departures the
+//! window will therefore be `IW + (g - 1) D`, with `g` 2, or 1.5 with delayed acknowledgements. As soon as the sum of
+//! these windows over their round-trip times reaches the available rate, the oracle signals each flow with the flow's
+//! next departing packet: it marks the packet, or drops it if it is not ECN-capable. Each flow gets one signal in a
+//! transient. Otherwise the queue has no limit and no law. After the transient the oracle can continue as `CoDel` with
+//! the longest RTT as its interval ([`Oracle::then_codel`]). Much longer transfers need this, because congestion
+//! avoidance would fill the queue again; cells of short transfers do without.
 //!
-//! So slow start ends with the windows at C x RTT, one RTT after the signal and none too late. This is no lower bound
-//! of the queue's delay: bursts of an unpaced window wait, and a signal half a window earlier would let fewer of them
+//! So slow start ends with the windows at C x RTT, one RTT after the signal and not too late. This is no lower bound of
+//! the queue's delay: bursts of an unpaced window wait, and after a signal half a window earlier fewer of them would
 //! wait.
 //!
-//! Limits: it is right for slow start whose window is in use and whose acknowledgements are not lost, for flows of one
-//! size of packets that start together, and for a background of constant rate. A flow that begins after the link is
-//! full is signalled with its first packet. Round-trip times are propagation delays: serialization is left out, which
-//! at 20 packets of bandwidth-delay product is 5 %.
+//! Limits: the oracle is exact if slow start uses its window fully, no acknowledgements are lost, the flows start
+//! together with one packet size, and the background has a constant rate. A flow that begins after the link is full is
+//! signalled with its first packet. Round-trip times are propagation delays. They omit serialization, which is 5 % at a
+//! bandwidth-delay product of 20 packets.
 
 use flowstart_core::aqm::codel;
 use flowstart_core::aqm::fifo::Fifo;
@@ -30,7 +30,7 @@ use flowstart_sim::world::World;
 
 use crate::study::plan::{Cell, Plan};
 
-/// What the oracle knows.
+/// The oracle's knowledge.
 #[derive(Clone, Debug)]
 pub struct Truth {
     /// Flows with lower numbers are background.
@@ -38,24 +38,25 @@ pub struct Truth {
     /// Round-trip propagation delay of each flow of a transient. Flow `first_flow + i` is number `i % rtts.len()` of
     /// transient `i / rtts.len()`.
     pub rtts: Vec<Duration>,
-    /// Whether the RTT of a flow is the time from its handshake to its first data instead, where acknowledgements wait.
+    /// Whether the time from a flow's handshake to its first data replaces its RTT, for paths on which acknowledgements
+    /// wait.
     pub measured: bool,
     /// Initial window in packets.
     pub initial_window: u64,
-    /// By which factor windows grow in an RTT.
+    /// Growth factor of windows in an RTT.
     pub growth: f64,
     /// Rate on the wire that the background leaves.
     pub available: Rate,
-    /// Smaller packets are none of a window: handshakes.
+    /// Smaller packets belong to handshakes, not to a window.
     pub full_packet: Bytes,
 }
 
-/// What it knows of a flow of the present transient.
+/// Its knowledge of a flow of the present transient.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sender {
     departed: u64,
     signalled: bool,
-    /// When its handshake left, and its RTT if that is measured.
+    /// The time when its handshake left, and its RTT if measured.
     handshake: Option<Timestamp>,
     rtt: Option<Duration>,
 }
@@ -68,10 +69,10 @@ pub struct Oracle {
     senders: Vec<Sender>,
     /// Number of the present transient.
     transient: u32,
-    /// Sum of the windows that have begun over their RTTs, in packets per second.
+    /// Sum over the flows that have begun of window over RTT, in packets per second.
     load: f64,
     full: bool,
-    /// What follows when every flow has been signalled.
+    /// The law that follows when every flow has been signalled.
     codel: Option<(codel::Config, codel::Vars)>,
     stats: QueueStats,
 }
@@ -104,7 +105,7 @@ impl Oracle {
         }
     }
 
-    /// A packet leaves; whether it is to be the signal of its flow.
+    /// A packet leaves. Returns whether it is to carry the signal of its flow.
     fn signals(&mut self, now: Timestamp, packet: &QueuedPacket) -> bool {
         let count = self.senders.len() as u32;
         let handshake = u64::from(packet.size) < self.truth.full_packet.get();
@@ -113,7 +114,7 @@ impl Oracle {
         }
         let number = packet.flow - self.truth.first_flow;
         let (transient, place) = (number / count, (number % count) as usize);
-        // Late packets of an earlier transient are nobody's window.
+        // Late packets of an earlier transient belong to no window.
         if transient < self.transient {
             return false;
         }
@@ -182,7 +183,7 @@ impl QueueDiscipline for Oracle {
     }
 }
 
-/// Lets the oracle manage the bottleneck's queue, in which nothing waits: nobody else is there.
+/// Lets the oracle manage the bottleneck's queue, which is empty because there is no other traffic.
 pub(super) fn tell(plan: &Plan, cell: &Cell, world: &mut World, profile: &Profile, rtts: Vec<Duration>) {
     let (Some(monitor), StartupConfig::SlowStart(scheme)) = (&world.network.monitor, &plan.schemes[cell.scheme].value)
     else {
@@ -266,16 +267,16 @@ mod tests {
                 marks.push(place);
             }
         }
-        // The oracle's signal is the 90th departure. CoDel looks from the next one on, and marks an interval of 100 ms
-        // later.
+        // The oracle's signal is the 90th departure. CoDel observes from the next one on, and marks after an interval
+        // of 100 ms.
         assert_eq!(&marks[..2], &[89, 190]);
     }
 
     #[test]
     fn every_flow_is_signalled_once_in_a_transient_and_the_background_never() {
-        // RTTs of 100 and 50 ms, taking turns: k departures of each make (10 + k) / 0.1 + (10 + k) / 0.05 packets per
-        // second, 1000 of them with k = 23.3. After 24 of flow 1 and 23 of flow 2: 340 + 660 = 1000. So flow 1 is
-        // signalled with place 46 and flow 2 with the next packet. Flows 3 and 4 are the next transient.
+        // RTTs of 100 and 50 ms in turn: k departures of each make (10 + k) / 0.1 + (10 + k) / 0.05 packets per second,
+        // 1000 of them with k = 23.3. After 24 of flow 1 and 23 of flow 2: 340 + 660 = 1000. So flow 1 is signalled
+        // with place 46 and flow 2 with the next packet. Flows 3 and 4 are the next transient.
         let one: Vec<u32> = (0..100).map(|place| 1 + place % 2).collect();
         assert_eq!(signals(truth(&[100, 50], 2.0), &one, EcnCodepoint::Ect0), [46, 47]);
         let next: Vec<u32> = one.iter().map(|flow| flow + 2).collect();

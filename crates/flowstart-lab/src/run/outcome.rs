@@ -1,4 +1,4 @@
-//! What measured flows did.
+//! Outcomes of measured flows.
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
@@ -7,10 +7,10 @@ use flowstart_sim::observe::record::FlowRecord;
 use super::harm::Harm;
 use super::media::MediaOutcome;
 
-/// What one measured flow did in one repetition.
+/// The outcome of one measured flow in one repetition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowOutcome {
-    /// Place in the order of measured flows; of web sessions the number of the object.
+    /// Place in the order of measured flows; for web sessions the number of the object.
     pub flow: u64,
     /// When it started, from the start of the run.
     pub start: Timestamp,
@@ -20,11 +20,11 @@ pub struct FlowOutcome {
     pub rtt: Duration,
     /// Its counts.
     pub record: FlowRecord,
-    /// Its part of the wire bytes at the bottleneck while it was active.
+    /// Its share of the wire bytes at the bottleneck while it was active.
     pub share: Option<f64>,
-    /// Longest time a packet of anybody waited at the bottleneck.
+    /// Longest waiting time at the bottleneck of any flow's packet.
     pub max_queue_delay: Option<Duration>,
-    /// Time that 99 % of the packets did not exceed.
+    /// Waiting time that 99 % of the packets did not exceed.
     pub p99_queue_delay: Option<Duration>,
     /// Wire bytes at the bottleneck over its capacity while the flow was active.
     pub utilization: Option<f64>,
@@ -34,22 +34,22 @@ pub struct FlowOutcome {
     pub others: Option<Harm>,
     /// Why the run did not finish.
     pub failure: Option<Failure>,
-    /// What all connections of the run did, of web sessions.
+    /// The outcome of all connections of the run, for web sessions.
     pub web: Option<WebOutcome>,
-    /// What happened to interactive media beside the newcomers.
+    /// The quality of interactive media beside the newcomers.
     pub media: Option<MediaOutcome>,
 }
 
 /// Why a run failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The limit of simulated time passed.
+    /// The run reached the limit of simulated time.
     TimeLimit,
-    /// Nothing was left to happen, or a real stack closed the connection, and the transfer was not complete.
+    /// The transfer was not complete, and no events were left or a real stack closed the connection.
     Stalled,
 }
 
-/// What the connections of a repetition have in common. Shares are 0 to 1, absent where there is nothing to divide by.
+/// Totals over the connections of a repetition. Shares are 0 to 1, absent if the divisor is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WebOutcome {
     /// Connections that were completed.
@@ -60,15 +60,15 @@ pub struct WebOutcome {
     pub offered_mbps: f64,
     /// Share of the data packets that were dropped.
     pub drop_rate: Option<f64>,
-    /// The same for connections that use the scheme.
+    /// The same share for connections that use the scheme.
     pub drop_rate_with_scheme: Option<f64>,
-    /// The same for the others.
+    /// The same share for the others.
     pub drop_rate_without: Option<f64>,
-    /// Rate requests that were answered, or whose answer never came.
+    /// Rate requests that were answered, or whose answer never arrived.
     pub quick_start_requests: f64,
     /// Share of these that all routers approved, if reduced.
     pub quick_start_approved: Option<f64>,
-    /// Share of the approved requests of whose window a packet was dropped.
+    /// Share of the approved requests whose window lost a packet.
     pub quick_start_failures: Option<f64>,
     /// Share of the data sent that left at an approved rate.
     pub quick_start_bytes: Option<f64>,

@@ -1,4 +1,4 @@
-//! Where things stand on a link: hosts, routers, elements that advise, and those who cheat.
+//! The places of hosts, routers, advising elements and cheaters on a link.
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
@@ -17,7 +17,7 @@ pub(super) fn connect(world: &mut World, chain: &Chain, link: &Link) -> Route {
     connect_at(world, chain, link, link.access_rate)
 }
 
-/// As [`connect`], with a receiver's link of this rate.
+/// Like [`connect`], with a receiver's link of this rate.
 pub(super) fn connect_at(world: &mut World, chain: &Chain, link: &Link, receiver_rate: Rate) -> Route {
     let route = chain.connect(world, access(link), Access { rate: receiver_rate, ..access(link) });
     if let (Some(routers), Some(last)) = (&link.routers, route.forward.last()) {
@@ -26,7 +26,7 @@ pub(super) fn connect_at(world: &mut World, chain: &Chain, link: &Link, receiver
     route
 }
 
-/// Lets those who cheat for a measured flow stand at its hosts' links.
+/// Puts those who cheat for a measured flow at its hosts' links.
 pub(super) fn place_cheats(world: &mut World, link: &Link, route: &Route) {
     let Some(routers) = &link.routers else { return };
     if let (Some(steps), Some(first)) = (routers.receiver_steps, route.back.first()) {
@@ -37,8 +37,8 @@ pub(super) fn place_cheats(world: &mut World, link: &Link, route: &Route) {
     }
 }
 
-/// Puts the link's routers and elements at the hops of the chain, of which the first may be an `upstream` one. The
-/// element that advises is at the bottleneck.
+/// Puts the link's routers and elements at the hops of the chain. The first hop may be an `upstream` one. The advising
+/// element is at the bottleneck.
 pub(super) fn equip(world: &mut World, chain: &Chain, link: &Link, upstream: Option<Rate>) {
     let before = upstream.iter().len();
     for place in 0..before + link.hops as usize {
@@ -56,7 +56,7 @@ pub(super) fn equip(world: &mut World, chain: &Chain, link: &Link, upstream: Opt
     }
 }
 
-/// Where in a recorded trace a repetition begins: at its beginning unless the link says otherwise.
+/// The start of a repetition in a recorded trace: its beginning, unless the link specifies otherwise.
 pub(super) fn place_in_recording(link: &Link, phase: f64) -> Duration {
     let recording = link.trace.as_ref().filter(|_| link.trace_start_varies);
     recording.map_or(Duration::ZERO, |trace| trace.period().scale(phase))

@@ -1,19 +1,19 @@
 //! Quality of a conversation: the E-model's rating of a voice stream from its delay and its loss.
 //!
-//! Reference: ITU-T G.107 (the E-model), with every parameter but delay and loss at its default, so that
-//! `R = 93.2 - Id - Ie,eff`. Formulas and constants are those on which several independent implementations agree:
+//! Reference: ITU-T G.107 (the E-model), with every parameter but delay and loss at its default, so that `R = 93.2 - Id
+//! - Ie,eff`. Several independent implementations agree on these formulas and constants:
 //!
-//! - Id as R. Cole and J. Rosenbluth reduce it ("Voice over IP performance monitoring", CCR 2001): 0.024 d +
-//!   0.11 (d - 177.3) for the part above 177.3 ms. It is a fit for delays up to about 400 ms and too mild above.
+//! - Id as simplified by R. Cole and J. Rosenbluth ("Voice over IP performance monitoring", CCR 2001): 0.024 d + 0.11
+//!   (d - 177.3) for the part above 177.3 ms. It fits delays up to about 400 ms and is too small above.
 //! - Ie,eff = Ie + (95 - Ie) Ppl / (Ppl + Bpl), for loss that is random (`BurstR` = 1). Loss in bursts is worse for a
 //!   listener.
 //! - Ie = 0 and Bpl = 25.1: G.711 with packet loss concealment (ITU-T G.113, appendix I). That appendix has no entry
-//!   for Opus, and published values for it differ, so the stream is rated as if it were G.711. Differences between two
-//!   streams are what counts.
+//!   for Opus, and published values for it differ, so the stream is rated as if it were G.711. Only differences between
+//!   two streams matter.
 //! - MOS from R as in annex B of G.107.
 //!
-//! Differences: no wideband scale (G.107.1), no advantage factor, no echo.
-//! Status: worked examples below; no listener was asked.
+//! Differences: no wideband scale (G.107.1), no advantage factor, no echo. Status: worked examples below; no listening
+//! tests.
 
 use flowstart_core::time::Duration;
 
@@ -32,10 +32,10 @@ const INTERRUPTING: f64 = 177.3;
 /// Impairment by each further millisecond.
 const PER_MS_MORE: f64 = 0.11;
 
-/// Look-ahead of the codec beside the frame itself: that of Opus (26.5 ms in all with frames of 20 ms).
+/// Look-ahead of the codec in addition to the frame: that of Opus (26.5 ms in total with frames of 20 ms).
 pub const LOOK_AHEAD: Duration = Duration::from_nanos(6_500_000);
 
-/// The rating R, 0 to 100, of speech that arrives `delay` after it was spoken and misses this part of its packets, 0 to
+/// The rating R, 0 to 100, of speech that arrives `delay` after it was spoken and lacks this share of its packets, 0 to
 /// 1.
 pub fn rating(delay: Duration, loss: f64) -> f64 {
     let ms = delay.as_millis_f64();
@@ -45,7 +45,7 @@ pub fn rating(delay: Duration, loss: f64) -> f64 {
     (BEST - delay_impairment - equipment).clamp(0.0, 100.0)
 }
 
-/// Mean opinion score of a rating: 1 (bad) to 4.5 (the best that a telephone gets).
+/// Mean opinion score of a rating: 1 (bad) to 4.5 (the best for a telephone).
 pub fn mos(rating: f64) -> f64 {
     // The cubic dips below 1 between 0 and 6.5.
     let cubic = 1.0 + 0.035 * rating + rating * (rating - 60.0) * (100.0 - rating) * 7e-6;

@@ -83,7 +83,7 @@ pub struct CellRun<Seen> {
     pub cell: Cell,
     /// What each of them did.
     pub outcomes: Vec<FlowOutcome>,
-    /// What was seen.
+    /// The observations.
     pub seen: Seen,
 }
 
@@ -131,7 +131,7 @@ pub fn repetition<L: Look>(plan: &Plan, setting: Setting, rep: u32, look: &L) ->
     runs
 }
 
-/// Runs one repetition of a cell again and looks at it.
+/// Runs one repetition of a cell again and observes it.
 pub fn again<L: Look>(plan: &Plan, cell: &Cell, rep: u32, look: &L) -> CellRun<L::Seen> {
     let setting = cell.setting();
     let tracer: Tracer<'_> = &|world, start| look.begin(setting, rep, world, start);
@@ -147,18 +147,18 @@ pub fn again<L: Look>(plan: &Plan, cell: &Cell, rep: u32, look: &L) -> CellRun<L
     CellRun { cell: *cell, outcomes, seen }
 }
 
-/// Runs one repetition of a cell again, with a trace that begins a second before the newcomers and a log of everything
-/// that leaves the bottleneck.
+/// Runs one repetition of a cell again, with a trace that begins a second before the newcomers and a log of all
+/// departures from the bottleneck.
 pub fn replay(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
     logged(plan, cell, rep, Some(WHOLE), Until::Complete, None)
 }
 
-/// As [`replay`], and keeps the datagrams that senders of real flows see.
+/// Like [`replay`], but also keeps the datagrams that senders of real flows see.
 pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> Finished {
     logged(plan, cell, rep, Some(WHOLE), Until::Complete, Some(Capture::default()))
 }
 
-/// Runs one repetition of a cell with a log of everything that leaves the bottleneck, but no trace.
+/// Runs one repetition of a cell with a log of all departures from the bottleneck, but no trace.
 pub fn replay_until(plan: &Plan, cell: &Cell, rep: u32, until: Until) -> Finished {
     logged(plan, cell, rep, None, until, None)
 }
@@ -178,9 +178,9 @@ fn logged(
     newcomers_in(warm.world.clone(), plan, &warm, cell, until, capture)
 }
 
-/// Runs one repetition of a cell with a trace that `tracer` makes a second before the newcomers. Who observes them
-/// moves to their world, for not everybody can be cloned. The capture hears of datagrams that senders of real flows
-/// see.
+/// Runs one repetition of a cell with a trace that `tracer` makes a second before the newcomers. The observer moves to
+/// the newcomers' world, because not all observers can be cloned. The capture gets the datagrams that senders of real
+/// flows see.
 pub fn told(plan: &Plan, cell: &Cell, rep: u32, capture: Option<Capture>, tracer: Tracer<'_>) -> Finished {
     let mut warm = prepare(plan, cell.setting(), rep, Some(tracer));
     let trace = warm.world.network.trace.take();

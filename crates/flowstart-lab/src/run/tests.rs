@@ -38,15 +38,15 @@ fn a_move_launches_the_scheme_again_without_the_hint() {
     assert!(stays.len() == 1 && stays[0].1 > 250_000, "{stays:?}");
     assert_eq!((moves.len(), moves[0], moves[1]), (2, stays[0], (0.5, 12_000)));
     assert!((1.0..2.0).contains(&over_limit), "{over_limit}");
-    // Who moves before its first data moves with it, and who is complete does not move.
+    // A flow whose move precedes its first data moves with that data. A complete flow does not move.
     assert_eq!(launches("model-quic", "lte,at=0s").0.len(), 2);
     assert_eq!(launches("model-quic", "lte,at=100s").0, stays);
 }
 
 #[test]
 fn connections_that_come_and_go_lose_only_what_a_newcomer_takes() {
-    // Room for everything, and a newcomer of 20 KB, or 0.16 Mbit. Five seconds after it the connections of then are
-    // where they would have been, but for the few under way that it had slowed down.
+    // Unlimited buffer, and a newcomer of 20 KB, or 0.16 Mbit. Five seconds later the connections are where they would
+    // have been without it, except for a few active ones that it had slowed down.
     let text = "link = [\"rate=10mbit,rtt=80ms,buffer=unlimited\"]\nsize = [\"20KB\"]\nscheme = [\"slow-start\"]\n\
                 competitor = [\"web:load=2mbit\"]\nreps = 6";
     let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
@@ -78,7 +78,7 @@ fn a_real_connection_that_gives_up_fails_alone() {
     complete(&plan, &cell, &mut finished);
     let outcomes = outcomes(&plan, &cell, &mut finished);
     let failures: Vec<Option<Failure>> = outcomes.iter().map(|outcome| outcome.failure).collect();
-    // The first one's stack goes on, and nobody listens.
+    // The first flow's stack continues, and nobody receives its packets.
     assert!(
         failures[1..] == [None, None] && outcomes[1..].iter().all(|one| one.record.completed.is_some()),
         "{failures:?}"
@@ -91,8 +91,9 @@ fn a_real_connection_that_moves_validates_its_path_and_launches_without_the_hint
     let (moves, over_limit) = launches("quic", "lte,at=500ms");
     assert!(stays.len() == 1 && stays[0].1 > 250_000, "{stays:?}");
     assert_eq!((moves.len(), moves[0], moves[1].1), (2, stays[0], 12_000));
-    // On the new path of 70 ms the server hears of the new address after half an RTT, validates it for one, and may
-    // then send more than three times what it received (RFC 9000, section 9.3); the first data takes another RTT.
+    // On the new path of 70 ms the server learns the new address after half an RTT and validates it for one RTT. Only
+    // then may it send more than three times the bytes that it received (RFC 9000, section 9.3); the first data takes
+    // another RTT.
     assert!((0.675..0.7).contains(&moves[1].0), "{moves:?}");
     assert!((1.0..2.0).contains(&over_limit), "{over_limit}");
     assert_eq!(launches("quic", "lte,at=0s").0.len(), 2);

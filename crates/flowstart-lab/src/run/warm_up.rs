@@ -17,7 +17,7 @@ use crate::study::plan::{Plan, Setting};
 
 /// Epochs of the competitor (from one reduction of its window to the next) that pass before a newcomer may start.
 const WARM_UP_EPOCHS: u64 = 3;
-/// Fewest RTTs between two reductions that are an epoch and not one long episode of loss.
+/// Fewest RTTs between two reductions that make an epoch; closer reductions are one long episode of loss.
 const LEAST_EPOCH_RTTS: u64 = 10;
 /// Longest warm-up: a competitor that never loses is established by then.
 const WARM_UP_LIMIT: Duration = Duration::from_millis(180_000);
@@ -32,9 +32,9 @@ pub struct Warm {
     pub(super) world: World,
     pub(super) chain: Chain,
     pub(super) others: u32,
-    /// Whether there are others, of whom none may have come yet.
+    /// Whether there are others, even if none has arrived yet.
     pub(super) has_others: bool,
-    /// Whether the others are transfers whose completion times can be compared.
+    /// Whether the others are transfers with comparable completion times.
     pub(super) others_end: bool,
     /// Seed of the repetition.
     pub(super) seed: u64,
@@ -57,7 +57,7 @@ fn approach(world: &mut World, time: Timestamp, tracer: Option<Tracer<'_>>) {
     world.run_until(time);
 }
 
-/// As [`warm_up`]; a trace begins a second before the newcomers.
+/// Like [`warm_up`]; a trace begins a second before the newcomers.
 pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tracer<'_>>) -> Warm {
     let link = &plan.links[setting.link];
     let seed = plan.run_seed(rep);
@@ -105,7 +105,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
                 config.knowledge = knowledge(plan, link);
-                // Not at the same instant: whoever comes first at a tie would do so in every repetition.
+                // Not at the same instant: the winner of a tie would be the same in every repetition.
                 config.start = origin
                     + match every {
                         Some(gap) => *gap * place + gap.scale(rng.uniform()),
@@ -136,13 +136,13 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
     Warm { world, chain, others, has_others, others_end, seed }
 }
 
-/// Runs until the first flow has had its epochs, and on to the place in the next epoch that `phase` names.
+/// Runs until the first flow has completed its epochs, and then to the position `phase` in the next epoch.
 fn wait_for_epochs(world: &mut World, phase: f64, tracer: Option<Tracer<'_>>) {
     let limit = world.now() + WARM_UP_LIMIT;
     let mut last_cut = world.now();
     let mut cycle = Duration::ZERO;
     let mut epochs = 0;
-    // The first cut ends startup, and a few more may follow it at once: an epoch is a time in which the window grew.
+    // The first reduction ends startup, and a few more may follow immediately: in an epoch the window grows.
     while epochs <= WARM_UP_EPOCHS {
         let cuts = world.record(0).window_cuts;
         if world.run_while(limit, |world| world.record(0).window_cuts == cuts).is_err() {

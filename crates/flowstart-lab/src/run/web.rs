@@ -1,5 +1,5 @@
-//! A repetition of a cell whose measured flows are web sessions: every connection from a server towards the receivers
-//! is a measured flow, and what routers and queues did to all of them together stands beside it.
+//! A repetition of a cell whose measured flows are web sessions. Every connection from a server towards the receivers
+//! is a measured flow; totals over all of them describe routers and queues.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::spec::web::Sessions;
 use crate::study::ideal::ideal_fct;
 use crate::study::plan::{Cell, Plan};
 
-/// Runs the sessions of a cell in `world`, which nobody has used, and returns what their connections did. Those of the
-/// other direction are background.
+/// Runs the sessions of a cell in `world`, which must be unused, and returns the outcomes of their connections.
+/// Sessions of the other direction are background.
 pub(crate) fn outcomes(
     plan: &Plan,
     cell: &Cell,
@@ -34,7 +34,7 @@ pub(crate) fn outcomes(
     let profile = plan.profile(cell);
     if let Some(routers) = &link.routers {
         for hop in 0..link.hops {
-            // Counted from the senders, which stand at the other end.
+            // Counted from the senders, which are at the other end.
             world.network.add_router(chain.back_link((link.hops - 1 - hop) as usize), routers.at(hop), link.up_rate);
         }
     }
@@ -55,7 +55,7 @@ pub(crate) fn outcomes(
     let (forward, reverse) = (side(&mut world, web.sessions), side(&mut world, web.reverse));
     let mut with_scheme = FlowConfig::new(profile, Pattern::Transfer(Bytes::ZERO), Route::default());
     with_scheme.avoidance = plan.avoidance.value.clone();
-    // Hosts have delays of their own beyond the link's, which the simulation adds.
+    // The simulation adds the hosts' own delays to the link's.
     with_scheme.knowledge = known(&Link { access_delay: Duration::ZERO, ..link.clone() });
     let mut without = with_scheme.clone();
     with_scheme.startup = plan.schemes[cell.scheme].value.clone();

@@ -1,8 +1,8 @@
 //! Algorithms of the registries: `NAME`, or `NAME:key=value,...`, such as `blitzstart:estimate=1.5`, `cubic:beta=0.7`
 //! or `codel:target=5ms`.
 //!
-//! The keys are the fields of the algorithm's configuration in `flowstart-core`, and their defaults stand there;
-//! `flowstart list schemes|avoidance|aqms --json` prints them. A host's transport profile may have defaults of its own.
+//! The keys are the fields of the algorithm's configuration in `flowstart-core`, which also defines their defaults.
+//! `flowstart list schemes|avoidance|aqms --json` prints both. A host's transport profile may have its own defaults.
 
 use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
@@ -28,8 +28,8 @@ pub(super) fn toml_value(text: &str) -> toml::Value {
     }
 }
 
-/// Reads an algorithm's configuration from the keys that are left in `spec`. `base` says how a host runs the algorithm
-/// with a name; the keys override that.
+/// Reads an algorithm's configuration from the remaining keys of `spec`. `base` returns a host's configuration of the
+/// algorithm with a name; the keys override it.
 fn algorithm<'a, C>(
     spec: &Spec<'_>,
     names: &[&str],
@@ -49,7 +49,7 @@ where
     };
     table.insert("kind".into(), toml::Value::String(name.to_owned()));
     for (key, value) in spec.rest()? {
-        // `kind` is how the registry's enum knows the algorithm; written as a key it would turn it into another one.
+        // `kind` is the tag of the registry's enum; as a key it would select another algorithm.
         if key == "kind" {
             return Err(spec.refused(format_args!("unknown field `kind`; the name before the colon, {name}, says it")));
         }
@@ -68,14 +68,14 @@ where
     Ok(value)
 }
 
-/// The keys of an algorithm, which serde does not list where some of them are shared with another algorithm.
+/// The keys of an algorithm. serde does not list them if the algorithm shares some of them with another one.
 fn keys<C: Serialize + DeserializeOwned>(name: &str) -> Option<Vec<String>> {
     let table = toml::Table::from_iter([("kind".to_owned(), toml::Value::String(name.to_owned()))]);
     let value = serde_json::to_value(table.try_into::<C>().ok()?).ok()?;
     Some(value.as_object()?.keys().filter(|key| *key != "kind").cloned().collect())
 }
 
-/// Reads a startup scheme. `base` is a scheme whose keys stand where the spec leaves them out.
+/// Reads a startup scheme. `base` is a scheme that provides the keys that the spec omits.
 ///
 /// # Errors
 ///
@@ -90,7 +90,7 @@ pub(super) fn startup(spec: &Spec<'_>, base: &StartupConfig) -> Result<StartupCo
     algorithm(spec, StartupConfig::NAMES, StartupConfig::validate, base)
 }
 
-/// Reads a startup scheme of a host with this profile, which decides what the spec leaves to it.
+/// Reads a startup scheme of a host with this profile, which provides the keys that the spec omits.
 pub(super) fn host_scheme(field: &str, text: &str, profile: &Profile) -> Result<StartupConfig, InputError> {
     host_startup(&Spec::parse(field, text)?, profile)
 }
@@ -99,7 +99,7 @@ pub(super) fn host_startup(spec: &Spec<'_>, profile: &Profile) -> Result<Startup
     Ok(profile.resolved(startup(spec, &profile.startup)?))
 }
 
-/// Reads a congestion avoidance. `base` is one whose keys stand where the spec leaves them out.
+/// Reads a congestion avoidance. `base` provides the keys that the spec omits.
 ///
 /// # Errors
 ///
@@ -111,7 +111,7 @@ pub fn avoidance(field: &str, text: &str, base: &AvoidanceConfig) -> Result<Writ
     Ok(Written { text: text.to_owned(), value })
 }
 
-/// Reads a congestion avoidance of a host with this profile, which says how it runs the algorithm.
+/// Reads a congestion avoidance of a host with this profile, which provides the keys that the spec omits.
 pub(crate) fn host_avoidance(
     field: &str,
     text: &str,
@@ -121,7 +121,7 @@ pub(crate) fn host_avoidance(
     Ok(Written { text: text.to_owned(), value })
 }
 
-/// Reads a host's congestion avoidance from the keys that are left in `spec`.
+/// Reads a host's congestion avoidance from the remaining keys of `spec`.
 pub(super) fn avoidance_of_host(spec: &Spec<'_>, profile: &Profile) -> Result<AvoidanceConfig, InputError> {
     let base = |name: &str| profile.avoidance_named(name);
     algorithm(spec, AvoidanceConfig::NAMES, AvoidanceConfig::validate, base)

@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::size::LARGEST;
 use super::{InputError, Spec, Written};
 
-/// The application of a command that names none: one transfer, whose size is given apart.
+/// The default application: one transfer, whose size is a separate option.
 pub const TRANSFER: &str = "transfer";
 
 /// Most objects of a flow.
@@ -32,8 +32,8 @@ const INTERVALS: std::ops::RangeInclusive<Duration> = Duration::from_millis(1)..
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objects {
-    /// The chunks of a video, which are there at fixed intervals as a DASH player with a full buffer requests them
-    /// (ISO/IEC 23009-1 calls them segments). A chunk that is late does not hold the next one back.
+    /// The chunks of a video at fixed intervals, as a DASH player with a full buffer requests them (ISO/IEC 23009-1
+    /// calls them segments). A late chunk does not delay the next one.
     Chunks {
         /// Bytes of a chunk.
         size: Bytes,
@@ -66,7 +66,7 @@ impl Objects {
     pub fn parse(field: &str, text: &str) -> Result<Written<Option<Self>>, InputError> {
         let mut spec = Spec::parse(field, text)?;
         let (sizes, counts) = (Bytes::new(1)..=LARGEST, 1..=MAX_OBJECTS);
-        // The first key that is missing, or the application.
+        // The first missing key, or the application.
         let read = match spec.name() {
             TRANSFER => None,
             "chunks" => {
@@ -119,8 +119,8 @@ impl Objects {
         }
     }
 
-    /// Whether a user feels how long its objects take. Otherwise it is the completion time of the flow: a page is there
-    /// when all of it is, while the last chunk of a video comes when it is due.
+    /// Whether a user notices the completion times of the objects rather than that of the flow. A page is complete with
+    /// its flow; the end of a video depends only on the schedule of its chunks.
     pub fn feels_objects(&self) -> bool {
         matches!(self, Self::Chunks { .. })
     }

@@ -1,5 +1,5 @@
-//! What manages the queue of a cell's link: a discipline of the registry, such as `codel:target=5ms`, or `oracle`. The
-//! default is `taildrop`. Keys are those of the discipline; `oracle` has none.
+//! The queue discipline of a cell's link: one of the registry, such as `codel:target=5ms`, or `oracle`. The default is
+//! `taildrop`. The keys are those of the discipline; `oracle` has none.
 
 use flowstart_core::aqm::{QueueConfig, taildrop};
 use serde::{Serialize, Serializer};
@@ -9,17 +9,17 @@ use super::{InputError, Written, aqm};
 /// Its name.
 pub const ORACLE: &str = "oracle";
 
-/// What manages a queue.
+/// The management of a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Aqm {
     /// A discipline of the registry.
     Registered(QueueConfig),
-    /// The discipline that knows the measured flows (`run/oracle.rs`).
+    /// The discipline with knowledge of the measured flows (`run/oracle.rs`).
     Oracle,
 }
 
 impl Aqm {
-    /// Reads one.
+    /// Reads a queue discipline.
     pub fn parse(field: &str, text: &str) -> Result<Written<Self>, InputError> {
         if text.trim() == ORACLE {
             return Ok(Written { text: text.to_owned(), value: Self::Oracle });
@@ -36,7 +36,7 @@ impl Aqm {
         }
     }
 
-    /// What it does, in one line.
+    /// A description in one line.
     pub fn summary(&self) -> &'static str {
         match self {
             Self::Registered(config) => config.summary(),
@@ -46,8 +46,8 @@ impl Aqm {
         }
     }
 
-    /// What links are built with. The oracle takes its place when the measured flows are known; nothing crosses the
-    /// link before.
+    /// The discipline that links are built with. The oracle replaces it once the measured flows are known; nothing
+    /// crosses the link before that.
     pub fn config(&self) -> QueueConfig {
         match self {
             Self::Registered(config) => config.clone(),

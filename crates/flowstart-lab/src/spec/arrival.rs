@@ -1,13 +1,13 @@
-//! When the measured flows start and from how far: `together`, `every=100ms`, `within=10ms` or `poisson:load=5mbit`, as
+//! The starts and the RTTs of the measured flows: `together`, `every=100ms`, `within=10ms` or `poisson:load=5mbit`, as
 //! in `poisson:load=5mbit,flows=200,rtts=20ms/80ms`.
 //!
 //! | Key | Meaning | Default |
 //! |---|---|---|
-//! | `every` | time between two starts, one after the other | |
-//! | `within` | each starts at a time of its own within this one | |
+//! | `every` | time between two consecutive starts | |
+//! | `within` | each flow starts at a random time within this interval | |
 //! | `load` | of `poisson`: the load that the flows offer | needed |
-//! | `flows` | how many there are | as many as the command says for all cells |
-//! | `rtts` | round-trip propagation delays, of which each flow draws one | all have the link's |
+//! | `flows` | number of flows | the command's number for all cells |
+//! | `rtts` | round-trip propagation delays, from which each flow draws one | the link's for all |
 
 use std::ops::RangeInclusive;
 
@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::{InputError, Spec, Written};
 
-/// The arrival of a command that names none. It does not show in the names of cells.
+/// The default arrival. The names of cells omit it.
 pub const TOGETHER: &str = "together";
 
 /// Loads that flows may offer.
@@ -28,31 +28,31 @@ pub const MAX_FLOWS: u32 = 10_000;
 /// Most RTTs to draw from, and the longest of them.
 const MOST_RTTS: usize = 1000;
 const LONGEST_RTT: Duration = Duration::from_millis(100_000);
-/// Most time between two flows that start one after the other.
+/// Longest time between two consecutive starts.
 pub(super) const LONGEST_GAP: Duration = Duration::from_millis(1_000_000);
 
-/// The law of the starts. The first flow starts at once in all of them.
+/// The law of the starts. In all laws the first flow starts immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Process {
     /// At the same instant.
     Together,
-    /// One after the other, with this time between two.
+    /// One after another, with this time between consecutive starts.
     Every(Duration),
-    /// Each at a time of its own within this time, all of it equally likely.
+    /// Each at a uniformly distributed time within this interval.
     Within(Duration),
     /// Exponentially distributed gaps whose mean makes the payload of the flows this load.
     Poisson(Rate),
 }
 
-/// When the measured flows of a cell start, and from how far.
+/// The starts and the RTTs of a cell's measured flows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Arrival {
     /// The law.
     pub process: Process,
-    /// How many there are; absent: as many as the command says for all cells.
+    /// Number of flows; absent: the command's number for all cells.
     pub flows: Option<u32>,
-    /// Round-trip propagation delays of which each flow draws one with equal probability; empty: all have the link's.
+    /// Round-trip propagation delays from which each flow draws one with equal probability; empty: the link's for all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rtts: Vec<Duration>,
 }
@@ -96,14 +96,14 @@ impl Arrival {
         Ok(Written { text: text.to_owned(), value: Self { process, flows, rtts } })
     }
 
-    /// RTTs of `count` flows of a repetition with this seed; `None` where all flows have the link's.
+    /// RTTs of `count` flows of a repetition with this seed; `None` if all flows have the link's.
     pub fn draw_rtts(&self, count: u32, seed: u64) -> Vec<Option<Duration>> {
         let mut rng = Substream::new(seed, "measured rtts", 0);
         let mut draw = || self.rtts.get((rng.uniform() * self.rtts.len() as f64) as usize).copied();
         (0..count).map(|_| draw()).collect()
     }
 
-    /// Offered load, where there is one.
+    /// Offered load, if there is one.
     pub fn load(&self) -> Option<Rate> {
         match self.process {
             Process::Poisson(load) => Some(load),
@@ -111,8 +111,8 @@ impl Arrival {
         }
     }
 
-    /// Starts of `count` flows after the first one's, for transfers of `mean_size` bytes on average. `seed` is the
-    /// repetition's: the gaps of two loads differ by a factor only.
+    /// Starts of `count` flows, relative to the first start, for transfers of `mean_size` bytes on average. `seed` is
+    /// the repetition's: the gaps of two loads differ only by a factor.
     pub fn starts(&self, count: u32, mean_size: f64, seed: u64) -> Vec<Duration> {
         let mut rng = Substream::new(seed, "measured arrivals", 0);
         if let Process::Within(span) = self.process {

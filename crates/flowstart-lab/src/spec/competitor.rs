@@ -1,4 +1,4 @@
-//! Competitors, what else uses the link: `none`, `bulk:cubic,count=2`, `reno`, `cbr:rate=5mbit`, `web:load=5mbit`.
+//! Competitors, the other users of the link: `none`, `bulk:cubic,count=2`, `reno`, `cbr:rate=5mbit`, `web:load=5mbit`.
 //!
 //! | Competitor | Key | Meaning | Default |
 //! |---|---|---|---|
@@ -18,8 +18,8 @@
 //! | | `every` | time between two starts | all within an RTT |
 //! | | `startup`, `avoidance` | their algorithms | slow-start, the transport's |
 //! | `request-flood`, `bogus-requests` | `rate` | requests of Quick-Start per second | needed |
-//! | | `count` | how many | no end |
-//! | | `ask` | rate asked for | 80kbit, the highest |
+//! | | `count` | number of requests | no end |
+//! | | `ask` | requested rate | 80kbit, the highest |
 //! | | `spoofed`, `confirm` | whether senders are forged; time until an approval is reported | true, never |
 
 use flowstart_core::avoidance::AvoidanceConfig;
@@ -39,7 +39,7 @@ use super::arrival::LONGEST_GAP;
 use super::size::{TransferSize, distributed};
 use super::{InputError, RATES, Spec, Written, host_avoidance};
 
-/// What else uses the link.
+/// The other users of the link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Competitor {
     /// Nothing.
@@ -53,21 +53,20 @@ pub enum Competitor {
         /// Their congestion avoidance.
         avoidance: AvoidanceConfig,
     },
-    /// Traffic without congestion control, or an application that is limited by itself.
+    /// Traffic without congestion control, or an application that limits its own rate.
     Pattern {
         /// Number of flows.
         count: u32,
-        /// What each does.
+        /// The traffic of each.
         pattern: Pattern,
     },
-    /// Ordinary transfers that start within an RTT of the first measured flow, or one after the other from its start
-    /// on.
+    /// Ordinary transfers that start within an RTT of the first measured flow, or one after another from its start on.
     Short {
         /// Their number.
         count: u32,
         /// Payload of each.
         size: Bytes,
-        /// Time between the starts of two of them; absent: within an RTT.
+        /// Time between two consecutive starts; absent: all within an RTT.
         every: Option<Duration>,
         /// Their startup scheme.
         startup: StartupConfig,
@@ -82,7 +81,7 @@ pub enum Competitor {
         sizes: Sizes,
         /// Their startup scheme; `None`: the transport's.
         startup: Option<StartupConfig>,
-        /// Rate of their receivers' own link; `None`: that of all hosts.
+        /// Rate of their receivers' own link; `None`: the rate of all hosts.
         receiver_rate: Option<Rate>,
     },
     /// Requests of Quick-Start without connections.
@@ -123,7 +122,7 @@ impl Competitor {
         Ok(Written { text: text.to_owned(), value })
     }
 
-    /// Congestion avoidance of its flows, where the user chose one.
+    /// Congestion avoidance of its flows, if the user chose one.
     pub fn avoidance(&self) -> Option<&AvoidanceConfig> {
         match self {
             Self::Bulk { avoidance, .. } | Self::Short { avoidance, .. } => Some(avoidance),
@@ -131,7 +130,7 @@ impl Competitor {
         }
     }
 
-    /// What its flows are, of interactive media.
+    /// The flows' parameters, if they are interactive media.
     pub fn media(&self) -> Option<&Media> {
         match self {
             Self::Pattern { pattern: Pattern::Media(media), .. } => Some(media),
@@ -139,7 +138,7 @@ impl Competitor {
         }
     }
 
-    /// Whether its flows are transfers whose completion times can be compared.
+    /// Whether its flows are transfers with comparable completion times.
     pub fn has_transfers(&self) -> bool {
         matches!(self, Self::Short { .. })
     }
@@ -149,17 +148,17 @@ fn count(spec: &mut Spec<'_>) -> Result<Option<u32>, InputError> {
     spec.within("count", 1..=10_000)
 }
 
-/// The startup scheme that is written for `startup`.
+/// The startup scheme given by `startup`.
 fn named_startup(field: &str, spec: &mut Spec<'_>, profile: &Profile) -> Result<Option<StartupConfig>, InputError> {
     spec.value("startup")?.map(|text| host_scheme(field, text, profile)).transpose()
 }
 
-/// Refuses a startup scheme that does not go with the congestion avoidance.
+/// Refuses a startup scheme that is incompatible with the congestion avoidance.
 fn check_pair(spec: &Spec<'_>, startup: &StartupConfig, avoidance: &AvoidanceConfig) -> Result<(), InputError> {
     ControllerConfig::validate_pair(startup, avoidance).map_err(|error| spec.refused(error))
 }
 
-/// `algorithm` is the congestion avoidance that stands in place of the competitor's name.
+/// `algorithm` is the congestion avoidance given in place of the competitor's name.
 fn bulk(
     field: &str,
     spec: &mut Spec<'_>,
@@ -169,7 +168,7 @@ fn bulk(
     let flows = count(spec)?;
     let named = named_startup(field, spec, profile)?;
     let iw = spec.value("iw")?;
-    // Keys that are not the competitor's belong to its congestion avoidance.
+    // All other keys belong to the competitor's congestion avoidance.
     let name = algorithm.or_else(|| spec.word()).unwrap_or(profile.avoidance.name());
     let avoidance = avoidance_of_host(&spec.rest_as(name), profile)?;
     let mut config = named.unwrap_or_else(|| profile.startup_beside(&avoidance));
@@ -202,8 +201,7 @@ fn on_off(spec: &mut Spec<'_>) -> Result<Competitor, InputError> {
     Ok(Competitor::Pattern { count, pattern: Pattern::OnOff { rate, mean_on, mean_off } })
 }
 
-/// Interactive media; what is not said is Opus at 32 kbit/s in packets of 20 ms (RFC 7587) with a playout buffer of 60
-/// ms.
+/// Interactive media. The defaults are Opus at 32 kbit/s in packets of 20 ms (RFC 7587) and a playout buffer of 60 ms.
 fn media(spec: &mut Spec<'_>) -> Result<Competitor, InputError> {
     let intervals = Duration::from_micros(2_500)..=Duration::from_millis(120);
     let rate = spec.within("rate", RATES)?.unwrap_or(Rate::from_bits_per_sec(32_000));
@@ -241,14 +239,14 @@ fn web(field: &str, spec: &mut Spec<'_>, profile: &Profile) -> Result<Competitor
         check_pair(spec, startup, &profile.avoidance)?;
     }
     let load = load.ok_or_else(|| spec.refused("load is missing, as in web:load=5mbit"))?;
-    // Gaps that round to no time at all would be arrivals without end.
+    // Gaps that round to zero would make endless arrivals.
     if load.bits_per_sec() as f64 > 8e6 * sizes.mean() {
         return Err(spec.refused("more than a million transfers a second; choose a smaller load"));
     }
     Ok(Competitor::Web { load, sizes, startup, receiver_rate })
 }
 
-/// Requests without connections; `ask` is what each asks for unless the spec says otherwise.
+/// Requests without connections. `ask` is the default of the requested rate.
 fn requests(spec: &mut Spec<'_>, ask: Rate) -> Result<Competitor, InputError> {
     let (written, per_second) = (spec.value("rate")?.unwrap_or_default(), spec.read::<f64>("rate")?);
     if per_second.is_some_and(|rate| !(0.001..=1e6).contains(&rate)) {

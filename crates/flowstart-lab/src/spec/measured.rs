@@ -1,5 +1,5 @@
-//! Schemes of measured flows: those of the registry, as in `blitzstart:estimate=1.5`, with a congestion avoidance of
-//! their own, as in `slow-start:iw=4,avoidance=xcp`, or `stack`, what the transport does by itself.
+//! Schemes of measured flows: one of the registry, as in `blitzstart:estimate=1.5`, also with its own congestion
+//! avoidance, as in `slow-start:iw=4,avoidance=xcp`; or `stack`, the transport's own behaviour.
 //!
 //! | Key | Meaning | Default |
 //! |---|---|---|
@@ -13,7 +13,7 @@ use super::algorithm::{host_avoidance, host_startup};
 use super::transport::Transport;
 use super::{InputError, Spec, Written};
 
-/// The scheme that is none: what the transport does by itself.
+/// The name that selects no scheme but the transport's own behaviour.
 pub const STACK: &str = "stack";
 /// One line for listings.
 pub const STACK_SUMMARY: &str =
@@ -22,8 +22,8 @@ pub const STACK_SUMMARY: &str =
 /// A startup scheme, and the congestion avoidance that comes with it.
 type Measured = (Written<StartupConfig>, Option<Written<AvoidanceConfig>>);
 
-/// Reads the scheme of measured flows, which may name a congestion avoidance of its own, `slow-start:avoidance=xcp`, or
-/// be [`STACK`].
+/// Reads the scheme of measured flows. It may name its own congestion avoidance, `slow-start:avoidance=xcp`, or be
+/// [`STACK`].
 ///
 /// # Errors
 ///
@@ -43,7 +43,7 @@ pub fn measured_scheme(field: &str, text: &str, transport: &Transport) -> Result
     Ok((startup, avoidance))
 }
 
-/// [`STACK`], which is as it is.
+/// [`STACK`], which takes no keys.
 fn own_stack(spec: &Spec<'_>, transport: &Transport) -> Result<Measured, InputError> {
     let profile = &*transport.profile;
     if let Some(key) = spec.unasked() {

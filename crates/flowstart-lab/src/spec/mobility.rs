@@ -1,9 +1,9 @@
-//! When the measured flows take another path, and which: `none` (the default), or a link with `at`, as in
+//! A change of the measured flows' path: `none` (the default), or the new link with the time `at`, as in
 //! `at=2s,rate=5mbit,rtt=80ms` or `lte,at=2s`.
 //!
 //! | Key | Meaning | Default |
 //! |---|---|---|
-//! | `at` | when, from the flow's start | needed |
+//! | `at` | time of the change, from the flow's start | needed |
 //! | all others | those of the link ([`super::link`]) | the link's |
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use flowstart_core::time::Duration;
 use super::link::Link;
 use super::{InputError, Spec, Written};
 
-/// The mobility of a command that names none. It does not show in the names of cells.
+/// The default mobility. The names of cells omit it.
 pub const NONE: &str = "none";
 
 /// Latest move, from the flow's start.
@@ -22,14 +22,14 @@ const LATEST: Duration = Duration::from_millis(1_000_000);
 /// A mobility event of each measured flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Move {
-    /// When, from the flow's start. A flow that has not sent data by then moves when it does.
+    /// Time from the flow's start. A flow that has not sent data by then moves with its first data.
     pub at: Duration,
-    /// The path from then on, which the measured flows have for themselves.
+    /// The new path, which only the measured flows use.
     pub link: Link,
 }
 
 impl Move {
-    /// Reads a mobility event. The link gets `options` as other links do.
+    /// Reads a mobility event. `options` apply to its link as to other links.
     pub fn parse(
         field: &str,
         text: &str,

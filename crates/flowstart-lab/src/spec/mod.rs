@@ -1,16 +1,16 @@
-//! What users write: specs, quantities, presets.
+//! User input: specs, quantities, presets.
 //!
-//! A spec is `name:key=value,key=value`, read by [`Spec`]. What was written is kept beside what it means, so that
-//! results can show both. Each file begins with what users write there, an example, and the default of each key.
+//! A spec is `name:key=value,key=value`, read by [`Spec`]. The written text is kept beside its meaning, so results can
+//! show both. Each file begins with its input, an example, and the default of each key.
 //!
 //! | Looking for | Where |
 //! |---|---|
 //! | startup schemes, congestion avoidance, queue disciplines | [`algorithm`], [`mod@aqm`] |
 //! | links, their Quick-Start routers and the elements that advise rates | [`link`], [`routers`] |
-//! | what measured flows carry | [`application`], [`size`], [`web`] |
-//! | when they start, and when they move | [`arrival`], [`mobility`] |
-//! | who else uses the link | [`competitor`] |
-//! | how all flows are transported, in a model or by a real stack | [`transport`] |
+//! | traffic of measured flows | [`application`], [`size`], [`web`] |
+//! | their starts, and changes of their path | [`arrival`], [`mobility`] |
+//! | other users of the link | [`competitor`] |
+//! | the transport of all flows, a model or a real stack | [`transport`] |
 //! | the scheme of measured flows, which may be the transport's own | [`measured_scheme`] |
 
 use std::ops::RangeInclusive;
@@ -43,11 +43,11 @@ pub use self::transport::stack;
 /// Rates that links and traffic may have.
 const RATES: RangeInclusive<Rate> = Rate::from_bits_per_sec(1_000)..=Rate::from_bits_per_sec(10_000_000_000_000);
 
-/// A value together with what the user wrote.
+/// A value together with the user's text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written<T> {
-    /// As written.
+    /// The text.
     pub text: String,
-    /// What it means.
+    /// Its meaning.
     pub value: T,
 }

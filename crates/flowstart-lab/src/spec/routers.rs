@@ -1,5 +1,4 @@
-//! The Quick-Start routers of a path and those who cheat there, as keys of its link:
-//! `lte,quick_start=target,qs_thresh=0.5`.
+//! The Quick-Start routers and the cheaters of a path, as keys of its link: `lte,quick_start=target,qs_thresh=0.5`.
 //!
 //! | Key | Meaning | Default |
 //! |---|---|---|
@@ -7,13 +6,13 @@
 //! | `qs_thresh` | share of the link that may be in use | 0.9 |
 //! | `qs_interval` | interval of recent approvals (`target`) or assumed RTT (`extreme`) | 150ms, 100ms |
 //! | `qs_utilization` | `peak/5/150ms` or `average/0.01` | `peak/5/150ms` |
-//! | `qs_limit` | requests looked at per second | all |
-//! | `qs_routers` | how many of the path's routers take part, from the sender on; the others ignore the option | all |
+//! | `qs_limit` | requests processed per second | all |
+//! | `qs_routers` | number of participating routers, counted from the sender; the others ignore the option | all |
 //! | `qs_flows` | flows remembered: for reports and second passes (`target`), for all approvals (`extreme`) | 0, 1024 |
-//! | `qs_provisional` | how long a first pass holds without a second (`target`, needs `qs_flows`) | no second pass |
-//! | `qs_bandwidth` | what the path's routers believe their links to have | what they have |
-//! | `qs_upstream` | rate of one more router's link in front of the path, whose first link is narrow then | none |
-//! | `qs_hidden` | the number of the router that requests do not see, from the sender on: a tunnel or a switch | none |
+//! | `qs_provisional` | validity of a first pass without a second (`target`, needs `qs_flows`) | no second pass |
+//! | `qs_bandwidth` | assumed bandwidth of the path's routers' links | the real one |
+//! | `qs_upstream` | rate of an additional router's link in front of the path's narrow links | none |
+//! | `qs_hidden` | number of the router that does not see requests, counted from the sender: a tunnel or a switch | none |
 //! | `qs_receiver` | measured flows' receivers add steps to the rate that arrived: `raise/STEPS` | honest |
 //! | `qs_booster` | a box at measured flows' senders: `raise/STEPS`, `ttl` or `raise/STEPS/ttl` | none |
 
@@ -32,15 +31,15 @@ const MOST_ROUTERS: u32 = 66;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Routers {
     config: Config,
-    /// How many take part; `None`: all.
+    /// Number of participating routers; `None`: all.
     taking_part: Option<u32>,
-    /// What those of the path believe their links to have.
+    /// The bandwidth that the path's routers assume for their links.
     pub bandwidth: Option<Rate>,
-    /// The link of one more router in front of the path.
+    /// The link of an additional router in front of the path.
     pub upstream: Option<Rate>,
-    /// The place of the router that requests do not see.
+    /// The place of the router that does not see requests.
     hidden: Option<u32>,
-    /// Steps that receivers of measured flows add.
+    /// Steps that receivers of measured flows add to the rate.
     pub receiver_steps: Option<u8>,
     /// The box at senders of measured flows.
     pub booster: Option<BoosterConfig>,
@@ -90,7 +89,7 @@ fn booster(text: &str) -> Result<BoosterConfig, String> {
 }
 
 impl Routers {
-    /// Reads them from the keys of a link.
+    /// Reads the routers from the keys of a link.
     pub(super) fn read(spec: &mut Spec<'_>) -> Result<Option<Self>, InputError> {
         let name = spec.value("quick_start")?;
         let thresh: Option<f64> = spec.read("qs_thresh")?;

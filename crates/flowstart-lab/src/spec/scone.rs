@@ -3,16 +3,16 @@
 //! | Key | Meaning | Default |
 //! |---|---|---|
 //! | `scone` | the rate that the bottleneck's element advises, or a share of the link's rate | none |
-//! | `scone_refresh` | how long a marked flow is left alone | every SCONE packet is marked |
+//! | `scone_refresh` | time without further marks after a mark of a flow | every SCONE packet is marked |
 //!
-//! Whether a flow's ends support SCONE is the transport's: `scone=handshake` or `scone=data`.
+//! The transport decides whether a flow's ends support SCONE: `scone=handshake` or `scone=data`.
 
 use flowstart_core::scone::element::Config;
 use flowstart_core::units::Rate;
 
 use super::{InputError, Spec};
 
-/// Reads the element at a link of this rate from its keys. A link whose rate is not known has none.
+/// Reads the element at a link of this rate from its keys. A link of unknown rate has none.
 pub(super) fn read(spec: &mut Spec<'_>, rate: Option<Rate>) -> Result<Option<Config>, InputError> {
     let (advised, refresh) = (spec.value("scone")?, spec.read("scone_refresh")?);
     let Some(text) = advised else {

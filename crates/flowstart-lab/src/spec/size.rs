@@ -3,7 +3,7 @@
 //! | Key of `pareto` | Meaning | Default |
 //! |---|---|---|
 //! | `smallest` | smallest size | 4KB |
-//! | `mean` | mean size, in place of `smallest`, which follows | |
+//! | `mean` | mean size, in place of `smallest`, which follows from it | |
 //! | `largest` | largest size | 10MB |
 //! | `shape` | shape of the distribution | 1.2 |
 
@@ -17,12 +17,12 @@ use super::{InputError, Spec, Written};
 /// Largest transfer.
 pub(super) const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
 
-/// How large a transfer is.
+/// The size of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TransferSize {
-    /// Always the same.
+    /// A fixed size.
     Fixed(Bytes),
-    /// Each flow draws its own.
+    /// Each flow draws its own size.
     Pareto(Sizes),
 }
 
@@ -79,8 +79,8 @@ impl Serialize for TransferSize {
     }
 }
 
-/// Reads the keys of a bounded Pareto distribution. Defaults: 4 KB to 10 MB with shape 1.2, web traffic's (Crovella,
-/// Bestavros 1997); with `mean` the smallest size follows.
+/// Reads the keys of a bounded Pareto distribution. Defaults: 4 KB to 10 MB with shape 1.2, as in web traffic
+/// (Crovella, Bestavros 1997). With `mean`, the smallest size follows from it.
 pub(super) fn distributed(spec: &mut Spec<'_>) -> Result<Sizes, InputError> {
     let (smallest, mean) = (spec.read("smallest")?, spec.read("mean")?);
     let mut sizes = Sizes {
@@ -106,7 +106,7 @@ fn no_such_mean(sizes: &Sizes) -> String {
     format!("no distribution between 1 byte and {} with shape {} has this mean", sizes.largest, sizes.shape)
 }
 
-/// The distribution with the smallest size that gives this mean: the mean grows with it.
+/// The distribution whose smallest size gives this mean, which grows with the smallest size.
 fn with_mean(sizes: Sizes, mean: Bytes) -> Option<Sizes> {
     let (mut low, mut high) = (1, sizes.largest.get().min(LARGEST.get()).saturating_sub(1));
     let at = |smallest: u64| Sizes { smallest: Bytes::new(smallest), ..sizes };
@@ -136,7 +136,7 @@ mod tests {
         };
         let below = Sizes { smallest: Bytes::new(sizes.smallest.get() - 1), ..sizes };
         assert!(sizes.mean() >= 100_000.0 && below.mean() < 100_000.0, "{sizes:?}");
-        // The mean of many draws; the tail is cut at 10 MB, so it converges.
+        // The mean of many draws converges because the tail ends at 10 MB.
         let drawn = Workload::Transfer(TransferSize::Pareto(sizes)).draw(200_000, 1);
         let mean = drawn.iter().map(|size| size.get() as f64).sum::<f64>() / 200_000.0;
         assert!((mean / 100_000.0 - 1.0).abs() < 0.03, "{mean}");

@@ -12,15 +12,15 @@
 //! | `mean`, `shape` | sizes of objects in packets, Pareto II | 400, 1.002 |
 //! | `transfers`, `transfer` | transfers of a session beside its pages, and their size | 0, 146KB |
 //! | `mean_delay`, `longest_delay` | one way between a host and its router | 12ms, 110ms |
-//! | `run` | how long it lasts | 150s |
+//! | `run` | length of the run | 150s |
 //! | `share` | share of the connections that use the scheme; the others use the first scheme | 1 |
 //! | `rows` | a row for each `repetition`, or for each of its `connections` | repetition |
 //!
-//! The defaults are those of Sarolahti, Allman and Floyd, section 4. What the paper does not say is as in ns-2's
-//! generator and in the scripts that its authors published for it: pages and objects are fixed numbers, gaps are
-//! exponential and in seconds, 10 ms between requests, sessions start at any time of the run. Those scripts give host
+//! The defaults are those of Sarolahti, Allman and Floyd, section 4. Details that the paper omits follow ns-2's
+//! generator and the scripts that its authors published for it: the numbers of pages and objects are fixed; gaps are
+//! exponential and in seconds, 10 ms between requests; sessions start at any time of the run. Those scripts give host
 //! number i of ten the delay longest (i / 9)^4. Here a host draws longest u^(longest / mean - 1), the same law with the
-//! paper's mean and maximum; with a longest delay of twice the mean it is uniform.
+//! paper's mean and maximum. It is uniform if the longest delay is twice the mean.
 
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Duration;
@@ -34,12 +34,12 @@ use super::{InputError, Spec};
 pub const WEB: &str = "web";
 /// Most sessions of a direction.
 const MAX_SESSIONS: u32 = 2000;
-/// Numbers that each session has for its objects, more than it can ask for.
+/// Numbers that each session has for its objects, more than it can request.
 const OBJECTS_OF_A_SESSION: u64 = 100_000_000;
 /// Most rows that a repetition of a cell may have.
 const MAX_ROWS: u64 = 100_000;
 
-/// What results have a row for.
+/// The unit of a result row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// Each repetition: means and sums over its connections.
@@ -55,7 +55,7 @@ pub struct Sessions {
     pub sessions: u32,
     /// Sessions of the other direction.
     pub reverse: u32,
-    /// How long each lasts.
+    /// The length of each session.
     pub length: SessionLength,
     /// Mean gap between pages.
     pub inter_page: Duration,
@@ -75,11 +75,11 @@ pub struct Sessions {
     pub mean_delay: Duration,
     /// Longest one-way delay of a host.
     pub longest_delay: Duration,
-    /// How long it lasts.
+    /// The length of the run.
     pub run: Duration,
     /// Share of the connections that use the cell's scheme.
     pub share: f64,
-    /// What results have a row for.
+    /// The unit of a result row.
     pub rows: Rows,
 }
 
@@ -159,12 +159,12 @@ impl Sessions {
         }
     }
 
-    /// The number by which results name an object of a session.
+    /// The number of a session's object in results.
     pub fn flow_number(&self, session: u32, object: u32) -> u64 {
         u64::from(session) * OBJECTS_OF_A_SESSION + u64::from(object)
     }
 
-    /// The sessions as the simulator knows them.
+    /// The sessions in the simulator's terms.
     pub fn config(&self) -> WebConfig {
         WebConfig {
             length: self.length,
@@ -192,7 +192,7 @@ impl Sessions {
 }
 
 impl std::fmt::Display for Sessions {
-    /// Canonical, with every default filled in.
+    /// The canonical text, with every default filled in.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{WEB}:sessions={},reverse={},", self.sessions, self.reverse)?;
         match self.length {

@@ -1,4 +1,4 @@
-//! What the measured flows carry: one transfer each, a stream of objects, or the connections of web sessions.
+//! The traffic of the measured flows: one transfer each, a stream of objects, or the connections of web sessions.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::size::TransferSize;
 use super::web::Sessions;
 use super::{InputError, Written};
 
-/// What the measured flows of a cell carry.
+/// The traffic of a cell's measured flows.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Workload {
     /// One transfer each.
@@ -29,7 +29,7 @@ impl Workload {
         Ok(Written { text, value: Self::Transfer(value) })
     }
 
-    /// Reads an application that says its sizes. `payload` is a packet's.
+    /// Reads an application that contains its sizes. `payload` is a packet's.
     pub fn parse_application(field: &str, text: &str, payload: Bytes) -> Result<Written<Self>, InputError> {
         let value = match Sessions::parse(field, text, payload)? {
             Some(sessions) => Self::Sessions(sessions),
@@ -55,7 +55,7 @@ impl Workload {
         Bytes::new(libm::round(self.mean()) as u64)
     }
 
-    /// The size of every flow, where all have the same.
+    /// The size of every flow, if all have the same.
     pub fn fixed_size(&self) -> Option<Bytes> {
         match self {
             Self::Transfer(TransferSize::Fixed(size)) => Some(*size),
@@ -75,12 +75,12 @@ impl Workload {
         (0..count).map(|_| size()).collect()
     }
 
-    /// The objects, where flows carry some.
+    /// The objects, if flows carry any.
     pub fn objects(&self) -> Option<Objects> {
         if let Self::Objects(objects) = self { Some(*objects) } else { None }
     }
 
-    /// The web sessions, where flows belong to some.
+    /// The web sessions, if flows belong to any.
     pub fn sessions(&self) -> Option<&Sessions> {
         if let Self::Sessions(sessions) = self { Some(sessions) } else { None }
     }
@@ -98,7 +98,7 @@ impl fmt::Debug for Workload {
 }
 
 impl Serialize for Workload {
-    /// As the size of a flow.
+    /// Objects serialize as the size of a flow.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Transfer(size) => size.serialize(serializer),

@@ -11,31 +11,31 @@
 //!
 //! The order of declarations is the nesting of cells and of results, the outermost first.
 
-/// What an axis is of.
+/// The part of a run that an axis belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The world in which newcomers meet others. Cells that differ in nothing of it share a warm-up.
+    /// The world in which newcomers meet others. Cells with the same world share a warm-up.
     World,
     /// The newcomers.
     Newcomers,
 }
 
-/// How an axis is shown in the names of cells.
+/// The appearance of an axis in the names of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// Always, in this place.
+    /// Always shown, in this place.
     At(usize),
-    /// Behind all others with this before it, unless it is the default.
+    /// Behind all others with this prefix, unless it is the default.
     Otherwise(&'static str),
 }
 
 impl Shown {
-    /// Where it stands among the axes in a name.
+    /// Its place among the axes in a name.
     pub fn order(self) -> usize {
         if let Self::At(place) = self { place } else { usize::MAX }
     }
 
-    /// What stands before its text.
+    /// The prefix of its text.
     pub fn prefix(self) -> &'static str {
         if let Self::Otherwise(prefix) = self { prefix } else { "" }
     }
@@ -44,17 +44,17 @@ impl Shown {
 /// A key of scenario files, and the option of that name.
 #[derive(Debug)]
 pub struct Key {
-    /// As users write it.
+    /// The user's text.
     pub name: &'static str,
-    /// What it takes, as help calls it.
+    /// The name of its values in help.
     pub takes: &'static str,
     /// When it must be given.
     pub need: Need,
-    /// What stands for it where nothing is given.
+    /// The default, if there is one.
     pub default: Option<&'static str>,
-    /// Help where it takes several.
+    /// Help for commands that take several values.
     pub several: &'static str,
-    /// Help where it takes one. Commands that run one cell have a text of their own for schemes.
+    /// Help for commands that take one value. Commands that run one cell have their own text for schemes.
     pub one: Option<&'static str>,
 }
 
@@ -63,7 +63,7 @@ pub struct Key {
 pub enum Need {
     /// Always.
     Always,
-    /// Where another is not.
+    /// If another key is absent.
     Without(&'static str),
     /// Never.
     Never,
@@ -105,7 +105,7 @@ macro_rules! axes {
                     }
                 }
                 {
-                    /// What else uses the link.
+                    /// The other users of the link.
                     competitors: Vec<Written<Competitor>>, place: competitor, shown: Shown::At(4), carried: false,
                     meaning: |plan| format!("{:?}", plan.competitors),
                     keys: {
@@ -124,7 +124,7 @@ macro_rules! axes {
             }
             Newcomers {
                 {
-                    /// What the measured flows carry.
+                    /// The traffic of the measured flows.
                     sizes: Vec<Written<Workload>>, place: size, shown: Shown::At(2), carried: true,
                     meaning: |plan| format!("{:?}", plan.sizes),
                     keys: {
@@ -150,7 +150,7 @@ macro_rules! axes {
                     }
                 }
                 {
-                    /// When the measured flows start.
+                    /// The starts of the measured flows.
                     arrivals: Vec<Written<Arrival>>, place: arrival, shown: Shown::Otherwise(""), carried: false,
                     meaning: |plan| format!("{:?}", plan.arrivals),
                     keys: {
@@ -167,7 +167,7 @@ macro_rules! axes {
                     }
                 }
                 {
-                    /// What idle time does to the windows of the measured flows; empty: what the transport says.
+                    /// The effect of idle time on the windows of the measured flows; empty: the transport's.
                     idle: Vec<WindowValidation>, place: idle, shown: Shown::Otherwise("idle="), carried: true,
                     meaning: |plan| format!("{:?}", plan.idle),
                     keys: {
@@ -184,7 +184,7 @@ macro_rules! axes {
                     }
                 }
                 {
-                    /// When the measured flows take another path, and which.
+                    /// Changes of the measured flows' path.
                     moves: Vec<Written<Option<Move>>>, place: mobility, shown: Shown::Otherwise("move:"), carried: true,
                     meaning: |plan| {
                         let link = |to: &mobility::Move| (to.at, without_files(&to.link));

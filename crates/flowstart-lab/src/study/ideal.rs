@@ -1,4 +1,4 @@
-//! The physical limit of a transfer: how long it would take if nobody had to learn anything.
+//! The physical limit of a transfer: its completion time if nobody had to learn anything.
 
 use flowstart_core::quick_start::host::{Known, PacketSizes, Request, respond};
 use flowstart_core::quick_start::router::{Router, Verdict};
@@ -16,22 +16,23 @@ use crate::study::plan::{Cell, Plan};
 
 /// The shortest possible time from the first packet of the handshake to the last payload byte at the receiver.
 ///
-/// The handshake and the first half of the way take 1.5 RTT when the data sender opens, 2 RTT with a request and 1 RTT
+/// The handshake and the propagation of the data take 1.5 RTT if the data sender opens, 2 RTT with a request and 1 RTT
 /// with 0-RTT. Then the wire bytes take their time at the link's rate, and each further hop adds one packet's time. On
-/// a recorded trace the bytes take the opportunities that follow, `start` being when the transfer starts.
+/// a recorded trace the bytes take the opportunities after `start`, the start of the transfer.
 pub fn ideal_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp) -> Duration {
     let way = Way::new(link, profile, start);
     way.fct(way.finish(way.begin, Bytes::ZERO, size), size)
 }
 
-/// Completion time of slow start with this initial window in packets, alone on a link of fixed rate with enough buffer,
-/// by counting: a round takes one RTT and doubles the window, until the window keeps the link busy for an RTT.
+/// Completion time of slow start with this initial window in packets, alone on a link of fixed rate with enough buffer.
+/// The function counts rounds: each takes one RTT and doubles the window, until the window keeps the link busy for an
+/// RTT.
 pub fn slow_start_fct(link: &Link, profile: &Profile, size: Bytes, initial_window: u64) -> Duration {
     let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
     let packet_time = link.rate.time_for(packet);
     let mut left = size.get().div_ceil(u64::from(profile.payload));
     let mut window = initial_window;
-    // The handshake and the way of the request and of the first packet.
+    // The handshake and the propagation of the request and of the first packet.
     let mut time = Way::new(link, profile, Timestamp::ZERO).handshake;
     while left > window && packet_time * window < link.rtt {
         left -= window;
@@ -41,15 +42,15 @@ pub fn slow_start_fct(link: &Link, profile: &Profile, size: Bytes, initial_windo
     time + packet_time * left
 }
 
-/// Round trips of a transfer of `packets` with a first window of `window` on a path that holds `path` of them, the
-/// handshake among them: equation (2) of Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate Over an
+/// Round trips, including the handshake, of a transfer of `packets` with a first window of `window` on a path that
+/// holds `path` packets: equation (2) of Sarolahti, Allman and Floyd, "Determining an Appropriate Sending Rate Over an
 /// Underutilized Network Path", 2007. R = log2(max(min(N, M) / W + 1, 2)) + ceil(N / M).
 pub fn rounds(packets: f64, window: f64, path: f64) -> f64 {
     libm::log2((packets.min(path) / window + 1.0).max(2.0)) + (packets / path).ceil()
 }
 
-/// Round trips of slow start with this initial window and of Quick-Start by equation (2), when the routers of the idle
-/// link approve what they can; `None` without routers, or where they approve nothing.
+/// Round trips by equation (2) of slow start with this initial window, and of Quick-Start if the routers of the idle
+/// link approve as much as they can. `None` without routers, or if they approve nothing.
 pub fn quick_start_rounds(
     link: &Link,
     profile: &Profile,
@@ -61,7 +62,7 @@ pub fn quick_start_rounds(
     let sizes = PacketSizes { mss: payload, header: config.header };
     let known = Known { rtt: Some(config.rtt), object: Some(size), ..Known::default() };
     let asked = config.request_size().rate(&known, sizes, payload * initial_window)?.min(config.rate);
-    // What is random in a request does not change what is approved.
+    // The random part of a request does not affect the approval.
     let mut rng = Substream::new(0, "idle path", 0);
     let request = Request::new(asked, config.rounding, config.encoding, u8::MAX, &mut rng)?;
     let mut option = request.option();
@@ -78,15 +79,15 @@ pub fn quick_start_rounds(
     Some(windows.map(|window| rounds(packets, window, path)))
 }
 
-/// [`ideal_fct`] when the flow takes the path `after` from `at` on: what the first link has not carried by then, the
-/// second carries from then on.
+/// [`ideal_fct`] of a flow that moves to the path `after` at `at`: the second link carries everything that the first
+/// link has not carried by then.
 pub fn ideal_moved_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp, after: &Move) -> Duration {
     let way = Way::new(link, profile, start);
     let moved = (start + after.at).max(way.begin);
     if way.finish(way.begin, Bytes::ZERO, size) <= moved {
         return ideal_fct(link, profile, size, start);
     }
-    // The most that has left by then.
+    // The most bytes that can have left by then.
     let (mut carried, mut more) = (0, way.wire(size));
     while more - carried > 1 {
         let middle = carried + (more - carried) / 2;
@@ -100,7 +101,7 @@ pub fn ideal_moved_fct(link: &Link, profile: &Profile, size: Bytes, start: Times
     end.since(start) + way.rtt / 2 + way.further_hops(size)
 }
 
-/// When the last of this much has left a link that is busy from `begin` on.
+/// The time when the last of these bytes has left a link that is busy from `begin` on.
 fn carry(link: &Link, begin: Timestamp, wire: Bytes) -> Timestamp {
     match &link.trace {
         None => begin + link.rate.time_for(wire),
@@ -108,26 +109,26 @@ fn carry(link: &Link, begin: Timestamp, wire: Bytes) -> Timestamp {
     }
 }
 
-/// [`ideal_fct`] for an application: chunks are not sent before their time, and each wave of a page is requested when
-/// the first object of the last one is there.
+/// [`ideal_fct`] for an application. Chunks are not sent before their time. The client requests each wave of a page
+/// when the first object of the wave before has arrived.
 pub fn ideal_application_fct(link: &Link, profile: &Profile, application: Objects, start: Timestamp) -> Duration {
     let way = Way::new(link, profile, start);
     way.fct(way.carry(application).0, application.total())
 }
 
-/// How much of that time the application has nothing to send.
+/// The part of [`ideal_fct`] in which the application has nothing to send.
 pub fn ideal_idle_time(link: &Link, profile: &Profile, application: Objects, start: Timestamp) -> Duration {
     Way::new(link, profile, start).carry(application).1
 }
 
-/// From the sender to the receiver with nothing in between.
+/// One-way propagation from the sender to the receiver.
 struct Way<'a> {
     link: &'a Link,
     profile: &'a Profile,
     rtt: Duration,
-    /// Until the first byte may leave, and the way of the last one.
+    /// The time until the first byte may leave, plus the propagation of the last one.
     handshake: Duration,
-    /// When the first byte leaves.
+    /// The time when the first byte leaves.
     begin: Timestamp,
 }
 
@@ -142,19 +143,18 @@ impl<'a> Way<'a> {
         Self { link, profile, rtt, handshake, begin: start + handshake.saturating_sub(rtt / 2) }
     }
 
-    /// Bytes on the wire of this much payload.
+    /// Wire bytes of this payload.
     fn wire(&self, size: Bytes) -> u64 {
         size.get() + size.get().div_ceil(u64::from(self.profile.payload)) * u64::from(self.profile.overhead)
     }
 
-    /// When `size` bytes have left that are sent from `begin` on, after `sent` bytes whose last packet they may fill
-    /// up.
+    /// The time when `size` bytes that are sent from `begin` on have left. They follow `sent` bytes, whose last packet
+    /// they may fill up.
     fn finish(&self, begin: Timestamp, sent: Bytes, size: Bytes) -> Timestamp {
         carry(self.link, begin, Bytes::new(self.wire(sent + size) - self.wire(sent)))
     }
 
-    /// When the last byte of an application leaves, and how long the link rests before it because nothing is there to
-    /// send.
+    /// The time when the last byte of an application leaves, and how long the link is idle before it for want of data.
     fn carry(&self, application: Objects) -> (Timestamp, Duration) {
         let (mut end, mut sent, mut idle) = (self.begin, Bytes::ZERO, Duration::ZERO);
         match application {
@@ -180,7 +180,7 @@ impl<'a> Way<'a> {
         (end, idle)
     }
 
-    /// What each further hop adds: the time of the last packet of this much payload.
+    /// The time that each further hop adds: that of the last packet of this payload.
     fn further_hops(&self, size: Bytes) -> Duration {
         let payload = u64::from(self.profile.payload);
         let last = size.get() - (size.get().div_ceil(payload) - 1) * payload;
@@ -225,13 +225,13 @@ mod tests {
 
     #[test]
     fn equation_2_counts_round_trips() {
-        // 10,000 packets of 1500 bytes on 10 Gbit/s and 160 ms, which hold 133,333 of them: slow start from three
-        // segments takes log2(10,000 / 3 + 1) + 1 = 12.7 round trips, and a window for all of them two, the handshake's
-        // and the data's.
+        // 10,000 packets of 1500 bytes on 10 Gbit/s and 160 ms, a path that holds 133,333 packets. Slow start from
+        // three segments takes log2(10,000 / 3 + 1) + 1 = 12.7 round trips. A window for all packets takes two, the
+        // handshake's and the data's.
         let path = 10e9 * 0.16 / 12_000.0;
         assert!((rounds(10_000.0, 3.0, path) - 12.703).abs() < 1e-3, "{}", rounds(10_000.0, 3.0, path));
         assert_eq!(rounds(10_000.0, 17_476.0, path), 2.0);
-        // A transfer of three paths: slow start until the path is full, and three times its packets.
+        // A transfer of three path capacities: slow start until the path is full, and three times its packets.
         assert_eq!(rounds(300.0, 100.0 / 7.0, 100.0), 6.0);
     }
 
@@ -270,8 +270,8 @@ mod tests {
             let moved = Move { at: Duration::from_millis(at), link: second.clone() };
             ideal_moved_fct(&first, &profile, Bytes::new(100_000), Timestamp::ZERO, &moved).as_millis_f64()
         };
-        // The first byte leaves after 80 ms. 50 kB leave until 130 ms, the others take 100 ms at half the rate and 20
-        // ms more to arrive; 0.0008 ms are the receiver's own link.
+        // The first byte leaves after 80 ms. 50 kB leave until 130 ms. The others take 100 ms at half the rate and 20
+        // ms more to arrive; the receiver's own link adds 0.0008 ms.
         assert!((ideal(130) - 250.0008).abs() < 1e-3, "{}", ideal(130));
         // All have left after 180 ms, and arrive 40 ms later.
         assert!((ideal(500) - 220.0008).abs() < 1e-3, "{}", ideal(500));
@@ -284,18 +284,18 @@ mod tests {
         let ideal = |application| ideal_application_fct(&link, &profile, application, Timestamp::ZERO).as_millis_f64();
         let transfer = |size| ideal_fct(&link, &profile, Bytes::new(size), Timestamp::ZERO).as_millis_f64();
         let size = Bytes::new(100_000);
-        // A chunk takes 100 ms: the third begins at 400 ms, and at 200 ms when they follow each other closely.
+        // A chunk takes 100 ms: the third begins at 400 ms, or at 200 ms without gaps.
         let chunks = |ms| ideal(Objects::Chunks { size, interval: Duration::from_millis(ms), count: 3 });
         assert!((chunks(200) - transfer(100_000) - 400.0).abs() < 1e-3);
         assert!((chunks(50) - transfer(300_000)).abs() < 1e-3);
-        // Between chunks of 100 ms the link rests for 100 ms each, or not at all.
+        // Between chunks of 100 ms the link is idle for 100 ms each, or not at all.
         let idle = |ms| {
             let chunks = Objects::Chunks { size, interval: Duration::from_millis(ms), count: 3 };
             ideal_idle_time(&link, &profile, chunks, Timestamp::ZERO)
         };
         assert_eq!((idle(200), idle(50)), (Duration::from_millis(200), Duration::ZERO));
-        // The first object of a wave is there after 100 ms, and its request of the next at the sender 80 ms later: two
-        // objects need longer than that, one does not.
+        // The first object of a wave arrives after 100 ms, and the request for the next wave reaches the sender 80 ms
+        // later: two objects need longer than that, one does not.
         let page = |objects| ideal(Objects::Page { objects, size, waves: 3 });
         assert!((page(2) - transfer(600_000)).abs() < 1e-3);
         // The packet also crosses the receiver's link before the request leaves: 1 kB at 10 Gbit/s, 0.0008 ms each

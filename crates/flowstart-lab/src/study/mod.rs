@@ -1,10 +1,10 @@
-//! A study: what an experiment runs, from a scenario file to its cells.
+//! A study: the runs of an experiment, from a scenario file to its cells.
 //!
 //! | Looking for | Where |
 //! |---|---|
 //! | scenario files | [`scenario`] |
-//! | those that come with the program | [`shipped`] |
-//! | what varies in an experiment | [`axis`] |
+//! | scenarios that come with the program | [`shipped`] |
+//! | the variables of an experiment | [`axis`] |
 //! | the cells of an experiment | [`plan`] |
 //! | the physical limit of a transfer | [`ideal`] |
 
@@ -24,13 +24,13 @@ pub mod shipped;
 /// A question and the runs that answer it.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// What was asked, as written.
+    /// The question as the user wrote it.
     pub scenario: Scenario,
-    /// Folder that the scenario's files are relative to.
+    /// Folder to which the scenario's files are relative.
     pub directory: PathBuf,
-    /// What is run, validated.
+    /// The runs, validated.
     pub plan: Plan,
-    /// What its results shall say besides.
+    /// Notes to show beside the results.
     pub notes: Vec<String>,
 }
 
@@ -39,13 +39,13 @@ impl Study {
     ///
     /// # Errors
     ///
-    /// The field that cannot be used, and what is allowed.
+    /// The field that cannot be used, and the allowed values.
     pub fn new(scenario: Scenario, directory: &Path) -> Result<Self, InputError> {
         let plan = scenario.plan(directory)?;
         Ok(Self { scenario, directory: directory.to_owned(), plan, notes: Vec::new() })
     }
 
-    /// The scenario as TOML, enough to run the study again.
+    /// The scenario as TOML, sufficient to run the study again.
     ///
     /// # Errors
     ///

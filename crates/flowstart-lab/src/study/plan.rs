@@ -1,4 +1,4 @@
-//! What an experiment consists of: every combination of the values of its axes.
+//! The plan of an experiment: every combination of the values of its axes.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::study::axis::{Key, Need, Part, Shown, axes};
 macro_rules! plan {
     (World { $({ $(#[doc = $world_doc:literal])+ $worlds:ident: $world_type:ty, place: $world:ident, $($a:tt)* })+ }
      Newcomers { $({ $(#[doc = $doc:literal])+ $list:ident: $type:ty, place: $place:ident, $($b:tt)* })+ }) => {
-        /// An experiment, validated: nothing in it can fail any more but a run.
+        /// An experiment, validated: only a run of it can fail.
         #[derive(Clone, Debug, PartialEq)]
         pub struct Plan {
             $($(#[doc = $world_doc])+ pub $worlds: $world_type,)+
@@ -33,7 +33,7 @@ macro_rules! plan {
             pub scheme_avoidances: Vec<Option<Written<AvoidanceConfig>>>,
             /// Transport of all flows.
             pub transport: Transport,
-            /// Measured flows of cells whose arrival does not say how many.
+            /// Number of measured flows of cells whose arrival does not specify it.
             pub flows: u32,
             /// Repetitions of each cell.
             pub reps: u32,
@@ -59,14 +59,14 @@ macro_rules! plan {
         }
 
         impl Cell {
-            /// The cells with which it shares a warm-up.
+            /// The cells that share its warm-up.
             pub fn setting(&self) -> Setting {
                 Setting { $($world: self.$world),+ }
             }
         }
 
         impl Setting {
-            /// Its first cell, but for the place in the order of results.
+            /// Its first cell, except for the place in the order of results.
             fn cell(self) -> Cell {
                 Cell { $($world: self.$world,)+ ..Cell::default() }
             }
@@ -75,16 +75,16 @@ macro_rules! plan {
 }
 axes!(plan);
 
-/// What varies between cells.
+/// A variable of an experiment.
 #[derive(Debug)]
 pub struct Axis {
-    /// The keys with which users write it, the first of which names it.
+    /// Its keys in user input, the first of which is its name.
     pub keys: &'static [Key],
-    /// What it is of.
+    /// The part of a run that it belongs to.
     pub part: Part,
-    /// How it is shown in the names of cells.
+    /// Its appearance in the names of cells.
     pub shown: Shown,
-    /// Whether it is a part of what flows carry.
+    /// Whether it is a part of the flows' traffic.
     pub is_carried: bool,
     texts: fn(&Plan) -> Vec<&str>,
     length: fn(&Plan) -> usize,
@@ -136,12 +136,12 @@ impl Axis {
         (self.texts)(plan)
     }
 
-    /// What its values mean, with every default, wherever files are that they name.
+    /// The meaning of its values, with every default and regardless of the places of files.
     pub fn meaning(&self, plan: &Plan) -> String {
         (self.meaning)(plan)
     }
 
-    /// Place of a cell's value.
+    /// The place of a cell's value.
     pub fn place(&self, mut cell: Cell) -> usize {
         *(self.place)(&mut cell)
     }
@@ -159,7 +159,7 @@ impl Axis {
     }
 }
 
-/// A value of an axis, which users wrote.
+/// A value of an axis, written by users.
 trait Named {
     fn text(&self) -> &str;
 }
@@ -190,7 +190,7 @@ fn texts<T: Named>(list: &[T]) -> Vec<&str> {
     list.iter().map(T::text).collect()
 }
 
-/// A link wherever the file of its recording is.
+/// A link regardless of the place of its recording's file.
 fn without_files(link: &Link) -> Link {
     Link { trace_file: None, up_trace_file: None, ..link.clone() }
 }
@@ -215,7 +215,7 @@ impl Plan {
         self.nested(cell, AXES.iter().filter(|axis| !is_of_world(axis)))
     }
 
-    /// The cells that come of one when all values of these axes take their turn, the last one fastest.
+    /// The cells that result from one cell when these axes take all their values, the last axis fastest.
     fn nested(&self, cell: Cell, axes: impl Iterator<Item = &'static Axis>) -> Vec<Cell> {
         axes.fold(vec![cell], |cells, axis| {
             let length = axis.length(self);
@@ -234,7 +234,7 @@ impl Plan {
         self.scheme_avoidances.get(cell.scheme).and_then(Option::as_ref).unwrap_or(&self.avoidance)
     }
 
-    /// A cell's name: what the user wrote on every axis, as [`Shown`] says.
+    /// A cell's name: the user's text on every axis, shown according to [`Shown`].
     pub fn id(&self, cell: &Cell) -> String {
         let mut axes: Vec<&Axis> = AXES.iter().collect();
         axes.sort_by_key(|axis| axis.shown.order());
@@ -242,8 +242,7 @@ impl Plan {
         axes.into_iter().filter_map(part).collect::<Vec<_>>().join("/")
     }
 
-    /// What a cell's flows carry, as the user wrote it, and what idle time and mobility do to them, where there is a
-    /// choice.
+    /// The traffic of a cell's flows as the user wrote it, with their idle policy and mobility if there is a choice.
     pub fn carried(&self, cell: &Cell) -> String {
         let part = |axis: &Axis| Some(format!("{}{}", axis.shown.prefix(), axis.text(self, cell)?));
         AXES.iter().filter(|axis| axis.is_carried).filter_map(part).collect::<Vec<_>>().join(" ")
@@ -254,17 +253,17 @@ impl Plan {
         Some(self.arrivals[cell.arrival].text.as_str()).filter(|text| *text != TOGETHER)
     }
 
-    /// A cell's idle policy, unless it is the transport's.
+    /// A cell's idle policy, if it is not the transport's.
     pub fn idle_name(&self, cell: &Cell) -> Option<&'static str> {
         self.idle.get(cell.idle).map(|idle| idle.name())
     }
 
-    /// A cell's mobility as the user wrote it, unless its flows stay.
+    /// A cell's mobility as the user wrote it, if its flows move.
     pub fn move_text(&self, cell: &Cell) -> Option<&str> {
         self.moves.get(cell.mobility).map(|mobility| mobility.text.as_str()).filter(|text| *text != NONE)
     }
 
-    /// When a cell's flows take another path, and which.
+    /// The change of a cell's flows' path.
     pub fn mobility(&self, cell: &Cell) -> Option<&Move> {
         self.moves.get(cell.mobility)?.value.as_ref()
     }
@@ -287,7 +286,7 @@ impl Plan {
         self.cells().into_iter().find(|cell| self.id(cell) == id)
     }
 
-    /// The baseline of a cell: the same with the first scheme.
+    /// The baseline of a cell: the same cell with the first scheme.
     pub fn baseline_of(&self, cell: &Cell) -> Cell {
         Cell { index: cell.index - cell.scheme, scheme: 0, ..*cell }
     }
@@ -298,8 +297,8 @@ impl Plan {
         mix(mix(self.seed).wrapping_add(u64::from(rep)))
     }
 
-    /// Where in the competitor's cycle a repetition's flow starts, 0..1: a golden-ratio sequence, which covers the
-    /// cycle evenly however many repetitions there are (Weyl).
+    /// The phase of the competitor's cycle at which a repetition's flow starts, 0..1: a golden-ratio sequence (Weyl),
+    /// which covers the cycle evenly for any number of repetitions.
     pub fn phase(&self, rep: u32) -> f64 {
         const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
         let offset = (mix(self.seed ^ 0x9e37) >> 11) as f64 / (1u64 << 53) as f64;

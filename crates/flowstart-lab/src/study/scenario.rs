@@ -1,4 +1,4 @@
-//! Scenario files: one question each, as TOML.
+//! Scenario files: each asks one question, as TOML.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ const MAX_RUNS: u64 = 10_000_000;
 /// Longest mean time between two arrivals, in seconds.
 const LONGEST_MEAN_GAP_S: f64 = 1000.0;
 
-/// Largest master seed: scenarios are kept as TOML, whose numbers are signed.
+/// Largest master seed: scenarios are stored as TOML, whose numbers are signed.
 const MAX_SEED: u64 = i64::MAX as u64;
 
 /// Published tables that results can be shown beside.
@@ -60,7 +60,7 @@ macro_rules! scenario {
         $list:ident: $type:ty, place: $place:ident, shown: $shown:expr, carried: $carried:expr, meaning: $meaning:expr,
         keys: { $($(#[$serde:meta])* $field:ident = $key:literal { $($about:tt)* })+ }
     })+ })+) => {
-        /// A scenario as written. An empty list stands for the default of its axis.
+        /// A scenario as the user wrote it. An empty list stands for the default of its axis.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Scenario {
@@ -70,7 +70,7 @@ macro_rules! scenario {
             /// The question it answers.
             #[serde(default)]
             pub question: String,
-            /// What was found, and how to read it.
+            /// The findings, and how to read them.
             #[serde(default)]
             pub analysis: String,
             $($($(
@@ -82,7 +82,7 @@ macro_rules! scenario {
             /// Congestion avoidance; absent: the transport profile's.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub avoidance: Option<String>,
-            /// Measured flows of each cell whose arrival does not say how many.
+            /// Number of measured flows of each cell whose arrival does not specify it.
             #[serde(default = "default_flows")]
             pub flows: u32,
             /// Transport.
@@ -94,7 +94,7 @@ macro_rules! scenario {
             /// Master seed.
             #[serde(default = "default_seed")]
             pub seed: u64,
-            /// Whether the client hints its bandwidth.
+            /// Whether the client sends a hint of its bandwidth.
             #[serde(default = "default_hint")]
             pub hint: bool,
             /// Keys that every link gets in addition, such as `access_jitter=1ms/1ms`.
@@ -106,7 +106,7 @@ macro_rules! scenario {
         }
 
         impl Scenario {
-            /// What is written under a key of an axis.
+            /// The entries of an axis's key.
             pub fn list(&mut self, key: &str) -> Option<&mut Vec<String>> {
                 match key {
                     $($($($key => Some(&mut self.$field),)+)+)+
@@ -148,14 +148,14 @@ pub enum ScenarioError {
     Unreadable(std::io::Error),
     /// The file is not text.
     NotText {
-        /// Byte where the text ends.
+        /// Position of the first byte that is not text.
         offset: usize,
     },
-    /// The file is not a scenario: what, and where in the text.
+    /// The file is not a scenario: the problem, and its place in the text.
     Invalid {
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// Bytes of the text that it concerns.
+        /// The bytes of the text that it concerns.
         span: Option<std::ops::Range<usize>>,
         /// The text.
         text: String,
@@ -182,7 +182,7 @@ impl Scenario {
         Self::read_with_text(file).map(|(scenario, _)| scenario)
     }
 
-    /// Reads a scenario and keeps its text for error messages.
+    /// Reads a scenario, and keeps its text for error messages.
     pub fn read_with_text(file: &Path) -> Result<(Self, String), ScenarioError> {
         let bytes = std::fs::read(file).map_err(ScenarioError::Unreadable)?;
         let text = String::from_utf8(bytes)
@@ -199,7 +199,7 @@ impl Scenario {
         })
     }
 
-    /// Checks everything and turns it into a plan. Trace files are relative to `directory`.
+    /// Checks everything and returns a plan. Trace files are relative to `directory`.
     pub fn plan(&self, directory: &Path) -> Result<Plan, InputError> {
         let transport = Transport::parse("transport", &self.transport)?;
         let profile = &transport.profile;
@@ -306,7 +306,7 @@ impl Scenario {
         Ok(plan)
     }
 
-    /// Whether flows carry something else than one transfer.
+    /// Whether flows carry something other than one transfer.
     fn has_application(&self) -> bool {
         !self.application.is_empty() && self.application != [TRANSFER]
     }
@@ -336,7 +336,7 @@ impl Scenario {
         }
     }
 
-    /// The sizes of transfers, or the applications in their place.
+    /// The sizes of transfers, or the applications that replace them.
     fn sizes(&self, payload: Bytes) -> Result<Vec<Written<Workload>>, InputError> {
         if !self.has_application() {
             return each("size", &self.size, |text| Workload::parse_size("size", text));
@@ -349,8 +349,8 @@ impl Scenario {
         }
     }
 
-    /// A statement for users who chose no congestion avoidance for the measured flows while a competitor has another
-    /// one: what they compare is then not the scheme alone.
+    /// A note for users who chose no congestion avoidance for the measured flows while a competitor has a different
+    /// one. Their comparison is then not about the scheme alone.
     pub fn unchosen_avoidance(&self, plan: &Plan) -> Option<String> {
         let own = plan.avoidance.value.name();
         let mut others: Vec<&str> = Vec::new();
@@ -367,8 +367,8 @@ impl Scenario {
     }
 }
 
-/// Reads every entry of a list, or the default of its key. None may be there twice. Space around an entry does not
-/// count: two entries that differ in nothing else would be two cells of one name.
+/// Reads every entry of a list, or the default of its key. Entries must differ. Space around an entry does not count:
+/// two entries that differ only in space would be two cells of one name.
 fn each<T>(field: &str, texts: &[String], read: impl Fn(&str) -> Result<T, InputError>) -> Result<Vec<T>, InputError> {
     let default = default_of(field);
     let texts = if texts.is_empty() { &default } else { texts };
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn arrivals_that_would_take_ages_are_refused() {
-        // 1 GB at 1 Mbit/s: 8000 s from one to the next.
+        // 1 GB at 1 Mbit/s: 8000 s between two arrivals.
         let text = "link = [\"lte\"]\nsize = [\"1GB\"]\nscheme = [\"hystart\"]\narrival = [\"poisson:load=1mbit\"]";
         let error = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap_err();
         assert!(error.field == "arrival" && error.problem.contains("8000 s"), "{error}");

@@ -1,7 +1,7 @@
 //! The scenarios that come with the program.
 
-/// The scenarios that come with the program: name and text. They work wherever the program is; a scenario that reads
-/// files, as `scenarios/cellular.toml` reads recorded capacities, is run by its path instead.
+/// The scenarios that come with the program: name and text. They work wherever the program is installed. A scenario
+/// that reads files runs by its path instead: `scenarios/cellular.toml` reads recorded capacities.
 pub const SHIPPED: &[(&str, &str)] = &[
     ("aqm-matrix", include_str!("../../../../scenarios/aqm-matrix.toml")),
     ("blitzstart-one-connection", include_str!("../../../../scenarios/blitzstart-one-connection.toml")),

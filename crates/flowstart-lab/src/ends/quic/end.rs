@@ -1,5 +1,5 @@
-//! The two ends of a connection: certificate, TLS, noq's configuration, and nothing in them that depends on chance or
-//! on the clock of the machine, as far as sizes and times of packets go.
+//! The two ends of a connection: certificate, TLS and noq's configuration. Sizes and times of packets depend neither on
+//! chance nor on the machine's clock.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -35,16 +35,16 @@ pub(super) const SERVER: usize = 1;
 
 /// The name in the certificate.
 const NAME: &str = "localhost";
-/// What every clock on a wall shows.
+/// The wall-clock time of all ends.
 const WALL_CLOCK: Duration = Duration::from_secs(1_700_000_000);
-/// How long before the simulation the connection took place that a 0-RTT handshake remembers.
+/// The time before the simulation at which the connection behind a 0-RTT handshake took place.
 const EARLIER: Duration = Duration::from_secs(60);
 /// Port of the first flow's client.
 const CLIENT_PORT: u16 = 40_000;
-/// Length of connection IDs, as the model's packets have them.
+/// Length of connection IDs, as in the model's packets.
 pub(super) const ID_LENGTH: usize = 8;
 
-/// Where simulated time begins on the clock that noq wants.
+/// The zero of simulated time on noq's clock.
 fn origin() -> Instant {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     *ORIGIN.get_or_init(|| Instant::now() + EARLIER * 2)
@@ -55,16 +55,16 @@ pub(super) fn instant(time: Timestamp) -> Instant {
     origin() + Duration::from_nanos(time.as_nanos())
 }
 
-/// A time of noq's clock in the simulation.
+/// A time of noq's clock as simulated time.
 pub(super) fn timestamp(time: Instant) -> Timestamp {
     let nanos = time.saturating_duration_since(origin()).as_nanos();
     Timestamp::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// An end that could not be set up: a defect of this program or of its TLS library.
+/// An end that could not be set up, because of a defect of this program or its TLS library.
 pub(super) type SetupError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The server's certificate and key. Only their lengths matter, and those do not vary: Ed25519, a fixed serial.
+/// The server's certificate and key. Only their lengths matter, which are fixed: Ed25519 and a fixed serial.
 fn identity() -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), SetupError> {
     static IDENTITY: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
     let (certificate, key) = match IDENTITY.get() {
@@ -86,7 +86,7 @@ impl rustls::KeyLog for Secrets {
     }
 }
 
-/// A clock that stands.
+/// A clock that stands still.
 #[derive(Debug)]
 struct Stopped;
 
@@ -111,12 +111,12 @@ impl TokenLog for AcceptTokens {
     }
 }
 
-/// Connection IDs one after the other. Those of other flows and of the other end are different ones, so that a capture
-/// tells connections apart.
+/// Consecutive connection IDs. Other flows and the other end have different ones, so a capture can separate
+/// connections.
 struct Counter(u64);
 
 impl Counter {
-    /// `owner`: a side, or neither, as the IDs that clients make up for their servers.
+    /// `owner` is a side, or neither for the IDs that clients invent for their servers.
     fn new(place: u16, owner: u64) -> Self {
         Self(owner << 56 | u64::from(place) << 32)
     }
@@ -159,13 +159,13 @@ impl End {
         Self { endpoint, connection: None, watch, address: address(side, place) }
     }
 
-    /// The connection begins.
+    /// Begins the connection.
     pub(super) fn connect(&mut self, now: Instant, config: ClientConfig) -> Result<(), SetupError> {
         self.connection = Some(self.endpoint.connect(now, config, address(SERVER, 0), NAME)?);
         Ok(())
     }
 
-    /// Events between the endpoint and its connection.
+    /// Exchanges events between the endpoint and its connection.
     pub(super) fn settle(&mut self) {
         let Some((handle, connection)) = &mut self.connection else { return };
         while let Some(event) = connection.poll_endpoint_events() {
@@ -176,25 +176,25 @@ impl End {
     }
 }
 
-/// Where an end is: the hosts of captures of model flows, and a port for each client.
+/// The address of an end: the hosts of captures of model flows, and a port for each client.
 fn address(side: usize, place: u16) -> SocketAddr {
     let (host, port) = if side == CLIENT { (2, CLIENT_PORT.wrapping_add(place)) } else { (1, 443) };
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), port)
 }
 
-/// What tells a connection from others.
+/// The identity of a connection.
 pub(super) struct Setup<'a> {
-    /// Its place among those of its world.
+    /// Its place among the connections of its world.
     pub(super) place: u16,
     pub(super) seed: u64,
-    /// Where its TLS secrets are told.
+    /// The receiver of its TLS secrets.
     pub(super) secrets: Option<Secrets>,
     pub(super) options: &'a StackOptions,
-    /// What the client sends as its hint.
+    /// The client's hint.
     pub(super) hint: Option<Vec<u8>>,
 }
 
-/// The two ends of a connection before it begins, and what its client begins with.
+/// The two ends of a connection before it begins, and the client's initial configuration.
 pub(super) struct BothEnds {
     pub(super) client: End,
     pub(super) server: End,
@@ -202,8 +202,8 @@ pub(super) struct BothEnds {
 }
 
 impl BothEnds {
-    /// Both ends of a connection whose server uses `factory` for its path and tells `flow`, with the policies of
-    /// `profile`.
+    /// Both ends of a connection with the policies of `profile`. Its server uses `factory` for its path and reports to
+    /// `flow`.
     pub(super) fn new(
         profile: &Profile,
         factory: &ControllerFactory,
@@ -212,7 +212,7 @@ impl BothEnds {
     ) -> Result<Self, SetupError> {
         let (mut client_tls, mut server_tls) = tls(profile)?;
         if let Some(secrets) = &setup.secrets {
-            // Each end tells a secret before it sends what the secret opens.
+            // Each end reports a secret before it sends packets that need the secret.
             client_tls.key_log = Arc::new(secrets.clone());
             server_tls.key_log = Arc::new(secrets.clone());
         }
@@ -266,7 +266,7 @@ impl BothEnds {
     }
 }
 
-/// The server's configuration for one client, which listens for the client's hint and lets `watch` see its packets.
+/// The server's configuration for one client. The server reads the client's hint and lets `watch` see its packets.
 fn hear_hint(
     server: &ServerConfig,
     factory: &ControllerFactory,
@@ -304,7 +304,7 @@ fn parameter(id: u64, value: &[u8]) -> Vec<u8> {
     [&number(id), &number(value.len() as u64), value].concat()
 }
 
-/// TLS of client and server, with a session store of their own: what other connections did must not show.
+/// TLS of client and server, with their own session store: other connections must have no effect.
 fn tls(profile: &Profile) -> Result<(rustls::ClientConfig, rustls::ServerConfig), SetupError> {
     let (certificate, key) = identity()?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -330,7 +330,7 @@ fn tls(profile: &Profile) -> Result<(rustls::ClientConfig, rustls::ServerConfig)
     Ok((client, server))
 }
 
-/// What both ends use of a profile and the options.
+/// The parts of a profile and the options that both ends use.
 fn transport(profile: &Profile, options: &StackOptions) -> TransportConfig {
     let packet = (profile.payload + profile.overhead_in_flight).min(65_527) as u16;
     let window = VarInt::from_u64(profile.receive_window.get()).unwrap_or(VarInt::MAX);
@@ -350,8 +350,8 @@ fn transport(profile: &Profile, options: &StackOptions) -> TransportConfig {
     transport
 }
 
-/// An earlier connection of the same two, before the simulation and on a path without delay, from which the client has
-/// a session ticket and a token.
+/// An earlier connection of the same ends, before the simulation and on a path without delay. It gives the client a
+/// session ticket and a token.
 fn become_acquainted(client: ClientConfig, server: ServerConfig, setup: &Setup<'_>) -> Result<(), SetupError> {
     let now = origin() - EARLIER;
     let mut ends =

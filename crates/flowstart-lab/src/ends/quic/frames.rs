@@ -1,19 +1,19 @@
-//! What a packet carries, read from its frames before they are encrypted (RFC 9000, section 19).
+//! The contents of a packet, read from its frames before encryption (RFC 9000, section 19).
 
 use flowstart_sim::transport::sender::Chunk;
 
-/// What the packets of one datagram carry, as far as a simulation wants to know.
+/// The contents of one datagram's packets, as far as a simulation needs them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Carried {
-    /// Number of its packet that may carry application data; `None`: it belongs to the handshake alone.
+    /// Number of its packet that may carry application data; `None`: the datagram belongs only to the handshake.
     pub(super) number: Option<u64>,
     /// The piece of the stream.
     pub(super) chunk: Option<Chunk>,
-    /// Further pieces, which lost data may bring.
+    /// Further pieces, which can result from lost data.
     pub(super) further: Vec<Chunk>,
-    /// Largest packet number that is acknowledged, and for how long it was held back, in microseconds.
+    /// Largest acknowledged packet number, and its acknowledgement delay in microseconds.
     pub(super) acknowledged: Option<(u64, u64)>,
-    /// Acknowledged packet numbers, newest first, half-open; only where somebody traces.
+    /// Acknowledged packet numbers, newest first, half-open; only with a trace.
     pub(super) ranges: Vec<(u64, u64)>,
     /// First byte of the stream that flow control forbids.
     pub(super) limit: Option<u64>,
@@ -25,7 +25,7 @@ impl Carried {
         self.chunk.into_iter().chain(self.further.iter().copied())
     }
 
-    /// Notes what the frames of a packet say. Frames of unknown types end the reading: what follows them is unknown.
+    /// Records the frames of a packet. A frame of an unknown type ends the reading, because its length is unknown.
     pub(super) fn read(&mut self, mut frames: &[u8], with_ranges: bool) {
         while let Some(&kind) = frames.first() {
             // Padding fills the rest of a packet.
@@ -86,7 +86,7 @@ impl Carried {
                 let offset = if kind & 4 != 0 { varint(frames)? } else { 0 };
                 let length = if kind & 2 != 0 { varint(frames)? } else { frames.len() as u64 };
                 skip(frames, length)?;
-                // A frame may bring nothing but the end of the stream.
+                // A frame may carry only the end of the stream.
                 let chunk = Chunk { offset, len: u32::try_from(length).ok()? };
                 if chunk.len > 0 && self.chunk.is_none() {
                     self.chunk = Some(chunk);

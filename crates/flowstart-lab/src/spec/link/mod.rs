@@ -1,26 +1,26 @@
-//! Links: a preset such as `lte`, a preset with keys that override it, `lte,buffer=1bdp`, or all of its keys,
+//! Links: a preset such as `lte`, a preset with keys that override it, `lte,buffer=1bdp`, or keys alone,
 //! `rate=25mbit,rtt=50ms,buffer=50ms` or `trace=FILE,rtt=50ms,buffer=100pkt`.
 //!
 //! | Key | Meaning | Default |
 //! |---|---|---|
 //! | `rate` | rate of the bottleneck | this or `trace` |
-//! | `trace` | recorded capacity of the bottleneck, a file of Mahimahi | |
-//! | `trace_start` | `varied`: repetitions begin at places of their own in the recording; `zero`: with it | zero |
+//! | `trace` | recorded capacity of the bottleneck, a Mahimahi file | |
+//! | `trace_start` | repetitions begin at different places of the recording (`varied`) or at its beginning (`zero`) | zero |
 //! | `rtt` | round-trip propagation delay between the routers at both ends | needed |
 //! | `buffer` | `104pkt`, `250KB`, `50ms`, `1bdp` or `unlimited` | 1bdp |
 //! | `counts` | `system`: the buffer holds the packet in service as well; `waiting`: it does not | waiting |
-//! | `up_rate`, `up_trace`, `up_buffer` | the same of the way back | `rate`, none, unlimited |
+//! | `up_rate`, `up_trace`, `up_buffer` | the same for the reverse direction | `rate`, none, unlimited |
 //! | `hops` | bottleneck links in a row, which share the RTT | 1 |
 //! | `access_rate`, `access_delay` | rate and one-way delay of the hosts' own links | 10gbit, 0s |
-//! | `access_jitter` | variable delay of what hosts send, `1ms` or `1ms/1ms` with the step in which it changes | none |
+//! | `access_jitter` | variable delay of packets from hosts, `1ms` or `1ms/1ms` with the step in which it changes | none |
 //! | `loss` | random loss, `1%` or `gilbert/MEAN_GOOD/MEAN_BAD/LOSS_IN_BAD` | none |
 //! | `jitter` | variable delay, `5ms` or `5ms/20ms` with the step in which it changes | none |
 //! | `reorder` | reordering, `1%/5ms`: probability and delay | none |
 //! | `burst`, `peak` | token bucket, and the rate at which it empties | none, `access_rate` |
 //! | `policer` | bucket whose excess is dropped | none |
-//! | `technology` | what the client tells about its access | unknown |
+//! | `technology` | the client's statement about its access | unknown |
 //! | `hint` | the bandwidth that the client hints | the bottleneck's rate |
-//! | `hint_steps` | hints are rounded down to so many steps per factor of ten | exact |
+//! | `hint_steps` | hints are rounded down to a grid of this many steps per factor of ten | exact |
 //! | `xcp` | `on`: every hop is an XCP router | off |
 //! | `scone`, `scone_refresh` | an element that advises a rate (`spec/scone.rs`) | none |
 //! | `quick_start`, `qs_...` | Quick-Start routers ([`super::routers`]) | none |
@@ -49,10 +49,10 @@ mod recording;
 
 pub use presets::{PRESETS, Preset};
 
-/// A buffer as written.
+/// A buffer as the user wrote it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
-    /// Everything may wait.
+    /// No limit.
     Unlimited,
     /// Packets.
     Packets(u64),
@@ -60,7 +60,7 @@ pub enum Buffer {
     Bytes(Bytes),
     /// As many bytes as the link sends in this time.
     Time(Duration),
-    /// As many bytes as this many bandwidth-delay products.
+    /// This many bandwidth-delay products.
     Bdp(f64),
 }
 
@@ -69,7 +69,7 @@ pub enum Buffer {
 pub struct Link {
     /// As written: a preset's name, or a spec.
     pub text: String,
-    /// Rate of the bottleneck; for a trace its mean.
+    /// Rate of the bottleneck; the mean rate of a trace.
     pub rate: Rate,
     /// Recorded capacity instead of a rate.
     pub trace: Option<Arc<CapacityTrace>>,
@@ -79,19 +79,19 @@ pub struct Link {
     pub rtt: Duration,
     /// Buffer in front of the bottleneck.
     pub buffer: Buffer,
-    /// Rate of the way back.
+    /// Rate of the reverse direction.
     pub up_rate: Rate,
-    /// Recorded capacity of the way back.
+    /// Recorded capacity of the reverse direction.
     pub up_trace: Option<Arc<CapacityTrace>>,
     /// File of that trace.
     pub up_trace_file: Option<PathBuf>,
-    /// Buffer of the way back.
+    /// Buffer of the reverse direction.
     pub up_buffer: Buffer,
     /// Rate of the hosts' own links.
     pub access_rate: Rate,
     /// Propagation delay of the hosts' own links.
     pub access_delay: Duration,
-    /// Variable delay of what hosts send.
+    /// Variable delay of packets from hosts.
     pub access_jitter: Option<Jitter>,
     /// Bottleneck links in a row.
     pub hops: u32,
@@ -109,13 +109,13 @@ pub struct Link {
     pub policer: Option<Bytes>,
     /// Whether the buffer limit includes the packet in service.
     pub counts_in_service: bool,
-    /// What the client tells about its access.
+    /// The client's statement about its access.
     pub technology: AccessTechnology,
     /// The bandwidth that the client hints; absent: the bottleneck's rate.
     pub hint: Option<Rate>,
-    /// Steps per factor of ten of the grid that hints are rounded down to; absent: hints are exact.
+    /// Hints are rounded down to a grid of this many steps per factor of ten; absent: hints are exact.
     pub hint_grid: Option<Grid>,
-    /// Whether each repetition begins at a place of its own in the recording; otherwise all begin with it.
+    /// Whether repetitions begin at different places of the recording; otherwise all begin at its beginning.
     pub trace_start_varies: bool,
     /// Quick-Start routers.
     pub routers: Option<Routers>,
@@ -167,8 +167,8 @@ impl Link {
         self.rtt + self.access_delay * 4
     }
 
-    /// The same link for hosts that are this far from each other: what is beyond the link's own RTT is the delay of
-    /// their access links, which a round trip crosses four times.
+    /// The same link for hosts with this RTT. The RTT beyond the link's own is the delay of their access links, which a
+    /// round trip crosses four times.
     pub fn for_hosts(&self, rtt: Duration) -> Self {
         Self { access_delay: rtt.saturating_sub(self.rtt) / 4, ..self.clone() }
     }
@@ -178,7 +178,7 @@ impl Link {
         self.rate.amount_in(self.rtt)
     }
 
-    /// The bandwidth that a client hints; a link too slow for the grid of hints sends none.
+    /// The bandwidth that a client hints; `None` if the link is too slow for the grid of hints.
     pub fn hinted(&self) -> Option<Rate> {
         let hint = self.hint.unwrap_or(self.rate);
         self.hint_grid.map_or(Some(hint), |grid| grid.quantize(hint))
@@ -198,7 +198,7 @@ impl Link {
         }
     }
 
-    /// The bottleneck links towards the receiver and back, one hop of the chain.
+    /// The bottleneck links in both directions, one hop of the chain.
     pub fn hop(&self, aqm: &QueueConfig) -> (LinkConfig, LinkConfig) {
         let delay = Duration::from_nanos(self.rtt.as_nanos() / (2 * u64::from(self.hops)));
         let capacity = match (&self.trace, self.burst) {

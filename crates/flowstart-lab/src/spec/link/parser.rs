@@ -1,4 +1,4 @@
-//! How links are read.
+//! The parser of links.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -16,12 +16,12 @@ use super::{Buffer, Link, PRESETS, recording};
 /// Longest propagation delay of anything.
 const LONGEST_DELAY: Duration = Duration::from_millis(100_000);
 
-/// Largest buffer and bucket: quantities that are far larger would not survive being written and read.
+/// Largest buffer and bucket: far larger quantities would change when written and read again.
 const LARGEST_BUCKET: Bytes = Bytes::new(1_000_000_000_000);
 
 impl Link {
-    /// Reads a preset's name, a preset with keys that override it (`lte,buffer=1bdp`), or a spec. Trace files are
-    /// looked for relative to `directory`.
+    /// Reads a preset's name, a preset with keys that override it (`lte,buffer=1bdp`), or a spec. Paths of trace files
+    /// are relative to `directory`.
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ impl Link {
         Self::parse_with(field, text, None, directory)
     }
 
-    /// Reads a link and gives it `options` in addition, which do not change how it is called.
+    /// Reads a link and applies `options` in addition, which do not change its name.
     ///
     /// # Errors
     ///
@@ -197,7 +197,7 @@ impl FromStr for Buffer {
     }
 }
 
-/// Refuses a buffer that no full-sized packet fits into.
+/// Refuses a buffer smaller than a full-sized packet.
 fn holds_a_packet(spec: &Spec<'_>, key: &str, link: &Link, buffer: Buffer, rate: Rate) -> Result<(), InputError> {
     let limit = link.limit(buffer, rate);
     let one = 1 + u64::from(link.counts_in_service);

@@ -1,13 +1,13 @@
-//! Links with names: `lte`, or `lte,buffer=1bdp`, whose further keys override the preset's.
+//! Links with names: `lte`, or `lte,buffer=1bdp`, where further keys override the preset's.
 
 /// A preset: name, spec, source.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// Name as users write it.
     pub name: &'static str,
-    /// What it stands for.
+    /// The keys that it stands for.
     pub spec: &'static str,
-    /// Where its numbers come from.
+    /// The source of its numbers.
     pub source: &'static str,
 }
 

@@ -10,21 +10,21 @@ use super::super::{InputError, Spec};
 
 /// A recorded capacity.
 pub(super) struct Recording {
-    /// Where it stands.
+    /// Its file.
     pub(super) file: PathBuf,
-    /// What it says.
+    /// Its contents.
     pub(super) trace: Arc<CapacityTrace>,
-    /// Its mean.
+    /// Its mean rate.
     pub(super) rate: Rate,
 }
 
-/// Reads the recording that `key` names. Files are looked for relative to `directory`.
+/// Reads the recording that `key` names. Paths are relative to `directory`.
 pub(super) fn read(spec: &mut Spec<'_>, key: &'static str, directory: &Path) -> Result<Option<Recording>, InputError> {
     let Some(name) = spec.value(key)? else { return Ok(None) };
     let file = directory.join(name);
     let trace = load(&file).map_err(|problem| spec.refused(format_args!("{key}: {problem}")))?;
     let rate = trace.mean_rate();
-    // A recording so sparse that its rate is no rate.
+    // A recording can be too sparse to have a rate.
     if rate.bits_per_sec() < 1_000 {
         let problem = format_args!("{key}: its mean rate of {rate} is out of range; allowed is 1kbit or more");
         return Err(spec.refused(problem));

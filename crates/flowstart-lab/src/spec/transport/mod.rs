@@ -3,11 +3,11 @@
 //!
 //! | Key | Meaning | Default |
 //! |---|---|---|
-//! | `profile` | the profile that the others override | `rfc9002`, of TCP `tcp-linux` |
-//! | `receive_window` | a size, or `auto` or `open`, a buffer that it follows from | the profile's |
+//! | `profile` | the profile that the others override | `rfc9002`; TCP: `tcp-linux` |
+//! | `receive_window` | a size, or the buffer that it follows from, `auto` or `open` | the profile's |
 //! | all others | policies of the profile; `GROUP.KEY` reaches into a group, `none` removes a policy | the profile's |
 //!
-//! Each policy is explained where [`Profile`] declares it; `flowstart list transports --json` prints the profiles.
+//! [`Profile`] documents each policy; `flowstart list transports --json` prints the profiles.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub struct Transport {
     pub text: String,
     /// Name of the profile it starts from.
     pub profile_name: String,
-    /// The profile with its overrides. Beside a real stack it is that of the competitors, and describes the stack as
+    /// The profile with its overrides. Beside a real stack it is the competitors' profile, and describes the stack as
     /// far as a model can.
     pub profile: Arc<Profile>,
     /// The measured flows are real QUIC; `None`: they are model flows.
@@ -49,7 +49,7 @@ impl Transport {
     ///
     /// # Errors
     ///
-    /// What cannot be read, what a simulation cannot run with, and keys that change nothing beside the others.
+    /// Unreadable input, policies that a simulation cannot run with, and keys that have no effect beside the others.
     pub fn parse(field: &str, text: &str) -> Result<Self, InputError> {
         let mut spec = Spec::parse(field, text)?;
         let (protocol, default) = match spec.name() {
@@ -70,7 +70,7 @@ impl Transport {
         Self::of_profile(&spec, protocol, name, |_| Ok(()))
     }
 
-    /// A profile with the keys that are left in `spec`, which `settle` completes or refuses before it is checked.
+    /// A profile with the remaining keys of `spec`. `settle` completes or refuses it before the check.
     fn of_profile(
         spec: &Spec<'_>,
         protocol: Protocol,

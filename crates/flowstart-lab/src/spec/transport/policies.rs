@@ -1,4 +1,4 @@
-//! Which policies of a transport go together.
+//! Compatible combinations of a transport's policies.
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
@@ -24,7 +24,7 @@ const OF_TCP: [&str; 13] = [
     "timer_restart",
 ];
 
-/// Refuses keys that change nothing beside the others.
+/// Refuses keys that have no effect beside the others.
 pub(super) fn check_that_keys_act(profile: &Profile, keys: &[(&str, &str)]) -> Result<(), String> {
     let given = |key: &&&str| keys.iter().any(|(known, _)| known == *key);
     match profile.protocol {
@@ -71,7 +71,7 @@ pub(super) fn check(profile: &Profile) -> Result<(), String> {
             return Err(format!("{key} is {size}; allowed is {least} to 65000 bytes"));
         }
     }
-    // A window of one segment is the smallest, and lets out what fits.
+    // The smallest window is one segment, and sends whatever fits.
     let packet = profile.payload + profile.overhead_in_flight;
     if profile.window_test == WindowTest::Fits && profile.segment < packet {
         return Err(format!(
@@ -107,7 +107,7 @@ pub(super) fn check(profile: &Profile) -> Result<(), String> {
         ("min_rto", profile.min_rto, Duration::ZERO),
         ("granularity", profile.granularity, Duration::ZERO),
         ("sample_resolution", profile.sample_resolution, Duration::ZERO),
-        // Without a first timeout a sender would repeat itself at the same instant for ever.
+        // With a first timeout of zero a sender would retransmit forever at the same instant.
         ("initial_timeout", profile.initial_timeout, second / 1000),
         ("handshake_timeout", profile.handshake_timeout, second / 1000),
     ] {

@@ -1,12 +1,12 @@
-//! The receive window of a transport: a size, or a buffer that it follows from.
+//! The receive window of a transport: a size, or the buffer that it follows from.
 
 use flowstart_sim::transport::policy::ReceiveBuffer;
 
 /// Keys that make the receive window a size.
 const SIZES: [&str; 2] = ["receive_window", "initial_receive_window"];
 
-/// Puts the buffer there that the receive window follows from, whatever the order of the keys. Returns the key whose
-/// value is the name of a buffer.
+/// Sets the buffer that the receive window follows from, in any order of the keys. Returns the key whose value is the
+/// name of a buffer.
 pub(super) fn choose<'a>(keys: &[(&'a str, &'a str)], table: &mut toml::Table) -> Result<Option<&'a str>, String> {
     let name_of = |value: &str| ReceiveBuffer::NAMED.iter().find(|(name, _)| *name == value);
     let named = keys.iter().find_map(|(key, value)| {
@@ -28,7 +28,7 @@ pub(super) fn choose<'a>(keys: &[(&'a str, &'a str)], table: &mut toml::Table) -
         let buffer = toml::Value::try_from(buffer).map_err(|error| error.to_string())?;
         table.insert("receive_buffer".to_owned(), buffer);
     }
-    // A window that is given as a size follows from nothing else.
+    // A window that is given as a size does not follow from a buffer.
     if sized.is_some() || without.is_some() {
         table.remove("receive_buffer");
     }

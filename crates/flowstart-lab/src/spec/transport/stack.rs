@@ -1,11 +1,11 @@
-//! The real QUIC stack as a transport: `quic`, with what it can be told, as in `quic:retry=true,opening=zero-rtt`.
+//! The real QUIC stack as a transport: `quic`, with its options, as in `quic:retry=true,opening=zero-rtt`.
 //!
 //! | Key | Meaning | Default |
 //! |---|---|---|
 //! | `retry` | the server asks for a Retry | false |
-//! | `hint_policy` | what the server does with a client's hint: `accept`, `ignore`, `cap:rate=20mbit` | accept |
-//! | `mtu_discovery` | both ends look for larger packets | false |
-//! | policies of a profile | those that the stack can be told | those of the profile `noq` |
+//! | `hint_policy` | the server's use of a client's hint: `accept`, `ignore`, `cap:rate=20mbit` | accept |
+//! | `mtu_discovery` | both ends probe for larger packets | false |
+//! | policies of a profile | those that the stack can follow | those of the profile `noq` |
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
@@ -24,15 +24,15 @@ use crate::spec::{InputError, Spec};
 /// The stack.
 const STACK: &str = "noq 1.4.0";
 
-/// What only a real stack can be told.
+/// Options that only a real stack has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StackOptions {
     /// The server wants every client's address validated by a Retry packet (RFC 9000, section 8.1.2). Default no.
     pub retry: bool,
-    /// What the server does with a client's hint, which comes as a transport parameter. Its own link is the hosts'
-    /// access link, and what the client's prefix ever delivered is what the saved path remembers. Default: uses it.
+    /// The server's use of a client's hint, which is a transport parameter. The server's own link is the hosts' access
+    /// link; the best delivery of the client's prefix is that of the saved path. Default: uses the hint.
     pub hint_policy: HintPolicy,
-    /// Both ends look for larger packets (RFC 8899): from `payload` of the profile up to noq's bound, 1452 bytes above
+    /// Both ends probe for larger packets (RFC 8899): from `payload` of the profile up to noq's bound, 1452 bytes above
     /// UDP. The simulator's links carry packets of any size. Default no.
     pub mtu_discovery: bool,
 }
@@ -68,7 +68,7 @@ impl StackOptions {
     }
 }
 
-/// Refuses what only the model's hosts can do about requests of a rate.
+/// Refuses policies about rate requests that only the model's hosts have.
 fn check_request(config: &quick_start::Config) -> Result<(), String> {
     let why = if config.after_idle.is_some() || config.after_move {
         "after_idle and after_move are not for the real stack: its connections ask once, with the handshake"
@@ -82,7 +82,7 @@ fn check_request(config: &quick_start::Config) -> Result<(), String> {
     Err(format!("{why}; allowed are the other keys, or --transport model-quic:profile=noq"))
 }
 
-/// What the real stack can be told: policies of its profile, and groups of them. All others are the stack's own.
+/// Policies of a profile, and groups of them, that the real stack can follow. All others are the stack's own.
 const STACK_KEYS: [&str; 23] = [
     "opening",
     "token",
@@ -108,9 +108,9 @@ const STACK_KEYS: [&str; 23] = [
     "startup",
     "avoidance",
 ];
-/// Gains and absence of pacing are the controller's; bursts are the stack's.
+/// The controller sets the pacing gains or turns pacing off; the stack sets the bursts.
 const STACK_PACING: [&str; 3] = ["pacing", "pacing.startup_gain", "pacing.avoidance_gain"];
-/// What a server can ask its client to do about acknowledgements.
+/// Acknowledgement policies that a server can request from its client.
 const STACK_ACK: [&str; 2] = ["ack.every", "ack.max_delay"];
 
 /// Keys that are no policies of a profile.
@@ -157,7 +157,7 @@ fn flag(spec: &mut Spec<'_>, key: &'static str) -> Result<Option<bool>, InputErr
     value.map(read).transpose().map_err(|problem| spec.refused(problem))
 }
 
-/// What a server does with hints: the policies of `flowstart serve` that concern one connection, and one cap at a time,
+/// A server's use of hints: those policies of `flowstart serve` that concern one connection. Only one cap is possible,
 /// because a comma ends the value.
 fn hint_policy(spec: &mut Spec<'_>) -> Result<Option<HintPolicy>, InputError> {
     let Some(text) = spec.value("hint_policy")? else { return Ok(None) };

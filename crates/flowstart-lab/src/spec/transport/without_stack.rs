@@ -1,5 +1,5 @@
-//! What stands for the options of the real QUIC stack in a program that was built without the feature `quic`: there are
-//! no values of them, because nobody can choose the stack.
+//! Replaces the options of the real QUIC stack in a program without the feature `quic`. The type has no values, because
+//! nobody can choose the stack.
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Transport;
 use crate::spec::{InputError, Spec};
 
-/// Options of a stack that is not there.
+/// Options of a missing stack.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StackOptions {}
 

@@ -1,4 +1,4 @@
-//! What cannot be combined in a study.
+//! Combinations that a study cannot have.
 
 pub(in crate::study) mod oracle;
 pub(in crate::study) mod web_sessions;

@@ -1,4 +1,4 @@
-//! With which experiments the queue discipline `oracle` may be.
+//! Experiments that can use the queue discipline `oracle`.
 
 use flowstart_core::avoidance::Kind;
 use flowstart_core::startup::StartupConfig;
@@ -10,7 +10,7 @@ use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
 use crate::study::plan::Plan;
 
-/// The oracle knows slow start of model TCP on a link that nobody else uses.
+/// The oracle knows only slow start of model TCP on a link without other users.
 pub(in crate::study) fn check(plan: &Plan, transport: &str) -> Result<(), InputError> {
     if plan.aqms.iter().all(|aqm| aqm.value != Aqm::Oracle) {
         return Ok(());

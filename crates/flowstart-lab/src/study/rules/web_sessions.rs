@@ -1,11 +1,11 @@
-//! With which experiments web sessions may be.
+//! Experiments that can have web sessions.
 
 use crate::spec::InputError;
 use crate::spec::arrival::TOGETHER;
 use crate::spec::competitor::Competitor;
 use crate::study::plan::Plan;
 
-/// Web sessions say by themselves when connections begin, and have the link for themselves.
+/// Web sessions set the start of each connection themselves, and share the link with nobody.
 pub(in crate::study) fn check(plan: &Plan, transport: &str) -> Result<(), InputError> {
     let Some(size) = plan.sizes.iter().find(|size| size.value.sessions().is_some()) else { return Ok(()) };
     let beside = |field: &str, text: &str, allowed: &str| {
