@@ -1,4 +1,4 @@
-//! What controllers decide, in words.
+//! The decisions of controllers, in words.
 
 use flowstart_core::event::Decision;
 use flowstart_core::units::Rate;
@@ -46,7 +46,7 @@ pub fn describe(decision: &Decision) -> (report::TraceEventKind, String) {
         Decision::Collapsed { before, ssthresh } => {
             (Kind::Rto, format!("cwnd of {} bytes collapses; ssthresh {} bytes", before.get(), ssthresh.get()))
         }
-        // One that this lab does not know yet.
+        // A decision that this lab does not know yet.
         _ => (Kind::Other, format!("{decision:?}")),
     }
 }

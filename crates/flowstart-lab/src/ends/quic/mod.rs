@@ -1,17 +1,17 @@
 //! The QUIC stack noq as a node of the simulator: measured flows whose two ends are real, in simulated time.
 //!
-//! Each flow has a client and a server of its own. The client opens, and requests a number of bytes; the server's
-//! congestion controller is the one of `flowstart-quic`. Handshake, encryption, loss detection, acknowledgements and
-//! flow control are noq's; links, queues and competitors are the simulator's. What packets carry is read before they
-//! are encrypted, so records and traces say the same as those of model flows.
+//! Each flow has its own client and server. The client opens and requests a number of bytes. The server's congestion
+//! controller is that of `flowstart-quic`. Handshake, encryption, loss detection, acknowledgements and flow control are
+//! noq's; links, queues and competitors are the simulator's. Contents of packets are read before encryption, so records
+//! and traces contain the same as those of model flows.
 //!
-//! Quick-Start's options are added to datagrams and read from them by the node, as a host's IP layer does, without the
-//! stack (`transfer/quick_start.rs`).
+//! The node adds Quick-Start's options to datagrams and reads them, like a host's IP layer, without the stack
+//! (`transfer/quick_start.rs`).
 //!
-//! Differences from the model flow that follow from the stack: pacing is noq's token bucket and RTT samples are an
-//! acknowledgement late (see `flowstart_quic::noq`), and the receive window is renewed as noq does it: by what the
-//! client has read, and it reads what has arrived, in any order. Packets have the sizes and times of every other run
-//! with the same seed; their encrypted bytes do not repeat.
+//! Three differences from the model flow follow from the stack. Pacing is noq's token bucket. RTT samples are an
+//! acknowledgement late (see `flowstart_quic::noq`). The receive window grows with the bytes that the client has read,
+//! and the client reads arrived bytes in any order. Sizes and times of packets are the same in all runs with the same
+//! seed; their encrypted bytes differ.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -47,8 +47,8 @@ pub struct QuicFlows {
 }
 
 impl QuicFlows {
-    /// No flows yet; what is added to `world` has these options. A capture is told what the data senders see, and the
-    /// secrets that open it.
+    /// No flows yet; flows added to `world` will have these options. A capture gets the datagrams that data senders
+    /// see, and the secrets that decrypt them.
     pub fn new(world: &World, options: &StackOptions, capture: Option<Capture>) -> Self {
         let capture = capture.map(|capture| Arc::new(Mutex::new(capture)));
         Self { flows: Vec::new(), first: world.flow_count() as u32, capture, options: options.clone() }
@@ -85,7 +85,7 @@ impl QuicFlows {
         self.flows.get(flow.checked_sub(self.first)? as usize)
     }
 
-    /// Lets a flow fail as if its stack had closed the connection.
+    /// Makes a flow fail as if its stack had closed the connection.
     #[cfg(test)]
     pub(crate) fn give_up(world: &mut World, flow: u32) {
         if let Some(transfer) = world.ends_mut::<Transfer>(flow) {
@@ -95,12 +95,12 @@ impl QuicFlows {
 }
 
 impl Hosts for QuicFlows {
-    /// All flows must be added before another flow of the world is. The hint that `config` knows is the client's: it
-    /// sends it to the server.
+    /// All flows must be added before any other flow of the world. The hint in `config` is the client's, which sends it
+    /// to the server.
     ///
     /// # Panics
     ///
-    /// When noq cannot run the scheme; plans are checked for that.
+    /// If noq cannot run the scheme; plans are checked for that.
     fn add(&mut self, world: &mut World, mut config: FlowConfig, size: Bytes, seed: u64) -> u32 {
         let hint = config.knowledge.hint.take();
         let hint = hint.map(|Hint { bandwidth, technology }| BandwidthHint {
@@ -135,7 +135,7 @@ mod tests {
 
     const RATE: Rate = Rate::from_mbit(50);
 
-    /// A world with a path of 50 Mbit/s and 50 ms, and what a flow over it is told.
+    /// A world with a path of 50 Mbit/s and 50 ms, and the configuration of a flow over it.
     fn stage(startup: &StartupConfig, window: u64, size: u64) -> (World, FlowConfig) {
         let mut world = World::new(1);
         // The queue has room for 50 ms.
@@ -162,7 +162,7 @@ mod tests {
         finish(&mut world, flow)
     }
 
-    /// A Blitzstart transfer whose server knows `known` and whose client sends `told`, and what the trace says of it.
+    /// The trace of a Blitzstart transfer whose server knows `known` and whose client sends `told`.
     fn hinted(known: Option<Rate>, told: Option<Vec<u8>>, policy: &str) -> (FlowRecord, Vec<Event>) {
         let startup = StartupConfig::Blitzstart(Default::default());
         let (mut world, mut config) = stage(&startup, 1 << 24, 2_000_000);
@@ -227,7 +227,7 @@ mod tests {
             if !["slow-start", "blitzstart", "jump-start"].contains(&startup.name()) {
                 continue;
             }
-            // Two sizes, so that the last packets differ, and a receive window that stops the sender again and again.
+            // Two sizes, so that the last packets differ, and a receive window that stops the sender repeatedly.
             for (window, size) in [(1 << 24, 3_000_000), (1 << 24, 3_000_020), (100_000, 1_000_000)] {
                 let single = record(&startup, window, size, 1);
                 assert_eq!(record(&startup, window, size, AT_ONCE), single, "{} {window} {size}", startup.name());

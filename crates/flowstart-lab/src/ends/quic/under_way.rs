@@ -8,19 +8,19 @@ use bytes::BytesMut;
 use super::frames::Carried;
 use crate::ends::capture::{Capture, CapturedDatagram};
 
-/// Memory for datagrams under way is taken in pieces of this many bytes.
+/// Memory for datagrams in flight is allocated in pieces of this many bytes.
 const ARENA: usize = 1 << 16;
 
-/// A datagram on its way.
+/// A datagram in flight.
 #[derive(Debug)]
 pub(super) struct Stored {
     bytes: BytesMut,
     pub(super) carried: Carried,
-    /// Where it came from.
+    /// Its source.
     pub(super) from: SocketAddr,
 }
 
-/// All datagrams of a flow on their way, and memory that is used again.
+/// All datagrams of a flow in flight, in memory that is reused.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
     pub(super) datagrams: Vec<Stored>,
@@ -28,12 +28,12 @@ pub(super) struct UnderWay {
     arena: BytesMut,
     pub(super) buffer: Vec<u8>,
     pub(super) carried: Vec<Carried>,
-    /// What the data senders of a run have seen, where somebody wants to know.
+    /// The capture at the run's data senders, if any.
     capture: Option<Arc<Mutex<Capture>>>,
 }
 
 impl UnderWay {
-    /// Nothing is on its way; who keeps what data senders see.
+    /// Nothing is in flight. `capture` receives the datagrams that data senders see.
     pub(super) fn new(capture: Option<Arc<Mutex<Capture>>>) -> Self {
         Self { capture, ..Self::default() }
     }
@@ -45,7 +45,7 @@ impl UnderWay {
         }
     }
 
-    /// Keeps a copy of the datagram until [`UnderWay::release`]; its tag.
+    /// Keeps a copy of the datagram until [`UnderWay::release`], and returns its tag.
     pub(super) fn insert(&mut self, bytes: &[u8], carried: Carried, from: SocketAddr) -> u32 {
         if self.arena.capacity() < bytes.len() {
             self.arena.reserve(ARENA);
@@ -64,7 +64,7 @@ impl UnderWay {
         }
     }
 
-    /// A datagram is no longer on its way; its bytes. What else is known of it stays until the tag is used again.
+    /// Ends the flight of a datagram and returns its bytes. Its other data stays until the tag is reused.
     pub(super) fn release(&mut self, tag: u32) -> BytesMut {
         self.free.push(tag);
         std::mem::take(&mut self.datagrams[tag as usize].bytes)

@@ -1,5 +1,5 @@
-//! What a simulation sees of a connection that hides its packets: their frames before encryption, and what the
-//! congestion controller is told.
+//! The simulation's view of an encrypted connection: the frames before encryption, and the inputs of the congestion
+//! controller.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,44 +15,44 @@ use noq_proto::{PathId, RttEstimator};
 
 use super::frames::Carried;
 
-/// What was seen at one end since it was taken last.
+/// Observations at one end since the last reading.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// What the packets carry that were encrypted, in their order. A datagram has one of them at most: a packet of
-    /// application data is the last one of its datagram.
+    /// Contents of the encrypted packets, in their order. A datagram has one of them at most: a packet of application
+    /// data is the last one of its datagram.
     pub(super) carried: Vec<Carried>,
-    /// When the controller was built: the zero of its times.
+    /// The time when the controller was built: the zero of its times.
     pub(super) origin: Option<Instant>,
     /// Most bytes in flight.
     pub(super) max_in_flight: u64,
     /// Packets that were declared lost.
     pub(super) lost: Vec<u64>,
-    /// Packets that were acknowledged, where somebody traces.
+    /// Packets that were acknowledged, only with a trace.
     pub(super) acknowledged: Vec<u64>,
     /// The client reads SCONE packets.
     pub(super) scone: bool,
-    /// What the client's hint said, and what of it is used; `None` of the first: it could not be read.
+    /// The client's hint, and the part of it that is used. The first is `None` if the hint could not be read.
     pub(super) hint: Option<(Option<Rate>, Option<Rate>)>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     seen: Mutex<Seen>,
-    /// Beside the rest, because it is asked with every packet and every acknowledgement.
+    /// Separate from the rest, because every packet and every acknowledgement reads it.
     traced: AtomicBool,
 }
 
-/// What is seen at one end of a connection.
+/// The observations at one end of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch(Arc<Shared>);
 
 impl Watch {
-    /// What was seen.
+    /// The observations.
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether somebody traces, and so wants each acknowledged packet and the ranges of acknowledgements.
+    /// Whether a trace needs each acknowledged packet and the ranges of acknowledgements.
     pub(super) fn set_traced(&self, traced: bool) {
         self.0.traced.store(traced, Ordering::Relaxed);
     }
@@ -71,7 +71,7 @@ impl Observer for Watch {
     }
 }
 
-/// A key of application data whose packets are looked at before they are encrypted.
+/// A key of application data that shows its packets before it encrypts them.
 struct WatchedKey {
     key: Box<dyn PacketKey>,
     watch: Watch,
@@ -103,7 +103,7 @@ impl PacketKey for WatchedKey {
     }
 }
 
-/// Builds controllers that are watched.
+/// Builds watched controllers.
 pub(super) struct WatchedFactory {
     pub(super) factory: Arc<flowstart_quic::ControllerFactory>,
     pub(super) watch: Watch,

@@ -1,9 +1,9 @@
-//! What passed the bottleneck, accounted for while it passes.
+//! The account of time at the bottleneck, kept while packets pass.
 //!
-//! A stretch of time is put down to its cause as soon as nothing that happens later can change the cause. Until then it
-//! waits: for the packet that the link carried to arrive, for packets of the flow before the bottleneck to say since
-//! when they waited, for lost bytes to pass. So memory grows with what is under way and with the longest recovery, not
-//! with the transfer.
+//! The account assigns a stretch of time to its cause as soon as no later event can change the cause. Until then the
+//! stretch waits for one of three events: the carried packet arrives, the flow's packets before the bottleneck show
+//! since when they waited, or lost bytes pass. So memory grows with the packets in flight and with the longest
+//! recovery, not with the transfer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,25 +19,25 @@ use crate::spec::link::Link;
 /// A stretch of simulated time in nanoseconds, half-open.
 type Stretch = (u64, u64);
 
-/// What the bottleneck and the way to it are.
+/// The bottleneck, and the path to it.
 #[derive(Clone, Copy, Debug)]
 struct Bottleneck {
     link: u32,
     rate: Rate,
-    /// A packet takes its time at the rate; otherwise how long depends on opportunities or tokens.
+    /// Whether the rate determines a packet's transmission time. Otherwise opportunities or tokens determine it.
     fixed: bool,
     access_delay: Duration,
     access_rate: Rate,
 }
 
-/// What the link carried.
+/// The kind of a carried packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carried {
     /// The flow's, with bytes that had not arrived before.
     New,
     /// The flow's, with nothing new.
     Needless,
-    /// The flow's, and nobody knows yet which of the two.
+    /// The flow's, of which kind is not known yet.
     UnderWay,
     /// Somebody else's.
     Others,
@@ -48,70 +48,71 @@ enum Carried {
 pub struct Split {
     /// The link was free for the flow.
     pub unused: u64,
-    /// The same while only the receiver's window stopped the sender.
+    /// The link was free for the flow while only the receiver's window stopped the sender.
     pub flow_control: u64,
     /// The link carried packets of the flow that brought nothing new.
     pub own: u64,
-    /// It carried others' while the flow's waited.
+    /// The link carried others' packets while the flow's waited.
     pub others: u64,
     /// Nothing to carry while lost bytes were missing.
     pub recovery: u64,
-    /// The same after all data had been sent once.
+    /// Nothing to carry while lost bytes were missing, after all data had been sent once.
     pub tail: u64,
     /// The application had nothing to send.
     pub idle: u64,
 }
 
-/// The account of one flow at the bottleneck. It is told every event of the world, from before the flow's first on.
+/// The account of one flow at the bottleneck. It needs every event of the world, beginning before the flow's first.
 #[derive(Clone, Debug)]
 pub struct Account {
     flow: u32,
     at: Bottleneck,
-    /// The flow's packets between their sender and the end of the bottleneck: when they were sent.
+    /// Send times of the flow's packets between their sender and the end of the bottleneck.
     before: InOrder<Timestamp>,
-    /// The same of other flows, where carrying times depend on it.
+    /// The same for other flows, if transmission times depend on them.
     others_before: BTreeMap<u32, InOrder<Timestamp>>,
-    /// The flow's packets behind the bottleneck: their numbers among all that it carried.
+    /// The flow's packets behind the bottleneck: their numbers among all carried packets.
     behind: InOrder<u64>,
-    /// What the sender has sent, and the receiver received.
+    /// The bytes that the sender has sent and the receiver has received.
     sent: RangeSet,
     received: RangeSet,
     first_sent: Option<Timestamp>,
     last_first_sent: Timestamp,
-    /// What the application has written, and since when all of it was sent, at the sender.
+    /// The bytes that the application has written, and the time since when all of them are sent, at the sender.
     written: u64,
     idle_since: Option<Timestamp>,
-    /// Since when only the receiver's window stops the sender.
+    /// The time since when only the receiver's window stops the sender.
     blocked_since: Option<Timestamp>,
-    /// Idle and blocked time at the sender before the way to the bottleneck was known.
+    /// Idle and blocked time at the sender before the delay to the bottleneck was known.
     early: Vec<(Rest, Timestamp, Timestamp)>,
-    /// Time from the sender to the bottleneck.
+    /// Delay from the sender to the bottleneck.
     way: Option<Duration>,
-    /// When the latest packet left the bottleneck.
+    /// The time when the latest packet left the bottleneck.
     busy_until: Timestamp,
-    /// Lost bytes that have not passed, by offset: since when they are missing. And the same in order of time, where
-    /// some are not missing any more.
+    /// Lost bytes that have not passed, by offset, with the time since when they are missing. The second list has the
+    /// same in order of time; some of its bytes may have passed.
     lost: BTreeMap<u64, u64>,
     losses: VecDeque<(u64, u64)>,
-    /// When the link carried what, from the first stretch on whose cause is open, and its number.
+    /// The carried packets with their times, beginning with the first stretch whose cause is open, and the number of
+    /// the first.
     carried: VecDeque<(Stretch, Carried)>,
     number: u64,
-    /// How many of these are others'.
+    /// The number of others' packets among these.
     others_open: usize,
-    /// When a packet of the flow waited; when bytes were missing; when only the receiver's window stopped the sender;
-    /// when the application had nothing to send. Without what is accounted for.
+    /// Times in which a packet of the flow waited, bytes were missing, only the receiver's window stopped the sender,
+    /// or the application had nothing to send. Without times that are already assigned.
     waiting: RangeSet,
     missing: RangeSet,
     blocked: RangeSet,
     idle: RangeSet,
-    /// When the latest packet left that brought new bytes.
+    /// The departure of the latest packet with new bytes.
     end: u64,
-    /// Until when all is accounted for.
+    /// The time until which everything is assigned.
     cursor: u64,
     split: Split,
 }
 
-/// Why a sender rests.
+/// The reason why a sender is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Idle,
@@ -158,7 +159,7 @@ impl Account {
         }
     }
 
-    /// The account is that of this flow, whose hosts are at the ends of `link`.
+    /// Sets the flow of the account, whose hosts are at the ends of `link`.
     pub fn follow(&mut self, flow: u32, link: &Link) {
         let Bottleneck { link: number, fixed, .. } = self.at;
         self.flow = flow;
@@ -166,19 +167,19 @@ impl Account {
         self.at = Bottleneck { link: number, rate: link.rate, fixed, access_delay, access_rate };
     }
 
-    /// Whether carrying times depend on when other flows sent.
+    /// Whether transmission times depend on the send times of other flows.
     pub fn needs_others(&self) -> bool {
         !self.at.fixed
     }
 
-    /// Whether an event matters to the account of its own flow only, where [`Account::needs_others`] is false.
+    /// Whether an event matters only to the account of its own flow, if [`Account::needs_others`] is false.
     #[inline]
     pub fn is_own(entry: &Entry) -> bool {
         !matches!(entry.event, Event::Departed { .. })
     }
 
-    /// Something happened. The copies of a packet keep their order everywhere, so each event concerns the oldest copy
-    /// that is where the event happens.
+    /// Handles an event. The copies of a packet keep their order everywhere, so each event concerns the oldest copy at
+    /// its place.
     #[inline]
     pub fn on_event(&mut self, entry: &Entry) {
         let (own, now) = (entry.flow == self.flow, entry.time);
@@ -216,7 +217,7 @@ impl Account {
         if self.sent.insert(offset, offset + u64::from(len)) > 0 {
             self.first_sent.get_or_insert(now);
             self.last_first_sent = now;
-            // Data follow, so what was missing until now was no tail.
+            // More data follows, so the bytes that were missing until now were not a tail.
             self.split.recovery += std::mem::take(&mut self.split.tail);
         }
         if self.sent.contiguous_end(0) >= self.written {
@@ -234,13 +235,13 @@ impl Account {
         });
         let size = Bytes::new(u64::from(size));
         let begin = if waited > Duration::ZERO {
-            // Who waited starts when the packet before has left.
+            // A waiting packet starts when the packet before it has left.
             self.busy_until
         } else {
             let carrying = if self.at.fixed {
                 self.at.rate.time_for(size)
             } else {
-                // How long depends on opportunities or tokens, so it is known from the arrival only.
+                // The duration depends on opportunities or tokens, so only the arrival shows it.
                 sent_at.map_or(Duration::ZERO, |sent_at| {
                     now.since(now.min(sent_at + self.at.access_delay + self.at.access_rate.time_for(size)))
                 })
@@ -254,7 +255,7 @@ impl Account {
         }
         let Some(offset) = offset else { return self.carried.push_back((stretch, Carried::Needless)) };
         let enqueued = begin - waited;
-        // That the packet waited matters where others' were carried.
+        // The wait of the packet matters only while others' packets were carried.
         if self.others_open > 0 {
             self.waiting.insert(enqueued.as_nanos(), begin.as_nanos());
         }
@@ -265,7 +266,7 @@ impl Account {
         self.carried.push_back((stretch, Carried::UnderWay));
     }
 
-    /// The link carried a packet of others.
+    /// The link carried a packet of another flow.
     #[inline]
     fn carry_others(&mut self, stretch: Stretch) {
         // Before the flow's first data nothing counts.
@@ -281,7 +282,7 @@ impl Account {
         }
     }
 
-    /// The way from the sender to the bottleneck is known from the first packet on that has crossed both.
+    /// The delay from the sender to the bottleneck is known once a packet has crossed it.
     #[cold]
     fn find_way(&mut self, way: Option<Duration>) {
         self.way = way;
@@ -291,7 +292,7 @@ impl Account {
         }
     }
 
-    /// The sender rested, at the sender.
+    /// The sender was idle, in the sender's time.
     fn rested(&mut self, why: Rest, since: Timestamp, until: Timestamp) {
         let Some(way) = self.way else { return self.early.push((why, since, until)) };
         let ranges = if why == Rest::Idle { &mut self.idle } else { &mut self.blocked };
@@ -343,7 +344,7 @@ impl Account {
             }
         }
         if newly > 0 && !self.lost.is_empty() {
-            // They came with other packets than were lost.
+            // They came with packets other than the lost ones.
             while let Some((&there, _)) = self.lost.range(offset..end).next() {
                 self.lost.remove(&there);
             }
@@ -351,7 +352,7 @@ impl Account {
         self.advance();
     }
 
-    /// What a packet of the flow was is known; when it had been carried.
+    /// The kind of a carried packet is known now. Returns when it was carried.
     #[inline]
     fn settle(&mut self, number: u64, what: Carried) -> u64 {
         let place = number.checked_sub(self.number).and_then(|place| self.carried.get_mut(place as usize));
@@ -360,11 +361,11 @@ impl Account {
         stretch.1
     }
 
-    /// The time before which nothing changes any more.
+    /// The time before which nothing can change.
     #[inline]
     fn settled(&mut self) -> u64 {
         let mut until = self.end;
-        // A packet before the bottleneck may have been waiting since it was sent.
+        // A packet before the bottleneck may have waited since it was sent.
         if self.others_open > 0
             && let Some(sent_at) = self.before.first()
         {
@@ -384,7 +385,7 @@ impl Account {
         until
     }
 
-    /// Puts down the stretches whose causes are known.
+    /// Assigns the stretches whose causes are known.
     #[inline]
     fn advance(&mut self) {
         let Some(begin) = self.begin() else { return };
@@ -409,13 +410,13 @@ impl Account {
         }
     }
 
-    /// When the first data packet reached the bottleneck.
+    /// The time when the first data packet reached the bottleneck.
     #[inline]
     fn begin(&self) -> Option<u64> {
         Some((self.first_sent? + self.way?).as_nanos())
     }
 
-    /// Puts down a stretch and the time before it.
+    /// Assigns a stretch and the time before it.
     #[inline]
     fn put_down(&mut self, stretch: Stretch, what: Carried) {
         let (begin, end) = (stretch.0.max(self.cursor), stretch.1);
@@ -428,7 +429,7 @@ impl Account {
             Carried::New => {}
             Carried::Needless | Carried::UnderWay => self.split.own += end - begin,
             Carried::Others => {
-                // The parts of the stretch in which a packet of the flow waited, and those in which none did.
+                // The parts of the stretch with a waiting packet of the flow, and those without.
                 let mut at = begin;
                 for place in places_within(&self.waiting, (begin, end)) {
                     let (from, to) = self.waiting.ranges()[place];
@@ -451,7 +452,7 @@ impl Account {
         let all_sent = (self.last_first_sent + self.way.unwrap_or_default()).as_nanos();
         let missing = overlap(&self.missing, stretch);
         let after = overlap(&self.missing, (stretch.0.max(all_sent).min(stretch.1), stretch.1));
-        // A sender without data is not stopped by flow control, so idle and blocked time do not overlap.
+        // Flow control does not stop a sender without data, so idle and blocked time do not overlap.
         let without_loss = |ranges: &RangeSet| {
             let part = |&(from, to): &Stretch| {
                 let (from, to) = (from.max(stretch.0), to.min(stretch.1));
@@ -490,7 +491,7 @@ fn places_within(ranges: &RangeSet, stretch: Stretch) -> std::ops::Range<usize> 
     first..last.max(first)
 }
 
-/// How much of a stretch the ranges cover.
+/// The time of a stretch that the ranges cover.
 #[inline]
 fn overlap(ranges: &RangeSet, stretch: Stretch) -> u64 {
     let within = &ranges.ranges()[places_within(ranges, stretch)];

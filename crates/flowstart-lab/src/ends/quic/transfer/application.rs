@@ -1,4 +1,4 @@
-//! What the applications at the two ends of a flow do: the client requests a number of bytes and reads them, the server
+//! The applications at the two ends of a flow: the client requests a number of bytes and reads them, the server
 //! answers.
 
 use bytes::Bytes as Buffer;
@@ -10,14 +10,14 @@ use noq_proto::{Dir, StreamEvent};
 use super::Transfer;
 use crate::ends::quic::end::{CLIENT, SERVER};
 
-/// Bytes of a request: a GET with its headers, as the model's completion of the handshake has room for.
+/// Bytes of a request: a GET with its headers, which fits into the model's completion of the handshake.
 const REQUEST: usize = 230;
-/// What servers send, piece by piece. It is never written to, so the machine keeps one page of it; few enough pages
-/// that their addresses stay in the processor's cache of addresses.
+/// The data that servers send, piece by piece. Nothing writes to it, so the machine keeps a single page for it. It has
+/// few enough pages for the processor's cache of addresses.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
 impl Transfer {
-    /// What the applications do: the client requests and reads, the server reads the request and answers.
+    /// The applications: the client requests and reads, the server reads the request and answers.
     pub(super) fn run_application(&mut self, network: &mut Network, side: usize) {
         if side == SERVER {
             self.hear_answer();
@@ -52,7 +52,7 @@ impl Transfer {
         }
     }
 
-    /// The client asks, as soon as it may.
+    /// The client sends its request as soon as it may.
     pub(super) fn send_request(&mut self, now: Timestamp) {
         let Some((_, connection)) = &mut self.ends[CLIENT].connection else { return };
         let allowed = !connection.is_handshaking() || connection.has_0rtt();
@@ -88,7 +88,7 @@ impl Transfer {
                 Err(_) => break,
             }
         }
-        // Whether that has to be told to the peer is asked when packets are polled for.
+        // The next poll for packets decides whether the peer has to learn of that.
         let _ = chunks.finalize();
         if let (true, Some(&[a, b, c, d, e, f, g, h, advice])) = (complete, self.request.first_chunk()) {
             self.unwritten = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
@@ -120,7 +120,7 @@ impl Transfer {
             return;
         };
         let mut reader = connection.recv_stream(stream);
-        // In any order, as into a file: noq closes a connection whose reader lets more than some thousand pieces wait
+        // In any order, as into a file. noq closes a connection whose reader leaves more than some thousand pieces
         // behind gaps, and slow start on a long path loses every second packet of a whole window.
         let Ok(mut chunks) = reader.read(false) else { return };
         while let Ok(Some(chunk)) = chunks.next(usize::MAX) {

@@ -35,7 +35,7 @@ mod scone;
 
 /// Headers below QUIC on the wire: IPv4 20, UDP 8, Ethernet 14.
 const BELOW: u32 = 42;
-/// Datagrams that noq is asked for at once: about what its token bucket holds.
+/// Datagrams in one request to noq: about the size of its token bucket.
 pub(super) const AT_ONCE: u64 = 16;
 
 /// A datagram that an end wants to send.
@@ -48,7 +48,7 @@ struct Outgoing<'a> {
 }
 
 impl<'a> Outgoing<'a> {
-    /// One of an endpoint that has no connection yet.
+    /// A datagram of an endpoint that has no connection yet.
     fn reply(buffer: &'a [u8], transmit: &Transmit) -> Self {
         let (bytes, to) = (&buffer[..transmit.size], transmit.destination);
         Self { bytes, carried: Carried::default(), ecn: EcnCodepoint::NotEct, to, quick_start: NO_OPTION }
@@ -65,42 +65,42 @@ pub(super) struct Transfer {
     size: u64,
     start: Timestamp,
     pub(super) ends: [End; 2],
-    /// What the client begins with, until it does.
+    /// The client's initial configuration, until it begins.
     client_config: Option<ClientConfig>,
     pub(super) flow: Arc<Flow>,
     /// The connection was lost.
     pub(super) failed: bool,
-    /// The stream of the request and the response, as each end knows it.
+    /// The stream of the request and the response, at each end.
     streams: [Option<StreamId>; 2],
     request: Vec<u8>,
     /// Bytes that the server has not yet given to the stream.
     unwritten: u64,
     /// Bytes that the client has read.
     read: u64,
-    /// Bytes of the stream that the server has sent, and that the client has.
+    /// Bytes of the stream that the server has sent, and bytes that the client has received.
     sent: RangeSet,
     received: RangeSet,
-    /// Numbers of the packets that the client has.
+    /// Numbers of the packets that the client has received.
     arrived: RangeSet,
     /// Numbers of packets that were declared lost and have not arrived.
     lost: BTreeSet<u64>,
-    /// Packets of the server with the pieces that they carry, and what of them is acknowledged; only where somebody
-    /// traces.
+    /// Packets of the server with their pieces and their acknowledged parts; only with a trace.
     pieces: BTreeMap<u64, Vec<Chunk>>,
     acknowledged: RangeSet,
-    /// First byte that flow control forbids, as the server knows it.
+    /// First byte that flow control forbids, as known to the server.
     limit: u64,
     blocked_since: Option<Timestamp>,
-    /// When each end wants to be woken.
+    /// The next wake-up time of each end.
     timeouts: [Timestamp; 2],
-    /// End of the new data in the server's last packet if that was full, carried nothing else of the stream, and
-    /// nothing has happened since that could make the next one different. A packet brings lost data before new data.
+    /// End of the new data in the server's last packet, if the next packet must be like it. The last packet was full
+    /// and carried nothing else of the stream, and no event since could change the next one. A packet carries lost data
+    /// before new data.
     steady: Option<u64>,
-    /// SCONE, which noq does not know.
+    /// SCONE, which noq does not support.
     scone: scone::Scone,
-    /// Datagrams that noq may be asked for at once.
+    /// Most datagrams in one request to noq.
     pub(super) at_once: u64,
-    /// Quick-Start at both ends, where the scheme uses it.
+    /// Quick-Start at both ends, if the scheme uses it.
     quick_start: Option<Box<QuickStart>>,
     under_way: UnderWay,
 }
@@ -132,7 +132,7 @@ impl Ends for Transfer {
         self.under_way.release(tag);
     }
 
-    /// The client has another address from now on.
+    /// The client has a new address from now on.
     fn on_path_change(&mut self, network: &mut Network) {
         self.at_once = 1;
         self.forget_advice();
@@ -153,7 +153,7 @@ impl Ends for Transfer {
 }
 
 impl Transfer {
-    /// The flow in `place`, as `config` says, and what its controller knows.
+    /// The flow in `place`, configured by `config`, and the knowledge of its controller.
     pub(super) fn new(
         place: Place,
         config: FlowConfig,
@@ -248,7 +248,7 @@ impl Transfer {
         let mut bytes = under_way.release(tag);
         let mut advised = None;
         if let Some(PathSignal::Scone(signal)) = signal {
-            // The simulator's elements have changed the number; the bytes follow.
+            // The simulator's elements have changed the number, so the bytes must change too.
             lower(&mut bytes, signal);
             if let Some((signal, length)) = scone::read(&bytes) {
                 bytes.advance(length);
@@ -292,7 +292,7 @@ impl Transfer {
         self.arm(network);
     }
 
-    /// A client knocks at the server.
+    /// A client contacts the server.
     fn admit(&mut self, network: &mut Network, under_way: &mut UnderWay, incoming: Incoming, response: &mut Vec<u8>) {
         let end = &mut self.ends[SERVER];
         if self.retry && !incoming.remote_address_validated() {
@@ -307,7 +307,7 @@ impl Transfer {
         }
     }
 
-    /// An end has news: its application reads and writes, and it sends what it may.
+    /// An end has events: its application reads and writes, and the end sends as much as it may.
     pub(super) fn pump(&mut self, network: &mut Network, under_way: &mut UnderWay, side: usize) {
         self.ends[side].settle();
         self.run_application(network, side);
@@ -333,8 +333,8 @@ impl Transfer {
         u64::from(self.profile.payload + self.profile.overhead_in_flight)
     }
 
-    /// How many datagrams noq may be asked for at once. It makes the datagrams of a call equally long, so that there
-    /// are more than one only where all of them are full anyway, and more data is left than they take.
+    /// The number of datagrams for one request to noq. noq makes all datagrams of a request equally long. The number is
+    /// therefore above one only if all of them are full and leave more data behind.
     fn datagrams_at_once(&self, side: usize) -> NonZeroUsize {
         let Some(end) = self.steady.filter(|_| side == SERVER) else { return NonZeroUsize::MIN };
         let left = (self.size - self.unwritten).min(self.limit).saturating_sub(end);
@@ -399,15 +399,15 @@ impl Transfer {
         self.place.send(network, &Datagram { direction, tag, size, ecn, body, signal, quick_start });
     }
 
-    /// What `steady` is after a packet of the server, before it counts as sent.
+    /// The value of `steady` after a packet of the server, before the packet counts as sent.
     fn steady_after(&self, carried: &Carried, bytes: &[u8]) -> Option<u64> {
         let Chunk { offset, len } = carried.chunk?;
         let (end, known) = (offset + u64::from(len), self.sent.ranges().last().map_or(0, |range| range.1));
         (bytes.len() as u64 == self.packet() && carried.further.is_empty() && offset == known).then_some(end)
     }
 
-    /// Arms the flow's timer. One that fires too early finds nothing to do and is armed again, which costs less than
-    /// moving it with every packet.
+    /// Arms the flow's timer. A timer that fires too early finds nothing to do and is armed again, which costs less
+    /// than moving it with every packet.
     fn arm(&mut self, network: &mut Network) {
         let next = if self.client_config.is_some() { self.start } else { Timestamp::NEVER };
         let next = next.min(self.timeouts[CLIENT]).min(self.timeouts[SERVER]);

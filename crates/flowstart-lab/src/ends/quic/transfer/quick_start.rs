@@ -1,13 +1,13 @@
-//! Quick-Start of a real connection: what its hosts' IP layers and applications do about it, without the stack.
+//! Quick-Start of a real connection, in its hosts' IP layers and applications, without the stack.
 //!
-//! The server sends the data, so it asks: the first datagram of its connection, which answers the client's first,
-//! carries the request as an option of IP. A repetition of that flight carries none, and neither does a Retry packet,
-//! which belongs to no connection. RFC 4782 defines the answer for TCP only. The client's transport parameters have
-//! left before it can know the answer, so it travels in a DATAGRAM frame (RFC 9221), the eight bytes of TCP's option,
-//! ahead of the request: unreliable as that option is. The server's controller gets the approved rate before it
-//! launches, which it does with the request; an answer that comes later is not used. The report is an option of the
-//! server's next datagram. The stack fills its packets as always, so those with an option are eight bytes longer. With
-//! 0-RTT nothing is asked for.
+//! The server sends the data, so it requests the rate. The first datagram of its connection, which answers the client's
+//! first, carries the request as an option of IP. A repetition of that flight carries none, and neither does a Retry
+//! packet, which belongs to no connection. RFC 4782 defines the answer only for TCP. The client's transport parameters
+//! leave before the answer is known. The answer, the eight bytes of TCP's option, therefore travels in a DATAGRAM frame
+//! (RFC 9221) ahead of the request, and is as unreliable as that option. The server's controller gets the approved rate
+//! before it launches on the request; a later answer has no effect. The report is an option of the server's next
+//! datagram. The stack fills its packets as always, so those with an option are eight bytes longer. With 0-RTT there is
+//! no rate request.
 
 use bytes::Bytes as Buffer;
 use flowstart_core::path::PathKnowledge;
@@ -44,8 +44,8 @@ pub(super) fn both_ends(
 }
 
 impl Transfer {
-    /// The option of IP of the next datagram of a connection: the server's first asks, and the next after an answer
-    /// reports.
+    /// The IP option of a connection's next datagram: the server's first datagram carries the request, and the next one
+    /// after an answer carries the report.
     pub(super) fn option_of_next(&mut self, side: usize) -> QuickStartOption {
         match &mut self.quick_start {
             Some(quick_start) if side == SERVER => match quick_start.option_for(Direction::Forward, true) {
@@ -56,7 +56,7 @@ impl Transfer {
         }
     }
 
-    /// A datagram arrived with this option after this many links.
+    /// A datagram arrived with this option after crossing this many links.
     pub(in crate::ends::quic) fn hear_option(&mut self, direction: Direction, option: &QuickStartOption, links: u16) {
         if let (Some(quick_start), Direction::Forward) = (&mut self.quick_start, direction)
             && *option != NO_OPTION
@@ -73,12 +73,12 @@ impl Transfer {
         };
         let answer = quick_start.option_for(Direction::Return, true);
         if answer != NO_OPTION {
-            // A peer that takes no datagrams gets no answer, which is a refusal.
+            // A peer that accepts no datagrams gets no answer, which is a refusal.
             let _ = connection.datagrams().send(Buffer::copy_from_slice(&answer), true);
         }
     }
 
-    /// The server hears the answer.
+    /// The server receives the answer.
     pub(super) fn hear_answer(&mut self) {
         let (Some(quick_start), Some((_, connection))) = (&mut self.quick_start, &mut self.ends[SERVER].connection)
         else {
@@ -92,7 +92,7 @@ impl Transfer {
         }
     }
 
-    /// The scheme launches with what was approved until now.
+    /// The scheme launches with the rate approved so far.
     pub(super) fn note_quick_start(&self, network: &mut Network) {
         if let Some(quick_start) = &self.quick_start {
             let record = network.record(self.number);

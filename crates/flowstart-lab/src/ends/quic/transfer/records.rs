@@ -1,4 +1,4 @@
-//! What real flows are to records and traces: the same as model flows.
+//! Records and traces of real flows, the same as those of model flows.
 
 use flowstart_core::event::Decision;
 use flowstart_core::time::{Duration, Timestamp};
@@ -15,7 +15,7 @@ use crate::ends::quic::end::{CLIENT, SERVER, timestamp};
 use crate::ends::quic::frames::Carried;
 
 impl Transfer {
-    /// Counts what the client has received.
+    /// Counts the bytes that the client has received.
     pub(super) fn note_arrival(&mut self, network: &mut Network, carried: &Carried) {
         for Chunk { offset, len } in carried.chunks() {
             network.note(self.number, || Event::Received { offset, len });
@@ -28,7 +28,7 @@ impl Transfer {
         }
     }
 
-    /// What a packet of the client is to a trace.
+    /// A packet of the client in a trace.
     pub(super) fn note_client_sends(&mut self, network: &mut Network, carried: &Carried) -> Body {
         let now = network.now();
         if carried.chunk.is_some() {
@@ -54,7 +54,7 @@ impl Transfer {
         })
     }
 
-    /// Counts what the server sends, and says what it is to a trace.
+    /// Counts the bytes that the server sends, and returns the packet for a trace.
     pub(super) fn note_server_sends(&mut self, network: &mut Network, carried: &Carried) -> Body {
         let now = network.now();
         let (Some(number), Some(first)) = (carried.number, carried.chunk) else {
@@ -79,7 +79,7 @@ impl Transfer {
         Body::Data { number, offset: first.offset, len, least_unacknowledged: 0, sent_at: now, quick_start: None }
     }
 
-    /// Turns what the controller was told and what it decided into records and traces.
+    /// Turns the controller's inputs and decisions into records and traces.
     pub(super) fn note_controller(&mut self, network: &mut Network) {
         let traced = network.is_traced();
         let (origin, lost, acknowledged) = {
@@ -142,9 +142,9 @@ impl Transfer {
         }
     }
 
-    /// Notes whether nothing but flow control stops new data.
+    /// Records whether only flow control stops new data.
     pub(super) fn note_blocked(&mut self, network: &mut Network) {
-        // Nothing is left unwritten where flow control lets everything pass.
+        // If flow control lets everything pass, all data is written.
         if self.unwritten == 0 && self.blocked_since.is_none() {
             return;
         }

@@ -1,12 +1,12 @@
-//! SCONE at the ends of a real connection. noq knows nothing of it: its packets are put in front of the server's
-//! datagrams and taken off before the client's stack sees them, as a socket below the stack could do.
+//! SCONE at the ends of a real connection. noq does not support it. The ends prepend SCONE packets to the server's
+//! datagrams and remove them before the client's stack sees them, as a socket below the stack could do.
 //!
-//! The client says by its transport parameter that it reads them. It tells the server of the advice with its request,
-//! and later by a stream of its own with one byte: the message of an application, which the draft asks for. When and
-//! how often the server offers a packet is as in the model (`flowstart_sim::transport::scone`).
+//! The client announces by its transport parameter that it reads them. It reports the advice to the server with its
+//! request, and later by a separate stream of one byte: the application message that the draft requires. The server
+//! offers packets at the same times as in the model (`flowstart_sim::transport::scone`).
 //!
-//! A signal counts when the rest of its datagram belongs to the connection. That it could be decrypted as well, as the
-//! draft wants, is not asked: nobody else sends in a simulation.
+//! A signal counts if the rest of its datagram belongs to the connection. The draft also requires that the rest can be
+//! decrypted; this is not checked, because nobody else sends in a simulation.
 
 use flowstart_core::scone::endpoint::{Advice, Offers};
 use flowstart_core::scone::wire::{RateSignal, SconePacket};
@@ -20,7 +20,7 @@ use noq_proto::Dir;
 use super::Transfer;
 use crate::ends::quic::end::{CLIENT, ID_LENGTH, SERVER};
 
-/// What a message about the advice begins with: a byte of zero is a request without any.
+/// First byte of a message about the advice; a zero byte is a request without advice.
 const TOLD: u8 = 0x80;
 
 /// Both ends' state.
@@ -28,10 +28,10 @@ const TOLD: u8 = 0x80;
 pub(super) struct Scone {
     pub(super) policy: SconePolicy,
     offers: Offers,
-    /// What the client has read, and what of it the server was told.
+    /// The advice that the client has read, and the advice that it has reported.
     read: Advice,
     told: RateSignal,
-    /// What the server has heard.
+    /// The advice that the server has received.
     heard: Advice,
 }
 
@@ -40,7 +40,7 @@ impl Scone {
         Self { policy, ..Self::default() }
     }
 
-    /// Whether the server's datagram is to begin with a SCONE packet, and what that is.
+    /// The SCONE packet that the server's datagram is to begin with, if any.
     pub(super) fn offer(&mut self, now: Timestamp, datagram: &[u8]) -> Option<Vec<u8>> {
         let (destination, source) = connection_ids(datagram)?;
         let due = match self.policy {
@@ -55,7 +55,7 @@ impl Scone {
         Some(whole)
     }
 
-    /// The byte in the client's request that tells what it was advised.
+    /// The byte in the client's request that reports its advice.
     pub(super) fn message(&mut self, now: Timestamp) -> u8 {
         self.told = self.read.signal(now);
         if self.told == RateSignal::UNKNOWN { 0 } else { TOLD | self.told.bits() }
@@ -80,7 +80,7 @@ fn connection_ids(datagram: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((destination, id(rest)?.0))
 }
 
-/// The SCONE packet that a datagram begins with, if it is for the packet that follows it: its signal and its length.
+/// The signal and the length of the SCONE packet at the beginning of a datagram, if it belongs to the packet after it.
 pub(super) fn read(datagram: &[u8]) -> Option<(RateSignal, usize)> {
     let (packet, rest) = SconePacket::parse(datagram).ok()?;
     let (destination, _) = connection_ids(rest)?;
@@ -88,12 +88,12 @@ pub(super) fn read(datagram: &[u8]) -> Option<(RateSignal, usize)> {
 }
 
 impl Transfer {
-    /// Advice is for a path, and the connection takes another.
+    /// Advice is for one path, and the connection moves to another.
     pub(in crate::ends::quic) fn forget_advice(&mut self) {
         self.scone = Scone::new(self.scone.policy);
     }
 
-    /// The client's stack has taken the datagram that this signal came with.
+    /// The client's stack has accepted the datagram that carried this signal.
     pub(super) fn read_signal(&mut self, now: Timestamp, signal: RateSignal) {
         let requested = self.streams[CLIENT].is_some();
         if !self.scone.read.on_signal(now, signal) || !requested || self.scone.read.signal(now) == self.scone.told {
@@ -101,7 +101,7 @@ impl Transfer {
         }
         let message = self.scone.message(now);
         let Some((_, connection)) = &mut self.ends[CLIENT].connection else { return };
-        // Without room for a stream the server is told with the next signal.
+        // If no stream can be opened, the report waits for the next signal.
         let Some(id) = connection.streams().open(Dir::Uni) else { return };
         let mut stream = connection.send_stream(id);
         if stream.write(&[message]).is_err() || stream.finish().is_err() {
@@ -124,7 +124,7 @@ impl Transfer {
         }
     }
 
-    /// The server reads this byte of the client's; the rate that counts now.
+    /// The server reads this byte of the client's. Returns the rate that now applies.
     pub(super) fn hear(&mut self, network: &mut Network, message: u8) -> Option<Rate> {
         let now = network.now();
         if message & TOLD == 0 {
