@@ -1,11 +1,11 @@
-//! What one run shows.
+//! Observations of one run.
 //!
 //! | Looking for | Where |
 //! |---|---|
-//! | what controllers decide, in words | [`decisions`] |
-//! | a run with everything that happened in it, in memory | [`traced`] |
-//! | where the time of a transfer went | [`explain`] |
-//! | what a report shows of a run, made while it goes on | [`observe`] |
+//! | decisions of controllers, in words | [`decisions`] |
+//! | a run with all its events, in memory | [`traced`] |
+//! | the causes of a transfer's delay | [`explain`] |
+//! | observations for a report, made during the run | [`observe`] |
 //! | a run as a page and as files for other tools | [`export`] |
 
 pub mod decisions;

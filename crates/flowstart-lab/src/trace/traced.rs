@@ -1,4 +1,4 @@
-//! A run with everything that happened in it, in memory.
+//! A run with all its events, in memory.
 
 use crate::run::newcomers::Finished;
 use crate::run::newcomers::outcomes;
@@ -6,7 +6,7 @@ use crate::run::outcome::FlowOutcome;
 use crate::run::repetition;
 use crate::study::plan::{Cell, Plan};
 
-/// A run with everything that happened in it.
+/// A run with all its events.
 #[derive(Debug)]
 pub struct TracedRun {
     /// The world after it.
@@ -22,7 +22,7 @@ pub fn trace(plan: &Plan, cell: &Cell, rep: u32) -> TracedRun {
     TracedRun { finished, outcomes }
 }
 
-/// As [`trace`], and keeps the datagrams that senders of real QUIC flows see, for [`TracedRun::write_pcapng`].
+/// Like [`trace`], but also keeps the datagrams that senders of real QUIC flows see, for [`TracedRun::write_pcapng`].
 pub fn capture(plan: &Plan, cell: &Cell, rep: u32) -> TracedRun {
     let mut finished = repetition::capture(plan, cell, rep);
     let outcomes = outcomes(plan, cell, &mut finished);

@@ -52,7 +52,7 @@ impl Watch {
         self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a trace needs each acknowledged packet and the ranges of acknowledgements.
+    /// Sets whether a trace needs each acknowledged packet and the ranges of acknowledgements.
     pub(super) fn set_traced(&self, traced: bool) {
         self.0.traced.store(traced, Ordering::Relaxed);
     }

@@ -1,16 +1,16 @@
-//! Packets between two places, which they pass in the order in which they came.
+//! Packets between two places, which they leave in the order of their arrival.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Packets that may overtake one before it counts as gone.
+/// Packets that may overtake a packet before it counts as lost.
 const OVERTAKEN_MOST: usize = 64;
 
-/// The packets of a flow between two places of its path, each with what is known of it. Copies of the same bytes keep
-/// their order, so what happens concerns the oldest copy.
+/// The packets of a flow between two places of its path, each with its data. Copies of the same bytes keep their order,
+/// so events concern the oldest copy.
 #[derive(Clone, Debug)]
 pub(super) struct InOrder<T> {
     packets: VecDeque<(u64, T)>,
-    /// Copies of each offset that were lost but still stand in the list: its oldest.
+    /// Number of lost copies of each offset that are still in the list; they are its oldest.
     lost: BTreeMap<u64, usize>,
     /// Packets that have left since the first one should have.
     overtaken: usize,
@@ -23,25 +23,25 @@ impl<T> Default for InOrder<T> {
 }
 
 impl<T: Copy> InOrder<T> {
-    /// A packet comes.
+    /// A packet arrives.
     #[inline]
     pub(super) fn push(&mut self, offset: u64, known: T) {
         self.packets.push_back((offset, known));
     }
 
-    /// What is known of the packet that must leave next.
+    /// The data of the packet that must leave next.
     #[inline]
     pub(super) fn first(&self) -> Option<T> {
         self.packets.front().map(|(_, known)| *known)
     }
 
-    /// Packets between the two places, and those that are lost and were not passed yet.
+    /// Packets between the two places, including lost ones that no later packet has passed.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// A packet leaves at the other end; what was known of it.
+    /// A packet leaves at the other end. Returns its data.
     #[inline]
     pub(super) fn pop(&mut self, offset: u64, mut gone: impl FnMut(T)) -> Option<T> {
         if let Some(&(first, known)) = self.packets.front()
@@ -65,8 +65,8 @@ impl<T: Copy> InOrder<T> {
         let place = copies.nth(lost)?.0;
         let (_, known) = self.packets.remove(place)?;
         self.overtaken += 1;
-        // What so many have overtaken never comes: a packet of a real stack tells of each piece that it carries, and
-        // shows one.
+        // A packet that this many have overtaken never leaves. A packet of a real stack enters once for each piece that
+        // it carries, and leaves once.
         if self.overtaken >= OVERTAKEN_MOST || place >= OVERTAKEN_MOST {
             self.overtaken = 0;
             self.packets.pop_front().into_iter().for_each(|(_, known)| gone(known));
@@ -75,19 +75,19 @@ impl<T: Copy> InOrder<T> {
         Some(known)
     }
 
-    /// Whether a copy of these bytes is on its way.
+    /// Whether a copy of these bytes is in flight.
     pub(super) fn contains(&self, offset: u64) -> bool {
         let lost = self.lost.get(&offset).copied().unwrap_or(0);
         self.packets.iter().rev().filter(|packet| packet.0 == offset).nth(lost).is_some()
     }
 
-    /// The newest copy of these bytes is lost, as on a wire; what was known of it.
+    /// The newest copy of these bytes is lost, as on a wire. Returns its data.
     pub(super) fn take_newest(&mut self, offset: u64) -> Option<T> {
         let newest = self.packets.iter().rposition(|packet| packet.0 == offset)?;
         self.packets.remove(newest).map(|(_, known)| known)
     }
 
-    /// A packet that is on its way is lost. It leaves the list when those before it have.
+    /// A packet in flight is lost. It leaves the list after those before it.
     pub(super) fn lose(&mut self, offset: u64) {
         *self.lost.entry(offset).or_insert(0) += 1;
         self.skip_lost();
@@ -121,7 +121,7 @@ mod tests {
         let mut packets = InOrder::default();
         [(0, 1), (7, 2), (0, 3), (7, 4)].into_iter().for_each(|(offset, known)| packets.push(offset, known));
         packets.lose(7);
-        // The copy 2 of offset 7 is lost, so what leaves with this offset is copy 4.
+        // The copy 2 of offset 7 is lost, so copy 4 leaves with this offset.
         assert_eq!((pop(&mut packets, 0), packets.first()), (Some(1), Some(3)));
         assert_eq!((pop(&mut packets, 7), pop(&mut packets, 0)), (Some(4), Some(3)));
         assert_eq!((packets.len(), packets.lost.len(), pop(&mut packets, 0)), (0, 0, None));

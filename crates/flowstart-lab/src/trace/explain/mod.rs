@@ -1,30 +1,30 @@
-//! Where the time of a transfer went: its completion time beyond the physical limit, split into causes.
+//! The causes of a transfer's delay: its completion time beyond the physical limit, split into causes.
 //!
-//! The account is kept at the bottleneck, from the moment when the first data packet reaches it until the packet leaves
+//! The account is kept at the bottleneck, from the arrival of the first data packet until the departure of the packet
 //! that completes the transfer. The limit needs the time in which the link carries the transfer's bytes once. All other
-//! time there has exactly one cause, decided instant by instant:
+//! time there has exactly one cause at each instant:
 //!
-//! 1. the link carries the flow's own packet that brings nothing new, because its bytes had arrived before or because
-//!    it gets lost later: **own queue**;
+//! 1. the link carries a packet of the flow without new bytes, because they had arrived before or because the packet is
+//!    lost later: **own queue**;
 //! 2. it carries others' packets while a packet of the flow waits: **others' queue**;
-//! 3. it could have carried a packet of the flow, but none was there. Then, if bytes that were lost have not yet
-//!    passed: **tail** when all data had been sent once before, **recovery** otherwise. If nothing was lost: **flow
-//!    control** when data waited, the congestion window had room and only the receiver's window stopped the sender;
-//!    otherwise **unused capacity**, the window was too small or the sender paced.
+//! 3. it could have carried a packet of the flow, but none was there. If lost bytes have not yet passed: **tail** when
+//!    all data had been sent once before, **recovery** otherwise. If nothing was lost: **flow control** when data
+//!    waited, the congestion window had room and only the receiver's window stopped the sender; otherwise **unused
+//!    capacity**, because the window was too small or the sender paced.
 //!
-//! What the handshake took beyond the limit's is **handshake**. The rest, **other**, is what the limit does not count:
-//! noise of hosts, further queues of a chain, a token bucket's burst, and on recorded traces the difference between the
-//! opportunities of the limit and those that the packets met. Together the causes are the completion time minus the
+//! The time of the handshake beyond the limit's is **handshake**. The rest, **other**, is time that the limit does not
+//! count: noise of hosts, further queues of a chain, a token bucket's burst, and on recorded traces the difference
+//! between the limit's opportunities and those of the packets. The sum of the causes is the completion time minus the
 //! limit, to the nanosecond.
 //!
-//! Every cause but **idle time** and **other** is a time and not negative; the handshake alone may be a nanosecond or
-//! two below zero because the limit halves RTTs. **Other** may be negative where a burst or a trace carried the bytes
-//! sooner than the limit says.
+//! Every cause except **idle time** and **other** is not negative. The handshake may be a nanosecond or two below zero
+//! because the limit halves RTTs. **Other** may be negative if a burst or a trace carried the bytes earlier than in the
+//! limit.
 //!
-//! A video or a page has nothing to send at times: everything that it has written was sent once, and nothing is
-//! missing. The limit has such time, too, and **idle time** is what the flow had beyond the limit's. It is negative
-//! where a delay fell into the limit's idle time: a chunk that is late does not delay the next one. Percentages are
-//! therefore parts of the **delay**, which is what the flow took beyond the limit and what idle time made up for.
+//! A video or a page sometimes has nothing to send: everything that it has written was sent once, and nothing is
+//! missing. The limit has such time, too; **idle time** is the flow's beyond the limit's. It is negative if a delay
+//! fell into the limit's idle time, because a late chunk does not delay the next one. Percentages are therefore parts
+//! of the **delay**: the time beyond the limit, plus the time that idle time made up for.
 
 use flowstart_core::time::Duration;
 use flowstart_report::{CAUSES, Cause, Causes};
@@ -42,7 +42,7 @@ mod reference;
 
 pub use account::{Account, Split};
 
-/// Where the time of a transfer went.
+/// The causes of a transfer's delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// Completion time.
@@ -73,18 +73,18 @@ impl Explanation {
         self.nanos.iter().sum::<i64>() as f64 / 1e6
     }
 
-    /// Milliseconds beyond the physical limit, and those that idle time made up for.
+    /// Milliseconds beyond the physical limit, plus those that idle time made up for.
     pub fn delay_ms(&self) -> f64 {
         self.causes().delay_ms()
     }
 
-    /// A cause's part of the delay, in percent; `None` when next to nothing was delayed, and of idle time that made up
-    /// for delays.
+    /// A cause's part of the delay, in percent. `None` if the delay is almost zero, and for idle time that made up for
+    /// delays.
     pub fn percent(&self, cause: Cause) -> Option<f64> {
         self.causes().percent(cause)
     }
 
-    /// The rest of a sentence that begins with who moved what over which link.
+    /// The rest of a sentence that begins with the flow, its bytes and its link.
     pub fn sentence_end(&self) -> String {
         let (fct, ideal) = (self.fct.as_millis_f64(), self.ideal_fct.as_millis_f64());
         let most = Cause::ALL.into_iter().max_by_key(|cause| self.nanos[*cause as usize]);
@@ -103,13 +103,13 @@ impl Explanation {
     }
 }
 
-/// Explains the first measured flow of a run with a whole trace; `None` when it did not finish, nothing was traced, or
-/// it took another path: the account is one bottleneck's.
+/// Explains the first measured flow of a run with a whole trace. `None` if the flow did not finish, nothing was traced,
+/// or the flow took another path: the account is that of one bottleneck.
 pub fn explain(plan: &Plan, cell: &Cell, run: &TracedRun) -> Option<Explanation> {
     explain_flow(plan, cell, run, 0)
 }
 
-/// As [`explain`], of the measured flow in this place, from 0.
+/// Like [`explain`], for the measured flow in this place, from 0.
 pub fn explain_flow(plan: &Plan, cell: &Cell, run: &TracedRun, place: usize) -> Option<Explanation> {
     let outcome = run.outcomes.get(place)?;
     let flow = *run.finished.flows.get(place)?;
@@ -121,7 +121,7 @@ pub fn explain_flow(plan: &Plan, cell: &Cell, run: &TracedRun, place: usize) -> 
     explanation(plan, cell, outcome, &account.finish()?)
 }
 
-/// Explains a flow from its account; `None` when it did not finish or took another path.
+/// Explains a flow from its account. `None` if it did not finish or took another path.
 pub fn explanation(plan: &Plan, cell: &Cell, outcome: &FlowOutcome, split: &Split) -> Option<Explanation> {
     if plan.mobility(cell).is_some() {
         return None;
@@ -180,7 +180,7 @@ mod tests {
         run_scenario(&scenario)
     }
 
-    /// The account that is kept while a run goes on is that of all its events at once, to the nanosecond.
+    /// The account that is kept during a run equals that from all its events at once, to the nanosecond.
     fn is_the_account_of_all_events(plan: &Plan, cell: &Cell, run: &TracedRun) {
         let network = &run.finished.world.network;
         let (trace, bottleneck) = (network.trace.as_deref().unwrap(), network.monitor.as_ref().unwrap().link);
@@ -230,7 +230,7 @@ mod tests {
         let (_, explained) = run_scenario(&scenario);
         // 100 KB are 86 packets of about 1 ms. Every chunk has rounds of 10, 20 and 40 packets before the last 16
         // follow: 3 * 100 ms, in which the link carries 70 packets. The next chunk waits for its second, so two of
-        // three delays are made up for, and what is beyond the limit is the last chunk's.
+        // three delays are made up for, and only the last chunk's is beyond the limit.
         let lost = 3.0 * 100.0 - 70.0;
         close(explained.ms(Cause::UnusedCapacity), 3.0 * lost, 30.0);
         close(explained.ms(Cause::IdleTime), -2.0 * lost, 20.0);
@@ -254,8 +254,8 @@ mod tests {
             ..Scenario::default()
         };
         let (_, explained) = run_scenario(&scenario);
-        // The window is larger than a wave, so the link rests only for want of requests. Each of the two comes later
-        // than at the limit by the time of the packet that carries it.
+        // The window is larger than a wave, so the link is idle only for want of requests. Each of the two arrives
+        // later than in the limit by the time of the packet that carries it.
         close(explained.ms(Cause::UnusedCapacity), 0.0, 2.5);
         close(explained.ms(Cause::IdleTime), 0.0, 2.5);
     }
@@ -322,7 +322,7 @@ mod tests {
         ] {
             for transport in ["model-quic", "model-tcp", NS2] {
                 let explained = explained(link, "400KB", "slow-start", competitor, transport);
-                // No noise of hosts: what is left is packets of another size than the limit's.
+                // No noise of hosts: the rest comes from packets of a different size than the limit's.
                 close(explained.ms(Cause::Other), 0.0, 2.0);
             }
         }
@@ -331,9 +331,9 @@ mod tests {
     #[test]
     fn slow_start_alone_leaves_capacity_unused_for_its_rounds() {
         // 400 KB are 274 packets of 1.2 ms. The rounds send 3, 6, 12, 24, 48 packets; from the sixth on (96 packets,
-        // 115 ms) the link is busy. Each of the five rounds begins after the one before by 100 ms, the time of its
-        // first packet and that of an acknowledgement (40 bytes, 0.032 ms), of which its packets' time is used: 5 *
-        // 101.232 - 93 * 1.2 = 394.56 ms.
+        // 115 ms) the link is busy. Each of the five rounds begins 100 ms, the time of its first packet and that of an
+        // acknowledgement (40 bytes, 0.032 ms) after the round before. Its packets use a part of that: 5 * 101.232 - 93
+        // * 1.2 = 394.56 ms.
         let explained = explained(WIDE, "400KB", "slow-start", "none", NS2);
         close(explained.ms(Cause::UnusedCapacity), 394.56, 0.05);
         close(explained.excess_ms(), explained.ms(Cause::UnusedCapacity), 0.1);
@@ -349,8 +349,8 @@ mod tests {
 
     #[test]
     fn constant_traffic_shows_as_others_queue() {
-        // Jump-start paces 400 KB over one RTT of 100 ms. In that time others bring 5 Mbit/s * 100 ms = 62.5 KB between
-        // its packets, which the link carries in 50 ms; what they bring later waits behind the transfer. The RTT of the
+        // Jump-start paces 400 KB over one RTT of 100 ms. In that time others send 5 Mbit/s * 100 ms = 62.5 KB between
+        // its packets, which the link carries in 50 ms; their later packets wait behind the transfer. The RTT of the
         // handshake is a few milliseconds longer, two of which are one more packet.
         let alone = explained(WIDE, "400KB", "jump-start", "none", "model-quic");
         let shared = explained(WIDE, "400KB", "jump-start", "cbr:rate=5mbit", "model-quic");
@@ -369,7 +369,7 @@ mod tests {
         let zero = explained(WIDE, "400KB", "slow-start", "none", "model-quic:opening=zero-rtt");
         let one = explained(WIDE, "400KB", "slow-start", "none", "model-quic");
         close((one.ideal_fct.as_millis_f64() - zero.ideal_fct.as_millis_f64()) - 100.0, 0.0, 1e-6);
-        // The rounds are the same; what is left of the handshake is the time of the packet with the request.
+        // The rounds are the same; the rest of the handshake is the time of the packet with the request.
         close(zero.ms(Cause::UnusedCapacity), one.ms(Cause::UnusedCapacity), 2.0);
         close(zero.ms(Cause::Handshake), 1.2, 0.2);
     }
@@ -378,15 +378,15 @@ mod tests {
     fn a_second_hop_only_adds_what_the_limit_counts() {
         let one = explained(WIDE, "400KB", "slow-start", "none", NS2);
         let two = explained(&format!("{WIDE},hops=2"), "400KB", "slow-start", "none", NS2);
-        // Each of the five rounds takes a packet's and an acknowledgement's time more, at the second link.
+        // Each of the five rounds takes an additional packet's and acknowledgement's time at the second link.
         close(two.ms(Cause::UnusedCapacity) - one.ms(Cause::UnusedCapacity), 5.0 * 1.232, 0.05);
         close(two.ms(Cause::Other), 0.0, 0.1);
     }
 
     #[test]
     fn what_the_wire_loses_was_carried_in_vain() {
-        // The buffer holds the whole transfer, so only the wire loses packets. Each was carried for 1.2 ms; the last
-        // packet of 400 KB is a short one.
+        // The buffer holds the whole transfer, so only the wire loses packets. Each took 1.2 ms; the last packet of 400
+        // KB is short.
         let (run, explained) = run(&format!("{WIDE},loss=2%"), "400KB", "slow-start", "none", NS2);
         let record = &run.outcomes[0].record;
         assert!(record.dropped > 0, "the seed loses something");
@@ -413,10 +413,10 @@ mod tests {
         for cause in Cause::ALL {
             close(traced.ms(cause), fixed.ms(cause), 6.0);
         }
-        // The same without opportunities from 300 to 700 ms, when the limit's transfer is not complete either.
+        // The same without opportunities from 300 to 700 ms, in which the limit's transfer is not complete either.
         let gap = file("gap", &mut (1..=300).chain(700..=2000));
         let paused = explained(&gap, "400KB", "slow-start", "none", NS2);
-        // The sender takes the gap for a loss and begins anew.
+        // The sender takes the gap for a loss and starts again.
         assert!(paused.ms(Cause::UnusedCapacity) > traced.ms(Cause::UnusedCapacity), "{paused:?}");
         assert!(paused.ms(Cause::OwnQueue) > 0.0, "{paused:?}");
         std::fs::remove_dir_all(&folder).unwrap();

@@ -1,5 +1,4 @@
-//! The account from all events of a run at once, which says what the account that is kept while it goes on must come
-//! to.
+//! The account from all events of a run at once, as a reference for the account that is kept during the run.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,24 +14,24 @@ use crate::spec::link::Link;
 /// A stretch of simulated time in nanoseconds, half-open.
 type Stretch = (u64, u64);
 
-/// What passed the bottleneck, in nanoseconds of simulated time.
+/// The passages at the bottleneck, in nanoseconds of simulated time.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// Every packet that the link carried: when it was carried and what it was.
+    /// Every packet that the link carried: its time and its kind.
     carried: Vec<(Stretch, Carried)>,
-    /// When a packet of the flow waited.
+    /// Times in which a packet of the flow waited.
     waiting: RangeSet,
-    /// When bytes were missing that had been lost.
+    /// Times in which lost bytes were missing.
     missing: RangeSet,
-    /// When only the receiver's window stopped the sender.
+    /// Times in which only the receiver's window stopped the sender.
     blocked: RangeSet,
-    /// When the application had nothing to send. Always empty for a transfer.
+    /// Times in which the application had nothing to send. Always empty for a transfer.
     idle: RangeSet,
-    /// When the last byte would have been there for the first time.
+    /// The time when all bytes had left the bottleneck for the first time.
     all_sent: u64,
-    /// When the first data packet reached the bottleneck.
+    /// The time when the first data packet reached the bottleneck.
     begin: u64,
-    /// When the packet left that completed the transfer.
+    /// The time when the packet that completed the transfer left.
     end: u64,
 }
 
@@ -47,11 +46,11 @@ enum Carried {
 }
 
 impl Account {
-    /// Reads a trace. The copies of a packet keep their order everywhere, so each event concerns the oldest copy that
-    /// is where the event happens.
+    /// Reads a trace. The copies of a packet keep their order everywhere, so each event concerns the oldest copy at its
+    /// place.
     pub(super) fn read(trace: &Trace, flow: u32, bottleneck: u32, link: &Link) -> Option<Self> {
         let mut account = Self::default();
-        // Packets between their sender and the end of the bottleneck: when they were sent.
+        // Send times of packets between their sender and the end of the bottleneck.
         let mut before: HashMap<(u32, u64), VecDeque<Timestamp>> = HashMap::new();
         // Packets of the flow behind the bottleneck: their places in `carried`.
         let mut behind: HashMap<u64, VecDeque<usize>> = HashMap::new();
@@ -60,12 +59,12 @@ impl Account {
         let mut sent = RangeSet::default();
         let mut first_sent = None;
         let mut last_first_sent = Timestamp::ZERO;
-        // What the application has written, and since when all of it was sent, at the sender.
+        // The bytes that the application has written, and the time since when all of them are sent, at the sender.
         let (mut written, mut idle_since) = (u64::MAX, None);
         let mut idle: Vec<(Timestamp, Timestamp)> = Vec::new();
         let mut blocked_since = None;
         let mut blocked: Vec<(Timestamp, Timestamp)> = Vec::new();
-        // From the sender to the bottleneck.
+        // Delay from the sender to the bottleneck.
         let mut way = None;
         let mut busy_until = Timestamp::ZERO;
         for entry in &trace.entries {
@@ -87,12 +86,12 @@ impl Account {
                     let waited = Duration::from_nanos(delay_nanos);
                     let size = Bytes::new(u64::from(size));
                     let begin = if waited > Duration::ZERO {
-                        // Who waited starts when the packet before has left.
+                        // A waiting packet starts when the packet before it has left.
                         busy_until
                     } else {
                         let carrying = match (&link.trace, link.burst) {
                             (None, None) => link.rate.time_for(size),
-                            // How long depends on opportunities or tokens, so it is known from the arrival only.
+                            // The duration depends on opportunities or tokens, so only the arrival shows it.
                             _ => sent_at.map_or(Duration::ZERO, |sent_at| {
                                 now.since(now.min(sent_at + link.access_delay + link.access_rate.time_for(size)))
                             }),
@@ -159,13 +158,13 @@ impl Account {
         Some(account)
     }
 
-    /// Where the time went.
+    /// The split of the time.
     pub(super) fn split(&self) -> Split {
         let [mut unused, mut flow_control, mut own, mut others, mut recovery, mut tail, mut idle] = [0; 7];
         let mut free = |stretch: Stretch| {
             let missing = overlap(&self.missing, stretch);
             let after = overlap(&self.missing, (stretch.0.max(self.all_sent).min(stretch.1), stretch.1));
-            // A sender without data is not stopped by flow control, so idle and blocked time do not overlap.
+            // Flow control does not stop a sender without data, so idle and blocked time do not overlap.
             let without_loss = |ranges| {
                 let part = |&(from, to): &Stretch| {
                     let (from, to) = (from.max(stretch.0), to.min(stretch.1));
@@ -192,7 +191,7 @@ impl Account {
                 Carried::New => {}
                 Carried::Needless => own += end - begin,
                 Carried::Others => {
-                    // The parts of the stretch in which a packet of the flow waited, and those in which none did.
+                    // The parts of the stretch with a waiting packet of the flow, and those without.
                     let mut at = begin;
                     for &(from, to) in within(&self.waiting, (begin, end)) {
                         let (from, to) = (from.max(begin), to.min(end));
@@ -216,7 +215,7 @@ fn within(ranges: &RangeSet, stretch: Stretch) -> &[(u64, u64)] {
     &ranges[first..last.max(first)]
 }
 
-/// How much of a stretch the ranges cover.
+/// The time of a stretch that the ranges cover.
 fn overlap(ranges: &RangeSet, stretch: Stretch) -> u64 {
     within(ranges, stretch).iter().map(|range| range.1.min(stretch.1) - range.0.max(stretch.0)).sum()
 }

@@ -10,7 +10,7 @@ use crate::trace::decisions::{describe, describe_hint};
 use crate::trace::traced::TracedRun;
 
 impl TracedRun {
-    /// Every event as a line: time, flow, event, and what belongs to it.
+    /// Every event as a line: time, flow, event and its details.
     pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut table = Table::new(out, self.finished.start)?;
         let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! A run that is written to files while it goes on.
+//! Writes a run to files during the run.
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -19,7 +19,7 @@ use crate::run::repetition::told;
 use crate::study::plan::{Cell, Plan};
 use crate::trace::observe::{Seen, Watcher, seen};
 
-/// Where a file's bytes go; they are buffered before.
+/// The destination of a file's bytes, behind a buffer.
 pub type Sink = Box<dyn Write + Send + Sync>;
 
 type Out = BufWriter<Sink>;
@@ -27,7 +27,7 @@ type Out = BufWriter<Sink>;
 /// Bytes of each buffer.
 const BUFFER: usize = 1 << 16;
 
-/// What is written of a run.
+/// The outputs of a run.
 #[derive(Default)]
 pub struct Outputs {
     /// A table of events.
@@ -36,7 +36,7 @@ pub struct Outputs {
     pub qlog: Option<Sink>,
     /// A capture for packet tools; of real QUIC flows with whole datagrams.
     pub pcapng: Option<Sink>,
-    /// What the page of one run shows.
+    /// The contents of the page of one run.
     pub page: bool,
 }
 
@@ -60,9 +60,9 @@ pub enum Format {
 /// An output that could not be written.
 #[derive(Debug)]
 pub struct ExportError {
-    /// Which one.
+    /// The output.
     pub format: Format,
-    /// Why.
+    /// The error.
     pub error: io::Error,
 }
 
@@ -71,12 +71,12 @@ pub struct ExportError {
 pub struct Exported {
     /// Its measured flows.
     pub outcomes: Vec<FlowOutcome>,
-    /// What the page of one run shows, if that was wanted.
+    /// The contents of the page of one run, if requested.
     pub seen: Seen,
 }
 
-/// Runs one repetition of a cell and writes what happens while it happens: memory does not depend on the transfer. The
-/// run ends at the first output that cannot be written.
+/// Runs one repetition of a cell and writes events as they happen, so memory does not depend on the transfer. The run
+/// ends at the first output that cannot be written.
 pub fn export(plan: &Plan, cell: &Cell, rep: u32, mut outputs: Outputs) -> Result<Exported, ExportError> {
     let real = match outputs.pcapng.take_if(|_| plan.transport.stack.is_some()) {
         Some(out) => Some(RealPackets::new(plan, cell, out)?),
@@ -97,7 +97,7 @@ pub fn export(plan: &Plan, cell: &Cell, rep: u32, mut outputs: Outputs) -> Resul
     Ok(Exported { outcomes, seen })
 }
 
-/// The capture of real flows. The run tells it datagrams, the exporter ends it.
+/// The capture of real flows. The run passes it datagrams, the exporter ends it.
 #[derive(Clone)]
 struct RealPackets(Arc<SharedPackets>);
 
@@ -148,7 +148,7 @@ impl CaptureSink for RealPackets {
     }
 }
 
-/// Writes what it hears. It cannot be cloned with its world: files cannot.
+/// Writes the events that it observes. It cannot be cloned with its world, because files cannot.
 struct Exporter {
     watcher: Option<Watcher>,
     table: Option<Table<Out>>,
@@ -190,7 +190,7 @@ impl Exporter {
         }
     }
 
-    /// The run has ended: what is buffered is written.
+    /// The run has ended: writes the buffered bytes.
     fn finish(mut self) -> Result<Option<Watcher>, ExportError> {
         let mut real = None;
         if let Some(packets) = &self.real {

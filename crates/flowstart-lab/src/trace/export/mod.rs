@@ -1,12 +1,12 @@
 //! One traced run as files for other tools.
 //!
-//! [`export`] writes files while the run goes on, in memory that does not depend on the transfer. A
-//! [`TracedRun`](super::traced::TracedRun) has the events of a small run in memory, to be looked at and written
+//! [`export`] writes files during the run, in memory that does not depend on the transfer. A
+//! [`TracedRun`](super::traced::TracedRun) has the events of a small run in memory, to inspect and write them
 //! afterwards.
 //!
 //! | Looking for | Where |
 //! |---|---|
-//! | files that are written while a run goes on | [`export`] |
+//! | files that are written during a run | [`export`] |
 //! | a table of events | [`TracedRun::write_csv`](crate::trace::traced::TracedRun::write_csv) |
 //! | a log for QUIC tools | [`write_qlog`](super::traced::TracedRun::write_qlog) |
 //! | a capture for packet tools | [`write_pcapng`](super::traced::TracedRun::write_pcapng) |
@@ -31,7 +31,7 @@ mod tests;
 
 pub use exporter::{ExportError, Exported, Format, Outputs, Sink, export};
 
-/// What was run, in a sentence.
+/// A description of the run, in a sentence.
 fn title(plan: &Plan, cell: &Cell) -> String {
     let transport = &plan.transport.text;
     let (scheme, size) = (&plan.schemes[cell.scheme].text, plan.carried(cell));
@@ -41,7 +41,7 @@ fn title(plan: &Plan, cell: &Cell) -> String {
     format!("{scheme} with {avoidance} on {transport}: {size} over {link}, queue {aqm}, competitor {competitor}")
 }
 
-/// What a page shows.
+/// The contents of a page.
 pub const PAGE: Watched = Watched {
     causes: true,
     series: Some(Resolution { bins: 8192, marks: 40_000, volume: 2, longest: Duration::MAX, whole: true }),
@@ -56,8 +56,7 @@ const UDP: u32 = 8;
 /// Bytes of a TCP header without options.
 const TCP: u32 = 20;
 
-/// Bytes below TCP or QUIC in a profile's wire sizes: IPv4, for QUIC UDP as well, and Ethernet if the profile counts
-/// it.
+/// Bytes below TCP or QUIC in a profile's wire sizes: IPv4, UDP for QUIC, and Ethernet if the profile counts it.
 fn lower_headers(profile: &Profile) -> u32 {
     let (least, below) = match profile.protocol {
         Protocol::Tcp => (IPV4, profile.overhead.saturating_sub(TCP)),

@@ -1,27 +1,26 @@
-//! A traced run as a packet capture: of model flows their headers, of real QUIC every byte.
+//! A traced run as a packet capture: the headers of model flows, every byte of real QUIC.
 //!
-//! Packets are Ethernet, IPv4 and TCP or UDP, in the order of simulated time, which counts from the start of the run,
-//! in nanoseconds. The data sender is 10.0.0.1, the data receiver 10.0.0.2 with a port for each measured flow from
-//! 40000 on.
+//! Packets are Ethernet, IPv4 and TCP or UDP, in the order of simulated time. Times are nanoseconds from the start of
+//! the run. The data sender is 10.0.0.1, the data receiver 10.0.0.2 with a port for each measured flow from 40000 on.
 //!
 //! **Real QUIC** ([`capture`](super::capture)): the interface `sender` has whole datagrams with their checksums, from
-//! and to port 443, and Decryption Secrets Blocks have the TLS secrets, before what they open, so that `tshark -r FILE`
-//! shows the frames; `editcap --extract-secrets` makes a file for `SSLKEYLOGFILE` of them. A receiver that has moved is
-//! 10.0.1.2. Times, lengths and connection IDs follow from the seed. TLS draws key shares and randoms from the system,
-//! so secrets and encrypted bytes differ from run to run.
+//! and to port 443. Decryption Secrets Blocks have the TLS secrets, ahead of the packets that need them, so `tshark -r
+//! FILE` shows the frames. `editcap --extract-secrets` extracts the secrets to a file for `SSLKEYLOGFILE`. A receiver
+//! that has moved is 10.0.1.2. Times, lengths and connection IDs follow from the seed. TLS draws key shares and randoms
+//! from the system, so secrets and encrypted bytes differ from run to run.
 //!
-//! **Model flows**: the interfaces `sender` and `receiver` have what leaves and reaches the two hosts: headers only,
-//! with the lengths of the whole packets. The data sender has port 5001. A tool that analyses connections should be
-//! shown one interface at a time, or it takes the second sight of a packet for another copy: `tshark -r FILE -Y
-//! 'frame.interface_name == "sender"' -w SENDER.pcapng`. In that file, what it calls out of order are retransmissions
-//! as well: nothing overtakes a packet at the host that sends it.
+//! **Model flows**: the interfaces `sender` and `receiver` have the packets that leave and reach the two hosts: only
+//! headers, with the lengths of the whole packets. The data sender has port 5001. A tool that analyses connections
+//! should get one interface at a time; otherwise it takes the second sight of a packet for another copy: `tshark -r
+//! FILE -Y 'frame.interface_name == "sender"' -w SENDER.pcapng`. In that file, packets that the tool calls out of order
+//! are retransmissions as well: nothing overtakes a packet at the host that sends it.
 //!
-//! TCP has its sequence and acknowledgement numbers, flags and SACK blocks; both initial sequence numbers are 0. What a
-//! model transport does not know is not made up:
-//! - Quick-Start's options are those of RFC 4782 byte for byte; in a QUIC profile only the request and the report are
-//!   shown, which are options of IP: the answer travels encrypted;
+//! TCP has its sequence and acknowledgement numbers, flags and SACK blocks; both initial sequence numbers are 0. The
+//! capture does not invent details that a model transport does not have:
+//! - Quick-Start's options are those of RFC 4782 byte for byte; a QUIC profile shows only the request and the report,
+//!   which are options of IP, because the answer travels encrypted;
 //! - header bytes of a profile whose content is unknown, such as those of timestamps, are no-operation options; SACK
-//!   blocks that do not fit into a profile's acknowledgement are left out, the oldest first;
+//!   blocks that do not fit into a profile's acknowledgement are omitted, the oldest first;
 //! - the window of acknowledgements is the receiver's, if the profile's opening packets have room for window scaling;
 //!   otherwise, and for the sender's own window, it is the largest that fits;
 //! - connections are not closed; marks that a receiver echoes are not shown; checksums of TCP hold for a payload of
@@ -71,13 +70,13 @@ const SENDER_PORT: u16 = 5001;
 const RECEIVER_PORT: u16 = 40_000;
 /// Most bytes of a TCP header.
 const TCP_MOST: u32 = 60;
-/// Most bytes of a packet that are in the file.
+/// Most bytes of a packet in the file.
 const SNAP: u32 = ETHERNET + IPV4 + wire::LENGTH as u32 + TCP_MOST;
 /// As [`SNAP`]: all of them.
 const UNLIMITED: u32 = 0;
 /// Largest shift of window scaling (RFC 7323, section 2.3).
 const SHIFT_MOST: u8 = 14;
-/// Stands for payload in checksums.
+/// Replaces payload in checksums.
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 
 /// Type of a Decryption Secrets Block, and of secrets as in `SSLKEYLOGFILE` (draft-ietf-opsawg-pcapng, section 4.7).
@@ -126,7 +125,7 @@ pub(super) struct Packets<W: Write> {
     /// The measured flows, numbered in order from the first on.
     first: u32,
     count: u32,
-    /// Bytes of the secrets that are in the file.
+    /// Bytes of the secrets in the file.
     told: usize,
 }
 
@@ -159,7 +158,7 @@ impl<W: Write> Packets<W> {
         Ok(Self { writer, headers, first: u32::MAX, count: 0, told: 0 })
     }
 
-    /// The measured flows are these, numbered in order.
+    /// Sets the measured flows, numbered in order.
     pub(super) fn follow(&mut self, flows: &[u32]) {
         (self.first, self.count) = (flows.first().copied().unwrap_or(u32::MAX), flows.len() as u32);
     }
@@ -175,7 +174,7 @@ impl<W: Write> Packets<W> {
         self.write_block(interface, packet.time, data, original_len)
     }
 
-    /// A datagram of a real flow, behind the secrets that were told until then: what opens it is among them.
+    /// A datagram of a real flow, behind the secrets known so far, which include those that decrypt it.
     pub(super) fn write_datagram(&mut self, datagram: &CapturedDatagram, secrets: &Secrets) -> io::Result<()> {
         if secrets.len() > self.told {
             let secrets = secrets.text().split_off(self.told).into_bytes();
@@ -204,7 +203,7 @@ impl<W: Write> Packets<W> {
         self.writer.write_pcapng_block(block).map(|_| ()).map_err(io_error)
     }
 
-    /// What the packets were written to.
+    /// The writer of the packets.
     pub(super) fn into_inner(self) -> W {
         self.writer.into_inner()
     }

@@ -3,7 +3,7 @@
 //! The file follows the qlog main schema (draft-ietf-quic-qlog-main-schema-13) and the QUIC events
 //! (draft-ietf-quic-qlog-quic-events-12), in which recovery events have the namespace `quic`: a sequence of JSON texts
 //! (RFC 7464), `.sqlog` by convention. The vantage point is the data sender. Times are milliseconds of simulated time
-//! from the start of the transfer. Several measured flows are told apart by `group_id`.
+//! from the start of the transfer. `group_id` distinguishes several measured flows.
 //!
 //! | Event | When |
 //! |---|---|
@@ -18,10 +18,10 @@
 //! | `flowstart:advised` | throughput advice of the path (SCONE) reached the sender: `rate`, in bit/s |
 //! | `flowstart:advice_capped` | throughput advice of the path capped a launch: `advised`, in bit/s, and `congestion_window`, what is left |
 //!
-//! What the simulation does not know is absent: packet numbers of handshake packets, frames other than the stream's and
-//! acknowledgements, why a packet counts as lost. TCP has no packet numbers and no packet types: its segments have the
-//! type `unknown` and an additional field `tcp`, with `offset` and `length` of the stream's bytes, or with `ack` and
-//! `sack` (first byte, byte after the last) counted like them.
+//! Details that the simulation does not have are absent: packet numbers of handshake packets, frames other than the
+//! stream's and acknowledgements, the reason why a packet counts as lost. TCP has no packet numbers and no packet
+//! types: its segments have the type `unknown` and an additional field `tcp`, with `offset` and `length` of the
+//! stream's bytes, or with `ack` and `sack` (first byte, byte after the last) counted like them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -62,7 +62,7 @@ struct Line<'a, T> {
     /// Name and data.
     #[serde(flatten)]
     event: T,
-    /// Which measured flow, when there are several.
+    /// The measured flow, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     group_id: Option<&'a str>,
 }
@@ -74,7 +74,7 @@ struct Extended {
     data: Value,
 }
 
-/// What is known about a flow so far.
+/// The state of a flow so far.
 struct Flow {
     profile: Arc<Profile>,
     /// QUIC packets in flight: stream offset and packet number.
@@ -104,7 +104,7 @@ impl TracedRun {
     }
 }
 
-/// A log that grows by an event at a time.
+/// A log that grows by one event at a time.
 pub(super) struct Log<W> {
     pub(super) out: W,
     start: Timestamp,
@@ -143,7 +143,7 @@ impl<W: Write> Log<W> {
         Ok(Self { out, start, profile, first: u32::MAX, flows: Vec::new() })
     }
 
-    /// The measured flows are these, numbered in order.
+    /// Sets the measured flows, numbered in order.
     pub(super) fn follow(&mut self, flows: &[u32]) {
         let several = flows.len() > 1;
         let flow = |place| Flow {
@@ -333,7 +333,7 @@ impl Flow {
                 self.write(time, EventData::QuicTimerUpdated(expired), out)
             }
             Event::Decided(decision) => self.write_decision(time, decision, out),
-            // Packets are written from what hosts saw; queues and the receiver are not the sender's.
+            // Packets come from the events at hosts; queues and the receiver are outside the sender's view.
             Event::Sent { .. }
             | Event::Received { .. }
             | Event::Acknowledged { .. }
@@ -351,7 +351,7 @@ impl Flow {
             event["data"]["tcp"] = json!({ "offset": offset, "length": len });
             return self.write(time, event, out);
         }
-        // Of packets with the same bytes, the oldest is declared lost first.
+        // Among packets with the same bytes, the oldest is declared lost first.
         let number = self.offsets.range((offset, 0)..=(offset, u64::MAX)).next().map(|(_, number)| *number);
         let header = number.map(|number| {
             self.offsets.remove(&(offset, number));

@@ -93,7 +93,7 @@ fn tshark_decrypts_a_capture() {
     for &(transport, scheme, flows) in RUNS {
         let (plan, cell, captured) = run(transport, scheme, flows);
         let packets = capture_of(&plan, &cell, &captured).1;
-        // Here each secret stands before the packets that it opens, and others follow them.
+        // Here each secret precedes the packets that it decrypts, and others follow them.
         let file = exported_capture(&plan, &cell);
         let path = folder.join("trace.pcapng").to_str().unwrap().to_owned();
         std::fs::write(&path, file).unwrap();
@@ -103,7 +103,7 @@ fn tshark_decrypts_a_capture() {
         let wrong = "_ws.malformed || quic.decryption_failed || ip.checksum.status == \"Bad\" || udp.checksum.status == \"Bad\"";
         assert_eq!(count(wrong), 0, "{transport}");
         for (place, outcome) in captured.outcomes.iter().enumerate() {
-            // Two hexadecimal digits a byte; a packet may bring several pieces.
+            // Two hexadecimal digits a byte; a packet may carry several pieces.
             let bytes = |port: &str| {
                 let filter = format!("udp.{port} == {} && quic.stream_data", 40_000 + place);
                 let found = tshark(&["-r", &path, "-Y", &filter, "-T", "fields", "-e", "quic.stream_data"]);

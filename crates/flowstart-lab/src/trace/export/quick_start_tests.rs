@@ -11,7 +11,7 @@ use crate::study::scenario::Scenario;
 use crate::trace::traced::capture;
 use crate::trace::traced::{TracedRun, trace};
 
-/// A flow that asks for 10 Mbit/s on a path of three routers that approve at most 9.
+/// A flow that requests 10 Mbit/s on a path of three routers that approve at most 9.
 fn scenario_of(transport: &str, keys: &str) -> Scenario {
     Scenario {
         link: vec!["rate=10mbit,rtt=80ms,buffer=150pkt,hops=2,quick_start=target".into()],
@@ -33,7 +33,7 @@ fn plan(scenario: &Scenario) -> (Plan, Cell) {
     (plan, cell)
 }
 
-/// A folder of this test's own, and the capture in it.
+/// A separate folder for this test, and the capture in it.
 fn file_of(test: &str, plan: &Plan, cell: &Cell, run: &TracedRun) -> String {
     let folder = std::env::temp_dir().join(format!("flowstart-quick-start-{test}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -48,7 +48,7 @@ fn remove(file: &str) {
     std::fs::remove_dir_all(Path::new(file).parent().unwrap()).unwrap();
 }
 
-/// No packet that `tshark` complains of.
+/// Asserts that `tshark` complains of no packet.
 fn assert_well_formed(file: &str, more: &str) {
     let wrong = format!("_ws.malformed || ip.checksum.status == \"Bad\" || tcp.checksum.status == \"Bad\"{more}");
     assert_eq!(fields(file, &wrong, &["frame.number"]), Vec::<Vec<String>>::new());
@@ -73,7 +73,7 @@ fn tshark_reads_every_field_of_quick_starts_options() {
         let (plan, cell) = plan(&scenario_of(transport, ""));
         let traced = trace(&plan, &cell, 0);
         let record = &traced.outcomes[0].record;
-        // 10 Mbit/s are asked for as 10.24; 90 % of 10 are 9, of which the code names 5.12.
+        // 10 Mbit/s are requested as 10.24; 90 % of 10 are 9, which the code rounds down to 5.12.
         assert_eq!(record.requested_rate, Some(Rate::from_bits_per_sec(10_240_000)), "{transport}");
         assert_eq!(record.approved_rate, Some(Rate::from_bits_per_sec(5_120_000)), "{transport}");
         let file = file_of("handshake", &plan, &cell, &traced);
@@ -126,14 +126,14 @@ fn tshark_reads_requests_answers_and_reports_in_mid_connection() {
         assert_eq!(ip.len(), 4, "{transport}: {ip:?}");
         let number = |at: usize, field: usize| ip[at][field].parse::<u32>().unwrap();
         let row = |at: usize| (ip[at][0].as_str(), number(at, 1), number(at, 2));
-        // The request is reduced on its way from 10.24 to 5.12 Mbit/s; the report says what came out.
+        // The request is reduced on its way from 10.24 to 5.12 Mbit/s; the report contains the result.
         assert_eq!((row(0), row(1)), (("sender", 0, 8), ("receiver", 0, 7)), "{transport}");
         assert_eq!((row(2), row(3)), (("sender", 8, 7), ("receiver", 8, 7)), "{transport}");
         let ttls = |at: usize| (number(at, 3) as u8, number(at, 4) as u8);
         let (left, arrived) = (ttls(0), ttls(1));
         assert_eq!((left.1, left.1 - arrived.1, left.0.wrapping_sub(arrived.0)), (64, 3, 3), "{transport}");
-        // Data, as long as a full packet without an option; the report a round trip of 80 ms later.
-        // The handshake is over by then.
+        // Data, as long as a full packet without an option; the report follows a round trip of 80 ms later. The
+        // handshake is over by then.
         let full = fields(&file, "frame.time_relative > 0.2 && frame.time_relative < 2", &["frame.len"]);
         let longest = full.iter().map(|row| row[0].parse::<u32>().unwrap()).max().unwrap();
         assert!((0..4).all(|at| number(at, 5) == longest), "{transport}: {ip:?}, {longest}");
@@ -143,7 +143,7 @@ fn tshark_reads_requests_answers_and_reports_in_mid_connection() {
             let names = ["tcp.options.qs.rate", "tcp.options.qs.ttl_diff", "tcp.len", "tcp.flags"];
             let tcp = fields(&file, "tcp.options.qs && frame.time_relative > 2", &names);
             assert_eq!(tcp.len(), 2, "{transport}: as it leaves and as it arrives");
-            // An acknowledgement and nothing else.
+            // Only an acknowledgement.
             let diff = left.1.wrapping_sub(left.0).to_string();
             assert_eq!(tcp[0], ["7".to_owned(), diff, "0".into(), "0x0010".into()], "{transport}");
         }

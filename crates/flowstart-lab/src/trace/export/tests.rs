@@ -74,7 +74,7 @@ impl TracedRun {
     }
 }
 
-/// A file in memory that stays when its writer is gone, and takes so many bytes.
+/// A file in memory that outlives its writer and accepts a limited number of bytes.
 #[derive(Clone, Default)]
 struct Memory {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -106,7 +106,7 @@ impl Write for Memory {
     }
 }
 
-/// The capture that is written while the run goes on.
+/// The capture that is written during the run.
 #[cfg(feature = "quic")]
 pub(super) fn exported_capture(plan: &Plan, cell: &Cell) -> Vec<u8> {
     let file = Memory::default();
@@ -270,7 +270,7 @@ fn the_capture_has_every_packet_of_both_hosts_with_valid_headers() {
             if matches!(source.body, Body::Data { .. } | Body::Acknowledgement(_)) {
                 assert_eq!(packet.original, source.size + ethernet, "{transport}: {source:?}");
             }
-            // The length of the whole packet is in the IPv4 header; the parser wants it all.
+            // The length of the whole packet is in the IPv4 header; the parser needs all of it.
             let mut whole = packet.data.clone();
             whole.resize(packet.original as usize, 0);
             let sliced = SlicedPacket::from_ethernet(&whole).unwrap();
@@ -304,7 +304,7 @@ pub(super) fn tshark(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Whether there is a tshark. With `CI=true` in the environment there has to be one.
+/// Whether tshark is installed. With `CI=true` in the environment it must be.
 pub(super) fn has_tshark() -> bool {
     let found = Command::new("tshark").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     assert!(found || std::env::var("CI").as_deref() != Ok("true"), "CI=true requires tshark, and there is none");
@@ -333,8 +333,8 @@ fn tshark_agrees() {
         assert_eq!(count("_ws.malformed || ip.checksum.status == \"Bad\""), 0, "{transport}");
         tshark(&["-r", &both, "-Y", "frame.interface_name == \"sender\"", "-w", &sender]);
         if plan.transport.profile.protocol == Protocol::Tcp {
-            // A repair between SACKed segments soon after new data looks to it as if it had been overtaken; at the host
-            // that sends it, nothing can have been.
+            // A repair between SACKed segments soon after new data looks overtaken to tshark. At the host that sends
+            // it, nothing can overtake it.
             let filter = "ip.src == 10.0.0.1 && tcp.len > 0 \
                           && (tcp.analysis.retransmission || tcp.analysis.out_of_order)";
             let found = tshark(&["-r", &sender, "-Y", filter]);

@@ -1,4 +1,4 @@
-//! What is kept of the runs of an experiment for its report.
+//! The observations of an experiment's runs that are kept for its report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +8,14 @@ use super::{Marks, Resolution, Series, Watched};
 use crate::study::plan::Cell;
 use crate::trace::explain::Explanation;
 
-/// What was seen of a run.
+/// The observations of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Where the time of each measured flow went; empty where nobody kept account.
+    /// The causes of each measured flow's delay; empty without an account.
     pub explanations: Vec<Option<Explanation>>,
     /// Time series.
     pub series: Option<SeenSeries>,
-    /// One-way delays, in milliseconds, of media packets that were sent while the newcomers were there.
+    /// One-way delays, in milliseconds, of media packets that were sent while the newcomers were active.
     pub media_delays: Option<Vec<f64>>,
 }
 
@@ -24,9 +24,9 @@ pub struct Seen {
 pub struct SeenSeries {
     /// The series.
     pub series: Box<Series>,
-    /// When the newcomers started.
+    /// The start of the newcomers.
     pub start: Timestamp,
-    /// When the last of the newcomers ended.
+    /// The end of the last newcomer.
     pub end: Timestamp,
     /// The measured flows.
     pub flows: Vec<u32>,
@@ -58,40 +58,40 @@ impl SeenSeries {
     }
 }
 
-/// What shall be seen of one run.
+/// The wanted observations of one run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
-    /// What a watcher makes.
+    /// The observations of a watcher.
     pub watched: Watched,
     /// Delays of media packets.
     pub media_delays: bool,
 }
 
 impl Shown {
-    /// Whether anything shall be seen.
+    /// Whether anything is wanted.
     pub fn is_anything(&self) -> bool {
         self.watched.is_anything() || self.media_delays
     }
 
-    /// What is in one of both.
+    /// The union of both.
     pub fn or(self, other: Self) -> Self {
         Self { watched: self.watched.or(other.watched), media_delays: self.media_delays || other.media_delays }
     }
 }
 
-/// What shall be seen of the runs of an experiment while they go on.
+/// The wanted observations of an experiment's runs.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Cells whose causes are shown.
     pub causes: BTreeSet<usize>,
     /// Cells that have runs with time series.
     pub series: BTreeMap<usize, Resolution>,
-    /// Cells whose media packets are shown, and in how many repetitions.
+    /// Cells whose media packets are shown, and the number of repetitions.
     pub media: BTreeMap<usize, u32>,
 }
 
 impl Wanted {
-    /// What shall be seen of a run.
+    /// The wanted observations of a run.
     pub fn of(&self, cell: &Cell, rep: u32) -> Shown {
         Shown {
             watched: Watched {
@@ -103,17 +103,17 @@ impl Wanted {
     }
 }
 
-/// What was seen of runs, by the place of the cell and the repetition.
+/// The observations of runs, by the place of the cell and the repetition.
 #[derive(Clone, Debug, Default)]
 pub struct Kept(BTreeMap<(usize, u32), Seen>);
 
 impl Kept {
-    /// What was seen of a run.
+    /// The observations of a run.
     pub fn get(&self, cell: &Cell, rep: u32) -> Option<&Seen> {
         self.0.get(&(cell.index, rep))
     }
 
-    /// Adds what was seen of a run to what was before.
+    /// Adds observations of a run to earlier ones.
     pub fn add(&mut self, cell: usize, rep: u32, seen: Seen) {
         let kept = self.0.entry((cell, rep)).or_default();
         if !seen.explanations.is_empty() {
@@ -123,7 +123,7 @@ impl Kept {
         kept.media_delays = seen.media_delays.or(kept.media_delays.take());
     }
 
-    /// What of `shown` is not there of a run.
+    /// The part of `shown` that is missing for a run.
     pub fn missing(&self, cell: &Cell, rep: u32, shown: Shown) -> Option<Shown> {
         let nothing = Seen::default();
         let seen = self.get(cell, rep).unwrap_or(&nothing);

@@ -12,14 +12,14 @@ use crate::run::repetition::{self, CellRun, Ended, Look};
 use crate::study::plan::{Cell, Plan, Setting};
 use crate::trace::explain::explanation;
 
-/// Looks at what shall be shown of each run.
+/// Observes each run as far as wanted.
 struct Watching<'a, F: Fn(&Cell, u32) -> Shown> {
     plan: &'a Plan,
     shown: F,
 }
 
 impl<F: Fn(&Cell, u32) -> Shown> Watching<'_, F> {
-    /// Everything that is watched in any cell of a setting.
+    /// Everything that any cell of a setting watches.
     fn of_setting(&self, setting: Setting, rep: u32) -> Watched {
         let cells = self.plan.cells_of(setting);
         cells.iter().fold(Watched::default(), |all, cell| all.or((self.shown)(cell, rep).watched))
@@ -69,7 +69,7 @@ impl<F: Fn(&Cell, u32) -> Shown> Look for Watching<'_, F> {
     }
 }
 
-/// Runs every cell of a setting for one repetition, and watches what is wanted to be seen of each run.
+/// Runs every cell of a setting for one repetition, and makes the wanted observations of each run.
 pub fn repetition(plan: &Plan, setting: Setting, rep: u32, wanted: &Wanted) -> Vec<CellRun<Seen>> {
     repetition::repetition(plan, setting, rep, &Watching { plan, shown: |cell: &Cell, rep| wanted.of(cell, rep) })
 }
@@ -81,7 +81,7 @@ pub fn again(plan: &Plan, cell: &Cell, rep: u32, shown: Shown) -> (Vec<FlowOutco
     (outcomes, seen)
 }
 
-/// What a watcher has seen of a run.
+/// A watcher's observations of a run.
 pub fn seen(plan: &Plan, cell: &Cell, finished: &Finished, outcomes: &[FlowOutcome], watcher: Watcher) -> Seen {
     let observed = watcher.finish();
     let explained = outcomes.iter().zip(&observed.splits);

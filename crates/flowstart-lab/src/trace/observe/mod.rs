@@ -1,14 +1,14 @@
-//! What reports and traces show of a run, made while the run goes on.
+//! Observations for reports and traces, made during the run.
 //!
-//! A [`Watcher`] is told every event of a world (it is an [`Observer`]) from a little before the newcomers on. It keeps
-//! an account of where the time of each measured flow goes ([`Account`]) and time series that are reduced as they grow,
-//! so it needs the same memory for every transfer. A world that is cloned clones its watcher.
+//! A [`Watcher`] is an [`Observer`]: it gets every event of a world, beginning shortly before the newcomers. It keeps
+//! an [`Account`] of each measured flow's time, and time series that are reduced as they grow, so it needs the same
+//! memory for every transfer. A cloned world clones its watcher.
 //!
 //! | Looking for | Where |
 //! |---|---|
-//! | what is watched | [`Watched`] |
-//! | time series | `series.rs`, and how they are reduced in `reduced.rs` |
-//! | what is kept of the runs of an experiment | `kept.rs` |
+//! | things to watch | [`Watched`] |
+//! | time series, and their reduction | `series.rs`, `reduced.rs` |
+//! | observations that an experiment keeps | `kept.rs` |
 //! | runs that are watched | [`repetition`], [`again`] |
 
 use flowstart_core::time::{Duration, Timestamp};
@@ -30,10 +30,10 @@ pub use series::{FlowSeries, Resolution, Series};
 /// Most measured flows of a run that are watched at the same time.
 pub const MOST_FLOWS: u32 = 8;
 
-/// What is watched.
+/// The things to watch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watched {
-    /// Where the time of the measured flows goes.
+    /// The causes of the measured flows' delays.
     pub causes: bool,
     /// Time series.
     pub series: Option<Resolution>,
@@ -45,7 +45,7 @@ impl Watched {
         self.causes || self.series.is_some()
     }
 
-    /// What is in one of both.
+    /// The union of both.
     pub fn or(self, other: Self) -> Self {
         Self { causes: self.causes || other.causes, series: self.series.or(other.series) }
     }
@@ -55,19 +55,19 @@ impl Watched {
 #[derive(Clone, Debug)]
 pub struct Watcher {
     accounts: Vec<Account>,
-    /// The bottleneck as the cell has it.
+    /// The cell's bottleneck.
     link: Link,
     /// Number of the first measured flow.
     first: u32,
-    /// All accounts must hear of what other flows do before the bottleneck.
+    /// Whether all accounts need the events of other flows before the bottleneck.
     tell_all: bool,
     series: Option<Box<Series>>,
 }
 
-/// What was watched of a run.
+/// The results of watching a run.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
-    /// Where the time of each measured flow went at the bottleneck.
+    /// The split of each measured flow's time at the bottleneck.
     pub splits: Vec<Option<Split>>,
     /// Time series.
     pub series: Option<Box<Series>>,
@@ -87,8 +87,7 @@ impl Watcher {
         }
     }
 
-    /// What is not in here was watched so far and is not any more: worlds are cloned for cells that are shown and for
-    /// others.
+    /// Stops watching everything outside `watched`: worlds are cloned both for cells that are shown and for others.
     pub fn keep(&mut self, watched: Watched) {
         if !watched.causes {
             self.accounts.clear();
@@ -126,7 +125,7 @@ impl Observer for Watcher {
         if let Some(series) = &mut self.series {
             series.on_event(entry);
         }
-        // Most events matter to the flow's own account only.
+        // Most events matter only to the flow's own account.
         if self.accounts.len() == 1 || !Account::is_own(entry) || self.tell_all {
             self.accounts.iter_mut().for_each(|account| account.on_event(entry));
         } else if let Some(account) = self.accounts.get_mut(entry.flow.wrapping_sub(self.first) as usize) {

@@ -1,7 +1,7 @@
-//! Series that are reduced while they are made: of any length, in bounded memory.
+//! Series of any length in bounded memory, reduced as they grow.
 //!
 //! Each begins with a resolution of a microsecond, or of every point, and halves it whenever it is full. A series that
-//! is never full has lost nothing.
+//! is never full loses nothing.
 
 use flowstart_core::time::Timestamp;
 
@@ -15,7 +15,7 @@ fn bin_of(time: Timestamp, shift: u32) -> u64 {
     time.as_nanos() >> shift
 }
 
-/// A line of steps. Each bin of time has its first, lowest, highest and last point, so that no peak disappears.
+/// A line of steps. Each bin of time has its first, lowest, highest and last point, so no peak disappears.
 #[derive(Clone, Debug)]
 pub struct Line {
     bins: Vec<Bin>,
@@ -36,7 +36,7 @@ impl Bin {
         self.first.0 >> shift
     }
 
-    /// What happened in this bin and in a later one.
+    /// Merges this bin with a later one.
     fn with(&self, later: &Self) -> Self {
         Self {
             first: self.first,
@@ -53,7 +53,7 @@ impl Line {
         Self { bins: Vec::new(), most: most.max(2), shift: FIRST_SHIFT }
     }
 
-    /// The value from now on. Times must not fall.
+    /// The value from now on. Times must not decrease.
     #[inline]
     pub fn push(&mut self, time: Timestamp, value: f64) {
         let point = (time.as_nanos(), value);
@@ -83,7 +83,7 @@ impl Line {
         }
     }
 
-    /// The points that are left, in order, without repetitions.
+    /// The remaining points, in order, without repetitions.
     pub fn points(&self) -> impl Iterator<Item = (Timestamp, f64)> {
         let points = |bin: &Bin| {
             let mut middle = [bin.lowest, bin.highest];
@@ -98,13 +98,13 @@ impl Line {
     }
 }
 
-/// What passes, in bins of time: when the latest of a bin passed, and how much it was.
+/// Passing bytes, in bins of time: the time of a bin's latest bytes, and their sum.
 #[derive(Clone, Debug)]
 pub struct Volume {
     bins: Vec<(u64, u64)>,
     most: usize,
     shift: u32,
-    /// How often something passed.
+    /// Number of passages.
     count: u64,
 }
 
@@ -114,7 +114,7 @@ impl Volume {
         Self { bins: Vec::new(), most: most.max(2), shift: FIRST_SHIFT, count: 0 }
     }
 
-    /// So many bytes pass. Times must not fall.
+    /// This many bytes pass. Times must not decrease.
     #[inline]
     pub fn push(&mut self, time: Timestamp, bytes: u64) {
         let nanos = time.as_nanos();
@@ -140,7 +140,7 @@ impl Volume {
         self.bins.iter().map(|(nanos, bytes)| (Timestamp::from_nanos(*nanos), *bytes as f64))
     }
 
-    /// Nanoseconds of a bin; 0 when each has one packet, so that nothing is lost.
+    /// Nanoseconds of a bin; 0 if each has one packet, so that nothing is lost.
     pub fn resolution(&self) -> u64 {
         if self.count == self.bins.len() as u64 { 0 } else { 1 << self.shift }
     }
@@ -161,7 +161,7 @@ fn merge<T: Copy>(bins: &mut Vec<T>, number: impl Fn(&T) -> u64, join: impl Fn(&
     bins.truncate(kept + 1);
 }
 
-/// Marks: every one, then every second, every fourth; and always the latest.
+/// Marks: first every mark, then every second, every fourth; always including the latest.
 #[derive(Clone, Debug)]
 pub struct Marks {
     kept: Vec<Point>,
@@ -169,7 +169,7 @@ pub struct Marks {
     most: usize,
     /// How many there were.
     count: u64,
-    /// Every mark is kept whose number is a multiple of this power of two.
+    /// Marks whose number is a multiple of this power of two are kept.
     shift: u32,
 }
 
@@ -179,7 +179,7 @@ impl Marks {
         Self { kept: Vec::new(), latest: None, most: most.max(2), count: 0, shift: 0 }
     }
 
-    /// A mark. Times must not fall.
+    /// Adds a mark. Times must not decrease.
     #[inline]
     pub fn push(&mut self, time: Timestamp, value: f64) {
         let point = (time.as_nanos(), value);
@@ -202,7 +202,7 @@ impl Marks {
         }
     }
 
-    /// The marks that are left, in order.
+    /// The remaining marks, in order.
     pub fn points(&self) -> impl Iterator<Item = (Timestamp, f64)> {
         let latest = self.latest.filter(|latest| self.kept.last() != Some(latest));
         self.kept.iter().copied().chain(latest).map(|(nanos, value)| (Timestamp::from_nanos(nanos), value))

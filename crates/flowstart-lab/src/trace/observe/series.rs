@@ -1,4 +1,4 @@
-//! The time series of a run, reduced while it goes on.
+//! The time series of a run, reduced during the run.
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
@@ -6,21 +6,21 @@ use flowstart_sim::observe::trace::{Entry, Event};
 
 use super::reduced::{Line, Marks, Volume};
 
-/// Most events of a flow that are kept to be told in words.
+/// Most events of a flow that are kept for the text.
 const MOST_NOTABLE: usize = 1000;
 
-/// How many points of each series are kept at least, where there were as many.
+/// Least number of points that each series keeps, if there were as many.
 #[derive(Clone, Copy, Debug)]
 pub struct Resolution {
     /// Bins of a line, each with up to four points.
     pub bins: usize,
     /// Marks: segments and drops.
     pub marks: usize,
-    /// Bins of what leaves the bottleneck, for each flow.
+    /// Bins of departures from the bottleneck, for each flow.
     pub volume: usize,
-    /// What is later than this after the newcomers' start is not shown.
+    /// Events later than this after the newcomers' start are not shown.
     pub longest: Duration,
-    /// Everything that a trace shows of a flow; otherwise cwnd, bytes in flight, what it sends and its drops.
+    /// Everything that a trace shows of a flow; otherwise cwnd, bytes in flight, sent data and drops.
     pub whole: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Resolution {
 #[derive(Clone, Debug)]
 pub struct Series {
     resolution: Resolution,
-    /// When the first event happened.
+    /// The time of the first event.
     pub from: Option<Timestamp>,
     until: Timestamp,
     /// Wire bytes of each flow that left the bottleneck, by the flow's number.
@@ -50,7 +50,7 @@ pub struct FlowSeries {
     pub cwnd: Line,
     /// Bytes in flight.
     pub in_flight: Line,
-    /// ssthresh in bytes, where it is set.
+    /// ssthresh in bytes, if set.
     pub ssthresh: Line,
     /// Pacing rate in Mbit/s.
     pub pacing_rate_mbit: Line,
@@ -62,11 +62,11 @@ pub struct FlowSeries {
     pub retransmitted: Marks,
     /// Data dropped.
     pub dropped: Marks,
-    /// Drops, those of packets without data as well.
+    /// Drops, including packets without data.
     pub drops: Marks,
-    /// What happened to the sender that is told in words, the first ones.
+    /// The first events of the sender for the text.
     pub notable: Vec<(Timestamp, Event)>,
-    /// How many of these there were.
+    /// The number of these events.
     pub notable_count: u64,
 }
 
@@ -104,13 +104,13 @@ impl Series {
         }
     }
 
-    /// The measured flows are `count` from this number on.
+    /// The measured flows are `count` flows beginning with this number.
     pub fn follow(&mut self, first: u32, count: usize) {
         self.first = first;
         self.flows = vec![FlowSeries::new(&self.resolution); count];
     }
 
-    /// Something happened.
+    /// Handles an event.
     #[inline]
     pub fn on_event(&mut self, entry: &Entry) {
         let time = entry.time;
