@@ -1,4 +1,4 @@
-//! A folder as the place of results: rows, summary, manifest and report, and a journal from which a run can go on.
+//! A folder as the place of results: rows, summary, manifest and report, and a journal from which a run can resume.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -20,18 +20,18 @@ use crate::study::Study;
 use crate::study::plan::Plan;
 use crate::trace::observe::{Kept, Wanted};
 
-/// By what and where results are made.
+/// The origin of results.
 #[derive(Clone, Debug, Default)]
 pub struct Provenance {
     /// Version of the program.
     pub version: String,
-    /// The command, as it was given.
+    /// The command as the user gave it.
     pub command: Vec<String>,
-    /// What machine it is.
+    /// The machine.
     pub host: String,
 }
 
-/// Shows results beside numbers that somebody else published, where there are any.
+/// Shows results beside published numbers, if there are any.
 pub type Published<'a> = &'a (dyn Fn(&Plan, &[Row]) -> Option<PublishedTable> + Sync);
 
 /// A folder of results.
@@ -43,13 +43,13 @@ pub struct Folder<'a> {
     started: Instant,
     /// The study as TOML.
     scenario: String,
-    /// To the end nobody else writes there.
+    /// Keeps other writers out until the end.
     occupied: Option<Occupied>,
     journal: Mutex<Option<Journal>>,
 }
 
 impl<'a> Folder<'a> {
-    /// A folder that must not exist or be empty, or, with `resume`, hold an interrupted run of the same study.
+    /// A folder. It must not exist, or must be empty, or with `resume` must hold an interrupted run of the same study.
     pub fn new(path: PathBuf, resume: bool, provenance: Provenance, published: Published<'a>) -> Self {
         Self {
             path,
@@ -68,8 +68,7 @@ impl<'a> Folder<'a> {
             version: self.provenance.version.clone(),
             command: self.provenance.command.clone(),
             scenario: self.scenario.clone(),
-            // As the user gave it: results are passed on, and where a machine keeps its files is nobody else's
-            // business.
+            // As the user gave it: results are passed on, and should not reveal where a machine keeps its files.
             directory: study.directory.clone(),
             seed: study.plan.seed,
             host: self.provenance.host.clone(),
@@ -106,7 +105,7 @@ impl<'a> Folder<'a> {
 
 impl Sink for Folder<'_> {
     fn open(&mut self, study: &Study, progress: &dyn Progress) -> Result<Vec<Row>, ExperimentError> {
-        // Before the work: results that no run could be replayed from would be half lost.
+        // Before the work: results without the means to replay a run would be half lost.
         self.scenario = study.to_toml().map_err(ExperimentError::Study)?;
         self.occupied = Some(prepare_folder(&self.path, self.resume)?);
         let mut known = Vec::new();
@@ -134,7 +133,7 @@ impl Sink for Folder<'_> {
         if let Ok(mut journal) = self.journal.lock()
             && let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(rows))
         {
-            // That does not stop the experiment; the results are written at its end.
+            // A failure does not stop the experiment, which writes the results at its end.
             let problem = "the run cannot be resumed from here on, its journal cannot be written";
             progress.note(&format!("{problem}: {error}"));
             *journal = None;
@@ -153,7 +152,7 @@ impl Sink for Folder<'_> {
         let manifest = self.manifest(study);
         self.occupied.as_ref().map_or(Ok(()), Occupied::check)?;
         write_results(&self.path, rows, summary, &manifest)?;
-        // Only now: the results are safe whatever becomes of the page.
+        // Only now: the results are safe even if the page fails.
         let method = self.method(study, &manifest);
         let texts = Texts::of(&study.scenario);
         let again = |again| progress.again(again);

@@ -1,8 +1,8 @@
 //! A study from its first run to its results.
 //!
-//! [`perform`] is what commands, tests and other front ends call. It runs every piece of the study on all cores, gives
-//! the rows to a [`Sink`] as they come, and says by a [`Progress`] how far it is. To spread a study over machines,
-//! run [`experiment::piece`] for each of [`experiment::pieces`] and join the rows with [`experiment::join`]. All programs
+//! Commands, tests and other front ends call [`perform`]. It runs every piece of the study on all cores, gives the rows
+//! to a [`Sink`] as they arrive, and reports its progress to a [`Progress`]. To spread a study over machines, run
+//! [`experiment::piece`] for each of [`experiment::pieces`] and join the rows with [`experiment::join`]. All programs
 //! must be of one build. `Folder::open` and `Folder::close` make a folder of joined rows.
 
 use crate::experiment;
@@ -18,26 +18,26 @@ mod folder;
 pub use folder::{Folder, Provenance, Published};
 pub use report::Again;
 
-/// Where results go.
+/// The destination of results.
 pub trait Sink: Sync {
-    /// Before the first run. The rows that are known already are not run again.
+    /// Called before the first run. Returns the known rows, which are not run again.
     ///
     /// # Errors
     ///
-    /// Why nothing can go there.
+    /// The reason why it cannot take results.
     fn open(&mut self, study: &Study, progress: &dyn Progress) -> Result<Vec<Row>, ExperimentError>;
 
-    /// What it wants to see of runs while they go on.
+    /// The observations that it wants of runs.
     fn wanted(&self, study: &Study) -> Wanted;
 
-    /// The rows of a piece, as it ends. Pieces end in any order.
+    /// Called with the rows of a piece when the piece ends. Pieces end in any order.
     fn add(&self, rows: &[Row], progress: &dyn Progress);
 
-    /// After the last run.
+    /// Called after the last run.
     ///
     /// # Errors
     ///
-    /// What could not be written.
+    /// The file that could not be written.
     fn close(
         &mut self,
         study: &Study,
@@ -48,15 +48,15 @@ pub trait Sink: Sync {
     ) -> Result<(), ExperimentError>;
 }
 
-/// Who is told how far the work is.
+/// A receiver of progress reports.
 pub trait Progress: Sync {
-    /// Something that a person should know.
+    /// A note for the user.
     fn note(&self, text: &str);
 
-    /// So many runs begin.
+    /// This many runs begin.
     fn begins(&self, runs: u64);
 
-    /// So many more of them are done.
+    /// This many more of them are done.
     fn done(&self, runs: u64);
 
     /// All of them are done.
@@ -77,11 +77,11 @@ pub struct Performed {
     pub answer: Vec<String>,
 }
 
-/// Performs a study on `jobs` threads (0: one per core), whose number does not show in the results.
+/// Performs a study on `jobs` threads (0: one per core). Their number does not affect the results.
 ///
 /// # Errors
 ///
-/// Why no thread could be started, or what the sink says.
+/// The reason why no thread could be started, or the sink's error.
 pub fn perform(
     study: &Study,
     sink: &mut dyn Sink,
@@ -104,7 +104,7 @@ pub fn perform(
     Ok(performed)
 }
 
-/// Keeps nothing: the results are what [`perform`] returns.
+/// Keeps nothing: only [`perform`] returns the results.
 impl Sink for () {
     fn open(&mut self, _: &Study, _: &dyn Progress) -> Result<Vec<Row>, ExperimentError> {
         Ok(Vec::new())
@@ -121,7 +121,7 @@ impl Sink for () {
     }
 }
 
-/// Nobody is told.
+/// Ignores all reports.
 impl Progress for () {
     fn note(&self, _: &str) {}
 

@@ -1,4 +1,4 @@
-//! The answer in sentences that the program writes from the numbers.
+//! The answer in sentences, which the program writes from the numbers.
 
 use flowstart_core::units::Bytes;
 
@@ -8,17 +8,17 @@ use crate::results::summary::Summary;
 use crate::study::plan::Plan;
 use flowstart_statistics::median;
 
-/// Inflation beyond which a scheme is not put forward as the answer.
+/// Inflation beyond which a scheme is not offered as the answer.
 const MODEST_INFLATION: f64 = 0.15;
 
-/// The answer: how the best scheme does over all settings, then how all comparisons went.
+/// The answer: the results of the best scheme over all settings, then those of all comparisons.
 pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
     let failed: usize = summary.cells.iter().map(|cell| cell.failed).sum();
     let mut sentences: Vec<String> = web::answer(summary).into_iter().chain(rtt::answer(plan, summary)).collect();
     let mut standings: Vec<Standing<'_>> =
         (1..plan.schemes.len()).filter_map(|scheme| Standing::of(plan, summary, scheme)).collect();
     standings.sort_by(|a, b| b.middle.total_cmp(&a.middle));
-    // A scheme that sends far more bytes is put forward only when nothing else was tried.
+    // A scheme that sends far more bytes is offered only if nothing else was tried.
     let best = standings.iter().position(|standing| standing.bytes.is_none_or(|bytes| bytes <= MODEST_INFLATION));
     if let Some(standing) = standings.get(best.unwrap_or(0)) {
         sentences.push(standing.sentence(plan));
@@ -65,29 +65,29 @@ pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
     sentences
 }
 
-/// How a scheme compares with the first one, over all settings.
+/// The comparison of a scheme with the first one, over all settings.
 struct Standing<'a> {
     scheme: &'a str,
     cells: Vec<(&'a CellSummary, &'a Comparison)>,
-    /// The median speed-up, and the least and the largest.
+    /// The median, the smallest and the largest speed-up.
     middle: f64,
     range: [f64; 2],
     /// The median of the extra bytes, as a part of the payload.
     bytes: Option<f64>,
-    /// What others notice of this scheme and of the first one: medians.
+    /// Median harm to others by this scheme and by the first one.
     harm: Option<[f64; 2]>,
-    /// In what.
+    /// Its measure.
     harm_in: HarmIn,
 }
 
-/// What harm to others is measured in.
+/// The measure of harm to others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HarmIn {
-    /// Mbit that they delivered less.
+    /// Decrease of their delivered Mbit.
     Goodput,
-    /// Milliseconds by which transfers end later.
+    /// Additional milliseconds of their transfers.
     Time,
-    /// The score of the worst second of interactive media, which loses next to no bytes.
+    /// The score of the worst second of interactive media, which loses almost no bytes.
     Score,
 }
 
@@ -203,7 +203,7 @@ fn feels_objects(plan: &Plan) -> bool {
     plan.sizes.iter().filter_map(|size| size.value.objects()).any(|application| application.feels_objects())
 }
 
-/// What a cell's flows carry, in words.
+/// The traffic of a cell's flows, in words.
 fn carried(cell: &CellSummary) -> String {
     match &cell.application {
         None => format!("a {} transfer", Bytes::new(cell.size_bytes)),
@@ -211,7 +211,7 @@ fn carried(cell: &CellSummary) -> String {
     }
 }
 
-/// A speed-up over `baseline` as people say it.
+/// A speed-up over `baseline` in words.
 fn against(speedup: f64, baseline: &str) -> String {
     let later = 1.0 / speedup;
     match speedup.max(later) {
@@ -226,7 +226,7 @@ fn as_said(speedup: f64, [low, high]: [f64; 2]) -> [f64; 2] {
     if speedup < 1.0 { [1.0 / high, 1.0 / low] } else { [low, high] }
 }
 
-/// What the comparisons range over: `4 links and 3 sizes`.
+/// The range of the comparisons: `4 links and 3 sizes`.
 fn settings(plan: &Plan) -> String {
     let counts = [
         (plan.links.len(), "links"),

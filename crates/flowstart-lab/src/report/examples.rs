@@ -12,11 +12,11 @@ use crate::trace::observe::{Kept, Resolution, Shown, Watched};
 use flowstart_report as report;
 use flowstart_statistics::median;
 
-/// Most example runs in a report: each brings its time series.
+/// Most example runs in a report: each adds its time series.
 const MAX_EXAMPLES: usize = 6;
-/// Longest stretch of an example run that is shown.
+/// Longest shown stretch of an example run.
 const LONGEST_EXAMPLE: Duration = Duration::from_millis(12_000);
-/// Most flows of runs whose time series are kept until it is known which are shown.
+/// Most flows of runs whose time series are kept until the choice of examples.
 const MOST_KEPT: u64 = 64;
 /// Bins of a line: a chart draws 300 with four points each.
 const LINE_BINS: usize = 1024;
@@ -36,12 +36,12 @@ pub struct MeasuredFlow {
     pub flow: usize,
 }
 
-/// The repetition with [`median_flow`].
+/// The repetition that contains [`median_flow`].
 pub fn median_rep(rows: &[&Row]) -> Option<u32> {
     Some(median_flow(rows)?.rep)
 }
 
-/// The flow whose FCT is the median one, or next to it.
+/// The flow with the median FCT, or the nearest to it.
 pub fn median_flow(rows: &[&Row]) -> Option<MeasuredFlow> {
     flow_near(rows, median(&values(rows, |row| row.fct_ms))?)
 }
@@ -62,7 +62,7 @@ fn flow_near(rows: &[&Row], fct: f64) -> Option<MeasuredFlow> {
         .map(|(_, rep, flow)| MeasuredFlow { rep: rep as u32, flow: flow as usize })
 }
 
-/// The cells whose median runs are shown: the baseline and the next schemes, or of a single scheme the first AQMs, in
+/// The cells whose median runs are shown: the baseline and the next schemes (the first AQMs if there is one scheme), in
 /// the middle size, on two links.
 fn example_cells(plan: &Plan) -> Vec<Cell> {
     let size = plan.sizes.len() / 2;
@@ -72,7 +72,7 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
     shown.dedup();
     let room = MAX_EXAMPLES / shown.len();
     let schemes = plan.schemes.len().min(room);
-    // Where all start alike, what differs is the AQM.
+    // If all start alike, only the AQM differs.
     let aqms = if schemes == 1 { plan.aqms.len().min(room) } else { 1 };
     plan.cells()
         .into_iter()
@@ -84,8 +84,7 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
         .collect()
 }
 
-/// What the time series of examples show at most: as many points as their charts draw, and throughput in parts of an
-/// RTT.
+/// The resolution of examples' time series: as many points as their charts draw, and throughput in parts of an RTT.
 fn resolution(plan: &Plan, cell: &Cell) -> Resolution {
     let rtt = plan.links[cell.link].rtt.as_millis_f64().max(1.0);
     let volume = (LONGEST_EXAMPLE.as_millis_f64() / rtt * BINS_OF_RTT) as usize;
@@ -93,8 +92,8 @@ fn resolution(plan: &Plan, cell: &Cell) -> Resolution {
     Resolution { bins: LINE_BINS, marks: MARKS, volume, longest: LONGEST_EXAMPLE, whole: false }
 }
 
-/// The cells that have runs with time series, where these are kept of every run: which of them are shown is known at
-/// the end. Of very many runs the few that are shown are simulated again.
+/// The cells whose runs all keep time series, because the examples are chosen at the end. If there are very many runs,
+/// the few examples are simulated again instead.
 pub(super) fn watched_cells(plan: &Plan) -> BTreeMap<usize, Resolution> {
     let cells = example_cells(plan);
     let flows: u32 = cells.iter().map(|cell| plan.flow_count(cell)).sum();
@@ -102,7 +101,7 @@ pub(super) fn watched_cells(plan: &Plan) -> BTreeMap<usize, Resolution> {
     cells.iter().filter(|cell| few && is_watched(plan, cell)).map(|cell| (cell.index, resolution(plan, cell))).collect()
 }
 
-/// An example: whose run it is, which one, and its name.
+/// An example: its cell, its run and its name.
 pub(super) type Example = (Cell, MeasuredFlow, &'static str);
 
 /// The median run of each of these cells, and a slow one if there is room for all.
@@ -117,7 +116,7 @@ pub(super) fn examples(plan: &Plan, by_cell: &[Vec<&Row>]) -> Vec<Example> {
         let Some(late) = slow_flow(rows).filter(|late| slow && *late != middle) else { continue };
         let is_that = |row: &Row, of: MeasuredFlow| (row.rep, row.flow) == (u64::from(of.rep), of.flow as u64);
         let fct = |of: MeasuredFlow| rows.iter().find(|row| is_that(row, of)).and_then(|row| row.fct_ms);
-        // A picture of the same run twice would only look like an error.
+        // Showing the same run twice would look like an error.
         if fct(late) > fct(middle) {
             wanted.push((cell, late, "a slow run (95th percentile)"));
         }
@@ -125,13 +124,13 @@ pub(super) fn examples(plan: &Plan, by_cell: &[Vec<&Row>]) -> Vec<Example> {
     wanted
 }
 
-/// What must be seen of an example's run.
+/// The observations that an example needs of its run.
 pub(super) fn shown(plan: &Plan, (cell, ..): &Example) -> Shown {
     let watched = Watched { causes: false, series: Some(resolution(plan, cell)) };
     Shown { watched, media_delays: false }
 }
 
-/// An example as the report shows it.
+/// An example in the report's form.
 pub(super) fn example(
     plan: &Plan,
     (cell, of, label): &Example,
@@ -205,7 +204,7 @@ mod tests {
         let chosen = median_flow(&by_cell[0]).unwrap();
         let of = |row: &(f64, u64, u64)| (row.1, row.2) == (u64::from(chosen.rep), chosen.flow as u64);
         let place = fcts.iter().position(of).unwrap();
-        // Repetitions beside nobody are alike, so others have the same FCT.
+        // Repetitions without competitors are alike, so others have the same FCT.
         assert!([fcts[5].0, fcts[6].0].contains(&fcts[place].0), "{place}");
 
         let (texts, method) = Default::default();
@@ -220,7 +219,7 @@ mod tests {
         assert!((excess - (row.fct_ms.unwrap() - row.ideal_fct_ms)).abs() < 1e-6, "{causes:?}");
     }
 
-    /// A plan, its rows and what a report needs of their runs, made while these went on.
+    /// A plan, its rows, and the observations for a report, made during the runs.
     fn watched(text: &str) -> (Plan, Vec<Row>, Kept) {
         let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
         let (rows, kept) = experiment::execute_watched(&plan, 1, &[], &super::super::wanted(&plan), |_| {}).unwrap();
@@ -228,7 +227,7 @@ mod tests {
         (plan, rows, kept)
     }
 
-    /// The report, and how many runs were simulated again for it.
+    /// The report, and the number of runs that were simulated again for it.
     fn built(plan: &Plan, rows: &[Row], kept: Kept) -> (report::Report, usize) {
         let (texts, method) = Default::default();
         let again = std::sync::atomic::AtomicUsize::new(0);
@@ -246,7 +245,7 @@ mod tests {
         let (plan, rows, kept) = watched(text);
         let (at_once, none) = built(&plan, &rows, kept);
         let (later, again) = built(&plan, &rows, Kept::default());
-        // Of two schemes beside two competitors the medians are explained; all media packets are shown.
+        // For two schemes beside two competitors the medians are explained; all media packets are shown.
         assert!(none == 0 && again >= 8, "{none} {again}");
         assert_eq!(at_once, later);
         assert!(at_once.cells.iter().all(|cell| cell.causes.is_some()));

@@ -1,4 +1,4 @@
-//! From results to what the report shows: the answer in a sentence, the cells, example runs.
+//! From results to the contents of the report: the answer in a sentence, the cells, example runs.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,12 +36,12 @@ pub use examples::{MeasuredFlow, median_flow, median_rep};
 pub use published::{estimate_of, published_table};
 pub use trace::trace;
 
-/// Most cells whose median runs are explained: a page with more bars shows nothing.
+/// Most cells whose median runs are explained: a page with more bars is unreadable.
 const MAX_EXPLAINED: usize = 200;
 /// Most repetitions whose media packets are drawn.
 const MEDIA_REPS: u32 = 10;
 
-/// Text of a scenario that the report repeats.
+/// The texts of a scenario that the report repeats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     /// Title.
@@ -53,13 +53,13 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Those of a scenario.
+    /// The texts of a scenario.
     pub fn of(scenario: &Scenario) -> Self {
         Self { title: scenario.title.clone(), question: scenario.question.clone(), analysis: scenario.analysis.clone() }
     }
 }
 
-/// What the report needs to be seen of runs while they go on, so that none of them must be simulated again.
+/// The observations that the report needs of runs, so that no run must be simulated again.
 pub fn wanted(plan: &Plan) -> Wanted {
     let mut wanted = Wanted { series: examples::watched_cells(plan), ..Wanted::default() };
     for cell in plan.cells() {
@@ -73,7 +73,7 @@ pub fn wanted(plan: &Plan) -> Wanted {
     wanted
 }
 
-/// Whether the runs of a cell have so few flows that each of them can be watched.
+/// Whether the runs of a cell have few enough flows to watch each of them.
 fn is_watched(plan: &Plan, cell: &Cell) -> bool {
     plan.flow_count(cell) <= MOST_FLOWS
 }
@@ -89,17 +89,17 @@ fn has_media(plan: &Plan, cell: &Cell) -> bool {
     plan.competitors[cell.competitor].value.media().is_some() && plan.sizes[cell.size].value.sessions().is_none()
 }
 
-/// Whether a run is simulated again for the report, and how many of how many are done.
+/// Progress of the runs that are simulated again for the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// Runs that were simulated again.
+    /// Number of runs that were simulated again.
     pub done: usize,
-    /// Runs that are to be.
+    /// Number of runs to simulate again.
     pub of: usize,
 }
 
-/// Simulates what the report shows and nobody has seen: runs of an earlier, interrupted experiment, and the few
-/// examples of very many runs.
+/// Simulates the shown runs without observations: runs of an earlier, interrupted experiment, and the few examples of
+/// very many runs.
 fn see_the_rest(plan: &Plan, shown: &[(Cell, u32, Shown)], kept: &mut Kept, progress: &(dyn Fn(Again) + Sync)) {
     let mut rest: BTreeMap<(usize, u32), (Cell, Shown)> = BTreeMap::new();
     for (cell, rep, shown) in shown {
@@ -121,8 +121,8 @@ fn see_the_rest(plan: &Plan, shown: &[(Cell, u32, Shown)], kept: &mut Kept, prog
     seen.into_iter().for_each(|(cell, rep, seen)| kept.add(cell, rep, seen));
 }
 
-/// Builds the report. Of the runs that it shows, those of which nothing was `kept` are simulated again on `jobs`
-/// threads (0: one per core), whose number does not show; `progress` is told of each.
+/// Builds the report. Shown runs of which nothing was `kept` are simulated again on `jobs` threads (0: one per core).
+/// Their number does not affect the report. `progress` is called for each run.
 #[expect(clippy::too_many_arguments, reason = "what a report is made of, of which nothing belongs together")]
 pub fn build(
     plan: &Plan,
@@ -185,13 +185,14 @@ pub fn build(
     })
 }
 
-/// Where the time of the median flow went.
+/// The causes of the median flow's delay.
 fn causes(cell: &Cell, rows: &[&Row], kept: &Kept) -> Option<report::Causes> {
     let MeasuredFlow { rep, flow } = median_flow(rows)?;
     kept.get(cell, rep)?.explanations.get(flow)?.as_ref().map(Explanation::causes)
 }
 
-/// What the schemes do, once for each kind. [`STACK`] is a kind of its own, which says what the transport does.
+/// Descriptions of the schemes, one for each kind. [`STACK`] is a separate kind, which describes the transport's own
+/// behaviour.
 fn schemes(plan: &Plan) -> Vec<(String, String)> {
     let mut schemes: Vec<(String, String)> = Vec::new();
     for (scheme, avoidance) in plan.schemes.iter().zip(&plan.scheme_avoidances) {
@@ -210,7 +211,7 @@ fn schemes(plan: &Plan) -> Vec<(String, String)> {
     schemes
 }
 
-/// What the AQMs do, once for each kind, where there is a choice.
+/// Descriptions of the AQMs, one for each kind, if there is a choice.
 fn aqms(plan: &Plan) -> Vec<(String, String)> {
     let mut aqms: Vec<(String, String)> = Vec::new();
     for aqm in plan.aqms.iter().filter(|_| plan.aqms.len() > 1) {
@@ -222,7 +223,7 @@ fn aqms(plan: &Plan) -> Vec<(String, String)> {
     aqms
 }
 
-/// A link as the report draws it.
+/// A link in the report's form.
 pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
     let mut extra = Vec::new();
     if let Some(file) = &link.trace_file {
@@ -267,12 +268,13 @@ fn has_web(plan: &Plan) -> bool {
     plan.sizes.iter().any(|size| size.value.sessions().is_some())
 }
 
-/// Measured flows of a cell; of web sessions how many there are, each with one connection or more at a time.
+/// Number of measured flows of a cell; for web sessions the number of sessions, each with one connection or more at a
+/// time.
 fn measured_flows(plan: &Plan, cell: &Cell) -> u32 {
     plan.sizes[cell.size].value.sessions().map_or(plan.flow_count(cell), |web| web.sessions)
 }
 
-/// The number of other flows that an equal split would count.
+/// The number of other flows in an equal split.
 fn other_flows(competitor: &Competitor) -> Option<u32> {
     match competitor {
         Competitor::Bulk { count, .. } => Some(*count),
@@ -346,7 +348,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             harm_ms: metric("media_harm_ms"),
         }),
         causes: None,
-        // Nobody looks at the packets of thousands of connections.
+        // The report does not show the packets of thousands of connections.
         replay_rep: median_rep(rows).filter(|_| plan.sizes[cell.size].value.sessions().is_none()),
         samples: report::Samples {
             fct_ms: values(rows, felt),
@@ -359,7 +361,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
     }
 }
 
-/// The size of a transfer that closed forms know: one flow alone that asks once, on a link of fixed rate.
+/// The size of a transfer that closed forms cover: one flow alone with one request, on a link of fixed rate.
 fn alone(plan: &Plan, cell: &Cell) -> Option<Bytes> {
     let size = &plan.sizes[cell.size].value;
     let alone = plan.competitors[cell.competitor].value == Competitor::None && plan.flow_count(cell) == 1;
@@ -368,7 +370,7 @@ fn alone(plan: &Plan, cell: &Cell) -> Option<Bytes> {
     (alone && fixed && once).then(|| size.mean_bytes())
 }
 
-/// Initial window of the baseline in packets, where it is slow start.
+/// Initial window of the baseline in packets, if it is slow start.
 fn baseline_window(plan: &Plan) -> Option<u64> {
     let StartupConfig::SlowStart(config) = &plan.schemes[0].value else { return None };
     Some(config.iw.map_or(plan.transport.profile.initial_window, u64::from))

@@ -8,7 +8,7 @@ use crate::study::plan::{Cell, Plan};
 use flowstart_report as report;
 use flowstart_statistics::{anova_one_way, bca_mean_difference_paired, difference_interval, mean};
 
-/// A published table beside ours, as the report shows it. `published` gives, for a link, a size and an estimate, the
+/// A published table beside ours, in the report's form. For a link, a size and an estimate, `published` returns the
 /// published speed-up, the difference of FCT in milliseconds and the extra losses.
 pub fn published_table(
     plan: &Plan,

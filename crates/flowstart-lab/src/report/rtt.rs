@@ -1,4 +1,4 @@
-//! Queue disciplines over the RTT: curves where links differ in nothing that is shown but their RTT.
+//! Queue disciplines over the RTT: curves for links that differ only in their RTT.
 
 use crate::results::summary::Summary;
 use crate::spec::aqm::{Aqm, ORACLE};
@@ -7,11 +7,11 @@ use flowstart_report as report;
 
 /// Fewest RTTs that make a curve.
 const LEAST_RTTS: usize = 3;
-/// What is shown: the metric, and the title with its unit.
+/// The shown metrics, with titles and units.
 const SHOWN: [(&str, &str); 2] =
     [("max_queue_delay_ms", "largest queuing delay (ms)"), ("fct_ms", "mean FCT of a flow (ms)")];
 
-/// Whether the experiment compares AQMs over the RTT: one scheme, one of everything else, and links of one rate.
+/// Whether the experiment compares AQMs over the RTT: one scheme, one value of every other axis, and links of one rate.
 fn compares_aqms(plan: &Plan) -> bool {
     let ones = [plan.schemes.len(), plan.sizes.len(), plan.competitors.len(), plan.arrivals.len(), plan.moves.len()];
     let mut rtts: Vec<_> = plan.links.iter().map(|link| link.rtt).collect();
@@ -58,7 +58,7 @@ pub(super) fn curves(plan: &Plan, cell: &Cell, summary: &Summary) -> Vec<report:
     points
 }
 
-/// How far each AQM is from the oracle, in a sentence; `None` where there is none or something else is compared.
+/// The distance of each AQM from the oracle, in a sentence. `None` without an oracle, or if something else is compared.
 pub(super) fn answer(plan: &Plan, summary: &Summary) -> Option<String> {
     if !compares_aqms(plan) {
         return None;

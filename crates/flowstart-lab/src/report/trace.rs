@@ -1,4 +1,4 @@
-//! What the page of one run shows.
+//! The contents of the page of one run.
 
 use flowstart_core::time::Duration;
 use flowstart_report as report;
@@ -11,7 +11,7 @@ use crate::trace::decisions::{describe, describe_hint};
 use crate::trace::explain::Explanation;
 use crate::trace::observe::{FlowSeries, Line, Marks, Seen};
 
-/// The page of a run of which this was seen.
+/// The page of a run with these observations.
 pub fn trace(
     plan: &Plan,
     cell: &Cell,
@@ -89,7 +89,7 @@ pub fn trace(
     }
 }
 
-/// What a sender does, in words.
+/// A sender's behaviour, in words.
 fn in_words(event: &Event) -> Option<(report::TraceEventKind, String)> {
     use report::TraceEventKind as Kind;
     Some(match *event {

@@ -8,7 +8,7 @@ use crate::study::plan::{Cell, Plan};
 use flowstart_report as report;
 use flowstart_statistics::Metric;
 
-/// What is shown: the metric, its unit and what to multiply it by.
+/// The shown metrics, with their units and factors.
 const SHOWN: [(&str, &str, f64); 9] = [
     ("offered_mbps", "offered load (Mbit/s)", 1.0),
     ("utilization", "utilization of the link (%)", 100.0),
@@ -25,7 +25,7 @@ const SHOWN: [(&str, &str, f64); 9] = [
 pub(super) fn curves(plan: &Plan, cell: &Cell, summary: &CellSummary) -> Vec<report::CurvePoint> {
     let Some(web) = plan.sizes[cell.size].value.sessions() else { return Vec::new() };
     let (all, baseline) = (web.share >= 1.0, cell.scheme == 0);
-    // Nobody uses another scheme than the first: the same as with all connections.
+    // All connections use the first scheme, so the values are those of all connections.
     if !all && baseline && plan.schemes.len() > 1 {
         return Vec::new();
     }
@@ -63,7 +63,7 @@ pub(super) fn curves(plan: &Plan, cell: &Cell, summary: &CellSummary) -> Vec<rep
     points
 }
 
-/// What became of rate requests, in a sentence; `None` where nobody asked.
+/// The outcome of rate requests, in a sentence. `None` without requests.
 pub(super) fn answer(summary: &Summary) -> Option<String> {
     let range = |name: &str| -> Option<[f64; 2]> {
         let means = summary.cells.iter().filter(|cell| cell.metrics.get("quick_start_approved").is_some_and(has_mean));
@@ -85,7 +85,7 @@ fn has_mean(metric: &Metric) -> bool {
     metric.mean.is_some()
 }
 
-/// What distinguishes a cell from those that differ from it in more than the number of sessions.
+/// The label that distinguishes a cell from cells that differ in more than the number of sessions.
 fn variant(plan: &Plan, cell: &Cell) -> String {
     let links: Vec<&str> = plan.links.iter().map(|link| link.text.as_str()).collect();
     let sizes: Vec<String> = plan.sizes.iter().map(|size| without_sessions(&size.text)).collect();
@@ -112,7 +112,7 @@ fn own_parts(texts: &[&str], place: usize) -> String {
     own.collect::<Vec<_>>().join(",")
 }
 
-/// Size and FCT of the connections of the first repetition, where each has a row.
+/// Size and FCT of the connections of the first repetition, if each has a row.
 pub(super) fn connections(plan: &Plan, cell: &Cell, rows: &[&Row]) -> Vec<[f64; 2]> {
     let each = plan.sizes[cell.size].value.sessions().is_some_and(|web| web.rows == Rows::Connections);
     let first = rows.iter().filter(|row| each && row.rep == 0);

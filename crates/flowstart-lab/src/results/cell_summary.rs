@@ -1,4 +1,4 @@
-//! What the repetitions of one cell say, as `summary.json` has it.
+//! The summary of one cell's repetitions, as in `summary.json`.
 
 use std::collections::BTreeMap;
 
@@ -32,13 +32,13 @@ pub struct Comparison {
 /// Harm to others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Others {
-    /// Payload they did not get.
+    /// Payload that they did not receive.
     pub goodput_lost_mbit: Metric,
-    /// Packets they lost in addition.
+    /// Additional packets that they lost.
     pub dropped_packets: Metric,
-    /// Extra time their packets waited.
+    /// Extra waiting time of their packets.
     pub extra_delay_ms: Metric,
-    /// Extra time their transfers took, absent for others without end.
+    /// Extra completion time of their transfers, absent for flows without end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_fct_ms: Option<Metric>,
 }
@@ -52,7 +52,7 @@ pub struct CellSummary {
     pub link: String,
     /// AQM as written.
     pub aqm: String,
-    /// Transfer size; of a distribution the mean.
+    /// Transfer size; the mean of a distribution.
     pub size_bytes: u64,
     /// Scheme as written.
     pub scheme: String,
@@ -62,10 +62,10 @@ pub struct CellSummary {
     pub competitor: String,
     /// Transport as written.
     pub transport: String,
-    /// Application as written, unless it is a transfer; `size_bytes` are all of it.
+    /// Application as written, unless it is a transfer; `size_bytes` is its total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub application: Option<String>,
-    /// Idle policy, where the measured flows have one of their own.
+    /// Idle policy, if the measured flows have their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<String>,
     /// Arrival as written, unless the measured flows start together.
@@ -74,7 +74,7 @@ pub struct CellSummary {
     /// Mobility as written, unless the measured flows stay.
     #[serde(rename = "move", skip_serializing_if = "Option::is_none")]
     pub mobility: Option<String>,
-    /// The same with every default filled in.
+    /// The cell with every default filled in.
     pub resolved: Value,
     /// Flows that completed.
     pub n: usize,
@@ -84,10 +84,10 @@ pub struct CellSummary {
     pub ideal_fct_ms: f64,
     /// Metrics by name.
     pub metrics: BTreeMap<&'static str, Metric>,
-    /// How often startup ended for which reason.
+    /// Number of startups that ended for each reason.
     pub exit_reasons: BTreeMap<String, usize>,
     /// Harm to others, absent without others.
     pub others: Option<Others>,
-    /// Against the first scheme, absent for the first scheme.
+    /// The comparison with the first scheme, absent for the first scheme.
     pub vs_baseline: Option<Comparison>,
 }

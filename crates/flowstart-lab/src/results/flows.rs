@@ -15,23 +15,23 @@ use super::row::{METRICS, Metric};
 pub use super::row::{Row, STATUS};
 use crate::study::plan::Plan;
 
-/// The columns that an experiment has beyond those of all experiments.
+/// The columns of an experiment beyond those of all experiments.
 #[derive(Clone, Debug, Default)]
 pub struct ExtraColumns(Vec<&'static Metric>);
 
 impl ExtraColumns {
-    /// Those of a plan.
+    /// The columns of a plan.
     pub fn of(plan: &Plan) -> Self {
         let cells = plan.cells();
         Self::in_groups_that(|columns| cells.iter().any(|cell| columns[0].group.is_of(plan, cell)))
     }
 
-    /// Those that have a value in any of these rows.
+    /// The columns with a value in any of these rows.
     fn in_rows(rows: &[Row]) -> Self {
         Self::in_groups_that(|columns| rows.iter().any(|row| columns.iter().any(|one| one.number(row).is_some())))
     }
 
-    /// Those of groups of which this is true.
+    /// The columns of groups for which this is true.
     fn in_groups_that(wanted: impl Fn(&[Metric]) -> bool) -> Self {
         let groups = METRICS.chunk_by(|a, b| a.group == b.group);
         Self(groups.filter(|columns| !columns[0].group.is_of_all() && wanted(columns)).flatten().collect())
@@ -102,7 +102,7 @@ pub fn write_csv_with(rows: &[Row], out: impl Write, extra: &ExtraColumns) -> cs
 ///
 /// # Errors
 ///
-/// The line that is no row, and why.
+/// The line that is not a row, and the reason.
 pub fn read_csv(input: impl Read) -> Result<Vec<Row>, String> {
     let mut reader = csv::Reader::from_reader(input);
     let rows = reader.deserialize().enumerate();

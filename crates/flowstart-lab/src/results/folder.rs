@@ -1,4 +1,4 @@
-//! A folder of results: who may write to it, and files that are written completely or not at all.
+//! A folder of results: exclusive writing, and files that are written completely or not at all.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The file of a [`Manifest`](super::manifest::Manifest).
 pub const MANIFEST: &str = "manifest.json";
-/// The file of the rows of a run that is not complete.
+/// The file of an incomplete run's rows.
 pub const JOURNAL: &str = "flows.partial.csv";
 
 /// An experiment that could not be run or written.
@@ -16,9 +16,9 @@ pub const JOURNAL: &str = "flows.partial.csv";
 pub enum ExperimentError {
     /// Threads could not be started.
     Threads(String),
-    /// What was run apart is not all of an experiment, or more.
+    /// Pieces that ran apart are not exactly those of the experiment.
     Pieces(String),
-    /// The study cannot be written down.
+    /// The study cannot be written.
     Study(String),
     /// The report could not be made.
     Report(String),
@@ -56,28 +56,28 @@ impl std::error::Error for ExperimentError {}
 /// The files of an experiment's folder.
 pub const FILES: [&str; 5] = ["flows.parquet", "flows.csv", "summary.json", MANIFEST, "report.html"];
 
-/// Begin of the names of files that are there only while a program works in a folder.
+/// Prefix of the names of files that exist only while a program works in a folder.
 const SCRATCH: &str = ".flowstart.";
-/// The file that a program has locked that works in a folder.
+/// The file that a program locks while it works in a folder.
 const LOCK: &str = ".flowstart.lock";
 
-/// What who comes second is told.
+/// The message for a second program.
 const AT_WORK: &str = "another flowstart is at work in it; wait for its end or choose a new folder";
 
-/// A folder that no other program writes to as long as this lives.
+/// A folder to which no other program writes during the lifetime of this value.
 #[derive(Debug)]
 pub struct Occupied {
     path: PathBuf,
-    /// Absent where the file system has no locks.
+    /// Absent if the file system has no locks.
     lock: Option<File>,
 }
 
 impl Occupied {
-    /// Whether the folder is still the one that was made ready.
+    /// Checks that the folder is still the prepared one.
     ///
     /// # Errors
     ///
-    /// When somebody has removed or replaced it meanwhile.
+    /// If somebody has removed or replaced it meanwhile.
     pub fn check(&self) -> Result<(), ExperimentError> {
         if self.lock.as_ref().is_none_or(|lock| is_still(lock, &self.path)) {
             return Ok(());
@@ -91,14 +91,14 @@ impl Occupied {
 impl Drop for Occupied {
     fn drop(&mut self) {
         if self.lock.as_ref().is_some_and(|lock| is_still(lock, &self.path)) {
-            // What is left of it does no harm.
+            // A leftover file does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Makes a folder ready for results, before any run: it must not exist, be empty, or (with `resume`) hold results.
-/// Nobody else can do so until what is returned is dropped.
+/// Prepares a folder for results, before any run. The folder must not exist, or must be empty, or with `resume` may
+/// hold results. Nobody else can prepare it until the returned value is dropped.
 pub fn prepare_folder(folder: &Path, resume: bool) -> Result<Occupied, ExperimentError> {
     let refused = |problem: String| ExperimentError::Folder { folder: folder.to_owned(), problem };
     let check = || match fs::read_dir(folder) {
@@ -109,7 +109,7 @@ pub fn prepare_folder(folder: &Path, resume: bool) -> Result<Occupied, Experimen
     if is_occupied(folder) {
         return Err(refused(AT_WORK.into()));
     }
-    // A folder that is somebody else's is left alone. Who comes second may find more once the first has ended.
+    // A folder that another program uses stays as it is. A second program may find more files once the first has ended.
     check().map_err(refused)?;
     fs::create_dir_all(folder).map_err(|error| refused(format!("cannot be created: {error}")))?;
     let occupied = occupy(folder).map_err(refused)?;
@@ -118,7 +118,7 @@ pub fn prepare_folder(folder: &Path, resume: bool) -> Result<Occupied, Experimen
     Ok(occupied)
 }
 
-/// Removes what programs that were killed have left half-written. Nobody else works in the folder.
+/// Removes half-written files of killed programs. Nobody else works in the folder.
 fn remove_scratch(folder: &Path) {
     let is_scratch = |name: &OsString| {
         let number = name.to_str().and_then(|name| name.strip_prefix(SCRATCH));
@@ -126,7 +126,7 @@ fn remove_scratch(folder: &Path) {
     };
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if is_scratch(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
-            // What is left of it does no harm.
+            // A leftover file does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -165,7 +165,7 @@ fn occupy(folder: &Path) -> Result<Occupied, String> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(unwritable)?;
         match file.try_lock() {
-            // Who had it before may have removed it meanwhile.
+            // The previous owner may have removed it meanwhile.
             Ok(()) if is_still(&file, &path) => return Ok(Occupied { path, lock: Some(file) }),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(AT_WORK.into()),
@@ -187,7 +187,7 @@ fn is_still(file: &File, path: &Path) -> bool {
     matches!((file.metadata(), fs::metadata(path)), (Ok(opened), Ok(named)) if place(&opened) == place(&named))
 }
 
-/// Whether a path still leads to a file: elsewhere none is removed that is open.
+/// Whether a path still leads to a file: on other systems an open file cannot be removed.
 #[cfg(not(unix))]
 fn is_still(_: &File, path: &Path) -> bool {
     path.exists()
@@ -201,8 +201,8 @@ pub fn write_file(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Resul
     growing.complete()
 }
 
-/// A file that has its name when it is complete. Until then it is beside it under a name that nothing else had, and it
-/// is removed if it is given up.
+/// A file that gets its name when it is complete. Until then it has a unique temporary name in the same folder. It is
+/// removed if it is abandoned.
 #[derive(Debug)]
 pub struct GrowingFile {
     file: PathBuf,
@@ -211,7 +211,7 @@ pub struct GrowingFile {
 }
 
 impl GrowingFile {
-    /// Begins a file; what is written to it goes to the second value.
+    /// Begins a file. The second value takes its contents.
     pub fn create(file: &Path) -> Result<(Self, File), ExperimentError> {
         let mut number = 0_u64;
         loop {
@@ -226,14 +226,14 @@ impl GrowingFile {
         }
     }
 
-    /// Everything is written.
+    /// Completes the file.
     pub fn complete(mut self) -> Result<(), ExperimentError> {
         fs::rename(&self.scratch, &self.file).map_err(|error| self.refused(&error))?;
         self.is_complete = true;
         Ok(())
     }
 
-    /// It could not be written.
+    /// Makes the error of a file that could not be written.
     pub fn refused(&self, error: &io::Error) -> ExperimentError {
         ExperimentError::Write { file: self.file.clone(), problem: error.to_string() }
     }
@@ -257,7 +257,7 @@ pub(crate) fn read_file(file: &Path, most: u64) -> Result<Option<Vec<u8>>, Strin
         _ => Ok(()),
     };
     match fs::metadata(file) {
-        // Before it is opened, which waits at a pipe.
+        // Before opening it, because opening a pipe would wait.
         Ok(metadata) => check(&metadata)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error)),
@@ -265,7 +265,7 @@ pub(crate) fn read_file(file: &Path, most: u64) -> Result<Option<Vec<u8>>, Strin
     let opened = File::open(file).map_err(unreadable)?;
     check(&opened.metadata().map_err(unreadable)?)?;
     let mut bytes = Vec::new();
-    // It may grow meanwhile.
+    // The file may grow meanwhile.
     opened.take(most).read_to_end(&mut bytes).map_err(unreadable)?;
     Ok(Some(bytes))
 }

@@ -1,4 +1,4 @@
-//! Which experiment rows belong to.
+//! The identity of the experiment that rows belong to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::study::plan::{AXES, Plan};
 /// Longest text that a message repeats.
 const SHOWN: usize = 200;
 
-/// The begin of a text that may be long.
+/// The beginning of a text that may be long.
 pub(super) fn short(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -22,7 +22,8 @@ pub(super) fn short(text: &str) -> String {
     }
 }
 
-/// Which experiment rows belong to: everything that decides them. The number of repetitions does not.
+/// The identity of the experiment that rows belong to: everything that determines them. The number of repetitions does
+/// not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Version of the program.
@@ -30,16 +31,16 @@ pub struct Identity {
     /// Hash of its executable file.
     #[serde(default)]
     pub build: String,
-    /// By name what the user wrote, and what it means.
+    /// The user's text and its meaning, by name.
     pub parts: BTreeMap<String, Part>,
 }
 
 /// A part of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// As written.
+    /// The user's text.
     pub written: String,
-    /// Hash of what it means, with every default and the content of files.
+    /// Hash of its meaning, with every default and the content of files.
     pub hash: String,
 }
 
@@ -50,7 +51,7 @@ impl Part {
 }
 
 impl Identity {
-    /// That of a plan with this program.
+    /// The identity of a plan with this program.
     pub fn of(plan: &Plan) -> Self {
         let axes = AXES.iter().map(|axis| (axis.name(), Part::new(axis.texts(plan).join(" "), &axis.meaning(plan))));
         let Plan { avoidance, transport, flows, seed, hint, .. } = plan;
@@ -65,12 +66,12 @@ impl Identity {
         Self { program: env!("CARGO_PKG_VERSION").to_owned(), build: build().to_owned(), parts }
     }
 
-    /// What differs from `self`, which is on disk, in `now`.
+    /// The difference between `self`, which is on disk, and `now`.
     pub fn differences(&self, now: &Self) -> Vec<String> {
         self.other_program(now).into_iter().chain(self.other_parts(now)).collect()
     }
 
-    /// How the program differs, if it does.
+    /// The difference of the program, if any.
     pub fn other_program(&self, now: &Self) -> Option<String> {
         if self.program != now.program {
             return Some(format!("its program is flowstart {}, this is {}", self.program, now.program));
@@ -80,7 +81,7 @@ impl Identity {
         })
     }
 
-    /// What differs in what the user wrote and in what it means.
+    /// The differences in the user's text and in its meaning.
     pub fn other_parts(&self, now: &Self) -> Vec<String> {
         let mut differences = Vec::new();
         let names: BTreeSet<&String> = self.parts.keys().chain(now.parts.keys()).collect();
@@ -102,18 +103,18 @@ impl Identity {
     }
 }
 
-/// Hash of the program's executable file, which tells builds of one version apart; empty where it cannot be read.
+/// Hash of the program's executable file, which distinguishes builds of one version; empty if it cannot be read.
 fn build() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
     BUILD.get_or_init(|| {
-        // The file that runs, whatever has its name by now.
+        // The running file, even if another file has its name by now.
         let running = Path::new("/proc/self/exe");
         let file = File::open(running).or_else(|_| File::open(std::env::current_exe()?));
         file.and_then(content_hash).map_or_else(|_| String::new(), |hash| format!("{hash:016x}"))
     })
 }
 
-/// Hash of all that can be read, in words of eight bytes.
+/// Hash of all readable bytes, in words of eight bytes.
 fn content_hash(mut input: impl Read) -> io::Result<u64> {
     let mut hash = 0;
     let mut block = Vec::new();
@@ -150,7 +151,7 @@ mod tests {
             other[place] ^= 1;
             assert_ne!(hash(&long), hash(&other), "byte {place}");
         }
-        // Zeros at the end are no padding.
+        // Zeros at the end do not count as padding.
         assert_ne!(hash(b"a"), hash(b"a\0"));
         assert_ne!(hash(b""), hash(b"\0"));
     }

@@ -1,4 +1,4 @@
-//! `manifest.json`: what produced a folder of results.
+//! `manifest.json`: the origin of a folder of results.
 
 use std::path::{Path, PathBuf};
 
@@ -7,44 +7,44 @@ use serde::{Deserialize, Serialize};
 use super::folder::{MANIFEST, read_file};
 use super::identity::Identity;
 
-/// What produced a folder of results.
+/// The origin of a folder of results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the program.
     pub version: String,
     /// The command.
     pub command: Vec<String>,
-    /// The scenario that the command amounts to, as TOML, enough to run it again or to replay one run.
+    /// The scenario equivalent to the command, as TOML, sufficient to run it again or to replay one run.
     pub scenario: String,
-    /// Folder that the scenario's files are relative to.
+    /// Folder to which the scenario's files are relative.
     pub directory: PathBuf,
     /// Master seed.
     pub seed: u64,
-    /// Where it ran.
+    /// The machine that ran it.
     pub host: String,
     /// Seconds of wall time.
     pub wall_time_s: f64,
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub unix_time_s: u64,
     /// Files written.
     pub files: Vec<String>,
-    /// Which experiment the rows belong to; absent in folders of programs that did not say so.
+    /// The identity of the rows' experiment; absent in folders of programs that did not write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<Identity>,
-    /// Checksum of `flows.csv`; absent in folders of programs that did not say so.
+    /// Checksum of `flows.csv`; absent in folders of programs that did not write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<String>,
 }
 
-/// Most bytes of one that is read.
+/// Most bytes of a manifest that are read.
 const LARGEST_MANIFEST: u64 = 64 << 20;
 
 impl Manifest {
-    /// That of a folder, if it has one.
+    /// The manifest of a folder, if it has one.
     ///
     /// # Errors
     ///
-    /// Why the file is none of this program.
+    /// The reason why the file is not a manifest of this program.
     pub fn read(folder: &Path) -> Result<Option<Self>, String> {
         let Some(bytes) = read_file(&folder.join(MANIFEST), LARGEST_MANIFEST)? else { return Ok(None) };
         serde_json::from_slice(&bytes).map(Some).map_err(|error| error.to_string())

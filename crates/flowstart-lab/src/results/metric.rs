@@ -1,4 +1,4 @@
-//! What metrics are told apart by: unit, group of experiments that have them, kind of value.
+//! The attributes of metrics: unit, group of experiments that have them, kind of value.
 
 use crate::study::plan::{Cell, Plan};
 
@@ -13,19 +13,19 @@ pub enum Value<'a> {
     Number(Option<f64>),
 }
 
-/// Where a metric is shown.
+/// The files that show a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// In the rows alone.
+    /// Only the rows.
     Rows,
-    /// In the rows, and with its mean in `summary.json`.
+    /// The rows, and `summary.json` with its mean.
     Summary,
 }
 
 /// Unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A name, no number.
+    /// A name, not a number.
     Name,
     /// A number without unit.
     Count,
@@ -54,7 +54,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As it is written beside numbers.
+    /// The unit's text beside numbers.
     pub const fn symbol(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -74,23 +74,22 @@ impl Unit {
     }
 }
 
-/// Which experiments have a metric.
+/// The experiments that have a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// All; it says which flow a row is of, and how it ended.
+    /// All; the metric identifies the flow of a row, or its end.
     Identity,
     /// All.
     Every,
-    /// Those whose others have transfers that end.
+    /// Those whose competitors have finite transfers.
     OthersEnd,
     /// Those whose measured flows carry objects.
     Objects,
     /// Those whose measured flows differ in their RTT.
     Rtts,
-    /// Those with web sessions; the same in all rows of a repetition. [`crate::run::outcome::WebOutcome`] says
-    /// what they mean.
+    /// Those with web sessions; the same in all rows of a repetition. [`crate::run::outcome::WebOutcome`] defines them.
     Web,
-    /// Those with a scheme that asks routers.
+    /// Those with a scheme that sends requests to routers.
     QuickStart,
     /// Those with interactive media beside the newcomers; the same in all rows of a repetition.
     Media,

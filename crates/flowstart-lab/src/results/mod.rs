@@ -1,11 +1,11 @@
-//! What an experiment leaves behind.
+//! The results of an experiment.
 //!
 //! | Looking for | Where |
 //! |---|---|
-//! | a row per flow and repetition: its metrics, and what one is | [`row`], [`metric`] |
+//! | a row per flow and repetition, and its metrics | [`row`], [`metric`] |
 //! | rows as CSV and Parquet | [`flows`] |
 //! | `summary.json` | [`summary`], [`cell_summary`], [`pairs`] |
-//! | `manifest.json`, and which experiment rows belong to | [`manifest`], [`identity`] |
+//! | `manifest.json`, and the experiment that rows belong to | [`manifest`], [`identity`] |
 //! | rows on disk while an experiment runs | [`journal`] |
 //! | the folder and its files | [`folder`], [`files`] |
 

@@ -1,12 +1,12 @@
-//! Pairs of AQM and startup scheme: which keep both the completion time and the peak of the queue low.
+//! Pairs of AQM and startup scheme that keep both the completion time and the peak of the queue low.
 
 use flowstart_report::{Pair, PairedSetting};
 
 use crate::results::cell_summary::CellSummary;
 use crate::study::plan::Plan;
 
-/// The pairs of every setting; nothing where there is no choice of both AQM and scheme. `cells` are those of the plan,
-/// in its order. A pair of which a run failed has no mean that could be compared, and is left out.
+/// The pairs of every setting; empty unless there is a choice of both AQM and scheme. `cells` are those of the plan, in
+/// its order. A pair with a failed run has no comparable mean, and is omitted.
 pub fn paired(plan: &Plan, cells: &[CellSummary]) -> Vec<PairedSetting> {
     let mut settings: Vec<PairedSetting> = Vec::new();
     if plan.aqms.len() < 2 || plan.schemes.len() < 2 {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn pairs_that_nobody_beats_name_those_that_are_like_them() {
-        // What fits into the initial window is the same with every AQM and without.
+        // A transfer that fits into the initial window is the same with every AQM and without.
         let text = "link = [\"lte\"]\nsize = [\"5KB\"]\nscheme = [\"slow-start\", \"hystart\"]\naqm = [\"taildrop\", \"codel\"]\nreps = 2";
         let plan = crate::study::scenario::Scenario::from_text(text).unwrap().plan(std::path::Path::new(".")).unwrap();
         let rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();

@@ -1,15 +1,15 @@
-//! The rows of results: what they say of a measured flow, each metric declared once.
+//! The rows of results: the metrics of a measured flow, each declared once.
 //!
 //! A declaration is `name: type, unit, join, where = value`, with its meaning above it:
 //!
 //! - `u64` is a count. What may be undefined is an `Option`.
-//! - The join says how the row of a repetition follows from the rows of its flows, where a repetition has one row.
-//! - `Summary` metrics have means and intervals in `summary.json`, `Rows` metrics are in the rows alone.
-//! - The value is read from `flow`, a measured flow and what is computed once for several metrics.
+//! - The join combines the rows of a repetition's flows, if a repetition has one row.
+//! - `Summary` metrics have means and intervals in `summary.json`; `Rows` metrics are only in the rows.
+//! - The value comes from `flow`, a measured flow with values that are computed once for several metrics.
 //!
-//! From it follow the field of [`Row`], the columns of `flows.csv`, `flows.parquet` and the journal, how they are read
-//! again, the metric in `summary.json` and the line of `flowstart list metrics`. To add a metric, add its declaration
-//! at the end of a group, so that the columns before it keep their places.
+//! The declaration generates the field of [`Row`], the columns of `flows.csv`, `flows.parquet` and the journal, the
+//! code that reads them again, the metric in `summary.json` and the line of `flowstart list metrics`. To add a metric,
+//! add its declaration at the end of a group, so that the columns before it keep their places.
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_sim::observe::record::FlowRecord;
@@ -22,26 +22,26 @@ use crate::run::outcome::WebOutcome;
 use crate::run::outcome::{Failure, FlowOutcome};
 use crate::study::plan::{Cell, Plan};
 
-/// What a row's status can be.
+/// The possible values of a row's status.
 pub const STATUS: [&str; 3] = ["ok", "time-limit", "stalled"];
 
-/// A column of results: a metric, or a part of what says which flow it is.
+/// A column of results: a metric, or a part of the flow's identity.
 #[derive(Debug)]
 pub struct Metric {
     /// Name in every file.
     pub name: &'static str,
     /// Unit of its numbers.
     pub unit: Unit,
-    /// Which experiments have it.
+    /// The experiments that have it.
     pub group: Group,
-    /// Where it is shown.
+    /// The files that show it.
     pub shown: Shown,
     meaning: &'static str,
     value: fn(&Row) -> Value<'_>,
 }
 
 impl Metric {
-    /// What it means, in a sentence.
+    /// Its meaning, in a sentence.
     pub fn meaning(&self) -> &'static str {
         self.meaning.trim()
     }
@@ -66,7 +66,7 @@ impl Metric {
     }
 }
 
-/// What metrics are read from: a flow, and what is computed once for several of them.
+/// The source of metrics: a flow, and values that are computed once for several metrics.
 struct Measured<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
@@ -101,7 +101,7 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// From this time until the last payload byte was received.
+    /// The time from this instant until the last payload byte was received.
     fn completion(&self, from: Option<Timestamp>) -> Option<Duration> {
         Some(self.record.completed?.since(from?))
     }
@@ -123,12 +123,12 @@ fn millis(span: Duration) -> f64 {
     span.as_millis_f64()
 }
 
-/// What is the same for all flows of a repetition.
+/// A value that is the same for all flows of a repetition.
 fn same<T: Clone>(rows: &[Row], of: impl Fn(&Row) -> &T) -> T {
     of(&rows[0]).clone()
 }
 
-/// What several flows together do not have.
+/// A value that several flows together do not have.
 fn absent<T: Default>(_: &[Row], _: impl Fn(&Row) -> &T) -> T {
     T::default()
 }
@@ -137,7 +137,7 @@ fn sum(rows: &[Row], of: impl Fn(&Row) -> &u64) -> u64 {
     rows.iter().map(of).sum()
 }
 
-/// The mean over those that have it.
+/// The mean over the flows that have it.
 fn mean(rows: &[Row], of: impl Fn(&Row) -> &Option<f64>) -> Option<f64> {
     flowstart_statistics::mean(&rows.iter().filter_map(|row| *of(row)).collect::<Vec<_>>())
 }
@@ -154,7 +154,7 @@ fn first_start(rows: &[Row], of: impl Fn(&Row) -> &f64) -> f64 {
     rows.iter().map(of).copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Of all bytes, not of all flows.
+/// The ratio over all bytes, not the mean over flows.
 fn inflation_of_all(rows: &[Row], _: impl Fn(&Row) -> &f64) -> f64 {
     sum(rows, |row| &row.retransmitted_bytes) as f64 / sum(rows, |row| &row.size_bytes) as f64
 }
@@ -163,7 +163,7 @@ macro_rules! metrics {
     ($flow:ident: $($group:ident {
         $($(#[doc = $meaning:literal])+ $name:ident: $type:ty, $unit:ident, $join:ident, $shown:ident = $value:expr;)+
     })+) => {
-        /// One measured flow of one repetition. Undefined is absent.
+        /// One measured flow of one repetition. Undefined values are absent.
         #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
         pub struct Row {
             $($($(#[doc = $meaning])+ pub $name: $type,)+)+
@@ -230,7 +230,7 @@ metrics! { flow:
         /// From the request sent to the last payload byte received.
         fct_request_ms: Option<f64>, Milliseconds, mean, Summary =
             flow.completion(flow.record.request_sent).map(millis);
-        /// The physical limit of the completion time: nobody has to learn anything, and nobody else is there.
+        /// The physical limit of the completion time: nobody has to learn anything, and there are no other flows.
         ideal_fct_ms: f64, Milliseconds, mean_limit, Rows = millis(flow.outcome.ideal_fct);
         /// Round-trip time that the handshake measured.
         handshake_rtt_ms: Option<f64>, Milliseconds, mean, Rows = flow.record.handshake_rtt.map(millis);
@@ -238,7 +238,7 @@ metrics! { flow:
         dropped_packets: u64, Packets, sum, Summary = flow.record.dropped;
         /// Packets that the sender declared lost.
         declared_lost_packets: u64, Packets, sum, Summary = flow.record.declared_lost;
-        /// Packets declared lost that arrived after all.
+        /// Packets that were declared lost but arrived.
         spurious_packets: u64, Packets, sum, Summary = flow.record.spurious;
         /// Payload bytes sent again.
         retransmitted_bytes: u64, Bytes, sum, Summary = flow.record.retransmitted;
@@ -247,9 +247,9 @@ metrics! { flow:
         /// Payload rate from the first handshake packet to the last byte.
         goodput_mbps: Option<f64>, MegabitsPerSecond, mean, Summary =
             flow.fct().map(|fct| flow.size * 8.0 / 1e6 / fct.as_secs());
-        /// Part of the wire bytes at the bottleneck while the flow was active.
+        /// Share of the wire bytes at the bottleneck while the flow was active.
         share: Option<f64>, Share, same, Summary = flow.outcome.share;
-        /// Longest time in the bottleneck's queue of anybody's packet.
+        /// Longest time of any flow's packet in the bottleneck's queue.
         max_queue_delay_ms: Option<f64>, Milliseconds, same, Summary = flow.outcome.max_queue_delay.map(millis);
         /// 99th percentile of the time in the bottleneck's queue.
         p99_queue_delay_ms: Option<f64>, Milliseconds, same, Summary = flow.outcome.p99_queue_delay.map(millis);
@@ -273,11 +273,11 @@ metrics! { flow:
         /// When the first packet of the flow was dropped, from its start.
         first_drop_ms: Option<f64>, Milliseconds, absent, Rows =
             flow.record.first_drop.map(|time| flow.since_start(time));
-        /// Payload that others did not get because of the newcomers.
+        /// Payload that others did not receive because of the newcomers.
         others_goodput_lost_mbit: Option<f64>, Megabits, same, Rows = flow.others.map(|harm| harm.goodput_lost_mbit);
         /// Packets that others lost because of the newcomers.
         others_dropped_packets: Option<f64>, Packets, same, Rows = flow.others.map(|harm| harm.dropped_packets);
-        /// Mean extra time in the queue of others' packets.
+        /// Mean extra time of others' packets in the queue.
         others_extra_delay_ms: Option<f64>, Milliseconds, same, Rows =
             flow.others.and_then(|harm| harm.extra_delay_ms);
     }
@@ -286,7 +286,7 @@ metrics! { flow:
         others_extra_fct_ms: Option<f64>, Milliseconds, same, Rows = flow.others.and_then(|harm| harm.extra_fct_ms);
     }
     Objects {
-        /// Completion time of the first object, from when it was written (a chunk) or requested (of a page).
+        /// Completion time of the first object, from its writing (a chunk) or its request (on a page).
         first_object_fct_ms: Option<f64>, Milliseconds, same, Summary = flow.objects.first().copied();
         /// Mean completion time of the objects that follow the first, or of the first if there is no other.
         later_objects_fct_ms: Option<f64>, Milliseconds, same, Summary = {
@@ -316,7 +316,7 @@ metrics! { flow:
         drop_rate_with_scheme: Option<f64>, Share, same, Summary = flow.web.and_then(|web| web.drop_rate_with_scheme);
         /// Share of the data packets that were dropped, of the other connections.
         drop_rate_without: Option<f64>, Share, same, Summary = flow.web.and_then(|web| web.drop_rate_without);
-        /// Rate requests that were answered, or whose answer never came.
+        /// Rate requests that were answered, or whose answer never arrived.
         quick_start_requests: Option<f64>, Count, same, Summary = flow.web.map(|web| web.quick_start_requests);
         /// Share of the data sent that left at an approved rate.
         quick_start_bytes: Option<f64>, Share, same, Summary = flow.web.and_then(|web| web.quick_start_bytes);
@@ -325,13 +325,12 @@ metrics! { flow:
             flow.web.map(|web| web.quick_start_kbytes_per_s);
     }
     QuickStart {
-        /// Whether the rate request was approved, 1 or 0; of web sessions the share that was. Absent where nothing was
-        /// asked.
+        /// Whether the rate request was approved, 1 or 0; for web sessions the approved share. Absent without requests.
         quick_start_approved: Option<f64>, Share, same, Summary = match flow.web {
             Some(web) => web.quick_start_approved,
             None => flow.record.requested_rate.map(|_| f64::from(flow.record.approved_rate.is_some())),
         };
-        /// Whether a packet of the approved window was lost, 1 or 0; of web sessions the share of the approved
+        /// Whether a packet of the approved window was lost, 1 or 0; for web sessions the share of the approved
         /// requests.
         quick_start_failures: Option<f64>, Share, same, Summary = match flow.web {
             Some(web) => web.quick_start_failures,
@@ -357,7 +356,7 @@ metrics! { flow:
         media_mos: Option<f64>, Score, same, Summary = flow.media.mos;
         /// From the newcomers' start until the first harmed media packet.
         media_harm_onset_ms: Option<f64>, Milliseconds, same, Summary = flow.media.harm_onset_ms;
-        /// From the newcomers' start until no media packet is harmed any more.
+        /// From the newcomers' start until the end of the harm to media packets.
         media_harm_ms: Option<f64>, Milliseconds, same, Summary = flow.media.harm_ms;
         /// Mean opinion score while media packets were harmed.
         media_harm_mos: Option<f64>, Score, same, Summary = flow.media.harm_mos;
@@ -391,7 +390,7 @@ mod tests {
             let is_text = matches!(metric.value(&Row::default()), Value::Text(_));
             assert_eq!(is_text, metric.unit == Unit::Name, "{}", metric.name);
         }
-        // A column keeps its place whatever else an experiment has.
+        // A column keeps its place in all experiments.
         assert!(METRICS.is_sorted_by_key(|metric| metric.group));
     }
 

@@ -1,4 +1,4 @@
-//! `summary.json`: what the repetitions of all cells say.
+//! `summary.json`: the summary of all cells' repetitions.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub struct Summary {
     pub schema: u32,
     /// The cells in the order of the plan.
     pub cells: Vec<CellSummary>,
-    /// Of each setting the pairs of AQM and scheme that no other beats, where there is a choice of both.
+    /// The pairs of AQM and scheme that no other pair beats, for each setting, if there is a choice of both.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unbeaten_pairs: Vec<PairedSetting>,
 }
@@ -37,8 +37,8 @@ pub struct Summary {
 /// The value of a metric.
 pub type Field = fn(&Row) -> Option<f64>;
 
-/// The time that a user of a cell's flows feels, by name: of a video the mean time of its chunks. Comparisons with the
-/// baseline are about it.
+/// The name of the time that a user of a cell's flows notices: for a video the mean time of its chunks. Comparisons
+/// with the baseline use it.
 pub fn felt(plan: &Plan, cell: &Cell) -> (&'static str, Field) {
     match plan.sizes[cell.size].value.objects() {
         Some(application) if application.feels_objects() => ("mean_object_fct_ms", |row| row.mean_object_fct_ms),
@@ -51,7 +51,7 @@ pub fn values(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> Vec<f64> {
     rows.iter().filter(|row| !row.failed()).filter_map(|row| field(row)).collect()
 }
 
-/// Means over the flows of each repetition: flows that share a link are not independent of each other, repetitions are.
+/// Means over the flows of each repetition. Repetitions are independent of each other; flows that share a link are not.
 fn by_repetition(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> Vec<f64> {
     rows.chunk_by(|a, b| a.rep == b.rep).filter_map(|rows| mean(&values(rows, &field))).collect()
 }
@@ -100,7 +100,7 @@ pub fn rows_by_cell<'a>(plan: &Plan, rows: &'a [Row]) -> Vec<Vec<&'a Row>> {
     by_cell
 }
 
-/// Sums up an experiment.
+/// Summarizes an experiment.
 pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
     let by_cell = rows_by_cell(plan, rows);
     let mut cells: Vec<CellSummary> =
@@ -144,7 +144,7 @@ pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
     Summary { schema: 1, cells, unbeaten_pairs }
 }
 
-/// Seed of the bootstrap of a cell: it has nothing to do with the runs, and repeats.
+/// Seed of the bootstrap of a cell: reproducible, and independent of the runs.
 fn cell_seed(plan: &Plan, cell: &Cell) -> u64 {
     mix(plan.seed ^ name_hash("bootstrap") ^ cell.index as u64)
 }
@@ -175,7 +175,7 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
             .has_transfers()
             .then(|| metric(rows, |row| row.others_extra_fct_ms, seed ^ 4)),
     });
-    // On a trace the limit depends on when the transfer starts; the mean over the runs stands for the cell.
+    // On a trace the limit depends on the start of the transfer; the cell has the mean over the runs.
     let ideals: Vec<f64> = rows.iter().map(|row| row.ideal_fct_ms).collect();
     let ideal = mean(&ideals)
         .unwrap_or_else(|| limit_of(plan, cell, &plan.links[cell.link], size, Timestamp::ZERO).as_millis_f64());

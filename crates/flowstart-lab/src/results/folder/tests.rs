@@ -37,7 +37,7 @@ fn a_file_is_written_without_harm_to_its_neighbours() {
     write(&file, "second").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "second");
     assert_eq!(fs::read_to_string(&neighbour).unwrap(), "precious");
-    // Not even under the name that it would choose itself.
+    // Not even under the name that the program would choose itself.
     let scratch = folder.0.join(".flowstart.0");
     fs::write(&scratch, "somebody's").unwrap();
     write(&file, "third").unwrap();

@@ -1,9 +1,9 @@
-//! What an experiment keeps on disk while it runs, and how a run that was stopped goes on with it.
+//! The journal that an experiment keeps on disk while it runs, and from which a stopped run resumes.
 //!
-//! The journal, `flows.partial.csv`, begins with a comment that says of which experiment it is ([`Identity`]). The rows
-//! of each repetition of a setting follow as it ends, in one write, each with a checksum. Whatever stops the program,
-//! what is lost is at most the repetitions in progress: half a line and half a repetition at the end are run again.
-//! Anything else that this program could not have written is refused.
+//! The journal, `flows.partial.csv`, begins with a comment that identifies the experiment ([`Identity`]). When a
+//! repetition of a setting ends, its rows follow in one write, each with a checksum. A stop of the program loses at
+//! most the repetitions in progress: half a line and half a repetition at the end are run again. Anything else that
+//! this program could not have written is refused.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -23,27 +23,27 @@ use crate::results::row::Metric;
 use crate::spec::web::Rows;
 use crate::study::plan::{Cell, Plan};
 
-/// What the checksum of the results of an experiment begins with.
+/// Prefix of the checksum of an experiment's results.
 pub(crate) const RESULTS: &str = "flows.csv";
 /// The last column of a journal.
 const CHECKSUM: &str = "checksum";
-/// Most bytes of rows that are read, which are millions of them.
+/// Most bytes of rows that are read: millions of rows.
 const LARGEST: u64 = 1 << 30;
 
-/// What a folder holds of an experiment.
+/// The contents of an experiment's folder.
 #[derive(Debug, Default)]
 pub struct Earlier {
     /// The rows of repetitions that are complete, in the order of cells, repetitions and flows.
     pub rows: Vec<Row>,
-    /// Where a journal was put that does not say of which experiment it is.
+    /// The new place of a journal that does not identify its experiment.
     pub set_aside: Option<PathBuf>,
 }
 
-/// The rows of an experiment that was stopped, or of one with fewer repetitions.
+/// The rows of a stopped experiment, or of one with fewer repetitions.
 ///
 /// # Errors
 ///
-/// What differs, when the folder is of another experiment; the line and the reason, when this program could not have
+/// The difference, if the folder belongs to another experiment. The line and the reason, if this program could not have
 /// written it.
 pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     let now = Identity::of(plan);
@@ -67,14 +67,14 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     let mut read = BTreeMap::new();
     let (mut of_journal, mut nameless) = (None, false);
     if let Some(mut bytes) = bytes_of(&journal)? {
-        // What stopped the program may have stopped it in the middle of a line.
+        // The program may have stopped in the middle of a line.
         bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
         let text = text_of(&journal, bytes)?;
         of_journal = identity_of_journal(&journal, &text)?;
         if let Some(identity) = &of_journal {
             same(&journal, identity)?;
         }
-        // The rows of a journal that says nothing do not count.
+        // The rows of a journal without an identity do not count.
         let seal = text.lines().next().and_then(|line| line.strip_prefix('#'));
         let columns = |header: &[String]| match header.split_last() {
             Some((last, columns)) if seal.is_some() => last == CHECKSUM && columns == flows::header(&extra),
@@ -104,17 +104,17 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     }
     if let Some(bytes) = bytes_of(&results)? {
         let text = text_of(&results, bytes)?;
-        // A run that was stopped while it wrote its results has all of them in its journal.
+        // A run that stopped while it wrote its results has all of them in its journal.
         let is_other = sealed.is_some_and(|sealed| sealed != checksum(RESULTS, [text.as_str()]));
         if is_other && of_journal.is_none() {
             let problem = format!("is not the file that {MANIFEST} was written for; choose a new folder");
             return Err(refused(&results, problem));
         }
-        // Only columns that have a value somewhere are there.
+        // Only columns with a value somewhere are present.
         let allowed = |header: &[String]| flows::is_header_of(header, &extra);
         let rows = if is_other { BTreeMap::new() } else { rows_of(&results, &text, plan, None, allowed)? };
         for (key, row) in rows {
-            // Both files hold the rows of a run that was stopped while it wrote its results.
+            // Both files hold the rows of a run that stopped while it wrote its results.
             if read.get(&key).is_some_and(|known| *known != row) {
                 let (cell, rep, flow) = key;
                 let problem = format!("cell {cell}, rep {rep}, flow {flow} differs from that in {JOURNAL}");
@@ -131,7 +131,7 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     Ok(earlier)
 }
 
-/// Whether a folder holds rows of this experiment that was stopped.
+/// Whether a folder holds rows of this experiment from a stopped run.
 pub fn is_interrupted(folder: &Path, plan: &Plan) -> bool {
     if is_occupied(folder) {
         return false;
@@ -144,7 +144,7 @@ pub fn is_interrupted(folder: &Path, plan: &Plan) -> bool {
     identity.is_some_and(|identity| identity.differences(&Identity::of(plan)).is_empty())
 }
 
-/// Where a journal is put that does not say of which experiment it is: a file that is not there yet.
+/// The new place of a journal that does not identify its experiment: a file that does not exist yet.
 fn new_name(folder: &Path) -> PathBuf {
     let names = (2..).map(|number: u64| format!("flows.unknown-{number}.csv"));
     let mut files = std::iter::once("flows.unknown.csv".to_owned()).chain(names).map(|name| folder.join(name));
@@ -168,7 +168,7 @@ fn bytes_of(file: &Path) -> Result<Option<Vec<u8>>, ExperimentError> {
     read_file(file, LARGEST).map_err(|problem| refused(file, problem))
 }
 
-/// What the comment in the first line says, if there is one.
+/// The content of the comment in the first line, if there is one.
 fn identity_of_journal(file: &Path, text: &str) -> Result<Option<Identity>, ExperimentError> {
     let Some(comment) = text.lines().next().and_then(|line| line.strip_prefix('#')) else { return Ok(None) };
     serde_json::from_str(comment).map(Some).map_err(|error| refused(file, format!("line 1: {error}")))
@@ -177,8 +177,7 @@ fn identity_of_journal(file: &Path, text: &str) -> Result<Option<Identity>, Expe
 /// A row's cell, repetition and flow.
 type Key = (String, u64, u64);
 
-/// The rows of a file, each of which must be one that the plan can have, and there only once. With a seal each ends
-/// with its checksum.
+/// The rows of a file. Each must be possible in the plan and occur only once. With a seal each ends with its checksum.
 fn rows_of(
     file: &Path,
     text: &str,
@@ -210,7 +209,7 @@ fn rows_of(
             }
         }
         let infinite = |(_, value): &(&str, &str)| value.parse().is_ok_and(|value: f64| !value.is_finite());
-        // Digits of a checksum may look like a number.
+        // The digits of a checksum may look like a number.
         let columns = header.len() - usize::from(seal.is_some());
         if let Some((name, value)) = header.iter().zip(record.iter()).take(columns).find(infinite) {
             return Err(at(format!("{name} is {value}; allowed is a finite number or nothing")));
@@ -240,7 +239,7 @@ fn largest_rep(text: &str) -> u64 {
     reps.max().unwrap_or(0)
 }
 
-/// Whether a row can be one of its cell.
+/// Whether a row is possible in its cell.
 fn check(plan: &Plan, cell: &Cell, row: &Row) -> Result<(), String> {
     let seed = plan.run_seed(row.rep as u32);
     if row.seed != seed {
@@ -283,10 +282,9 @@ fn check(plan: &Plan, cell: &Cell, row: &Row) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the numbers of a row can be what their columns say.
+/// Whether the numbers of a row are possible in their columns.
 fn check_numbers(header: &StringRecord, record: &StringRecord) -> Result<(), String> {
-    /// What has no range of its own is in no more of them than this, which other programs still tell apart from the
-    /// next.
+    /// Largest value of quantities without a specific range: other programs still distinguish all integers up to it.
     const MOST: f64 = (1_u64 << 53) as f64;
     for (name, text) in header.iter().zip(record) {
         let Ok(value) = text.parse::<f64>() else { continue };
@@ -295,9 +293,9 @@ fn check_numbers(header: &StringRecord, record: &StringRecord) -> Result<(), Str
             None | Some(Unit::Name) => continue,
             _ if name == "seed" => continue,
             Some(Unit::Share) => 0.0..=1.0,
-            // What the newcomers do to others may be good.
+            // Harm to others may be negative.
             _ if name.starts_with("others_") => -MOST..=MOST,
-            // A rating is not a quantity.
+            // A rating has no sign restriction.
             Some(Unit::Rating) => -MOST..=MOST,
             // Simulated time is counted in nanoseconds.
             Some(Unit::Milliseconds) => 0.0..=u64::MAX as f64 / 1e6,
@@ -310,27 +308,27 @@ fn check_numbers(header: &StringRecord, record: &StringRecord) -> Result<(), Str
     Ok(())
 }
 
-/// Whether these are all rows of a repetition of a cell.
+/// Whether these are all the rows of a repetition of a cell.
 fn is_complete(plan: &Plan, cell: &Cell, rows: &[Row]) -> bool {
     match plan.sizes[cell.size].value.sessions() {
         None => rows.len() == plan.flow_count(cell) as usize,
         Some(web) if web.rows == Rows::Repetition => rows.len() == 1,
-        // Each of them says how many there are.
+        // Each row contains their number.
         Some(_) => rows.iter().all(|row| row.connections == Some(rows.len() as f64)),
     }
 }
 
-/// Appends finished repetitions to a file, so that a run that is stopped loses nothing else.
+/// Appends finished repetitions to a file, so that a stopped run keeps them.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
     extra: ExtraColumns,
-    /// What the comment in the first line says.
+    /// The content of the comment in the first line.
     seal: String,
 }
 
 impl Journal {
-    /// Begins a journal with rows that are known. One that is there is replaced at once, never emptied.
+    /// Begins a journal with known rows. An existing journal is replaced atomically, never emptied.
     pub fn open(folder: &Path, plan: &Plan, known: &[Row]) -> Result<Self, ExperimentError> {
         let path = folder.join(JOURNAL);
         let failed = |error: io::Error| ExperimentError::Write { file: path.clone(), problem: error.to_string() };
@@ -370,7 +368,7 @@ fn body(rows: &[Row], extra: &ExtraColumns, seal: &str) -> io::Result<Vec<u8>> {
     writer.into_inner().map_err(|error| io::Error::other(error.to_string()))
 }
 
-/// Checksum of a row of an experiment, so that digits that a disk or a person changed are not taken for results.
+/// Checksum of a row of an experiment, which detects digits that a disk or a person changed.
 pub fn checksum<'a>(experiment: &str, row: impl IntoIterator<Item = &'a str>) -> String {
     let fields = row.into_iter().fold(name_hash(experiment), |hash, field| mix(hash ^ name_hash(field)));
     format!("{fields:016x}")

@@ -126,7 +126,7 @@ fn a_row_that_this_program_could_not_have_written_is_refused() {
     let text = fs::read_to_string(&journal).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let header: Vec<&str> = lines[1].split(',').collect();
-    // The sixth row, with a value in place of another one, and the checksum that this has.
+    // The sixth row with one value changed, and the checksum of the changed row.
     let with = |column: &str, value: &str| {
         let mut fields: Vec<&str> = lines[7].split(',').collect();
         fields[header.iter().position(|name| *name == column).unwrap()] = value;
@@ -187,7 +187,7 @@ fn a_digit_that_changed_is_found() {
         places += 1;
     }
     assert!(places > 50, "{places}");
-    // Nor is a row of another experiment one of this.
+    // A row of another experiment does not count either.
     let other = Plan { hint: !plan.hint, ..plan.clone() };
     Journal::open(&folder.0, &other, &rows).unwrap();
     let foreign = fs::read_to_string(&journal).unwrap();
@@ -211,20 +211,20 @@ fn rows_that_belong_to_nobody_are_set_aside_or_refused() {
         let found = earlier(&folder.0, &plan).unwrap();
         assert_eq!(found.rows, []);
         kept.push((found.set_aside.unwrap(), text));
-        // None takes the place of another one.
+        // No such journal overwrites another.
         for (file, text) in &kept {
             assert_eq!(fs::read_to_string(file).unwrap(), *text);
         }
     }
     assert!(kept[2].0.ends_with("flows.unknown-3.csv"), "{:?}", kept[2].0);
-    // Beside files that may be of anybody they stay where they are.
+    // Beside files of unknown origin they stay where they are.
     fs::write(folder.0.join("report.html"), "precious").unwrap();
     nameless(&rows);
     assert!(problem(&folder.0, &plan).contains("report.html`: there is no manifest.json"));
     fs::remove_file(folder.0.join("report.html")).unwrap();
     assert!(journal.exists());
     fs::remove_file(&journal).unwrap();
-    // Results without a manifest could be of any experiment, unless the journal is still there.
+    // Results without a manifest could belong to any experiment, unless the journal still exists.
     files::write_rows(&folder.0, &rows).unwrap();
     assert!(problem(&folder.0, &plan).contains("there is no manifest.json"));
     let manifest = folder.0.join(MANIFEST);
@@ -246,7 +246,7 @@ fn rows_that_belong_to_nobody_are_set_aside_or_refused() {
 fn digits_of_a_checksum_are_no_number() {
     let folder = Folder::new("infinite");
     let (plan, mut rows, journal) = whole(&folder.0);
-    // Some dropped packets make a checksum that a parser of numbers takes for infinity.
+    // Some values give a checksum that a number parser takes for infinity.
     let looks_infinite = |word: &str| word.parse().is_ok_and(|number: f64| number.is_infinite());
     for dropped in 0.. {
         rows[0].dropped_packets = dropped;
@@ -285,7 +285,7 @@ fn results_that_the_manifest_was_not_written_for_are_refused() {
     faster[0].fct_ms = Some(1.0);
     files::write_rows(&folder.0, &faster).unwrap();
     assert!(problem(&folder.0, &plan).contains("is not the file that manifest.json was written for"));
-    // The rows of a run that was stopped between the two are in its journal.
+    // The rows of a run that stopped between the two are in its journal.
     Journal::open(&folder.0, &plan, &rows).unwrap();
     assert_eq!(earlier(&folder.0, &plan).unwrap().rows, sorted(rows));
 }
@@ -343,10 +343,10 @@ fn what_is_no_regular_file_or_too_large_is_not_read() {
     for name in [JOURNAL, MANIFEST, "flows.csv"] {
         let file = folder.0.join(name);
         if name == "flows.csv" {
-            // Which says of which experiment the results are.
+            // The manifest identifies the experiment of the results.
             Journal::open(&folder.0, &plan, &[]).unwrap();
         }
-        // A pipe without a writer would hold up the program for good, a device would fill its memory.
+        // A pipe without a writer would block the program forever, a device would fill its memory.
         assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
         assert!(problem(&folder.0, &plan).contains(&format!("{name}`: is not a regular file")));
         fs::remove_file(&file).unwrap();

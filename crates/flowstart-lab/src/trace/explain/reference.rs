@@ -27,7 +27,7 @@ pub(super) struct Account {
     blocked: RangeSet,
     /// Times in which the application had nothing to send. Always empty for a transfer.
     idle: RangeSet,
-    /// The time when all bytes had left the bottleneck for the first time.
+    /// The time when the last byte would have reached the bottleneck for the first time.
     all_sent: u64,
     /// The time when the first data packet reached the bottleneck.
     begin: u64,
