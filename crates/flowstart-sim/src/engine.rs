@@ -1,4 +1,4 @@
-//! The only clock of a simulation, and the queue of what happens next.
+//! The only clock of a simulation, and the queue of its events.
 //!
 //! Every timer of the simulation is a slot that is armed at most once. Re-arming moves an entry instead of leaving a
 //! dead one behind, so the queue never holds more entries than there are timers. Events at the same instant happen in
@@ -15,8 +15,7 @@ pub struct Slot(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
 
-/// Bits of an entry that name its slot. The 40 bits above them count what was scheduled: more than a run can live to
-/// see.
+/// Bits of an entry that name its slot. The 40 bits above them count scheduled entries, more than any run can have.
 const SLOT_BITS: u32 = 24;
 
 impl Entry {
@@ -41,14 +40,14 @@ const IDLE: u32 = u32::MAX;
 /// Children per node of the heap: a wide heap is shallower, and its children share a cache line.
 const WIDTH: usize = 4;
 
-/// The clock and the pending events. `T` says whom a slot belongs to.
+/// The clock and the pending events. `T` is the owner of a slot.
 #[derive(Clone, Debug)]
 pub struct Engine<T> {
     now: Timestamp,
     next_order: u64,
     heap: Vec<Entry>,
-    /// The root has happened and its entry is stale. What an event schedules first, mostly its own timer again, takes
-    /// this place: one walk through the heap instead of two.
+    /// The root has happened and its entry is stale. The first entry that an event schedules, mostly its own timer
+    /// again, takes this place: one walk through the heap instead of two.
     vacant: bool,
     /// Place of each slot in the heap, or [`IDLE`].
     places: Vec<u32>,
@@ -68,13 +67,13 @@ impl<T: Copy> Engine<T> {
         }
     }
 
-    /// The time.
+    /// The current time.
     #[inline]
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// A new timer that belongs to `owner`, not armed.
+    /// A new timer of `owner`, not armed.
     pub fn slot(&mut self, owner: T) -> Slot {
         assert!(self.places.len() < 1 << SLOT_BITS, "too many timers");
         self.places.push(IDLE);
@@ -82,7 +81,7 @@ impl<T: Copy> Engine<T> {
         Slot((self.places.len() - 1) as u32)
     }
 
-    /// Arms the timer for `time`, or at once if that is past; an armed timer moves. [`Timestamp::NEVER`] disarms.
+    /// Arms the timer for `time`, or for now if that is past. An armed timer moves. [`Timestamp::NEVER`] disarms it.
     #[inline]
     pub fn schedule(&mut self, slot: Slot, time: Timestamp) {
         if time == Timestamp::NEVER {
@@ -103,7 +102,7 @@ impl<T: Copy> Engine<T> {
         }
     }
 
-    /// When the timer fires; [`Timestamp::NEVER`] if it is not armed.
+    /// The time when the timer fires; [`Timestamp::NEVER`] if it is not armed.
     #[inline]
     pub fn scheduled(&self, slot: Slot) -> Timestamp {
         match self.places[slot.0 as usize] {
@@ -120,7 +119,7 @@ impl<T: Copy> Engine<T> {
         }
     }
 
-    /// Moves the clock to the next event not later than `limit` and returns whose it is.
+    /// Moves the clock to the next event not later than `limit` and returns its owner.
     #[inline]
     pub fn next(&mut self, limit: Timestamp) -> Option<T> {
         self.fill_root();
@@ -146,7 +145,7 @@ impl<T: Copy> Engine<T> {
         self.heap.len() - usize::from(self.vacant)
     }
 
-    /// Puts the last entry into a root that nothing took.
+    /// Moves the last entry into an unused root.
     #[inline]
     fn fill_root(&mut self) {
         if self.vacant {
@@ -168,7 +167,7 @@ impl<T: Copy> Engine<T> {
         }
     }
 
-    /// Puts `entry` where `place` is and restores the order.
+    /// Puts `entry` at `place` and restores the order.
     fn replace(&mut self, place: usize, entry: Entry) {
         if place > 0 && entry < self.heap[(place - 1) / WIDTH] {
             self.sift_up(place, entry);
@@ -204,7 +203,7 @@ impl<T: Copy> Engine<T> {
         let first = place * WIDTH + 1;
         let children = self.heap.get(first..)?;
         let index = match children.first_chunk::<WIDTH>() {
-            // Which child is smallest cannot be predicted, so the usual case has no branches.
+            // The smallest child is unpredictable, so the usual case has no branches.
             Some(children) => {
                 let left = usize::from(children[1] < children[0]);
                 let right = 2 + usize::from(children[3] < children[2]);

@@ -1,9 +1,9 @@
 //! A deterministic packet simulator for flow startup.
 //!
-//! A [`world::World`] owns links, flows and the only clock. It is single-threaded, draws every random number from a
-//! seeded substream and can be cloned at any instant, so that one warm-up serves many experiments.
+//! A [`world::World`] owns links, flows and the only clock. It is single-threaded and draws every random number from a
+//! seeded substream. It can be cloned at any instant, so one warm-up serves many experiments.
 //!
-//! From bottom to top, each uses only what stands above it here:
+//! From bottom to top, each module uses only modules above it in this table:
 //!
 //! | Looking for | Where |
 //! |---|---|
@@ -11,14 +11,14 @@
 //! | sets of packet numbers and bytes | [`ranges`] |
 //! | packets and their pools | [`packet`] |
 //! | links: rates, recordings, token buckets, loss, jitter | [`link`] |
-//! | what applications send | [`traffic`] |
-//! | what happened: counts, monitors, traces | [`observe`] |
-//! | what reads packets at links: routers and advising elements | [`path`] |
+//! | traffic of applications | [`traffic`] |
+//! | observation: counts, monitors, traces | [`observe`] |
+//! | elements that read packets at links: routers and advising elements | [`path`] |
 //! | links and the packets in them | [`network`] |
 //! | dumbbells and chains | [`topology`] |
-//! | what hosts do with packets: TCP, QUIC, their policies and profiles | [`transport`] |
+//! | transports of hosts: TCP, QUIC, their policies and profiles | [`transport`] |
 //! | flows and their two ends, the model's or others | [`flow`] |
-//! | running it all, and processes that create flows | [`world`] |
+//! | the whole simulation, and processes that create flows | [`world`] |
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -17,7 +17,7 @@ use crate::packet::{Body, Direction, FlowId, Packet, PacketId, PacketPool, Range
 use crate::path::routers::{Routed, Routers};
 use crate::path::signals::{PathSignal, PathSignals};
 
-/// Whom an event concerns.
+/// The object that an event concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A link's transmitter has finished a packet.
@@ -26,7 +26,7 @@ pub enum Owner {
     Arrival(u32),
     /// A link's queue discipline has a timer.
     Queue(u32),
-    /// A flow's sender has a timer: loss detection, retransmission, pacing. So have ends from outside.
+    /// A flow's sender has a timer: loss detection, retransmission, pacing. External ends have one too.
     Sender(u32),
     /// A flow's receiver has to send a delayed acknowledgement.
     Receiver(u32),
@@ -34,13 +34,13 @@ pub enum Owner {
     Application(u32),
     /// A process creates flows.
     Arrivals(u32),
-    /// Something is due in a web session.
+    /// An event of a web session is due.
     Session(u32),
-    /// Somebody sends requests without connections.
+    /// A source sends requests without connections.
     Requests(u32),
 }
 
-/// Where a flow's packets go.
+/// The route of a flow's packets.
 #[derive(Clone, Debug, Default)]
 pub struct Route {
     /// Links from the data sender to the data receiver.
@@ -49,11 +49,11 @@ pub struct Route {
     pub back: Vec<u32>,
 }
 
-/// The routes of all flows, one after the other: every hop of every packet looks here, so it has to be small.
+/// The routes of all flows in one list. Every hop of every packet reads it, so it has to be small.
 #[derive(Clone, Debug, Default)]
 struct Routes {
     links: Vec<u32>,
-    /// Where the links of each flow are, forward and back.
+    /// The places of each flow's links, forward and back.
     paths: Vec<[Path; 2]>,
 }
 
@@ -62,7 +62,7 @@ struct Routes {
 struct Path {
     start: u32,
     len: u16,
-    /// Links that fit here: a flow in the place of another mostly has a route of the same length.
+    /// Number of links that fit here: a flow that replaces another mostly has a route of the same length.
     room: u16,
 }
 
@@ -98,23 +98,23 @@ pub struct Network {
     pub engine: Engine<Owner>,
     /// Ranges in acknowledgements.
     pub ranges: RangePool,
-    /// What each flow did.
+    /// The record of each flow.
     pub records: Vec<FlowRecord>,
     /// Watches one link; set by [`Network::watch`].
     pub monitor: Option<Box<Monitor>>,
-    /// Keeps events, or tells an observer.
+    /// Keeps events, or passes them to an observer.
     pub trace: Option<Box<Trace>>,
-    /// Lost datagrams of flows whose ends are outside, which are not told yet.
+    /// Lost datagrams of flows with external ends that have not been reported yet.
     pub(crate) lost_outside: Vec<FlowId>,
     packets: PacketPool,
     links: Vec<Link>,
     link_slots: Vec<(Slot, Slot)>,
-    /// Timers of the queue disciplines that have wanted one so far, apart from the others, which every packet needs.
+    /// Timers of the queue disciplines that have needed one so far, separate from the timers that every packet needs.
     queue_slots: Vec<Option<Slot>>,
     routes: Routes,
     routers: Routers,
     pub(crate) signals: PathSignals,
-    /// Whether anything at a link reads packets: only then they are looked at on their way.
+    /// Whether anything at a link reads packets; otherwise links skip that step.
     is_read: bool,
     seed: u64,
 }
@@ -141,7 +141,7 @@ impl Network {
         }
     }
 
-    /// Adds a link; its number is what routes name.
+    /// Adds a link and returns its number for routes.
     pub fn add_link(&mut self, config: &LinkConfig) -> u32 {
         let id = self.links.len() as u32;
         self.links.push(Link::new(config, self.seed, u64::from(id)));
@@ -152,55 +152,54 @@ impl Network {
     }
 
     /// Replaces the queue discipline of a link by one from outside the registry. A discipline with a periodic timer
-    /// keeps the clock running for ever: runs then end by their conditions or limits, never because nothing is left to
-    /// happen.
+    /// keeps the clock running forever: runs then end by their conditions or limits, never for want of events.
     pub fn set_queue(&mut self, link: u32, queue: QueueState) {
         self.links[link as usize].set_queue(queue);
         self.arm_queue(link);
     }
 
-    /// A Quick-Start router at a link, which must not have carried anything yet. `bandwidth` is what the router
-    /// believes the link to have.
+    /// Adds a Quick-Start router at a link, which must be unused. `bandwidth` is the link's bandwidth as the router
+    /// knows it.
     pub fn add_router(&mut self, link: u32, config: QuickStartConfig, bandwidth: Rate) {
         self.keep_queue(link);
         self.routers.add(link, config, bandwidth, self.seed);
     }
 
-    /// A receiver that adds so many steps to the rates in its Quick-Start answers, which leave on `link`.
+    /// Adds a receiver that raises the rates in its Quick-Start answers by this many steps. The answers leave on
+    /// `link`.
     pub fn add_lying_receiver(&mut self, link: u32, steps: u8) {
         self.keep_queue(link);
         self.routers.add_lying_receiver(link, steps, self.seed);
     }
 
-    /// A performance booster between a sender and the network: Quick-Start's requests leave on the first of these
-    /// links, answers come on the second.
+    /// Adds a performance booster between a sender and the network. Quick-Start requests leave on the first of these
+    /// links; answers arrive on the second.
     pub fn add_booster(&mut self, links: [u32; 2], config: BoosterConfig) {
         links.iter().for_each(|link| self.keep_queue(*link));
         self.routers.add_booster(links, config);
     }
 
-    /// An XCP router at a link, which must not have carried anything yet. `bandwidth` is what the router believes the
-    /// link to have.
+    /// Adds an XCP router at a link, which must be unused. `bandwidth` is the link's bandwidth as the router knows it.
     pub fn add_xcp_router(&mut self, link: u32, config: XcpConfig, bandwidth: Rate) {
         self.keep_queue(link);
         self.signals.add_xcp_router(link, config, bandwidth);
     }
 
-    /// An element at a link that advises a rate to flows with SCONE.
+    /// Adds an element at a link that advises a rate to flows with SCONE.
     pub fn add_advising_element(&mut self, link: u32, config: AdvisingElement) {
         self.is_read = true;
         self.signals.add_element(link, config);
     }
 
-    /// Something at this link reads packets before they are queued.
+    /// Marks a link whose packets are read before they are queued.
     fn keep_queue(&mut self, link: u32) {
         self.is_read = true;
         self.links[link as usize].keep_queue();
     }
 
-    /// Watches a link from now on, which must not have carried anything yet.
+    /// Watches a link, which must be unused.
     pub fn watch(&mut self, link: u32) {
-        // A link that nobody looks at and that drops nothing computes arrivals only.
+        // An unwatched link that drops nothing only computes arrivals.
         self.links[link as usize].keep_queue();
         self.monitor = Some(Box::new(Monitor::new(link)));
     }
@@ -215,7 +214,7 @@ impl Network {
         self.records[index] = FlowRecord::default();
     }
 
-    /// Another route for flow number `flow`, which goes on.
+    /// Changes the route of flow number `flow`, which continues.
     pub(crate) fn change_route(&mut self, flow: u32, route: &Route) {
         self.routes.set(flow, route);
     }
@@ -236,13 +235,13 @@ impl Network {
         self.engine.now()
     }
 
-    /// What flow number `flow` did.
+    /// The record of flow number `flow`.
     #[inline]
     pub fn record(&mut self, flow: u32) -> &mut FlowRecord {
         &mut self.records[flow as usize]
     }
 
-    /// Notes an event of `flow` when somebody traces.
+    /// Records an event of `flow`, if there is a trace.
     #[inline]
     pub fn note(&mut self, flow: u32, event: impl FnOnce() -> Event) {
         if let Some(trace) = &mut self.trace {
@@ -250,7 +249,7 @@ impl Network {
         }
     }
 
-    /// Notes a packet that leaves or reaches a host when somebody traces.
+    /// Records a packet that leaves or reaches a host, if there is a trace.
     #[inline]
     pub(crate) fn note_packet(&mut self, packet: &Packet, reached: bool) {
         if let Some(trace) = &mut self.trace {
@@ -258,19 +257,19 @@ impl Network {
         }
     }
 
-    /// Whether somebody traces.
+    /// Whether there is a trace.
     #[inline]
     pub fn is_traced(&self) -> bool {
         self.trace.is_some()
     }
 
-    /// Whether who observes the world wants to hear no more.
+    /// Whether the observer of the world is finished.
     #[inline]
     pub fn is_observation_done(&self) -> bool {
         self.trace.as_ref().is_some_and(|trace| trace.is_done())
     }
 
-    /// Sends a packet into the first link of its flow's route, with what it carries for the path.
+    /// Sends a packet, with its signal for the path, into the first link of its flow's route.
     #[expect(
         clippy::too_many_arguments,
         reason = "a packet's fields, of which none would be clearer for a name of their sum"
@@ -316,7 +315,7 @@ impl Network {
         None
     }
 
-    /// Puts a packet into the next link after what stands there has read it.
+    /// Puts a packet into the next link after the elements there have read it.
     #[inline(never)]
     fn forward_read(&mut self, now: Timestamp, link: u32, id: PacketId) -> Option<Packet> {
         let packet = self.packets.get(id);
@@ -419,7 +418,7 @@ impl Network {
         record.first_drop.get_or_insert(now);
         if let Some(offset) = packet.body.offset() {
             record.dropped_data += 1;
-            // They are the first of the stream. A repetition that is dropped follows a loss of its own.
+            // They are the first of the stream. A dropped retransmission follows a loss of its own.
             record.quick_start_dropped += u64::from(offset < record.quick_start_bytes);
         }
         if let Some(monitor) = &mut self.monitor
@@ -442,15 +441,15 @@ impl Network {
         let (departure, wanted) = self.links[link as usize].finish_service(now);
         let Some(departure) = departure else { return };
         self.schedule(link, wanted);
-        // A trace reads each packet that departs, which has left the cache while it waited. The next one has a packet's
-        // time to come back.
+        // A trace reads each departing packet, which has left the cache while it waited. A prefetch has one packet's
+        // time to bring the next one back.
         if self.is_traced()
             && let Some(next) = self.links[link as usize].in_service()
         {
             self.packets.prefetch(next);
         }
         let Departure { flow, size, .. } = departure;
-        // Only a mark is written back: looking at the packet costs more than everything else here.
+        // Only a mark is written back: reading the packet costs more than everything else here.
         if departure.ecn == EcnCodepoint::Ce {
             let before = std::mem::replace(&mut self.packets.get(departure.handle).ecn, EcnCodepoint::Ce);
             if before != EcnCodepoint::Ce
@@ -475,7 +474,7 @@ impl Network {
         self.after_queue_change(link, flow);
     }
 
-    /// A packet arrives at the far end of a link; returns it when that is an end host.
+    /// A packet arrives at the far end of a link. Returns it if that is an end host.
     #[inline]
     pub(crate) fn arrived(&mut self, link: u32) -> Option<Packet> {
         let (id, next) = self.links[link as usize].arrive();

@@ -11,12 +11,13 @@ use crate::ranges::make_room;
 /// IP TTL of a packet when it leaves its host.
 pub const INITIAL_TTL: u8 = 64;
 
-/// The IP TTL of a packet that has crossed this many links: the first is the host's own, and every router counts down.
+/// The IP TTL of a packet that has crossed this many links. The first is the host's own; every router decrements the
+/// TTL.
 pub fn ip_ttl(links: u16) -> u8 {
     INITIAL_TTL.wrapping_sub(links.saturating_sub(1) as u8)
 }
 
-/// Marks the generation of a packet whose flow ends outside; the other bits are its tag.
+/// Marks the generation of a packet whose flow has external ends; the other bits are its tag.
 pub(crate) const OUTSIDE: u32 = 1 << 31;
 
 /// Which flow a packet belongs to.
@@ -24,18 +25,18 @@ pub(crate) const OUTSIDE: u32 = 1 << 31;
 pub struct FlowId {
     /// Place of the flow.
     pub index: u32,
-    /// Which use of the place.
+    /// The use of the place.
     pub generation: u32,
 }
 
 impl FlowId {
-    /// One number for both: how routers tell flows apart, also those that use the same place one after the other.
+    /// One number for both, by which routers distinguish flows, including successive flows in the same place.
     pub(crate) fn number(self) -> u64 {
         (u64::from(self.generation) << 32) | u64::from(self.index)
     }
 }
 
-/// Which way a packet of a flow travels.
+/// The direction of a flow's packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the data sender to the data receiver.
@@ -44,61 +45,61 @@ pub enum Direction {
     Return,
 }
 
-/// A packet. It fills a cache line: with many flows most packets are far from the processor when their turn comes.
+/// A packet. It fills a cache line: with many flows most packets are not in the cache when their turn comes.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// The flow it belongs to.
     pub flow: u32,
-    /// Which use of the flow's place: packets of an earlier flow in the same place are ignored.
+    /// The use of the flow's place: packets of an earlier flow in the same place are ignored.
     pub generation: u32,
     /// Bytes on the wire.
     pub size: u32,
     /// Links already crossed.
     pub hop: u16,
-    /// Which way.
+    /// Its direction.
     pub direction: Direction,
     /// ECN field.
     pub ecn: EcnCodepoint,
-    /// What it carries.
+    /// Its contents.
     pub body: Body,
 }
 
 impl Packet {
-    /// Whether its flow ends outside of the simulator.
+    /// Whether its flow has external ends.
     #[inline]
     pub(crate) fn is_outside(&self) -> bool {
         self.generation & OUTSIDE != 0
     }
 
-    /// The name that ends from outside gave it.
+    /// The tag that external ends gave it.
     #[inline]
     pub fn tag(&self) -> u32 {
         self.generation & !OUTSIDE
     }
 
-    /// The flow, and which use of its place.
+    /// The flow, and the use of its place.
     pub(crate) fn flow_id(&self) -> FlowId {
         FlowId { index: self.flow, generation: self.generation }
     }
 }
 
-/// An option of Quick-Start as it stands in the packet: an IP option, or a receiver's answer as a TCP option.
+/// An option of Quick-Start as encoded in the packet: an IP option, or a receiver's answer as a TCP option.
 pub type QuickStartOption = [u8; wire::LENGTH];
 /// A packet without one.
 pub const NO_OPTION: QuickStartOption = [0; wire::LENGTH];
 
-/// What a packet carries.
+/// The contents of a packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
     /// Part of a handshake flight.
     Handshake {
-        /// Which flight.
+        /// The flight.
         flight: u8,
-        /// Which packet of the flight.
+        /// The number of the packet in the flight.
         part: u8,
-        /// Which repetition of the opening it belongs to, so that the handshake's RTT is never ambiguous: QUIC has
-        /// packet numbers for it, TCP timestamps.
+        /// The repetition of the opening that it belongs to, so that the handshake's RTT is never ambiguous. QUIC has
+        /// packet numbers for this, TCP has timestamps.
         attempt: u8,
         /// Quick-Start: a request, its answer, or the report of the approved rate.
         quick_start: QuickStartOption,
@@ -111,12 +112,12 @@ pub enum Body {
         offset: u64,
         /// Number of bytes.
         len: u32,
-        /// QUIC: the sender's oldest packet in flight. It stands for the acknowledged acknowledgements by which a
-        /// receiver learns what it need not repeat (RFC 9000, section 13.2.4).
+        /// QUIC: the sender's oldest packet in flight. It models the acknowledged acknowledgements by which a receiver
+        /// learns which ranges it need not repeat (RFC 9000, section 13.2.4).
         least_unacknowledged: u64,
         /// Sender's clock, echoed by TCP timestamps (RFC 7323).
         sent_at: Timestamp,
-        /// Quick-Start: a request in mid-connection, or the report of what it got.
+        /// Quick-Start: a request in mid-connection, or the report of the approved rate.
         quick_start: Option<OptionId>,
     },
     /// An acknowledgement.
@@ -147,14 +148,14 @@ impl Body {
         }
     }
 
-    /// Takes the option out; [`NO_OPTION`]: there is none.
+    /// Takes the option out; [`NO_OPTION`] if there is none.
     pub fn take_quick_start(&mut self, pool: &mut RangePool) -> QuickStartOption {
         let option = self.quick_start(pool).copied().unwrap_or(NO_OPTION);
         self.delete_quick_start(pool);
         option
     }
 
-    /// The packet is gone: gives back what it has in the pool.
+    /// The packet is gone: frees its memory in the pool.
     #[inline]
     pub fn release(&self, pool: &mut RangePool) {
         match self {
@@ -179,11 +180,11 @@ pub struct Acknowledgement {
     /// QUIC: largest packet number received. TCP: next byte expected.
     pub position: u64,
     /// QUIC: received packet numbers from the sender's oldest in flight on, newest first. TCP: SACK blocks, most recent
-    /// first. `None`: no gaps. An answer of Quick-Start is with them ([`RangePool::answer`]).
+    /// first. `None`: no gaps. An answer of Quick-Start is stored with them ([`RangePool::answer`]).
     pub ranges: Option<RangesId>,
-    /// How long the receiver held it back (QUIC).
+    /// The acknowledgement delay (QUIC).
     pub delay: Duration,
-    /// The sender's clock in the packet that is acknowledged (TCP timestamps).
+    /// The sender's clock in the acknowledged packet (TCP timestamps).
     pub echo: Timestamp,
     /// First byte that flow control forbids.
     pub limit: u64,
@@ -202,7 +203,7 @@ pub struct RangesId(u32);
 /// A packet in a [`PacketPool`].
 pub type PacketId = u32;
 
-/// All packets that exist, reusing the places of those that are gone.
+/// All existing packets. Places of removed packets are reused.
 #[derive(Clone, Debug, Default)]
 pub struct PacketPool {
     packets: Vec<Packet>,
@@ -227,8 +228,8 @@ impl PacketPool {
         &mut self.packets[id as usize]
     }
 
-    /// Starts to bring the packet into the processor's cache. With many flows a packet's turn comes long after it was
-    /// last used, and waiting for memory then costs more than all the work on the packet.
+    /// Starts to bring the packet into the processor's cache. With many flows a packet's turn comes long after its last
+    /// use, and waiting for memory then costs more than all work on the packet.
     #[inline]
     pub(crate) fn prefetch(&self, id: PacketId) {
         let packet: *const Packet = &raw const self.packets[id as usize];
@@ -260,11 +261,11 @@ impl PacketPool {
     }
 }
 
-/// An option of Quick-Start in a [`RangePool`], for packets that have no room for one: the place behind it.
+/// An option of Quick-Start in a [`RangePool`], for packets without room for one: its place plus one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionId(NonZeroU32);
 
-/// What few packets carry.
+/// Contents that few packets carry.
 #[derive(Clone, Debug)]
 struct Ranges {
     list: Vec<(u64, u64)>,
@@ -296,7 +297,7 @@ impl RangePool {
         id
     }
 
-    /// Lists and options that packets have now.
+    /// Lists and options in use.
     pub fn in_use(&self) -> usize {
         self.lists.len() - self.free.len()
     }
@@ -306,12 +307,12 @@ impl RangePool {
         &self.lists[id.0 as usize].list
     }
 
-    /// Puts a receiver's answer of Quick-Start beside the list.
+    /// Stores a receiver's answer of Quick-Start with the list.
     pub fn set_answer(&mut self, id: RangesId, answer: QuickStartOption) {
         self.lists[id.0 as usize].option = answer;
     }
 
-    /// The receiver's answer of Quick-Start beside the list.
+    /// The receiver's answer of Quick-Start that is stored with the list.
     pub fn answer(&self, id: RangesId) -> Option<QuickStartOption> {
         Some(self.lists[id.0 as usize].option).filter(|answer| *answer != NO_OPTION)
     }
@@ -331,12 +332,12 @@ impl RangePool {
         &mut self.lists[place.get() as usize - 1].option
     }
 
-    /// Gives the option's memory back.
+    /// Frees the option's memory.
     pub fn release_option(&mut self, OptionId(place): OptionId) {
         self.release(RangesId(place.get() - 1));
     }
 
-    /// Gives the list's memory back.
+    /// Frees the list's memory.
     pub fn release(&mut self, id: RangesId) {
         self.free.push(id);
     }

@@ -1,12 +1,12 @@
 //! Sets of integers as sorted, disjoint ranges: received packet numbers, received bytes.
 
-/// Ranges that a list has room for from the first one on.
+/// Initial capacity of a list.
 const SHORT_LIST: usize = 4;
-/// Ranges that it has room for when these are not enough: as many as an acknowledgement of QUIC carries.
+/// Its next capacity: as many ranges as an acknowledgement of QUIC carries.
 const LONG_LIST: usize = 64;
 
-/// Makes room for another range. Lists that are used again and again grow in few steps, so that a long run does not
-/// allocate now and then; most never have more than a few ranges, and take little memory.
+/// Makes room for another range. Reused lists grow in few steps, so a long run rarely allocates. Most lists never have
+/// more than a few ranges, and take little memory.
 #[inline]
 pub(crate) fn make_room(list: &mut Vec<(u64, u64)>) {
     if list.len() == list.capacity() {
@@ -92,7 +92,7 @@ impl RangeSet {
     }
 }
 
-/// Adds to `fresh` what of `ranges` is not in `known`. All are half-open, and the highest comes first.
+/// Adds the part of `ranges` that is not in `known` to `fresh`. All are half-open, and the highest comes first.
 pub(crate) fn subtract(ranges: &[(u64, u64)], known: &[(u64, u64)], fresh: &mut Vec<(u64, u64)>) {
     let mut place = 0;
     for &(start, end) in ranges {

@@ -1,4 +1,4 @@
-//! Dumbbells and chains: how links become routes.
+//! Dumbbells and chains: routes made of links.
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
@@ -7,9 +7,9 @@ use crate::link::LinkConfig;
 use crate::link::wire::Jitter;
 use crate::network::{Network, Route};
 
-/// What links can be added to: a network, or a world with one.
+/// Anything that takes links: a network, or a world with one.
 pub trait Links {
-    /// Adds a link; its number is what routes name.
+    /// Adds a link and returns its number for routes.
     fn add_link(&mut self, config: &LinkConfig) -> u32;
 }
 
@@ -26,8 +26,8 @@ pub struct Access {
     pub rate: Rate,
     /// Propagation delay in each direction.
     pub delay: Duration,
-    /// Variable delay of what the host sends: its own scheduling. Without it, drop-tail queues favour whoever sends in
-    /// step with their departures (Floyd, Jacobson, "On traffic phase effects", 1992).
+    /// Variable delay of the host's packets, from its own scheduling. Without it, drop-tail queues favour senders in
+    /// phase with their departures (Floyd, Jacobson, "On traffic phase effects", 1992).
     pub jitter: Option<Jitter>,
 }
 
@@ -38,7 +38,7 @@ pub struct Host {
     pub out: u32,
     /// The link that ends at it.
     pub into: u32,
-    /// Propagation delay of each.
+    /// Propagation delay of each link.
     pub delay: Duration,
 }
 
@@ -77,8 +77,8 @@ impl Chain {
         self.connect_between(links, sender, receiver, 0, self.last_router())
     }
 
-    /// A new pair of hosts whose packets cross the links from router `from` up to router `to`: cross traffic. With
-    /// `from > to` the data flows against the direction of the chain.
+    /// A new pair of hosts whose packets cross the links from router `from` to router `to`: cross traffic. If `from >
+    /// to`, the data flows against the direction of the chain.
     pub fn connect_between(
         &self,
         links: &mut impl Links,
@@ -91,7 +91,7 @@ impl Chain {
         self.route(sender, receiver, from, to)
     }
 
-    /// A new host. Which router it stands at is said by its routes.
+    /// A new host. Its routes determine its router.
     pub fn attach(links: &mut impl Links, access: Access) -> Host {
         let plain = LinkConfig::new(access.rate, access.delay);
         let out = links.add_link(&LinkConfig { jitter: access.jitter, ..plain.clone() });

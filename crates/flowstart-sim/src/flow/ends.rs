@@ -1,11 +1,11 @@
-//! The two ends of a flow: whatever makes packets of an application's data, and data of packets.
+//! The two ends of a flow, which turn an application's data into packets and packets into data.
 //!
-//! The model's ends are in the simulator. Others, a real transport for instance, run in its time from outside. A world
-//! treats all of them alike. It tells them of timers and packets, and they write what they do into the flow's
-//! [`FlowRecord`](crate::observe::record::FlowRecord).
+//! The model's ends are part of the simulator. External ends, for instance a real transport, run outside in simulated
+//! time. A world treats all ends alike: it calls them for timers and packets, and they record their actions in the
+//! flow's [`FlowRecord`](crate::observe::record::FlowRecord).
 //!
-//! Ends from outside send a [`Datagram`] into the links of the flow and keep its bytes. They find them by its tag when
-//! it arrives or is lost. Their timer fires first when the flow starts.
+//! External ends send a [`Datagram`] into the links of the flow and keep its bytes. The tag finds the bytes when the
+//! datagram arrives or is lost. The first timer fires at the start of the flow.
 
 use std::any::Any;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::network::Network;
 use crate::packet::{Body, Direction, NO_OPTION, OUTSIDE, Packet, QuickStartOption};
 use crate::path::signals::PathSignal;
 
-/// Whose timer has fired. Ends from outside have one timer, the sender's.
+/// The owner of a timer. External ends have one timer, the sender's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// The sender's: loss detection, retransmission, pacing.
@@ -35,14 +35,14 @@ pub trait Ends: Any + fmt::Debug + Send {
     /// A timer of the flow has fired.
     fn on_timer(&mut self, network: &mut Network, timer: Timer);
 
-    /// A packet has crossed the links, with what it carries of the path. What it has in the pool of ranges is given
-    /// back.
+    /// A packet has crossed the links, with its signal from the path. The callee frees the packet's memory in the pool
+    /// of ranges.
     fn on_packet(&mut self, network: &mut Network, packet: &Packet, signal: Option<PathSignal>);
 
     /// A queue, a policer or a wire has lost the datagram with this tag. The model's packets have none.
     fn on_lost(&mut self, _tag: u32) {}
 
-    /// Packets take another route from now on. Those under way go on with its next hop.
+    /// Packets take another route from now on. Packets in flight continue with its next hop.
     fn on_path_change(&mut self, network: &mut Network);
 
     /// Whether the connection is lost, so that the flow never completes.
@@ -50,13 +50,13 @@ pub trait Ends: Any + fmt::Debug + Send {
         false
     }
 
-    /// The ends in a clone of the world; `None` where they cannot be had twice. The flow is silent there.
+    /// The ends in a clone of the world; `None` if they cannot be cloned. The flow is then silent in the clone.
     fn fork(&self) -> Option<Box<dyn Ends>> {
         None
     }
 }
 
-/// Ends that never send and hear nothing.
+/// Ends that never send and ignore everything.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Silent;
 
@@ -74,7 +74,7 @@ impl Ends for Silent {
     }
 }
 
-/// What ends from outside have of the world.
+/// The world's interface for external ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Number of the flow.
@@ -118,20 +118,20 @@ impl Place {
     }
 }
 
-/// What ends from outside send.
+/// A datagram of external ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram {
-    /// Which way.
+    /// Its direction.
     pub direction: Direction,
-    /// The sender's name for it, below 2^31. It is free again when the datagram has arrived or is lost.
+    /// The sender's tag, below 2^31. The tag may be reused when the datagram has arrived or is lost.
     pub tag: u32,
     /// Bytes on the wire.
     pub size: u32,
     /// ECN field.
     pub ecn: EcnCodepoint,
-    /// What it carries, for traces and captures.
+    /// Its contents, for traces and captures.
     pub body: Body,
-    /// What it carries for the path.
+    /// Its signal for the path.
     pub signal: Option<PathSignal>,
     /// An option of Quick-Start in the IP header, which adds its bytes to `size`; [`NO_OPTION`]: none. Acknowledgements
     /// have no room for one.

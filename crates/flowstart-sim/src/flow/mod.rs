@@ -1,8 +1,8 @@
-//! Flows: an application whose data travel from one end to the other.
+//! Flows: applications whose data travels from one end to the other.
 //!
 //! | Looking for | Where |
 //! |---|---|
-//! | what the two ends of a flow are to a world | [`ends`] |
+//! | the two ends of a flow as a world sees them | [`ends`] |
 //! | model ends: TCP, QUIC and packets without congestion control | `model/` |
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) mod model;
 use ends::{Ends, Silent};
 use model::ModelEnds;
 
-/// What a flow is made of.
+/// The configuration of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowConfig {
     /// Transport.
@@ -37,11 +37,11 @@ pub struct FlowConfig {
     pub pattern: Pattern,
     /// Links that its packets cross.
     pub route: Route,
-    /// What Sensing knows before the handshake.
+    /// Sensing's knowledge before the handshake.
     pub knowledge: PathKnowledge,
-    /// When it starts.
+    /// Its start.
     pub start: Timestamp,
-    /// Time from the request to the data: the server thinks.
+    /// Time from the request to the data: the server's think time.
     pub think_time: Duration,
 }
 
@@ -60,17 +60,17 @@ impl FlowConfig {
         }
     }
 
-    /// Refuses a profile, a scheme or a congestion avoidance that no controller can be made of. Whoever reads them from
-    /// outside calls this, or its parts, before a world gets the flow.
+    /// Refuses a profile, a scheme or a congestion avoidance from which no controller can be made. Code that reads them
+    /// from user input calls this, or its parts, before a world gets the flow.
     ///
     /// # Errors
     ///
-    /// What [`ControllerConfig::validate`](flowstart_core::controller::ControllerConfig::validate) refuses.
+    /// Everything that [`ControllerConfig::validate`](flowstart_core::controller::ControllerConfig::validate) refuses.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.profile.controller(self.startup.clone(), self.avoidance.clone()).validate()
     }
 
-    /// The controller that this says.
+    /// The controller of this configuration.
     pub(crate) fn controller(&self) -> Controller {
         let config = self.profile.controller(self.startup.clone(), self.avoidance.clone());
         match Controller::new(config) {
@@ -80,7 +80,7 @@ impl FlowConfig {
     }
 }
 
-/// The ends of a flow, wherever they are.
+/// The ends of a flow, the model's or external.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,

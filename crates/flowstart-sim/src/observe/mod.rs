@@ -1,4 +1,4 @@
-//! What happened: the counts of each flow, what passed a link, and every event of a run.
+//! Observation: the counts of each flow, the packets at a link, and every event of a run.
 
 pub mod monitor;
 pub mod record;

@@ -1,4 +1,4 @@
-//! What passed a link, and how long it waited there.
+//! The packets that passed a link, and their waiting times there.
 
 use flowstart_core::time::{Duration, Timestamp};
 
@@ -24,7 +24,7 @@ pub struct FlowAtLink {
 }
 
 impl FlowAtLink {
-    /// The flow's part of all wire bytes that left between its first and its latest packet.
+    /// The flow's share of all wire bytes that left between its first and its latest packet.
     pub fn share(&self) -> Option<f64> {
         let total = self.total_at_last - self.total_before;
         (total > 0).then(|| self.bytes as f64 / total as f64)
@@ -36,11 +36,11 @@ impl FlowAtLink {
 pub struct Departed {
     /// When the packet left the transmitter.
     pub time: Timestamp,
-    /// Whose it was.
+    /// Its flow.
     pub flow: u32,
     /// Bytes on the wire.
     pub size: u32,
-    /// How long it waited.
+    /// Its waiting time.
     pub delay: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What a flow did, as numbers.
+//! The record of a flow, in numbers.
 
 use flowstart_core::event::ExitReason;
 use flowstart_core::time::{Duration, Timestamp};
@@ -15,7 +15,7 @@ pub struct StartupExit {
     pub reason: ExitReason,
     /// cwnd handed to congestion avoidance.
     pub cwnd: Bytes,
-    /// Largest cwnd before: what startup had reached.
+    /// Largest cwnd before that, which startup had reached.
     pub reached: Bytes,
 }
 
@@ -24,8 +24,8 @@ pub struct StartupExit {
 pub struct ObjectTimes {
     /// When the application wrote the chunk, or when the receiver requested the object of a page.
     pub requested: Timestamp,
-    /// When the receiving application had all of it: in TCP everything before it as well, in QUIC, whose streams do not
-    /// wait for each other, its own bytes.
+    /// The time when the receiving application had all of it. In TCP this includes everything before it; in QUIC, whose
+    /// streams do not wait for each other, only its own bytes.
     pub arrived: Option<Timestamp>,
 }
 
@@ -49,15 +49,15 @@ pub struct FlowRecord {
     pub completed: Option<Timestamp>,
     /// RTT that the handshake measured.
     pub handshake_rtt: Option<Duration>,
-    /// Rate that Quick-Start asked for.
+    /// Rate that Quick-Start requested.
     pub requested_rate: Option<Rate>,
     /// Rate that all routers approved.
     pub approved_rate: Option<Rate>,
-    /// The first throughput advice of the path that the sender heard, and when.
+    /// The first throughput advice of the path that reached the sender, and its time.
     pub advised: Option<(Timestamp, Rate)>,
     /// Payload bytes that left at the approved rate, before the first acknowledgement.
     pub quick_start_bytes: u64,
-    /// Packets of these that were dropped.
+    /// Number of packets with these bytes that were dropped.
     pub quick_start_dropped: u64,
     /// Requests in mid-connection that all routers approved.
     pub later_approvals: u32,
@@ -71,11 +71,11 @@ pub struct FlowRecord {
     pub retransmissions: u64,
     /// Packets declared lost.
     pub declared_lost: u64,
-    /// Packets declared lost that arrived after all.
+    /// Packets that were declared lost but arrived.
     pub spurious: u64,
     /// Packets dropped by queues and policers or lost on wires, in both directions.
     pub dropped: u64,
-    /// Of these, data packets.
+    /// Data packets among these.
     pub dropped_data: u64,
     /// When the first of them was dropped.
     pub first_drop: Option<Timestamp>,
@@ -83,7 +83,7 @@ pub struct FlowRecord {
     pub window_cuts: u64,
     /// Retransmission timeouts, probe timeouts that were followed by persistent congestion included.
     pub timeouts: u64,
-    /// Time in which data waited and only flow control stopped it.
+    /// Time in which only flow control stopped waiting data.
     pub flow_control_blocked: Duration,
     /// How startup ended.
     pub exit: Option<StartupExit>,

@@ -1,7 +1,7 @@
-//! Everything that happened to a run's flows and queues, when somebody wants to see it.
+//! All events of a run's flows and queues, if a trace is on.
 //!
-//! [`Trace::entries`] says what transports and queues did, [`Trace::packets`] what hosts would capture. A trace that is
-//! [told to](Trace::told_to) an [`Observer`] keeps neither: the observer hears of everything while it happens.
+//! [`Trace::entries`] has the events of transports and queues, [`Trace::packets`] the packets that hosts would capture.
+//! A trace [for](Trace::told_to) an [`Observer`] keeps neither: the observer gets everything as it happens.
 
 use std::any::Any;
 use std::fmt;
@@ -14,7 +14,7 @@ use flowstart_core::units::{Bytes, Rate};
 use crate::link::Loss;
 use crate::packet::{Acknowledgement, Body, Direction, NO_OPTION, Packet, QuickStartOption, RangePool};
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
     /// A data packet left the sender.
@@ -23,7 +23,7 @@ pub enum Event {
         offset: u64,
         /// Payload bytes.
         len: u32,
-        /// Whether these bytes had been sent before.
+        /// Whether these bytes were sent before.
         retransmission: bool,
     },
     /// A data packet reached the receiver.
@@ -53,7 +53,7 @@ pub enum Event {
         link: u32,
         /// First byte of the stream, absent for packets without payload.
         offset: Option<u64>,
-        /// What lost it.
+        /// The cause of the loss.
         cause: Loss,
     },
     /// The sender's window after something changed it.
@@ -69,31 +69,31 @@ pub enum Event {
         /// Smoothed RTT in nanoseconds.
         srtt_nanos: u64,
     },
-    /// Data waits, the congestion window has room, and flow control stops it; or that is over.
+    /// Flow control begins or ceases to stop waiting data that the congestion window has room for.
     FlowControl {
-        /// Whether it is stopped now.
+        /// Whether the data is stopped now.
         blocked: bool,
         /// First byte that flow control forbids.
         limit: u64,
     },
-    /// The application of chunks or a page wrote, or was asked to.
+    /// The application of chunks or a page wrote, or got a request to.
     Written {
-        /// Where the stream ends now.
+        /// The new end of the stream.
         end: u64,
     },
     /// A client's hint has reached the sender.
     Hint {
-        /// The rate that it says; `None` when it cannot be read.
+        /// The rate in the hint; `None` if it cannot be read.
         told: Option<Rate>,
-        /// The rate that the sender's policy lets the scheme use; `None`: the hint is not used.
+        /// The rate that the sender's policy lets the scheme use; `None` if the hint is not used.
         used: Option<Rate>,
     },
     /// Throughput advice of the path has reached the sender.
     Advised {
-        /// The rate that counts now.
+        /// The rate that now applies.
         rate: Rate,
     },
-    /// The controller decided something.
+    /// A decision of the controller.
     Decided(Decision),
     /// A retransmission or probe timer fired.
     TimerFired,
@@ -114,7 +114,7 @@ pub enum Event {
         offset: Option<u64>,
         /// Bytes on the wire.
         size: u32,
-        /// How long it waited, in nanoseconds.
+        /// Its waiting time in nanoseconds.
         delay_nanos: u64,
     },
 }
@@ -124,28 +124,28 @@ pub enum Event {
 pub struct Entry {
     /// When.
     pub time: Timestamp,
-    /// Whose.
+    /// The flow.
     pub flow: u32,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 
-/// A packet as a host sees it on its own interface, as a capture there would.
+/// A packet as a capture on a host's own interface shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct HostPacket {
     /// When.
     pub time: Timestamp,
-    /// Number of [`Trace::entries`] that came before it; 0 where they are not kept.
+    /// Number of [`Trace::entries`] before it; 0 if they are not kept.
     pub entries_before: usize,
-    /// It reached a host; otherwise it left one.
+    /// Whether it reached a host; otherwise it left one.
     pub reached: bool,
-    /// Whose.
+    /// The flow.
     pub flow: u32,
     /// Bytes on the wire, as the profile counts them.
     pub size: u32,
-    /// Which way it travels.
+    /// Its direction.
     pub direction: Direction,
-    /// Links that it has crossed.
+    /// Number of links that it has crossed.
     pub links: u16,
     /// ECN field as it left or arrived.
     pub ecn: EcnCodepoint,
@@ -158,40 +158,40 @@ pub struct HostPacket {
 }
 
 impl HostPacket {
-    /// Whether the data sender sees it; otherwise the data receiver does.
+    /// Whether the data sender sees it, rather than the data receiver.
     pub fn is_at_sender(&self) -> bool {
         (self.direction == Direction::Forward) != self.reached
     }
 }
 
-/// Hears of everything that happens in a world while it happens, in order.
+/// Gets every event of a world as it happens, in order.
 pub trait Observer: Any + fmt::Debug + Send + Sync {
-    /// Something happened.
+    /// An event happened.
     fn on_event(&mut self, entry: &Entry);
 
     /// A packet left or reached a host; `ranges` are those that an acknowledgement carries, as in [`Trace::ranges_of`].
     fn on_packet(&mut self, _packet: &HostPacket, _ranges: &[(u64, u64)]) {}
 
-    /// These flows have come, each with the round-trip propagation delay between its hosts: they are what is measured.
+    /// The measured flows have joined, each with the round-trip propagation delay between its hosts.
     fn on_measured(&mut self, _flows: &[(u32, Duration)]) {}
 
-    /// Whether it wants to hear of packets.
+    /// Whether it wants packets.
     fn wants_packets(&self) -> bool {
         false
     }
 
-    /// Whether it wants to hear no more, so that a run that is only for it may end.
+    /// Whether it is finished, so that a run that serves only it may end.
     fn is_done(&self) -> bool {
         false
     }
 
-    /// Who hears of what happens in a clone of the world; nobody where what was heard cannot be had twice.
+    /// The observer for a clone of the world; `None` if this observer cannot be cloned.
     fn fork(&self) -> Option<Box<dyn Observer>> {
         None
     }
 }
 
-/// The events of a run in order, or who is told them.
+/// The events of a run in order, or the observer that gets them.
 #[derive(Debug, Default)]
 pub struct Trace {
     /// The events.
@@ -200,9 +200,9 @@ pub struct Trace {
     pub packets: Vec<HostPacket>,
     /// Ranges of the acknowledgements among the packets, one list after the other.
     ranges: Vec<(u64, u64)>,
-    /// Is told events and packets, which are not kept then.
+    /// Gets events and packets, which are then not kept.
     observer: Option<Box<dyn Observer>>,
-    /// Whether packets are kept or told to anybody.
+    /// Whether packets are kept or passed to the observer.
     without_packets: bool,
 }
 
@@ -220,7 +220,7 @@ impl Clone for Trace {
     }
 }
 
-/// Hears nothing.
+/// Ignores everything.
 #[derive(Debug)]
 struct Nobody;
 
@@ -233,17 +233,17 @@ impl Observer for Nobody {
 }
 
 impl Trace {
-    /// A trace that keeps nothing and tells an observer.
+    /// A trace that keeps nothing and passes everything to an observer.
     pub fn told_to(observer: impl Observer) -> Self {
         Self { without_packets: !observer.wants_packets(), observer: Some(Box::new(observer)), ..Self::default() }
     }
 
-    /// Whether its observer wants to hear no more.
+    /// Whether its observer is finished.
     pub fn is_done(&self) -> bool {
         self.observer.as_ref().is_some_and(|observer| observer.is_done())
     }
 
-    /// Tells the observer which flows are measured, each with the round-trip propagation delay between its hosts.
+    /// Tells the observer the measured flows, each with the round-trip propagation delay between its hosts.
     pub fn measure(&mut self, flows: &[(u32, Duration)]) {
         if let Some(observer) = &mut self.observer {
             observer.on_measured(flows);
@@ -262,7 +262,7 @@ impl Trace {
         any.downcast().ok().map(|observer| *observer)
     }
 
-    /// Notes an event. It is not part of what calls it, so that worlds without a trace have less code.
+    /// Records an event. It is separate from its callers, so that worlds without a trace run less code.
     #[inline(never)]
     pub(crate) fn note(&mut self, entry: Entry) {
         match &mut self.observer {
@@ -271,7 +271,7 @@ impl Trace {
         }
     }
 
-    /// Notes a packet that leaves or reaches a host.
+    /// Records a packet that leaves or reaches a host.
     pub(crate) fn note_packet(&mut self, time: Timestamp, packet: &Packet, reached: bool, pool: &mut RangePool) {
         if self.without_packets {
             return;
@@ -339,7 +339,7 @@ mod tests {
             assert!(trace.entries.is_empty() && fork.entries.is_empty());
             assert_eq!(trace.observer_mut::<Counter>().map(|counter| counter.events), Some(2));
             assert_eq!(trace.into_observer::<Counter>().map(|counter| counter.events), Some(2));
-            // Who cannot be forked does not hear of the fork.
+            // An observer that cannot be cloned gets no events of the clone.
             assert_eq!(fork.into_observer::<Counter>().map(|counter| counter.events), is_forked.then_some(2));
         }
     }

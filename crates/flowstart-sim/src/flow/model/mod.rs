@@ -65,7 +65,7 @@ impl Slots {
 }
 
 impl ModelEnds {
-    /// Ends as `config` says, which open when its time comes. `seed` is that of the run.
+    /// Ends that follow `config` and open at its start time. `seed` is that of the run.
     pub(crate) fn new(
         network: &mut Network,
         id: FlowId,
@@ -109,17 +109,17 @@ impl ModelEnds {
         }
     }
 
-    /// Its timers, for whoever takes its place.
+    /// Its timers, for the flow that replaces it.
     pub(crate) fn slots(&self) -> Slots {
         self.slots
     }
 
-    /// Congestion control and what else senders share, where there is any.
+    /// The common part of senders with congestion control, if there is one.
     pub(crate) fn sender(&self) -> Option<&SenderBase> {
         self.sender.as_ref().base()
     }
 
-    /// What a packet carries of the path, before the packet itself is looked at.
+    /// Handles a packet's signal from the path, before the packet itself.
     fn on_path_signal(&mut self, network: &mut Network, signal: PathSignal) {
         let launched = self.handshake.is_launched();
         let Some(base) = self.sender.as_dyn().base_mut() else { return };
@@ -193,14 +193,14 @@ impl ModelEnds {
         self.source.start(now);
         self.source.write(now);
         self.expect_first_objects(network);
-        // What an application without end writes next is not known.
+        // The next data of an endless application is unknown.
         let written = self.source.written();
         self.knowledge.bytes_waiting = self.source.total().map(|_| self.profile.bytes_in_flight(written));
         self.sender.as_dyn().launch(network, &self.knowledge, unvalidated);
         self.pump(network);
     }
 
-    /// What the scheme wants of Quick-Start beyond the opening.
+    /// The scheme's use of Quick-Start after the opening.
     fn keep_quick_start(&mut self) {
         let Some(base) = self.sender.as_dyn().base_mut() else { return };
         let Some(quick_start) = &self.handshake.quick_start else { return };
@@ -248,14 +248,13 @@ impl ModelEnds {
     #[inline]
     fn schedule_receiver(&mut self, network: &mut Network) {
         let next = self.receiver.next_timer();
-        // A timer that is armed too early finds nothing to do and is armed again; moving it with every packet costs
-        // more.
+        // A timer that fires too early finds nothing to do and is armed again; moving it with every packet costs more.
         if next < network.engine.scheduled(self.slots.receiver) {
             network.engine.schedule(self.slots.receiver, next);
         }
     }
 
-    /// Sends what may be sent, and arms the sender's timer.
+    /// Sends as much as it may, and arms the sender's timer.
     #[inline]
     fn pump(&mut self, network: &mut Network) {
         let sender = self.sender.as_dyn();
@@ -310,7 +309,7 @@ impl Ends for ModelEnds {
     }
 
     fn on_path_change(&mut self, network: &mut Network) {
-        // Advice is for a path.
+        // Advice is specific to a path.
         self.receiver.scone = self.receiver.scone.take().map(|_| Box::default());
         let sender = self.sender.as_dyn();
         let sent = sender.next_offset();

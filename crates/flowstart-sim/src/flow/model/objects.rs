@@ -1,4 +1,4 @@
-//! Streams of objects: when each was requested, and when it arrived.
+//! Streams of objects: the request and the arrival of each.
 
 use flowstart_core::time::Timestamp;
 
@@ -11,7 +11,7 @@ use crate::observe::trace::Event;
 const OBJECTS_EXPECTED: u32 = 4096;
 
 impl ModelEnds {
-    /// The application has started: makes room for its objects, and notes the first of them.
+    /// The application has started: makes room for its objects, and records the first of them.
     pub(super) fn expect_first_objects(&mut self, network: &mut Network) {
         if let Some((_, count)) = self.source.objects() {
             network.record(self.id.index).objects.reserve(count.min(OBJECTS_EXPECTED) as usize);
@@ -24,7 +24,7 @@ impl ModelEnds {
         }
     }
 
-    /// Notes the chunks that were written since the last time, and tells a trace where the stream ends.
+    /// Records the chunks that were written since the last call, and reports the end of the stream to a trace.
     pub(super) fn note_written(&mut self, network: &mut Network) {
         let Some((size, _)) = self.source.objects() else { return };
         let written = self.source.written();
@@ -40,11 +40,11 @@ impl ModelEnds {
         objects.extend((0..count).map(|_| ObjectTimes { requested, arrived: None }));
     }
 
-    /// Notes which objects are complete now that `[start, end)` has arrived, and requests the next wave of a page.
+    /// Records the objects that the arrival of `[start, end)` completes, and requests the next wave of a page.
     pub(super) fn take_objects(&mut self, network: &mut Network, size: u64, start: u64, end: u64) {
         let now = network.now();
         let objects = &mut network.record(self.id.index).objects;
-        // What arrives in order may be the first of much that is already there.
+        // Data that arrives in order may precede data that has already arrived.
         let end = end.max(self.receiver.contiguous());
         for place in start / size..end.div_ceil(size) {
             let Some(object) = objects.get_mut(place as usize) else { break };

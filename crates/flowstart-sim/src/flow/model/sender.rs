@@ -1,4 +1,4 @@
-//! Which of the model's senders a flow has.
+//! The choice among the model's senders.
 
 use crate::traffic::Source;
 use crate::transport::constant::Constant;
@@ -16,7 +16,7 @@ pub(super) enum SenderState {
 }
 
 impl SenderState {
-    /// The sender that the application and the profile of `base` ask for.
+    /// The sender for the application and the profile of `base`.
     pub(super) fn new(base: SenderBase, source: &Source, seed: u64) -> Self {
         match (source.constant(), base.profile.protocol) {
             (Some((interval, packet)), _) => Self::Constant(Constant::new(

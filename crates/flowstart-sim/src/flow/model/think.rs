@@ -1,21 +1,21 @@
-//! Servers that think before they answer, and applications that are told from outside when to send.
+//! Servers that think before they answer, and applications whose send times are set from outside.
 
 use flowstart_core::time::{Duration, Timestamp};
 
 use super::{ModelEnds, SenderState};
 use crate::network::Network;
 
-/// The launch that waits until the server has thought.
+/// The launch that waits for the server's think time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thinking {
-    /// Until when.
+    /// The end of the think time.
     pub(super) until: Timestamp,
     rtt: Option<Duration>,
     unvalidated: Option<u64>,
 }
 
 impl ModelEnds {
-    /// The request is there: the data leaves when the server has thought.
+    /// The request has arrived: the data leaves after the think time.
     pub(super) fn think(&mut self, network: &mut Network, rtt: Option<Duration>, unvalidated: Option<u64>) {
         if self.think_time == Duration::ZERO {
             self.launch(network, rtt, unvalidated);
@@ -24,7 +24,7 @@ impl ModelEnds {
         }
     }
 
-    /// The server has thought.
+    /// The think time is over.
     pub(super) fn stop_thinking(&mut self, network: &mut Network) {
         let now = network.now();
         if let Some(thinking) = self.thinking.take_if(|thinking| thinking.until <= now) {
@@ -32,7 +32,7 @@ impl ModelEnds {
         }
     }
 
-    /// Sets when a server that still thinks answers, or when a sender without congestion control goes on.
+    /// Sets the time when a thinking server answers, or when a sender without congestion control continues.
     pub(crate) fn answer_at(&mut self, network: &mut Network, at: Timestamp) {
         if let SenderState::Constant(constant) = &mut self.sender {
             constant.resume_at(at);
