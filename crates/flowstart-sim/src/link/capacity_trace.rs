@@ -2,7 +2,7 @@
 //!
 //! One line is one millisecond timestamp: an opportunity to send up to 1500 bytes. A repeated timestamp is several
 //! opportunities in that millisecond. The trace repeats when it ends. Bytes that a packet leaves unused serve the next
-//! waiting packet; an opportunity that finds nothing waiting is gone.
+//! waiting packet. An opportunity without a waiting packet is lost.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub enum TraceError {
     Malformed {
         /// Line, from 1.
         line: usize,
-        /// What stands there.
+        /// Its text.
         found: String,
     },
     /// A timestamp is smaller than the one before.
@@ -88,7 +88,7 @@ impl CapacityTrace {
         }
     }
 
-    /// When `amount` has left if it is sent without pause from `start` on.
+    /// The time when `amount` has left if it is sent without pause from `start` on.
     pub fn finish_after(&self, start: Timestamp, amount: Bytes) -> Timestamp {
         let needed = amount.get().div_ceil(u64::from(OPPORTUNITY)).max(1);
         let per_period = self.times.len() as u64;
@@ -122,7 +122,7 @@ pub(crate) struct Cursor {
     next: usize,
     /// Start of the current repetition.
     base: Timestamp,
-    /// Bytes left of the opportunity used last, and when it was.
+    /// Remaining bytes of the opportunity used last, and its time.
     left: (Timestamp, u32),
 }
 
@@ -131,7 +131,7 @@ impl Cursor {
         Self { trace, next: 0, base: Timestamp::ZERO, left: (Timestamp::ZERO, 0) }
     }
 
-    /// When a packet of `size` that is waiting from `now` on has left.
+    /// The time when a packet of `size` that waits from `now` on has left.
     pub(crate) fn finish(&mut self, now: Timestamp, size: u32) -> Timestamp {
         let mut needed = size;
         if self.left.0 == now {
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(cursor.finish(ms(5), 1000), ms(5));
         assert_eq!(cursor.finish(ms(5), 1000), ms(5));
         assert_eq!(cursor.finish(ms(5), 1), ms(9));
-        // At 10 ms nothing of the opportunity at 9 ms is left.
+        // At 10 ms the opportunity at 9 ms is lost.
         assert_eq!(cursor.finish(ms(10), 1500), ms(20));
     }
 

@@ -24,18 +24,18 @@ use wire::{Channel, Jitter, LossModel, Reordering};
 /// How many arrivals ahead a packet is fetched from memory.
 const PREFETCH_DISTANCE: usize = 3;
 
-/// What a link is made of.
+/// The configuration of a link.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
-    /// What limits the transmitter.
+    /// The limit of the transmitter.
     pub capacity: Capacity,
     /// Propagation delay.
     pub delay: Duration,
-    /// How much may wait.
+    /// Limit of the queue.
     pub limit: QueueLimit,
-    /// What waits and how.
+    /// The queue discipline.
     pub queue: QueueConfig,
-    /// A bucket that drops what exceeds it instead of delaying it, before the queue.
+    /// A bucket before the queue that drops excess packets instead of delaying them.
     pub policer: Option<(Rate, Bytes)>,
     /// Random loss.
     pub loss: Option<LossModel>,
@@ -46,7 +46,7 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
-    /// A link that only has a rate and a delay; everything may wait.
+    /// A link with only a rate and a delay, and an unlimited queue.
     pub fn new(rate: Rate, delay: Duration) -> Self {
         Self {
             capacity: Capacity::Rate(rate),
@@ -60,7 +60,7 @@ impl LinkConfig {
         }
     }
 
-    /// What the queue discipline knows of the link.
+    /// The queue discipline's knowledge of the link.
     fn outgoing(&self) -> OutgoingLink {
         let rate = match &self.capacity {
             Capacity::Rate(rate) | Capacity::TokenBucket { rate, .. } => *rate,
@@ -82,7 +82,7 @@ impl LinkConfig {
     }
 }
 
-/// What happened to a packet that arrived at a link or left its transmitter.
+/// The outcome for a packet that arrived at a link or left its transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The queue dropped it.
@@ -108,21 +108,22 @@ pub struct LinkCounters {
     pub dropped: u64,
     /// Packets lost on the wire.
     pub lost: u64,
-    /// Most packets that ever waited, the one in service not counted.
+    /// Most packets that waited at a time, without the one in service.
     pub max_waiting: usize,
     /// Longest time a packet waited.
     pub max_delay: Duration,
 }
 
 /// A link and everything in it.
-// In this order in memory: what a plain link needs, which most links are, shares a few cache lines.
+// The fields have this order in memory because most links are plain, and the fields of a plain link share a few cache
+// lines.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Link {
     plain: bool,
-    /// What is in `dropped` was dropped by the policer.
+    /// Whether the policer dropped the packets in `dropped`.
     policed: bool,
-    /// The discipline may have a timer.
+    /// Whether the discipline may have a timer.
     timed: bool,
     delay: Duration,
     /// Packets on the wire with their arrival times, the next one first.
@@ -139,7 +140,7 @@ pub struct Link {
     queue_rng: Substream,
 }
 
-/// What a link wants after it handled something.
+/// A link's request after it handled an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// The transmitter will be free at this time.
@@ -176,7 +177,7 @@ impl Link {
         self.counters.dropped += 1;
     }
 
-    /// Makes the link pass every packet through its queue, so that departures can be seen.
+    /// Makes the link pass every packet through its queue, so that departures are visible.
     pub(crate) fn keep_queue(&mut self) {
         self.plain = false;
     }
@@ -194,13 +195,13 @@ impl Link {
         self.timed
     }
 
-    /// Whose packet the discipline's timer dropped or put into service, if any.
+    /// The owner of the packet that the discipline's timer dropped or put into service, if any.
     pub(crate) fn first_moved(&self, wanted: Wanted) -> Option<u32> {
         let started = self.in_service.filter(|_| wanted.service.is_some());
         self.dropped.first().copied().or(started).map(|packet| packet.flow)
     }
 
-    /// When the discipline wants [`Link::on_queue_timer`] called.
+    /// The time at which the discipline needs a call of [`Link::on_queue_timer`].
     pub(crate) fn next_queue_timer(&mut self) -> Timestamp {
         self.queue.as_dyn().next_timer()
     }
@@ -219,17 +220,17 @@ impl Link {
         &self.counters
     }
 
-    /// The queue discipline, for whoever wants to know what it has found out.
+    /// The queue discipline, to inspect its state.
     pub fn queue(&self) -> &QueueState {
         &self.queue
     }
 
-    /// Packets waiting, the one in service not counted.
+    /// Number of waiting packets, without the one in service.
     pub fn waiting(&mut self) -> usize {
         self.queue.as_dyn().len()
     }
 
-    /// Bytes waiting, the one in service not counted.
+    /// Number of waiting bytes, without the packet in service.
     pub fn waiting_bytes(&mut self) -> Bytes {
         self.queue.as_dyn().bytes()
     }
@@ -263,7 +264,7 @@ impl Link {
         Wanted { service, arrival: None }
     }
 
-    /// The plain link: arrival follows from departure, no queue is needed.
+    /// The plain link: the arrival follows from the departure, without a queue.
     #[inline]
     fn pass(&mut self, now: Timestamp, handle: PacketId, size: u32) -> Wanted {
         let Transmitter::Rate(serializer) = &mut self.transmitter else { return Wanted::default() };
@@ -294,13 +295,13 @@ impl Link {
         (Some(departure), Wanted { service, arrival })
     }
 
-    /// A packet that arrives soon, but not so soon that there is no time to fetch it from memory.
+    /// A packet that arrives soon, but late enough to fetch it from memory first.
     #[inline]
     pub(crate) fn approaching(&self) -> Option<PacketId> {
         self.wire.get(PREFETCH_DISTANCE).map(|(_, handle)| *handle)
     }
 
-    /// The first packet on the wire has arrived: returns it and when the next one will.
+    /// The first packet on the wire has arrived: returns it and the arrival time of the next one.
     #[inline]
     pub fn arrive(&mut self) -> (Option<PacketId>, Option<Timestamp>) {
         let first = self.wire.pop_front().map(|(_, handle)| handle);
@@ -317,13 +318,13 @@ impl Link {
         Some((packet, cause))
     }
 
-    /// How long the packet in service had waited before its transmission began.
+    /// Waiting time of the packet in service before its transmission.
     #[inline]
     pub fn waited(&self) -> Duration {
         self.waited
     }
 
-    /// Starts the next waiting packet; returns when it will have left.
+    /// Starts the next waiting packet; returns the time when it will have left.
     fn start_next(&mut self, now: Timestamp) -> Option<Timestamp> {
         let mut context = QueueContext { now, in_service: None, rng: &mut self.queue_rng, dropped: &mut self.dropped };
         let packet = self.queue.as_dyn().dequeue(&mut context)?;
@@ -333,7 +334,7 @@ impl Link {
         Some(self.transmitter.finish(now, packet.size))
     }
 
-    /// Puts a packet on the wire; returns the arrival of the first packet on it when that changed.
+    /// Puts a packet on the wire; returns the arrival of the first packet on it if that changed.
     fn put_on_wire(&mut self, now: Timestamp, handle: PacketId) -> Option<Timestamp> {
         let arrival = self.channel.arrival(now, self.delay);
         let place = self.wire.iter().rposition(|(time, _)| *time <= arrival).map_or(0, |last| last + 1);
@@ -349,11 +350,11 @@ pub struct Departure {
     pub handle: PacketId,
     /// Bytes on the wire.
     pub size: u32,
-    /// Whose it is.
+    /// Its owner.
     pub flow: u32,
     /// Its ECN field, which the queue may have changed to CE.
     pub ecn: EcnCodepoint,
-    /// The wire loses it.
+    /// Whether the wire loses it.
     pub lost: bool,
 }
 

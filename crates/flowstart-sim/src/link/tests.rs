@@ -55,7 +55,7 @@ fn drops_name_what_dropped_them() {
         link.enqueue(Timestamp::ZERO, handle, 1000, 0, EcnCodepoint::NotEct);
         causes.extend(link.take_dropped().map(|(packet, cause)| (packet.handle, cause)));
     }
-    // One is sent, one waits, the third has tokens but no place, the others have no tokens.
+    // One is sent, one waits, the third has tokens but no room, the others have no tokens.
     assert_eq!(causes, [(2, Loss::Queue), (3, Loss::Policer), (4, Loss::Policer)]);
 }
 

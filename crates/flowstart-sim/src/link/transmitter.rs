@@ -1,6 +1,6 @@
-//! Transmitters: when will a packet that starts now have left?
+//! Transmitters, which compute the time when a packet that starts now has left.
 //!
-//! At a fixed rate the remainder of each division is carried over while packets follow each other, so a busy link never
+//! At a fixed rate the remainder of each division carries over while packets follow each other, so a busy link never
 //! drifts from its rate.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use flowstart_core::units::{Bytes, Rate};
 
 use super::capacity_trace::{CapacityTrace, Cursor};
 
-/// What limits the transmitter.
+/// The limit of a transmitter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Capacity {
     /// A fixed rate.
@@ -28,7 +28,7 @@ pub enum Capacity {
     Trace(Arc<CapacityTrace>),
 }
 
-/// A transmitter: when will a packet that starts now have left?
+/// A transmitter.
 #[derive(Clone, Debug)]
 pub(super) enum Transmitter {
     Rate(Serializer),
@@ -88,7 +88,7 @@ impl Bucket {
         Self { full_at: Timestamp::ZERO, depth: rate.time_for(burst), serializer: Serializer::new(rate) }
     }
 
-    /// When the bucket will hold the tokens for `size`, without taking them.
+    /// The time when the bucket will hold the tokens for `size`, without taking them.
     pub(super) fn ready(&self, now: Timestamp, size: u32) -> Timestamp {
         let mut trial = self.serializer.clone();
         (trial.finish(self.full_at.max(now), size) - self.depth).max(now)

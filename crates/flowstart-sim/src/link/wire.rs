@@ -1,6 +1,6 @@
 //! Wires: packets are lost, delayed at random and reordered.
 //!
-//! All of it is a function of time, so the channel does not depend on who uses it.
+//! Everything is a function of time, so the channel does not depend on its users.
 
 use flowstart_core::rng::{Substream, mix, name_hash, noise};
 use flowstart_core::time::{Duration, Timestamp};
@@ -38,11 +38,11 @@ pub struct Jitter {
 pub struct Reordering {
     /// Probability that a packet is held back, 0..1.
     pub probability: f64,
-    /// For how long.
+    /// The delay.
     pub delay: Duration,
 }
 
-/// What a wire does to packets beside its propagation delay.
+/// The effects of a wire on packets besides its propagation delay.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     last_arrival: Timestamp,
@@ -76,7 +76,7 @@ impl Channel {
         self.loss.as_mut().is_some_and(|process| process.loses(now))
     }
 
-    /// When a packet arrives that leaves now, with this propagation delay.
+    /// The arrival time of a packet that leaves now, with this propagation delay.
     pub(super) fn arrival(&mut self, now: Timestamp, delay: Duration) -> Timestamp {
         let mut arrival = now + delay;
         if let Some(jitter) = self.jitter {

@@ -1,4 +1,4 @@
-//! What stands at links and reads packets before they are queued.
+//! Elements at links that read packets before they are queued.
 
 pub(crate) mod routers;
 pub mod signals;

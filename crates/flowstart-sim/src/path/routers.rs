@@ -1,4 +1,5 @@
-//! Who changes Quick-Start's options at links, before a packet is queued: routers, receivers that lie and middleboxes.
+//! Elements at links that change Quick-Start's options before a packet is queued: routers, lying receivers and
+//! middleboxes.
 
 use flowstart_core::quick_start::misbehaviour::{Booster, BoosterConfig, raised};
 use flowstart_core::quick_start::router::{Config, Router, Verdict};
@@ -9,7 +10,7 @@ use flowstart_core::units::{Bytes, Rate};
 
 use crate::packet::{Direction, Packet, RangePool, ip_ttl};
 
-/// Who stands at a link, and its own random numbers.
+/// The element at a link, with its own random numbers.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one for a link, in a box, and almost all are routers")]
 enum Placed {
@@ -17,7 +18,7 @@ enum Placed {
         router: Router,
         rng: Substream,
     },
-    /// The link of a receiver that raises the rate by so many steps.
+    /// The link of a receiver that raises the rate by this many steps.
     Receiver {
         steps: u8,
         rng: Substream,
@@ -26,36 +27,36 @@ enum Placed {
     Booster(usize),
 }
 
-/// The routers of all links that have one, and those who cheat.
+/// The routers and the cheaters of all links.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routers {
     at: Vec<Option<Box<Placed>>>,
     boosters: Vec<Booster>,
 }
 
-/// What becomes of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Routed {
-    /// It goes on.
+    /// It continues.
     Forward,
     /// The router drops it.
     Drop,
 }
 
 impl Routers {
-    /// A router at `link`, whose bandwidth it believes to be this.
+    /// Adds a router at `link` that assumes this bandwidth.
     pub(crate) fn add(&mut self, link: u32, config: Config, bandwidth: Rate, seed: u64) {
         let rng = Substream::new(seed, "quick-start router", u64::from(link));
         self.place(link, Placed::Router { router: Router::new(config, bandwidth), rng });
     }
 
-    /// A receiver that raises the rates in its answers, which leave on `link`.
+    /// Adds a receiver that raises the rates in its answers, which leave on `link`.
     pub(crate) fn add_lying_receiver(&mut self, link: u32, steps: u8, seed: u64) {
         let rng = Substream::new(seed, "quick-start receiver", u64::from(link));
         self.place(link, Placed::Receiver { steps, rng });
     }
 
-    /// A booster between a sender and the network: requests leave on the first of the links, answers come on the
+    /// Adds a booster between a sender and the network. Requests leave on the first of the links; answers arrive on the
     /// second.
     pub(crate) fn add_booster(&mut self, links: [u32; 2], config: BoosterConfig) {
         links.iter().for_each(|link| self.place(*link, Placed::Booster(self.boosters.len())));
@@ -70,7 +71,7 @@ impl Routers {
         self.at[index] = Some(Box::new(placed));
     }
 
-    /// Whether somebody stands at `link`: packets on other links are not looked at.
+    /// Whether an element is at `link`: packets on other links are not read.
     #[inline]
     pub(crate) fn is_at(&self, link: u32) -> bool {
         self.at.get(link as usize).is_some_and(Option::is_some)
@@ -86,7 +87,7 @@ impl Routers {
         let Some(bytes) = packet.body.quick_start(pool) else { return Routed::Forward };
         match placed {
             Placed::Router { router, rng } => {
-                // Answers travel above IP: no router sees them.
+                // Answers travel above IP, invisible to routers.
                 let Ok(option) = IpOption::parse(IpVersion::V4, bytes) else { return Routed::Forward };
                 match router.on_option(now, flow, option, rng) {
                     Verdict::Forward(option) => *bytes = option.emit(IpVersion::V4),

@@ -1,5 +1,5 @@
-//! What elements of the path read and write in packets. It lies beside the packets: few packets carry any of it, and
-//! the others are not larger for it.
+//! Signals that elements of the path read and write in packets. They are stored beside the packets: few packets carry
+//! any, and the others stay small.
 
 use flowstart_core::scone::element::{Config, Element};
 use flowstart_core::scone::wire::RateSignal;
@@ -13,30 +13,30 @@ use crate::packet::PacketId;
 /// Bytes that XCP's congestion header adds to a packet.
 pub const CONGESTION_HEADER: u32 = LENGTH as u32;
 
-/// What a packet carries for the path, or of what the path said.
+/// A packet's signal to the path, or the report of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathSignal {
     /// A SCONE packet at the beginning of the datagram.
     Scone(RateSignal),
-    /// The receiver tells the sender which advice it has: a frame or an application's message, which no element reads.
+    /// The receiver's report of its advice to the sender: a frame or an application's message, which no element reads.
     SconeReport(RateSignal),
-    /// XCP's congestion header: of data the sender's, which routers fill; of an acknowledgement the receiver's, which
-    /// they leave.
+    /// XCP's congestion header. Routers fill the sender's, in data; they do not touch the receiver's, in
+    /// acknowledgements.
     Xcp(CongestionHeader),
 }
 
-/// The signals of all packets under way, and the elements that stand at links.
+/// The signals of all packets in flight, and the elements at links.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PathSignals {
-    /// By packet; no longer than the first packet with a signal made it.
+    /// By packet; grows only when a packet with a signal needs it.
     carried: Vec<Option<PathSignal>>,
-    /// What the packet that arrived last carried.
+    /// The signal of the packet that arrived last.
     arrived: Option<PathSignal>,
     elements: Vec<Option<Box<Element>>>,
     xcp_routers: Vec<Option<Box<XcpRouter>>>,
 }
 
-/// Puts something at `link`.
+/// Adds an element at `link`.
 fn place<T: Clone>(at: &mut Vec<Option<T>>, link: u32, value: T) {
     let index = link as usize;
     if index >= at.len() {
@@ -46,12 +46,12 @@ fn place<T: Clone>(at: &mut Vec<Option<T>>, link: u32, value: T) {
 }
 
 impl PathSignals {
-    /// An advising element at `link`.
+    /// Adds an advising element at `link`.
     pub(crate) fn add_element(&mut self, link: u32, config: Config) {
         place(&mut self.elements, link, Box::new(Element::new(config)));
     }
 
-    /// An XCP router at `link`, whose bandwidth it believes to be this.
+    /// Adds an XCP router at `link` that assumes this bandwidth.
     pub(crate) fn add_xcp_router(&mut self, link: u32, config: XcpConfig, bandwidth: Rate) {
         place(&mut self.xcp_routers, link, Box::new(XcpRouter::new(config, bandwidth)));
     }
@@ -62,7 +62,7 @@ impl PathSignals {
         self.xcp_routers.get(link as usize).is_some_and(Option::is_some)
     }
 
-    /// Whether any packet has carried a signal: only then packets are looked at.
+    /// Whether any packet has carried a signal; otherwise packets are not read.
     #[inline]
     pub(crate) fn are_used(&self) -> bool {
         !self.carried.is_empty()
@@ -105,7 +105,7 @@ impl PathSignals {
         router.on_departure(now, Bytes::new(u64::from(size)), header, queue);
     }
 
-    /// A packet is gone; its number may be used again.
+    /// A packet is gone; its number may be reused.
     pub(crate) fn forget(&mut self, packet: PacketId) {
         if let Some(carried) = self.carried.get_mut(packet as usize) {
             *carried = None;
@@ -117,7 +117,7 @@ impl PathSignals {
         self.arrived = self.carried.get_mut(packet as usize).and_then(Option::take);
     }
 
-    /// What the packet that arrived last carried, once.
+    /// Takes the signal of the packet that arrived last.
     pub(crate) fn take_arrived(&mut self) -> Option<PathSignal> {
         self.arrived.take()
     }

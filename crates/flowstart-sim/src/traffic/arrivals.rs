@@ -42,12 +42,12 @@ pub struct Arrivals {
     mean_gap: Duration,
     rng: Substream,
     until: Timestamp,
-    /// Payload bytes of all arrivals so far: the load that was in fact offered.
+    /// Payload bytes of all arrivals so far: the actual offered load.
     pub offered: u64,
 }
 
 impl Arrivals {
-    /// Arrivals whose payload makes up `load` on average, until `until`.
+    /// Arrivals until `until` whose payload averages `load`.
     pub fn new(sizes: Sizes, load: Rate, until: Timestamp, seed: u64, index: u64) -> Self {
         let mean_gap = Duration::from_secs(sizes.mean() * 8.0 / load.bits_per_sec() as f64);
         Self { sizes, mean_gap, rng: Substream::new(seed, "arrivals", index), until, offered: 0 }

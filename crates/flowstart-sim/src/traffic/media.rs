@@ -1,15 +1,15 @@
-//! An interactive media flow: a packet at fixed intervals, whatever the network does, and a receiver that plays each
-//! packet at a time of its own.
+//! An interactive media flow: a packet at fixed intervals regardless of the network, and a receiver with a playout time
+//! for each packet.
 //!
 //! The sender is a codec such as Opus at a constant rate over RTP (RFC 3550) and UDP. It has no congestion control,
-//! does not pause and repeats nothing: a packet that comes after its playout time is as good as lost.
+//! does not pause and repeats nothing. A packet that arrives after its playout time is as good as lost.
 //!
 //! References: RFC 3550, section 5.1 (the RTP header), and RFC 7587 (Opus over RTP: 20 ms in a packet by default). The
 //! adaptive buffer is algorithm 1 of R. Ramjee, J. Kurose, D. Towsley and H. Schulzrinne, "Adaptive playout mechanisms
 //! for packetized audio applications in wide-area networks", INFOCOM 1994.
 //!
-//! Differences: there are no silences, so what the paper calls a talkspurt is a stretch of fixed length. The receiver
-//! knows the sender's clock.
+//! Differences: there are no silences, so a talkspurt of the paper is a stretch of fixed length. The receiver knows the
+//! sender's clock.
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
@@ -32,7 +32,7 @@ pub struct Media {
     pub rate: Rate,
     /// Time between two packets.
     pub interval: Duration,
-    /// When the receiver plays them.
+    /// The receiver's playout buffer.
     pub playout: Playout,
 }
 
@@ -52,13 +52,13 @@ impl Media {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Playout {
-    /// The first packet waits for this long, and all others are played at the sender's interval after it.
+    /// The first packet waits for this long. All others follow it at the sender's interval.
     Fixed(Duration),
     /// The wait follows mean and deviation of the delay, and changes between talkspurts.
     Adaptive,
 }
 
-/// A packet's way.
+/// The times of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketTimes {
     /// When it was sent.
@@ -74,10 +74,10 @@ impl PacketTimes {
     }
 }
 
-/// What became of a packet at the receiver.
+/// The fate of a packet at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Played, so long after it was sent.
+    /// Played, this long after it was sent.
     Played(Duration),
     /// Arrived after its playout time.
     Late,
@@ -86,7 +86,7 @@ pub enum Fate {
 }
 
 impl Playout {
-    /// What becomes of the packets of a flow, in the order in which they were sent.
+    /// The fates of a flow's packets, in the order of sending.
     pub fn fates(&self, packets: &[PacketTimes]) -> Vec<Fate> {
         let mut spurt = None;
         let mut estimate: Option<(f64, f64)> = None;
@@ -155,8 +155,8 @@ mod tests {
         let fates = Playout::Adaptive.fates(&packets(&delays));
         assert!(fates[..50].iter().all(|fate| *fate == Fate::Played(ms(50))), "{fates:?}");
         assert!(fates[50..100].iter().all(|fate| *fate == Fate::Late), "{fates:?}");
-        // After 50 packets the mean has gone 1 - 0.998002^50 = 9.5 % of the way, 3.8 ms, and the deviation is 9.3 % of
-        // about 38 ms, 3.6 ms: 53.8 + 4 * 3.6 = 68 ms, too little still.
+        // After 50 packets the mean has moved by 1 - 0.998002^50 = 9.5 % of the change, 3.8 ms, and the deviation is
+        // 9.3 % of about 38 ms, 3.6 ms: 53.8 + 4 * 3.6 = 68 ms, still too little.
         assert_eq!(fates[100], Fate::Late);
         let settled = Playout::Adaptive.fates(&packets(&[vec![50; 50], vec![90; 400]].concat()));
         assert!(matches!(settled[449], Fate::Played(wait) if wait > ms(90)), "{:?}", settled[449]);

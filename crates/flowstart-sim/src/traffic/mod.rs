@@ -1,4 +1,4 @@
-//! What applications write, and when.
+//! The data of applications, and its times.
 
 use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
@@ -14,7 +14,7 @@ pub mod media;
 pub mod unresponsive;
 pub mod web;
 
-/// What an application writes into its flow.
+/// The data that an application writes into its flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
@@ -41,14 +41,14 @@ pub enum Pattern {
         count: u32,
     },
     /// A web page over one connection: waves of objects that are sent in the order of their requests (RFC 9218, section
-    /// 10: of responses that are not incremental the earlier request comes first). The receiver requests the next wave
-    /// when the first object of the last one has arrived: it names what comes next. This is a model of our own.
+    /// 10: among non-incremental responses the earlier request comes first). The receiver requests the next wave when
+    /// the first object of the wave before has arrived, which names the next objects. This model is this project's own.
     Page {
         /// Objects of a wave.
         objects: u32,
         /// Bytes of an object.
         size: Bytes,
-        /// Number of waves; the first is asked for by the connection's request.
+        /// Number of waves; the connection's request is for the first.
         waves: u32,
     },
     /// Packets at a constant rate, without congestion control.
@@ -67,13 +67,13 @@ pub enum Pattern {
 /// Granularity in which an on-off source writes.
 const WRITE_INTERVAL: Duration = Duration::from_millis(1);
 
-/// An application: how much it has written, and when it writes again.
+/// An application: its written bytes, and the time of its next write.
 #[derive(Clone, Debug)]
 pub struct Source {
     pattern: Pattern,
     written: u64,
     next_write: Timestamp,
-    /// On-off: until when the current on period lasts.
+    /// On-off: the end of the current on period.
     on_until: Timestamp,
     /// Time since the start of the period that has been turned into bytes.
     credited: Timestamp,
@@ -114,17 +114,17 @@ impl Source {
         }
     }
 
-    /// What the application does.
+    /// The application's pattern.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
 
-    /// When the application writes next.
+    /// The time of the application's next write.
     pub fn next_write(&self) -> Timestamp {
         self.next_write
     }
 
-    /// The application writes what is due.
+    /// The application writes the due data.
     pub fn write(&mut self, now: Timestamp) {
         if now < self.next_write {
             return;
@@ -158,7 +158,7 @@ impl Source {
         }
     }
 
-    /// The receiver has requested so many waves of a page: what they hold is written.
+    /// The receiver has requested this many waves of a page, whose data is written now.
     pub fn request(&mut self, requested: u32) {
         if let Pattern::Page { objects, size, waves } = self.pattern {
             let end = size.get() * u64::from(objects) * u64::from(requested.min(waves));
@@ -166,8 +166,7 @@ impl Source {
         }
     }
 
-    /// Bytes of an object and how many objects there are, for a stream of objects whose times are of interest: chunks
-    /// and pages.
+    /// Size and number of the objects, for streams whose objects have their own times: chunks and pages.
     #[inline]
     pub fn objects(&self) -> Option<(u64, u32)> {
         match self.pattern {
@@ -190,13 +189,13 @@ impl Source {
         }
     }
 
-    /// Bytes written so far: where the stream ends now.
+    /// Bytes written so far: the current end of the stream.
     #[inline]
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Bytes of the whole stream, when it has an end.
+    /// Bytes of the whole stream, if it has an end.
     pub fn total(&self) -> Option<u64> {
         match self.pattern {
             Pattern::Transfer(size) => Some(size.get()),

@@ -1,12 +1,13 @@
-//! Irregular load without congestion control: on/off sources and video frames, whose packets leave whatever the network
-//! does.
+//! Irregular load without congestion control: on/off sources and video frames, whose packets leave regardless of the
+//! network.
 //!
 //! - **On/off**: packets at a constant rate while on, silence while off. The lengths of both are exponential, or Pareto
 //!   with a shape between 1 and 2. Such a Pareto distribution has a finite mean without a finite variance, and the sum
 //!   of many such sources is self-similar (W. Willinger, M. Taqqu, R. Sherman, D. Wilson, "Self-similarity through
 //!   high-variability", 1997).
-//! - **Frames**: a burst of packets per video frame, at fixed intervals. Every so many frames one is a key frame, some
-//!   times as large as the others, and sizes vary. This is a model of our own; real encoders vary more slowly too.
+//! - **Frames**: a burst of packets per video frame, at fixed intervals. At a fixed period a frame is a key frame,
+//!   several times as large as the others, and sizes vary. This model is this project's own; sizes of real encoders
+//!   also vary more slowly.
 //!
 //! All have the same mean rate for the same [`Unresponsive::rate`], and packets of one size.
 
@@ -19,10 +20,10 @@ use serde::Serialize;
 const GROUP: u32 = 12;
 /// Size of a key frame over that of the others.
 const KEY_FRAME: f64 = 4.0;
-/// Sizes vary by so much of themselves, uniformly.
+/// Sizes vary uniformly by this share.
 const VARIATION: f64 = 0.5;
 
-/// How long an on or off time is.
+/// The distribution of an on or off time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lengths {
@@ -45,7 +46,7 @@ impl Lengths {
     }
 }
 
-/// When packets leave.
+/// The times of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
@@ -55,12 +56,12 @@ pub enum Shape {
         mean_on: Duration,
         /// Mean time off.
         mean_off: Duration,
-        /// How these times are distributed.
+        /// The distribution of these times.
         lengths: Lengths,
     },
     /// Video frames.
     Frames {
-        /// Time between two.
+        /// Time between two frames.
         interval: Duration,
     },
 }
@@ -72,12 +73,12 @@ pub struct Unresponsive {
     pub rate: Rate,
     /// Bytes of a packet on the wire.
     pub packet: u32,
-    /// When packets leave.
+    /// The times of packets.
     pub shape: Shape,
 }
 
 impl Unresponsive {
-    /// Rate while on: of an on/off source, and the mean of others.
+    /// Rate while on of an on/off source, and the mean rate of others.
     fn peak(&self) -> Rate {
         match self.shape {
             Shape::OnOff { mean_on, mean_off, .. } => {
@@ -92,9 +93,9 @@ impl Unresponsive {
 #[derive(Clone, Debug)]
 pub struct Gaps {
     source: Unresponsive,
-    /// Time left of the present on time.
+    /// Rest of the present on time.
     on: f64,
-    /// Packets left of the present frame, frames so far, and bytes that were too few for a packet.
+    /// Remaining packets of the present frame, frames so far, and remaining bytes that do not fill a packet.
     packets: u32,
     frames: u32,
     rest: f64,

@@ -1,13 +1,13 @@
-//! Web sessions: people who look at pages whose objects are connections of their own, as with HTTP/1.0.
+//! Web sessions: users who read pages with a separate connection for each object, as with HTTP/1.0.
 //!
 //! References: ns-2's generator (`PagePool/WebTraf`), with which Sarolahti, Allman and Floyd made the traffic of
 //! "Determining an Appropriate Sending Rate Over an Underutilized Network Path", 2007, section 4. A session has a fixed
 //! number of pages, a page a fixed number of objects and one server. Gaps between the requests for the objects of a
-//! page are exponential. So are those between pages, which run from the end of a page (its last object is there) to the
-//! next. Sizes are [`ObjectSizes`]. Sessions start at any time of the run with the same probability.
+//! page are exponential. So are those between pages, which run from the end of a page (the arrival of its last object)
+//! to the next. Sizes are [`ObjectSizes`]. Sessions start at any time of the run with the same probability.
 //!
-//! Everything about a session is drawn from substreams of its own in an order that does not depend on the network:
-//! object number n of a session has the same size and server whatever the schemes do.
+//! Each session draws all its random numbers from its own substreams in an order that does not depend on the network.
+//! Object number n of a session has the same size and server with all schemes.
 
 use std::sync::Arc;
 
@@ -41,19 +41,19 @@ impl ObjectSizes {
     }
 }
 
-/// How long a session lasts.
+/// The length of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SessionLength {
-    /// So many pages: what a user wants does not depend on how fast it comes.
+    /// This many pages: a user's demand does not depend on the speed.
     Pages(u32),
-    /// So much time, for as many pages as can be had in it.
+    /// This much time, with as many pages as fit into it.
     Time(Duration),
 }
 
-/// What sessions are like.
+/// The parameters of sessions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebConfig {
-    /// How long each lasts.
+    /// The length of each.
     pub length: SessionLength,
     /// Mean gap between two pages.
     pub inter_page: Duration,
@@ -63,7 +63,7 @@ pub struct WebConfig {
     pub inter_object: Duration,
     /// Sizes of the objects.
     pub sizes: ObjectSizes,
-    /// Payload of the packets in which sizes are counted; a request has one.
+    /// Payload of the packets that are the unit of sizes; a request has one packet.
     pub payload: Bytes,
     /// Transfers of each session beside its pages, which servers start at any time of the run.
     pub transfers: u32,
@@ -71,7 +71,7 @@ pub struct WebConfig {
     pub transfer_size: Bytes,
     /// Share of the connections from servers that use the scheme.
     pub share: f64,
-    /// How long sessions may start.
+    /// The time in which sessions may start.
     pub run: Duration,
 }
 
@@ -88,10 +88,10 @@ pub struct Object {
     pub uses_scheme: bool,
 }
 
-/// What happens in a session.
+/// An event of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// The client asks for an object.
+    /// The client requests an object.
     Request(Object),
     /// A server starts a transfer.
     Transfer(Object),
@@ -106,14 +106,14 @@ pub struct Session {
     servers: u32,
     /// Pages that have not begun.
     pages_left: u32,
-    /// No page begins later.
+    /// The latest start of a page.
     ends: Timestamp,
-    /// Objects of the running page that were not asked for, the next one last, each with the gap before the one after
-    /// it.
+    /// Objects of the current page without a request so far, the next one last, each with the gap before the object
+    /// after it.
     page: Vec<(Object, Duration)>,
-    /// Objects that were asked for and are not there.
+    /// Number of requested objects that have not arrived.
     outstanding: u32,
-    /// When the next object or page is asked for.
+    /// The time of the next request for an object or page.
     next_request: Timestamp,
     /// Transfers that have not started, the next one last.
     transfers: Vec<(Timestamp, Object)>,
@@ -121,7 +121,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Session number `index` of a run that begins at `origin`, with so many servers to choose from.
+    /// Session number `index` of a run that begins at `origin`, with this many servers to choose from.
     pub fn new(config: Arc<WebConfig>, servers: u32, origin: Timestamp, seed: u64, index: u64) -> Self {
         let mut rng = Substream::new(seed, "web session", index);
         let start = origin + config.run.scale(rng.uniform());
@@ -167,13 +167,13 @@ impl Session {
         Object { number, server, size, uses_scheme: self.scheme.uniform() < self.config.share }
     }
 
-    /// When something is due next.
+    /// The time of the next event.
     pub fn next_event(&self) -> Timestamp {
         let transfer = self.transfers.last().map_or(Timestamp::NEVER, |(start, _)| *start);
         transfer.min(self.next_request)
     }
 
-    /// What is due now; to be asked until nothing is.
+    /// The next due event. Call it until there is none.
     pub fn due(&mut self, now: Timestamp) -> Option<Due> {
         if let Some((_, object)) = self.transfers.pop_if(|(start, _)| *start <= now) {
             return Some(Due::Transfer(object));
@@ -206,7 +206,7 @@ impl Session {
         self.page.reverse();
     }
 
-    /// An object that was asked for is there.
+    /// A requested object has arrived.
     pub fn on_object(&mut self, now: Timestamp) {
         self.outstanding = self.outstanding.saturating_sub(1);
         if self.outstanding > 0 || !self.page.is_empty() || self.pages_left == 0 {
@@ -238,7 +238,7 @@ mod tests {
         })
     }
 
-    /// Runs a session whose objects are there after `delay`; returns when each was asked for.
+    /// Runs a session whose objects arrive after `delay`; returns the time of each request.
     fn requests(mut session: Session, delay: Duration) -> Vec<(Timestamp, Object)> {
         let mut asked = Vec::new();
         let mut arrivals: Vec<Timestamp> = Vec::new();
@@ -293,7 +293,7 @@ mod tests {
                 within.extend(page.windows(2).map(|pair| pair[1].0.since(pair[0].0).as_secs()));
             }
             let pages: Vec<_> = asked.chunks(10).collect();
-            // The next page begins an exponential gap after the last object of this one is there.
+            // The next page begins an exponential gap after the arrival of this page's last object.
             between.extend(pages.windows(2).map(|pair| pair[1][0].0.since(pair[0][9].0 + delay).as_secs()));
         }
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;

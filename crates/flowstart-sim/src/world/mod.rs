@@ -28,11 +28,11 @@ use web::{Role, RunningWeb};
 #[derive(Clone, Debug)]
 struct Flow {
     ends: EndsState,
-    /// Which use of its place it is.
+    /// The use of its place.
     generation: u32,
-    /// It may be replaced by a new one when it is complete.
+    /// Whether a new flow may replace it when it is complete.
     recyclable: bool,
-    /// What it is to a web session.
+    /// Its role in a web session.
     role: Option<Role>,
 }
 
@@ -54,9 +54,9 @@ struct ArrivalProcess {
 /// Why a run did not finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// The limit of simulated time passed.
+    /// The run reached the limit of simulated time.
     TimeLimit,
-    /// Nothing is left to happen.
+    /// No events are left.
     Idle,
 }
 
@@ -71,14 +71,14 @@ pub struct World {
     /// Places of complete flows that arrivals may use again.
     free: Vec<u32>,
     seed: u64,
-    /// Records of flows whose places were used again.
+    /// Records of flows whose places were reused.
     finished: Vec<FlowRecord>,
-    /// Web sessions, where there are any.
+    /// Web sessions, if there are any.
     web: Option<Box<RunningWeb>>,
 }
 
 impl World {
-    /// A world without links and flows; all its random processes derive from `seed`.
+    /// A world without links and flows. All its random processes derive from `seed`.
     pub fn new(seed: u64) -> Self {
         Self {
             network: Network::new(seed),
@@ -97,22 +97,22 @@ impl World {
         self.network.now()
     }
 
-    /// Adds a link; its number is what routes name.
+    /// Adds a link and returns its number for routes.
     pub fn add_link(&mut self, config: &LinkConfig) -> u32 {
         self.network.add_link(config)
     }
 
-    /// Adds a flow; its number names it in records and traces.
+    /// Adds a flow and returns its number for records and traces.
     ///
     /// # Panics
     ///
-    /// When [`FlowConfig::validate`] refuses it.
+    /// If [`FlowConfig::validate`] refuses it.
     pub fn add_flow(&mut self, config: FlowConfig) -> u32 {
         let controller = config.controller();
         self.add_flow_with(config, controller)
     }
 
-    /// Adds a flow with a controller of the caller, for schemes outside the registry.
+    /// Adds a flow with the caller's controller, for schemes outside the registry.
     pub fn add_flow_with(&mut self, config: FlowConfig, controller: Controller) -> u32 {
         let index = self.flows.len() as u32;
         let [sender, receiver, application] = [Owner::Sender(index), Owner::Receiver(index), Owner::Application(index)]
@@ -123,7 +123,7 @@ impl World {
         index
     }
 
-    /// Adds a flow with ends from outside, which `make` connects to it. Its timer fires first at `start`.
+    /// Adds a flow with external ends, which `make` connects to it. Its first timer fires at `start`.
     pub fn add_ends(&mut self, route: &Route, start: Timestamp, make: impl FnOnce(Place) -> Box<dyn Ends>) -> u32 {
         let index = self.flows.len() as u32;
         let place = Place::new(index, self.network.engine.slot(Owner::Sender(index)));
@@ -158,8 +158,8 @@ impl World {
         }
     }
 
-    /// Lets somebody send Quick-Start's requests over a route without connections, from `start` on; the number in
-    /// records and traces.
+    /// Adds a source that sends Quick-Start requests without connections over a route from `start` on. Returns its
+    /// number for records and traces.
     pub fn add_requests(&mut self, requests: Requests, route: &Route, start: Timestamp) -> u32 {
         let flow = self.add_silent(route);
         let slot = self.network.engine.slot(Owner::Requests(self.requests.len() as u32));
@@ -174,12 +174,12 @@ impl World {
         Flow::new(EndsState::Model(ends), id.generation)
     }
 
-    /// What a flow did so far.
+    /// The record of a flow so far.
     pub fn record(&self, flow: u32) -> &FlowRecord {
         &self.network.records[flow as usize]
     }
 
-    /// Records of flows that were created by arrivals and whose places were used again.
+    /// Records of flows from arrivals whose places were reused.
     pub fn finished_flows(&self) -> &[FlowRecord] {
         &self.finished
     }
@@ -205,8 +205,8 @@ impl World {
         self.flows.get(flow as usize)?.ends.model()
     }
 
-    /// A mobility event: the flow's packets take `route` from now on, and its sender starts again. A packet under way
-    /// goes on with the next hop of the new route.
+    /// A mobility event: the flow's packets take `route` from now on, and its sender starts again. A packet in flight
+    /// continues with the next hop of the new route.
     pub fn change_path(&mut self, flow: u32, route: &Route) {
         self.network.change_route(flow, route);
         if let Some(flow) = self.flows.get_mut(flow as usize) {
@@ -215,16 +215,16 @@ impl World {
         self.tell_losses();
     }
 
-    /// Sets when a flow that still thinks answers, whatever its think time. A flow without congestion control sends
-    /// from then on, or is silent until it is told again if `at` is [`Timestamp::NEVER`]; it needs no handshake, so it
-    /// may never start.
+    /// Sets the time when a thinking flow answers, regardless of its think time. A flow without congestion control
+    /// sends from then on. If `at` is [`Timestamp::NEVER`], it is silent until the next call; it needs no handshake, so
+    /// it may never start.
     pub fn answer_at(&mut self, flow: u32, at: Timestamp) {
         if let Some(ends) = self.flows.get_mut(flow as usize).and_then(|flow| flow.ends.model_mut()) {
             ends.answer_at(&mut self.network, at);
         }
     }
 
-    /// Runs everything that happens until `time`; the clock then stands at `time`.
+    /// Runs all events until `time`; the clock then shows `time`.
     pub fn run_until(&mut self, time: Timestamp) {
         while let Some(owner) = self.network.engine.next(time) {
             self.dispatch(owner);
@@ -232,8 +232,8 @@ impl World {
         self.network.engine.advance(time);
     }
 
-    /// Runs until `flow` is complete or who observes the world wants to hear no more; an error when `limit` passes
-    /// first, or the flow's connection is lost.
+    /// Runs until `flow` is complete or the observer is finished. Fails if `limit` passes first, or the flow's
+    /// connection is lost.
     pub fn run_flow(&mut self, flow: u32, limit: Timestamp) -> Result<(), Stopped> {
         let ended = |world: &Self| world.record(flow).completed.is_some() || world.network.is_observation_done();
         self.run_while(limit, |world| !ended(world) && !world.has_failed(flow))?;
@@ -245,7 +245,7 @@ impl World {
         matches!(&self.flows[flow as usize].ends, EndsState::Other(ends) if ends.has_failed())
     }
 
-    /// Runs while `condition` holds, looking after every event; an error when `limit` passes first.
+    /// Runs while `condition` holds, and checks it after every event. Fails if `limit` passes first.
     pub fn run_while(&mut self, limit: Timestamp, condition: impl Fn(&Self) -> bool) -> Result<(), Stopped> {
         while condition(self) {
             let Some(owner) = self.network.engine.next(limit) else {
@@ -282,7 +282,7 @@ impl World {
         self.flows[flow as usize].ends.as_dyn().on_timer(&mut self.network, timer);
     }
 
-    /// Tells ends from outside which of their datagrams were lost.
+    /// Reports lost datagrams to external ends.
     #[inline]
     fn tell_losses(&mut self) {
         while let Some(FlowId { index, generation }) = self.network.lost_outside.pop() {
@@ -343,7 +343,7 @@ impl World {
         (flow.recyclable, flow.role) = (true, role);
     }
 
-    /// Keeps what the flow in a place did before another takes it.
+    /// Keeps the record of the flow in a place before another flow takes the place.
     fn keep_record(&mut self, index: u32, record: FlowRecord) {
         match (self.flows[index as usize].role, &mut self.web) {
             (Some(role), Some(web)) => web.keep(role, record),

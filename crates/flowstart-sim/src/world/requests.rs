@@ -1,7 +1,7 @@
 //! Requests of Quick-Start without a connection: floods and bogus requests.
 //!
-//! Reference: Sarolahti, Allman and Floyd, section 8.1. The packets need no answer, so their source may be anybody: to
-//! routers each is the first packet of another flow. Whoever receives them does not answer, and no data follows.
+//! Reference: Sarolahti, Allman and Floyd, section 8.1. The packets need no answer, so their source addresses can be
+//! forged: to routers each is the first packet of another flow. The receiver does not answer, and no data follows.
 
 use std::collections::VecDeque;
 
@@ -21,32 +21,32 @@ use crate::transport::handshake::OPEN;
 /// Bytes of a packet on the wire: headers of IPv4 and TCP, and the option.
 const SIZE: u32 = 48;
 
-/// What is sent.
+/// The requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Requests {
     /// Time between two requests.
     pub interval: Duration,
-    /// How many there are; `None`: without end.
+    /// Number of requests; `None`: without end.
     pub count: Option<u64>,
-    /// The rate that each asks for, rounded up to a code.
+    /// The rate that each requests, rounded up to a code.
     pub ask: Rate,
-    /// Whether each comes from another flow; otherwise all from one.
+    /// Whether each comes from another flow; otherwise all come from one.
     pub spoofed: bool,
-    /// After this time a second pass for the same rate follows each request, whatever routers left of it: the sender of
-    /// a spoofed packet sees no answer.
+    /// After this time a second pass for the same rate follows each request, regardless of the approved rate: the
+    /// sender of a spoofed packet sees no answer.
     pub confirm: Option<Duration>,
 }
 
-/// Who sends them.
+/// The sender.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestSender {
     requests: Requests,
-    /// Its place among flows; packets of others than generation 0 reach nobody.
+    /// Its place among flows; packets of generations other than 0 reach nobody.
     flow: u32,
     slot: Slot,
     next: Timestamp,
     sent: u64,
-    /// Flows whose second pass is due, and when.
+    /// Flows whose second pass is due, with the times.
     due: VecDeque<(Timestamp, u32)>,
     rng: Substream,
 }
@@ -57,7 +57,7 @@ impl RequestSender {
         Self { requests, flow, slot, next: start, sent: 0, due: VecDeque::new(), rng }
     }
 
-    /// Sends what is due.
+    /// Sends the due requests.
     pub(crate) fn on_timer(&mut self, network: &mut Network) {
         let now = network.now();
         while let Some((_, generation)) = self.due.pop_front_if(|(time, _)| *time <= now) {
@@ -65,7 +65,7 @@ impl RequestSender {
         }
         if self.next <= now {
             self.sent += 1;
-            // Marks of external flows lie above.
+            // Marks of flows with external ends are above.
             let generation = if self.requests.spoofed { 1 + (self.sent % (1 << 30)) as u32 } else { 1 };
             self.send(network, generation, false);
             self.due.extend(self.requests.confirm.map(|after| (now + after, generation)));

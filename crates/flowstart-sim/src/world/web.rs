@@ -1,7 +1,7 @@
-//! Web sessions in a simulation: who is connected to whom, and a connection for each object.
+//! Web sessions in a simulation: hosts, and a connection for each object.
 //!
-//! A client asks with a connection of its own, of one packet, as ns-2's clients do. When the packet is there, the
-//! server opens the connection of the object. In ns-2 it does so half an RTT later, when the client has the
+//! A client sends each request on a separate connection of one packet, as ns-2's clients do. When the packet arrives,
+//! the server opens the connection of the object. In ns-2 it does so half an RTT later, when the client has the
 //! acknowledgement.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::traffic::Pattern;
 use crate::traffic::web::{Due, Object, Session, WebConfig};
 use crate::world::World;
 
-/// Hosts whose data flow in one direction.
+/// Hosts whose data flows in one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
     /// Servers, of which each page has one.
@@ -29,7 +29,7 @@ pub struct Side {
 /// Web sessions over a chain.
 #[derive(Clone, Debug)]
 pub struct WebTraffic {
-    /// What sessions are like.
+    /// The parameters of sessions.
     pub config: WebConfig,
     /// The routers between servers and clients.
     pub chain: Chain,
@@ -37,9 +37,9 @@ pub struct WebTraffic {
     pub forward: Side,
     /// Servers at the last router and clients at the first.
     pub reverse: Side,
-    /// Connections that use the scheme. What Sensing knows is for hosts without a delay of their own.
+    /// Connections that use the scheme. Sensing's knowledge is that of hosts without their own delay.
     pub with_scheme: FlowConfig,
-    /// All other connections, those of the clients' requests among them.
+    /// All other connections, including those of the clients' requests.
     pub without: FlowConfig,
 }
 
@@ -48,17 +48,17 @@ pub struct WebTraffic {
 pub struct Connection {
     /// Session, those of the forward direction first.
     pub session: u32,
-    /// Whether its data flow forward.
+    /// Whether its data flows forward.
     pub forward: bool,
-    /// What it carries.
+    /// Its data.
     pub object: Object,
-    /// Propagation delay of the hosts' own links, there and back.
+    /// Round-trip propagation delay of the hosts' own links.
     pub access_rtt: Duration,
-    /// What it did, or did so far.
+    /// Its record so far.
     pub record: FlowRecord,
 }
 
-/// What a flow is to a session.
+/// The role of a flow in a session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Role {
     session: u32,
@@ -68,20 +68,20 @@ pub(super) struct Role {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RoleKind {
-    /// It asks for the object.
+    /// It requests the object.
     Request,
-    /// It brings an object that was asked for.
+    /// It carries a requested object.
     Response,
-    /// It brings an object that nobody asked for.
+    /// It carries an object without a request.
     Transfer,
 }
 
-/// Sessions under way.
+/// The running sessions.
 #[derive(Clone, Debug)]
 pub(super) struct RunningWeb {
     traffic: WebTraffic,
     sessions: Vec<(Session, Slot)>,
-    /// Connections whose places were used again.
+    /// Connections whose places were reused.
     connections: Vec<Connection>,
 }
 
@@ -95,7 +95,7 @@ impl RunningWeb {
         }
     }
 
-    /// Client and server, and the routers that they stand at.
+    /// Client and server, and their routers.
     fn ends(&self, role: Role) -> ([Host; 2], [usize; 2]) {
         let (side, place, forward) = self.side(role.session);
         let last = self.traffic.chain.last_router();
@@ -111,7 +111,7 @@ impl RunningWeb {
         (kind != RoleKind::Request).then_some(Connection { session, forward, object, access_rtt, record })
     }
 
-    /// Keeps what a connection did.
+    /// Keeps the record of a connection.
     pub(super) fn keep(&mut self, role: Role, record: FlowRecord) {
         let connection = self.connection(role, record);
         self.connections.extend(connection);
@@ -136,7 +136,7 @@ impl RunningWeb {
 }
 
 impl World {
-    /// Lets web sessions run, which begin now or later. A world has one kind of them.
+    /// Runs web sessions, which begin now or later. A world has only one kind of them.
     pub fn add_web_traffic(&mut self, traffic: WebTraffic) {
         let config = Arc::new(traffic.config.clone());
         let mut sessions = Vec::new();
@@ -153,8 +153,7 @@ impl World {
         self.web = Some(Box::new(RunningWeb { traffic, sessions, connections: Vec::new() }));
     }
 
-    /// The connections from servers so far, those under way included, in the order of sessions and their objects.
-    /// Nothing is kept of them.
+    /// Takes the connections from servers so far, including active ones, in the order of sessions and their objects.
     pub fn take_connections(&mut self) -> Vec<Connection> {
         let Some(mut web) = self.web.take() else { return Vec::new() };
         let mut connections = std::mem::take(&mut web.connections);
@@ -166,7 +165,7 @@ impl World {
         connections
     }
 
-    /// Something is due in a session.
+    /// An event of a session is due.
     pub(super) fn on_session(&mut self, session: u32) {
         let now = self.now();
         while let Some(web) = &mut self.web {
@@ -268,7 +267,7 @@ mod tests {
             assert!(connection.record.completed.is_some());
             assert_eq!(connection.access_rtt, Duration::from_millis(20));
         }
-        // Two flows an object would be 612 places; those that are complete are used again.
+        // Two flows an object would be 612 places; those of complete flows are reused.
         assert!(world.flow_count() < 150, "{}", world.flow_count());
     }
 
