@@ -1,5 +1,5 @@
-//! A sender without congestion control: packets at a fixed interval, or at intervals that are drawn. Nobody
-//! acknowledges them, and nothing is sent again.
+//! A sender without congestion control: packets at a fixed interval or at random intervals, without acknowledgements
+//! and retransmissions.
 
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::time::{Duration, Timestamp};
@@ -27,7 +27,7 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// A silent sender of packets of `packet` bytes on the wire, `overhead` of them without payload.
+    /// A silent sender of packets of `packet` bytes on the wire, of which `overhead` are not payload.
     pub fn new(flow: FlowId, pattern: &Pattern, interval: Duration, packet: u32, overhead: u32, seed: u64) -> Self {
         let drawn = match pattern {
             Pattern::Unresponsive(unresponsive) => Some(Box::new(Gaps::new(*unresponsive, seed, flow.number()))),
@@ -45,7 +45,7 @@ impl Constant {
         }
     }
 
-    /// Sends from this time on; [`Timestamp::NEVER`]: not until it is told again.
+    /// Sends from this time on; [`Timestamp::NEVER`]: not until the next call.
     pub fn resume_at(&mut self, time: Timestamp) {
         self.next = time;
     }

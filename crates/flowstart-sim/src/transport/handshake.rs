@@ -1,9 +1,9 @@
-//! Connection set-up: who opens, what is exchanged, when data may flow.
+//! Connection set-up: the opener, the exchanged packets, the time when data may flow.
 //!
 //! Flight 0 opens, flight 1 answers, flight 2 completes and carries the request. The opener repeats its part after a
 //! timeout, which doubles each time. The other end answers every repetition and has no timer of its own. A QUIC server
 //! sends at most three times what it received before the client's address is validated (RFC 9000, section 8.1). A
-//! client that has part of the answer acknowledges it (flight 3), which validates its address.
+//! client that has received part of the answer acknowledges it (flight 3), which validates its address.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ const PARTIAL_SIZE: u32 = 100;
 /// RFC 9000, section 8.1.
 const AMPLIFICATION_LIMIT: u64 = 3;
 
-/// What a handshake packet leads to.
+/// The effect of a handshake packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Nothing yet.
@@ -51,7 +51,7 @@ pub enum Progress {
     Launch {
         /// RTT measured by the handshake, if it was measured.
         rtt: Option<Duration>,
-        /// Bytes that may be sent before the client's address is validated; `None`: it is.
+        /// Bytes that may be sent before the client's address is validated; `None` if it is validated.
         unvalidated: Option<u64>,
     },
 }
@@ -61,26 +61,26 @@ pub enum Progress {
 pub struct Handshake {
     flow: FlowId,
     profile: Arc<Profile>,
-    /// When each repetition of the opening (sender opens) or of the answer left.
+    /// Departure of each repetition of the opening (sender opens) or of the answer.
     sent_at: [Timestamp; ATTEMPTS],
     tries: u32,
     /// Parts of the answer that arrived, as bits.
     answered: u64,
     /// Parts of the answer that were sent.
     answer_sent: u8,
-    /// Repetition of the opening that is answered.
+    /// The repetition of the opening that is answered.
     attempt: u8,
     opened: bool,
     requested: bool,
     launched: bool,
     retry_at: Timestamp,
-    /// When the opening left last.
+    /// The latest departure of the opening.
     opened_at: Timestamp,
-    /// The launch that waits for the answer to the second pass, and how long it waits.
+    /// The launch that waits for the answer to the second pass, and its deadline.
     pending: Option<(Progress, Timestamp)>,
-    /// Quick-Start, where the sender uses it.
+    /// Quick-Start, if the sender uses it.
     pub quick_start: Option<Box<QuickStart>>,
-    /// What the opener has read of SCONE and tells with its request.
+    /// The SCONE advice that the opener has read and reports with its request.
     pub advised: RateSignal,
 }
 
@@ -106,7 +106,7 @@ impl Handshake {
         }
     }
 
-    /// When the opener repeats its part, or the sender waits no longer for the answer to the second pass.
+    /// The time when the opener repeats its part, or when the sender stops waiting for the answer to the second pass.
     pub fn next_timer(&self) -> Timestamp {
         self.retry_at.min(self.pending.map_or(Timestamp::NEVER, |(_, until)| until))
     }
@@ -122,7 +122,7 @@ impl Handshake {
         self.send_opening(network);
     }
 
-    /// Payload arrived, so the request did.
+    /// Payload arrived, so the request has arrived.
     pub fn on_data(&mut self) {
         self.retry_at = Timestamp::NEVER;
     }
@@ -184,8 +184,8 @@ impl Handshake {
         }
     }
 
-    /// The RTT that the data receiver measures with this packet: it opened, and its latest opening is answered for the
-    /// first time.
+    /// The RTT that the data receiver measures with this packet, if the receiver opened and the packet is the first
+    /// answer to its latest opening.
     pub fn receiver_rtt(&self, now: Timestamp, flight: u8, attempt: u8) -> Option<Duration> {
         let latest = u32::from(attempt) == self.tries.min(u32::from(u8::MAX));
         let first = flight == ANSWER && self.answered == 0 && self.opener_direction() == Direction::Return;
@@ -231,7 +231,7 @@ impl Handshake {
         }
     }
 
-    /// 0-RTT: the opening and the request are there.
+    /// 0-RTT: the opening and the request have arrived.
     fn launch_without_round_trip(&mut self) -> Progress {
         if self.profile.opening != Opening::ZeroRtt || self.launched || !self.opened || !self.requested {
             return Progress::Waiting;
@@ -243,7 +243,7 @@ impl Handshake {
         Progress::Launch { rtt: None, unvalidated }
     }
 
-    /// Time since the data sender's part of the attempt that was answered left.
+    /// Time since the departure of the data sender's part of the answered attempt.
     fn round_trip(&self, network: &Network) -> Duration {
         network.now().since(self.sent_at[usize::from(self.attempt) % ATTEMPTS])
     }
@@ -252,7 +252,7 @@ impl Handshake {
         self.answered.count_ones() >= u32::from(self.profile.answer_packets)
     }
 
-    /// Bytes that the answer may have before the client's address is validated.
+    /// Bytes allowed for the answer before the client's address is validated.
     fn answer_budget(&self) -> u64 {
         match self.profile.protocol {
             Protocol::Tcp => u64::MAX,
@@ -293,7 +293,7 @@ impl Handshake {
         self.send(network, Direction::Return, COMPLETE, 0, self.profile.completion_size);
     }
 
-    /// Sends the parts of the answer that were not sent yet and fit into `budget`.
+    /// Sends the unsent parts of the answer that fit into `budget`.
     fn send_answer(&mut self, network: &mut Network, mut budget: u64) {
         let direction = match self.opener_direction() {
             Direction::Forward => Direction::Return,
@@ -346,8 +346,8 @@ impl Handshake {
         network.transmit(index, generation, direction, size + added, EcnCodepoint::NotEct, body, signal);
     }
 
-    /// What a packet carries of SCONE, and how many bytes that adds: the data sender's answer a SCONE packet, the
-    /// receiver's request what it has read of it.
+    /// A packet's SCONE signal, and the bytes that it adds. The data sender's answer carries a SCONE packet, the
+    /// receiver's request the advice that it has read.
     fn scone(&self, direction: Direction, flight: u8) -> (Option<PathSignal>, u32) {
         match (direction, flight) {
             (Direction::Forward, ANSWER) if self.profile.scone == SconePolicy::Handshake => {

@@ -1,8 +1,8 @@
-//! Model transports: what an end host does with packets.
+//! Model transports: the packet handling of end hosts.
 //!
 //! | Looking for | Where |
 //! |---|---|
-//! | what hosts decide differently | [`policy`] |
+//! | decisions in which hosts differ | [`policy`] |
 //! | named sets of policies | [`profile`] |
 //! | connection set-up | [`handshake`] |
 //! | a sender without congestion control | [`constant`] |
@@ -10,7 +10,7 @@
 //! | the TCP sender | [`tcp`] |
 //! | receivers, when they acknowledge and how their windows grow | [`receiver`] |
 //! | Quick-Start's requests and answers | [`quick_start`] |
-//! | what both senders share | [`sender`] |
+//! | the common part of both senders | [`sender`] |
 //! | delivery rate samples | [`sampling`] |
 
 pub mod constant;

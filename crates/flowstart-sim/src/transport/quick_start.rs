@@ -1,17 +1,16 @@
 //! Quick-Start at both ends of a flow: the request with the sender's first packet, its answer, and the report.
 //!
-//! The request travels with the sender's part of the handshake, the answer with the receiver's next part. Where the
-//! sender opens, these are SYN and SYN-ACK. Elsewhere they are the answer to a client's request for data, and the
-//! packet that completes the handshake. A handshake packet that is repeated carries no request (RFC 4782, section 4.7):
-//! a router may have dropped the first for it. The report of the approved rate follows in a packet of its own, as small
-//! as an acknowledgement. A second pass and its answer travel in such packets too, and the launch waits for them. With
-//! 0-RTT data leaves before anything could be approved, so nothing is asked for.
+//! The request travels with the sender's part of the handshake, the answer with the receiver's next part. If the sender
+//! opens, these are SYN and SYN-ACK. Otherwise they are the answer to a client's request for data, and the packet that
+//! completes the handshake. A repeated handshake packet carries no request (RFC 4782, section 4.7): a router may have
+//! dropped the first packet because of it. The report of the approved rate follows in a separate packet, as small as an
+//! acknowledgement. A second pass and its answer travel in such packets too, and the launch waits for them. With 0-RTT
+//! data leaves before any approval is possible, so there is no request.
 //!
 //! In mid-connection ([`QuickStart::ask`]) the request travels with the next new data, the answer with the
-//! acknowledgement that it brings about at once, and the report with the next new data after it. Until the answer the
-//! sender goes on with the window that it has. Data that is sent again carries no option, so a request that is lost is
-//! not repeated. Without an answer nothing changes. After a failure nothing more is asked for on that path (RFC 4782,
-//! section 4.6).
+//! acknowledgement that the request triggers immediately, and the report with the next new data after it. Until the
+//! answer the sender continues with its window. Retransmissions carry no option, so a lost request is not repeated.
+//! Without an answer nothing changes. After a failure there are no more requests on that path (RFC 4782, section 4.6).
 
 use flowstart_core::quick_start::host::{Known, PacketSizes, Request, respond};
 use flowstart_core::quick_start::wire::{IpOption, IpVersion, Response};
@@ -22,7 +21,7 @@ use flowstart_core::units::{Bytes, Rate};
 
 use crate::packet::{Direction, INITIAL_TTL, NO_OPTION, QuickStartOption, ip_ttl};
 
-/// What a request asks for: the host's part of what `config` sizes.
+/// The rate of a request: the host's part of the rule in `config`.
 fn rate_to_ask(config: &Config, known: Known, sizes: PacketSizes, window: Bytes) -> Option<Rate> {
     let known = Known {
         rtt: known.rtt.or(Some(config.rtt)),
@@ -34,7 +33,8 @@ fn rate_to_ask(config: &Config, known: Known, sizes: PacketSizes, window: Bytes)
     Some(Rate::from_bits_per_sec(rate.bits_per_sec() / u64::from(config.parallel)))
 }
 
-/// A receiver's answer to the option of a packet that arrived after this many links; [`NO_OPTION`]: it is no request.
+/// A receiver's answer to the option of a packet that arrived after this many links; [`NO_OPTION`] if it is not a
+/// request.
 pub fn answer_to(option: &QuickStartOption, links: u16) -> QuickStartOption {
     let answer = IpOption::parse(IpVersion::V4, option).ok().and_then(|option| respond(option, ip_ttl(links)));
     answer.map_or(NO_OPTION, Response::emit)
@@ -43,27 +43,27 @@ pub fn answer_to(option: &QuickStartOption, links: u16) -> QuickStartOption {
 /// Both ends' state.
 #[derive(Clone, Debug)]
 pub struct QuickStart {
-    /// What is asked for; `None`: nothing.
+    /// The requested rate; `None`: no request.
     rate: Option<Rate>,
     config: Config,
     rng: Substream,
     request: Option<Request>,
-    /// What is asked for again, in the second pass.
+    /// The rate that the second pass requests again.
     second: Option<Request>,
-    /// What the receiver will answer.
+    /// The receiver's next answer.
     answer: QuickStartOption,
-    /// What the sender will report.
+    /// The sender's next report.
     report: QuickStartOption,
     approved: Option<Rate>,
     sizes: PacketSizes,
     /// The next new data carries this.
     pending: QuickStartOption,
-    /// Some of an approved window was lost.
+    /// Whether some of an approved window was lost.
     failed: bool,
 }
 
 impl QuickStart {
-    /// A sender that asks as `config` says when it knows this of what it will send.
+    /// A sender that requests a rate according to `config`, with this knowledge of its data.
     pub fn new(config: &Config, known: Known, segment: Bytes, initial_window: Bytes, rng: Substream) -> Self {
         let sizes = PacketSizes { mss: segment, header: config.header };
         Self {
@@ -81,10 +81,10 @@ impl QuickStart {
         }
     }
 
-    /// The sender wants to ask again, knowing this, when its window is `window`: the next new data carries the request,
-    /// if there is anything to ask for.
+    /// The sender wants to request a rate again, with this knowledge and the window `window`. The next new data carries
+    /// the request, if there is anything to request.
     pub fn ask(&mut self, known: Known, window: Bytes) {
-        // An answer to an earlier request comes too late now.
+        // An answer to an earlier request is now too late.
         (self.request, self.approved) = (None, None);
         (self.pending, self.report) = (NO_OPTION, NO_OPTION);
         if self.failed {
@@ -97,19 +97,20 @@ impl QuickStart {
         self.pending = self.request.map_or(NO_OPTION, |request| request.option().emit(IpVersion::V4));
     }
 
-    /// Whether new data that comes after so much idle time asks again.
+    /// Whether new data after this much idle time carries a new request.
     pub fn asks_after(&self, idle: Duration) -> bool {
         self.config.after_idle.is_some_and(|least| idle >= least)
     }
 
-    /// Packets take another path: what failed on the old one says nothing about it. Whether its first data asks.
+    /// Packets take another path, for which failures on the old one have no meaning. Returns whether its first data
+    /// carries a request.
     pub fn change_path(&mut self) -> bool {
         self.failed = false;
         (self.request, self.pending, self.report) = (None, NO_OPTION, NO_OPTION);
         self.config.after_move
     }
 
-    /// The scheme has entered this phase, which may be that some of an approved window was lost.
+    /// The scheme has entered this phase, which may show that some of an approved window was lost.
     pub fn on_phase(&mut self, phase: &str) {
         self.failed |= phase == FAILED;
     }
@@ -125,8 +126,8 @@ impl QuickStart {
         std::mem::replace(&mut self.pending, NO_OPTION)
     }
 
-    /// A receiver's answer came with an acknowledgement: the rate that is approved by all. The next new data reports
-    /// it.
+    /// A receiver's answer arrived with an acknowledgement. Returns the rate that all routers approved, which the next
+    /// new data reports.
     pub fn on_answer(&mut self, answer: &QuickStartOption) -> Option<Rate> {
         self.on_option(Direction::Return, answer, 0);
         self.request = None;
@@ -134,7 +135,7 @@ impl QuickStart {
         self.approved
     }
 
-    /// The option of a packet of the handshake; `first`: it is not repeated.
+    /// The option of a handshake packet; `first`: the packet is not a repetition.
     pub fn option_for(&mut self, direction: Direction, first: bool) -> QuickStartOption {
         match direction {
             Direction::Return => std::mem::replace(&mut self.answer, NO_OPTION),
@@ -143,7 +144,7 @@ impl QuickStart {
                 let Config { rounding, encoding, .. } = self.config;
                 let request = Request::new(rate, rounding, encoding, INITIAL_TTL, &mut self.rng);
                 self.request = request.map(|request| request.comparing(self.config.nonce_bits));
-                // Until an answer comes nothing is approved.
+                // Until an answer arrives nothing is approved.
                 self.set_report();
                 self.request.map_or(NO_OPTION, |request| request.option().emit(IpVersion::V4))
             }
@@ -177,8 +178,8 @@ impl QuickStart {
         self.report = reported.map_or(NO_OPTION, |rate| request.report(rate).emit(IpVersion::V4));
     }
 
-    /// Begins the second pass, if there is one and something to confirm: its option. Until the answer comes nothing is
-    /// approved.
+    /// Begins the second pass, if there is one and something to confirm, and returns its option. Until the answer
+    /// arrives nothing is approved.
     pub fn second_pass(&mut self) -> Option<QuickStartOption> {
         let (request, approved) = (self.request?, self.approved.filter(|_| self.config.passes > 1)?);
         let second = request.second_pass(approved, INITIAL_TTL, &mut self.rng)?;
@@ -187,22 +188,22 @@ impl QuickStart {
         Some(second.option().emit(IpVersion::V4))
     }
 
-    /// Whether a report waits to be sent.
+    /// Whether a report waits.
     pub fn has_report(&self) -> bool {
         self.report != NO_OPTION
     }
 
-    /// What the sender's host was told.
+    /// The result at the sender's host.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// What all routers have approved.
+    /// The rate that all routers have approved.
     pub fn approved(&self) -> Option<Rate> {
         self.approved
     }
 
-    /// What was asked for, after rounding.
+    /// The requested rate, after rounding.
     pub fn requested(&self) -> Option<Rate> {
         self.request.map(|request| request.rate())
     }

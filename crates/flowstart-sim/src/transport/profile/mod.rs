@@ -1,7 +1,7 @@
 //! Transport profiles: named sets of policies.
 //!
-//! A profile is data. What differs between two stacks is a policy with a name, chosen here, and never a question for a
-//! profile's name in the code.
+//! A profile is data. Each difference between two stacks is a named policy, chosen here. Code never tests for a
+//! profile's name.
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::{
@@ -27,7 +27,7 @@ mod named;
 pub struct Profile {
     /// Protocol.
     pub protocol: Protocol,
-    /// Who opens.
+    /// The opener.
     pub opening: Opening,
     /// Payload bytes of a full packet.
     pub payload: u32,
@@ -48,25 +48,24 @@ pub struct Profile {
     /// Bytes on the wire of each of them.
     pub answer_size: u32,
     /// Bytes on the wire of the packet that completes the handshake and carries the request, or of the opener's
-    /// acknowledgement when the sender opens; 0: none is sent.
+    /// acknowledgement if the sender opens; 0: no such packet.
     pub completion_size: u32,
     /// Whether a 0-RTT client holds a token that validates its address (RFC 9000, section 8.1.3).
     pub token: bool,
-    /// Receive window that the receiver keeps open beyond what it has consumed; the largest one where it grows.
+    /// Receive window that the receiver keeps open beyond the consumed data; the largest one if it grows.
     pub receive_window: Bytes,
-    /// The receive window at the start, which then grows as the receiver sees fit; absent: it is as large as it may
-    /// become from the start.
+    /// Initial receive window, which then grows by the receiver's rule; absent: it has its largest size from the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_receive_window: Option<Bytes>,
-    /// The buffer from which the receive window follows instead of the two above; absent: they hold.
+    /// The buffer from which the receive window follows, instead of the two values above; absent: they apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<ReceiveBuffer>,
-    /// When the sender does not obey the receive window.
+    /// The phases in which the sender ignores the receive window.
     #[serde(default)]
     pub ignore_receive_window: IgnoreReceiveWindow,
-    /// When the receiver acknowledges.
+    /// The receiver's acknowledgements.
     pub ack: AckPolicy,
-    /// Segment in which cwnd is counted.
+    /// Segment as the unit of cwnd.
     pub segment: u32,
     /// Initial window in segments.
     pub initial_window: u64,
@@ -77,23 +76,23 @@ pub struct Profile {
     pub max_window: Option<u64>,
     /// Window after a timeout, in segments.
     pub timeout_window: u64,
-    /// What a timeout does to ssthresh.
+    /// The effect of a timeout on ssthresh.
     #[serde(default)]
     pub timeout_reduction: TimeoutReduction,
-    /// How slow start runs after a timeout.
+    /// Slow start after a timeout.
     #[serde(default)]
     pub slow_start_after_timeout: SlowStartAfterTimeout,
-    /// How slow start counts.
+    /// The counting of slow start.
     pub increase: Increase,
-    /// How the window moves during recovery.
+    /// The window during recovery.
     pub reduction: Reduction,
-    /// What a reduction starts from.
+    /// The base of a reduction.
     pub reduction_base: ReductionBase,
-    /// When the window may grow.
+    /// The condition for growth of the window.
     pub growth: GrowthRule,
-    /// What the acknowledgement that ends slow start or recovery adds to congestion avoidance.
+    /// The contribution to congestion avoidance of the acknowledgement that ends slow start or recovery.
     pub transition_growth: TransitionGrowth,
-    /// When another packet may be sent.
+    /// The room in the window that another packet needs.
     pub window_test: WindowTest,
     /// Packets that must be acknowledged beyond a packet before it counts as lost (RFC 9002, RFC 6675: 3).
     pub packet_threshold: u32,
@@ -101,19 +100,19 @@ pub struct Profile {
     /// TCP: absent; lost retransmissions are found by their order instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_threshold: Option<f64>,
-    /// What tells TCP of losses.
+    /// TCP's evidence of losses.
     #[serde(default, skip_serializing_if = "LossDetection::is_default")]
     pub loss_detection: LossDetection,
-    /// Whether TCP sends a segment when nothing was acknowledged for two RTTs (RFC 8985, section 7).
+    /// Whether TCP sends a segment after two RTTs without an acknowledgement (RFC 8985, section 7).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loss_probe: bool,
-    /// Whether TCP's receiver reports what arrived twice (D-SACK, RFC 2883).
+    /// Whether TCP's receiver reports duplicates (D-SACK, RFC 2883).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dsack: bool,
-    /// How TCP finds that what it sent again had only been late.
+    /// TCP's evidence that a retransmitted segment was only late.
     #[serde(default, skip_serializing_if = "SpuriousDetection::is_default")]
     pub spurious_detection: SpuriousDetection,
-    /// How TCP counts the bytes in flight.
+    /// TCP's count of the bytes in flight.
     pub pipe: Pipe,
     /// Whether TCP notices the loss of a retransmission when later packets arrive (RFC 8985).
     pub lost_retransmissions: bool,
@@ -121,46 +120,46 @@ pub struct Profile {
     pub min_rto: Duration,
     /// Retransmission timeout, or RTT of QUIC, before the first sample.
     pub initial_timeout: Duration,
-    /// How long the opener waits before it repeats its part of the handshake; doubled each time.
+    /// Time before the opener repeats its part of the handshake; doubled each time.
     pub handshake_timeout: Duration,
     /// Granularity of the sender's clock (RFC 6298, section 4; RFC 9002, section 6.1.2).
     pub granularity: Duration,
     /// RTT samples are rounded down to a multiple of this (TCP timestamps); 0: exact.
     pub sample_resolution: Duration,
-    /// What TCP measures the RTT with.
+    /// The source of TCP's RTT samples.
     #[serde(default, skip_serializing_if = "RttSamples::is_default")]
     pub rtt_samples: RttSamples,
-    /// How TCP's timeout is computed.
+    /// The computation of TCP's timeout.
     #[serde(default, skip_serializing_if = "TimeoutArithmetic::is_default")]
     pub timeout_arithmetic: TimeoutArithmetic,
-    /// When TCP's timer restarts during recovery.
+    /// The events that restart TCP's timer during recovery.
     pub timer_restart: TimerRestart,
-    /// What an acknowledgement means that is cumulative and newly SACKs.
+    /// The meaning of a cumulative acknowledgement that also newly SACKs.
     pub mixed_ack: MixedAck,
-    /// How TCP repairs a tail in fast recovery.
+    /// TCP's repair of a tail in fast recovery.
     pub tail_repair: TailRepair,
-    /// What TCP sends again after a timeout.
+    /// The data that TCP sends again after a timeout.
     pub after_timeout: AfterTimeout,
-    /// What becomes of the window after idle and application-limited periods (congestion window validation).
+    /// The window after idle and application-limited periods (congestion window validation).
     #[serde(default)]
     pub idle: WindowValidation,
     /// Whether the sender is ECN-capable: data carries ECT(0), and marks reduce the window instead of drops (RFC 3168;
-    /// RFC 9000, section 13.4). No profile is by itself. A scalable congestion
-    /// avoidance is ECN-capable without it, by ECT(1).
+    /// RFC 9000, section 13.4). No profile sets it. A scalable congestion avoidance is ECN-capable without it, by
+    /// ECT(1).
     pub ecn: bool,
-    /// From when on the data sender offers SCONE packets to the path (QUIC).
+    /// The time from which the data sender offers SCONE packets to the path (QUIC).
     #[serde(default, skip_serializing_if = "SconePolicy::is_none")]
     pub scone: SconePolicy,
     /// Pacing; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<Pacing>,
-    /// Which HyStart the scheme `hystart` is without a `variant`, also where the host's own startup is another.
+    /// The variant of the scheme `hystart` if its `variant` is not set, even if the host's own startup differs.
     pub hystart: hystart::Variant,
-    /// Startup scheme of flows for which none is given.
+    /// Default startup scheme.
     pub startup: StartupConfig,
-    /// Congestion avoidance of flows for which none is given.
+    /// Default congestion avoidance.
     pub avoidance: AvoidanceConfig,
-    /// How the host runs other congestion avoidances, where that is not with their own defaults.
+    /// The host's configurations of other congestion avoidances that differ from their own defaults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_avoidances: Vec<AvoidanceConfig>,
 }
@@ -193,13 +192,13 @@ impl Profile {
             _ => return None,
         })
     }
-    /// How the host runs the congestion avoidance with this name; `None`: with its own defaults.
+    /// The host's configuration of the congestion avoidance with this name; `None`: its own defaults.
     pub fn avoidance_named(&self, name: &str) -> Option<&AvoidanceConfig> {
         std::iter::once(&self.avoidance).chain(&self.other_avoidances).find(|avoidance| avoidance.name() == name)
     }
 
-    /// The startup of this host beside a congestion avoidance: its own is a part of its own avoidance, and others have
-    /// slow start.
+    /// The startup of this host beside a congestion avoidance. Its own startup belongs to its own avoidance; other
+    /// avoidances have slow start.
     pub fn startup_beside(&self, avoidance: &AvoidanceConfig) -> StartupConfig {
         match avoidance.name() == self.avoidance.name() {
             true => self.resolved(self.startup.clone()),
@@ -207,7 +206,7 @@ impl Profile {
         }
     }
 
-    /// A startup scheme with everything that its configuration leaves to the host.
+    /// A startup scheme with the host's values for everything that its configuration omits.
     pub fn resolved(&self, startup: StartupConfig) -> StartupConfig {
         match startup {
             StartupConfig::Hystart(config) => {
@@ -249,7 +248,7 @@ impl Profile {
         self.initial_receive_window.map_or(self.receive_window, |initial| initial.min(self.receive_window))
     }
 
-    /// The receive window that Sensing hears of.
+    /// The receive window that Sensing knows.
     pub fn announced_receive_window(&self) -> Option<Bytes> {
         (self.ignore_receive_window == IgnoreReceiveWindow::Never).then(|| self.first_receive_window())
     }
@@ -259,12 +258,12 @@ impl Profile {
         payload + self.overhead
     }
 
-    /// What this much payload adds to the bytes in flight, in full packets but the last.
+    /// The contribution of this payload to the bytes in flight, in full packets except the last.
     pub fn bytes_in_flight(&self, payload: u64) -> Bytes {
         Bytes::new(payload + payload.div_ceil(u64::from(self.payload)) * u64::from(self.overhead_in_flight))
     }
 
-    /// What a packet with this payload adds to the bytes in flight.
+    /// The contribution of a packet with this payload to the bytes in flight.
     pub fn in_flight_size(&self, payload: u32) -> Bytes {
         Bytes::new(u64::from(payload + self.overhead_in_flight))
     }

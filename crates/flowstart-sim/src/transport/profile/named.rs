@@ -1,4 +1,4 @@
-//! The named profiles: what each stack does.
+//! The named profiles, one for each stack.
 
 use flowstart_core::avoidance::{AvoidanceConfig, bbr, cubic, reno};
 use flowstart_core::controller::{
@@ -16,7 +16,7 @@ use crate::transport::policy::{
 use crate::transport::scone::SconePolicy;
 
 impl Profile {
-    /// QUIC as RFC 9000 and 9002 describe it: 1200-byte datagrams over IPv4 and Ethernet.
+    /// QUIC as in RFC 9000 and 9002: 1200-byte datagrams over IPv4 and Ethernet.
     pub fn rfc9002() -> Self {
         Self {
             protocol: Protocol::Quic,
@@ -84,9 +84,9 @@ impl Profile {
         }
     }
 
-    /// QUIC as noq 1.4.0 sends it: what `--transport quic` does, as far as a profile can say it. Its token bucket holds
-    /// 2 ms at the pacing rate, at least 10 packets but never more than 10 ms; so at the low rates of a beginning not
-    /// even an initial window leaves at once. The quantum is that of high rates.
+    /// QUIC as in noq 1.4.0: the behaviour of `--transport quic`, as far as a profile can describe it. Its token bucket
+    /// holds 2 ms at the pacing rate, at least 10 packets but never more than 10 ms. At low initial rates not even an
+    /// initial window leaves as one burst. The quantum is that of high rates.
     pub fn noq() -> Self {
         Self {
             // Datagram 1200 = 1 flags + 8 connection ID + 1 packet number + 16 tag + 6 stream frame header + payload.
@@ -105,9 +105,9 @@ impl Profile {
         }
     }
 
-    /// Google's QUIC of 2018: cwnd in units of 1460 bytes while datagrams have 1350, IW 32 of which 10 leave at once,
-    /// paced over half an RTT in slow start and three quarters in congestion avoidance, two emulated CUBIC connections,
-    /// hybrid slow start, PRR.
+    /// Google's QUIC of 2018: cwnd in units of 1460 bytes while datagrams have 1350, IW 32 of which 10 leave
+    /// immediately, paced over half an RTT in slow start and three quarters in congestion avoidance, two emulated CUBIC
+    /// connections, hybrid slow start, PRR.
     pub fn gquic() -> Self {
         let cubic = cubic::Config {
             connections: 2,
@@ -152,7 +152,7 @@ impl Profile {
         }
     }
 
-    /// TCP as the RFCs describe it: MSS 1460, no timestamps.
+    /// TCP as in the RFCs: MSS 1460, no timestamps.
     pub fn tcp_rfc() -> Self {
         Self {
             protocol: Protocol::Tcp,
@@ -181,7 +181,7 @@ impl Profile {
         }
     }
 
-    /// TCP as Linux runs it: timestamps, CUBIC with HyStart, PRR, acknowledgements one by one at the start.
+    /// TCP as in Linux: timestamps, CUBIC with HyStart, PRR, an acknowledgement per packet at the start.
     pub fn tcp_linux() -> Self {
         let whole_segments = cubic::Config {
             approach: cubic::Approach::WholeSegments,
@@ -257,9 +257,9 @@ impl Profile {
         }
     }
 
-    /// ns-3 as the reference runs configure it: MSS 1448, 54 bytes of headers, PRR, delayed acknowledgements of 200 ms,
-    /// no pacing, the data sender opens. After a timeout ns-3 keeps the plateau of CUBIC; that it runs HyStart again
-    /// and forgets the smallest RTT, by which CUBIC looks ahead, is not modelled.
+    /// ns-3 as configured for the reference runs: MSS 1448, 54 bytes of headers, PRR, delayed acknowledgements of 200
+    /// ms, no pacing, the data sender opens. After a timeout ns-3 keeps the plateau of CUBIC. It also runs HyStart
+    /// again and forgets the smallest RTT, by which CUBIC looks ahead; the profile does not model this.
     pub fn ns3() -> Self {
         let whole_segments = cubic::Config {
             approach: cubic::Approach::WholeSegments,
@@ -275,7 +275,7 @@ impl Profile {
             answer_size: 58,
             completion_size: 54,
             receive_window: Bytes::new(64 << 20),
-            // The first segment is acknowledged at once, then every second one.
+            // The first segment is acknowledged immediately, then every second one.
             ack: AckPolicy::new(2, Duration::from_millis(200), 1),
             segment: 1448,
             reduction: Reduction::PrrSafe,

@@ -2,7 +2,7 @@
 //!
 //! Differences from RFC 9002:
 //! - There is one packet number space after the handshake.
-//! - A probe carries new data when there is any, and the oldest unacknowledged data otherwise.
+//! - A probe carries new data if there is any, and the oldest unacknowledged data otherwise.
 //! - Data that was sent again proactively is repaired when all packets with it are lost.
 
 use std::collections::VecDeque;
@@ -35,10 +35,10 @@ enum State {
     Lost,
 }
 
-/// What a packet carries.
+/// The data of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cargo {
-    /// Data for the first time, and it was not sent again.
+    /// Data that was sent only once.
     First,
     /// Data that was sent again after a loss or by a probe.
     Again,
@@ -78,15 +78,15 @@ pub struct QuicSender {
     first_number: u64,
     next_number: u64,
     largest_acknowledged: Option<u64>,
-    /// Ranges of the last acknowledgement, newest first: only what is new in the next one has to be looked at.
+    /// Ranges of the last acknowledgement, newest first: only new ranges in the next one need processing.
     known: Vec<(u64, u64)>,
     scratch: Vec<(u64, u64)>,
     /// Lost data to send again, and the number of the first packet with it.
     again: VecDeque<(Chunk, u64)>,
-    /// Acknowledged bytes, kept from the time on when a trace asks for them.
+    /// Acknowledged bytes, kept once a trace asks for them.
     acknowledged: Option<Box<RangeSet>>,
     next_offset: u64,
-    /// When the time threshold declares the next packet lost.
+    /// The time when the time threshold declares the next packet lost.
     loss_time: Timestamp,
     pto_count: u32,
     last_sent: Timestamp,
@@ -95,7 +95,7 @@ pub struct QuicSender {
     remembered_lost: VecDeque<u64>,
     /// The walk of proactive retransmissions has passed every packet from this number on.
     walked_from: u64,
-    /// What was sent again proactively and is still in flight, by offset.
+    /// Proactively retransmitted data that is still in flight, by offset.
     doubles: VecDeque<Double>,
 }
 
@@ -145,7 +145,7 @@ impl QuicSender {
         self.acknowledged.as_ref().map_or(0, |bytes| bytes.contiguous_end(0))
     }
 
-    /// Everything sent but what is in flight or waits to be sent again.
+    /// All sent data except data in flight or waiting for retransmission.
     fn acknowledged_so_far(&self) -> RangeSet {
         let missing = |packet: &&SentPacket| packet.state == State::InFlight && !self.is_delivered(packet);
         let in_flight = self.sent.iter().filter(missing).map(|packet| packet.chunk);
@@ -176,7 +176,7 @@ impl QuicSender {
             Some(id) => {
                 let ranges = network.ranges.get(id);
                 subtract(ranges, &self.known, &mut fresh);
-                // An older acknowledgement that was overtaken must not hide what newer ones said.
+                // An overtaken older acknowledgement must not hide the contents of newer ones.
                 if ranges.first().map(|r| r.1) >= self.known.first().map(|r| r.1) {
                     self.known.clear();
                     for range in ranges {
@@ -261,7 +261,7 @@ impl QuicSender {
         }
     }
 
-    /// Removes packets from the front that are no longer in flight.
+    /// Removes packets from the front that are not in flight.
     fn drop_settled(&mut self) {
         let first = self.first_number;
         while self.sent.front().is_some_and(|packet| packet.state != State::InFlight) {
@@ -273,7 +273,7 @@ impl QuicSender {
         }
     }
 
-    /// RFC 9002, section 6.1: packet and time threshold; section 7.6: persistent congestion. Returns what was lost, and
+    /// RFC 9002, section 6.1: packet and time threshold; section 7.6: persistent congestion. Returns the lost data, and
     /// whether it establishes persistent congestion.
     fn detect_losses(&mut self, network: &mut Network, in_flight_before: Bytes) -> Option<(Loss, bool)> {
         let largest = self.largest_acknowledged?;
@@ -337,14 +337,14 @@ impl QuicSender {
         if self.remembered_lost.len() == LOST_REMEMBERED {
             self.remembered_lost.pop_front();
         } else if self.remembered_lost.len() == self.remembered_lost.capacity() {
-            // All of it at once: a flow that loses now and then would grow the list for minutes.
+            // All capacity at once: with occasional losses the list would otherwise grow for minutes.
             self.remembered_lost.reserve_exact(LOST_REMEMBERED - self.remembered_lost.len());
         }
         self.remembered_lost.push_back(number);
     }
 }
 
-/// What an acknowledgement newly acknowledged.
+/// The newly acknowledged data of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
     bytes: Bytes,
@@ -376,7 +376,7 @@ impl Sender for QuicSender {
         let outcome = self.take_ranges(network, ack);
         let largest = self.largest_acknowledged.map_or(ack.position, |known| known.max(ack.position));
         self.largest_acknowledged = Some(largest);
-        // RFC 9002, section 5.1: a sample only when the largest acknowledged is newly acknowledged.
+        // RFC 9002, section 5.1: a sample only if the largest acknowledged packet is newly acknowledged.
         let mut rtt = None;
         if let Some(newest) = outcome.largest_sent_at.filter(|sent_at| self.base.is_on_path(*sent_at)) {
             let sample = now.since(newest);
@@ -426,7 +426,7 @@ impl Sender for QuicSender {
             network.note(self.base.flow.index, || Event::TimerFired);
             self.pto_count += 1;
             self.probes_due = 2;
-            // The timer runs again from here, even when the probes find nothing to carry.
+            // The timer restarts here, even if the probes find nothing to carry.
             self.last_sent = now;
         }
         if self.base.controller.next_wakeup() <= now {

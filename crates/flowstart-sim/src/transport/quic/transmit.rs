@@ -1,4 +1,4 @@
-//! What the QUIC sender sends next.
+//! The QUIC sender's choice of the next data.
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
@@ -10,7 +10,7 @@ use crate::transport::sender::transmission::Transmission;
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase};
 
 impl QuicSender {
-    /// What a probe carries: new data, or the oldest data in flight.
+    /// The data of a probe: new data, or the oldest data in flight.
     pub(super) fn probe(&mut self, source: &Source) -> Option<Next> {
         self.next(source).or_else(|| {
             let oldest = self.sent.iter_mut().find(|packet| packet.state == State::InFlight)?;
@@ -59,7 +59,7 @@ impl QuicSender {
         });
     }
 
-    /// The packet that the walk has found last is sent again proactively.
+    /// Proactively sends the packet again that the walk has found last.
     fn double(&mut self, chunk: Chunk) {
         self.walked_from -= 1;
         self.sent[(self.walked_from - self.first_number) as usize].cargo = Cargo::Doubled;
@@ -122,14 +122,14 @@ impl Transmission for QuicSender {
     }
 }
 
-/// What is sent next.
+/// The next data to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Next {
     chunk: Chunk,
     kind: Kind,
 }
 
-/// Why it is sent.
+/// The reason for sending it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// New data.
