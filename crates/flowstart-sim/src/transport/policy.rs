@@ -47,7 +47,7 @@ pub struct AckPolicy {
 }
 
 impl AckPolicy {
-    /// An acknowledgement for this many packets, after this time, and for each of the first packets.
+    /// An acknowledgement per this many packets, after this time, and for each of the first packets.
     pub const fn new(every: u32, max_delay: Duration, quick: u32) -> Self {
         Self { every, max_delay, quick, while_growing: false, compression: None }
     }

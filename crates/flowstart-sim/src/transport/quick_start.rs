@@ -193,7 +193,7 @@ impl QuickStart {
         self.report != NO_OPTION
     }
 
-    /// The result at the sender's host.
+    /// The configuration of the sender's host.
     pub fn config(&self) -> &Config {
         &self.config
     }

@@ -1,5 +1,5 @@
-//! Delivery rate samples for controllers that want them: what each outstanding packet remembers. It lies beside the
-//! sender's own list of packets, so that senders without samples carry nothing.
+//! Delivery rate samples for controllers that need them, with a snapshot for each outstanding packet. The snapshots are
+//! separate from the sender's own list of packets, so they cost senders without samples nothing.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ impl Sampling {
         self.snapshots.push_back(self.estimator.on_sent(now, size, in_flight));
     }
 
-    /// The packet at `index` was sent again and stays where it is.
+    /// The packet at `index` was sent again and keeps its place.
     #[inline(never)]
     pub fn replace(&mut self, index: usize, now: Timestamp, size: Bytes, in_flight: Bytes) {
         if let Some(place) = self.snapshots.get_mut(index) {
@@ -30,7 +30,7 @@ impl Sampling {
         }
     }
 
-    /// The first `count` packets were taken off the list.
+    /// The first `count` packets were removed from the list.
     pub fn pop(&mut self, count: usize) {
         self.snapshots.drain(..count.min(self.snapshots.len()));
     }

@@ -1,17 +1,17 @@
-//! The receive window of Linux: what a buffer has room for, which grows with what the application reads.
+//! The receive window of Linux: the free room of a buffer that grows with the application's reading.
 //!
 //! Reference: Linux 6.18, `tcp_input.c` and `tcp_output.c`.
-//! - A packet takes more of the buffer than its payload, so the window is a share of it: at first a half, then what the
-//!   first full packet shows (`scaling_ratio`). It is at most `window_clamp`.
-//! - Every packet that arrives in a good ratio raises what is announced, `rcv_ssthresh`, by two segments up to that
-//!   (`tcp_grow_window`), so that a sender in slow start is not held up. It asks for an acknowledgement at once.
-//! - Once an RTT the buffer grows to twice what the application read in it, and as much more as the sender was faster
-//!   than in the RTT before (`tcp_rcvbuf_grow`, Dynamic Right-Sizing).
-//! - What is announced is never taken back.
+//! - A packet takes more of the buffer than its payload, so the window is a share of the buffer: at first a half, then
+//!   the ratio of the first full packet (`scaling_ratio`). The window is at most `window_clamp`.
+//! - Every packet that arrives in a good ratio raises the announced window, `rcv_ssthresh`, by two segments up to that
+//!   limit (`tcp_grow_window`), which does not delay a sender in slow start. The packet requests an immediate
+//!   acknowledgement.
+//! - Once an RTT the buffer grows to twice the bytes that the application read in it, scaled up by the sender's
+//!   speed-up over the RTT before (`tcp_rcvbuf_grow`, Dynamic Right-Sizing).
+//! - An announced window is never withdrawn.
 //!
 //! Differences: the application reads at once. The receiver measures the RTT without timestamps, from the handshake and
-//! from how much later packets are than the earliest. Memory pressure and buffers that the application sets are left
-//! out.
+//! from the delay of packets beyond the earliest. Memory pressure and buffers set by the application are not modelled.
 //!
 //! Status: worked examples below; `linux-startup`.
 
@@ -22,23 +22,23 @@ use crate::transport::profile::Profile;
 
 /// Bytes of options in every segment: timestamps.
 const TIMESTAMPS: u64 = 12;
-/// Segments of the first measure of what is read in an RTT (`TCP_INIT_CWND`).
+/// Segments of the first measure of the bytes read in an RTT (`TCP_INIT_CWND`).
 const FIRST_SPACE: u64 = 10;
 /// Packets with less payload do not let the window grow.
 const SMALLEST: u64 = 128;
-/// Timestamps tick in milliseconds: as often the RTT is measured at most.
+/// Timestamps tick in milliseconds, which limits the rate of RTT measurements.
 const TICK_NANOS: u64 = 1_000_000;
 
 /// State of a receive buffer. Names as in the reference.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     policy: ReceiveBuffer,
-    /// The largest payload of a packet, and the same with timestamps.
+    /// The largest payload of a packet, without and with timestamps.
     payload: u64,
     advmss: u64,
     sk_rcvbuf: u64,
     scaling_ratio: u64,
-    /// A full packet has shown the ratio.
+    /// Whether a full packet has shown the ratio.
     scaled: bool,
     window_clamp: u64,
     rcv_ssthresh: u64,
@@ -46,23 +46,23 @@ pub(super) struct Buffer {
     unit: u64,
     /// The window that was announced last.
     rcv_wnd: u64,
-    /// First byte that flow control forbids, as it was announced last.
+    /// First byte that flow control forbids, as announced last.
     edge: u64,
-    /// What the application read in an RTT (`rcvq_space`): the most so far, what had been read when this RTT began, and
-    /// when.
+    /// Bytes that the application reads in an RTT (`rcvq_space`): the most so far, the bytes read before this RTT, and
+    /// the beginning of this RTT.
     space: u64,
     seq: u64,
     time: Option<Timestamp>,
     /// Eight times the smoothed RTT in nanoseconds.
     rtt: u64,
-    /// The handshake's RTT, and the shortest way here of a packet.
+    /// The handshake's RTT, and the shortest one-way delay of a packet.
     base_rtt: Duration,
     shortest: Duration,
     /// The tick of the timestamp that gave the last sample.
     last_tick: Option<u64>,
 }
 
-/// A packet that arrived, and what is there with it.
+/// An arrived packet, and the receiver's state with it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
     /// Payload bytes.
@@ -73,7 +73,7 @@ pub(super) struct Arrived {
     pub(super) contiguous: u64,
     /// Bytes beyond the first gap, and the end of the last of them.
     pub(super) beyond: (u64, u64),
-    /// Nothing is missing before it.
+    /// Whether nothing is missing before it.
     pub(super) in_order: bool,
 }
 
@@ -108,13 +108,13 @@ impl Buffer {
         })
     }
 
-    /// The handshake measured the RTT, and is over.
+    /// The handshake is over and has measured the RTT.
     pub(super) fn take_rtt(&mut self, now: Timestamp, sample: Duration) {
         self.base_rtt = sample;
         self.time = Some(now);
     }
 
-    /// A packet arrived. Returns whether it let the window grow, which asks for an acknowledgement at once.
+    /// A packet arrived. Returns whether it let the window grow, which requires an immediate acknowledgement.
     pub(super) fn on_data(&mut self, now: Timestamp, packet: &Arrived) -> bool {
         self.measure_rtt(now, packet);
         if packet.in_order && !self.scaled && packet.len >= self.payload {
@@ -122,13 +122,13 @@ impl Buffer {
         }
         let grows = packet.len >= SMALLEST && self.grow_window(packet);
         if !packet.in_order {
-            // What lies beyond a gap is not read, and needs its room beside what will be.
+            // Data beyond a gap cannot be read, and needs room in addition to the data that can.
             self.grow_buffer(self.space, packet);
         }
         grows
     }
 
-    /// The application reads everything without gap. Comes after the acknowledgement.
+    /// The application reads everything before the first gap. Called after the acknowledgement.
     pub(super) fn read(&mut self, now: Timestamp, packet: &Arrived) {
         let began = *self.time.get_or_insert(now);
         if self.rtt == 0 || now.since(began).as_nanos() < self.rtt / 8 {
@@ -150,7 +150,7 @@ impl Buffer {
         self.edge
     }
 
-    /// The window that this much of the buffer stands for, and the other way round.
+    /// The window of this much buffer, and the reverse.
     fn window(&self, space: u64) -> u64 {
         space * self.scaling_ratio / ReceiveBuffer::WHOLE
     }
@@ -165,7 +165,7 @@ impl Buffer {
         self.window(self.sk_rcvbuf.saturating_sub(taken))
     }
 
-    /// A full packet shows which share of the buffer payload has (`tcp_measure_rcv_mss`).
+    /// A full packet shows payload's share of the buffer (`tcp_measure_rcv_mss`).
     fn scale(&mut self, len: u64) {
         self.scaled = true;
         self.scaling_ratio =
@@ -182,7 +182,7 @@ impl Buffer {
 
     /// `tcp_grow_window`.
     fn grow_window(&mut self, packet: &Arrived) -> bool {
-        // The packet itself is there as well.
+        // The packet itself takes room as well.
         let free = self.free(packet.beyond.0 + if packet.in_order { packet.len } else { 0 });
         let room = self.window_clamp.min(free).saturating_sub(self.rcv_ssthresh);
         let step = if self.window(u64::from(self.policy.packet)) <= packet.len {
@@ -210,10 +210,10 @@ impl Buffer {
         0
     }
 
-    /// `tcp_rcvbuf_grow`: this much was read in an RTT.
+    /// `tcp_rcvbuf_grow`: the application read this much in an RTT.
     fn grow_buffer(&mut self, read: u64, packet: &Arrived) {
         let before = std::mem::replace(&mut self.space, read);
-        // Twice for the RTT that the answer takes, and for a sender that becomes faster as it did.
+        // Twice for the RTT that the answer takes, and more for a sender that keeps accelerating.
         let mut window = u128::from(read) * 2;
         window += 2 * window * u128::from(read - before) / u128::from(before.max(1));
         if packet.beyond.0 > 0 {

@@ -1,4 +1,4 @@
-//! Receivers: reassembly, when to acknowledge, and what an acknowledgement says.
+//! Receivers: reassembly, and the times and contents of acknowledgements.
 
 use std::sync::Arc;
 
@@ -22,16 +22,16 @@ mod window;
 use buffer::{Arrived, Buffer};
 use window::Autotuning;
 
-/// SACK blocks that a TCP receiver remembers the order of.
+/// SACK blocks whose order a TCP receiver remembers.
 const BLOCKS_REMEMBERED: usize = 4;
 /// SACK blocks beside timestamps and an answer of Quick-Start in the 40 bytes of options: 12 + 8 + 2 + 2 * 8 = 38.
 const BLOCKS_WITH_ANSWER: usize = 2;
 
 /// SACK blocks that every acknowledgement has room for (`TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS_SURE: usize = 2;
-/// Acknowledgements that tell of data beyond a gap before others are held back.
+/// Acknowledgements that report data beyond a gap before later ones are delayed.
 const DUPLICATES_AT_ONCE: u32 = 3;
-/// Acknowledgements that are held back together at most (`tcp_comp_sack_nr` of Linux).
+/// Most acknowledgements that are delayed together (`tcp_comp_sack_nr` of Linux).
 const MOST_COMPRESSED: u32 = 44;
 
 /// A data packet as it arrived.
@@ -49,7 +49,7 @@ pub struct Arrival {
     pub sent_at: Timestamp,
     /// ECN field.
     pub ecn: EcnCodepoint,
-    /// Quick-Start: the answer that the packet's request asks for.
+    /// Quick-Start: the answer to the packet's request.
     pub answer: QuickStartOption,
 }
 
@@ -64,7 +64,7 @@ pub struct Receiver {
     contiguous: u64,
     /// QUIC: received packet numbers.
     numbers: RangeSet,
-    /// QUIC: the sender has heard of everything below this.
+    /// QUIC: the sender knows of everything below this.
     least: u64,
     largest: u64,
     largest_at: Timestamp,
@@ -77,10 +77,10 @@ pub struct Receiver {
     unacknowledged: u32,
     /// Packets that are still acknowledged one by one.
     quick: u32,
-    /// Acknowledgements of data beyond the present gap: those that left, and those that are held back.
+    /// Acknowledgements of data beyond the present gap: the number sent, and the number delayed.
     duplicates: (u64, u32),
     compressed: u32,
-    /// TCP: what arrived again since the last acknowledgement.
+    /// TCP: the duplicate data since the last acknowledgement.
     repeated: Option<(u64, u64)>,
     /// Payload bytes that arrived, each once.
     received: u64,
@@ -93,9 +93,9 @@ pub struct Receiver {
     autotuning: Option<Box<Autotuning>>,
     /// A receive window that follows from a buffer.
     buffer: Option<Box<Buffer>>,
-    /// XCP's feedback that was not returned yet, once there was any.
+    /// XCP's feedback that has not been returned yet, once there was any.
     pub feedback: Option<Returned>,
-    /// The advice of the path, where the ends support SCONE.
+    /// The advice of the path, if the ends support SCONE.
     pub scone: Option<Box<SconeReceiver>>,
 }
 
@@ -131,7 +131,7 @@ impl Receiver {
         }
     }
 
-    /// When a delayed acknowledgement is due.
+    /// The time when a delayed acknowledgement is due.
     pub fn next_timer(&self) -> Timestamp {
         self.ack_at
     }
@@ -141,8 +141,8 @@ impl Receiver {
         self.contiguous
     }
 
-    /// Whether `[start, end)` of the stream can be read: what lies before it must be there if the protocol delivers in
-    /// order.
+    /// Whether `[start, end)` of the stream can be read. If the protocol delivers in order, everything before it must
+    /// have arrived.
     pub fn has(&self, start: u64, end: u64) -> bool {
         match self.profile.protocol {
             Protocol::Tcp => self.contiguous >= end,
@@ -150,8 +150,8 @@ impl Receiver {
         }
     }
 
-    /// The application requests something more, which leaves with an acknowledgement at once and is repeated by the
-    /// following ones.
+    /// The application sends another request, which leaves immediately with an acknowledgement. The following ones
+    /// repeat it.
     pub fn request(&mut self, network: &mut Network) {
         self.requests += 1;
         self.acknowledge(network);
@@ -231,8 +231,8 @@ impl Receiver {
         }
     }
 
-    /// Whether the acknowledgement of a packet that is out of order is held back: it tells only of data beyond a gap,
-    /// and three that did have left.
+    /// Whether the acknowledgement of an out-of-order packet is delayed: it reports only data beyond a gap, and three
+    /// such acknowledgements have left.
     fn compresses(&mut self, now: Timestamp) -> bool {
         let Some(delay) = self.profile.ack.compression else { return false };
         let progress = self.contiguous > self.last_ack_sent + u64::from(self.profile.payload);
@@ -251,8 +251,8 @@ impl Receiver {
         true
     }
 
-    /// Notes a packet number; whether RFC 9000, section 13.2.1 wants an acknowledgement at once: the packet is out of
-    /// order, or a gap opens before it.
+    /// Records a packet number. Returns whether RFC 9000, section 13.2.1 requires an immediate acknowledgement: the
+    /// packet is out of order, or a gap opens before it.
     fn note_number(&mut self, now: Timestamp, arrival: &Arrival) -> bool {
         let number = arrival.number;
         if arrival.least_unacknowledged > self.least {
@@ -269,8 +269,8 @@ impl Receiver {
         number != expected
     }
 
-    /// Whether a block moves out of the first two places for what arrived, and might never be told of: what is held
-    /// back leaves first (`tcp_sack_new_ofo_skb` of Linux).
+    /// Whether the arrived data moves a block out of the first two places, where it might never be reported. The
+    /// delayed acknowledgement then leaves first (`tcp_sack_new_ofo_skb` of Linux).
     fn pushes_out_a_block(&self, offset: u64, end: u64) -> bool {
         let known = self.bytes.containing(offset).filter(|block| *block != (offset, end));
         let place = known.and_then(|(start, end)| self.recent_blocks.iter().position(|at| (start..end).contains(at)));
@@ -313,7 +313,7 @@ impl Receiver {
                 if answers {
                     most = most.min(BLOCKS_WITH_ANSWER);
                 }
-                // What arrived twice is told first, and once (RFC 2883, section 4).
+                // Duplicates are reported first, and once (RFC 2883, section 4).
                 let repeated = self.repeated.take();
                 let blocks = recent.iter().filter_map(|start| bytes.containing(*start));
                 let ranges = (answers || repeated.is_some() || !recent.is_empty())

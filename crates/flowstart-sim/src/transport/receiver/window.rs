@@ -1,16 +1,16 @@
-//! Receive windows that grow with what arrives.
+//! Receive windows that grow with arriving data.
 //!
-//! References: Fisk, Feng, "Dynamic Right-Sizing in TCP", 2001, for TCP. The window is twice what was delivered in the
-//! last RTT, so that a sender may double its window in each, and it never shrinks. RFC 9000, section 4.2, leaves the
-//! window of QUIC to the receiver. The rule here is the common one: `MAX_DATA` leaves when half of the window is
-//! consumed, and the window doubles when that took at most two RTTs.
+//! References: Fisk, Feng, "Dynamic Right-Sizing in TCP", 2001, for TCP. The window is twice the data delivered in the
+//! last RTT, so a sender may double its window in each, and it never shrinks. RFC 9000, section 4.2, leaves the window
+//! of QUIC to the receiver. The rule here is the common one: `MAX_DATA` leaves when half of the window is consumed, and
+//! the window doubles when that took at most two RTTs.
 //!
 //! Differences:
 //! - The application reads at once.
 //! - A receiver that opened the connection knows the RTT from the handshake.
-//! - A TCP receiver that did not takes the least time until the first byte beyond a whole window arrives, as Dynamic
-//!   Right-Sizing does. That is too long while the sender does not fill the window, and far too short when it ignores
-//!   it.
+//! - A TCP receiver that did not open takes the least time until the first byte beyond a whole window arrives, as in
+//!   Dynamic Right-Sizing. That time is too long while the sender does not fill the window, and far too short if the
+//!   sender ignores the window.
 //! - A QUIC window does not grow without a measured RTT.
 //!
 //! Status: worked examples below; `flowstart validate slides-flow-control`.
@@ -29,12 +29,12 @@ pub(super) struct Autotuning {
     rtt: Option<Duration>,
     /// The RTT is the handshake's.
     knows_rtt: bool,
-    /// TCP: when the present interval of an RTT began, and what had been delivered. QUIC: when `MAX_DATA` was sent
-    /// last.
+    /// TCP: the beginning of the present RTT interval, and the bytes delivered before it. QUIC: the time of the last
+    /// `MAX_DATA`.
     since: Option<(Timestamp, u64)>,
-    /// TCP: when a window began to arrive, and where it ends.
+    /// TCP: the time when a window began to arrive, and its end.
     measured: Option<(Timestamp, u64)>,
-    /// TCP: what the application has read.
+    /// TCP: the bytes that the application has read.
     consumed: u64,
     /// QUIC: first byte that `MAX_DATA` forbids.
     max_data: u64,
@@ -64,8 +64,8 @@ impl Autotuning {
         self.knows_rtt = true;
     }
 
-    /// Data arrived; everything below `consumed` was passed to the application. Returns whether the sender has to hear
-    /// of a new limit at once.
+    /// Data arrived; the application has everything below `consumed`. Returns whether the sender must get a new limit
+    /// immediately.
     pub(super) fn on_data(&mut self, now: Timestamp, consumed: u64) -> bool {
         match self.protocol {
             Protocol::Tcp => {
@@ -87,7 +87,7 @@ impl Autotuning {
     fn right_size(&mut self, now: Timestamp, consumed: u64) {
         if !self.knows_rtt {
             let (began, end) = *self.measured.get_or_insert((now, self.window));
-            // The first byte beyond the window answers the announcement that came after the window began.
+            // The first byte beyond the window answers the announcement that left after the window began.
             if consumed > end {
                 let sample = now.since(began);
                 self.rtt = Some(self.rtt.map_or(sample, |known| known.min(sample)));
@@ -98,8 +98,7 @@ impl Autotuning {
         if self.rtt.is_some_and(|rtt| now.since(since) >= rtt) {
             self.since = Some((now, self.consumed));
         }
-        // Counted as it arrives: the sender may fill the window in the next RTT, which begins with this
-        // acknowledgement.
+        // Counted on arrival: the sender may fill the window in the next RTT, which begins with this acknowledgement.
         let delivered = consumed - self.since.map_or(0, |(_, before)| before);
         self.window = self.window.max((delivered * 2).min(self.largest));
         self.consumed = consumed;

@@ -1,4 +1,4 @@
-//! What the TCP and the QUIC sender share: the controller, RTT estimation, pacing and bookkeeping.
+//! The common part of the TCP and the QUIC sender: the controller, RTT estimation, pacing and bookkeeping.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub struct PacketNumber {
 /// Whether a packet may leave now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// At once.
+    /// Immediately.
     Now,
     /// The window is full.
     Window,
@@ -61,16 +61,16 @@ pub enum Permission {
     Paced(Timestamp),
 }
 
-/// What a flow asks of whatever sends its data.
+/// A flow's interface to the sender of its data.
 pub trait Sender {
-    /// What senders with congestion control share; `None`: there is no congestion control.
+    /// The common part of senders with congestion control; `None` without congestion control.
     fn base(&self) -> Option<&SenderBase>;
 
-    /// The same.
+    /// The common part, mutable.
     fn base_mut(&mut self) -> Option<&mut SenderBase>;
 
-    /// The handshake is over: data may leave. Bytes that may leave before the client's address is validated; `None`: it
-    /// is.
+    /// The handshake is over: data may leave. `unvalidated` limits the bytes before the client's address is validated;
+    /// `None` if it is validated.
     fn launch(&mut self, network: &mut Network, knowledge: &PathKnowledge, unvalidated: Option<u64>);
 
     /// An acknowledgement arrived.
@@ -79,10 +79,10 @@ pub trait Sender {
     /// The sender's timer fired.
     fn on_timer(&mut self, network: &mut Network);
 
-    /// Sends what may be sent.
+    /// Sends as much as it may.
     fn pump(&mut self, network: &mut Network, source: &Source);
 
-    /// When [`Sender::on_timer`] wants to be called.
+    /// The time at which [`Sender::on_timer`] must be called.
     fn next_timer(&mut self) -> Timestamp;
 
     /// First byte that was never sent.
@@ -104,27 +104,27 @@ pub struct SenderBase {
     pub in_flight: Bytes,
     /// First byte that flow control forbids.
     pub limit: u64,
-    /// The sender ran out of data, or flow control stopped it, since it last filled the window.
+    /// Whether the sender ran out of data, or flow control stopped it, since it last filled the window.
     pub app_limited: bool,
     /// CE marks echoed so far.
     pub ce_count: u32,
-    /// Quick-Start in mid-connection, where the scheme asks then.
+    /// Quick-Start in mid-connection, if the scheme uses it.
     quick_start: Option<Box<QuickStart>>,
-    /// Bytes declared lost and not yet told to the controller.
+    /// Bytes declared lost but not yet reported to the controller.
     newly_lost: Bytes,
-    /// Bytes that may still be sent to an address that is not validated; `None`: it is.
+    /// Bytes that may still be sent to an address that is not validated; `None` if it is validated.
     pub unvalidated: Option<u64>,
-    /// Delivery rate samples, where the controller wants them.
+    /// Delivery rate samples, if the controller needs them.
     pub sampling: Option<Box<Sampling>>,
-    /// What is needed when sending resumes after idle time.
+    /// State for sending after idle time.
     resumption: Resumption,
     /// RTT samples of packets that were sent before this time are ignored: they took another path.
     path_since: Timestamp,
-    /// SCONE, where the ends support it.
+    /// SCONE, if the ends support it.
     pub scone: Option<Box<SconeSender>>,
-    /// The window of an approved rate leaves, and nothing of it was acknowledged or lost.
+    /// Whether the window of an approved rate is leaving, with nothing of it acknowledged or lost.
     approved_window: bool,
-    /// Since when only flow control has stopped new data.
+    /// The time since when only flow control has stopped new data.
     blocked_since: Option<Timestamp>,
     pacer: Pacer,
     /// Granularity of the timer that paces; zero: exact.
@@ -173,7 +173,8 @@ impl SenderBase {
         self.after_event(network);
     }
 
-    /// The opening is over, and the scheme may ask again in mid-connection. Comes before [`SenderBase::launch`].
+    /// The opening is over, and the scheme may request a rate again in mid-connection. Called before
+    /// [`SenderBase::launch`].
     pub fn keep_quick_start(&mut self, quick_start: Box<QuickStart>) {
         self.quick_start = Some(quick_start);
     }
@@ -184,7 +185,7 @@ impl SenderBase {
         self.tick = tick;
     }
 
-    /// Payload of a full packet that carries new data next: an option takes its bytes from it.
+    /// Payload of the next full packet with new data; an option takes its bytes from it.
     #[inline]
     pub fn payload_of_next(&self) -> u32 {
         match &self.quick_start {
@@ -202,32 +203,32 @@ impl SenderBase {
         network.ranges.answer(ack.ranges?)
     }
 
-    /// What all routers have approved in mid-connection becomes the window. Comes when everything else that the
-    /// acknowledgement said is known.
+    /// The rate that all routers have approved in mid-connection becomes the window. Called after everything else in
+    /// the acknowledgement.
     #[inline(never)]
     pub fn on_answer(&mut self, network: &mut Network, answer: &QuickStartOption) {
         let Some(quick_start) = &mut self.quick_start else { return };
         let Some(approved) = quick_start.on_answer(answer) else { return };
         network.record(self.flow.index).later_approvals += 1;
-        // That of the request and its answer: the smoothed one may remember a queue of before the idle time.
+        // The RTT of the request and its answer: the smoothed RTT may contain a queue from before the idle time.
         let rtt = self.rtt.latest();
         let path = PathKnowledge { approved_rate: Some(approved), handshake_rtt: rtt, ..PathKnowledge::default() };
         if self.controller.on_approval(network.now(), &path, &self.rtt) {
-            // The window is there to be filled.
+            // The window is meant to be filled.
             self.app_limited = false;
             self.pacer.allow_burst(self.controller.output().burst);
         }
         self.after_event(network);
     }
 
-    /// A launch: its window leaves whatever the receiver has announced, if the profile says so.
+    /// A launch: if the profile says so, its window leaves regardless of the announced receive window.
     fn ignore_limit(&mut self, next_offset: u64) {
         if self.profile.ignore_receive_window == IgnoreReceiveWindow::Probing {
             self.limit = self.limit.max(next_offset + self.controller.cwnd().get());
         }
     }
 
-    /// Notes whether nothing but flow control stops new data.
+    /// Records whether only flow control stops new data.
     #[inline]
     fn note_blocked(&mut self, network: &mut Network, blocked: bool) {
         if blocked == self.blocked_since.is_some() {
@@ -243,8 +244,8 @@ impl SenderBase {
         network.note(self.flow.index, || Event::FlowControl { blocked, limit });
     }
 
-    /// What a data packet of `size` carries for the path, and how many bytes that adds. A sender that XCP controls has
-    /// no use for advice.
+    /// The signal of a data packet of `size` for the path, and the bytes that it adds. A sender that XCP controls does
+    /// not use advice.
     #[inline]
     fn path_signal(&mut self, now: Timestamp, size: Bytes) -> (Option<PathSignal>, u32) {
         if self.controller.needs().contains(Needs::CONGESTION_HEADER) {
@@ -255,13 +256,13 @@ impl SenderBase {
         offer.map_or((None, 0), |offer| (Some(offer), BEFORE_SHORT_HEADER))
     }
 
-    /// The routers' feedback is back.
+    /// The routers' feedback has returned.
     pub fn on_feedback(&mut self, network: &mut Network, feedback: i32) {
         self.controller.on_feedback(network.now(), feedback, &self.rtt);
         self.after_event(network);
     }
 
-    /// The receiver tells which throughput the path advises.
+    /// The receiver reports the path's throughput advice.
     pub fn on_report(&mut self, network: &mut Network, signal: RateSignal) -> Option<Rate> {
         let now = network.now();
         let rate = self.scone.as_mut()?.on_report(now, signal)?;
@@ -270,7 +271,7 @@ impl SenderBase {
         Some(rate)
     }
 
-    /// As [`SenderBase::on_report`], after the launch.
+    /// Like [`SenderBase::on_report`], after the launch.
     pub fn on_late_report(&mut self, network: &mut Network, signal: RateSignal) {
         if let Some(rate) = self.on_report(network, signal) {
             self.controller.on_advice(network.now(), Some(rate), &self.rtt);
@@ -278,7 +279,7 @@ impl SenderBase {
         }
     }
 
-    /// Whether a packet that was sent at this time took the path of now.
+    /// Whether a packet that was sent at this time took the current path.
     #[inline]
     pub fn is_on_path(&self, sent_at: Timestamp) -> bool {
         sent_at >= self.path_since
@@ -381,7 +382,7 @@ impl SenderBase {
         }
     }
 
-    /// Bytes declared lost since the last time.
+    /// Bytes declared lost since the last call.
     pub fn take_lost(&mut self) -> Bytes {
         std::mem::take(&mut self.newly_lost)
     }
@@ -394,7 +395,7 @@ impl SenderBase {
         }
     }
 
-    /// Nothing waits, or flow control stops it.
+    /// No data waits, or flow control stops it.
     fn run_dry(&mut self) {
         self.app_limited = true;
         if let Some(sampling) = &mut self.sampling
@@ -419,8 +420,7 @@ impl SenderBase {
                     record.timeouts += 1;
                     self.approved_window = false;
                 }
-                // A rate that was approved is paced, unless its window is not larger than the initial one and is
-                // ignored.
+                // An approved rate is paced, unless its window is not larger than the initial one and is ignored.
                 Decision::Launched { pacing_rate, .. } => {
                     self.approved_window = record.approved_rate.is_some() && pacing_rate.is_some();
                 }

@@ -12,18 +12,18 @@ use super::SenderBase;
 use crate::network::Network;
 use crate::transport::policy::IgnoreReceiveWindow;
 
-/// What is remembered for the time after idle time.
+/// State for the time after idle time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Resumption {
-    /// What Sensing knew at the launch.
+    /// Sensing's knowledge at the launch.
     pub(super) knowledge: PathKnowledge,
-    /// When the last packet left; `None`: before the first, and while the end of idle time is already known.
+    /// The time when the last packet left; `None` before the first, and once the end of idle time is known.
     pub(super) last_sent: Option<Timestamp>,
 }
 
 impl SenderBase {
-    /// Data waits, from `next_offset` to `written`, and everything that was sent is acknowledged: the window is
-    /// validated for the time in which nothing was sent.
+    /// Data from `next_offset` to `written` waits, and all sent data is acknowledged: validates the window for the idle
+    /// time.
     pub(super) fn resume(&mut self, network: &mut Network, next_offset: u64, written: u64, timeout: Duration) {
         let now = network.now();
         let receive_window = Bytes::new(self.limit.saturating_sub(next_offset));
@@ -51,13 +51,13 @@ impl SenderBase {
         self.after_event(network);
     }
 
-    /// Packets take another path from now on, of which nothing is known but what `knowledge` keeps. `waiting` is what
-    /// the application has written and was never sent.
+    /// Packets take another path from now on, of which only `knowledge` is known. `waiting` is the written data that
+    /// was never sent.
     pub fn change_path(&mut self, network: &mut Network, knowledge: &PathKnowledge, waiting: Option<Bytes>) {
         let now = network.now();
         let knowledge = knowledge.for_new_path();
         self.path_since = now;
-        // Advice is for a path.
+        // Advice is specific to a path.
         self.scone = self.scone.take().map(|_| Box::default());
         self.rtt = RttEstimator::new(self.profile.initial_timeout);
         self.pacer = Pacer::new(self.profile.pacing.map_or(Duration::ZERO, |pacing| pacing.quantum));

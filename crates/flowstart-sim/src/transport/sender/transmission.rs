@@ -1,4 +1,4 @@
-//! The order in which packets leave: what is due again, what is new, and what only the window or the pacer holds back.
+//! The order in which packets leave: retransmissions, new data, and packets that wait only for the window or the pacer.
 
 use flowstart_core::controller::WindowValidation;
 use flowstart_core::time::{Duration, Timestamp};
@@ -8,25 +8,25 @@ use super::{Permission, Sender, SenderBase};
 use crate::network::Network;
 use crate::traffic::Source;
 
-/// What is left to a protocol when packets are sent: which data comes next, and what is noted about it.
+/// A protocol's part in sending packets: the choice of the next data, and its records.
 pub trait Transmission: Sender {
-    /// A choice of what is sent.
+    /// A choice of data.
     type Next: Copy;
 
     /// The common part.
     fn common(&mut self) -> &mut SenderBase;
 
-    /// What is sent next; `None` when nothing waits.
+    /// The next data to send; `None` if nothing waits.
     fn next(&mut self, source: &Source) -> Option<Self::Next>;
 
-    /// The highest packet that may be sent again without evidence of loss; `None` when new data waits, if only for flow
-    /// control, or when everything is acknowledged or was sent again.
+    /// The highest packet that may be sent again without evidence of loss. `None` if new data waits, even only for flow
+    /// control, or if everything is acknowledged or was sent again.
     fn next_proactive(&mut self, source: &Source) -> Option<Self::Next>;
 
     /// Whether everything that was sent is acknowledged.
     fn is_settled(&self) -> bool;
 
-    /// The retransmission or probe timeout now.
+    /// The current retransmission or probe timeout.
     fn timeout(&self) -> Duration;
 
     /// Payload bytes of `next`.
@@ -74,7 +74,7 @@ pub trait Transmission: Sender {
         }
     }
 
-    /// Congestion window validation when data waits after idle time.
+    /// Congestion window validation if data waits after idle time.
     #[inline(never)]
     fn end_idle_time(&mut self, network: &mut Network, source: &Source) {
         if self.is_settled() && self.next(source).is_some() {
@@ -83,7 +83,7 @@ pub trait Transmission: Sender {
         }
     }
 
-    /// Congestion window validation when nothing waits.
+    /// Congestion window validation if nothing waits.
     #[inline(never)]
     fn validate_limited(&mut self, network: &mut Network) {
         let (next_offset, timeout) = (self.next_offset(), self.timeout());
@@ -93,8 +93,8 @@ pub trait Transmission: Sender {
         base.after_event(network);
     }
 
-    /// Nothing waits: sends again from the end what the controller grants
-    /// ([`proactive_retransmit`](flowstart_core::controller::Output::proactive_retransmit)). Returns as
+    /// Nothing waits: sends again, from the end, as much as the controller grants
+    /// ([`proactive_retransmit`](flowstart_core::controller::Output::proactive_retransmit)). Returns the same as
     /// [`Transmission::pump_permitted`].
     #[inline(never)]
     fn pump_proactive(&mut self, network: &mut Network, source: &Source) -> Timestamp {

@@ -1,6 +1,6 @@
 //! The model TCP sender: fast retransmit, recovery, limited transmit, RTO.
 //!
-//! The scoreboard (`scoreboard.rs`) decides what is lost and follows RFC 6675. `transmit.rs` decides what leaves next.
+//! The scoreboard (`scoreboard.rs`) decides on losses and follows RFC 6675. `transmit.rs` chooses the next packet.
 //! Bytes in flight are counted in one of two ways ([`Pipe`]).
 //!
 //! Differences: the receive window never shrinks.
@@ -38,7 +38,7 @@ use transmit::Next;
 /// Longest retransmission timeout (RFC 6298, section 2.5).
 const MAX_RTO: Duration = Duration::from_millis(60_000);
 
-/// What a loss probe waits beyond two RTTs (`TCP_TIMEOUT_MIN` of Linux: two ticks of its clock).
+/// Delay of a loss probe beyond two RTTs (`TCP_TIMEOUT_MIN` of Linux: two ticks of its clock).
 const PROBE_MARGIN: Duration = Duration::from_millis(2);
 
 /// Recovery from a loss.
@@ -48,17 +48,17 @@ enum Recovery {
     None,
     /// Fast recovery until `point` is acknowledged.
     Fast { point: u64, partial_acks: u32 },
-    /// After a timeout, until `point` is acknowledged. `next` is sent next by those who go back; `advanced`: something
-    /// was acknowledged since.
+    /// After a timeout, until `point` is acknowledged. Senders that go back send `next` next. `advanced`: something was
+    /// acknowledged since.
     Timeout { point: u64, next: u64, advanced: bool },
 }
 
-/// A loss probe of which it is not known what became of it.
+/// A loss probe whose fate is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Probe {
-    /// End of what had been sent when it left (`TLP.end_seq`; `tlp_high_seq` of Linux).
+    /// End of the sent data at its departure (`TLP.end_seq`; `tlp_high_seq` of Linux).
     high: u64,
-    /// It sent the last segment again (`TLP.is_retrans`).
+    /// Whether it sent the last segment again (`TLP.is_retrans`).
     again: bool,
 }
 
@@ -70,23 +70,23 @@ pub struct TcpSender {
     board: Scoreboard,
     duplicates: u32,
     recovery: Recovery,
-    /// The first segment is due again, whatever the window: recovery begins (RFC 6675, section 5, step 4.3), or a
-    /// partial acknowledgement asks for it.
+    /// Whether the first segment is due again regardless of the window: recovery begins (RFC 6675, section 5, step
+    /// 4.3), or a partial acknowledgement requires it.
     repair_head: bool,
-    /// The rescue retransmission of this recovery was sent.
+    /// Whether the rescue retransmission of this recovery was sent.
     rescued: bool,
-    /// The segment whose RTT is being measured, where that is one at a time: its end, and when it was sent.
+    /// The segment whose RTT is being measured, if TCP measures one at a time: its end, and its send time.
     timed: Option<(u64, Timestamp)>,
-    /// The RTT in ticks, where the timeout is computed with them.
+    /// The RTT in ticks, if the timeout is computed with them.
     ticks: Option<TickEstimator>,
     /// Classic pipe, in segments.
     classic_pipe: i64,
     backoff: u32,
     rto_at: Timestamp,
     pacing_at: Timestamp,
-    /// When segments that may have been reordered are lost (RFC 8985, section 6.3).
+    /// The time when segments that may have been reordered count as lost (RFC 8985, section 6.3).
     reorder_at: Timestamp,
-    /// When the loss probe leaves (RFC 8985, section 7.2), and the last one that did.
+    /// The time when the loss probe leaves (RFC 8985, section 7.2), and the last probe that left.
     probe_at: Timestamp,
     probed: Option<Probe>,
     probe_due: bool,
@@ -136,10 +136,10 @@ impl TcpSender {
         self.schedule_probe(now);
     }
 
-    /// The loss probe leaves two RTTs from now if nothing is acknowledged until then, later where one packet may wait
-    /// for a delayed acknowledgement (RFC 8985, section 7.2; Linux has the smallest timeout for the longest delay). It
-    /// leaves instead of a retransmission timeout that would come first. There is none while it is known that something
-    /// is missing, and one in a flight.
+    /// The loss probe leaves two RTTs from now if nothing is acknowledged until then, and later if one packet may wait
+    /// for a delayed acknowledgement (RFC 8985, section 7.2; Linux takes the smallest timeout as the longest delay). It
+    /// replaces a retransmission timeout that would come first. There is no probe while losses are known, and only one
+    /// in a flight.
     fn schedule_probe(&mut self, now: Timestamp) {
         self.probe_at = Timestamp::NEVER;
         let nothing_missing = self.recovery == Recovery::None && self.board.sacked_count == 0;
@@ -150,9 +150,9 @@ impl TcpSender {
         self.probe_at = self.rto_at.min(now + self.base.rtt.smoothed() * 2 + margin);
     }
 
-    /// What this acknowledgement tells of the last probe (RFC 8985, section 7.4.2). Returns the position of what was
-    /// lost and the probe has repaired: it sent something again, and what was sent later is acknowledged without a word
-    /// that it arrived twice.
+    /// This acknowledgement's information about the last probe (RFC 8985, section 7.4.2). Returns the position of the
+    /// loss that the probe has repaired: the probe sent something again, and later data is acknowledged without a
+    /// report of a duplicate.
     fn end_probe(&mut self, network: &Network, ack: &Acknowledgement, advanced: bool) -> Option<u64> {
         let probe = self.probed.filter(|probe| ack.position >= probe.high)?;
         let beyond = ack.position > probe.high;
@@ -164,8 +164,8 @@ impl TcpSender {
         (probe.again && beyond && !twice).then(|| probe.high - 1)
     }
 
-    /// Takes recovery back when this acknowledgement shows that what it sends again had only been late. Within fast
-    /// recovery not before everything that was sent again is acknowledged (`tcp_try_undo_partial` of Linux).
+    /// Undoes recovery if this acknowledgement shows that the retransmitted data was only late. Fast recovery is undone
+    /// only after everything that was sent again is acknowledged (`tcp_try_undo_partial` of Linux).
     fn undo_if_late(&mut self, network: &mut Network, ack: &Acknowledgement, advanced: bool, outcome: &Outcome) {
         if self.base.profile.spurious_detection == SpuriousDetection::None {
             return;
@@ -192,7 +192,7 @@ impl TcpSender {
         self.base.profile.pipe == Pipe::Classic
     }
 
-    /// After a timeout everything is sent again in order, by a window that begins at the first segment.
+    /// After a timeout TCP sends everything again in order, in a window that begins at the first segment.
     fn goes_back(&self) -> bool {
         self.base.profile.after_timeout == AfterTimeout::GoBackN && matches!(self.recovery, Recovery::Timeout { .. })
     }
@@ -249,7 +249,7 @@ impl TcpSender {
         }
     }
 
-    /// Declares losses and enters recovery. Returns what the controller is told of them.
+    /// Declares losses and enters recovery. Returns their report to the controller.
     fn detect_losses(
         &mut self,
         network: &mut Network,
@@ -264,7 +264,7 @@ impl TcpSender {
             let in_recovery = self.recovery != Recovery::None;
             if let Some(again) = self.board.detect_by_time(&mut self.base, network, in_recovery) {
                 self.reorder_at = again;
-                // That timer tells more than a probe could.
+                // That timer is more informative than a probe.
                 if again != Timestamp::NEVER {
                     self.probe_at = Timestamp::NEVER;
                 }
@@ -272,15 +272,15 @@ impl TcpSender {
         } else if !classic {
             self.board.mark_lost(&mut self.base, network);
         }
-        // RFC 6675, section 2: what newly SACKs is a duplicate, whether or not it also acknowledges cumulatively.
-        // Classic stacks follow RFC 5681.
+        // RFC 6675, section 2: an acknowledgement that newly SACKs is a duplicate, whether or not it also acknowledges
+        // cumulatively. Classic stacks follow RFC 5681.
         let goes_back = self.goes_back();
         let too_early = goes_back && matches!(self.recovery, Recovery::Timeout { advanced: false, .. });
         if newly_sacked > 0 && !((classic || goes_back) && advanced) && !too_early {
             self.duplicates += 1;
         }
         if let Recovery::Fast { point, .. } | Recovery::Timeout { point, .. } = self.recovery {
-            // More of the congestion event that recovery is about.
+            // More losses of the congestion event behind this recovery.
             let (bytes, in_flight) = (self.base.take_lost(), self.base.in_flight);
             let event = Loss { now, bytes, position: point - 1, in_flight_before, in_flight };
             return Some(event).filter(|event| event.bytes > Bytes::ZERO);
@@ -303,15 +303,15 @@ impl TcpSender {
             let outstanding = self.board.len() as i64;
             self.classic_pipe = outstanding - i64::from(self.base.profile.packet_threshold);
         }
-        // Everything that is outstanding belongs to this event, whatever of it turns out to be lost.
-        // The first segment may have been declared lost in the recovery before this one.
+        // All outstanding data belongs to this event, whichever part is lost. The first segment may have been declared
+        // lost in the recovery before this one.
         let head = self.board.head().map_or(0, |head| head.len);
         let bytes = self.base.take_lost().max(Bytes::new(u64::from(head)));
         let in_flight = self.base.in_flight;
         Some(Loss { now, bytes, position: self.board.high() - 1, in_flight_before, in_flight })
     }
 
-    /// The classic pipe: every acknowledgement in recovery takes one off, a partial one another.
+    /// The classic pipe: every acknowledgement in recovery decrements it, a partial one twice.
     fn count_classic(&mut self, was_fast: bool, advanced: bool) {
         if was_fast {
             self.classic_pipe -= 1 + i64::from(advanced && self.recovery != Recovery::None);
@@ -328,7 +328,7 @@ impl TcpSender {
         self.timed = None;
         self.spurious.begin(!matches!(self.recovery, Recovery::Fast { .. }));
         self.recovery = Recovery::Timeout { point: self.board.high(), next: self.board.una(), advanced: false };
-        // Classic stacks forget what was SACKed (RFC 2018, section 8).
+        // Classic stacks forget SACKs (RFC 2018, section 8).
         let forget = self.is_classic();
         self.board.mark_all_lost(&mut self.base, now, forget);
         self.base.take_lost();
@@ -457,7 +457,7 @@ impl Sender for TcpSender {
             return self.pump_back(network, source, next);
         }
         if std::mem::take(&mut self.repair_head) && self.board.head().is_some_and(|head| !head.retransmitted) {
-            // Whatever the window, so never new data.
+            // Regardless of the window, so never new data.
             let next = self.next(source).filter(|next| matches!(next, Next::Again(_)));
             self.send(network, next.unwrap_or(Next::Again(0)));
         }

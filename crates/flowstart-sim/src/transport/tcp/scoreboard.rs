@@ -1,8 +1,8 @@
-//! The scoreboard of the TCP sender: what is outstanding, what was SACKed and what is lost (RFC 6675, sections 2 to 4).
+//! The scoreboard of the TCP sender: outstanding, SACKed and lost data (RFC 6675, sections 2 to 4).
 //!
-//! A segment is lost when three segments above it were SACKed. The retransmission timer notices the loss of a
-//! retransmission. Where the profile says so, it is also noticed when a segment that was sent later is SACKed (RFC 8985
-//! in spirit). Profiles that detect losses by time ask `rack.rs` instead.
+//! A segment is lost when three segments above it were SACKed. The retransmission timer detects the loss of a
+//! retransmission. If the profile says so, the SACK of a segment that was sent later also detects it (RFC 8985 in
+//! spirit). Profiles that detect losses by time ask `rack.rs` instead.
 //!
 //! Differences: segments are never split or merged.
 
@@ -25,7 +25,7 @@ use super::segment::{Outcome, Segment};
 pub(super) struct Scoreboard {
     segments: VecDeque<Segment>,
     una: u64,
-    /// End of what was ever sent.
+    /// End of all sent data.
     high: u64,
     high_sacked: u64,
     /// Below this, every segment that is not SACKed was declared lost.
@@ -35,15 +35,15 @@ pub(super) struct Scoreboard {
     /// Bytes and segments above `una` that are SACKed.
     sacked_bytes: u64,
     pub(super) sacked_count: u64,
-    /// What loss detection by time remembers.
+    /// State of loss detection by time.
     pub(super) rack: Rack,
     /// SACK blocks of the last acknowledgement.
     known: [(u64, u64); 4],
-    /// The same while nothing is marked: after a timeout that goes back.
+    /// The same while nothing is marked, after a timeout that goes back.
     unmarked: [(u64, u64); 4],
     /// The walk of proactive retransmissions has passed everything from here on.
     walked_from: u64,
-    /// Something was sent again proactively.
+    /// Whether something was sent again proactively.
     has_copies: bool,
 }
 
@@ -53,7 +53,7 @@ impl Scoreboard {
         self.una
     }
 
-    /// End of what was ever sent.
+    /// End of all sent data.
     pub(super) fn high(&self) -> u64 {
         self.high
     }
@@ -78,7 +78,7 @@ impl Scoreboard {
         &self.segments[index]
     }
 
-    /// Removes what `position` acknowledges cumulatively.
+    /// Removes the segments that `position` acknowledges cumulatively.
     pub(super) fn take_cumulative(&mut self, base: &mut SenderBase, now: Timestamp, position: u64) -> Outcome {
         let mut outcome = Outcome::default();
         while let Some(segment) = self.segments.front()
@@ -103,7 +103,8 @@ impl Scoreboard {
         outcome
     }
 
-    /// Marks what the SACK blocks newly report; returns how many segments. `in_recovery`: retransmissions may be lost.
+    /// Marks segments that the SACK blocks newly report; returns their number. `in_recovery`: retransmissions may be
+    /// lost.
     pub(super) fn take_blocks(
         &mut self,
         base: &mut SenderBase,
@@ -126,7 +127,7 @@ impl Scoreboard {
         for (start, end) in blocks {
             let mut seq = start.max(self.una);
             while seq < end {
-                // What the last acknowledgement already reported is skipped in one step.
+                // Segments that the last acknowledgement already reported are skipped in one step.
                 if let Some(known) = self.known.iter().find(|known| known.0 <= seq && seq < known.1) {
                     seq = known.1;
                     continue;
@@ -143,7 +144,8 @@ impl Scoreboard {
                 segment.leave_flight(base);
                 base.sample_delivered(index, network.now(), seq, Bytes::new(u64::from(segment.len)));
                 outcome.deliver(segment);
-                // Whether the first packet or its proactive copy arrived is not known: no evidence about the order.
+                // It is unknown whether the first packet or its proactive copy arrived, so this is no evidence about
+                // the order.
                 if !(self.has_copies && segment.retransmitted && !segment.lost) {
                     newest = newest.max(Some(segment.sent_at));
                 }
@@ -165,7 +167,7 @@ impl Scoreboard {
         count
     }
 
-    /// Whether the SACK blocks tell of anything since the last acknowledgement; nothing is marked.
+    /// Whether the SACK blocks report anything new since the last acknowledgement, without marking it.
     pub(super) fn has_new_blocks(&mut self, network: &mut Network, ack: &Acknowledgement, advanced: bool) -> bool {
         let mut blocks = [(0, 0); 4];
         if let Some(id) = ack.ranges {
@@ -245,7 +247,7 @@ impl Scoreboard {
         self.lost_below = self.segments[edge].seq;
     }
 
-    /// Declares losses by time. Returns when to look again, if that is not known already: when segments that may have
+    /// Declares losses by time. Returns the time of the next check, if it is new: the time when segments that may have
     /// been reordered are late.
     pub(super) fn detect_by_time(
         &mut self,
@@ -289,7 +291,7 @@ impl Scoreboard {
         true
     }
 
-    /// After a timeout everything that was not SACKed is lost. With `forget` that includes what was SACKed.
+    /// After a timeout everything that was not SACKed is lost. `forget` includes SACKed segments.
     pub(super) fn mark_all_lost(&mut self, base: &mut SenderBase, now: Timestamp, forget: bool) {
         self.retransmit_from = self.una;
         self.lost_below = self.una;
@@ -310,8 +312,8 @@ impl Scoreboard {
         base.in_flight = Bytes::ZERO;
     }
 
-    /// Nothing was lost: what was declared so is in flight, and what was sent again is so twice. Returns how many
-    /// segments that were. Loss detection by time looks at everything again.
+    /// Nothing was lost: segments that were declared lost are in flight, and retransmitted segments are in flight
+    /// twice. Returns the number of these segments. Loss detection by time checks everything again.
     pub(super) fn unmark_lost(&mut self, base: &mut SenderBase) -> u64 {
         let mut count = 0;
         for segment in self.segments.iter_mut().filter(|segment| segment.lost) {
@@ -326,7 +328,7 @@ impl Scoreboard {
         count
     }
 
-    /// Whether something that is outstanding was sent again since it was last declared lost.
+    /// Whether any outstanding segment was sent again since it was last declared lost.
     pub(super) fn has_retransmitted(&self) -> bool {
         self.segments.iter().any(|segment| segment.retransmitted && !segment.sacked)
     }
@@ -336,7 +338,7 @@ impl Scoreboard {
         self.retransmit_from = self.una;
     }
 
-    /// Whether nothing was retransmitted since recovery began and the first segment waits for it.
+    /// Whether nothing was retransmitted since recovery began and the first segment waits for retransmission.
     pub(super) fn is_head_due(&self) -> bool {
         self.retransmit_from == self.una && self.head().is_some_and(|head| head.lost && !head.retransmitted)
     }
@@ -398,7 +400,7 @@ impl Scoreboard {
         self.walked_from = self.high;
     }
 
-    /// The highest segment that was neither SACKed nor declared lost nor sent again, below what the walk has passed.
+    /// The highest segment that was neither SACKed nor declared lost nor sent again, below the position of the walk.
     pub(super) fn next_copy(&mut self) -> Option<usize> {
         let end = self.index_from(self.walked_from);
         let found = self.segments.range(..end).rposition(|s| !s.sacked && !s.lost && !s.retransmitted);
@@ -418,10 +420,10 @@ impl Scoreboard {
         Chunk { offset: segment.seq, len: segment.len }
     }
 
-    /// The segment at `index` is sent again; returns its place in the stream and whether that rescues a tail: nothing
+    /// The segment at `index` is sent again. Returns its place in the stream, and whether this rescues a tail: nothing
     /// above it was SACKed, or it is repaired a second time.
     pub(super) fn retransmit(&mut self, base: &mut SenderBase, index: usize, now: Timestamp) -> (Chunk, bool) {
-        // What is retransmitted without evidence of loss counts twice, as in RFC 6675's pipe.
+        // A retransmission without evidence of loss counts twice, as in RFC 6675's pipe.
         let segment = &mut self.segments[index];
         if !segment.lost {
             segment.tell_retransmission(base);
@@ -435,7 +437,7 @@ impl Scoreboard {
         segment.retransmitted = true;
         segment.sent_again = true;
         segment.sent_at = now;
-        // What waited for the window when it was sent again lets the window grow.
+        // A retransmission that waited for the window lets the window grow.
         segment.app_limited &= base.app_limited;
         self.retransmit_from = self.retransmit_from.max(segment.end());
         (Chunk { offset: segment.seq, len: segment.len }, rescues)

@@ -1,4 +1,4 @@
-//! A segment of TCP, and what an acknowledgement delivers of them.
+//! A segment of TCP, and the segments that an acknowledgement delivers.
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
@@ -10,7 +10,7 @@ use crate::transport::sender::SenderBase;
 pub(super) struct Segment {
     pub(super) seq: u64,
     pub(super) len: u32,
-    /// When it was sent last.
+    /// The time when it was sent last.
     pub(super) sent_at: Timestamp,
     pub(super) sacked: bool,
     pub(super) lost: bool,
@@ -26,7 +26,7 @@ impl Segment {
         self.seq + u64::from(self.len)
     }
 
-    /// What it contributes to pipe (RFC 6675, section 4).
+    /// Its contribution to pipe (RFC 6675, section 4).
     pub(super) fn pipe(&self) -> u64 {
         let copies = if self.sacked { 0 } else { u64::from(!self.lost) + u64::from(self.retransmitted) };
         copies * u64::from(self.len)
@@ -48,14 +48,14 @@ impl Segment {
     }
 }
 
-/// What an acknowledgement newly delivered.
+/// The newly delivered data of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
     pub(super) bytes: Bytes,
     pub(super) packets: u64,
     pub(super) app_limited: bool,
     pub(super) sample: Option<Duration>,
-    /// The smallest end of what was sent only once.
+    /// The smallest end of the segments that were sent only once.
     pub(super) original: Option<u64>,
     /// Packets that had been declared lost.
     pub(super) declared_lost: u64,

@@ -139,7 +139,7 @@ fn by_time_reordering_is_waited_for_until_the_threshold_is_sacked() {
         let mut bench = Bench::new(|profile| {
             (profile.loss_detection, profile.packet_threshold) = (LossDetection::Rack, threshold);
         });
-        // The reordering window is 10 ms, and the bench's clock stands.
+        // The reordering window is 10 ms, and the bench's clock stands still.
         bench.sender.base.rtt.update(Timestamp::ZERO, Duration::from_millis(40), Duration::ZERO);
         (1..10).find(|last| bench.ack(0, &(1..=*last).rev().collect::<Vec<_>>()) > 0)
     };
@@ -170,7 +170,7 @@ fn after_a_timeout_everything_or_what_lies_below_a_sack_is_sent_again() {
         bench.ack(0, &[2]);
         bench.sender.on_timeout(&mut bench.network);
         bench.sender.pump(&mut bench.network, &bench.source);
-        // Segment 0 is there: the window of 2 takes segment 1, and segment 3 when nothing lies below.
+        // Segment 0 has arrived: the window of 2 takes segment 1, and segment 3 if nothing is below.
         bench.ack(1, &[2])
     };
     assert_eq!(sent(AfterTimeout::Outstanding), 2);
@@ -197,8 +197,8 @@ fn who_goes_back_sends_nothing_after_three_duplicates() {
     assert_eq!(bench.sender.base.in_flight, Bytes::new(3 * bench.segment));
 }
 
-/// How often the window was cut when half of the segments were sent, the last of them once more by a probe, and
-/// everything is acknowledged; the first of these two acknowledgements has these blocks.
+/// The number of window reductions after half of the segments were sent, a probe repeated the last of them, and two
+/// acknowledgements covered everything. The first acknowledgement has these blocks.
 fn cuts_after_probe(again: bool, blocks: &[u64]) -> u64 {
     let mut bench = Bench::new(|profile| (profile.loss_probe, profile.initial_window) = (true, SEGMENTS / 2));
     if again {
@@ -218,7 +218,7 @@ fn cuts_after_probe(again: bool, blocks: &[u64]) -> u64 {
 #[test]
 fn a_loss_that_a_probe_repaired_cuts_the_window() {
     assert_eq!(cuts_after_probe(true, &[]), 1);
-    // It arrived twice, so nothing was lost. New data tells nothing of what was sent before.
+    // It arrived twice, so nothing was lost. New data says nothing about earlier data.
     assert_eq!(cuts_after_probe(true, &[9]), 0);
     assert_eq!(cuts_after_probe(false, &[]), 0);
 }

@@ -2,8 +2,8 @@
 //!
 //! Reference: V. Jacobson, "Congestion Avoidance and Control", 1988, appendix A, as in BSD and ns-2. The equations are
 //! those of RFC 6298 with weights of 1/8 and 1/4. The smoothed RTT is kept in eighths of a tick of the clock, the
-//! deviation in quarters. What is taken off is rounded down, so a deviation of less than a tick stays where it is: up
-//! to three quarters of a tick, four times of which count in the timeout.
+//! deviation in quarters. Decreases are rounded down, so a deviation below a tick stays constant: up to three quarters
+//! of a tick, four times of which count in the timeout.
 
 /// Estimates in ticks.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! What the TCP sender sends next, and when.
+//! The TCP sender's choice and timing of the next packet.
 
 use flowstart_core::time::{Duration, Timestamp};
 
@@ -10,7 +10,7 @@ use crate::transport::sender::transmission::Transmission;
 use crate::transport::sender::{Chunk, PacketNumber, SenderBase};
 
 impl TcpSender {
-    /// A loss probe, whatever the window: new data, or the last segment once more (RFC 8985, section 7.3).
+    /// A loss probe regardless of the window: new data, or the last segment once more (RFC 8985, section 7.3).
     pub(super) fn probe(&mut self, network: &mut Network, source: &Source) {
         let last = self.board.len().checked_sub(1).map(Next::Again);
         let Some(next) = self.new_data(source).map(Next::New).or(last) else { return };
@@ -19,7 +19,7 @@ impl TcpSender {
         (self.probe_at, self.rto_at) = (Timestamp::NEVER, network.now() + self.rto());
     }
 
-    /// ns-2's send loop in recovery: the first retransmission at once, then whatever the counter lets out.
+    /// ns-2's send loop in recovery: the first retransmission immediately, then as much as the counter allows.
     pub(super) fn pump_classic(&mut self, network: &mut Network, source: &Source) {
         if self.board.is_head_due() {
             // The fast retransmission is not counted, and nothing else leaves with it.
@@ -171,7 +171,7 @@ impl Transmission for TcpSender {
     }
 }
 
-/// What is sent next.
+/// The next data to send.
 #[derive(Clone, Copy, Debug)]
 pub enum Next {
     /// The segment at this index, again.
