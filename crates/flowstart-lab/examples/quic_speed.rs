@@ -9,7 +9,7 @@ use flowstart_lab::run::newcomers::Until;
 use flowstart_lab::run::repetition;
 use flowstart_lab::study::scenario::Scenario;
 
-/// Data packets per second of user and system time that are wanted.
+/// Target in data packets per second of user and system time.
 const TARGET: f64 = 0.25e6;
 /// Runs of each case.
 const RUNS: usize = 5;

@@ -1,4 +1,4 @@
-//! Memory for what is shown of a run does not depend on its transfer.
+//! Memory for the observations of a run does not depend on its transfer.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -14,7 +14,7 @@ use flowstart_lab::trace::export::{Outputs, PAGE, Sink, export};
 use flowstart_lab::trace::observe::{self, Shown, Wanted, Watched};
 use flowstart_report::{Cause, Method};
 
-/// Counts what the current thread has, so that tests do not see each other.
+/// Counts the memory of the current thread, so that tests do not affect each other.
 struct Counting;
 
 thread_local! {
@@ -42,7 +42,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Both are there while the bytes are copied.
+        // Both exist while the bytes are copied.
         count(size as i64);
         count(-(layout.size() as i64));
         unsafe { System.realloc(pointer, layout, size) }
@@ -52,7 +52,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Most bytes that `work` has at the same time.
+/// Most bytes that `work` has allocated at a time.
 fn most_bytes(work: impl FnOnce()) -> i64 {
     let before = LIVE.get();
     MOST.set(before);
@@ -82,7 +82,7 @@ fn assert_complete(outcomes: &[FlowOutcome], plan: &Plan) {
     assert_eq!(outcomes[0].size.get() as f64, plan.sizes[0].value.mean());
 }
 
-/// What ten times the transfer needs more, in KB.
+/// Additional memory for ten times the transfer, in KB.
 fn growth(transport: &str, show: impl Fn(&Plan)) -> i64 {
     let [once, ten_times] = ["4MB", "40MB"].map(|size| {
         let plan = plan(size, transport);

@@ -1,5 +1,5 @@
-//! The real QUIC stack in simulated time: it does what the model does where only the stack differs, and what the model
-//! cannot do.
+//! The real QUIC stack in simulated time: it agrees with the model if only the stack differs, and has functions that
+//! the model lacks.
 #![cfg(feature = "quic")]
 
 use std::path::Path;
@@ -77,8 +77,8 @@ fn differences(schemes: &[&str]) -> Vec<String> {
 #[test]
 fn without_loss_the_stack_takes_as_long_as_the_model_with_the_same_policies() {
     let schemes = ["slow-start", "search:variant=slides", "jump-start", "blitzstart", "more-start", "rapid-start"];
-    // 70 kB are 60 packets of the model. The stack's first one brings frames of the handshake's end, so it needs 61,
-    // which one more acknowledgement has to release: 3.2 %.
+    // 70 kB are 60 packets of the model. The stack's first packet carries frames of the handshake's end, so it needs 61
+    // packets, which one more acknowledgement has to release: 3.2 %.
     let one_packet_more = ["slow-start", "search:variant=slides", "jump-start"]
         .map(|scheme| format!("rate=100mbit,rtt=100ms,buffer=unlimited/taildrop/70KB/{scheme}/none"));
     assert_eq!(differences(&schemes), one_packet_more);
@@ -179,7 +179,7 @@ fn what_routers_approve_is_worth_as_much_to_the_stack_as_to_the_model() {
         let of = |transport: &str| run(&routers("target"), size, "quick-start", transport).fct_ms.unwrap_or(f64::NAN);
         let (stack, model) = (of("quic"), of("model-quic:profile=noq"));
         assert!((stack / model - 1.0).abs() <= 0.03, "{size}: stack {stack:.1} ms, model {model:.1} ms");
-        // A window that brings the first 20 kB, or 51, in the round trip that slow start needs for ten packets.
+        // A window that carries the first 20 kB, or 51, in the round trip that slow start needs for ten packets.
         let slow_start = run(&routers("target"), size, "slow-start", "quic").fct_ms.unwrap_or(f64::NAN);
         assert!(stack < slow_start - 50.0, "{size}: {stack:.1} ms, slow start {slow_start:.1} ms");
     }
@@ -202,7 +202,7 @@ fn a_request_of_the_stack_that_comes_to_nothing_leaves_slow_start() {
         let dropped = fct("drop", "quick-start", transport);
         assert!((slow_start + 100.0..slow_start + 2000.0).contains(&dropped), "{transport}: {dropped}");
     }
-    // With 0-RTT nothing is asked for.
+    // With 0-RTT there is no rate request.
     let early = "quic:opening=zero-rtt";
     assert_eq!(fct("target", "quick-start", early), fct("target", "slow-start", early));
 }
@@ -232,7 +232,7 @@ fn what_the_stack_cannot_do_is_refused() {
     assert!(pages.contains("application") && pages.contains("allowed is transfer"), "{pages}");
 }
 
-/// A world of its own around one real flow.
+/// A separate world around one real flow.
 struct Stage {
     world: World,
     quic: QuicFlows,
@@ -334,7 +334,7 @@ fn advice_reaches_a_real_server_as_it_reaches_the_models() {
     assert_eq!((stack.dropped_packets, model.dropped_packets), (0, 0));
     let (stack, model) = (stack.fct_ms.expect("complete"), model.fct_ms.expect("complete"));
     assert!(stack > 1500.0 && (stack / model - 1.0).abs() < 0.03, "{stack} ms, the model {model} ms");
-    // A client that does not say that it reads SCONE packets gets none.
+    // A client that does not announce SCONE support gets no SCONE packets.
     assert!(of(&advised, "quic").dropped_packets > 100);
 }
 

@@ -1,5 +1,5 @@
-//! Attacks on Quick-Start (Sarolahti, Allman and Floyd, sections 7 and 8): each does damage, and what helps against it
-//! helps.
+//! Attacks on Quick-Start (Sarolahti, Allman and Floyd, sections 7 and 8): each does damage, and its countermeasure
+//! works.
 
 use flowstart_lab::experiment::execute;
 use flowstart_lab::results::flows::Row;
@@ -10,20 +10,20 @@ fn link(keys: &str) -> String {
     format!("rate=10mbit,rtt=80ms,buffer=150pkt,{keys}")
 }
 
-/// What transfers of a scheme meet.
+/// The conditions of a scheme's transfers.
 struct Experiment<'a> {
     link: &'a str,
     size: &'a str,
     scheme: &'a str,
     competitor: &'a str,
-    /// When ten of them start.
+    /// The starts of ten transfers.
     arrival: &'a str,
     reps: u32,
 }
 
 /// On average one in 0.8 s of 100 KB.
 const POISSON: &str = "poisson:load=1mbit";
-/// So far apart that no approval outlives the next request, however long it counts.
+/// So far apart that every approval has ended before the next request.
 const APART: &str = "every=4100ms";
 
 impl Experiment<'_> {
@@ -72,7 +72,7 @@ fn bogus_requests_use_up_what_a_second_pass_gives_back() {
     let helped = honest(two_passes, "quick-start:iw=3,passes=2", attack);
     assert!(approved(&attacked) < 0.4 * approved(&without), "{} {}", approved(&attacked), approved(&without));
     assert!(approved(&helped) > 2.0 * approved(&attacked), "{} {}", approved(&helped), approved(&attacked));
-    // Who is refused is no worse off than with slow start.
+    // A refused sender is no worse off than with slow start.
     let slow = fct(&honest(plain, "slow-start:iw=3", attack));
     assert!(fct(&attacked) < 1.05 * slow, "{} {slow}", fct(&attacked));
 }
@@ -90,7 +90,7 @@ fn a_flow_that_never_uses_its_approvals_gets_none_where_that_is_remembered() {
     let basic = honest("quick_start=target", one);
     let (extreme, spoofed) = (honest("quick_start=extreme", one), honest("quick_start=extreme", many));
     assert!(basic < 0.5 * without && extreme > 0.9 * without, "{basic} {extreme} {without}");
-    // It does not help against sources that are never the same.
+    // It does not help against changing sources.
     assert!(spoofed < 0.5 * without, "{spoofed} {without}");
 }
 
@@ -144,7 +144,7 @@ fn a_second_pass_costs_a_round_trip() {
     let one = alone("quick_start=target", QUICK_START);
     let two = alone("quick_start=target,qs_flows=64,qs_provisional=500ms", "quick-start:iw=3,passes=2");
     assert!((two - one - 80.0).abs() < 5.0, "{two} {one}");
-    // Routers without a second pass do not know the function: it is refused, and the flow starts slowly, an RTT later.
+    // Routers without a second pass do not know its function. They refuse it, and the flow starts slowly, an RTT later.
     let unknown = Experiment {
         link: &link("quick_start=target"),
         size: "30KB",
@@ -212,7 +212,7 @@ fn a_hidden_hop_is_falsely_approved_until_its_ttl_or_its_rate_is_told() {
     };
     let hidden = narrow("qs_hidden=2");
     assert!(approved(&hidden) > 0.9 && mean(&hidden, |row| row.quick_start_failures) > 0.9);
-    // A tunnel that counts down the TTL, and a router that knows what is behind it.
+    // A tunnel that decrements the TTL, and a router that knows the link behind it.
     let (counted, told) = (narrow("qs_routers=1"), narrow("qs_hidden=2,qs_bandwidth=10mbit"));
     assert_eq!(approved(&counted), 0.0);
     assert!(approved(&told) > 0.5, "{}", approved(&told));

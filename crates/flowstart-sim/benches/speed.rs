@@ -1,7 +1,7 @@
-//! How fast the simulator is: user CPU per data packet that was sent, queued, delivered and acknowledged, and per fork.
+//! Speed of the simulator: user CPU per data packet that was sent, queued, delivered and acknowledged, and per fork.
 //!
-//! The cases are in `cases/mod.rs`; `examples/speed.rs` prints them as a table with the targets. Criterion is given
-//! user CPU time instead of the time on the wall, so that other work on the machine does not count.
+//! The cases are in `cases/mod.rs`; `examples/speed.rs` prints them as a table with the targets. Criterion gets user
+//! CPU time instead of wall time, so other work on the machine does not count.
 
 mod cases;
 
@@ -32,7 +32,7 @@ fn packets(criterion: &mut Criterion<UserCpu>) {
     for case in CASES {
         let warm = OnceCell::new();
         group.bench_function(case.name, |bencher| {
-            // Only a case that is selected is warmed up.
+            // Only selected cases are warmed up.
             let warm: &World = warm.get_or_init(|| case.warm_world());
             bencher.iter_custom(|packets| nanos_for(case, warm.clone(), packets));
         });
@@ -48,7 +48,7 @@ fn forks(criterion: &mut Criterion<UserCpu>) {
     }
 }
 
-/// Nanoseconds of user CPU that this many packets take.
+/// Nanoseconds of user CPU for this many packets.
 fn nanos_for(case: &Case, mut world: World, packets: u64) -> f64 {
     let before = case.packets(&mut world);
     let mut passed = 0;
@@ -62,7 +62,7 @@ fn nanos_for(case: &Case, mut world: World, packets: u64) -> f64 {
     spent as f64 * packets as f64 / passed as f64
 }
 
-/// Simulated time between two looks at the number of packets.
+/// Simulated time between two readings of the number of packets.
 const STEP: flowstart_core::time::Duration = flowstart_core::time::Duration::from_millis(10);
 
 /// User CPU time of the process in nanoseconds.
@@ -101,7 +101,7 @@ impl Measurement for UserCpu {
 struct Nanos;
 
 impl Nanos {
-    /// The unit that suits `typical`, and how many nanoseconds it has.
+    /// The unit that suits `typical`, and its nanoseconds.
     fn unit(typical: f64) -> (&'static str, f64) {
         match typical {
             nanos if nanos < 1e3 => ("ns", 1.0),

@@ -150,7 +150,8 @@ fn one_percent_of_random_loss_costs_little() {
     }
 }
 
-/// What a flow that starts three seconds after another gets of what both get, between two times after its start.
+/// The share of the joint throughput of a flow that starts three seconds after another, between two times after its
+/// start.
 fn newcomers_share(transport: &str, buffer_bdp: f64, from: f64, until: f64) -> f64 {
     let mut path = Path::new(buffer_bdp, None);
     let first = path.add(transport, plain(), bbr(), Pattern::Bulk);
@@ -167,7 +168,7 @@ fn two_flows_converge_within_half_a_minute_when_the_buffer_is_small_and_slower_w
     for transport in TRANSPORTS {
         let share = newcomers_share(transport, 0.5, 10.0, 30.0);
         assert!((0.4..0.6).contains(&share), "{transport}: {share}");
-        // Without any loss only the probes move the shares, by a few percent a cycle.
+        // Without loss only the probes move the shares, by a few percent a cycle.
         let (early, late) = (newcomers_share(transport, 2.0, 0.0, 10.0), newcomers_share(transport, 2.0, 40.0, 60.0));
         assert!(early < late && (0.4..0.6).contains(&late), "{transport}: {early}, then {late}");
     }
@@ -213,7 +214,7 @@ fn version_1_fills_the_link_and_looks_for_a_lower_rtt_at_most_every_ten_seconds(
         let phases = path.phases(flow);
         let names: Vec<_> = phases.iter().map(|(_, phase, _)| *phase).collect();
         assert_eq!(names[..3], ["Startup", "Drain", "ProbeBW"], "{transport}");
-        // The cycle drains the queue, so that the smallest RTT is seen again and again where acknowledgements are not
+        // The cycle drains the queue, so the sender measures the smallest RTT repeatedly if acknowledgements are not
         // delayed.
         let probes = names.iter().filter(|name| **name == "ProbeRTT").count();
         assert!(probes <= 2, "{transport}: {names:?}");

@@ -1,5 +1,5 @@
-//! When the link is full for good, against the closed form of each way to start: alone, without loss, with room for
-//! every overshoot.
+//! The time when the link becomes permanently full, compared with the closed form of each startup: alone, without loss,
+//! with room for every overshoot.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ const RATE: Rate = Rate::from_mbit(20);
 /// 20 Mbit/s x 100 ms in packets of 1242 bytes on the wire.
 const BDP: f64 = 20e6 * 0.1 / 8.0 / 1242.0;
 
-/// A flow that had the link for itself.
+/// A flow alone on the link.
 struct Alone {
-    /// RTTs from the first data packet at the link until the link is busy for good.
+    /// RTTs from the first data packet at the link until the link is permanently busy.
     full_after: f64,
     /// RTTs from then until startup ended; `None` if the transfer ended first.
     exit_after_full: Option<f64>,
@@ -53,7 +53,7 @@ fn alone(startup: StartupConfig) -> Alone {
     let record = world.record(flow).clone();
     let first = record.first_data_sent.expect("data was sent");
     let log = world.network.monitor.as_mut().and_then(|monitor| monitor.log.take()).expect("the log is on");
-    // The link is busy for good after the last packet that followed a pause. A packet takes 0.5 ms.
+    // The link is permanently busy after the last packet that followed a pause. A packet takes 0.5 ms.
     let data: Vec<_> = log.iter().filter(|departed| departed.time >= first && departed.size > 1000).collect();
     let pause = Duration::from_millis(2);
     let full = data

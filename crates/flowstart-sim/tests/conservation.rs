@@ -1,4 +1,4 @@
-//! What holds in every simulation: nothing is lost from the books, windows are kept, and runs repeat.
+//! Invariants of every simulation: all packets are accounted for, senders obey their windows, and runs repeat.
 //!
 //! Each case is a world that its seed determines completely: random links, profiles, schemes and sizes. A failure names
 //! the seed; `world(seed)` builds the world again.
@@ -33,10 +33,10 @@ use flowstart_sim::world::World;
 
 /// Worlds per test.
 const CASES: u64 = 1_000;
-/// Simulated time that transfers may take. Paths with heavy loss may need longer; nothing is wrong with that.
+/// Simulated time that transfers may take. Paths with heavy loss may need longer, which is not an error.
 const LIMIT: Duration = Duration::from_millis(900_000);
-/// Simulated time after the transfers in which everything comes to rest: sixty of the longest retransmission timers,
-/// because what is sent again may be lost again.
+/// Simulated time after the transfers until all activity ends: sixty of the longest retransmission timers, because
+/// retransmissions may be lost again.
 const REST: Duration = Duration::from_millis(3_600_000);
 
 /// Random choices of a scenario.
@@ -149,7 +149,7 @@ impl Random {
     }
 }
 
-/// Every scheme, and Quick-Start with all that it has off.
+/// Every scheme, and Quick-Start with all its options that are off by default.
 fn startups() -> Vec<StartupConfig> {
     let two_passes = quick_start::Config { passes: 2, reports: Reports::Always, ..quick_start::Config::default() };
     let mut startups = StartupConfig::defaults();
@@ -179,7 +179,7 @@ fn scenario(seed: u64) -> Scenario {
     let hops: Vec<_> = (0..1 + random.below(2)).map(|_| (random.link(), random.link())).collect();
     let chain = Chain::new(&mut world, &hops);
     let mut text = format!("seed {seed}: {hops:?}");
-    // Their own numbers, so that the other things that happen do not depend on them.
+    // Separate random numbers, so that the other events do not depend on them.
     let mut routers = Random(Substream::new(seed, "routers", 0));
     for hop in 0..hops.len() {
         world.network.add_router(chain.forward_link(hop), routers.router(), Rate::from_mbit(10));
@@ -312,7 +312,7 @@ impl Scenario {
     }
 }
 
-/// What a run's windows are checked against, event by event.
+/// The state for checking a run's windows, event by event.
 #[derive(Default)]
 struct Watch {
     entries: usize,
@@ -320,7 +320,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Looks at what the last event did.
+    /// Checks the effect of the last event.
     fn look(&mut self, world: &World, flows: &[Measured], text: &str) {
         let entries = &world.network.trace.as_ref().expect("the world is traced").entries;
         let fresh = &entries[self.entries..];
@@ -347,8 +347,8 @@ impl Watch {
                     _ => {}
                 }
             }
-            // A probe, the first retransmission of a recovery and repairs that a policy wants whatever the window do
-            // not ask the window; ns-2's sender counts packets in recovery instead of bytes.
+            // A probe, the first retransmission of a recovery, and repairs that a policy sends regardless of the window
+            // ignore it; ns-2's sender counts packets in recovery instead of bytes.
             let repair = again && sent == 1 && (entering || profile.tail_repair == TailRepair::PartialAck);
             let counting = *lossy && profile.pipe == Pipe::Classic;
             if sent > 0 && !probing && !repair && !counting {
@@ -365,7 +365,7 @@ fn every_packet_and_byte_is_accounted_for() {
     for seed in 0..CASES {
         let mut scenario = scenario(seed);
         let limit = Timestamp::ZERO + LIMIT;
-        // The books are open in the middle of a transfer as well.
+        // The accounts also balance in the middle of a transfer.
         let middle = Timestamp::ZERO + Duration::from_millis(3000).scale(Substream::new(seed, "middle", 0).uniform());
         scenario.world.run_until(middle);
         scenario.check_books();
@@ -420,7 +420,7 @@ fn windows_are_kept() {
     }
 }
 
-/// Everything that can be seen of two runs is the same.
+/// All observable results of two runs are the same.
 fn assert_same(a: &Scenario, b: &Scenario) {
     assert!(a.trace().entries == b.trace().entries, "the events of two runs differ: {}", a.text);
     let packets = |scenario: &Scenario| format!("{:?}", scenario.trace());

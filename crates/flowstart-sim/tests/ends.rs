@@ -1,4 +1,4 @@
-//! Ends from outside: their timers and datagrams come in the order of time, and what is lost is told.
+//! External ends: their timers and datagrams arrive in the order of time, and losses are reported.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use flowstart_sim::packet::{Body, Direction, NO_OPTION, Packet};
 use flowstart_sim::path::signals::PathSignal;
 use flowstart_sim::world::{Stopped, World};
 
-/// What ends are told.
+/// The calls that ends get.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Told {
     Timer,
@@ -20,7 +20,7 @@ enum Told {
     Lost(u32),
 }
 
-/// Ends that send these datagrams when their timer fires first, and write down what they are told and when.
+/// Ends that send these datagrams when their first timer fires, and record their calls with the times.
 #[derive(Debug)]
 struct Listener {
     place: Place,
@@ -58,8 +58,8 @@ impl Ends for Listener {
     fn on_path_change(&mut self, _: &mut Network) {}
 }
 
-/// What ends are told that send these datagrams over links of 8 Mbit/s and 10 ms with this limit, and how many were
-/// dropped.
+/// The calls of ends that send these datagrams over links of 8 Mbit/s and 10 ms with this limit, and the number of
+/// drops.
 fn told(limit: QueueLimit, sends: Vec<(u32, Direction)>) -> (Vec<(f64, Told)>, u64) {
     let mut world = World::new(1);
     let link = LinkConfig { limit, ..LinkConfig::new(Rate::from_mbit(8), Duration::from_millis(10)) };
@@ -72,7 +72,7 @@ fn told(limit: QueueLimit, sends: Vec<(u32, Direction)>) -> (Vec<(f64, Told)>, u
     let limit = Timestamp::ZERO + Duration::from_millis(1000);
     assert_eq!(world.run_while(limit, |_| true), Err(Stopped::Idle));
     let dropped = world.record(flow).dropped;
-    // Ends that cannot be had twice are silent in a clone.
+    // Ends that cannot be cloned are silent in a clone.
     let told = told.lock().expect("nobody fails with it").clone();
     assert_eq!(silent.run_while(limit, |_| true), Err(Stopped::Idle));
     assert!(silent.ends_mut::<Listener>(flow).is_none() && world.ends_mut::<Listener>(flow).is_some());

@@ -1,4 +1,4 @@
-//! Receive windows: they limit what is sent, they grow as their policy says, and a sender may be told to ignore them.
+//! Receive windows: they limit the sent data, they grow by their policy, and a policy may let a sender ignore them.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn with(name: &str, initial: Option<u64>, largest: u64, ignore: IgnoreReceiveWin
     }
 }
 
-/// The sender never sends beyond what was announced, and the time it was stopped is what the trace says.
+/// The sender never sends beyond the announced window, and its blocked time equals the trace's.
 fn check_limits(world: &World, initial: u64) {
     let trace = world.network.trace.as_ref().expect("it was set");
     let mut limit = initial;

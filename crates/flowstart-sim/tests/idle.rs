@@ -1,5 +1,5 @@
-//! Congestion window validation in both model transports: what a chunk meets that comes after idle time, and what
-//! becomes of a flow whose packets take another path.
+//! Congestion window validation in both model transports: chunks after idle time, and flows whose packets take another
+//! path.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ fn the_scheme_runs_again_with_what_waits_then() {
         let profile = Profile { startup, ..profile(name, WindowValidation::Startup) };
         let waiting = profile.bytes_in_flight(CHUNK);
         let ([_, rounds], world) = chunks(profile, Duration::from_millis(10_000));
-        // All of the chunk, paced over a round trip, and half of one to get there.
+        // All of the chunk, paced over a round trip, and half a round trip to arrive.
         assert!((1.3..1.7).contains(&rounds), "{name}: {rounds}");
         let launches: Vec<_> = decisions(&world)
             .into_iter()

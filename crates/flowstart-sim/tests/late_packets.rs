@@ -1,5 +1,5 @@
-//! What TCP sends again had sometimes only been late: a delay spike sets off the retransmission timer, reordering the
-//! fast retransmission. With timestamps the sender finds out and takes its reduction back.
+//! Spurious retransmissions of TCP: a delay spike triggers the retransmission timer, reordering the fast
+//! retransmission. With timestamps the sender detects this and undoes its reduction.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn link() -> LinkConfig {
     LinkConfig::new(Rate::from_mbit(12), Duration::from_millis(25))
 }
 
-/// A transfer over this link by a sender that finds out, and by one that does not.
+/// A transfer over this link by a sender with this detection, and by one without.
 fn transfers(link: &LinkConfig, size: u64) -> [FlowRecord; 2] {
     [SpuriousDetection::Timestamps, SpuriousDetection::None].map(|spurious_detection| {
         let profile = Profile { spurious_detection, ..Profile::tcp_linux() };
@@ -52,8 +52,8 @@ fn a_timeout_in_a_delay_spike_costs_no_window() {
     let [finds_out, goes_on] = transfers(&with_a_pause(), 3_000_000);
     assert!(finds_out.timeouts > 0 && goes_on.timeouts > 0);
     assert!(finds_out.spurious > 0 && finds_out.dropped == 0, "{finds_out:?}");
-    // The timer sends the first segment again, and a loss probe came before it. Who does not find out sends everything
-    // again.
+    // The timer sends the first segment again, and a loss probe came before it. A sender without detection sends
+    // everything again.
     assert!(finds_out.retransmissions <= 4, "{}", finds_out.retransmissions);
     assert!(goes_on.retransmissions > 50, "{}", goes_on.retransmissions);
     assert!(completion_ms(&finds_out) + 50.0 < completion_ms(&goes_on), "{finds_out:?} {goes_on:?}");

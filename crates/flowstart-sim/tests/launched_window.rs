@@ -1,5 +1,5 @@
-//! What becomes of a launched window of which packets are lost, in both model transports: every packet that had to be
-//! sent again counts.
+//! The fate of a launched window that loses packets, in both model transports: every packet that had to be sent again
+//! counts.
 
 mod drop_places;
 

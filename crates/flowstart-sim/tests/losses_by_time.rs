@@ -1,5 +1,4 @@
-//! Losses that are found by time, and acknowledgements that are held back, over a drop-tail queue that slow start
-//! overflows.
+//! Loss detection by time, and delayed acknowledgements, over a drop-tail queue that slow start overflows.
 
 use std::sync::Arc;
 
@@ -48,8 +47,8 @@ fn a_lost_tail_is_found_by_what_was_sent_after_it() {
 
 #[test]
 fn what_is_held_back_loses_no_block() {
-    // Every second packet is dropped, so every packet that arrives is a block of its own, and an acknowledgement tells
-    // of three.
+    // Every second packet is dropped, so every packet that arrives is a block of its own, and an acknowledgement
+    // reports three.
     let held_back = transfer(50, 208, 2_000_000, Profile::tcp_linux());
     assert_eq!(held_back.spurious, 0);
     let mut at_once = Profile::tcp_linux();

@@ -26,7 +26,7 @@ use flowstart_sim::world::World;
 const PACKETS: u64 = 40;
 const LIMIT: Timestamp = Timestamp::from_nanos(600_000_000_000);
 
-/// A window for everything at once; with `granting`, a packet with each acknowledgement after the last new data.
+/// A window for all data; with `granting`, a packet with each acknowledgement after the last new data.
 #[derive(Clone, Debug)]
 struct Whole {
     segment: Bytes,
@@ -85,7 +85,7 @@ fn transfer(name: &str, granting: bool, lost: &[u64]) -> (FlowRecord, Vec<u64>) 
     world.network.trace = Some(Box::new(Trace::default()));
     let flow = world.add_flow_with(FlowConfig::new(Arc::new(profile), pattern, route), controller);
     world.run_flow(flow, LIMIT).expect("the transfer completes");
-    // Until everything comes to rest.
+    // Until all activity ends.
     world.run_until(world.now() + Duration::from_millis(100_000));
     assert_eq!(world.network.packets_in_flight(), 0, "{name}");
     assert_eq!(world.window(flow).map(|window| window.0), Some(Bytes::ZERO), "{name}: in flight at the end");
@@ -135,7 +135,7 @@ fn a_lost_tail_is_there_before_its_loss_is_known() {
         let (plain, _) = transfer(name, false, &lost);
         assert!(round_trips_between(&plain, &granted) > 0.2, "{name}: {plain:?} {granted:?}");
         assert_eq!((granted.timeouts, granted.delivered), (0, PACKETS * 1400), "{name}");
-        // Nothing is sent more than once again: the copies have repaired the losses.
+        // Nothing is retransmitted more than once: the copies have repaired the losses.
         let mut unique = again.clone();
         unique.sort_unstable();
         unique.dedup();

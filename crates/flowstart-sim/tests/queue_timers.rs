@@ -1,4 +1,4 @@
-//! Queue disciplines with periodic work: their timers run on time, whether or not packets come, and survive a fork.
+//! Queue disciplines with periodic work: their timers run on time, with or without packets, and survive a fork.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use flowstart_sim::world::World;
 const PERIOD: Duration = Duration::from_millis(15);
 const LIMIT: Timestamp = Timestamp::from_nanos(600_000_000_000);
 
-/// What the discipline does while its phase is on.
+/// The action of the discipline during its phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     /// The timer drops the packet that waits longest.
@@ -131,7 +131,7 @@ fn a_timer_runs_with_its_period_whether_or_not_packets_come() {
     assert_eq!(busy.total.load(Ordering::Relaxed), 66);
 }
 
-/// Never wants its timer.
+/// Never needs its timer.
 #[derive(Clone, Debug)]
 struct Timeless(TailDrop);
 

@@ -1,5 +1,5 @@
-//! Quick-Start in mid-connection in both model transports: after idle time, on another path, when something is lost,
-//! and what its packets look like.
+//! Quick-Start in mid-connection in both model transports: after idle time, on another path, after losses, and the form
+//! of its packets.
 
 use std::sync::Arc;
 
@@ -28,12 +28,12 @@ const CHUNK: u64 = 400_000;
 const NAMES: [&str; 2] = ["rfc9002", "tcp-rfc"];
 const IDLE: Duration = Duration::from_millis(10_000);
 
-/// Asks for 100 Mbit/s, which is 163.84 in the code.
+/// Requests 100 Mbit/s, which is 163.84 in the code.
 fn greedy() -> Config {
     Config { request: RequestKind::Fixed, rate: Rate::from_mbit(100), ..Config::default() }
 }
 
-/// A path of 100 Mbit/s whose router behaves so, in `world`.
+/// A path of 100 Mbit/s in `world` whose router behaves like this.
 fn path(world: &mut World, rate: Rate, limit: Option<Bytes>, router: router::Config) -> Route {
     let limit = QueueLimit { bytes: limit, ..QueueLimit::default() };
     let link = LinkConfig { limit, ..LinkConfig::new(rate, RTT / 2) };
@@ -84,7 +84,7 @@ fn seen(world: &World) -> (Vec<u64>, Vec<HostPacket>) {
     )
 }
 
-/// Round trips from the second chunk's being there until its last byte arrives.
+/// Round trips from the writing of the second chunk until its last byte arrives.
 fn rounds(world: &World, flow: u32) -> f64 {
     let begin = world.record(flow).first_data_sent.expect("data was sent") + IDLE;
     let last = |event| matches!(event, Event::Received { offset, len } if offset + u64::from(len) == 2 * CHUNK);
@@ -124,7 +124,7 @@ fn data_after_idle_time_carries_a_request_and_its_acknowledgement_the_answer() {
         );
         let waited = report.time.since(request.time).as_secs() / RTT.as_secs();
         assert!((1.0..1.05).contains(&waited), "{name}: {waited}");
-        // The chunk is there half an RTT and its serialization later than with the window at once: 1.5 RTT and 32 ms.
+        // The chunk arrives half an RTT and its serialization after the answer opens the window: 1.5 RTT and 32 ms.
         let taken = rounds(&world, flow);
         assert!((1.5..2.1).contains(&taken), "{name}: {taken}");
         // Without it, ten segments again: four round trips and a half or more.
@@ -234,9 +234,9 @@ fn after_a_failure_the_window_is_the_one_without_and_nothing_more_is_asked_for()
     for name in NAMES {
         let failed = |event| matches!(event, Event::Decided(Decision::PhaseEntered { phase: FAILED, .. }));
         let ten = 10 * u64::from(Profile::named(name).expect("listed").segment);
-        // The first window fails; with 0-RTT, which asks for nothing, that of the second chunk, after one request.
-        // Without it the window would be the initial one, which the request's own acknowledgement has made a segment
-        // larger.
+        // The first window fails; with 0-RTT, which sends no first request, the window of the second chunk, after one
+        // request. Without it the window would be the initial one, which the request's own acknowledgement has made a
+        // segment larger.
         for (opening, options, more) in [(Opening::Request, 0, 0), (Opening::ZeroRtt, 3, ten / 10)] {
             let (world, _) = overloaded(name, opening);
             assert_eq!(seen(&world).1.len(), options, "{name}");

@@ -1,4 +1,4 @@
-//! Throughput advice of the path (SCONE): how and when it reaches the sender, and what it does to a launch.
+//! Throughput advice of the path (SCONE): its way to the sender, and its effect on a launch.
 
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ fn advice_with_the_first_data_comes_one_rtt_after_it() {
     let late = time.as_secs() - seconds(record.first_data_sent);
     // With the first acknowledgement: of two packets, or after its longest delay of 25 ms.
     assert!((rtt.as_secs() - 0.002..rtt.as_secs() + 0.025).contains(&late), "{late} of {rtt}");
-    // Who sends in the first flight cannot know it either.
+    // A sender in the first flight cannot know the advice either.
     for opening in [Opening::ZeroRtt, Opening::Sender] {
         let (record, _) = transfer(Some(10), SconePolicy::Handshake, opening, &JUMP);
         let (time, _) = record.advised.expect("the path advised");
@@ -104,7 +104,7 @@ fn advice_leaves_slow_start_and_congestion_avoidance_alone() {
         let (advised, _) = transfer(Some(1), policy, Opening::Request, &slow_start);
         let (free, _) = transfer(None, policy, Opening::Request, &slow_start);
         assert_eq!(advised.advised.map(|(_, rate)| rate), Some(Rate::from_mbit(1)));
-        // The same packets at the same times, but for the reports' few bytes on the way back.
+        // The same packets at the same times, except for the reports' few bytes in the reverse direction.
         assert_eq!(FlowRecord { advised: None, ..advised.clone() }.data_packets, free.data_packets);
         let (late, early) = (seconds(advised.completed), seconds(free.completed));
         assert!((late - early).abs() < 1e-4, "{late} {early}");

@@ -17,7 +17,7 @@ use flowstart_sim::traffic::Pattern;
 use flowstart_sim::transport::profile::{PROFILES, Profile};
 use flowstart_sim::world::World;
 
-/// Counts what the current thread allocates, so that tests do not see each other.
+/// Counts the allocations of the current thread, so that tests do not affect each other.
 struct Counting;
 
 thread_local! {
@@ -98,7 +98,7 @@ fn allocations(mut world: World) -> (u64, u64, u64) {
 fn no_allocation_per_packet() {
     for (profile, _) in PROFILES {
         for loss in [false, true] {
-            // Slow start overshoots first, so that later windows find room for all that they hold.
+            // Slow start overshoots first, so later windows fit into the memory allocated by then.
             let mut own = Profile::named(profile).expect("the profile is in the list");
             own.startup = StartupConfig::SlowStart(slow_start::Config::default());
             let (allocated, lost, sent) = allocations(world_of(own, loss));

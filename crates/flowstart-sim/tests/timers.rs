@@ -1,4 +1,4 @@
-//! The timers of TCP that repair what nothing else finds: the retransmission timer, and the loss probe that leaves
+//! The timers of TCP that repair otherwise undetected losses: the retransmission timer, and the loss probe that leaves
 //! before it.
 
 mod drop_places;
@@ -19,7 +19,7 @@ use flowstart_sim::world::World;
 
 const SEGMENT: u64 = 1448;
 
-/// A flow over 100 Mbit/s and this RTT that loses these data packets, and this part of what returns.
+/// A flow over 100 Mbit/s and this RTT that loses these data packets, and this share of the returning packets.
 fn flow(profile: &Profile, pattern: Pattern, rtt_ms: u64, lost: &[u64], lost_back: f64) -> FlowRecord {
     let mut world = World::new(1);
     let half = Duration::from_millis(rtt_ms) / 2;
@@ -33,7 +33,7 @@ fn flow(profile: &Profile, pattern: Pattern, rtt_ms: u64, lost: &[u64], lost_bac
     world.record(flow).clone()
 }
 
-/// So many segments at once every 4 s, and the window that takes them.
+/// This many segments in a burst every 4 s, and the window for them.
 fn chunks(segments: u64, count: u32) -> (Profile, Pattern) {
     let (size, interval) = (Bytes::new(segments * SEGMENT), Duration::from_millis(4000));
     (Profile { initial_window: segments, ..Profile::tcp_linux() }, Pattern::Chunks { size, interval, count })
@@ -80,7 +80,7 @@ fn lost_acknowledgements_cut_no_window() {
         assert!(record.retransmissions > 0 && record.dropped_data == 0, "{record:?}");
         record.window_cuts
     };
-    // The last acknowledgement of a chunk is lost, the probe arrives a second time, and the receiver says so.
+    // The last acknowledgement of a chunk is lost, the probe is a duplicate, and the receiver reports it.
     assert_eq!(cuts(true), 0);
     assert!(cuts(false) > 0);
 }

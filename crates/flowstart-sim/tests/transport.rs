@@ -71,7 +71,8 @@ fn a_server_may_not_amplify_before_the_address_is_validated() {
 
 #[test]
 fn a_lost_handshake_is_repeated() {
-    // Whatever is lost first, the transfer completes; with half of all packets lost the handshake needs repetitions.
+    // The transfer completes regardless of the first loss; with half of all packets lost the handshake needs
+    // repetitions.
     let loss = Some(LossModel::Independent { probability: 0.5 });
     for (name, _) in PROFILES {
         let profile = Profile::named(name).expect("a listed profile");

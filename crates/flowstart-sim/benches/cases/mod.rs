@@ -1,4 +1,4 @@
-//! Worlds whose speed is measured, and the clock that measures it.
+//! The measured worlds, and the clock of the measurement.
 
 #![allow(dead_code, reason = "the benchmark and the example use different parts")]
 
@@ -25,7 +25,7 @@ const ACCESS_DELAY: Duration = Duration::from_millis(1);
 /// Bulk flows over a dumbbell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
-    /// What the table calls it.
+    /// Its name in the table.
     pub(crate) name: &'static str,
     /// Transport of all flows.
     pub(crate) profile: &'static str,
@@ -33,17 +33,17 @@ pub(crate) struct Case {
     pub(crate) flows: u32,
     /// Rate of the bottleneck.
     pub(crate) rate: Rate,
-    /// The receive window holds as much as the path, so nothing is ever lost.
+    /// Whether the receive window holds as much as the path, so that nothing is lost.
     pub(crate) lossless: bool,
-    /// Simulated time before the measurement: startup is over, pools have their size.
+    /// Simulated time before the measurement, after which startup is over and pools have their final size.
     pub(crate) warm_up: f64,
-    /// Simulated time that the table measures; the benchmark lets the time follow from the packets.
+    /// Simulated time of the table's measurement; in the benchmark the number of packets determines the time.
     pub(crate) span: f64,
     /// Packets per second that the project promises, if it promises any.
     pub(crate) target: Option<f64>,
 }
 
-/// Everything that is measured.
+/// All measured cases.
 pub(crate) const CASES: &[Case] = &[
     Case { target: Some(3e6), ..one("one TCP flow, no loss", "tcp-linux", true) },
     Case { target: Some(3e6), ..one("one TCP flow, CUBIC", "tcp-linux", false) },
@@ -62,7 +62,7 @@ pub(crate) const CASES: &[Case] = &[
     hundred("100 gQUIC flows", "gquic"),
 ];
 
-/// Worlds that are copied: two flows with a full window each, as experiments fork them.
+/// Worlds to copy: two flows with a full window each, like those that experiments fork.
 pub(crate) const FORKS: &[Case] = &[two("two TCP flows", "tcp-linux"), two("two QUIC flows", "rfc9002")];
 
 const fn one(name: &'static str, profile: &'static str, lossless: bool) -> Case {
@@ -109,7 +109,7 @@ impl Case {
         world
     }
 
-    /// The end of what is measured.
+    /// The end of the measurement.
     pub(crate) fn end(&self) -> Timestamp {
         at(self.warm_up + self.span)
     }
