@@ -1,7 +1,7 @@
 //! Quality of a conversation: the E-model's rating of a voice stream from its delay and its loss.
 //!
-//! Reference: ITU-T G.107 (the E-model), with every parameter but delay and loss at its default, so that `R = 93.2 - Id
-//! - Ie,eff`. Several independent implementations agree on these formulas and constants:
+//! Reference: ITU-T G.107 (the E-model), with every parameter but delay and loss at its default, so that
+//! `R = 93.2 - Id - Ie,eff`. Several independent implementations agree on these formulas and constants:
 //!
 //! - Id as simplified by R. Cole and J. Rosenbluth ("Voice over IP performance monitoring", CCR 2001): 0.024 d + 0.11
 //!   (d - 177.3) for the part above 177.3 ms. It fits delays up to about 400 ms and is too small above.
