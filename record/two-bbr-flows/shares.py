@@ -1,5 +1,5 @@
-"""The newcomer's share of what leaves the bottleneck, over two seconds each, by the time since its start. Standard
-input is what `flowstart trace` prints of two flows, the second of which starts so many seconds later as the second argument says."""
+"""When a flow that starts beside another gets its share of what leaves the bottleneck, over two seconds each. Standard
+input is what `flowstart trace` prints of two flows; the arguments are a name and the newcomer's start in seconds."""
 
 import csv
 import sys
@@ -10,5 +10,6 @@ for event in csv.DictReader(sys.stdin):
     if event["event"] == "departed" and after >= 0:
         both = sent.setdefault(int(after / 2) * 2, [0, 0])
         both[int(event["flow"])] += int(event["bytes"])
-for start, both in sorted(sent.items()):
-    print(f"{sys.argv[1]}, {start} s: {100 * both[1] / sum(both):.6g} %")
+shares = {start: both[1] / sum(both) for start, both in sorted(sent.items()) if start <= 60}
+first = min(start for start, share in shares.items() if share >= 0.4)
+print(f"{sys.argv[1]}: 40 % after {first} s;", ", ".join(f"{100 * shares[at]:.6g} % after {at} s" for at in (10, 20, 40, 60)))

@@ -1,5 +1,5 @@
-//! Every number that `record/quotes.toml` finds in a text is the one that its record has, rounded as it is written; so
-//! no two texts say different numbers of the same thing. `record/README.md` says how the file is written.
+//! Every number that `record/quotes/` finds in a text is the one that its record has, rounded as it is written; so no
+//! two texts say different numbers of the same thing. `record/README.md` says how the files are written.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot be set up fails")]
 
@@ -9,14 +9,24 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// `record/quotes.toml`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The files of `record/quotes/` together.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Quotes {
-    #[serde(default)]
     quote: Vec<Quote>,
-    #[serde(default)]
     table: Vec<Table>,
+}
+
+impl Quotes {
+    fn load() -> Self {
+        let mut all = Self::default();
+        for file in fs::read_dir(root().join("record/quotes")).unwrap().map(|entry| entry.unwrap().path()) {
+            let part: Self = toml::from_str(&read(&file)).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            all.quote.extend(part.quote);
+            all.table.extend(part.table);
+        }
+        all
+    }
 }
 
 /// A sentence, or a part of one.
@@ -80,7 +90,13 @@ impl Records {
 struct Record(Vec<(String, BTreeMap<String, f64>)>);
 
 impl Record {
+    /// One record, or all that a name with `*` matches.
     fn load(name: &str) -> Self {
+        if name.contains('*') {
+            let all = fs::read_dir(root().join("record")).unwrap().map(|entry| entry.unwrap().file_name());
+            let matching = all.filter_map(|one| one.into_string().ok()).filter(|one| matches(name, one));
+            return Self(matching.flat_map(|one| Self::load(&one).0).collect());
+        }
         let folder = Path::new("record").join(name);
         if root().join(&folder).join("verdict.json").exists() {
             Self::verdicts(&read(&folder.join("verdict.json")))
@@ -261,6 +277,9 @@ impl Table {
         // The line after the first is the one of dashes.
         for line in lines[start + 2..].iter().take_while(|line| line.starts_with('|')) {
             let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+            if cells.len() != self.columns.len() {
+                wrong.push(format!("{}: {line} has not {} columns", self.text.display(), self.columns.len()));
+            }
             // An empty first column is the one above.
             if !cells[0].is_empty() {
                 first = cells[0].replace('`', "");
@@ -294,17 +313,40 @@ impl Table {
 
 #[test]
 fn texts_quote_numbers_that_are_recorded() {
-    let quotes: Quotes = toml::from_str(&read(Path::new("record/quotes.toml"))).unwrap();
+    let quotes = Quotes::load();
     let mut records = Records::default();
     let mut wrong: Vec<_> = quotes.quote.iter().flat_map(|quote| quote.wrong(&mut records)).collect();
     wrong.extend(quotes.table.iter().flat_map(|table| table.wrong(&mut records)));
     assert!(wrong.is_empty(), "{} wrong numbers\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// The answer of a page: its first paragraph.
+fn answer(page: &Path) -> String {
+    words(read(page).split("\n\n").nth(1).unwrap_or_default())
+}
+
+/// The pages of findings, without their index.
+fn findings() -> Vec<PathBuf> {
+    let files = fs::read_dir(root().join("docs/findings")).unwrap().map(|entry| entry.unwrap().file_name());
+    let pages = files.filter(|name| name != "README.md").map(|name| Path::new("docs/findings").join(name));
+    pages.collect()
+}
+
+#[test]
+fn the_index_gives_the_answers_of_its_pages() {
+    let index = read(Path::new("docs/findings/README.md"));
+    for page in findings() {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        let line = index.lines().find(|line| line.contains(&format!("]({name}) |")));
+        let given = line.unwrap_or_else(|| panic!("the index lacks {name}")).rsplit(" | ").next().unwrap();
+        assert_eq!(given.trim_end_matches(" |"), answer(&page), "{name}");
+    }
+}
+
 #[test]
 fn records_say_where_they_come_from() {
     for folder in fs::read_dir(root().join("record")).unwrap().map(|entry| entry.unwrap().path()) {
-        if !folder.is_dir() {
+        if !folder.is_dir() || folder.ends_with("quotes") {
             continue;
         }
         let about: BTreeMap<String, toml::Value> = toml::from_str(&read(&folder.join("record.toml"))).unwrap();
