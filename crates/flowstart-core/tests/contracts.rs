@@ -9,6 +9,7 @@ use configurations::{Configuration, Random, Space, Spaces, spaces};
 use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueLimit, QueuedPacket};
 use flowstart_core::avoidance::{AvoidanceConfig, bbr};
 use flowstart_core::controller::{Controller, ControllerConfig};
+use flowstart_core::needs::Needs;
 use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::StartupConfig;
@@ -272,6 +273,13 @@ fn every_scheme_describes_itself_and_survives_its_own_configuration() {
     for config in every_avoidance() {
         let text = toml::to_string(&config).expect("a configuration is TOML");
         assert_eq!(toml::from_str::<AvoidanceConfig>(&text).expect("what was written can be read"), config);
+    }
+}
+
+#[test]
+fn schemes_that_need_an_approval_say_what_to_ask_for() {
+    for scheme in StartupConfig::defaults() {
+        assert_eq!(scheme.needs().contains(Needs::APPROVAL), scheme.request().is_some(), "{}", scheme.name());
     }
 }
 

@@ -93,6 +93,17 @@ pub enum Unsupported {
         /// The scheme or the congestion avoidance.
         scheme: &'static str,
     },
+    /// The scheme needs routers' approvals.
+    #[error(
+        "{scheme} needs routers' approvals, and {host} does not ask for any: the request is an option of IP, which \
+         takes privileges; `--transport quic` of the lab asks in simulated time"
+    )]
+    Approval {
+        /// The program or the QUIC stack.
+        host: &'static str,
+        /// The scheme.
+        scheme: &'static str,
+    },
     /// The scheme needs something else.
     #[error("{scheme} needs what {host} cannot give")]
     Other {

@@ -17,18 +17,19 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`] when the QUIC stack cannot run them.
+    /// [`Unsupported`] when the QUIC stack cannot run them, or when the scheme needs routers' approvals.
     pub fn new(name: &str, startup: StartupConfig, avoidance: AvoidanceConfig) -> Result<Self, Unsupported> {
+        if asks(&startup) {
+            return Err(Unsupported::Approval { host: "this server", scheme: startup.name() });
+        }
         Ok(Self { name: name.to_owned(), factory: ControllerFactory::new(startup, avoidance)? })
     }
 
-    /// The names of the schemes that work beside this congestion avoidance. Nobody asks routers for an approval here.
+    /// The names of the schemes that work beside this congestion avoidance.
     pub fn all(avoidance: &AvoidanceConfig) -> Vec<&'static str> {
-        let asks = |name: &str| {
-            let named = |one: &StartupConfig| one.name() == name && one.needs().contains(Needs::APPROVAL);
-            StartupConfig::defaults().iter().any(named)
-        };
-        ControllerFactory::schemes(avoidance).into_iter().filter(|name| !asks(name)).collect()
+        let mut names = ControllerFactory::schemes(avoidance);
+        names.retain(|name| !StartupConfig::defaults().iter().any(|one| one.name() == *name && asks(one)));
+        names
     }
 
     /// Slow start, the behaviour without this crate. Its congestion avoidance is CUBIC if `avoidance` does not fit slow
@@ -51,5 +52,29 @@ impl Scheme {
     /// The factory of its connections' controllers.
     pub(crate) fn factory(&self) -> &ControllerFactory {
         &self.factory
+    }
+}
+
+/// Whether routers have to approve a rate. On sockets nobody asks them: the request is an option of IP.
+fn asks(startup: &StartupConfig) -> bool {
+    startup.needs().contains(Needs::APPROVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemes_that_need_approvals_are_refused_and_not_listed() {
+        let avoidance = AvoidanceConfig::Cubic(cubic::Config::default());
+        let names = Scheme::all(&avoidance);
+        assert!(names.contains(&"blitzstart"), "{names:?}");
+        for startup in StartupConfig::defaults() {
+            let name = startup.name();
+            let taken = Scheme::new(name, startup.clone(), avoidance.clone());
+            assert_eq!(taken.is_ok(), names.contains(&name), "{name}");
+            assert_eq!(asks(&startup), matches!(taken, Err(Unsupported::Approval { .. })), "{name}");
+        }
+        assert!(StartupConfig::defaults().iter().any(asks));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use comfy_table::{CellAlignment, Table, presets};
 use flowstart_lab::perform::{Again, Progress};
 use flowstart_lab::results::summary::{Summary, felt};
-use flowstart_lab::study::plan::Plan;
+use flowstart_lab::study::plan::{AXES, Plan};
 use flowstart_report::{Check, PublishedCell};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -94,31 +94,27 @@ pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("–".into(), |value| format!("{value:.digits$}"))
 }
 
-/// Place of the arrival among the columns.
-const ARRIVAL_COLUMN: usize = 4;
-/// Place of the AQM, which is inserted last.
-const AQM_COLUMN: usize = 1;
-/// Place of the completion time among the columns, if there is no arrival.
-const FCT_COLUMN: usize = 6;
+/// Axes that are columns even if there is no choice.
+const ALWAYS: [&str; 4] = ["link", "size", "scheme", "competitor"];
+/// Columns with numbers, from the first one behind the axes.
+const NUMBERS: [usize; 7] = [0, 1, 2, 4, 7, 8, 9];
 
 /// The table of cells.
 pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    // A column only if there is a choice.
-    let arrivals = plan.arrivals.len() > 1;
-    let aqms = plan.aqms.len() > 1;
+    // The column of the size also has the other axes of what a flow carries.
+    let mut axes: Vec<_> = AXES.iter().filter(|axis| axis.name() == "size" || !axis.is_carried).collect();
+    axes.retain(|axis| ALWAYS.contains(&axis.name()) || axis.length(plan) > 1);
+    axes.sort_by_key(|axis| axis.shown.order());
     let objects = plan.sizes.iter().any(|size| size.value.objects().is_some());
     let web = plan.sizes.iter().any(|size| size.value.sessions().is_some());
     let extra_fct = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
-    let mut header = vec![
-        "link",
-        "size",
-        "scheme",
-        "competitor",
+    let mut header: Vec<_> = axes.iter().map(|axis| axis.name()).collect();
+    header.extend([
         "n",
         "failed",
-        "FCT ms (mean)",
+        if objects { "page or mean chunk ms" } else { "FCT ms (mean)" },
         "95 %",
         "speed-up",
         "95 %",
@@ -126,23 +122,16 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
         "extra drops",
         "inflation %",
         "share",
-    ];
-    if arrivals {
-        header.insert(ARRIVAL_COLUMN, "arrival");
-    }
+    ]);
     if extra_fct {
         header.push("others' extra FCT ms");
     }
     if objects {
-        header[1] = "application";
-        header[FCT_COLUMN + usize::from(arrivals)] = "page or mean chunk ms";
+        header.iter_mut().filter(|name| **name == "size").for_each(|name| *name = "application");
         header.extend(["first object ms", "later", "worst"]);
     }
     if web {
         header.extend(["offered Mbit/s", "used %", "dropped %", "approved %", "failed requests %", "in Quick-Start %"]);
-    }
-    if aqms {
-        header.insert(AQM_COLUMN, "aqm");
     }
     table.set_header(header);
     for (cell, row) in plan.cells().iter().zip(&summary.cells) {
@@ -158,11 +147,14 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
             Some(_) => "▼ slower",
         };
         let others = row.others.is_some();
-        let mut entries = vec![
-            row.link.clone(),
-            plan.carried(cell),
-            row.scheme.clone(),
-            row.competitor.clone(),
+        let mut entries: Vec<String> = axes
+            .iter()
+            .map(|axis| match axis.is_carried {
+                true => plan.carried(cell),
+                false => axis.value(plan, cell).unwrap_or_default().to_owned(),
+            })
+            .collect();
+        entries.extend([
             row.n.to_string(),
             row.failed.to_string(),
             number(metric(felt(plan, cell).0), 1),
@@ -173,10 +165,7 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
             number(versus.and_then(|v| v.dropped_delta), 1),
             number(metric("inflation").map(|inflation| inflation * 100.0), 1),
             if others { number(metric("share"), 2) } else { "–".into() },
-        ];
-        if arrivals {
-            entries.insert(ARRIVAL_COLUMN, plan.arrivals[cell.arrival].text.clone());
-        }
+        ]);
         if extra_fct {
             let extra = row.others.as_ref().and_then(|others| others.extra_fct_ms.as_ref()?.mean);
             entries.push(number(extra, 1));
@@ -191,13 +180,10 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
             entries.push(number(metric("offered_mbps"), 2));
             entries.extend(names.map(|name| number(metric(name).map(|share| share * 100.0), 1)));
         }
-        if aqms {
-            entries.insert(AQM_COLUMN, row.aqm.clone());
-        }
         table.add_row(entries);
     }
-    for column in [4, 5, 6, 8, 11, 12, 13] {
-        if let Some(column) = table.column_mut(column + usize::from(arrivals) + usize::from(aqms)) {
+    for column in NUMBERS {
+        if let Some(column) = table.column_mut(axes.len() + column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

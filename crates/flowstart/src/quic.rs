@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
-use flowstart_core::needs::Needs;
 use flowstart_core::startup::{StartupConfig, slow_start};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
@@ -116,13 +115,6 @@ impl SchemeOptions {
 /// The scheme that `text` names, in the option `field`.
 pub(crate) fn scheme(field: &str, text: &str, avoidance: &AvoidanceConfig) -> Result<Scheme, Failure> {
     let startup = spec::scheme(field, text, &StartupConfig::SlowStart(slow_start::Config::default()))?.value;
-    if startup.needs().contains(Needs::APPROVAL) {
-        return Err(Failure::Input(format!(
-            "--{field} `{text}`: on sockets nobody asks the routers: the request is an option of IP, which takes \
-             privileges that these commands do not have; allowed are the other schemes, or flowstart compare \
-             --transport quic in simulated time"
-        )));
-    }
     Scheme::new(text, startup, avoidance.clone()).map_err(|error| {
         Failure::Input(format!("--{field} `{text}`: {error}; allowed are {}", Scheme::all(avoidance).join(", ")))
     })

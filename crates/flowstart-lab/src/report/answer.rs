@@ -5,7 +5,7 @@ use flowstart_core::units::Bytes;
 use super::{has_web, rtt, web};
 use crate::results::cell_summary::{CellSummary, Comparison};
 use crate::results::summary::Summary;
-use crate::study::plan::Plan;
+use crate::study::plan::{AXES, Plan};
 use flowstart_statistics::median;
 
 /// Inflation beyond which a scheme is not offered as the answer.
@@ -228,17 +228,8 @@ fn as_said(speedup: f64, [low, high]: [f64; 2]) -> [f64; 2] {
 
 /// The range of the comparisons: `4 links and 3 sizes`.
 fn settings(plan: &Plan) -> String {
-    let counts = [
-        (plan.links.len(), "links"),
-        (plan.aqms.len(), "AQMs"),
-        (plan.competitors.len(), "competitors"),
-        (plan.sizes.len(), "sizes"),
-        (plan.arrivals.len(), "arrivals"),
-        (plan.idle.len(), "idle policies"),
-        (plan.moves.len(), "mobilities"),
-    ];
-    let named: Vec<String> =
-        counts.iter().filter(|(count, _)| *count > 1).map(|(count, name)| format!("{count} {name}")).collect();
+    let varied = AXES.iter().filter(|axis| axis.name() != "scheme" && axis.length(plan) > 1);
+    let named: Vec<String> = varied.map(|axis| format!("{} {}", axis.length(plan), axis.plural)).collect();
     match named.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),

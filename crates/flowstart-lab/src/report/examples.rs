@@ -7,7 +7,7 @@ use flowstart_core::time::Duration;
 use super::is_watched;
 use crate::results::flows::Row;
 use crate::results::summary::values;
-use crate::study::plan::{Cell, Plan};
+use crate::study::plan::{AXES, Cell, Plan};
 use crate::trace::observe::{Kept, Resolution, Shown, Watched};
 use flowstart_report as report;
 use flowstart_statistics::median;
@@ -74,12 +74,12 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
     let schemes = plan.schemes.len().min(room);
     // If all start alike, only the AQM differs.
     let aqms = if schemes == 1 { plan.aqms.len().min(room) } else { 1 };
+    let otherwise = || AXES.iter().filter(|axis| axis.is_shown_otherwise());
     plan.cells()
         .into_iter()
         .filter(|cell| plan.sizes[cell.size].value.sessions().is_none())
         .filter(|cell| cell.size == size && cell.aqm < aqms && cell.competitor == plan.competitors.len() - 1)
-        .filter(|cell| cell.arrival == plan.arrivals.len() / 2 && cell.idle == plan.idle.len() / 2)
-        .filter(|cell| cell.mobility == plan.moves.len() / 2)
+        .filter(|cell| otherwise().all(|axis| axis.place(*cell) == axis.length(plan) / 2))
         .filter(|cell| shown.contains(&cell.link) && cell.scheme < schemes)
         .collect()
 }

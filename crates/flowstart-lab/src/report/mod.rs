@@ -305,7 +305,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         avoidance: summary.avoidance.clone(),
         competitor: summary.competitor.clone(),
         transport: summary.transport.clone(),
-        arrival: summary.arrival.clone().unwrap_or_default(),
+        arrival: summary.otherwise.get("arrival").cloned().unwrap_or_default(),
         load: plan.arrivals[cell.arrival].value.load().map(|load| load.as_mbit() / link.rate.as_mbit()),
         model_speedup: model_speedup(plan, cell),
         rounds_speedup: rounds_speedup(plan, cell),

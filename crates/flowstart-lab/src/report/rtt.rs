@@ -2,7 +2,7 @@
 
 use crate::results::summary::Summary;
 use crate::spec::aqm::{Aqm, ORACLE};
-use crate::study::plan::{Cell, Plan};
+use crate::study::plan::{AXES, Cell, Plan};
 use flowstart_report as report;
 
 /// Fewest RTTs that make a curve.
@@ -13,12 +13,11 @@ const SHOWN: [(&str, &str); 2] =
 
 /// Whether the experiment compares AQMs over the RTT: one scheme, one value of every other axis, and links of one rate.
 fn compares_aqms(plan: &Plan) -> bool {
-    let ones = [plan.schemes.len(), plan.sizes.len(), plan.competitors.len(), plan.arrivals.len(), plan.moves.len()];
+    let mut others = AXES.iter().filter(|axis| !["link", "aqm"].contains(&axis.name()));
     let mut rtts: Vec<_> = plan.links.iter().map(|link| link.rtt).collect();
     rtts.sort_unstable();
     rtts.dedup();
-    ones.iter().all(|count| *count == 1)
-        && plan.idle.len() <= 1
+    others.all(|axis| axis.length(plan) == 1)
         && plan.sizes.iter().all(|size| size.value.sessions().is_none())
         && plan.aqms.len() > 1
         && rtts.len() == plan.links.len()

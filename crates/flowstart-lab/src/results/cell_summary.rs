@@ -65,15 +65,9 @@ pub struct CellSummary {
     /// Application as written, unless it is a transfer; `size_bytes` is its total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub application: Option<String>,
-    /// Idle policy, if the measured flows have their own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle: Option<String>,
-    /// Arrival as written, unless the measured flows start together.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arrival: Option<String>,
-    /// Mobility as written, unless the measured flows stay.
-    #[serde(rename = "move", skip_serializing_if = "Option::is_none")]
-    pub mobility: Option<String>,
+    /// Arrival, idle policy and any other axis as written, by name, unless it is the default.
+    #[serde(flatten)]
+    pub otherwise: BTreeMap<&'static str, String>,
     /// The cell with every default filled in.
     pub resolved: Value,
     /// Flows that completed.

@@ -3,7 +3,7 @@
 use flowstart_report::{Pair, PairedSetting};
 
 use crate::results::cell_summary::CellSummary;
-use crate::study::plan::Plan;
+use crate::study::plan::{AXES, Plan};
 
 /// The pairs of every setting; empty unless there is a choice of both AQM and scheme. `cells` are those of the plan, in
 /// its order. A pair with a failed run has no comparable mean, and is omitted.
@@ -12,15 +12,14 @@ pub fn paired(plan: &Plan, cells: &[CellSummary]) -> Vec<PairedSetting> {
     if plan.aqms.len() < 2 || plan.schemes.len() < 2 {
         return settings;
     }
+    let told_apart = ["link", "aqm", "scheme"];
+    let others: Vec<_> = AXES.iter().filter(|axis| !axis.is_carried && !told_apart.contains(&axis.name())).collect();
     for (cell, summary) in plan.cells().iter().zip(cells).filter(|(_, summary)| summary.failed == 0) {
         let metric = |name: &str| summary.metrics.get(name).and_then(|metric| Some((metric.mean?, metric.ci95)));
         let Some((fct, queue)) = metric("fct_ms").zip(metric("max_queue_delay_ms")) else { continue };
         let mut setting = format!("{}, {}", summary.link, plan.carried(cell));
-        if plan.competitors.len() > 1 {
-            setting.push_str(&format!(", competitor {}", summary.competitor));
-        }
-        if plan.arrivals.len() > 1 {
-            setting.push_str(&format!(", arrival {}", plan.arrivals[cell.arrival].text));
+        for axis in others.iter().filter(|axis| axis.length(plan) > 1) {
+            setting.push_str(&format!(", {} {}", axis.name(), axis.value(plan, cell).unwrap_or_default()));
         }
         let pair = Pair {
             aqm: summary.aqm.clone(),

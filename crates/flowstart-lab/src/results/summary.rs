@@ -189,9 +189,7 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         competitor: plan.competitors[cell.competitor].text.clone(),
         transport: plan.transport.text.clone(),
         application: (application.is_some() || web.is_some()).then(|| plan.sizes[cell.size].text.clone()),
-        idle: plan.idle_name(cell).map(str::to_owned),
-        arrival: plan.arrival_text(cell).map(str::to_owned),
-        mobility: plan.move_text(cell).map(str::to_owned),
+        otherwise: plan.otherwise(cell),
         resolved: resolved(plan, cell),
         n: rows.iter().filter(|row| !row.failed()).count(),
         failed: rows.iter().filter(|row| row.failed()).count(),
@@ -256,7 +254,7 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
     if let Some(application) = plan.sizes[cell.size].value.objects() {
         resolved["application"] = json!(application);
     }
-    if plan.arrival_text(cell).is_some() {
+    if plan.otherwise(cell).contains_key("arrival") {
         resolved["arrival"] = json!(plan.arrivals[cell.arrival].value.process);
     }
     if let Some(mobility) = plan.mobility(cell) {

@@ -1,8 +1,10 @@
 //! Axes: what varies between the cells of an experiment, each declared once.
 //!
 //! From a declaration in `axes!` below follow its key in scenario files, its options of `compare`, `trace` and
-//! `explain`, its list in `Plan`, its place in `Cell`, the nesting of cells, the number of runs, the names of
-//! cells, and its part of an experiment's identity. To add an axis:
+//! `explain`, its list in `Plan`, its place in `Cell`, the nesting of cells, the number of runs, the names of cells,
+//! its part of an experiment's identity, its field in `summary.json`, its column on the terminal, and its place in the
+//! sentences of answers. Rows name it in `cell`; their other columns of identity are declared in `results/row.rs`. To
+//! add an axis:
 //!
 //! 1. write what users may write in a file of `spec`;
 //! 2. declare it below;
@@ -79,6 +81,7 @@ macro_rules! axes {
                 {
                     /// Links.
                     links: Vec<Link>, place: link, shown: Shown::At(0), carried: false,
+                    plural: "links",
                     meaning: |plan| format!("{:?}", plan.links.iter().map(without_files).collect::<Vec<_>>()),
                     keys: {
                         link = "link" {
@@ -92,6 +95,7 @@ macro_rules! axes {
                 {
                     /// Queue disciplines.
                     aqms: Vec<Written<Aqm>>, place: aqm, shown: Shown::At(1), carried: false,
+                    plural: "AQMs",
                     meaning: |plan| format!("{:?}", plan.aqms),
                     keys: {
                         #[serde(default = "default_aqm", deserialize_with = "some")]
@@ -107,6 +111,7 @@ macro_rules! axes {
                 {
                     /// The other users of the link.
                     competitors: Vec<Written<Competitor>>, place: competitor, shown: Shown::At(4), carried: false,
+                    plural: "competitors",
                     meaning: |plan| format!("{:?}", plan.competitors),
                     keys: {
                         #[serde(default = "default_competitor", deserialize_with = "some")]
@@ -126,6 +131,7 @@ macro_rules! axes {
                 {
                     /// The traffic of the measured flows.
                     sizes: Vec<Written<Workload>>, place: size, shown: Shown::At(2), carried: true,
+                    plural: "sizes",
                     meaning: |plan| format!("{:?}", plan.sizes),
                     keys: {
                         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -152,6 +158,7 @@ macro_rules! axes {
                 {
                     /// The starts of the measured flows.
                     arrivals: Vec<Written<Arrival>>, place: arrival, shown: Shown::Otherwise(""), carried: false,
+                    plural: "arrivals",
                     meaning: |plan| format!("{:?}", plan.arrivals),
                     keys: {
                         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -169,6 +176,7 @@ macro_rules! axes {
                 {
                     /// The effect of idle time on the windows of the measured flows; empty: the transport's.
                     idle: Vec<WindowValidation>, place: idle, shown: Shown::Otherwise("idle="), carried: true,
+                    plural: "idle policies",
                     meaning: |plan| format!("{:?}", plan.idle),
                     keys: {
                         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -186,6 +194,7 @@ macro_rules! axes {
                 {
                     /// Changes of the measured flows' path.
                     moves: Vec<Written<Option<Move>>>, place: mobility, shown: Shown::Otherwise("move:"), carried: true,
+                    plural: "mobilities",
                     meaning: |plan| {
                         let link = |to: &mobility::Move| (to.at, without_files(&to.link));
                         let moves = plan.moves.iter().map(|one| (&one.text, one.value.as_ref().map(link)));
@@ -206,6 +215,7 @@ macro_rules! axes {
                 {
                     /// Startup schemes; the first is the baseline.
                     schemes: Vec<Written<StartupConfig>>, place: scheme, shown: Shown::At(3), carried: false,
+                    plural: "schemes",
                     meaning: |plan| format!("{:?}", (&plan.schemes, &plan.scheme_avoidances)),
                     keys: {
                         scheme = "scheme" {

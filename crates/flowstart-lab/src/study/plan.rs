@@ -1,5 +1,6 @@
 //! The plan of an experiment: every combination of the values of its axes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use flowstart_core::avoidance::AvoidanceConfig;
@@ -14,7 +15,7 @@ use crate::spec::aqm::Aqm;
 use crate::spec::arrival::{Arrival, TOGETHER};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
-use crate::spec::mobility::{self, Move, NONE};
+use crate::spec::mobility::{self, Move};
 use crate::spec::transport::Transport;
 use crate::spec::workload::Workload;
 use crate::study::axis::{Key, Need, Part, Shown, axes};
@@ -86,6 +87,8 @@ pub struct Axis {
     pub shown: Shown,
     /// Whether it is a part of the flows' traffic.
     pub is_carried: bool,
+    /// The word for several of its values.
+    pub plural: &'static str,
     texts: fn(&Plan) -> Vec<&str>,
     length: fn(&Plan) -> usize,
     text: fn(&Plan, usize) -> Option<&str>,
@@ -96,7 +99,8 @@ pub struct Axis {
 macro_rules! table {
     ($($part:ident { $({
         $(#[doc = $doc:literal])+
-        $list:ident: $type:ty, place: $place:ident, shown: $shown:expr, carried: $carried:expr, meaning: $meaning:expr,
+        $list:ident: $type:ty, place: $place:ident, shown: $shown:expr, carried: $carried:expr,
+        plural: $plural:literal, meaning: $meaning:expr,
         keys: { $($(#[$serde:meta])* $field:ident = $key:literal { $($entry:ident: $value:expr,)+ })+ }
     })+ })+) => {
         /// All axes, the outermost first.
@@ -105,6 +109,7 @@ macro_rules! table {
             part: Part::$part,
             shown: $shown,
             is_carried: $carried,
+            plural: $plural,
             texts: |plan| texts(&plan.$list),
             length: |plan| plan.$list.len(),
             text: |plan, place| text(&plan.$list, place),
@@ -131,6 +136,11 @@ impl Axis {
         (self.length)(plan).max(1)
     }
 
+    /// Whether names of cells show it only if it differs from the default.
+    pub fn is_shown_otherwise(&self) -> bool {
+        matches!(self.shown, Shown::Otherwise(_))
+    }
+
     /// All its values as users wrote them.
     pub fn texts<'a>(&self, plan: &'a Plan) -> Vec<&'a str> {
         (self.texts)(plan)
@@ -152,10 +162,15 @@ impl Axis {
         cell
     }
 
+    /// A cell's value as the user wrote it. `None` without a list.
+    pub fn value<'a>(&self, plan: &'a Plan, cell: &Cell) -> Option<&'a str> {
+        (self.text)(plan, self.place(*cell))
+    }
+
     /// A cell's value as the user wrote it, unless it is the default of an axis whose default is not shown.
     pub fn text<'a>(&self, plan: &'a Plan, cell: &Cell) -> Option<&'a str> {
         let is_shown = |text: &&str| matches!(self.shown, Shown::At(_)) || Some(*text) != self.keys[0].default;
-        (self.text)(plan, self.place(*cell)).filter(is_shown)
+        self.value(plan, cell).filter(is_shown)
     }
 }
 
@@ -248,19 +263,10 @@ impl Plan {
         AXES.iter().filter(|axis| axis.is_carried).filter_map(part).collect::<Vec<_>>().join(" ")
     }
 
-    /// A cell's arrival as the user wrote it, unless it is the default.
-    pub fn arrival_text(&self, cell: &Cell) -> Option<&str> {
-        Some(self.arrivals[cell.arrival].text.as_str()).filter(|text| *text != TOGETHER)
-    }
-
-    /// A cell's idle policy, if it is not the transport's.
-    pub fn idle_name(&self, cell: &Cell) -> Option<&'static str> {
-        self.idle.get(cell.idle).map(|idle| idle.name())
-    }
-
-    /// A cell's mobility as the user wrote it, if its flows move.
-    pub fn move_text(&self, cell: &Cell) -> Option<&str> {
-        self.moves.get(cell.mobility).map(|mobility| mobility.text.as_str()).filter(|text| *text != NONE)
+    /// A cell's values on the axes that names of cells show only if they differ from the default, by axis.
+    pub fn otherwise(&self, cell: &Cell) -> BTreeMap<&'static str, String> {
+        let axes = AXES.iter().filter(|axis| axis.is_shown_otherwise());
+        axes.filter_map(|axis| Some((axis.name(), axis.text(self, cell)?.to_owned()))).collect()
     }
 
     /// The change of a cell's flows' path.

@@ -57,7 +57,8 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Er
 macro_rules! scenario {
     ($($part:ident { $({
         $(#[doc = $doc:literal])+
-        $list:ident: $type:ty, place: $place:ident, shown: $shown:expr, carried: $carried:expr, meaning: $meaning:expr,
+        $list:ident: $type:ty, place: $place:ident, shown: $shown:expr, carried: $carried:expr,
+        plural: $plural:literal, meaning: $meaning:expr,
         keys: { $($(#[$serde:meta])* $field:ident = $key:literal { $($about:tt)* })+ }
     })+ })+) => {
         /// A scenario as the user wrote it. An empty list stands for the default of its axis.

@@ -52,7 +52,7 @@ struct Explained {
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (plan, cells) = arguments.selection.cells(arguments.scheme.clone())?;
     let rep = arguments.selection.rep;
-    if let Some(text) = cells.iter().find_map(|cell| plan.move_text(cell)) {
+    if let Some(text) = cells.iter().find_map(|cell| plan.otherwise(cell).remove("move")) {
         return Err(Failure::Input(format!("--move `{text}`: explain follows one path; `flowstart trace` shows both")));
     }
     let mut any_failed = false;
