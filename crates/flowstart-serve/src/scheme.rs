@@ -20,7 +20,7 @@ impl Scheme {
     /// [`Unsupported`] when the QUIC stack cannot run them, or when the scheme needs routers' approvals.
     pub fn new(name: &str, startup: StartupConfig, avoidance: AvoidanceConfig) -> Result<Self, Unsupported> {
         if asks(&startup) {
-            return Err(Unsupported::Approval { host: "this server", scheme: startup.name() });
+            return Err(Unsupported::Approval { host: "this program", scheme: startup.name() });
         }
         Ok(Self { name: name.to_owned(), factory: ControllerFactory::new(startup, avoidance)? })
     }
