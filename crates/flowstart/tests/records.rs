@@ -15,6 +15,7 @@ use serde::Deserialize;
 struct Quotes {
     quote: Vec<Quote>,
     table: Vec<Table>,
+    unchecked: Vec<Unchecked>,
 }
 
 impl Quotes {
@@ -24,6 +25,7 @@ impl Quotes {
             let part: Self = toml::from_str(&read(&file)).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             all.quote.extend(part.quote);
             all.table.extend(part.table);
+            all.unchecked.extend(part.unchecked);
         }
         all
     }
@@ -39,6 +41,16 @@ struct Quote {
     says: String,
     /// What each number in brackets is.
     values: Vec<String>,
+}
+
+/// A part of an answer whose numbers in brackets no record has.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    text: PathBuf,
+    says: String,
+    /// Why: the question gives the number, or it is of a machine.
+    because: String,
 }
 
 /// A table in Markdown.
@@ -330,6 +342,56 @@ fn findings() -> Vec<PathBuf> {
     let files = fs::read_dir(root().join("docs/findings")).unwrap().map(|entry| entry.unwrap().file_name());
     let pages = files.filter(|name| name != "README.md").map(|name| Path::new("docs/findings").join(name));
     pages.collect()
+}
+
+/// Where in a text the words stand that `says` has in brackets, if the text says so.
+fn bracketed(text: &str, says: &str) -> Option<Vec<usize>> {
+    let says = words(says);
+    let mut at = text.find(&says.replace(['[', ']'], ""))?;
+    let mut inside = false;
+    let mut places = Vec::new();
+    for character in says.chars() {
+        match character {
+            '[' => inside = true,
+            ']' => inside = false,
+            _ => {
+                if inside {
+                    places.push(at);
+                }
+                at += character.len_utf8();
+            }
+        }
+    }
+    Some(places)
+}
+
+#[test]
+fn numbers_of_answers_are_checked() {
+    let quotes = Quotes::load();
+    let mut missing = Vec::new();
+    for unchecked in &quotes.unchecked {
+        assert!(!unchecked.because.is_empty(), "{}: because?", unchecked.says);
+        if bracketed(&words(&read(&unchecked.text)), &unchecked.says).is_none() {
+            missing.push(format!("{} does not say: {}", unchecked.text.display(), unchecked.says));
+        }
+    }
+    for page in findings() {
+        let answer = answer(&page);
+        let quoted = quotes.quote.iter().map(|quote| (&quote.text, &quote.says));
+        let said = quoted.chain(quotes.unchecked.iter().map(|one| (&one.text, &one.says)));
+        let says = said.filter(|(text, _)| **text == page).map(|(_, says)| says);
+        let places: Vec<usize> = says.filter_map(|says| bracketed(&answer, says)).flatten().collect();
+        let mut code = false;
+        let rest = answer.char_indices().map(|(at, character)| {
+            code ^= character == '`';
+            if code || places.contains(&at) { '_' } else { character }
+        });
+        let numbers = numbers(&rest.collect::<String>());
+        if !numbers.is_empty() {
+            missing.push(format!("{}: {}", page.display(), numbers.join(" ")));
+        }
+    }
+    assert!(missing.is_empty(), "neither quoted nor said to be unchecked:\n{}", missing.join("\n"));
 }
 
 #[test]
