@@ -79,6 +79,8 @@ enum Accepts {
     Above(f64),
     Below(f64),
     Between(f64, f64),
+    /// Between two bounds that are not accepted themselves.
+    Inside(f64, f64),
     /// At most so far from the number.
     Near(f64, f64),
     /// Everything, or nothing.
@@ -114,6 +116,7 @@ impl Band {
             Accepts::Above(bound) => ours > bound,
             Accepts::Below(bound) => ours < bound,
             Accepts::Between(low, high) => (low..=high).contains(&ours),
+            Accepts::Inside(low, high) => low < ours && ours < high,
             Accepts::Near(center, tolerance) => (ours - center).abs() <= tolerance,
             Accepts::All(inside) => inside,
         };
@@ -141,6 +144,10 @@ pub(crate) fn between(low: f64, high: f64, reference: f64) -> Band {
     Band::new(Accepts::Between(low, high), reference, format!("{low} to {high}"))
 }
 
+pub(crate) fn inside(low: f64, high: f64, reference: f64) -> Band {
+    Band::new(Accepts::Inside(low, high), reference, format!("between {low} and {high}"))
+}
+
 pub(crate) fn near(reference: f64, tolerance: f64) -> Band {
     Band::new(Accepts::Near(reference, tolerance), reference, format!("within {tolerance}"))
 }
@@ -162,8 +169,8 @@ pub(crate) fn judged(inside: bool, reference: f64, text: impl Into<String>) -> B
 /// A column of a reference: its name, our number, and what is accepted around the one there.
 pub(crate) type Column<'a> = (&'a str, f64, &'a dyn Fn(f64) -> Band);
 
-/// Collects comparisons. How many there will be is declared before anything runs, so that a cell that gave nothing
-/// cannot go unnoticed.
+/// Collects comparisons. How many there will be is declared before a cell runs, so that one that gave nothing cannot go
+/// unnoticed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Checker {
     declared: usize,
@@ -262,6 +269,7 @@ mod tests {
         assert_eq!(inside(above(1.0)), [false, false, true]);
         assert_eq!(inside(below(1.0)), [true, false, false]);
         assert_eq!(inside(between(1.0, 1.1, 5.0)), [false, true, true]);
+        assert_eq!(inside(super::inside(0.9, 1.1, 5.0)), [false, true, false]);
         assert_eq!(inside(equal(1.0)), [false, true, false]);
         // 5 % of -2 are 0.1.
         assert!(within(-2.0, 0.05).contains(-1.95) && !within(-2.0, 0.05).contains(-1.85));

@@ -5,7 +5,8 @@
 //!
 //! - `{name}` stands for one of the file's `names` or, one after the other, for the words of the statement's `each`.
 //! - `holds` is our number, how it lies to another one, and the other: `<`, `<=`, `>` or `>=`. `0.9 of` before the
-//!   other number multiplies it for the bound. `in 1 to 3 of 2` says between which numbers ours lies, beside which one.
+//!   other number multiplies it for the bound. `in 1 to 3 of 2` says between which numbers ours lies, beside which one;
+//!   with `inside` neither of the two is accepted itself.
 //! - A number is a figure; or `metric(words)`, of the cells that all words describe ([`Results::cells`]) in the study's
 //!   first scenario, or in that of a word `@scenario`; or a difference, quotient or product of such, with spaces around
 //!   the sign. [`of_cells`] says what may stand before a metric. `max`, `min` and `sum` before a name is that of what
@@ -24,7 +25,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::Input;
-use crate::check::{Band, Checker, above, at_least, at_most, below, between, judged};
+use crate::check::{Band, Checker, above, at_least, at_most, below, between, inside, judged};
 use crate::results::{Results, changed, mean_of};
 
 const FILES: [&str; 7] = [
@@ -167,13 +168,16 @@ impl Study {
 /// Our number, what is accepted of it, and the numbers of which that is made.
 fn comparison(holds: &str, kept: &Kept, source: Source<'_>) -> Result<(f64, Band, Numbers), String> {
     let value = |text: &str| value(text, kept, source);
-    if let Some((ours, (range, beside))) = holds.split_once(" in ").and_then(|(a, b)| Some((a, b.split_once(" of ")?)))
+    let ranges = [(" in ", between as fn(f64, f64, f64) -> Band), (" inside ", inside)];
+    let range = ranges.iter().find_map(|(word, band)| Some((holds.split_once(word)?, band)));
+    if let Some(((ours, range), band)) = range
+        && let Some((range, beside)) = range.split_once(" of ")
     {
         let (low, high) = range.split_once(" to ").ok_or_else(|| format!("`{range}` has no end"))?;
         let (low, high, than) = (value(low)?, value(high)?, value(beside)?);
         return Ok((
             value(ours)?,
-            between(low, high, than),
+            band(low, high, than),
             [("low", low), ("high", high), ("than", than)].map(named).into(),
         ));
     }
@@ -186,12 +190,16 @@ fn comparison(holds: &str, kept: &Kept, source: Source<'_>) -> Result<(f64, Band
     Ok((value(ours)?, band(factor * than).beside(than), [("than", than)].map(named).into()))
 }
 
+/// The sign between two numbers, and what it does with them.
+type Operator = (&'static str, fn(f64, f64) -> f64);
+
 fn value(text: &str, kept: &Kept, source: Source<'_>) -> Result<f64, String> {
-    let operators = [(" - ", f64::sub as fn(f64, f64) -> f64), (" / ", f64::div), (" * ", f64::mul)];
-    for (sign, apply) in operators {
-        if let Some((left, right)) = text.rsplit_once(sign) {
-            return Ok(apply(value(left, kept, source)?, value(right, kept, source)?));
-        }
+    let last = |operators: &[Operator]| {
+        let places = operators.iter().filter_map(|(sign, apply)| Some((text.rfind(sign)?, *apply)));
+        places.max_by_key(|(place, _)| *place)
+    };
+    if let Some((place, apply)) = last(&[(" - ", f64::sub)]).or_else(|| last(&[(" / ", f64::div), (" * ", f64::mul)])) {
+        return Ok(apply(value(&text[..place], kept, source)?, value(&text[place + 3..], kept, source)?));
     }
     if let Ok(number) = text.parse() {
         return Ok(number);
@@ -233,7 +241,7 @@ fn told(text: &str, kept: &Kept, source: Source<'_>) -> Result<String, String> {
 ///
 /// - `mid-sized:` the same over flows of 10 KB to 1 MB;
 /// - `loads:` the mean of the cells' means, `most:` the largest of them, `fastest:` the least of all but the first
-///   scheme, undefined unless all are known;
+///   scheme, all undefined unless every cell's is known;
 /// - `low:` and `high:` the ends of the interval of the mean over the repetitions of a cell;
 /// - `gain:` how much larger it is in the cells of the words behind `|`, over the repetitions that both have, mean over
 ///   pairs of cells in their order; `gain-low:` the low end of its interval.
@@ -272,16 +280,17 @@ pub(crate) fn of_cells(results: &Results, by_cell: &[Vec<&Row>], metric: &str, w
         "mean" => mean_of(rows(), number),
         "mid-sized" => mean_of(rows().filter(|row| MID_SIZED.contains(&row.size_bytes)), number),
         "loads" => mean_of_all(&means().collect::<Vec<_>>()),
-        "fastest" if means().any(f64::is_nan) => f64::NAN,
+        "fastest" | "most" if means().any(f64::is_nan) => f64::NAN,
         "fastest" => {
             let others = cells.iter().filter(|cell| cell.scheme > 0);
-            others.map(|cell| mean_of(&by_cell[cell.index], number)).fold(f64::INFINITY, f64::min)
+            others.map(|cell| mean_of(&by_cell[cell.index], number)).reduce(f64::min).unwrap_or(f64::NAN)
         }
-        "most" => means().fold(0.0, f64::max),
+        "most" => means().reduce(f64::max).unwrap_or(f64::NAN),
         "low" => ends()[0],
         "high" => ends()[1],
         "gain" => mean_of_all(&gains().iter().map(|[gain, _]| *gain).collect::<Vec<_>>()),
-        "gain-low" => gains().iter().map(|[_, low]| *low).fold(f64::NAN, f64::min),
+        "gain-low" if gains().iter().any(|[_, low]| low.is_nan()) => f64::NAN,
+        "gain-low" => gains().iter().map(|[_, low]| *low).reduce(f64::min).unwrap_or(f64::NAN),
         _ => {
             return Err(format!("`{kind}:` is not mean, mid-sized, loads, fastest, most, low, high, gain or gain-low"));
         }
@@ -363,6 +372,7 @@ pub(crate) fn of_scenarios(input: &Input, checker: &mut Checker) -> Result<Strin
 mod tests {
     use super::*;
     use crate::check::{Status, Verdict};
+    use flowstart_lab::study::plan::AXES;
 
     /// The verdict of an entry on means that are made up.
     fn verdict(entry: &str, count: usize, mean: Source<'_>) -> Verdict {
@@ -387,6 +397,75 @@ mod tests {
         assert!(comparison("m(a) = 1", &kept, mean).unwrap_err().contains("compares nothing"));
         let results = Results { rows: Vec::new(), plan: crate::results::plan("quick-start-load").unwrap() };
         assert!(of_cells(&results, &results.by_cell(), "fct", &[]).unwrap_err().contains("no metric `fct`"));
+    }
+
+    #[test]
+    fn operators_of_one_rank_apply_from_left_to_right() {
+        let of = |text: &str| value(text, &Kept::default(), &|_, _| Ok(f64::NAN));
+        assert_eq!(["8 / 4 * 2", "8 * 4 / 2", "8 - 4 / 2 - 1"].map(of), [Ok(4.0), Ok(16.0), Ok(5.0)]);
+    }
+
+    #[test]
+    fn a_range_with_inside_leaves_its_ends_out() {
+        let accepts = |holds: &str| {
+            let (ours, band, _) = comparison(holds, &Kept::default(), &|_, _| Ok(0.02)).unwrap();
+            band.contains(ours)
+        };
+        assert!(accepts("m(a) in -0.02 to 0.02 of 0") && !accepts("m(a) inside -0.02 to 0.02 of 0"));
+    }
+
+    #[test]
+    fn numbers_of_cells_that_are_not_there_are_undefined() {
+        let results = Results { rows: Vec::new(), plan: crate::results::plan("quick-start-load").unwrap() };
+        for kind in ["mean", "mid-sized", "loads", "fastest", "most", "low", "high", "gain", "gain-low"] {
+            for words in [&["web:sessions=20", "|", "web:sessions=20"][..], &["nowhere", "|", "nowhere"]] {
+                let number = of_cells(&results, &results.by_cell(), &format!("{kind}:fct_ms"), words).unwrap();
+                assert!(number.is_nan(), "{kind} {words:?}: {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_value_of_a_scenario_is_in_a_comparison() {
+        let mut left_out = Vec::new();
+        for text in FILES {
+            let File { names, study } = toml::from_str(text).unwrap();
+            // Scenarios of attacks have more cells than the paper has statements.
+            let has_all = |study: &&Study| study.entry != "quick-start-attacks" && !study.scenarios.is_empty();
+            for study in study.iter().filter(has_all) {
+                let of = |scenario: &String| {
+                    let links = study.link.clone();
+                    let with = |scenario: &mut flowstart_lab::study::scenario::Scenario| {
+                        scenario.link = links.unwrap_or_else(|| scenario.link.clone());
+                    };
+                    Results { rows: Vec::new(), plan: changed(scenario, with).unwrap() }
+                };
+                let results: Vec<Results> = study.scenarios.iter().map(of).collect();
+                let compared = RefCell::new(vec![BTreeSet::new(); results.len()]);
+                let source = |_: &str, words: &[&str]| {
+                    let (named, words): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.starts_with('@'));
+                    let is = |scenario: &String| named.first().is_none_or(|word| word[1..] == **scenario);
+                    let place = study.scenarios.iter().position(is).unwrap();
+                    for words in words.split(|word| *word == "|") {
+                        let cells = results[place].cells(words);
+                        compared.borrow_mut()[place].extend(cells.iter().map(|cell| cell.index));
+                    }
+                    Ok(1.0)
+                };
+                study.check(&names, &source, &mut Checker::default()).unwrap();
+                for ((scenario, results), compared) in study.scenarios.iter().zip(&results).zip(compared.into_inner()) {
+                    let plan = &results.plan;
+                    let cells = plan.cells();
+                    // A statement may be about some of the schemes.
+                    for axis in AXES.iter().filter(|axis| axis.name() != "scheme") {
+                        let places: BTreeSet<usize> = compared.iter().map(|index| axis.place(cells[*index])).collect();
+                        let missing = (0..axis.length(plan)).filter(|place| !places.contains(place));
+                        left_out.extend(missing.map(|place| format!("{scenario} {} {place}", axis.name())));
+                    }
+                }
+            }
+        }
+        assert!(left_out.is_empty(), "{}", left_out.join("\n"));
     }
 
     /// A conversation in which delay grows with the window and the number of flows, as the thesis describes it.
