@@ -23,6 +23,7 @@ pub mod application;
 pub mod aqm;
 pub mod arrival;
 pub mod competitor;
+pub(crate) mod file;
 pub mod link;
 mod measured;
 pub mod mobility;

@@ -185,7 +185,7 @@ impl Scenario {
 
     /// Reads a scenario, and keeps its text for error messages.
     pub fn read_with_text(file: &Path) -> Result<(Self, String), ScenarioError> {
-        let bytes = std::fs::read(file).map_err(ScenarioError::Unreadable)?;
+        let bytes = crate::spec::file::bytes(file).map_err(ScenarioError::Unreadable)?;
         let text = String::from_utf8(bytes)
             .map_err(|error| ScenarioError::NotText { offset: error.utf8_error().valid_up_to() })?;
         Ok((Self::from_text(&text)?, text))

@@ -34,7 +34,7 @@ pub(super) fn read(spec: &mut Spec<'_>, key: &'static str, directory: &Path) -> 
 
 fn load(file: &Path) -> Result<CapacityTrace, String> {
     let shown = file.display();
-    let bytes = std::fs::read(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let bytes = crate::spec::file::bytes(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
         format!("{shown}, line {line}: this is not text; expected one whole number of milliseconds per line")
