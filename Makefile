@@ -4,7 +4,7 @@ RESULTS := results/$(shell date +%Y%m%d-%H%M%S)
 FLOWSTART := target/release/flowstart
 FUZZ_SECONDS ?= 60
 
-.PHONY: run test lint same-results bench bench-quic bench-report interop fuzz study study-predict record full setup
+.PHONY: run test lint same-results bench bench-quic bench-report load interop fuzz study study-predict record full setup
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
@@ -33,10 +33,10 @@ record: setup
 	scripts/record $(NAME)
 
 # What .ci/run leaves out: every record (all scenarios with their repetitions, all validations), the whole grid of
-# Predict, benchmarks, and other programs' QUIC. A day on two cores; what it prints stays in results/.
+# Predict, benchmarks, load, and other programs' QUIC. A day on two cores; what it prints stays in results/.
 full:
 	mkdir -p $(RESULTS)
-	for part in record study-predict bench bench-quic bench-report interop fuzz; do \
+	for part in record study-predict bench bench-quic bench-report load interop fuzz; do \
 		$(MAKE) $$part > $(RESULTS)/$$part.txt 2>&1 && echo "$$part: done" || { echo "$$part: FAILED"; failed=1; }; \
 	done; echo "see $(RESULTS)"; [ -z "$$failed" ]
 
@@ -50,6 +50,10 @@ bench: setup
 bench-quic: setup
 	cargo build --release --locked -p flowstart
 	$(FLOWSTART) perf pairs --size 1GB --pairs 10
+
+# Two thousand connections at once: times of handshakes, and memory beside what `--connection-memory` states.
+load: setup
+	cargo test --release --locked -p flowstart --test load -- --ignored --nocapture --test-threads 1
 
 # CPU time and memory of comparisons with --out as a ratio to those without.
 bench-report: setup

@@ -224,7 +224,8 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
             short
         }
         Competitor::Web { load, sizes, startup, receiver_rate } => {
-            let mut web = json!({"kind": "web", "load": load, "smallest": sizes.smallest, "largest": sizes.largest, "shape": sizes.shape});
+            let mut web = json!({"kind": "web", "load": load, "smallest": sizes.smallest, "largest": sizes.largest,
+                "shape": sizes.shape});
             if let Some(startup) = startup {
                 web["startup"] = json!(startup);
             }
@@ -234,7 +235,8 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
             web
         }
         Competitor::Requests(Requests { interval, count, ask, spoofed, confirm }) => {
-            json!({"kind": "requests", "interval": interval, "count": count, "ask": ask, "spoofed": spoofed, "confirm": confirm})
+            json!({"kind": "requests", "interval": interval, "count": count, "ask": ask, "spoofed": spoofed,
+                "confirm": confirm})
         }
     };
     let mut resolved = json!({

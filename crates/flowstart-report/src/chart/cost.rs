@@ -89,15 +89,20 @@ pub(crate) fn pareto(groups: &[Group<'_>], schemes: &[String]) -> Option<Chart> 
                     "transform": [named(schemes, "i", "scheme"), named(&sizes, "s", "size")],
                     "mark": {"type": "point", "filled": true, "opacity": 0.85, "stroke": "white", "strokeWidth": 0.6},
                     "encoding": {
-                        "x": {"field": "x", "type": "quantitative", "title": "FCT / physical limit (1 = the limit, log scale)",
+                        "x": {"field": "x", "type": "quantitative",
+                            "title": "FCT / physical limit (1 = the limit, log scale)",
                             "scale": {"type": "log", "domain": [1, (slowest * 1.1).max(2.0)], "nice": false},
                             "axis": {"values": [1, 1.5, 2, 3, 4, 6, 10, 20, 50, 100, 1000], "format": "~r"}},
-                        "y": {"field": "y", "type": "quantitative", "title": axis, "scale": {"type": scale, "domain": domain, "nice": false}, "axis": {"tickCount": 5, "minExtent": 30}},
+                        "y": {"field": "y", "type": "quantitative", "title": axis,
+                            "scale": {"type": scale, "domain": domain, "nice": false},
+                            "axis": {"tickCount": 5, "minExtent": 30}},
                         "color": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)},
                         "shape": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": shapes(schemes)},
                         "size": {"field": "area", "type": "quantitative", "scale": null, "legend": null},
-                        "tooltip": [name("scheme"), name("size"), {"field": "fct", "title": "mean FCT (ms)", "format": ",.4~g"},
-                            {"field": "x", "title": "FCT / limit", "format": ".3~g"}, {"field": "y", "title": axis, "format": ".3~g"}]
+                        "tooltip": [name("scheme"), name("size"),
+                            {"field": "fct", "title": "mean FCT (ms)", "format": ",.4~g"},
+                            {"field": "x", "title": "FCT / limit", "format": ".3~g"},
+                            {"field": "y", "title": axis, "format": ".3~g"}]
                     }
                 }));
                 index = Some(panels.len() - 1);

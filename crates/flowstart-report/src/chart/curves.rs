@@ -45,14 +45,16 @@ pub(crate) fn curves(cells: &[Cell]) -> Option<Chart> {
             "transform": [named(&variants, "i", "variant")],
             "layer": [
                 {"mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.6, "clip": true},
-                 "encoding": {"x": x, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}, "color": colour}},
+                 "encoding": {"x": x, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"},
+                     "color": colour}},
                 {"mark": {"type": "line"},
                  "encoding": {"x": x, "y": y, "color": colour, "strokeDash": by(dashes(&variants))}},
                 {"mark": {"type": "point", "filled": true, "size": 45, "opacity": 1},
                  "encoding": {"x": x, "y": y, "color": colour, "shape": by(shapes(&variants)),
                     "tooltip": [{"field": "variant", "title": "variant"}, {"field": "x", "title": axis},
                         {"field": "y", "title": metric, "format": ",.4~g"},
-                        {"field": "low", "title": "95 % from", "format": ",.4~g"}, {"field": "high", "title": "to", "format": ",.4~g"}]}}
+                        {"field": "low", "title": "95 % from", "format": ",.4~g"},
+                        {"field": "high", "title": "to", "format": ",.4~g"}]}}
             ]
         }));
         row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
@@ -65,7 +67,8 @@ pub(crate) fn curves(cells: &[Cell]) -> Option<Chart> {
     let title = format!("Metrics against {axis}");
     Some(Chart {
         id: "curves".to_owned(),
-        sentence: "Lines of one shape are one variant in every panel. Points are means over the repetitions; where bars of two lines \
+        sentence: "Lines of one shape are one variant in every panel. Points are means over the repetitions; where \
+            bars of two lines \
             overlap widely, the runs do not tell them apart."
             .to_owned(),
         aria: format!("Line charts against {axis}"),

@@ -43,7 +43,8 @@ pub(crate) fn distributions(id: String, group: &Group<'_>, schemes: &[String]) -
         id,
         title: format!("Distributions on {}", group.label),
         sentence: format!(
-            "The height of a line is the portion of runs at or below the value under it: for FCT and drops a line further to the left is better, \
+            "The height of a line is the portion of runs at or below the value under it: for FCT and drops a line \
+            further to the left is better, \
             and a steep line means that the scheme behaves the same in every run.{alone}"
         ),
         aria: format!(
@@ -154,7 +155,8 @@ pub(super) fn cdf_panel(
         "mark": {"type": "point", "filled": true, "size": 34, "opacity": 1},
         "encoding": {"x": x, "y": y, "color": colour,
             "shape": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": shapes(schemes)},
-            "tooltip": [{"field": "scheme", "title": "scheme"}, {"field": "x", "title": axis, "format": ",.4~g"}, {"field": "y", "title": of, "format": ".2f"}]}}));
+            "tooltip": [{"field": "scheme", "title": "scheme"}, {"field": "x", "title": axis, "format": ",.4~g"},
+                {"field": "y", "title": of, "format": ".2f"}]}}));
     Some(json!({"title": size, "description": aria, "width": 300, "height": 170,
         "data": table.data(), "transform": [named(schemes, "i", "scheme")], "layer": layers}))
 }

@@ -90,10 +90,12 @@ fn config() -> Value {
         "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
         "view": {"stroke": "#c9c9c9"},
         "axis": {
-            "labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": "normal", "titleColor": "#222", "labelColor": "#222",
+            "labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": "normal", "titleColor": "#222",
+            "labelColor": "#222",
             "gridColor": "#ececec", "domainColor": "#777", "tickColor": "#777", "titlePadding": 6, "labelOverlap": true
         },
-        "legend": {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal", "symbolStrokeWidth": 2, "labelLimit": 260},
+        "legend": {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal", "symbolStrokeWidth": 2,
+            "labelLimit": 260},
         "title": {"fontSize": 12, "fontWeight": 600, "anchor": "start", "color": "#222", "offset": 6},
         "line": {"strokeWidth": 1.8, "strokeCap": "butt"}
     })

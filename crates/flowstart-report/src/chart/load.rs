@@ -49,7 +49,8 @@ pub(crate) fn loads(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
         let x = json!({"field": "x", "type": "quantitative", "title": "offered load (% of the link's rate)",
             "scale": {"zero": true, "nice": false, "padding": 8}});
         let y = json!({"field": "y", "type": "quantitative", "title": "mean FCT (ms)",
-            "scale": {"domain": [0, (highest * 1.05).max(0.001)], "nice": false}, "axis": {"tickCount": 6, "minExtent": 40}});
+            "scale": {"domain": [0, (highest * 1.05).max(0.001)], "nice": false},
+            "axis": {"tickCount": 6, "minExtent": 40}});
         let colour = json!({"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)});
         panels.push(json!({
             "title": {"text": title, "fontSize": 11, "limit": 560}, "description": aria, "width": 560, "height": 340,
@@ -57,16 +58,19 @@ pub(crate) fn loads(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
             "transform": [named(schemes, "i", "scheme")],
             "layer": [
                 {"mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.6},
-                 "encoding": {"x": x, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}, "color": colour}},
+                 "encoding": {"x": x, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"},
+                     "color": colour}},
                 {"mark": {"type": "line"},
                  "encoding": {"x": x, "y": y, "color": colour,
                     "strokeDash": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": dashes(schemes)}}},
                 {"mark": {"type": "point", "filled": true, "size": 55, "opacity": 1},
                  "encoding": {"x": x, "y": y, "color": colour,
                     "shape": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": shapes(schemes)},
-                    "tooltip": [{"field": "scheme", "title": "scheme"}, {"field": "x", "title": "load (%)", "format": ".3~g"},
+                    "tooltip": [{"field": "scheme", "title": "scheme"},
+                        {"field": "x", "title": "load (%)", "format": ".3~g"},
                         {"field": "y", "title": "mean FCT (ms)", "format": ",.4~g"},
-                        {"field": "low", "title": "95 % from", "format": ",.4~g"}, {"field": "high", "title": "to", "format": ",.4~g"}]}}
+                        {"field": "low", "title": "95 % from", "format": ",.4~g"},
+                        {"field": "high", "title": "to", "format": ",.4~g"}]}}
             ]
         }));
         row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
@@ -78,7 +82,8 @@ pub(crate) fn loads(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
         id: "loads".to_owned(),
         title: "Mean FCT against offered load".to_owned(),
         sentence:
-            "Lower is sooner. Every transfer of a run uses the line's scheme, and to the right they meet each other more often: \
+            "Lower is sooner. Every transfer of a run uses the line's scheme, and to the right they meet each other \
+            more often: \
             a line that rises faster than the baseline's loses its advantage as the load grows."
                 .to_owned(),
         aria: "Line charts of the mean FCT against the offered load".to_owned(),

@@ -28,7 +28,8 @@ pub(crate) fn media(groups: &[Group<'_>], schemes: &[String]) -> Option<Chart> {
     Some(Chart {
         id: "media-delay".to_owned(),
         title: "Delay of the media flow".to_owned(),
-        sentence: "The height of a line is the portion of media packets that arrived within the time under it, of those sent while the \
+        sentence: "The height of a line is the portion of media packets that arrived within the time under it, of \
+            those sent while the \
             measured flows were there: a line further to the left harms the conversation less."
             .to_owned(),
         aria: "Cumulative distributions of the one-way delay of media packets".to_owned(),

@@ -46,28 +46,34 @@ pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Ch
             "axis": {"values": [1, 1.5, 2, 3, 4, 6, 10, 20, 50, 100], "format": "~r"}});
         let y = json!({"field": "y", "type": "quantitative", "title": "peak queue delay (ms, log scale)",
             "scale": {"type": "log", "domain": [lowest / 1.3, highest * 1.3], "nice": false},
-            "axis": {"values": [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], "format": "~r", "minExtent": 30}});
+            "axis": {"values": [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], "format": "~r",
+                "minExtent": 30}});
         let by = |field: &str, scale| json!({"field": field, "type": "nominal", "title": field, "scale": scale});
         // More AQMs than colours: from then on marks are open.
         let points = |filled: bool| {
             let these = if filled { "<" } else { ">=" };
-            json!({"transform": [{"filter": format!("datum.a {these} {}", COLOURS.len())}, named(&aqms, "a", "AQM"), named(&schemes, "s", "scheme")],
+            json!({"transform": [{"filter": format!("datum.a {these} {}", COLOURS.len())}, named(&aqms, "a", "AQM"),
+                named(&schemes, "s", "scheme")],
                 "mark": {"type": "point", "filled": filled, "size": 70, "strokeWidth": if filled { 0.6 } else { 1.8 }},
-                "encoding": {"x": x, "y": y, "color": by("AQM", colours(&aqms)), "shape": by("scheme", shapes(&schemes)),
+                "encoding": {"x": x, "y": y, "color": by("AQM", colours(&aqms)),
+                    "shape": by("scheme", shapes(&schemes)),
                     "opacity": {"condition": {"test": "datum.u == 1", "value": 1}, "value": 0.45},
                     "tooltip": [{"field": "AQM", "title": "AQM"}, {"field": "scheme", "title": "scheme"},
-                        {"field": "x", "title": "FCT / limit", "format": ".3~g"}, {"field": "y", "title": "peak queue delay (ms)", "format": ".3~g"}]}})
+                        {"field": "x", "title": "FCT / limit", "format": ".3~g"},
+                        {"field": "y", "title": "peak queue delay (ms)", "format": ".3~g"}]}})
         };
         let plain = |field: &str| json!({"field": field, "type": "quantitative"});
         panels.push(json!({
             "title": setting.setting, "description": aria, "width": 460, "height": 330,
             "data": table.data(),
             "layer": [
-                {"data": {"values": names}, "mark": {"type": "line", "interpolate": "step-after", "color": NEUTRAL, "strokeWidth": 1, "strokeDash": [3, 3]},
+                {"data": {"values": names}, "mark": {"type": "line", "interpolate": "step-after", "color": NEUTRAL,
+                    "strokeWidth": 1, "strokeDash": [3, 3]},
                  "encoding": {"x": x, "y": y, "order": plain("k")}},
                 points(true),
                 points(false),
-                {"data": {"values": names}, "mark": {"type": "text", "align": "left", "baseline": "bottom", "dx": 5, "dy": -3, "fontSize": 10, "clip": true},
+                {"data": {"values": names}, "mark": {"type": "text", "align": "left", "baseline": "bottom", "dx": 5,
+                    "dy": -3, "fontSize": 10, "clip": true},
                  "encoding": {"x": x, "y": y, "text": {"field": "name"}}}
             ]
         }));
@@ -86,10 +92,12 @@ pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Ch
     Some(Chart {
         id: "pairs".to_owned(),
         title: "AQM and scheme together".to_owned(),
-        sentence: "One mark is one pair, the scheme's shape in the AQM's colour. The best place is the lower left corner: fast, and \
-            with a queue that never gets long. Pale marks are beaten by a pair that is at least as good in both respects."
+        sentence: "One mark is one pair, the scheme's shape in the AQM's colour. The best place is the lower left \
+            corner: fast, and with a queue that never gets long. Pale marks are beaten by a pair that is at least as \
+            good in both respects."
             .to_owned(),
-        aria: "Scatter charts of FCT over the physical limit against the peak queue delay, a point per pair of AQM and scheme"
+        aria: "Scatter charts of FCT over the physical limit against the peak queue delay, a point per pair of AQM \
+            and scheme"
             .to_owned(),
         columns: if panels.len() > 1 { 2 } else { 1 },
         legend,

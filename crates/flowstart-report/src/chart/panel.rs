@@ -49,7 +49,8 @@ pub(super) fn held(points: &[[f64; 2]], end: f64) -> Vec<[f64; 2]> {
 }
 
 pub(super) fn rule_at(y: f64) -> Value {
-    json!({"data": {"values": [{"v": y}]}, "mark": {"type": "rule", "color": NEUTRAL, "strokeWidth": 1, "strokeDash": [2, 3]},
+    json!({"data": {"values": [{"v": y}]}, "mark": {"type": "rule", "color": NEUTRAL, "strokeWidth": 1,
+        "strokeDash": [2, 3]},
         "encoding": {"y": {"field": "v", "type": "quantitative"}}})
 }
 
@@ -73,10 +74,15 @@ pub(super) fn window_panel(
     json!({"height": height, "data": table.data(), "layer": [{
         "mark": {"type": "line", "interpolate": "step-after", "clip": true},
         "encoding": {"x": time,
-            "y": {"field": "v", "type": "quantitative", "title": "cwnd, in flight (KB)", "scale": {"domain": [0, (highest / 1000.0 * 1.05).max(0.001)], "nice": false}, "axis": {"tickCount": 4, "minExtent": 44, "maxExtent": 44}},
-            "color": {"field": "s", "type": "nominal", "legend": null, "scale": {"domain": domain, "range": [COLOURS[0], MEASURED, OTHER]}},
-            "strokeDash": {"field": "s", "type": "nominal", "legend": null, "scale": {"domain": domain, "range": [[1, 0], [3, 2], [8, 3, 2, 3]]}},
-            "strokeWidth": {"field": "s", "type": "ordinal", "legend": null, "scale": {"domain": domain, "range": [1.8, 1.2, 1.5]}}}}]})
+            "y": {"field": "v", "type": "quantitative", "title": "cwnd, in flight (KB)",
+                "scale": {"domain": [0, (highest / 1000.0 * 1.05).max(0.001)], "nice": false},
+                "axis": {"tickCount": 4, "minExtent": 44, "maxExtent": 44}},
+            "color": {"field": "s", "type": "nominal", "legend": null,
+                "scale": {"domain": domain, "range": [COLOURS[0], MEASURED, OTHER]}},
+            "strokeDash": {"field": "s", "type": "nominal", "legend": null,
+                "scale": {"domain": domain, "range": [[1, 0], [3, 2], [8, 3, 2, 3]]}},
+            "strokeWidth": {"field": "s", "type": "ordinal", "legend": null,
+                "scale": {"domain": domain, "range": [1.8, 1.2, 1.5]}}}}]})
 }
 
 /// Queue length with a short tick for each drop: at the bottom for the measured flow, at the top for others.
@@ -98,12 +104,16 @@ pub(super) fn queue_panel(
         for t in thin_points(times, DROP_MARKS) {
             table.push(&[t / 1000.0, low * top, high * top]);
         }
-        json!({"data": table.data(), "mark": {"type": "rule", "color": colour, "strokeWidth": 1, "clip": true, "opacity": 0.8},
+        json!({"data": table.data(), "mark": {"type": "rule", "color": colour, "strokeWidth": 1, "clip": true,
+            "opacity": 0.8},
             "encoding": {"x": time, "y": {"field": "v", "type": "quantitative"}, "y2": {"field": "w"}}})
     };
     json!({"height": 100, "layer": [
-        {"data": table.data(), "mark": {"type": "area", "interpolate": "step-after", "color": "#dddddd", "line": {"color": NEUTRAL, "strokeWidth": 1.2}, "clip": true},
-         "encoding": {"x": time, "y": {"field": "v", "type": "quantitative", "title": "queue (packets)", "stack": null, "scale": {"domain": [0, top], "nice": false}, "axis": {"tickCount": 4, "minExtent": 44, "maxExtent": 44}}}},
+        {"data": table.data(), "mark": {"type": "area", "interpolate": "step-after", "color": "#dddddd",
+            "line": {"color": NEUTRAL, "strokeWidth": 1.2}, "clip": true},
+         "encoding": {"x": time, "y": {"field": "v", "type": "quantitative", "title": "queue (packets)", "stack": null,
+             "scale": {"domain": [0, top], "nice": false},
+             "axis": {"tickCount": 4, "minExtent": 44, "maxExtent": 44}}}},
         ticks(drops, 0.0, 0.16, MEASURED),
         ticks(others, 0.86, 1.0, OTHER)]})
 }

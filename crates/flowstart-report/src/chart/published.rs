@@ -34,8 +34,10 @@ pub(crate) fn published(cells: &[PublishedCell], links: &[String]) -> Option<Cha
         .collect();
     let axis = json!({"values": ticks, "format": "~g"});
     let colour = json!({"field": "link", "type": "nominal", "title": "link", "scale": colours(links)});
-    let x = json!({"field": "x", "type": "quantitative", "title": "published speed-up (log scale)", "scale": scale, "axis": axis});
-    let y = json!({"field": "y", "type": "quantitative", "title": "our speed-up (log scale)", "scale": scale, "axis": axis});
+    let x = json!({"field": "x", "type": "quantitative", "title": "published speed-up (log scale)", "scale": scale,
+        "axis": axis});
+    let y = json!({"field": "y", "type": "quantitative", "title": "our speed-up (log scale)", "scale": scale,
+        "axis": axis});
     let title = "Our speed-up against the published one";
     let panel = json!({
         "description": title, "width": 440, "height": 400,
@@ -46,12 +48,16 @@ pub(crate) fn published(cells: &[PublishedCell], links: &[String]) -> Option<Cha
              "mark": {"type": "line", "color": "#888", "strokeWidth": 1, "strokeDash": [4, 3]},
              "encoding": {"x": {"field": "a", "type": "quantitative"}, "y": {"field": "b", "type": "quantitative"}}},
             {"mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.6},
-             "encoding": {"x": x, "y": {"field": "low", "type": "quantitative", "scale": scale}, "y2": {"field": "high"}, "color": colour}},
-            {"mark": {"type": "point", "filled": true, "size": 70, "opacity": 0.9, "stroke": "white", "strokeWidth": 0.6},
+             "encoding": {"x": x, "y": {"field": "low", "type": "quantitative", "scale": scale},
+                 "y2": {"field": "high"}, "color": colour}},
+            {"mark": {"type": "point", "filled": true, "size": 70, "opacity": 0.9, "stroke": "white",
+                "strokeWidth": 0.6},
              "encoding": {"x": x, "y": y, "color": colour,
                 "shape": {"field": "link", "type": "nominal", "title": "link", "scale": shapes(links)},
-                "tooltip": [{"field": "link", "title": "link"}, {"field": "size", "title": "size"}, {"field": "estimate", "title": "estimate"},
-                    {"field": "y", "title": "ours", "format": ".3~g"}, {"field": "x", "title": "published", "format": ".3~g"}]}}
+                "tooltip": [{"field": "link", "title": "link"}, {"field": "size", "title": "size"},
+                    {"field": "estimate", "title": "estimate"},
+                    {"field": "y", "title": "ours", "format": ".3~g"},
+                    {"field": "x", "title": "published", "format": ".3~g"}]}}
         ]
     });
     let mut legend: Vec<LegendItem> =

@@ -38,8 +38,10 @@ pub(crate) fn scatter(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
             "transform": [named(schemes, "i", "scheme")],
             "mark": {"type": "point", "filled": false, "size": 26, "strokeWidth": 1.1, "opacity": 0.75},
             "encoding": {
-                "x": {"field": "x", "type": "quantitative", "title": "size (KB)", "scale": {"type": "log"}, "axis": {"format": "~s"}},
-                "y": {"field": "y", "type": "quantitative", "title": "FCT (s)", "scale": {"type": "log"}, "axis": {"format": "~g"}},
+                "x": {"field": "x", "type": "quantitative", "title": "size (KB)", "scale": {"type": "log"},
+                    "axis": {"format": "~s"}},
+                "y": {"field": "y", "type": "quantitative", "title": "FCT (s)", "scale": {"type": "log"},
+                    "axis": {"format": "~g"}},
                 "color": by(colours(schemes)), "shape": by(shapes(schemes))}
         }));
         row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
@@ -51,7 +53,8 @@ pub(crate) fn scatter(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
     Some(Chart {
         id: "connections".to_owned(),
         title: "Each connection".to_owned(),
-        sentence: "One point is one connection of the first repetition, from the first packet of its handshake to its last byte. The \
+        sentence: "One point is one connection of the first repetition, from the first packet of its handshake to its \
+            last byte. The \
             same objects are fetched with every scheme."
             .to_owned(),
         aria: "Scatter plots of the completion time against the size of each connection".to_owned(),

@@ -51,10 +51,12 @@ pub(crate) fn trace(report: &TraceReport) -> Option<Chart> {
         acked.push(&[t / 1000.0, v / 1000.0]);
     }
     let offset = json!({"field": "v", "type": "quantitative", "title": "offset in the payload (KB)",
-        "scale": {"domain": [0, (highest * 1.1).max(0.001)], "nice": false}, "axis": {"tickCount": 6, "minExtent": 50, "maxExtent": 50}});
+        "scale": {"domain": [0, (highest * 1.1).max(0.001)], "nice": false},
+        "axis": {"tickCount": 6, "minExtent": 50, "maxExtent": 50}});
     let dots = |s: u8, colour: &str| {
         json!({"transform": [{"filter": format!("datum.s == {s}")}],
-            "mark": {"type": "point", "shape": "circle", "filled": true, "size": 9, "color": colour, "opacity": 0.75, "clip": true},
+            "mark": {"type": "point", "shape": "circle", "filled": true, "size": 9, "color": colour, "opacity": 0.75,
+                "clip": true},
             "encoding": {"x": time(None), "y": offset}})
     };
     let point = |s: u8, mark: Value| {
@@ -62,13 +64,16 @@ pub(crate) fn trace(report: &TraceReport) -> Option<Chart> {
             "encoding": {"x": time(None), "y": offset}})
     };
     let sequence = json!({"height": 320, "data": points.data(), "layer": [
-        {"data": acked.data(), "mark": {"type": "line", "interpolate": "step-after", "color": COLOURS[3], "strokeWidth": 1.6, "clip": true},
+        {"data": acked.data(), "mark": {"type": "line", "interpolate": "step-after", "color": COLOURS[3],
+            "strokeWidth": 1.6, "clip": true},
          "encoding": {"x": time(None), "y": offset}},
         dots(0, COLOURS[0]),
         dots(1, MEASURED),
         dots(2, OTHER),
-        point(1, json!({"type": "point", "shape": "square", "filled": false, "size": 60, "color": MEASURED, "strokeWidth": 1.5, "clip": true})),
-        point(2, json!({"type": "point", "shape": CROSS, "filled": false, "size": 70, "color": OTHER, "strokeWidth": 1.6, "clip": true})),
+        point(1, json!({"type": "point", "shape": "square", "filled": false, "size": 60, "color": MEASURED,
+            "strokeWidth": 1.5, "clip": true})),
+        point(2, json!({"type": "point", "shape": CROSS, "filled": false, "size": 70, "color": OTHER,
+            "strokeWidth": 1.6, "clip": true})),
     ]});
     let mut panels = vec![sequence];
     let window = top(&report.cwnd).max(top(&report.in_flight)).max(top(&report.ssthresh));
@@ -82,9 +87,11 @@ pub(crate) fn trace(report: &TraceReport) -> Option<Chart> {
         }
         let highest = top(&report.pacing_rate_mbit).max(finite(report.link.rate_mbit).unwrap_or(0.0));
         let mut layers = vec![
-            json!({"data": pacing.data(), "mark": {"type": "line", "interpolate": "step-after", "color": COLOURS[3], "clip": true},
+            json!({"data": pacing.data(), "mark": {"type": "line", "interpolate": "step-after", "color": COLOURS[3],
+                "clip": true},
             "encoding": {"x": time(None), "y": {"field": "v", "type": "quantitative", "title": "pacing (Mbit/s)",
-                "scale": {"domain": [0, (highest * 1.08).max(0.001)], "nice": false}, "axis": {"tickCount": 4, "minExtent": 50, "maxExtent": 50}}}}),
+                "scale": {"domain": [0, (highest * 1.08).max(0.001)], "nice": false},
+                "axis": {"tickCount": 4, "minExtent": 50, "maxExtent": 50}}}}),
         ];
         if let Some(rate) = finite(report.link.rate_mbit) {
             layers.push(rule_at(rate));
@@ -116,12 +123,14 @@ pub(crate) fn trace(report: &TraceReport) -> Option<Chart> {
         let Some(layers) = panel["layer"].as_array_mut() else {
             continue;
         };
-        layers.push(json!({"data": events, "mark": {"type": "rule", "color": "#999", "strokeWidth": 1, "strokeDash": [3, 3], "clip": true},
+        layers.push(json!({"data": events, "mark": {"type": "rule", "color": "#999", "strokeWidth": 1,
+            "strokeDash": [3, 3], "clip": true},
             "encoding": {"x": time((k == last_panel).then_some(TIME))}}));
     }
     if let Some(layers) = panels[0]["layer"].as_array_mut() {
         layers.push(json!({"data": events,
-            "mark": {"type": "text", "align": "left", "baseline": "top", "dx": 3, "dy": 2, "fontSize": 11, "fontWeight": 600, "color": "#333", "clip": true},
+            "mark": {"type": "text", "align": "left", "baseline": "top", "dx": 3, "dy": 2, "fontSize": 11,
+                "fontWeight": 600, "color": "#333", "clip": true},
             "encoding": {"x": time(None), "y": {"value": 0}, "text": {"field": "n", "type": "nominal"}}}));
     }
     let spec = stack_document("Time-sequence diagram of one run", panels);
@@ -151,7 +160,8 @@ pub(crate) fn trace(report: &TraceReport) -> Option<Chart> {
         id: "trace".to_owned(),
         title: "Time-sequence diagram".to_owned(),
         sentence: format!(
-            "A dot is a segment leaving the sender and the line below is what has been acknowledged: the horizontal distance between the two is the RTT, \
+            "A dot is a segment leaving the sender and the line below is what has been acknowledged: the horizontal \
+            distance between the two is the RTT, \
             the vertical distance is the data in flight, and the steeper the dots, the faster the sender.{thinned}"
         ),
         aria: "Time-sequence diagram of one run, with cwnd, bytes in flight, pacing rate and queue below it".to_owned(),

@@ -87,9 +87,12 @@ pub(crate) fn run(id: String, run: &ExampleRun, extent: Extent, replay: Option<S
             "mark": {"type": "line", "strokeWidth": width, "opacity": opacity, "clip": true},
             "encoding": {"x": time(None),
                 "y": {"field": "v", "type": "quantitative", "title": "throughput (Mbit/s)",
-                    "scale": {"domain": [0, (extent.rate * 1.08).max(0.001)], "nice": false}, "axis": {"tickCount": 5, "minExtent": 44, "maxExtent": 44}},
-                "color": {"field": "other", "type": "nominal", "legend": null, "scale": {"domain": [0, 1], "range": [MEASURED, OTHER]}},
-                "strokeDash": {"field": "other", "type": "nominal", "legend": null, "scale": {"domain": [0, 1], "range": [[1, 0], [6, 3]]}},
+                    "scale": {"domain": [0, (extent.rate * 1.08).max(0.001)], "nice": false},
+                    "axis": {"tickCount": 5, "minExtent": 44, "maxExtent": 44}},
+                "color": {"field": "other", "type": "nominal", "legend": null,
+                    "scale": {"domain": [0, 1], "range": [MEASURED, OTHER]}},
+                "strokeDash": {"field": "other", "type": "nominal", "legend": null,
+                    "scale": {"domain": [0, 1], "range": [[1, 0], [6, 3]]}},
                 "detail": {"field": "flow"}}})
     };
     let mut layers = if extent.long() { vec![line(0, 1.0, 0.75), line(1, 2.8, 1.0)] } else { vec![line(0, 1.8, 1.0)] };
@@ -107,7 +110,8 @@ pub(crate) fn run(id: String, run: &ExampleRun, extent: Extent, replay: Option<S
     }
     panels.push(queue_panel(&queue, &run.drops, &run.other_drops, extent.queue, LINE_POINTS, &time(Some(TIME))));
     if extent.from < 0.0 {
-        let start = json!({"data": {"values": [{"t": 0}]}, "mark": {"type": "rule", "color": NEUTRAL, "strokeWidth": 1, "clip": true},
+        let start = json!({"data": {"values": [{"t": 0}]},
+            "mark": {"type": "rule", "color": NEUTRAL, "strokeWidth": 1, "clip": true},
             "encoding": {"x": {"field": "t", "type": "quantitative"}}});
         for panel in &mut panels {
             if let Some(layers) = panel["layer"].as_array_mut() {

@@ -79,20 +79,25 @@ pub(crate) fn sizes(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
                 {"data": {"values": [{"y": 1}]}, "transform": [],
                  "mark": {"type": "rule", "color": NEUTRAL, "strokeDash": [2, 2]}, "encoding": {"y": y}},
                 {"data": model.data(), "transform": [],
-                 "mark": {"type": "line", "color": NEUTRAL, "strokeWidth": 4, "opacity": 0.45}, "encoding": {"x": x, "y": y}},
-                {"data": rounds.data(), "transform": [], "mark": {"type": "line", "color": NEUTRAL, "strokeDash": ROUNDS},
+                 "mark": {"type": "line", "color": NEUTRAL, "strokeWidth": 4, "opacity": 0.45},
+                 "encoding": {"x": x, "y": y}},
+                {"data": rounds.data(), "transform": [],
+                    "mark": {"type": "line", "color": NEUTRAL, "strokeDash": ROUNDS},
                  "encoding": {"x": x, "y": y, "detail": {"field": "i", "type": "nominal"}}},
                 {"mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.6},
-                 "encoding": {"x": x, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}, "color": colour}},
+                 "encoding": {"x": x, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"},
+                     "color": colour}},
                 {"mark": {"type": "line"},
                  "encoding": {"x": x, "y": y, "color": colour,
                     "strokeDash": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": dashes(schemes)}}},
                 {"mark": {"type": "point", "filled": true, "size": 55, "opacity": 1},
                  "encoding": {"x": x, "y": y, "color": colour,
                     "shape": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": shapes(schemes)},
-                    "tooltip": [{"field": "scheme", "title": "scheme"}, {"field": "x", "title": "size (KB)", "format": ",.4~g"},
+                    "tooltip": [{"field": "scheme", "title": "scheme"},
+                        {"field": "x", "title": "size (KB)", "format": ",.4~g"},
                         {"field": "y", "title": "speed-up", "format": ".3~g"},
-                        {"field": "low", "title": "95 % from", "format": ".3~g"}, {"field": "high", "title": "to", "format": ".3~g"}]}}
+                        {"field": "low", "title": "95 % from", "format": ".3~g"},
+                        {"field": "high", "title": "to", "format": ".3~g"}]}}
             ]
         }));
         row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
@@ -112,8 +117,10 @@ pub(crate) fn sizes(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
     Some(Chart {
         id: "sizes".to_owned(),
         title: "Speed-up against transfer size".to_owned(),
-        sentence: "Higher is sooner, and 1 is the baseline. The wide line is what counting says that there is to gain: slow start's \
-            rounds over the physical limit. A scheme below it leaves time unused. One above it beats a slow start that takes longer \
+        sentence: "Higher is sooner, and 1 is the baseline. The wide line is what counting says that there is to \
+            gain: slow start's \
+            rounds over the physical limit. A scheme below it leaves time unused. One above it beats a slow start \
+            that takes longer \
             than counted, because acknowledgements are delayed or packets are lost."
             .to_owned(),
         aria: "Line charts of the speed-up against the transfer size".to_owned(),

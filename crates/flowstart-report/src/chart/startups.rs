@@ -38,7 +38,8 @@ pub(crate) fn startups(id: String, runs: &[&ExampleRun], schemes: &[String]) -> 
         "mark": {"type": "line", "interpolate": "step-after", "clip": true},
         "encoding": {
             "x": time_axis(Some(TIME), None),
-            "y": {"field": "v", "type": "quantitative", "title": "offset in the payload (KB)", "axis": {"tickCount": 6}},
+            "y": {"field": "v", "type": "quantitative", "title": "offset in the payload (KB)",
+                "axis": {"tickCount": 6}},
             "color": colour,
             "strokeDash": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": dashes(schemes)}
         }
@@ -51,7 +52,8 @@ pub(crate) fn startups(id: String, runs: &[&ExampleRun], schemes: &[String]) -> 
     Some(Chart {
         id,
         title: title.to_owned(),
-        sentence: "Each line rises when the sender sends new data: steps are bursts that wait for acknowledgements, a slope is pacing, \
+        sentence: "Each line rises when the sender sends new data: steps are bursts that wait for acknowledgements, a \
+            slope is pacing, \
             and where a line is flat the sender waits."
             .to_owned(),
         aria: "Line chart of the data sent against time, one line per scheme".to_owned(),

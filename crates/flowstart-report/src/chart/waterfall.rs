@@ -43,7 +43,8 @@ pub(crate) fn waterfall(groups: &[Group<'_>], schemes: &[String]) -> Option<Char
     Some(Chart {
         id: "waterfall".to_owned(),
         title: "The physical limit, and what came on top of it".to_owned(),
-        sentence: "A bar is the median run of a scheme: the dark part is the physical limit, the same for all schemes, and the \
+        sentence: "A bar is the median run of a scheme: the dark part is the physical limit, the same for all \
+            schemes, and the \
             widest part after it is what cost the scheme most; parts stand in the order of the legend."
             .to_owned(),
         aria: "Bars of the median run's FCT by scheme, divided into the physical limit and the causes of the rest; \
@@ -104,11 +105,16 @@ fn bars(cells: &[&Cell], schemes: &[String], size: &str, aria: &str) -> Option<V
     let scheme = named(schemes, "i", "scheme");
     let domain: Vec<usize> = (0..COLOURS.len()).collect();
     Some(json!({"title": size, "description": aria, "width": 300, "height": {"step": 24}, "layer": [
-        {"data": parts.data(), "transform": [scheme, named(&names(), "part", "cause"), {"calculate": "datum.to - datum.from", "as": "length"}],
+        {"data": parts.data(), "transform": [scheme, named(&names(), "part", "cause"),
+            {"calculate": "datum.to - datum.from", "as": "length"}],
          "mark": {"type": "bar", "height": 15, "stroke": NEUTRAL, "strokeWidth": 0.7},
          "encoding": {"x": along("from"), "x2": {"field": "to"}, "y": y,
-            "color": {"field": "part", "type": "nominal", "legend": null, "scale": {"domain": domain, "range": COLOURS}},
-            "tooltip": [{"field": "scheme", "title": "scheme"}, {"field": "cause", "title": "part"}, {"field": "length", "title": "ms", "format": ",.4~g"}]}},
-        {"data": ends.data(), "transform": [scheme], "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 11, "color": "#222"},
-         "encoding": {"x": along("fct"), "y": y, "text": {"field": "fct", "type": "quantitative", "format": ",.0f"}}}]}))
+            "color": {"field": "part", "type": "nominal", "legend": null,
+                "scale": {"domain": domain, "range": COLOURS}},
+            "tooltip": [{"field": "scheme", "title": "scheme"}, {"field": "cause", "title": "part"},
+                {"field": "length", "title": "ms", "format": ",.4~g"}]}},
+        {"data": ends.data(), "transform": [scheme],
+            "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 11, "color": "#222"},
+         "encoding": {"x": along("fct"), "y": y, "text": {"field": "fct", "type": "quantitative",
+             "format": ",.0f"}}}]}))
 }

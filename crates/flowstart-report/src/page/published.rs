@@ -152,7 +152,8 @@ fn agreement(cells: &[PublishedCell]) -> String {
     let mut ratios: Vec<f64> = pairs.iter().map(|(ours, theirs)| (ours / theirs).max(theirs / ours)).collect();
     ratios.sort_by(f64::total_cmp);
     format!(
-        "Of {} comparable cells, {close} have a speed-up within a factor of 1.25 of the published one; in the median cell the two differ by a factor of {:.2}.",
+        "Of {} comparable cells, {close} have a speed-up within a factor of 1.25 of the published one; in the median \
+        cell the two differ by a factor of {:.2}.",
         pairs.len(),
         ratios[ratios.len() / 2]
     )

@@ -81,7 +81,8 @@ pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
         many => format!("{} AQMs in turn", many.len()),
     };
     let aria = format!(
-        "Set-up: a sender{} shares one queue ({aqm}) in front of a bottleneck link that leads to the receiver; acknowledgements return the other way.",
+        "Set-up: a sender{} shares one queue ({aqm}) in front of a bottleneck link that leads to the receiver; \
+        acknowledgements return the other way.",
         if others.is_empty() { "" } else { " and other flows" }
     );
     let narrow = |text: &str| shorten(text, NARROW_LABEL);
