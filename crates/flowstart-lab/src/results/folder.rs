@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use crate::spec::file::read;
 
 /// The file of a [`Manifest`](super::manifest::Manifest).
 pub const MANIFEST: &str = "manifest.json";
@@ -264,10 +266,8 @@ pub(crate) fn read_file(file: &Path, most: u64) -> Result<Option<Vec<u8>>, Strin
     }
     let opened = File::open(file).map_err(unreadable)?;
     check(&opened.metadata().map_err(unreadable)?)?;
-    let mut bytes = Vec::new();
     // The file may grow meanwhile.
-    opened.take(most).read_to_end(&mut bytes).map_err(unreadable)?;
-    Ok(Some(bytes))
+    read(opened, most).map(Some).map_err(unreadable)
 }
 
 #[cfg(test)]

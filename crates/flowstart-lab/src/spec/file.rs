@@ -16,7 +16,8 @@ pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>, Error> {
     read(File::open(file)?, LONGEST)
 }
 
-fn read(source: impl Read, longest: u64) -> Result<Vec<u8>, Error> {
+/// All bytes of what has at most so many.
+pub(crate) fn read(source: impl Read, longest: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     source.take(longest + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > longest {
