@@ -49,6 +49,7 @@ mod tests;
 pub use data::{
     CAUSES, Cause, Causes, Cell, Check, CurvePoint, DataFile, Estimate, ExampleRun, Link, Media, Method, Pair,
     PairedSetting, PublishedCell, PublishedTable, Report, RunFlow, Samples, TraceEvent, TraceEventKind, TraceReport,
+    Verdict,
 };
 pub use error::RenderError;
 pub use page::{render, render_trace};

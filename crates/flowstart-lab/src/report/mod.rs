@@ -317,10 +317,12 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         fct_ms: metric(name),
         speedup: versus.map_or_else(Default::default, |v| report::Estimate { mean: v.speedup, ci95: v.speedup_ci95 }),
         significant: versus.map(|v| v.significant),
+        verdict: None,
         within_one_rtt: versus.and_then(|v| v.fct_delta_ms).map(|delta| delta.abs() < link.rtt.as_millis_f64()),
         dropped_delta: versus
             .map_or_else(Default::default, |v| report::Estimate { mean: v.dropped_delta, ci95: v.dropped_delta_ci95 }),
         max_queue_delay_ms: metric("max_queue_delay_ms"),
+        dropped_packets: metric("dropped_packets"),
         inflation: metric("inflation"),
         share: if summary.others.is_some() { metric("share") } else { report::Estimate::default() },
         equal_share: other_flows(&plan.competitors[cell.competitor].value).map(|others| 1.0 / f64::from(others + 1)),

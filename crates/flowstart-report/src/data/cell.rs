@@ -1,6 +1,6 @@
 //! A cell has what all repetitions of one combination measured.
 
-use super::{Causes, Estimate};
+use super::{Causes, Estimate, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// One combination of link x AQM x size x scheme x competitor, over all its repetitions.
@@ -48,12 +48,16 @@ pub struct Cell {
     pub speedup: Estimate,
     /// Whether the speed-up is significant (its interval excludes 1 after Holm's correction, and it is over 1 %).
     pub significant: Option<bool>,
+    /// What the comparison with the baseline shows. `None` for the baseline itself.
+    pub verdict: Option<Verdict>,
     /// Whether the mean FCT differs from the baseline's by less than one RTT.
     pub within_one_rtt: Option<bool>,
     /// The longest time that a packet of a run waited at the bottleneck.
     pub max_queue_delay_ms: Estimate,
     /// Packets dropped by queues and loss models, minus the baseline's. `None` for the baseline itself.
     pub dropped_delta: Estimate,
+    /// Packets dropped by queues and loss models.
+    pub dropped_packets: Estimate,
     /// Retransmitted bytes / payload bytes.
     pub inflation: Estimate,
     /// Share of the bottleneck, 0 to 1, while the measured flow was active. `None` without other flows.

@@ -12,6 +12,7 @@
 //! | `run.rs` | a repetition as time series |
 //! | `method.rs` | how the numbers were obtained |
 //! | `trace.rs` | a single run in all detail |
+//! | `verdict.rs` | what a comparison shows |
 
 mod causes;
 mod cell;
@@ -23,6 +24,7 @@ mod published;
 mod report;
 mod run;
 mod trace;
+mod verdict;
 
 pub use causes::{CAUSES, Cause, Causes};
 pub use cell::{Cell, CurvePoint, Media, Samples};
@@ -34,3 +36,4 @@ pub use published::{Check, PublishedCell, PublishedTable};
 pub use report::Report;
 pub use run::{ExampleRun, RunFlow};
 pub use trace::{TraceEvent, TraceEventKind, TraceReport};
+pub use verdict::Verdict;
