@@ -15,6 +15,9 @@ const LINEAR_RATIO: f64 = 1.7;
 /// Packets that a departure causes at most in slow start. Arrivals beyond that are sent at once: initial windows, or
 /// windows from before an idle time.
 pub(super) const ANSWERS: f64 = 2.0;
+/// Packets that a flow sends without an answer at most unless it launches: an initial window of 10 (RFC 6928) with half
+/// as much again, because packets that wait elsewhere may arrive together.
+const LAUNCH_PACKETS: f64 = 15.0;
 /// Largest packet that is not data: handshakes and acknowledgements.
 pub(super) const HANDSHAKE: f64 = 128.0;
 /// Packets of a flow before its doublings are looked at.
@@ -39,6 +42,8 @@ pub(super) struct Bucket {
     /// Most bytes that had arrived beyond [`ANSWERS`] times those that had left, and all bytes by then.
     excess: f64,
     unasked: f64,
+    /// When the latest packet of a launch was refused.
+    pub(super) refused: f64,
     /// Packets at the next doubling.
     next_doubling: u32,
     /// When the packets doubled, the latest last.
@@ -68,6 +73,7 @@ impl Bucket {
         departed: 0.0,
         excess: 0.0,
         unasked: 0.0,
+        refused: f64::NEG_INFINITY,
         next_doubling: 1,
         doublings: [0.0; 3],
         linear: 0,
@@ -102,6 +108,13 @@ impl Bucket {
         }
         self.excess = excess;
         self.bytes - core::mem::replace(&mut self.unasked, self.bytes)
+    }
+
+    /// Whether the packet that arrived last belongs to a launch: it was sent without an answer, and more was sent so
+    /// than any initial window holds; or one was refused after `lately`. After [`Bucket::add_unasked`].
+    pub(super) fn launches(&self, segment: f64, lately: f64) -> bool {
+        let unasked = self.unasked == self.bytes && self.excess > LAUNCH_PACKETS * segment;
+        unasked || self.refused > lately
     }
 
     /// Counts a packet. Whether the flow has now been linear over two doublings in a row, at packet counts 2^k.

@@ -53,6 +53,10 @@ const INTERVAL: (f64, f64) = (0.02, 1.0);
 /// A flow whose RTT is known has been idle after this many RTTs, but not before the least time in seconds.
 const IDLE_RTTS: f64 = 3.0;
 const LEAST_IDLE: f64 = 0.2;
+/// The queue that launches may build, as a part of what the link takes in an RTT.
+const LAUNCH_QUEUE: f64 = 0.5;
+/// RTTs for which a flow whose launch was refused has no more of the queue.
+const LAUNCH_RTTS: f64 = 10.0;
 /// Signals of a transient go out for this many RTTs: every flow sends within one.
 const SIGNAL_RTTS: f64 = 2.0;
 
@@ -146,8 +150,9 @@ impl Law {
         self.unasked = 0.0;
     }
 
-    /// A packet of `size` bytes arrives where `backlog` bytes wait.
-    pub(super) fn arrive(&mut self, now: Timestamp, flow: u32, size: u32, backlog: Bytes) {
+    /// A packet of `size` bytes arrives where `backlog` bytes wait. Returns whether to drop it, because it belongs to a
+    /// launch that no signal can end in time.
+    pub(super) fn arrive(&mut self, now: Timestamp, flow: u32, size: u32, backlog: Bytes) -> bool {
         let (now, size, backlog) = (now.as_secs(), f64::from(size), backlog.get() as f64);
         if backlog == 0.0 {
             let (arrived, departed) = (self.arrived.volume(), self.departed.volume());
@@ -178,6 +183,8 @@ impl Law {
             self.flows.bucket(flow, now).begin(now, epoch);
         }
         let idle_at = self.empty_at;
+        let rtt = self.openings.rtt().unwrap_or(self.default_interval);
+        let launch_queue = self.launch_queue(rtt);
         let bucket = self.flows.bucket(flow, now);
         let young = bucket.epoch == self.epoch;
         if bucket.interval != self.background.interval {
@@ -187,17 +194,22 @@ impl Law {
         let linear = bucket.count(now, size, idle_at) && young;
         self.connections += u32::from(young && (small || bucket.bytes == size));
         let unasked = bucket.add_unasked();
+        let refused = bucket.launches(self.largest, now - LAUNCH_RTTS * rtt) && backlog > launch_queue;
+        if refused {
+            bucket.refused = now;
+        }
+        let launches = bucket.refused > now - LAUNCH_RTTS * rtt;
         if let Some(opening) = bucket.opening.arrived(now, size, small).filter(|_| young) {
             self.openings.add(opening);
         }
         if !young {
             self.background.bytes += size;
-            return;
+            return refused;
         }
-        if linear {
+        if linear && !launches {
             let (first, bytes) = (bucket.first, bucket.bytes);
             self.settle_linear(flow, now, first, bytes, size);
-            return;
+            return false;
         }
         self.unasked += unasked;
         self.segment = self.segment.max(size);
@@ -209,6 +221,13 @@ impl Law {
         if grown && self.signalling.is_none() {
             self.update_estimate(now, backlog);
         }
+        refused
+    }
+
+    /// The queue that launches may build, in bytes: no less than a loss needs to be noticed.
+    fn launch_queue(&self, rtt: f64) -> f64 {
+        let queue = LAUNCH_QUEUE * rtt * self.service.rate.unwrap_or(f64::INFINITY);
+        queue.max(self.least_backlog().get() as f64)
     }
 
     /// A constant rate is background, and has been since it began.
@@ -507,6 +526,48 @@ mod tests {
         }
         // 1500 bytes in 1.2 ms are 1.25 MB/s.
         assert!(law.available().is_some_and(|rate| (rate / 1.25e6 - 1.0).abs() < 1e-6), "{:?}", law.available());
+    }
+
+    /// Flows of `window` packets each, sent within 100 ms, through a link of 10 Mbit/s: the longest queue in
+    /// packets, and how many were refused.
+    fn launched(flows: u32, window: u32) -> (u64, u32) {
+        let mut law = Law::new(&Config::default(), Some(1.25e6));
+        // A handshake an RTT of 100 ms before the data.
+        (0..flows).for_each(|flow| {
+            law.arrive(at(0.9), flow, 40, Bytes::ZERO);
+        });
+        let (mut waiting, mut free, mut longest, mut refused) = (alloc::collections::VecDeque::new(), 0.0, 0, 0);
+        for packet in 0..window * flows {
+            let now = 1.0 + 0.1 * f64::from(packet) / f64::from(window * flows);
+            while let Some(flow) = waiting.front().copied().filter(|_| free <= now) {
+                waiting.pop_front();
+                let left = waiting.len();
+                law.depart(at(free), (flow, PACKET), (left, Bytes::new(left as u64 * u64::from(PACKET))), false);
+                free += SERVICE;
+            }
+            let flow = packet % flows;
+            if law.arrive(at(now), flow, PACKET, Bytes::new(waiting.len() as u64 * u64::from(PACKET))) {
+                refused += 1;
+            } else {
+                free = if waiting.is_empty() { now + SERVICE } else { free };
+                waiting.push_back(flow);
+                longest = longest.max(waiting.len() as u64);
+            }
+        }
+        (longest, refused)
+    }
+
+    #[test]
+    fn launches_get_half_an_rtt_of_the_queue_and_initial_windows_all_of_it() {
+        // Half an RTT is 50 ms or 41.7 packets: the launch packet that finds 42 waiting is refused. Before the first
+        // refusal, a packet that a departure may have caused passes.
+        let (longest, refused) = launched(2, 600);
+        assert!((42..=43).contains(&longest), "{longest}");
+        // 1200 packets arrive; 83 leave within the RTT, and the queue keeps 42.
+        assert!((1070..=1080).contains(&refused), "{refused}");
+        // 150 packets of initial windows fill twice that, and none is refused.
+        let (longest, refused) = launched(15, 10);
+        assert!(longest > 60 && refused == 0, "{longest} {refused}");
     }
 
     /// Bytes that were sent at once and what answers them, through a link of 10 Mbit/s with an RTT of 100 ms behind it:

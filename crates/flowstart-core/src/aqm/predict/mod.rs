@@ -23,6 +23,11 @@
 //! `estimate` relies on this: departures cause arrivals an RTT later, in a fixed proportion, which is 1 if windows do
 //! not grow. Departures cannot have caused a flight that was sent at once, so such a flight shows no growth.
 //!
+//! A launch arrives at a constant rate, and all of it has arrived before a signal could end it. So packets of a launch
+//! beyond half an RTT of queue are dropped, and for ten RTTs the flow gets no more of the queue. A launch is what no
+//! departure has caused, beyond the largest initial window. A mark would come too late, so these packets are dropped
+//! even where ECN is on.
+//!
 //! `CoDel` ([`super::codel`]) does the rest. Its interval is the measured RTT. It drops nothing while less than four
 //! packets of each active flow wait, because only a timeout would notice such a loss.
 //!
@@ -164,8 +169,12 @@ impl Predict {
 impl QueueDiscipline for Predict {
     fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>) {
         if self.queue.admits(packet.size, context.in_service) {
-            self.law.arrive(context.now, packet.flow, packet.size, self.queue.bytes());
-            self.queue.push(packet);
+            if self.law.arrive(context.now, packet.flow, packet.size, self.queue.bytes()) {
+                self.stats.dropped_early += 1;
+                context.dropped.push(packet);
+            } else {
+                self.queue.push(packet);
+            }
         } else {
             self.stats.dropped_full += 1;
             context.dropped.push(packet);
