@@ -5,7 +5,8 @@
 //! kernel on events drawn at random, for a queue that had been at rest once. A row is an event `gap_us` after the one
 //! before: a packet that has waited `sojourn_us` and can be marked or not, with the random number that BLUE would draw
 //! (of 2^32); an overflow; or a turn of the empty queue. The other columns are what followed: whether the packet was
-//! dropped or marked, `count`, `p_drop` (of 2^32), the time until `drop_next` in nanoseconds, and whether packets wait too long.
+//! dropped or marked, `count`, `p_drop` (of 2^32), the time until `drop_next` in nanoseconds, and whether packets wait
+//! too long.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a recording that cannot be read fails the test")]
 
@@ -16,8 +17,8 @@ use flowstart_core::units::Rate;
 
 const RECORDING: &str = include_str!("data/cobalt-linux.csv");
 
-/// Largest difference of `drop_next` after an event, in nanoseconds: Linux takes one step of Newton's method towards each
-/// root, from the one before. The events of the recording keep further away from `drop_next`.
+/// Largest difference of `drop_next` after an event, in nanoseconds: Linux takes one step of Newton's method towards
+/// each root, from the one before. The events of the recording keep further away from `drop_next`.
 const CLOSE: i64 = 300_000;
 
 #[test]

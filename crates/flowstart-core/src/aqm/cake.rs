@@ -1,18 +1,18 @@
 //! CAKE ("common applications kept enhanced"): a queue for each flow, served in turn, and COBALT in each of them.
 //!
-//! Reference: T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for
-//! Home Gateways", LANMAN 2018, and Linux (`sch_cake`). Flows are hashed to sets of eight queues, and a flow takes
+//! Reference: T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: A Comprehensive Queue Management Solution
+//! for Home Gateways", LANMAN 2018, and Linux (`sch_cake`). Flows are hashed to sets of eight queues, and a flow takes
 //! another queue of its set if its own is in use. Queues send in turn (DRR++); a queue that was empty goes before the
 //! others, and keeps its law's state until that has decayed. When there is no room, the longest queue loses its first
 //! packet. The rate of the link sets quantum, target and memory.
 //!
-//! Checked line by line against Linux's `sch_cake.c`, in its default mode with a bandwidth: no ACK filter, and one class
-//! of traffic, as no packet of the simulator has a DSCP.
+//! Checked line by line against Linux's `sch_cake.c`, in its default mode with a bandwidth: no ACK filter, and one
+//! class of traffic, as no packet of the simulator has a DSCP.
 //!
 //! Differences from the reference: there is no shaper, because the simulated link itself is the bottleneck; its rate is
 //! what a user would give as `bandwidth`, and without one the law is as in the mode `unlimited`. There is no isolation
-//! of hosts. Each flow of the simulator has hosts of its own, and then triple isolation, Linux's default, is the same as
-//! isolation of flows. Quanta are exact, without dithering. Memory counts bytes on the wire, Linux the memory of
+//! of hosts. Each flow of the simulator has hosts of its own, and then triple isolation, Linux's default, is the same
+//! as isolation of flows. Quanta are exact, without dithering. Memory counts bytes on the wire, Linux the memory of
 //! packets; the link's own buffer is a limit too.
 //!
 //! Status: worked examples; the law is compared with Linux (`cobalt.rs`), the whole is not.
@@ -312,7 +312,8 @@ mod tests {
         let mbit = |rate| Some(Rate::from_mbit(rate));
         // 20 Mbit/s: 2,500,000 B/s / 4096 = 610 B. 1 Mbit/s: 30 B, raised. 100 Mbit/s: 3051 B, lowered.
         assert_eq!([mbit(20), mbit(1), mbit(100), None].map(|rate| quantum(rate).get()), [610, 300, 1514, 1514]);
-        // 400 ms at 20 Mbit/s are 1 MB, raised to 4 MiB; at 200 Mbit/s 10 MB; at 1 Gbit/s 50 MB, lowered to 10240 * 1514.
+        // 400 ms at 20 Mbit/s are 1 MB, raised to 4 MiB; at 200 Mbit/s 10 MB; at 1 Gbit/s 50 MB, lowered to 10240 *
+        // 1514.
         let memory = |rate| Config::default().memory(rate).get();
         assert_eq!(
             [mbit(20), mbit(200), mbit(1000), None].map(memory),

@@ -1,11 +1,11 @@
 //! COBALT ("`CoDel` BLUE alternate"): the law of `cake`, for one queue.
 //!
-//! Reference: T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for
-//! Home Gateways", LANMAN 2018, and Linux (`sch_cake`). `CoDel` signals to flows that respond: the first signal comes an
-//! interval after packets begin to wait longer than the target, the next ones interval / sqrt(count) later. While
-//! packets wait less, count falls at the same pace. BLUE (Feng et al., "The BLUE Active Queue Management Algorithms",
-//! IEEE/ACM `ToN` 10 (4), 2002) drops at random what does not respond: its probability rises when the queue overflows,
-//! and falls when it is empty.
+//! Reference: T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: A Comprehensive Queue Management
+//! Solution for Home Gateways", LANMAN 2018, and Linux (`sch_cake`). `CoDel` signals to flows that respond: the
+//! first signal comes an interval after packets begin to wait longer than the target, the next ones interval /
+//! sqrt(count) later. While packets wait less, count falls at the same pace. BLUE (Feng et al., "The BLUE Active
+//! Queue Management Algorithms", IEEE/ACM `ToN` 10 (4), 2002) drops at random what does not respond: its
+//! probability rises when the queue overflows, and falls when it is empty.
 //!
 //! `CoDel` here differs from RFC 8289 (`codel.rs`): one time serves for the first signal and all others, count falls
 //! step by step instead of all at once, a signal is one per packet that leaves, and several packets in excess of the
