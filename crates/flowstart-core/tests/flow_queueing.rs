@@ -44,7 +44,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Disciplines that separate flows.
-const SEPARATING: [&str; 5] = ["fq-codel", "fq-pie", "sfq", "sfq-codel", "dualpi2"];
+const SEPARATING: [&str; 6] = ["fq-codel", "fq-pie", "sfq", "sfq-codel", "dualpi2", "cake"];
 
 /// How full the queues are.
 #[derive(Clone, Copy, Debug)]

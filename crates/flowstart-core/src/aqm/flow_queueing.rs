@@ -186,9 +186,15 @@ impl FlowHash {
     /// The queue of a flow, of this many.
     #[inline]
     pub fn queue_of(&mut self, flow: u32, queues: u32, context: &mut QueueContext<'_>) -> u32 {
-        let perturbation = *self.perturbation.get_or_insert_with(|| context.rng.next_u64());
-        let hash = mix(perturbation ^ u64::from(flow)) >> 32;
+        let hash = u64::from(self.hash_of(flow, context));
         ((hash * u64::from(queues)) >> 32) as u32
+    }
+
+    /// The hash of a flow.
+    #[inline]
+    pub fn hash_of(&mut self, flow: u32, context: &mut QueueContext<'_>) -> u32 {
+        let perturbation = *self.perturbation.get_or_insert_with(|| context.rng.next_u64());
+        (mix(perturbation ^ u64::from(flow)) >> 32) as u32
     }
 
     /// Uses another hash from now on. Waiting packets have to move.
@@ -252,6 +258,12 @@ impl RoundRobin {
             self.turns[queue as usize].deficit = self.quantum;
             self.append(queue, if favoured { Place::New } else { Place::Old });
         }
+    }
+
+    /// Whether a queue has a turn.
+    #[inline]
+    pub fn has_turn(&self, queue: u32) -> bool {
+        self.turns[queue as usize].place != Place::Nowhere
     }
 
     /// The queues that have a turn, in no particular order.

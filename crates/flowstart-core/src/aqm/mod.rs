@@ -16,6 +16,7 @@
 //! | `sfq` | [`sfq`] |
 //! | `sfq-codel` | [`sfq_codel`] |
 //! | `dualpi2` | [`dualpi2`] |
+//! | `cake` | [`cake`] |
 //!
 //! A discipline is a queue and a law. The law decides what happens to a packet. It gets the time and the delay or
 //! length of the queue, and knows nothing else of the queue. So one law can serve a single queue or each of many, and
@@ -34,6 +35,8 @@ use crate::units::{Bytes, Rate};
 
 pub mod adaptive_red;
 pub mod avq;
+pub mod cake;
+pub mod cobalt;
 pub mod codel;
 pub mod decision;
 pub mod departure_rate;
@@ -237,4 +240,5 @@ algorithms! {
     Sfq = "sfq" in sfq,
     SfqCoDel = "sfq-codel" in sfq_codel,
     DualPi2 = "dualpi2" in dualpi2,
+    Cake = "cake" in cake,
 }

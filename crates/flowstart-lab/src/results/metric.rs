@@ -93,6 +93,8 @@ pub enum Group {
     QuickStart,
     /// Those with interactive media beside the newcomers; the same in all rows of a repetition.
     Media,
+    /// Those with video calls beside the newcomers; the same in all rows of a repetition.
+    Call,
 }
 
 impl Group {
@@ -112,6 +114,7 @@ impl Group {
             Self::Web => size.sessions().is_some(),
             Self::QuickStart => plan.schemes[cell.scheme].value.request().is_some(),
             Self::Media => competitor.media().is_some(),
+            Self::Call => competitor.call().is_some(),
         }
     }
 }

@@ -16,6 +16,7 @@ use flowstart_sim::observe::record::FlowRecord;
 use serde::Deserialize;
 
 use super::metric::{Field, Group, Shown, Unit, Value};
+use crate::run::call::CallOutcome;
 use crate::run::harm::Harm;
 use crate::run::media::MediaOutcome;
 use crate::run::outcome::WebOutcome;
@@ -80,6 +81,7 @@ struct Measured<'a> {
     objects: Vec<f64>,
     web: Option<WebOutcome>,
     media: MediaOutcome,
+    call: CallOutcome,
 }
 
 impl<'a> Measured<'a> {
@@ -98,6 +100,7 @@ impl<'a> Measured<'a> {
             objects: objects.filter(|_| outcome.failure.is_none()).unwrap_or_default(),
             web: outcome.web,
             media: outcome.media.unwrap_or_default(),
+            call: outcome.call.unwrap_or_default(),
         }
     }
 
@@ -364,6 +367,28 @@ metrics! { flow:
         media_worst_1s_mos: Option<f64>, Score, same, Summary = flow.media.worst_1s_mos;
         /// Mean opinion score of the worst 5 s.
         media_worst_5s_mos: Option<f64>, Score, same, Summary = flow.media.worst_5s_mos;
+    }
+    Call {
+        /// Median time from the encoding of a video frame until all of it had arrived.
+        call_delay_p50_ms: Option<f64>, Milliseconds, same, Summary = flow.call.delay_p50_ms;
+        /// Time that 95 % of the video frames that arrived did not exceed.
+        call_delay_p95_ms: Option<f64>, Milliseconds, same, Summary = flow.call.delay_p95_ms;
+        /// Time that 99 % of the video frames that arrived did not exceed.
+        call_delay_p99_ms: Option<f64>, Milliseconds, same, Summary = flow.call.delay_p99_ms;
+        /// Longest such time.
+        call_delay_max_ms: Option<f64>, Milliseconds, same, Summary = flow.call.delay_max_ms;
+        /// Part of the video frames that lacked a packet.
+        call_lost: Option<f64>, Share, same, Summary = flow.call.lost;
+        /// Part of the video frames that could be shown only after their deadline.
+        call_late: Option<f64>, Share, same, Summary = flow.call.late;
+        /// Part of the video frames that were not shown: lost, late, or in need of a lost one.
+        call_not_shown: Option<f64>, Share, same, Summary = flow.call.not_shown;
+        /// Part of the time in which the picture was frozen.
+        call_frozen: Option<f64>, Share, same, Summary = flow.call.frozen;
+        /// Longest time for which the picture was frozen; 0 without.
+        call_longest_freeze_ms: Option<f64>, Milliseconds, same, Summary = flow.call.longest_freeze_ms;
+        /// From the newcomers' start until the end of the last video frame that was not shown; 0 if all were.
+        call_harm_ms: Option<f64>, Milliseconds, same, Summary = flow.call.harm_ms;
     }
 }
 

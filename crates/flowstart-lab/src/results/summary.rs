@@ -211,6 +211,9 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
         Competitor::Pattern { count, pattern: Pattern::Media(media) } => {
             json!({"kind": "media", "count": count, "media": media})
         }
+        Competitor::Pattern { count, pattern: Pattern::Call(call) } => {
+            json!({"kind": "call", "count": count, "call": call})
+        }
         Competitor::Pattern { count, pattern } => {
             json!({"kind": "pattern", "count": count, "pattern": pattern})
         }

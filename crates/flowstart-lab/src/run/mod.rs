@@ -11,8 +11,10 @@
 //! | their cost to the others | [`harm`] |
 //! | web sessions in place of newcomers | [`web`] |
 //! | interactive media beside them, and its quality | [`media`], [`quality`] |
+//! | video calls beside them | [`call`] |
 //! | the queue discipline that knows the truth | [`oracle`] |
 
+pub mod call;
 pub mod harm;
 mod knowledge;
 pub mod media;

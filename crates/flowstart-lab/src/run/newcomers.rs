@@ -219,6 +219,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             failure: failure.filter(|_| record.completed.is_none()),
             web: None,
             media: None,
+            call: None,
             record,
         });
     }

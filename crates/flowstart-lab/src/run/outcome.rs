@@ -4,6 +4,7 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_sim::observe::record::FlowRecord;
 
+use super::call::CallOutcome;
 use super::harm::Harm;
 use super::media::MediaOutcome;
 
@@ -38,6 +39,8 @@ pub struct FlowOutcome {
     pub web: Option<WebOutcome>,
     /// The quality of interactive media beside the newcomers.
     pub media: Option<MediaOutcome>,
+    /// The quality of video calls beside the newcomers.
+    pub call: Option<CallOutcome>,
 }
 
 /// Why a run failed.

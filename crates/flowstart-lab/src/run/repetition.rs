@@ -9,7 +9,7 @@ use super::knowledge::knowledge;
 use super::newcomers::{Finished, Until, newcomers, newcomers_in, outcomes};
 use super::outcome::FlowOutcome;
 use super::warm_up::{Tracer, prepare};
-use super::{media, web};
+use super::{call, media, web};
 use crate::ends::capture::Capture;
 use crate::spec::link::Link;
 use crate::study::plan::{Cell, Plan, Setting};
@@ -118,6 +118,10 @@ pub fn repetition<L: Look>(plan: &Plan, setting: Setting, rep: u32, look: &L) ->
         if let Some(config) = plan.competitors[setting.competitor].value.media() {
             let media = media::outcome(&finished.world, config, warm.others, finished.start, end);
             outcomes.iter_mut().for_each(|outcome| outcome.media = Some(media));
+        }
+        if let Some(config) = plan.competitors[setting.competitor].value.call() {
+            let call = call::outcome(&finished.world, config, warm.others, finished.start, end);
+            outcomes.iter_mut().for_each(|outcome| outcome.call = Some(call));
         }
         look.settled(&cell, rep, &finished, ended, &mut seen);
         runs.push(CellRun { cell, outcomes, seen });

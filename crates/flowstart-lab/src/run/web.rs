@@ -107,6 +107,7 @@ fn measured(
                 others: None,
                 failure: None,
                 media: None,
+                call: None,
                 web: Some(together),
                 record: record.clone(),
             }

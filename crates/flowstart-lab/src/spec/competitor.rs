@@ -11,6 +11,9 @@
 //! | | `on`, `off`, `count` | mean times, number of flows | 500ms, 500ms, 1 |
 //! | `media` | `rate`, `interval` | rate, and time between packets | 32kbit, 20ms |
 //! | | `playout`, `count` | playout buffer, or `adaptive`; number of flows | 60ms, 1 |
+//! | `call` | `rate` | mean rate of the video, without headers | needed |
+//! | | `fps`, `key` | frames per second, time between key frames | 30, 1s |
+//! | | `deadline`, `count` | time until a frame must be shown; number of calls | 150ms, 1 |
 //! | `web` | `load` | offered load | needed |
 //! | | `startup`, `receiver_rate` | startup scheme; rate of the receivers' own link | the transport's, the hosts' |
 //! | | `smallest`, `mean`, `largest`, `shape` | sizes ([`super::size`]) | 4KB, none, 10MB, 1.2 |
@@ -30,6 +33,7 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Sizes;
+use flowstart_sim::traffic::call::Call;
 use flowstart_sim::traffic::media::{Media, Playout};
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::requests::Requests;
@@ -93,7 +97,7 @@ const MOST_REQUESTS: u64 = 1_000_000_000;
 
 /// What users may write.
 const FORMS: &str = "none, bulk, bulk:AVOIDANCE,count=N,iw=N, cbr:rate=R, onoff:rate=R,on=T,off=T, \
-                     media:rate=R,interval=T,playout=T|adaptive, \
+                     media:rate=R,interval=T,playout=T|adaptive, call:rate=R,fps=N,key=T,deadline=T, \
                      web:load=R,startup=SCHEME,receiver_rate=R, short:size=S,count=N,every=T,startup=SCHEME, \
                      request-flood:rate=N,count=N, bogus-requests:rate=N,ask=R,confirm=T, \
                      or the name of a congestion avoidance";
@@ -110,6 +114,7 @@ impl Competitor {
             "cbr" => constant(&mut spec)?,
             "onoff" => on_off(&mut spec)?,
             "media" => media(&mut spec)?,
+            "call" => call(&mut spec)?,
             "web" => web(field, &mut spec, profile)?,
             "request-flood" => requests(&mut spec, Rate::from_bits_per_sec(80_000))?,
             "bogus-requests" => requests(&mut spec, RateCode::MAX.rate())?,
@@ -134,6 +139,14 @@ impl Competitor {
     pub fn media(&self) -> Option<&Media> {
         match self {
             Self::Pattern { pattern: Pattern::Media(media), .. } => Some(media),
+            _ => None,
+        }
+    }
+
+    /// The flows' parameters, if they are video calls.
+    pub fn call(&self) -> Option<&Call> {
+        match self {
+            Self::Pattern { pattern: Pattern::Call(call), .. } => Some(call),
             _ => None,
         }
     }
@@ -227,6 +240,22 @@ fn media(spec: &mut Spec<'_>) -> Result<Competitor, InputError> {
         return Err(spec.refused(problem));
     }
     Ok(Competitor::Pattern { count, pattern: Pattern::Media(media) })
+}
+
+/// A video call. Its rate has no default, because calls differ by a factor of ten.
+fn call(spec: &mut Spec<'_>) -> Result<Competitor, InputError> {
+    let rates = Rate::from_bits_per_sec(50_000)..=Rate::from_mbit(1_000);
+    let rate = spec.within("rate", rates)?;
+    let fps = spec.within("fps", 1..=240)?.unwrap_or(30);
+    let keys = Duration::from_millis(100)..=Duration::from_millis(1_000_000);
+    let key = spec.within("key", keys)?.unwrap_or(Duration::from_millis(1000));
+    let deadlines = Duration::from_millis(1)..=Duration::from_millis(10_000);
+    let deadline = spec.within("deadline", deadlines)?.unwrap_or(Duration::from_millis(150));
+    let count = count(spec)?.unwrap_or(1);
+    spec.finish()?;
+    let rate =
+        rate.ok_or_else(|| spec.refused("rate is missing, as in call:rate=2.5mbit; allowed is 50kbit to 1gbit"))?;
+    Ok(Competitor::Pattern { count, pattern: Pattern::Call(Call { rate, fps, key, deadline }) })
 }
 
 fn web(field: &str, spec: &mut Spec<'_>, profile: &Profile) -> Result<Competitor, InputError> {
@@ -362,6 +391,21 @@ mod tests {
     }
 
     #[test]
+    fn a_call_needs_a_rate_and_has_defaults_for_the_rest() {
+        let Competitor::Pattern { count: 1, pattern: Pattern::Call(call) } = parse("call:rate=2.5mbit").unwrap() else {
+            panic!("one call")
+        };
+        assert_eq!((call.fps, call.deadline), (30, Duration::from_millis(150)));
+        assert_eq!(parse("call:rate=2.5mbit,fps=30,key=1s,deadline=150ms,count=1"), parse("call:rate=2.5mbit"));
+        for text in ["call", "call:fps=30"] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains("rate is missing, as in call:rate=2.5mbit; allowed is 50kbit to 1gbit"), "{error}");
+        }
+        let error = parse("call:rate=2gbit").unwrap_err().to_string();
+        assert!(error.contains("allowed is 50kbit to 1gbit"), "{error}");
+    }
+
+    #[test]
     fn attackers_ask_for_little_in_a_flood_and_for_much_in_bogus_requests() {
         let requests = |text: &str| match parse(text) {
             Ok(Competitor::Requests(requests)) => requests,
@@ -403,6 +447,10 @@ mod tests {
             "media:playout=11s",
             "media:playout=perhaps",
             "media:load=1mbit",
+            "call:rate=1mbit,fps=0",
+            "call:rate=1mbit,key=1ms",
+            "call:rate=1mbit,deadline=0ms",
+            "call:rate=1mbit,playout=60ms",
             "short:count=0",
             "short:startup=hystart,avoidance=bbr",
             "short:load=1mbit",

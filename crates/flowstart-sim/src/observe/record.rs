@@ -4,6 +4,7 @@ use flowstart_core::event::ExitReason;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
+use crate::traffic::call::FrameTimes;
 use crate::traffic::media::PacketTimes;
 
 /// How and when startup ended.
@@ -95,4 +96,6 @@ pub struct FlowRecord {
     pub objects: Vec<ObjectTimes>,
     /// The packets sent so far, of interactive media.
     pub media: Vec<PacketTimes>,
+    /// The frames encoded so far, of a video call.
+    pub frames: Vec<FrameTimes>,
 }

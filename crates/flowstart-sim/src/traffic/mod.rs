@@ -6,10 +6,12 @@ use flowstart_core::units::{Bytes, Rate};
 
 use serde::Serialize;
 
+use call::Call;
 use media::Media;
 use unresponsive::Unresponsive;
 
 pub mod arrivals;
+pub mod call;
 pub mod media;
 pub mod unresponsive;
 pub mod web;
@@ -60,6 +62,8 @@ pub enum Pattern {
     },
     /// Interactive media: packets at a fixed interval, without congestion control, whose times are kept.
     Media(Media),
+    /// A video call: frames as packets, without congestion control, whose times are kept.
+    Call(Call),
     /// Packets at irregular times, without congestion control.
     Unresponsive(Unresponsive),
 }
@@ -101,7 +105,7 @@ impl Source {
             Pattern::Transfer(size) => self.written = size.get(),
             Pattern::Bulk => self.written = u64::MAX,
             Pattern::Page { .. } => self.request(1),
-            Pattern::ConstantRate { .. } | Pattern::Media(_) | Pattern::Unresponsive(_) => {}
+            Pattern::ConstantRate { .. } | Pattern::Media(_) | Pattern::Call(_) | Pattern::Unresponsive(_) => {}
             Pattern::Chunks { count, .. } => {
                 self.chunks_left = count;
                 self.next_write = now;
@@ -135,6 +139,7 @@ impl Source {
             | Pattern::Page { .. }
             | Pattern::ConstantRate { .. }
             | Pattern::Media(_)
+            | Pattern::Call(_)
             | Pattern::Unresponsive(_) => {
                 self.next_write = Timestamp::NEVER;
             }
@@ -177,6 +182,7 @@ impl Source {
             | Pattern::OnOff { .. }
             | Pattern::ConstantRate { .. }
             | Pattern::Media(_)
+            | Pattern::Call(_)
             | Pattern::Unresponsive(_) => None,
         }
     }
@@ -205,6 +211,7 @@ impl Source {
             | Pattern::OnOff { .. }
             | Pattern::ConstantRate { .. }
             | Pattern::Media(_)
+            | Pattern::Call(_)
             | Pattern::Unresponsive(_) => None,
         }
     }

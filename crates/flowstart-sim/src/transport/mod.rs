@@ -5,7 +5,7 @@
 //! | decisions in which hosts differ | [`policy`] |
 //! | named sets of policies | [`profile`] |
 //! | connection set-up | [`handshake`] |
-//! | a sender without congestion control | [`constant`] |
+//! | senders without congestion control | [`constant`], [`call`] |
 //! | the QUIC sender | [`quic`] |
 //! | the TCP sender | [`tcp`] |
 //! | receivers, when they acknowledge and how their windows grow | [`receiver`] |
@@ -13,6 +13,7 @@
 //! | the common part of both senders | [`sender`] |
 //! | delivery rate samples | [`sampling`] |
 
+pub mod call;
 pub mod constant;
 pub mod handshake;
 pub mod policy;

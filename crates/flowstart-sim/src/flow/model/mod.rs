@@ -162,8 +162,10 @@ impl ModelEnds {
             self.schedule_application(network);
         }
         let Arrival { offset, len, .. } = *arrival;
-        if let SenderState::Constant(constant) = &self.sender {
-            return constant.on_arrival(network, offset, len);
+        match &self.sender {
+            SenderState::Constant(constant) => return constant.on_arrival(network, offset, len),
+            SenderState::Call(call) => return call.on_arrival(network, offset, len),
+            SenderState::Tcp(_) | SenderState::Quic(_) => {}
         }
         self.receiver.on_data(network, arrival);
         if let Some((size, _)) = self.source.objects() {

@@ -1,6 +1,7 @@
 //! The choice among the model's senders.
 
-use crate::traffic::Source;
+use crate::traffic::{Pattern, Source};
+use crate::transport::call::CallSender;
 use crate::transport::constant::Constant;
 use crate::transport::policy::Protocol;
 use crate::transport::quic::QuicSender;
@@ -13,11 +14,15 @@ pub(super) enum SenderState {
     Tcp(Box<TcpSender>),
     Quic(Box<QuicSender>),
     Constant(Constant),
+    Call(Box<CallSender>),
 }
 
 impl SenderState {
     /// The sender for the application and the profile of `base`.
     pub(super) fn new(base: SenderBase, source: &Source, seed: u64) -> Self {
+        if let Pattern::Call(call) = source.pattern() {
+            return Self::Call(Box::new(CallSender::new(base.flow, *call, seed)));
+        }
         match (source.constant(), base.profile.protocol) {
             (Some((interval, packet)), _) => Self::Constant(Constant::new(
                 base.flow,
@@ -37,6 +42,7 @@ impl SenderState {
             Self::Tcp(sender) => sender.as_ref(),
             Self::Quic(sender) => sender.as_ref(),
             Self::Constant(sender) => sender,
+            Self::Call(sender) => sender.as_ref(),
         }
     }
 
@@ -46,6 +52,7 @@ impl SenderState {
             Self::Tcp(sender) => sender.as_mut(),
             Self::Quic(sender) => sender.as_mut(),
             Self::Constant(sender) => sender,
+            Self::Call(sender) => sender.as_mut(),
         }
     }
 }
