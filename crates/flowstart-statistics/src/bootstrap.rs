@@ -214,7 +214,7 @@ fn ratio_of_means(pairs: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// Whether the endpoints at this level lie inside the resamples: at least one is expected beyond each.
-fn resamples_suffice(resamples: usize, level: f64) -> bool {
+pub(super) fn resamples_suffice(resamples: usize, level: f64) -> bool {
     is_confidence_level(level) && count(resamples) >= 2.0 / (1.0 - level)
 }
 
@@ -243,7 +243,7 @@ fn resample<Row: Copy>(
 ///
 /// Indices are unequally likely by at most length / 2^64, far below what any number of resamples can show.
 #[expect(clippy::cast_possible_truncation, reason = "the shifted product is less than `length`")]
-fn draw_index(generator: &mut Pcg64, length: usize) -> usize {
+pub(super) fn draw_index(generator: &mut Pcg64, length: usize) -> usize {
     ((u128::from(generator.next_u64()) * length as u128) >> 64) as usize
 }
 

@@ -6,6 +6,7 @@
 //! | How far do runs scatter? | [`quantile`], [`sample_standard_deviation`], [`empirical_cdf`] |
 //! | How well is a mean known? | [`bca_mean`] |
 //! | Does one scheme beat another on the same seeds? | [`bca_mean_difference_paired`], [`bca_mean_ratio_paired`] |
+//! | Which of several schemes beat one on the same seeds, all at once? | [`simultaneous_ratios`] |
 //! | How well is any other statistic known? | [`bca`] |
 //! | Do two unpaired samples differ? | [`difference_interval`] |
 //! | Do several unpaired samples differ? | [`anova_one_way`] |
@@ -28,12 +29,14 @@ mod association;
 mod bootstrap;
 mod comparison;
 mod metric;
+mod simultaneous;
 mod summary;
 
 pub use association::spearman;
 pub use bootstrap::{BootstrapEstimate, bca, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired};
 pub use comparison::{Anova, anova_one_way, difference_interval, holm, upper_t_quantile, welch};
 pub use metric::{LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99};
+pub use simultaneous::simultaneous_ratios;
 pub use summary::{empirical_cdf, mean, median, quantile, sample_standard_deviation};
 
 /// A closed interval of the real line; the functions of this crate return it with `low <= high`.

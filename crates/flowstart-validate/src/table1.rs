@@ -94,7 +94,11 @@ fn cells(plan: &Plan, rows: &[flows::Row], published: &[Published]) -> Vec<Publi
     // What is left of a cell or a baseline with a failed run is no mean of all.
     let by_cell = rows_by_cell(plan, rows);
     let has_failed = |cell: &Cell| by_cell[cell.index].is_empty() || by_cell[cell.index].iter().any(|row| row.failed());
-    for failed in plan.cells().iter().filter(|cell| has_failed(cell) || has_failed(&plan.baseline_of(cell))) {
+    for failed in plan
+        .cells()
+        .iter()
+        .filter(|cell| has_failed(cell) || plan.baseline_of(cell).is_some_and(|base| has_failed(&base)))
+    {
         let (link, size) = (&plan.links[failed.link].text, &plan.sizes[failed.size].text);
         let estimate = report::estimate_of(plan, failed);
         let is_it = |cell: &&mut PublishedCell| (&cell.link, &cell.size, Some(cell.estimate)) == (link, size, estimate);

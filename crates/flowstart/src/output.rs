@@ -3,14 +3,16 @@
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{Table, presets};
 use flowstart_lab::perform::{Again, Progress};
-use flowstart_lab::results::summary::{Summary, felt};
-use flowstart_lab::study::plan::{AXES, Plan};
 use flowstart_report::{Check, PublishedCell};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
+
+mod cells;
+
+pub(crate) use cells::cells;
 
 /// Writes a line to stderr, like `eprintln!`. A line that cannot be written is lost without further effect.
 macro_rules! tell {
@@ -92,102 +94,6 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// A number with this many digits after the point; a dash if there is none.
 pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("–".into(), |value| format!("{value:.digits$}"))
-}
-
-/// Axes that are columns even if there is no choice.
-const ALWAYS: [&str; 4] = ["link", "size", "scheme", "competitor"];
-/// Columns with numbers, from the first one behind the axes.
-const NUMBERS: [usize; 7] = [0, 1, 2, 4, 7, 8, 9];
-
-/// The table of cells.
-pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    // The column of the size also has the other axes of what a flow carries.
-    let mut axes: Vec<_> = AXES.iter().filter(|axis| axis.name() == "size" || !axis.is_carried).collect();
-    axes.retain(|axis| ALWAYS.contains(&axis.name()) || axis.length(plan) > 1);
-    axes.sort_by_key(|axis| axis.shown.order());
-    let objects = plan.sizes.iter().any(|size| size.value.objects().is_some());
-    let web = plan.sizes.iter().any(|size| size.value.sessions().is_some());
-    let extra_fct = plan.competitors.iter().any(|competitor| competitor.value.has_transfers());
-    let mut header: Vec<_> = axes.iter().map(|axis| axis.name()).collect();
-    header.extend([
-        "n",
-        "failed",
-        if objects { "page or mean chunk ms" } else { "FCT ms (mean)" },
-        "95 %",
-        "speed-up",
-        "95 %",
-        "",
-        "extra drops",
-        "inflation %",
-        "share",
-    ]);
-    if extra_fct {
-        header.push("others' extra FCT ms");
-    }
-    if objects {
-        header.iter_mut().filter(|name| **name == "size").for_each(|name| *name = "application");
-        header.extend(["first object ms", "later", "worst"]);
-    }
-    if web {
-        header.extend(["offered Mbit/s", "used %", "dropped %", "approved %", "failed requests %", "in Quick-Start %"]);
-    }
-    table.set_header(header);
-    for (cell, row) in plan.cells().iter().zip(&summary.cells) {
-        let metric = |name: &str| row.metrics.get(name).and_then(|metric| metric.mean);
-        let interval = |ci: Option<[f64; 2]>, digits: usize| {
-            ci.map_or("–".into(), |[low, high]| format!("{low:.digits$}–{high:.digits$}"))
-        };
-        let versus = row.vs_baseline.as_ref();
-        let mark = match versus {
-            None => "baseline",
-            Some(v) if !v.significant => "● not significant",
-            Some(v) if v.speedup.unwrap_or(1.0) > 1.0 => "▲ faster",
-            Some(_) => "▼ slower",
-        };
-        let others = row.others.is_some();
-        let mut entries: Vec<String> = axes
-            .iter()
-            .map(|axis| match axis.is_carried {
-                true => plan.carried(cell),
-                false => axis.value(plan, cell).unwrap_or_default().to_owned(),
-            })
-            .collect();
-        entries.extend([
-            row.n.to_string(),
-            row.failed.to_string(),
-            number(metric(felt(plan, cell).0), 1),
-            interval(row.metrics.get(felt(plan, cell).0).and_then(|metric| metric.ci95), 1),
-            number(versus.and_then(|v| v.speedup), 2),
-            interval(versus.and_then(|v| v.speedup_ci95), 2),
-            mark.into(),
-            number(versus.and_then(|v| v.dropped_delta), 1),
-            number(metric("inflation").map(|inflation| inflation * 100.0), 1),
-            if others { number(metric("share"), 2) } else { "–".into() },
-        ]);
-        if extra_fct {
-            let extra = row.others.as_ref().and_then(|others| others.extra_fct_ms.as_ref()?.mean);
-            entries.push(number(extra, 1));
-        }
-        if objects {
-            let names = ["first_object_fct_ms", "later_objects_fct_ms", "worst_object_fct_ms"];
-            entries.extend(names.map(|name| number(metric(name), 1)));
-        }
-        if web {
-            let names =
-                ["utilization", "drop_rate", "quick_start_approved", "quick_start_failures", "quick_start_bytes"];
-            entries.push(number(metric("offered_mbps"), 2));
-            entries.extend(names.map(|name| number(metric(name).map(|share| share * 100.0), 1)));
-        }
-        table.add_row(entries);
-    }
-    for column in NUMBERS {
-        if let Some(column) = table.column_mut(axes.len() + column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
 }
 
 /// The published table beside ours: a row per estimate, a column per link and size.

@@ -11,6 +11,7 @@ use crate::results::flows::Row;
 use crate::results::folder::ExperimentError;
 use crate::results::summary::{Summary, summarize};
 use crate::study::Study;
+use crate::study::plan::Plan;
 use crate::trace::observe::{Kept, Wanted};
 
 mod folder;
@@ -71,10 +72,17 @@ pub trait Progress: Sync {
 pub struct Performed {
     /// A row per measured flow and repetition, in the order of cells, repetitions and flows.
     pub rows: Vec<Row>,
-    /// Metrics, intervals and comparisons of every cell.
+    /// Metrics, intervals and comparisons of every cell, and the answer.
     pub summary: Summary,
-    /// The answer, in sentences.
-    pub answer: Vec<String>,
+}
+
+/// The summary of an experiment, with the answer.
+pub fn concluded(plan: &Plan, rows: &[Row]) -> Summary {
+    let mut summary = summarize(plan, rows);
+    let mut sentences = report::answer(plan, &summary).into_iter();
+    summary.answer = sentences.next().unwrap_or_default();
+    summary.answer_notes = sentences.collect();
+    summary
 }
 
 /// Performs a study on `jobs` threads (0: one per core). Their number does not affect the results.
@@ -97,9 +105,8 @@ pub fn perform(
         sink_of_rows.add(rows, progress);
     })?;
     progress.ended();
-    let summary = summarize(&study.plan, &rows);
-    let answer = report::answer(&study.plan, &summary);
-    let performed = Performed { rows, summary, answer };
+    let summary = concluded(&study.plan, &rows);
+    let performed = Performed { rows, summary };
     sink.close(study, &performed, kept, jobs, progress)?;
     Ok(performed)
 }

@@ -1,80 +1,170 @@
 //! The answer in sentences, which the program writes from the numbers.
+//!
+//! Everything follows from the verdicts of the comparisons: which value is offered, the verb, and the words beside it.
 
 use flowstart_core::units::Bytes;
+use flowstart_report::Verdict;
+use flowstart_statistics::median;
 
 use super::{has_web, rtt, web};
 use crate::results::cell_summary::{CellSummary, Comparison};
+use crate::results::comparison::WASTE;
 use crate::results::summary::Summary;
-use crate::study::plan::{AXES, Plan};
-use flowstart_statistics::median;
+use crate::study::plan::{Axis, Cell, Plan};
 
-/// Inflation beyond which a scheme is not offered as the answer.
-const MODEST_INFLATION: f64 = 0.15;
+mod words;
 
-/// The answer: the results of the best scheme over all settings, then those of all comparisons.
+use words::{against, listed, percent, ratio, settings};
+
+/// Most values of the compared axis that sentences speak of one by one.
+const MOST_NAMED: usize = 6;
+
+/// The answer: a sentence about the best value of the compared axis, then notes about the others, costs and counts.
 pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
-    let failed: usize = summary.cells.iter().map(|cell| cell.failed).sum();
     let mut sentences: Vec<String> = web::answer(summary).into_iter().chain(rtt::answer(plan, summary)).collect();
-    let mut standings: Vec<Standing<'_>> =
-        (1..plan.schemes.len()).filter_map(|scheme| Standing::of(plan, summary, scheme)).collect();
-    standings.sort_by(|a, b| b.middle.total_cmp(&a.middle));
-    // A scheme that sends far more bytes is offered only if nothing else was tried.
-    let best = standings.iter().position(|standing| standing.bytes.is_none_or(|bytes| bytes <= MODEST_INFLATION));
-    if let Some(standing) = standings.get(best.unwrap_or(0)) {
-        sentences.push(standing.sentence(plan));
-        if best.is_some_and(|best| best > 0) {
-            let (first, bytes) = (&standings[0], standings[0].bytes.unwrap_or(0.0));
-            sentences.push(format!(
-                "{} is faster still, {:.2} times{}, but sends {:.0} % more bytes.",
-                first.scheme,
-                first.middle,
-                if first.cells.len() > 1 { " in the median" } else { "" },
-                bytes * 100.0
-            ));
-        }
-        let compared: Vec<&Comparison> =
-            standings.iter().flat_map(|s| s.cells.iter().map(|(_, versus)| *versus)).collect();
-        let sure: Vec<_> = compared.iter().filter(|versus| versus.significant).collect();
-        let faster = sure.iter().filter(|versus| versus.speedup.is_some_and(|speedup| speedup > 1.0)).count();
-        if compared.len() > 1 {
-            sentences.push(format!(
-                "Of {} comparisons with {}, {faster} are faster, {} slower, and {} cannot be told apart.",
-                compared.len(),
-                plan.schemes[0].text,
-                sure.len() - faster,
-                compared.len() - sure.len()
-            ));
-        }
+    if let Some(axis) = plan.compared() {
+        sentences.extend(compared(plan, summary, axis));
     } else if let Some(cell) = summary.cells.first()
-        && let Some(fct) = cell.metrics.get("fct_ms").and_then(|metric| metric.mean)
-        && !feels_objects(plan)
-        && !has_web(plan)
         && sentences.is_empty()
     {
-        let ratio = fct / cell.ideal_fct_ms;
-        sentences.push(format!(
-            "{} finishes {} on {} in {fct:.0} ms, {ratio:.2} times the physical limit.",
-            cell.scheme,
-            carried(cell),
-            cell.link
-        ));
+        sentences.extend(alone(plan, cell));
     }
-    if failed > 0 {
-        sentences.push(format!("{failed} transfers did not finish and are counted as failed."));
+    let failed: usize = summary.cells.iter().map(|cell| cell.failed).sum();
+    match failed {
+        0 => {}
+        1 => sentences.push("1 transfer did not finish and is counted as failed.".to_owned()),
+        _ => sentences.push(format!("{failed} transfers did not finish and are counted as failed.")),
     }
     sentences
 }
 
-/// The comparison of a scheme with the first one, over all settings.
+/// The completion time where nothing is compared.
+fn alone(plan: &Plan, cell: &CellSummary) -> Option<String> {
+    let fct = cell.metrics.get("fct_ms").and_then(|metric| metric.mean)?;
+    let of_transfers = !feels_objects(plan) && !has_web(plan);
+    of_transfers.then(|| {
+        format!(
+            "{} finishes {} on {} in {fct:.0} ms, {:.2} times the physical limit.",
+            cell.scheme,
+            carried(cell),
+            cell.link,
+            fct / cell.ideal_fct_ms
+        )
+    })
+}
+
+/// The sentences about the values of an axis.
+fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> {
+    let mut standings: Vec<Standing<'_>> =
+        (1..axis.length(plan)).filter_map(|place| Standing::of(plan, summary, axis, place)).collect();
+    standings.sort_by(|a, b| b.middle.total_cmp(&a.middle));
+    let Some(first) = standings.first() else { return Vec::new() };
+    let baseline = first.baseline;
+    let best = standings.iter().position(|standing| standing.verdict == Verdict::Faster);
+    // Without noise nothing is sure, but the numbers are what was asked for.
+    let best = best.or_else(|| {
+        let is_sooner = |standing: &Standing<'_>| standing.verdict == Verdict::Deterministic && standing.middle > 1.0;
+        standings.iter().position(is_sooner)
+    });
+    let mut sentences = Vec::new();
+    match best {
+        Some(best) => sentences.push(standings[best].sentence(plan)),
+        None if standings.len() == 1 => sentences.push(first.sentence(plan)),
+        None => {
+            let wasteful = standings.iter().any(|standing| standing.verdict == Verdict::FasterByWaste);
+            let what = carried_by_all(plan, summary).map_or(String::new(), |what| format!(" {what}"));
+            let end = if wasteful { ", except by waste" } else { "" };
+            let verb = verbs(plan)[0];
+            sentences.push(format!(
+                "None of the {} other {} {verb}{what} measurably sooner than {baseline}{end}.",
+                standings.len(),
+                axis.plural
+            ));
+        }
+    }
+    let others: Vec<&Standing<'_>> = standings
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| best.map_or(standings.len() > 1, |best| best != *place))
+        .map(|(_, standing)| standing)
+        .collect();
+    let fastest = best.map(|best| standings[best].middle);
+    let (named, rest) = others.split_at(others.len().min(MOST_NAMED));
+    // Where many are left out, the wasteful ones are not: they look like the answer in tables.
+    let wasteful = rest.iter().filter(|standing| standing.verdict == Verdict::FasterByWaste);
+    sentences.extend(named.iter().chain(wasteful.take(MOST_NAMED)).map(|standing| standing.short(plan, fastest)));
+    sentences.extend(costs(plan, summary, axis));
+    sentences.extend(counts(&standings, baseline));
+    let simultaneous: Vec<&Comparison> = summary.cells.iter().filter_map(|cell| cell.vs_baseline.as_ref()).collect();
+    match simultaneous.iter().filter(|versus| versus.speedup_ci.is_some()).count() {
+        0 => {}
+        1 => sentences.push(format!("Intervals are {}.", percent(simultaneous[0].level))),
+        several => {
+            let level = percent(simultaneous[0].level);
+            sentences.push(format!("Intervals are {level} and hold for all {several} comparisons at once."));
+        }
+    }
+    sentences
+}
+
+/// How many comparisons ended in which verdict, if there are several.
+fn counts(standings: &[Standing<'_>], baseline: &str) -> Option<String> {
+    let verdicts: Vec<Verdict> = standings.iter().flat_map(Standing::verdicts).collect();
+    let said = [
+        (Verdict::Faster, "is faster", "are faster"),
+        (Verdict::FasterByWaste, "is faster by waste", "are faster by waste"),
+        (Verdict::Slower, "is slower", "are slower"),
+        (Verdict::Unclear, "cannot be told apart", "cannot be told apart"),
+        (Verdict::Same, "makes no difference", "make no difference"),
+        (Verdict::Deterministic, "has one distinct run, so no interval", "have one distinct run, so no interval"),
+    ];
+    let parts: Vec<String> = said
+        .into_iter()
+        .filter_map(|(verdict, one, many)| match verdicts.iter().filter(|other| **other == verdict).count() {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            count => Some(format!("{count} {many}")),
+        })
+        .collect();
+    (verdicts.len() > 1).then(|| format!("Of {} comparisons with {baseline}, {}.", verdicts.len(), listed(&parts)))
+}
+
+/// The packets lost and the bytes sent twice of every value of the axis, the baseline too.
+fn costs(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<String> {
+    if axis.length(plan) > MOST_NAMED {
+        return None;
+    }
+    let cells = plan.cells();
+    let of = |place: usize, value: fn(&CellSummary) -> Option<f64>| {
+        let own = cells.iter().filter(|cell| axis.place(**cell) == place);
+        median(&own.filter_map(|cell| value(&summary.cells[cell.index])).collect::<Vec<_>>())
+    };
+    let parts: Option<Vec<String>> = (0..axis.length(plan))
+        .map(|place| {
+            let lost = of(place, |cell| cell.lost_share.mean)?;
+            let twice = of(place, |cell| cell.metrics.get("inflation")?.mean)?;
+            Some(format!("{} {} and {}", axis.texts(plan)[place], percent(lost), percent(twice)))
+        })
+        .collect();
+    let in_median = if cells.len() > axis.length(plan) { ", in the median" } else { "" };
+    Some(format!("Packets lost and bytes sent twice{in_median}: {}.", parts?.join("; ")))
+}
+
+/// The comparison of a value of an axis with the first one, over all settings.
 struct Standing<'a> {
-    scheme: &'a str,
+    name: &'a str,
+    baseline: &'a str,
+    axis: &'static Axis,
     cells: Vec<(&'a CellSummary, &'a Comparison)>,
+    verdict: Verdict,
     /// The median, the smallest and the largest speed-up.
     middle: f64,
     range: [f64; 2],
     /// The median of the extra bytes, as a part of the payload.
     bytes: Option<f64>,
-    /// Median harm to others by this scheme and by the first one.
+    /// The median of the bytes sent twice, as a part of the payload.
+    twice: Option<f64>,
+    /// Median harm to others beside this value and beside the first one.
     harm: Option<[f64; 2]>,
     /// Its measure.
     harm_in: HarmIn,
@@ -110,92 +200,208 @@ impl HarmIn {
             Self::Score => cell.metrics.get("media_worst_1s_mos")?.mean,
         }
     }
+
+    /// Harm beside a value and beside its baseline, in words.
+    fn words(self, [own, base]: [f64; 2], baseline: &str) -> String {
+        match self {
+            Self::Time => {
+                let [own, base] = [own, base].map(|ms| signed(ms, "ms", 0, ["longer", "shorter"]));
+                format!("other transfers take {own} beside it and {base} beside {baseline}")
+            }
+            Self::Score => {
+                format!("the conversation's worst second scores {own:.2} beside it and {base:.2} beside {baseline}")
+            }
+            Self::Goodput => {
+                let [own, base] = [own, base].map(|mbit| signed(mbit, "Mbit", 1, ["less", "more"]));
+                format!("competing flows deliver {own} beside it and {base} beside {baseline}")
+            }
+        }
+    }
+}
+
+/// A quantity, and the word for its sign.
+fn signed(value: f64, unit: &str, digits: usize, [positive, negative]: [&str; 2]) -> String {
+    let word = if value < 0.0 { negative } else { positive };
+    format!("{:.digits$} {unit} {word}", value.abs())
 }
 
 impl<'a> Standing<'a> {
-    fn of(plan: &'a Plan, summary: &'a Summary, scheme: usize) -> Option<Self> {
+    fn of(plan: &'a Plan, summary: &'a Summary, axis: &'static Axis, place: usize) -> Option<Self> {
         let harm_in = HarmIn::of(plan);
-        let (mut cells, mut speedups, mut bytes, mut harm, mut base_harm) = (vec![], vec![], vec![], vec![], vec![]);
-        for cell in plan.cells().iter().filter(|cell| cell.scheme == scheme) {
-            let own = &summary.cells[cell.index];
+        let (mut cells, mut speedups, mut bytes, mut twice) = (vec![], vec![], vec![], vec![]);
+        let (mut harm, mut base_harm) = (vec![], vec![]);
+        let own: Vec<Cell> = plan.cells().into_iter().filter(|cell| axis.place(*cell) == place).collect();
+        for cell in &own {
+            let (own, baseline) = (&summary.cells[cell.index], plan.baseline_of(cell)?);
             let Some((versus, speedup)) = own.vs_baseline.as_ref().and_then(|v| Some((v, v.speedup?))) else {
                 continue;
             };
             cells.push((own, versus));
             speedups.push(speedup);
             bytes.extend(versus.inflation_delta);
-            if let Some((own, base)) = harm_in.mean(own).zip(harm_in.mean(&summary.cells[plan.baseline_of(cell).index]))
-            {
+            twice.extend(own.metrics.get("inflation").and_then(|metric| metric.mean));
+            if let Some((own, base)) = harm_in.mean(own).zip(harm_in.mean(&summary.cells[baseline.index])) {
                 harm.push(own);
                 base_harm.push(base);
             }
         }
-        Some(Self {
-            scheme: &plan.schemes[scheme].text,
-            middle: median(&speedups)?,
+        let (middle, bytes) = (median(&speedups)?, median(&bytes));
+        let mut standing = Self {
+            name: axis.texts(plan)[place],
+            baseline: axis.texts(plan)[0],
+            axis,
+            verdict: Verdict::Unclear,
+            middle,
             range: [speedups.iter().copied().reduce(f64::min)?, speedups.iter().copied().reduce(f64::max)?],
-            bytes: median(&bytes),
+            bytes,
+            twice: median(&twice),
             harm_in,
             harm: median(&harm).zip(median(&base_harm)).map(|(own, base)| [own, base]),
             cells,
-        })
+        };
+        standing.verdict = standing.over_all();
+        Some(standing)
     }
 
+    fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+        self.cells.iter().filter_map(|(_, versus)| versus.verdict)
+    }
+
+    fn count(&self, verdict: Verdict) -> usize {
+        self.verdicts().filter(|other| *other == verdict).count()
+    }
+
+    /// The verdict over all settings: that of the median, if any setting has it.
+    fn over_all(&self) -> Verdict {
+        if let [only] = self.verdicts().collect::<Vec<_>>()[..] {
+            return only;
+        }
+        let of_all = |verdict| self.count(verdict) == self.cells.len();
+        if of_all(Verdict::Same) {
+            return Verdict::Same;
+        }
+        if self.verdicts().all(|verdict| matches!(verdict, Verdict::Same | Verdict::Deterministic)) {
+            return Verdict::Deterministic;
+        }
+        let (faster, wasteful) = (self.count(Verdict::Faster), self.count(Verdict::FasterByWaste));
+        if self.middle > 1.0 && faster + wasteful > 0 {
+            let is_waste = self.bytes.is_some_and(|bytes| bytes > WASTE) || wasteful > faster;
+            if is_waste { Verdict::FasterByWaste } else { Verdict::Faster }
+        } else if self.middle < 1.0 && self.count(Verdict::Slower) > 0 {
+            Verdict::Slower
+        } else {
+            Verdict::Unclear
+        }
+    }
+
+    /// The bytes sent twice, if they are the price of the speed.
+    fn waste(&self) -> String {
+        self.twice.map_or(String::new(), |twice| format!(", at {} sent twice", percent(twice)))
+    }
+
+    /// The interval of the only comparison, or the reason why there is none.
+    fn interval(&self) -> Option<[f64; 2]> {
+        match self.cells[..] {
+            [(_, versus)] => versus.speedup_ci,
+            _ => None,
+        }
+    }
+
+    /// What is to be known of the numbers: over what they are taken, and why there is no interval.
+    fn basis(&self, plan: &Plan) -> String {
+        let deterministic = match (self.verdict, plan.reps) {
+            (Verdict::Deterministic, 1) => " (one repetition: no interval)",
+            (Verdict::Deterministic, _) => " (deterministic, one distinct run)",
+            _ => "",
+        };
+        match self.cells.len() {
+            1 => deterministic.to_owned(),
+            _ => {
+                let range = ratio(self.range);
+                format!(" in the median over {} (speed-up {range}){deterministic}", settings(plan, self.axis))
+            }
+        }
+    }
+
+    /// The answer about this value.
     fn sentence(&self, plan: &Plan) -> String {
-        let baseline = &plan.schemes[0].text;
-        let [verb, infinitive] = if feels_objects(plan) { ["delivers", "deliver"] } else { ["finishes", "finish"] };
+        let Self { name, baseline, .. } = self;
+        let [verb, infinitive] = verbs(plan);
+        let place = match self.cells[..] {
+            [(cell, _)] if self.axis.name() == "link" => format!(" {}", carried(cell)),
+            [(cell, _)] => format!(" {} on {}", carried(cell), cell.link),
+            _ => String::new(),
+        };
+        let basis = self.basis(plan);
         let bytes = self.bytes.map_or(String::new(), |bytes| match bytes * 100.0 {
             percent if percent.abs() < 0.05 => ", for as many bytes".to_owned(),
             percent if percent > 0.0 => format!(", for {percent:.1} % more bytes"),
             percent => format!(", for {:.1} % fewer bytes", -percent),
         });
-        let harm = self.harm.map_or(String::new(), |[own, base]| match self.harm_in {
-            HarmIn::Time => {
-                format!("; the other transfers take {own:.0} ms longer beside it and {base:.0} ms beside {baseline}")
-            }
-            HarmIn::Score => {
-                format!("; the conversation's worst second scores {own:.2} beside it and {base:.2} beside {baseline}")
-            }
-            HarmIn::Goodput => {
-                format!("; the other traffic loses {own:.1} Mbit to it and {base:.1} Mbit to {baseline}")
-            }
-        });
-        match self.cells[..] {
-            [(cell, versus)] => {
-                let size = carried(cell);
-                if !versus.significant {
-                    let (scheme, link) = (self.scheme, &cell.link);
-                    let interval = versus
-                        .speedup_ci95
-                        .map_or(String::new(), |[low, high]| format!(" (95 % {low:.2} to {high:.2})"));
-                    return format!(
-                        "{scheme} does not {infinitive} {size} on {link} measurably sooner or later than {baseline}: \
-                         {:.2} times as fast{interval}{bytes}{harm}.",
-                        self.middle
-                    );
-                }
-                let interval = versus.speedup_ci95.map_or(String::new(), |ends| {
-                    let [low, high] = as_said(self.middle, ends);
-                    format!(" (95 % {low:.2} to {high:.2})")
-                });
+        let harm = self.harm.map_or(String::new(), |harm| format!("; {}", self.harm_in.words(harm, baseline)));
+        match self.verdict {
+            Verdict::Same => format!("{name} makes no difference{}: {}.", on(&place), self.same()),
+            Verdict::Unclear => {
+                let speedup = ratio([self.middle; 2]);
+                let interval = self.interval().map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
                 format!(
-                    "{} {verb} {size} {} on {}{interval}{bytes}{harm}.",
-                    self.scheme,
-                    against(self.middle, baseline),
-                    cell.link
+                    "{name} does not {infinitive}{place} measurably sooner or later than {baseline}: {speedup} times as \
+                     fast{interval}{basis}{bytes}{harm}."
                 )
             }
-            _ => {
-                let [low, high] = as_said(self.middle, self.range);
-                format!(
-                    "{} {verb} {} in the median over {} (range {low:.2} to {high:.2}){bytes}{harm}.",
-                    self.scheme,
-                    against(self.middle, baseline),
-                    settings(plan)
-                )
+            Verdict::FasterByWaste => {
+                let against = against(self.middle, self.interval(), baseline);
+                format!("{name} {verb}{place} {against}{basis}, but by waste{}{harm}.", self.waste())
+            }
+            Verdict::Faster | Verdict::Slower | Verdict::Deterministic if self.middle >= 1.0 => {
+                format!("{name} {verb}{place} {}{basis}{bytes}{harm}.", against(self.middle, self.interval(), baseline))
+            }
+            Verdict::Faster | Verdict::Slower | Verdict::Deterministic => {
+                let against = against(self.middle, self.interval(), baseline);
+                format!("{name} takes {against} to {infinitive}{place}{basis}{bytes}{harm}.")
             }
         }
     }
+
+    fn same(&self) -> String {
+        format!("every repetition is the same as with {}", self.baseline)
+    }
+
+    /// A short sentence about this value. `fastest` is the speed-up of the one that is offered.
+    fn short(&self, plan: &Plan, fastest: Option<f64>) -> String {
+        let Self { name, .. } = self;
+        let in_median = if self.cells.len() > 1 { " in the median" } else { "" };
+        let interval = self.interval().map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
+        match self.verdict {
+            Verdict::Same => format!("{name} makes no difference: {}.", self.same()),
+            Verdict::Unclear => {
+                let speedup = ratio([self.middle; 2]);
+                format!(
+                    "{name} cannot be told apart from {}: {speedup} times as fast{interval}{in_median}.",
+                    self.baseline
+                )
+            }
+            Verdict::FasterByWaste => {
+                let still = if fastest.is_some_and(|fastest| self.middle > fastest) { " still" } else { "" };
+                let speedup = ratio([self.middle; 2]);
+                format!("{name} is faster{still}, {speedup} times{interval}{in_median}{}.", self.waste())
+            }
+            Verdict::Faster | Verdict::Slower | Verdict::Deterministic => {
+                let verb = if self.middle >= 1.0 { verbs(plan)[0] } else { "takes" };
+                format!("{name} {verb} {}{in_median}.", against(self.middle, self.interval(), self.baseline))
+            }
+        }
+    }
+}
+
+/// The place of an effect, as in `to a 2MB transfer`.
+fn on(place: &str) -> String {
+    if place.is_empty() { String::new() } else { format!(" to{place}") }
+}
+
+/// What flows do with their traffic: the third person and the infinitive.
+fn verbs(plan: &Plan) -> [&'static str; 2] {
+    if feels_objects(plan) { ["delivers", "deliver"] } else { ["finishes", "finish"] }
 }
 
 /// Whether the completion times are those of chunks.
@@ -211,100 +417,10 @@ fn carried(cell: &CellSummary) -> String {
     }
 }
 
-/// A speed-up over `baseline` in words.
-fn against(speedup: f64, baseline: &str) -> String {
-    let later = 1.0 / speedup;
-    match speedup.max(later) {
-        factor if factor < 1.005 => format!("as soon as {baseline}"),
-        factor if speedup > 1.0 => format!("{factor:.2} times sooner than {baseline}"),
-        factor => format!("{factor:.2} times later than {baseline}"),
-    }
-}
-
-/// The ends of a speed-up's interval in the terms of [`against`]: of how many times later, where it says later.
-fn as_said(speedup: f64, [low, high]: [f64; 2]) -> [f64; 2] {
-    if speedup < 1.0 { [1.0 / high, 1.0 / low] } else { [low, high] }
-}
-
-/// The range of the comparisons: `4 links and 3 sizes`.
-fn settings(plan: &Plan) -> String {
-    let varied = AXES.iter().filter(|axis| axis.name() != "scheme" && axis.length(plan) > 1);
-    let named: Vec<String> = varied.map(|axis| format!("{} {}", axis.length(plan), axis.plural)).collect();
-    match named.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => "all settings".to_owned(),
-    }
+/// The traffic of all cells' flows, if it is the same.
+fn carried_by_all(plan: &Plan, summary: &Summary) -> Option<String> {
+    (plan.sizes.len() == 1).then(|| summary.cells.first().map(carried)).flatten()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment;
-    use crate::results::summary::summarize;
-    use crate::study::scenario::Scenario;
-    use std::path::Path;
-
-    fn answer_to(link: &[&str], size: &[&str], scheme: &[&str], competitor: &str) -> Vec<String> {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let scenario = Scenario {
-            link: words(link),
-            size: words(size),
-            scheme: words(scheme),
-            aqm: words(&["taildrop"]),
-            competitor: words(&[competitor]),
-            transport: "model-quic".into(),
-            flows: 1,
-            reps: 2,
-            seed: 1,
-            hint: true,
-            ..Scenario::default()
-        };
-        let plan = scenario.plan(Path::new(".")).unwrap();
-        let rows = experiment::execute(&plan, 1, &[], |_| {}).unwrap();
-        answer(&plan, &summarize(&plan, &rows))
-    }
-
-    #[test]
-    fn many_cells_are_answered_by_their_median() {
-        let answer = answer_to(&["dsl-fast", "lte"], &["70KB", "2MB"], &["slow-start", "blitzstart"], "none");
-        let first = &answer[0];
-        assert!(first.starts_with("blitzstart finishes ") && first.contains(" than slow-start "), "{first}");
-        assert!(first.contains(" in the median over 2 links and 2 sizes (range "), "{first}");
-        assert!(!first.contains("other traffic") && first.ends_with('.'), "{first}");
-        assert!(answer[1].starts_with("Of 4 comparisons with slow-start, "), "{answer:?}");
-    }
-
-    #[test]
-    fn a_speed_up_of_one_is_neither_sooner_nor_later() {
-        assert_eq!(against(1.004, "b"), "as soon as b");
-        assert_eq!(against(0.996, "b"), "as soon as b");
-        assert_eq!(against(1.006, "b"), "1.01 times sooner than b");
-        assert_eq!(against(0.5, "b"), "2.00 times later than b");
-        assert_eq!((as_said(0.5, [0.4, 0.625]), as_said(2.0, [1.5, 2.5])), ([1.6, 2.5], [1.5, 2.5]));
-    }
-
-    #[test]
-    fn what_is_later_is_told_with_the_interval_of_that() {
-        let answer = answer_to(&["dsl-fast"], &["70KB"], &["blitzstart", "slow-start"], "none");
-        let numbers =
-            |text: &str| text.split(['(', ')', ' ']).filter_map(|word| word.parse().ok()).collect::<Vec<f64>>();
-        let [times, _, low, high, ..] = numbers(&answer[0])[..] else { panic!("{answer:?}") };
-        assert!(answer[0].contains(" times later ") && 1.0 < low && low <= times && times <= high, "{answer:?}");
-    }
-
-    #[test]
-    fn harm_to_a_conversation_is_a_score() {
-        let answer = answer_to(&["hspa"], &["90KB"], &["slow-start", "jump-start"], "media");
-        assert!(answer[0].contains("; the conversation's worst second scores "), "{answer:?}");
-        assert!(!answer[0].contains("Mbit"), "{answer:?}");
-    }
-
-    #[test]
-    fn one_cell_is_answered_by_itself() {
-        let answer = answer_to(&["dsl-fast"], &["2MB"], &["slow-start", "hystart"], "cubic");
-        assert_eq!(answer.len(), 1, "{answer:?}");
-        assert!(answer[0].contains("2MB transfer") && answer[0].contains("dsl-fast"), "{answer:?}");
-        assert!(answer[0].contains("; the other traffic loses "), "{answer:?}");
-    }
-}
+mod tests;

@@ -309,15 +309,15 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         load: plan.arrivals[cell.arrival].value.load().map(|load| load.as_mbit() / link.rate.as_mbit()),
         model_speedup: model_speedup(plan, cell),
         rounds_speedup: rounds_speedup(plan, cell),
-        is_baseline: cell.scheme == 0,
+        is_baseline: versus.is_none(),
         n: summary.n as u32,
         failed: summary.failed as u32,
         // The limit is that of the flow.
         ideal_fct_ms: Some(summary.ideal_fct_ms).filter(|_| name == "fct_ms"),
         fct_ms: metric(name),
-        speedup: versus.map_or_else(Default::default, |v| report::Estimate { mean: v.speedup, ci95: v.speedup_ci95 }),
+        speedup: versus.map_or_else(Default::default, |v| report::Estimate { mean: v.speedup, ci95: v.speedup_ci }),
         significant: versus.map(|v| v.significant),
-        verdict: None,
+        verdict: versus.and_then(|v| v.verdict),
         within_one_rtt: versus.and_then(|v| v.fct_delta_ms).map(|delta| delta.abs() < link.rtt.as_millis_f64()),
         dropped_delta: versus
             .map_or_else(Default::default, |v| report::Estimate { mean: v.dropped_delta, ci95: v.dropped_delta_ci95 }),

@@ -18,9 +18,9 @@ pub fn published_table(
     let by_cell = rows_by_cell(plan, rows);
     let mut cells = Vec::new();
     for cell in plan.cells().iter().filter(|cell| cell.scheme > 0) {
-        let Some(estimate) = estimate_of(plan, cell) else { continue };
+        let Some((estimate, baseline)) = estimate_of(plan, cell).zip(plan.baseline_of(cell)) else { continue };
         let (link, size) = (&plan.links[cell.link], &plan.sizes[cell.size]);
-        let (own, base) = (&by_cell[cell.index], &by_cell[plan.baseline_of(cell).index]);
+        let (own, base) = (&by_cell[cell.index], &by_cell[baseline.index]);
         let (fct, base_fct) = (values(own, |row| row.fct_request_ms), values(base, |row| row.fct_request_ms));
         let lost = |rows: &[&Row]| values(rows, |row| Some(row.declared_lost_packets as f64));
         let (losses, base_losses) = (lost(own), lost(base));

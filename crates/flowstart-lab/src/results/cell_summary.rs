@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use flowstart_report::Verdict;
 use flowstart_statistics::Metric;
 use serde::Serialize;
 use serde_json::Value;
@@ -15,6 +16,11 @@ pub struct Comparison {
     pub speedup: Option<f64>,
     /// Its 95 % interval.
     pub speedup_ci95: Option<[f64; 2]>,
+    /// Its simultaneous interval: those of all comparisons of the experiment contain the true speed-ups at once. Absent
+    /// where all repetitions are one run.
+    pub speedup_ci: Option<[f64; 2]>,
+    /// Confidence of the simultaneous interval.
+    pub level: f64,
     /// Mean FCT minus mean baseline FCT.
     pub fct_delta_ms: Option<f64>,
     /// Its 95 % interval.
@@ -25,8 +31,10 @@ pub struct Comparison {
     pub dropped_delta_ci95: Option<[f64; 2]>,
     /// Mean of the extra inflation.
     pub inflation_delta: Option<f64>,
-    /// Whether the speed-up differs from 1 after Holm's correction and by more than 1 %.
+    /// Whether the simultaneous interval excludes 1, and the effect exceeds 1 %.
     pub significant: bool,
+    /// What the comparison shows; absent if no repetition completed in both cells.
+    pub verdict: Option<Verdict>,
 }
 
 /// Harm to others.
@@ -74,6 +82,10 @@ pub struct CellSummary {
     pub n: usize,
     /// Flows that did not.
     pub failed: usize,
+    /// Number of different repetitions: 1 where nothing varies between them.
+    pub distinct: usize,
+    /// Part of the data packets that was lost.
+    pub lost_share: Metric,
     /// The physical limit.
     pub ideal_fct_ms: f64,
     /// Metrics by name.
@@ -82,6 +94,6 @@ pub struct CellSummary {
     pub exit_reasons: BTreeMap<String, usize>,
     /// Harm to others, absent without others.
     pub others: Option<Others>,
-    /// The comparison with the first scheme, absent for the first scheme.
+    /// The comparison with the baseline, absent for the baseline.
     pub vs_baseline: Option<Comparison>,
 }

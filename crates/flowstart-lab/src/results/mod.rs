@@ -4,12 +4,13 @@
 //! |---|---|
 //! | a row per flow and repetition, and its metrics | [`row`], [`metric`] |
 //! | rows as CSV and Parquet | [`flows`] |
-//! | `summary.json` | [`summary`], [`cell_summary`], [`pairs`] |
+//! | `summary.json` | [`summary`], [`cell_summary`], [`comparison`], [`pairs`] |
 //! | `manifest.json`, and the experiment that rows belong to | [`manifest`], [`identity`] |
 //! | rows on disk while an experiment runs | [`journal`] |
 //! | the folder and its files | [`folder`], [`files`] |
 
 pub mod cell_summary;
+pub mod comparison;
 pub mod files;
 pub mod flows;
 pub mod folder;

@@ -9,7 +9,8 @@ use flowstart_sim::world::requests::Requests;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::results::cell_summary::{CellSummary, Comparison, Others};
+use crate::results::cell_summary::{CellSummary, Others};
+use crate::results::comparison::{comparisons, distinct};
 use crate::results::metric::Shown;
 use crate::results::pairs;
 use crate::results::row::{METRICS, Row};
@@ -17,16 +18,17 @@ use crate::spec::competitor::Competitor;
 use crate::study::ideal::limit_of;
 use crate::study::plan::{Cell, Plan};
 use flowstart_report::PairedSetting;
-use flowstart_statistics::{
-    LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired,
-    holm, mean, median, quantile,
-};
+use flowstart_statistics::{LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca_mean, mean, median, quantile};
 
 /// All cells.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Version of this format.
     pub schema: u32,
+    /// The answer, in a sentence; empty until it is written from the rest.
+    pub answer: String,
+    /// What belongs to the answer, in further sentences.
+    pub answer_notes: Vec<String>,
     /// The cells in the order of the plan.
     pub cells: Vec<CellSummary>,
     /// The pairs of AQM and scheme that no other pair beats, for each setting, if there is a choice of both.
@@ -68,25 +70,6 @@ fn metric(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>, seed: u64) -> Metr
     }
 }
 
-/// Values of both cells, a pair for each repetition: means over the flows that completed in both.
-fn paired(baseline: &[&Row], rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> (Vec<f64>, Vec<f64>) {
-    let places: BTreeMap<(u64, u64), &Row> =
-        baseline.iter().filter(|row| !row.failed()).map(|row| ((row.rep, row.flow), *row)).collect();
-    let mut pairs = (Vec::new(), Vec::new());
-    for rows in rows.chunk_by(|a, b| a.rep == b.rep) {
-        let both: (Vec<f64>, Vec<f64>) = rows
-            .iter()
-            .filter(|row| !row.failed())
-            .filter_map(|row| field(places.get(&(row.rep, row.flow))?).zip(field(row)))
-            .unzip();
-        if let Some((before, after)) = mean(&both.0).zip(mean(&both.1)) {
-            pairs.0.push(before);
-            pairs.1.push(after);
-        }
-    }
-    pairs
-}
-
 /// The rows of each cell, in the order of the plan.
 pub fn rows_by_cell<'a>(plan: &Plan, rows: &'a [Row]) -> Vec<Vec<&'a Row>> {
     let cells = plan.cells();
@@ -105,47 +88,15 @@ pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
     let by_cell = rows_by_cell(plan, rows);
     let mut cells: Vec<CellSummary> =
         plan.cells().iter().map(|cell| summarize_cell(plan, cell, &by_cell[cell.index])).collect();
-    let mut p_values = Vec::new();
-    let mut compared = Vec::new();
-    for cell in plan.cells().iter().filter(|cell| cell.scheme > 0) {
-        let baseline = plan.baseline_of(cell);
-        let seed = cell_seed(plan, cell);
-        let (rows, base) = (&by_cell[cell.index], &by_cell[baseline.index]);
-        let (before, after) = paired(base, rows, felt(plan, cell).1);
-        let speedup = bca_mean_ratio_paired(&before, &after, LEVEL, RESAMPLES, seed);
-        let delta = bca_mean_difference_paired(&before, &after, LEVEL, RESAMPLES, seed);
-        let (dropped_before, dropped_after) = paired(base, rows, |row| Some(row.dropped_packets as f64));
-        let dropped = bca_mean_difference_paired(&dropped_before, &dropped_after, LEVEL, RESAMPLES, seed);
-        let (inflation_before, inflation_after) = paired(base, rows, |row| Some(row.inflation));
-        p_values.push(speedup.as_ref().and_then(|estimate| estimate.p_value(1.0)));
-        let ratio = mean(&before).zip(mean(&after)).map(|(before, after)| before / after);
-        let interval =
-            |estimate: &flowstart_statistics::BootstrapEstimate| [estimate.interval.low, estimate.interval.high];
-        compared.push(cell.index);
-        cells[cell.index].vs_baseline = Some(Comparison {
-            baseline: plan.id(&baseline),
-            speedup: ratio,
-            speedup_ci95: speedup.as_ref().map(interval),
-            fct_delta_ms: mean(&after).zip(mean(&before)).map(|(after, before)| after - before),
-            fct_delta_ci95: delta.as_ref().map(interval),
-            dropped_delta: mean(&dropped_after).zip(mean(&dropped_before)).map(|(after, before)| after - before),
-            dropped_delta_ci95: dropped.as_ref().map(interval),
-            inflation_delta: mean(&inflation_after).zip(mean(&inflation_before)).map(|(a, b)| a - b),
-            significant: false,
-        });
-    }
-    for (place, rejected) in compared.into_iter().zip(holm(&p_values, 1.0 - LEVEL)) {
-        if let Some(comparison) = &mut cells[place].vs_baseline {
-            let effect = comparison.speedup.map_or(0.0, |speedup| (speedup - 1.0).abs());
-            comparison.significant = rejected && effect > LEAST_EFFECT;
-        }
+    for (place, comparison) in comparisons(plan, &by_cell) {
+        cells[place].vs_baseline = Some(comparison);
     }
     let unbeaten_pairs = pairs::paired(plan, &cells).iter().map(PairedSetting::unbeaten).collect();
-    Summary { schema: 1, cells, unbeaten_pairs }
+    Summary { schema: 1, answer: String::new(), answer_notes: Vec::new(), cells, unbeaten_pairs }
 }
 
 /// Seed of the bootstrap of a cell: reproducible, and independent of the runs.
-fn cell_seed(plan: &Plan, cell: &Cell) -> u64 {
+pub(super) fn cell_seed(plan: &Plan, cell: &Cell) -> u64 {
     mix(plan.seed ^ name_hash("bootstrap") ^ cell.index as u64)
 }
 
@@ -193,12 +144,25 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         resolved: resolved(plan, cell),
         n: rows.iter().filter(|row| !row.failed()).count(),
         failed: rows.iter().filter(|row| row.failed()).count(),
+        distinct: distinct(rows),
+        lost_share: metric(rows, |row| lost_share(plan, cell, row), seed ^ 5),
         ideal_fct_ms: ideal,
         metrics,
         exit_reasons,
         others,
         vs_baseline: None,
     }
+}
+
+/// The part of a flow's data packets that was lost. Rows have no number of packets sent; it is that of full packets
+/// with the payload and with what was sent again. Web sessions count their packets themselves.
+fn lost_share(plan: &Plan, cell: &Cell, row: &Row) -> Option<f64> {
+    if plan.sizes[cell.size].value.sessions().is_some() {
+        return row.drop_rate;
+    }
+    let payload = u64::from(plan.profile(cell).payload).max(1);
+    let sent = (row.size_bytes + row.retransmitted_bytes).div_ceil(payload);
+    (sent > 0).then(|| (row.dropped_packets as f64 / sent as f64).min(1.0))
 }
 
 /// Everything about a cell, canonical, with every default filled in.
@@ -308,6 +272,6 @@ mod tests {
         assert_eq!(means.len(), 4);
         let all = mean(&values(&by_cell[0], |row| row.fct_ms)).unwrap();
         assert!((mean(&means).unwrap() - all).abs() < 1e-9);
-        assert_eq!(paired(&by_cell[0], &by_cell[1], |row| row.fct_ms).0.len(), 4);
+        assert_eq!(crate::results::comparison::paired(&by_cell[0], &by_cell[1], |row| row.fct_ms).len(), 4);
     }
 }

@@ -120,6 +120,15 @@ macro_rules! table {
 }
 axes!(table);
 
+/// The axis of links.
+const LINKS: &str = "link";
+/// The axes whose values are compared with their first one, those that matter most first.
+const COMPARED: [&str; 4] = ["scheme", "aqm", "transport", LINKS];
+
+fn compared() -> impl Iterator<Item = &'static Axis> {
+    COMPARED.iter().filter_map(|name| AXES.iter().find(|axis| axis.name() == *name))
+}
+
 impl Axis {
     /// The key of this name.
     pub fn key(name: &str) -> Option<&'static Key> {
@@ -292,9 +301,22 @@ impl Plan {
         self.cells().into_iter().find(|cell| self.id(cell) == id)
     }
 
-    /// The baseline of a cell: the same cell with the first scheme.
-    pub fn baseline_of(&self, cell: &Cell) -> Cell {
-        Cell { index: cell.index - cell.scheme, scheme: 0, ..*cell }
+    /// The axis whose values answers compare: the first of [`COMPARED`] with a choice.
+    pub fn compared(&self) -> Option<&'static Axis> {
+        compared().find(|axis| axis.length(self) > 1)
+    }
+
+    /// The baseline of a cell: the same cell with the first value of the first axis of [`COMPARED`] that it has not the
+    /// first value of. Links are compared only if none of the other axes has a choice. `None` for a cell that is itself
+    /// a baseline.
+    pub fn baseline_of(&self, cell: &Cell) -> Option<Cell> {
+        let axis = compared().find(|axis| axis.place(*cell) > 0)?;
+        if axis.name() == LINKS && self.compared()?.name() != LINKS {
+            return None;
+        }
+        let baseline = axis.at(*cell, 0);
+        let index = AXES.iter().fold(0, |index, axis| index * axis.length(self) + axis.place(baseline));
+        Some(Cell { index, ..baseline })
     }
 
     /// The seed of a repetition: the same for every cell, so that schemes meet the same channel and the same

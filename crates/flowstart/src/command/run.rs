@@ -149,12 +149,14 @@ fn show(
     performed: &Performed,
     published: Option<&PublishedTable>,
 ) -> Result<(), Failure> {
-    let Performed { summary, answer, .. } = performed;
+    let Performed { summary, .. } = performed;
     if results.json {
         let text = serde_json::to_string_pretty(summary).map_err(|error| Failure::Other(error.to_string()))?;
         return output::print(&format!("{text}\n"));
     }
-    let mut text = answer.join("\n") + "\n\n";
+    let mut text: String =
+        [&summary.answer].into_iter().chain(&summary.answer_notes).map(|line| format!("{line}\n")).collect();
+    text += "\n";
     match published {
         Some(table) => {
             text += &format!("{}\n\n", output::published(&table.cells));
@@ -162,7 +164,7 @@ fn show(
             text += "▲ faster, ▼ slower, △▽ within one RTT, ● not significant.\n\n";
             text += &format!("{}\n", output::checks(&table.checks));
         }
-        None => text += &format!("{}\n", output::cells(&study.plan, summary)),
+        None => text += &output::cells(&study.plan, summary),
     }
     if let Some(folder) = &results.out {
         text += &format!("\nReport: {}\n", folder.join("report.html").display());

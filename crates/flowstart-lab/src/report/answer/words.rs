@@ -1,0 +1,85 @@
+//! Numbers and lists in words.
+
+use crate::study::plan::{AXES, Axis, Plan};
+
+/// From this factor on a longer time is a factor instead of a percentage.
+const FACTOR: f64 = 2.0;
+
+/// A speed-up over `baseline` in words, with its interval: `1.4 times sooner than slow-start (1.3 to 1.5)` behind a verb,
+/// or `10 % longer than slow-start (7 to 15)` behind `takes`, below 1.
+pub(super) fn against(speedup: f64, interval: Option<[f64; 2]>, baseline: &str) -> String {
+    let ends = |[low, high]: [f64; 2], digits: usize| format!(" ({low:.digits$} to {high:.digits$})");
+    let later = 1.0 / speedup;
+    if speedup >= 1.0 {
+        let interval = interval.map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
+        return format!("{} times sooner than {baseline}{interval}", ratio([speedup; 2]));
+    }
+    let interval = interval.map(|[low, high]| [1.0 / high, 1.0 / low]);
+    if later >= FACTOR {
+        let interval = interval.map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
+        return format!("{} times as long as {baseline}{interval}", ratio([later; 2]));
+    }
+    let percent = |factor: f64| (factor - 1.0) * 100.0;
+    let (middle, interval) = (percent(later), interval.map(|ends| ends.map(percent)));
+    // A small effect and a narrow interval have a digit more.
+    let is_fine = middle < 2.0 || interval.is_some_and(|[low, high]| low.abs() < 1.0 || high - low < 2.0);
+    let digits = usize::from(is_fine);
+    let interval = interval.map_or(String::new(), |interval| ends(interval, digits));
+    format!("{middle:.digits$} % longer than {baseline}{interval}")
+}
+
+/// A range of ratios, with as many digits as the smaller one needs; one number if both are the same.
+pub(super) fn ratio([low, high]: [f64; 2]) -> String {
+    let digits = match low.min(high) {
+        small if small < 2.0 => 2,
+        small if small < 20.0 => 1,
+        _ => 0,
+    };
+    let [low, high] = [low, high].map(|ratio| format!("{ratio:.digits$}"));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// A part of a whole in percent.
+pub(super) fn percent(part: f64) -> String {
+    match part * 100.0 {
+        percent if percent == 0.0 || percent >= 9.95 => format!("{percent:.0} %"),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+/// `a, b and c`.
+pub(super) fn listed(parts: &[String]) -> String {
+    match parts.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// The range of the comparisons of an axis: `4 links and 3 sizes`.
+pub(super) fn settings(plan: &Plan, compared: &Axis) -> String {
+    let varied = AXES.iter().filter(|axis| axis.name() != compared.name() && axis.length(plan) > 1);
+    let named: Vec<String> = varied.map(|axis| format!("{} {}", axis.length(plan), axis.plural)).collect();
+    if named.is_empty() { "all settings".to_owned() } else { listed(&named) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sooner_is_a_factor_and_later_a_percentage() {
+        assert_eq!(against(1.4, Some([1.3, 1.5]), "b"), "1.40 times sooner than b (1.30 to 1.50)");
+        assert_eq!(against(3.84, Some([2.1, 5.0]), "b"), "3.8 times sooner than b (2.1 to 5.0)");
+        // 1 / 0.909 is 1.1; 1 / 0.9346 and 1 / 0.8696 are 1.07 and 1.15.
+        assert_eq!(against(0.909, Some([0.8696, 0.9346]), "b"), "10 % longer than b (7 to 15)");
+        assert_eq!(against(0.97, Some([0.95, 0.995]), "b"), "3.1 % longer than b (0.5 to 5.3)");
+        assert_eq!(against(0.985, None, "b"), "1.5 % longer than b");
+        assert_eq!(against(0.4, Some([0.375, 0.5]), "b"), "2.5 times as long as b (2.0 to 2.7)");
+    }
+
+    #[test]
+    fn percentages_have_a_digit_where_it_says_something() {
+        assert_eq!([0.0, 0.004, 0.0996, 1.12].map(percent), ["0 %", "0.4 %", "10 %", "112 %"]);
+    }
+}

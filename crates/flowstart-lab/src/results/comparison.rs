@@ -1,0 +1,283 @@
+//! Comparisons of cells with their baselines: estimates, intervals that hold for all of them at once, and verdicts.
+
+use std::collections::BTreeMap;
+
+use flowstart_core::rng::{mix, name_hash};
+use flowstart_report::Verdict;
+use flowstart_statistics::{
+    BootstrapEstimate, LEAST_EFFECT, LEVEL, RESAMPLES, bca_mean_difference_paired, bca_mean_ratio_paired, mean,
+    simultaneous_ratios,
+};
+
+use super::cell_summary::Comparison;
+use super::metric::Group;
+use super::row::{METRICS, Metric, Row};
+use super::summary::{cell_seed, felt};
+use crate::study::plan::{Cell, Plan};
+
+/// Payload sent again beyond the baseline's, over the payload, from which on a gain is waste.
+pub const WASTE: f64 = 0.15;
+
+/// The prefixes of metrics that describe startup itself. They may differ where no packet does.
+const OF_STARTUP: [&str; 2] = ["exit_", "overshoot_"];
+
+/// The comparisons of a plan, by the place of their cell. `by_cell` has the rows of each cell.
+pub(super) fn comparisons(plan: &Plan, by_cell: &[Vec<&Row>]) -> Vec<(usize, Comparison)> {
+    let compared: Vec<(Cell, Cell)> =
+        plan.cells().into_iter().filter_map(|cell| Some((cell, plan.baseline_of(&cell)?))).collect();
+    let repetitions = by_cell.iter().flatten().map(|row| row.rep as usize + 1).max().unwrap_or(0);
+    let family: Vec<Vec<Option<(f64, f64)>>> = compared
+        .iter()
+        .map(|(cell, baseline)| {
+            let mut pairs = vec![None; repetitions];
+            for (rep, before, after) in paired(&by_cell[baseline.index], &by_cell[cell.index], felt(plan, cell).1) {
+                pairs[rep as usize] = Some((before, after));
+            }
+            pairs
+        })
+        .collect();
+    let seed = mix(plan.seed ^ name_hash("simultaneous"));
+    let intervals = simultaneous_ratios(&family, LEVEL, RESAMPLES, seed);
+    compared
+        .iter()
+        .zip(&family)
+        .zip(intervals)
+        .map(|(((cell, baseline), pairs), interval)| {
+            let interval = interval.map(|interval| [interval.low, interval.high]);
+            let rows = [&by_cell[baseline.index][..], &by_cell[cell.index]];
+            (cell.index, comparison(plan, [baseline, cell], rows, pairs, interval))
+        })
+        .collect()
+}
+
+/// A comparison. The pairs are those of the time that users feel, and the interval is that of their ratio.
+fn comparison(
+    plan: &Plan,
+    [baseline, cell]: [&Cell; 2],
+    [base, rows]: [&[&Row]; 2],
+    pairs: &[Option<(f64, f64)>],
+    interval: Option<[f64; 2]>,
+) -> Comparison {
+    let seed = cell_seed(plan, cell);
+    let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().flatten().copied().unzip();
+    let speedup = mean(&before).zip(mean(&after)).map(|(before, after)| before / after);
+    let delta = bca_mean_difference_paired(&before, &after, LEVEL, RESAMPLES, seed);
+    let of = |field: fn(&Row) -> Option<f64>| -> (Vec<f64>, Vec<f64>) {
+        paired(base, rows, field).into_iter().map(|(_, before, after)| (before, after)).unzip()
+    };
+    let (dropped_before, dropped_after) = of(|row| Some(row.dropped_packets as f64));
+    let dropped = bca_mean_difference_paired(&dropped_before, &dropped_after, LEVEL, RESAMPLES, seed);
+    let (inflation_before, inflation_after) = of(|row| Some(row.inflation));
+    let inflation = mean(&inflation_after).zip(mean(&inflation_before)).map(|(after, before)| after - before);
+    let verdict = if is_same(base, rows) {
+        Some(Verdict::Same)
+    } else if is_one_run(pairs) {
+        speedup.map(|_| Verdict::Deterministic)
+    } else {
+        speedup.map(|speedup| verdict(speedup, interval, inflation.unwrap_or(0.0)))
+    };
+    let ends = |estimate: BootstrapEstimate| [estimate.interval.low, estimate.interval.high];
+    Comparison {
+        baseline: plan.id(baseline),
+        speedup,
+        speedup_ci95: bca_mean_ratio_paired(&before, &after, LEVEL, RESAMPLES, seed).map(ends),
+        speedup_ci: interval.filter(|_| verdict != Some(Verdict::Deterministic)),
+        level: LEVEL,
+        fct_delta_ms: mean(&after).zip(mean(&before)).map(|(after, before)| after - before),
+        fct_delta_ci95: delta.map(ends),
+        dropped_delta: mean(&dropped_after).zip(mean(&dropped_before)).map(|(after, before)| after - before),
+        dropped_delta_ci95: dropped.map(ends),
+        inflation_delta: inflation,
+        significant: matches!(verdict, Some(Verdict::Faster | Verdict::FasterByWaste | Verdict::Slower)),
+        verdict,
+    }
+}
+
+/// The verdict on a speed-up that varies between repetitions.
+fn verdict(speedup: f64, interval: Option<[f64; 2]>, more_inflation: f64) -> Verdict {
+    let Some([low, high]) = interval else { return Verdict::Unclear };
+    if (speedup - 1.0).abs() <= LEAST_EFFECT || (low <= 1.0 && high >= 1.0) {
+        Verdict::Unclear
+    } else if high < 1.0 {
+        Verdict::Slower
+    } else if more_inflation > WASTE {
+        Verdict::FasterByWaste
+    } else {
+        Verdict::Faster
+    }
+}
+
+/// Whether there are pairs, and all of them are the same.
+fn is_one_run(pairs: &[Option<(f64, f64)>]) -> bool {
+    let mut pairs = pairs.iter().flatten();
+    let first = pairs.next();
+    first.is_some() && pairs.all(|pair| Some(pair) == first)
+}
+
+/// Whether every repetition of both cells had the same packets.
+fn is_same(base: &[&Row], rows: &[&Row]) -> bool {
+    let is_of_packets = |metric: &&Metric| {
+        metric.group == Group::Every && !OF_STARTUP.iter().any(|prefix| metric.name.starts_with(prefix))
+    };
+    let metrics: Vec<&Metric> = METRICS.iter().filter(is_of_packets).collect();
+    let print = |row: &Row| (row.rep, row.flow, row.failed(), fingerprint(row, metrics.iter().copied()));
+    !rows.is_empty() && base.len() == rows.len() && base.iter().zip(rows).all(|(a, b)| print(a) == print(b))
+}
+
+/// The number of different repetitions among rows in their order.
+pub(super) fn distinct(rows: &[&Row]) -> usize {
+    let measured = || METRICS.iter().filter(|metric| metric.group != Group::Identity);
+    let prints: std::collections::BTreeSet<Vec<u64>> = rows
+        .chunk_by(|a, b| a.rep == b.rep)
+        .map(|rows| rows.iter().flat_map(|row| fingerprint(row, measured())).collect())
+        .collect();
+    prints.len()
+}
+
+/// The values of a row's metrics; equal for equal values.
+fn fingerprint<'a>(row: &Row, metrics: impl Iterator<Item = &'a Metric>) -> Vec<u64> {
+    use super::metric::Value;
+    let print = |metric: &Metric| match metric.value(row) {
+        Value::Text(text) => text.map_or(0, name_hash),
+        Value::Count(count) => count,
+        // No number has this pattern of bits.
+        Value::Number(number) => number.map_or(u64::MAX, f64::to_bits),
+    };
+    metrics.map(print).collect()
+}
+
+/// Values of both cells, a pair for each repetition: means over the flows that completed in both.
+pub(super) fn paired(baseline: &[&Row], rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> Vec<(u64, f64, f64)> {
+    let places: BTreeMap<(u64, u64), &Row> =
+        baseline.iter().filter(|row| !row.failed()).map(|row| ((row.rep, row.flow), *row)).collect();
+    let mut pairs = Vec::new();
+    for rows in rows.chunk_by(|a, b| a.rep == b.rep) {
+        let both: (Vec<f64>, Vec<f64>) = rows
+            .iter()
+            .filter(|row| !row.failed())
+            .filter_map(|row| field(places.get(&(row.rep, row.flow))?).zip(field(row)))
+            .unzip();
+        if let Some((before, after)) = mean(&both.0).zip(mean(&both.1)) {
+            pairs.push((rows[0].rep, before, after));
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::summary::{Summary, rows_by_cell, summarize};
+    use crate::study::scenario::Scenario;
+
+    fn plan(text: &str) -> Plan {
+        Scenario::from_text(text).unwrap().plan(std::path::Path::new(".")).unwrap()
+    }
+
+    fn run(text: &str) -> (Plan, Vec<Row>, Summary) {
+        let plan = plan(text);
+        let rows = crate::experiment::execute(&plan, 2, &[], |_| {}).unwrap();
+        let summary = summarize(&plan, &rows);
+        (plan, rows, summary)
+    }
+
+    fn verdicts(summary: &Summary) -> Vec<Option<Verdict>> {
+        summary.cells.iter().map(|cell| cell.vs_baseline.as_ref().and_then(|versus| versus.verdict)).collect()
+    }
+
+    #[test]
+    fn a_verdict_follows_from_interval_effect_and_waste() {
+        let verdict = |speedup, low, high, more| verdict(speedup, Some([low, high]), more);
+        assert_eq!(verdict(1.2, 1.1, 1.3, 0.0), Verdict::Faster);
+        assert_eq!(verdict(1.2, 1.1, 1.3, 0.16), Verdict::FasterByWaste);
+        assert_eq!(verdict(0.9, 0.8, 0.95, 0.5), Verdict::Slower);
+        assert_eq!(verdict(1.2, 0.99, 1.4, 0.0), Verdict::Unclear);
+        // Sure, but 1 % at most.
+        assert_eq!(verdict(1.009, 1.005, 1.013, 0.0), Verdict::Unclear);
+        assert_eq!(super::verdict(1.5, None, 0.0), Verdict::Unclear);
+    }
+
+    /// A link without noise runs the same repetition again and again.
+    #[test]
+    fn one_distinct_run_has_no_interval_and_no_mark() {
+        let text = "link = [\"rate=20mbit,rtt=30ms,buffer=1bdp\"]\nsize = [\"500KB\"]\nreps = 4\n\
+                    scheme = [\"slow-start\", \"slow-start:iw=40\", \"slow-start:iw=10\"]";
+        let (_, _, summary) = run(text);
+        assert!(summary.cells.iter().all(|cell| cell.n == 4 && cell.distinct == 1));
+        // The last one is the baseline under another name.
+        assert_eq!(verdicts(&summary), [None, Some(Verdict::Deterministic), Some(Verdict::Same)]);
+        let versus = summary.cells[1].vs_baseline.as_ref().unwrap();
+        assert_eq!((versus.speedup_ci, versus.significant), (None, false));
+        assert!(versus.speedup.unwrap() > 1.1 && versus.speedup_ci95.is_some());
+    }
+
+    #[test]
+    fn marks_intervals_and_significance_never_contradict_each_other() {
+        let text = "link = [\"lte\", \"dsl-fast\"]\nsize = [\"70KB\", \"500KB\"]\nreps = 6\ncompetitor = [\"cubic\"]\n\
+                    link_options = \"access_jitter=1ms/1ms\"\n\
+                    scheme = [\"slow-start\", \"blitzstart\", \"jump-start\", \"slow-start:iw=4\"]";
+        let (plan, rows, summary) = run(text);
+        let by_cell = rows_by_cell(&plan, &rows);
+        let mut seen = Vec::new();
+        for (cell, row) in plan.cells().iter().zip(&summary.cells) {
+            let Some(versus) = &row.vs_baseline else { continue };
+            let ([low, high], speedup) = (versus.speedup_ci.unwrap(), versus.speedup.unwrap());
+            assert!(low <= speedup && speedup <= high && versus.level == 0.95, "{versus:?}");
+            let is_sure = (low > 1.0 || high < 1.0) && (speedup - 1.0).abs() > LEAST_EFFECT;
+            assert_eq!(versus.significant, is_sure, "{versus:?}");
+            let expected = match (is_sure, speedup > 1.0, versus.inflation_delta.unwrap() > WASTE) {
+                (false, ..) => Verdict::Unclear,
+                (true, true, true) => Verdict::FasterByWaste,
+                (true, true, false) => Verdict::Faster,
+                (true, false, _) => Verdict::Slower,
+            };
+            assert_eq!(versus.verdict, Some(expected), "{versus:?}");
+            seen.push(expected);
+            // The family is as wide as the command, so no interval is narrower than that of the comparison alone.
+            let base = plan.baseline_of(cell).unwrap();
+            let alone = paired(&by_cell[base.index], &by_cell[cell.index], |row| row.fct_ms);
+            let alone: Vec<_> = alone.into_iter().map(|(_, before, after)| Some((before, after))).collect();
+            let alone = simultaneous_ratios(&[alone], LEVEL, RESAMPLES, 1)[0].unwrap();
+            assert!(low <= alone.low * 1.001 && high * 1.001 >= alone.high, "{versus:?} {alone:?}");
+        }
+        assert!(seen.contains(&Verdict::Unclear) && seen.contains(&Verdict::Slower), "{seen:?}");
+        assert!(seen.contains(&Verdict::Faster), "{seen:?}");
+    }
+
+    #[test]
+    fn the_first_of_several_aqms_or_links_is_the_baseline() {
+        let several = |link: &str, aqm: &str, scheme: &str| {
+            let text = format!("link = [{link}]\naqm = [{aqm}]\nscheme = [{scheme}]\nsize = [\"5KB\"]\nreps = 1");
+            let plan = plan(&text);
+            let named = |cell: Cell| plan.baseline_of(&cell).map(|base| (plan.id(&cell), plan.id(&base)));
+            for cell in plan.cells() {
+                // A baseline is one of the plan's cells, before those that are compared with it.
+                assert!(plan.baseline_of(&cell).is_none_or(|base| plan.cells()[base.index] == base));
+            }
+            plan.cells().into_iter().filter_map(named).collect::<Vec<_>>()
+        };
+        let pair = |cell: &str, base: &str| (cell.to_owned(), base.to_owned());
+        let (links, aqms) = ("\"lte\", \"dsl-fast\"", "\"taildrop\", \"codel\"");
+        let (one, two) = ("\"slow-start\"", "\"slow-start\", \"hystart\"");
+        assert_eq!(
+            several(links, "\"codel\"", one),
+            [pair("dsl-fast/codel/5KB/slow-start/none", "lte/codel/5KB/slow-start/none")]
+        );
+        assert_eq!(
+            several(links, aqms, one),
+            [
+                pair("lte/codel/5KB/slow-start/none", "lte/taildrop/5KB/slow-start/none"),
+                pair("dsl-fast/codel/5KB/slow-start/none", "dsl-fast/taildrop/5KB/slow-start/none")
+            ]
+        );
+        assert_eq!(
+            several("\"lte\"", aqms, two),
+            [
+                pair("lte/taildrop/5KB/hystart/none", "lte/taildrop/5KB/slow-start/none"),
+                pair("lte/codel/5KB/slow-start/none", "lte/taildrop/5KB/slow-start/none"),
+                pair("lte/codel/5KB/hystart/none", "lte/codel/5KB/slow-start/none")
+            ]
+        );
+        assert!(several("\"lte\"", "\"taildrop\"", one).is_empty());
+    }
+}
