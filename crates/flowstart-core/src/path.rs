@@ -4,6 +4,7 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
+use crate::spec::names;
 use crate::time::Duration;
 use crate::units::{Bytes, Rate};
 
@@ -28,13 +29,28 @@ pub enum AccessTechnology {
     Lte,
 }
 
+/// Names of access technologies; a cable network is one of DOCSIS.
+const TECHNOLOGIES: [(&str, AccessTechnology); 8] = [
+    ("unknown", AccessTechnology::Unknown),
+    ("ethernet", AccessTechnology::Ethernet),
+    ("dsl", AccessTechnology::Dsl),
+    ("docsis", AccessTechnology::Docsis),
+    ("cable", AccessTechnology::Docsis),
+    ("wifi", AccessTechnology::Wifi),
+    ("3g", AccessTechnology::ThirdGeneration),
+    ("lte", AccessTechnology::Lte),
+];
+
 /// An unknown name of an access technology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownTechnology(String);
 
 impl fmt::Display for UnknownTechnology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown access technology `{}`: use unknown, ethernet, dsl, docsis, wifi, 3g or lte", self.0)
+        let names = TECHNOLOGIES.map(|(name, _)| name);
+        let Self(written) = self;
+        write!(f, "unknown access technology `{written}`{}: use one of ", names::suggestion(written, &names))?;
+        f.write_str(&names.join(", "))
     }
 }
 
@@ -43,16 +59,10 @@ impl core::error::Error for UnknownTechnology {}
 impl FromStr for AccessTechnology {
     type Err = UnknownTechnology;
     fn from_str(text: &str) -> Result<Self, UnknownTechnology> {
-        Ok(match text {
-            "unknown" => Self::Unknown,
-            "ethernet" => Self::Ethernet,
-            "dsl" => Self::Dsl,
-            "docsis" => Self::Docsis,
-            "wifi" => Self::Wifi,
-            "3g" => Self::ThirdGeneration,
-            "lte" => Self::Lte,
-            _ => return Err(UnknownTechnology(text.into())),
-        })
+        match TECHNOLOGIES.iter().find(|(name, _)| names::is_same(text, name)) {
+            Some((_, technology)) => Ok(*technology),
+            None => Err(UnknownTechnology(text.into())),
+        }
     }
 }
 

@@ -27,20 +27,55 @@ impl core::error::Error for UnitError {}
 /// Largest value of a quantity in its smallest unit: beyond it sums could overflow.
 const QUANTITY_MAX: f64 = (1u64 << 62) as f64;
 
-/// Reads a non-negative number followed by one of `units`, in the smallest unit.
-pub(crate) fn parse(text: &str, expected: &str, units: &[(&str, f64)]) -> Result<u64, UnitError> {
+/// A unit of a quantity.
+pub(crate) struct Unit {
+    /// Its name, in any case.
+    pub(crate) name: &'static str,
+    /// Other names, in any case.
+    pub(crate) also: &'static [&'static str],
+    /// Other names, in exactly this case.
+    pub(crate) exactly: &'static [&'static str],
+    /// Its size in the smallest unit.
+    pub(crate) size: f64,
+}
+
+impl Unit {
+    /// A unit with one name.
+    pub(crate) const fn new(name: &'static str, size: f64) -> Self {
+        Self { name, also: &[], exactly: &[], size }
+    }
+
+    fn is(&self, written: &str) -> bool {
+        let any_case = |name: &&str| name.eq_ignore_ascii_case(written);
+        any_case(&self.name) || self.also.iter().any(|name| any_case(name)) || self.exactly.contains(&written)
+    }
+}
+
+/// Reads a non-negative number followed by one of `units`, in the smallest unit. `doubt` may refuse a unit that has
+/// more than one meaning; it gets the number as well, and says what to write.
+pub(crate) fn parse(
+    text: &str,
+    expected: &str,
+    units: &[Unit],
+    doubt: impl Fn(f64, &str) -> Option<String>,
+) -> Result<u64, UnitError> {
     let split = text
         .char_indices()
         .find(|&(index, c)| c.is_ascii_alphabetic() && !is_exponent(text, index))
         .map_or(text.len(), |(index, _)| index);
     let (number, unit) = text.split_at(split);
+    let unit = unit.trim();
     let refused = |why: &str| UnitError::new(format!("`{text}` is not {expected}: {why}"));
-    let Some(&(_, factor)) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit.trim())) else {
-        let names = units.iter().map(|(name, _)| *name).collect::<alloc::vec::Vec<_>>().join(", ");
+    let value: Result<f64, _> = number.trim().parse();
+    if let Some(problem) = doubt(value.as_ref().copied().unwrap_or(f64::NAN), unit) {
+        return Err(refused(&problem));
+    }
+    let Some(Unit { size, .. }) = units.iter().find(|known| known.is(unit)) else {
+        let names = units.iter().map(|unit| unit.name).collect::<alloc::vec::Vec<_>>().join(", ");
         return Err(refused(&format!("the unit must be one of {names}")));
     };
-    let value: f64 = number.trim().parse().map_err(|_| refused("the number cannot be read"))?;
-    let scaled = libm::round(value * factor);
+    let value = value.map_err(|_| refused("the number cannot be read"))?;
+    let scaled = libm::round(value * size);
     if !(0.0..=QUANTITY_MAX).contains(&scaled) {
         return Err(refused("the number must be finite, not negative and not absurdly large"));
     }

@@ -9,7 +9,7 @@ use core::str::FromStr;
 
 use alloc::string::{String, ToString};
 
-use crate::quantity::{self, UnitError};
+use crate::quantity::{self, Unit, UnitError};
 
 /// A point in time: nanoseconds since an origin that the host chose (the start of the run in the simulator).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -151,13 +151,14 @@ impl Div<u64> for Duration {
     }
 }
 
-/// Names and nanoseconds of the units of durations, the largest first.
-const DURATION_UNITS: &[(&str, f64)] = &[("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
+/// The units of durations and their nanoseconds, the largest first.
+const DURATION_UNITS: &[Unit] =
+    &[Unit::new("s", 1e9), Unit::new("ms", 1e6), Unit::new("us", 1e3), Unit::new("ns", 1.0)];
 
 impl FromStr for Duration {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        quantity::parse(text, "a duration such as 50ms or 1.5s", DURATION_UNITS).map(Self)
+        quantity::parse(text, "a duration such as 50ms or 1.5s", DURATION_UNITS, |_, _| None).map(Self)
     }
 }
 

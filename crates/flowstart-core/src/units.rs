@@ -5,14 +5,16 @@ use core::iter::Sum;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;
 
+use alloc::format;
 use alloc::string::{String, ToString};
 
 pub use crate::quantity::UnitError;
 
-use crate::quantity;
+use crate::quantity::{self, Unit};
 use crate::time::Duration;
 
-/// An amount of data in bytes. Written `70KB`, `2MB`, `1500B`; KB is 1000 bytes.
+/// An amount of data in bytes. Written `70KB`, `2MB`, `1500B`; KB is 1000 bytes. Case does not count, except that `Mb`
+/// and `M` are refused, because they may mean bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "serde",
@@ -99,16 +101,21 @@ impl Sum for Bytes {
 impl FromStr for Bytes {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        const UNITS: &[(&str, f64)] = &[
-            ("B", 1.0),
-            ("KB", 1e3),
-            ("MB", 1e6),
-            ("GB", 1e9),
-            ("KiB", 1024.0),
-            ("MiB", 1_048_576.0),
-            ("GiB", 1_073_741_824.0),
+        const UNITS: &[Unit] = &[
+            Unit::new("B", 1.0),
+            Unit::new("KB", 1e3),
+            Unit::new("MB", 1e6),
+            Unit::new("GB", 1e9),
+            Unit::new("KiB", 1024.0),
+            Unit::new("MiB", 1_048_576.0),
+            Unit::new("GiB", 1_073_741_824.0),
         ];
-        quantity::parse(text, "an amount of data such as 70KB or 2MB", UNITS).map(Self)
+        let doubt = |_, unit: &str| match unit {
+            "Kb" | "Mb" | "Gb" => Some(format!("{unit} may mean bits; write {}B for bytes", &unit[..1])),
+            "k" | "K" | "M" | "G" => Some(format!("{unit} alone may mean bits; write {}B for bytes", unit)),
+            _ => None,
+        };
+        quantity::parse(text, "an amount of data such as 70KB or 2MB", UNITS, doubt).map(Self)
     }
 }
 
@@ -131,7 +138,9 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A rate in bits per second. Written `25mbit`, `10gbit`, `384kbit`, `9600bit`.
+/// A rate in bits per second. Written `25mbit`, `10gbit`, `384kbit`, `9600bit`, also `25Mbit/s`, `25Mbps`, `25Mb/s` or
+/// `25M`. Case does not count, with two exceptions. A capital `B` is refused, because it means bytes. `m` alone is
+/// refused, because it means a thousandth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "serde",
@@ -198,8 +207,27 @@ impl Rate {
 impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        const UNITS: &[(&str, f64)] = &[("bit", 1.0), ("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
-        quantity::parse(text, "a rate such as 25mbit or 10gbit", UNITS).map(Self)
+        const UNITS: &[Unit] = &[
+            Unit { name: "bit", also: &["bit/s", "bps"], exactly: &["b/s"], size: 1.0 },
+            Unit { name: "kbit", also: &["kbit/s", "kbps"], exactly: &["kb/s", "Kb/s", "k", "K"], size: 1e3 },
+            Unit { name: "mbit", also: &["mbit/s", "mbps"], exactly: &["Mb/s", "M"], size: 1e6 },
+            Unit { name: "gbit", also: &["gbit/s", "gbps"], exactly: &["Gb/s", "G"], size: 1e9 },
+        ];
+        let doubt = |number: f64, unit: &str| {
+            let bits = unit.to_ascii_lowercase();
+            if unit.contains('B') && !bits.contains("bit") {
+                // Whoever writes MB/s gets the same rate in bits.
+                let prefix = |unit: &Unit| unit.name.trim_end_matches("bit");
+                let is_bytes = |unit: &&Unit| bits.strip_prefix(prefix(unit)).is_some_and(|rest| rest.starts_with('b'));
+                let size = UNITS.iter().find(is_bytes)?.size;
+                let rate = Self((number * size * 8.0) as u64);
+                let same = if number > 0.0 { format!("; {number}{unit} would be {rate}") } else { String::new() };
+                return Some(format!("B means bytes, and rates are in bits per second{same}"));
+            }
+            let alone = matches!(unit, "m" | "g").then(|| unit.to_ascii_uppercase());
+            alone.map(|capital| format!("{unit} alone is not a unit; write {capital}, or {unit}bit"))
+        };
+        quantity::parse(text, "a rate such as 25mbit or 10gbit", UNITS, doubt).map(Self)
     }
 }
 
@@ -232,6 +260,33 @@ mod tests {
         assert_eq!("2mb".parse::<Bytes>().unwrap(), Bytes::new(2_000_000));
         assert_eq!("1.5KiB".parse::<Bytes>().unwrap(), Bytes::new(1_536));
         assert_eq!("1e3B".parse::<Bytes>().unwrap(), Bytes::new(1_000));
+    }
+
+    #[test]
+    fn rates_may_be_written_as_elsewhere() {
+        for text in
+            ["20mbit", "20Mbit", "20Mbit/s", "20 Mbit/s", "20MBIT", "20Mbps", "20mbps", "20Mb/s", "20M", "0.02G"]
+        {
+            assert_eq!(text.parse::<Rate>(), Ok(Rate::from_mbit(20)), "{text}");
+        }
+        assert_eq!("384k".parse::<Rate>(), Ok(Rate::from_bits_per_sec(384_000)));
+        assert_eq!("9600bps".parse::<Rate>(), Ok(Rate::from_bits_per_sec(9_600)));
+    }
+
+    #[test]
+    fn units_with_more_than_one_meaning_are_refused_with_what_to_write() {
+        let rate = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
+        for text in ["20MB/s", "20MBps", "20MBPS", "20MB"] {
+            assert!(rate(text).ends_with("would be 160mbit"), "{}", rate(text));
+        }
+        assert!(rate("20B/s").ends_with("would be 160bit"), "{}", rate("20B/s"));
+        assert!(rate("20m").ends_with("write M, or mbit"), "{}", rate("20m"));
+        assert!(rate("20mb/s").contains("one of bit, kbit, mbit, gbit"), "{}", rate("20mb/s"));
+        assert!(rate("B/s").ends_with("B means bytes, and rates are in bits per second"), "{}", rate("B/s"));
+        let amount = |text: &str| text.parse::<Bytes>().unwrap_err().to_string();
+        assert!(amount("2Mb").ends_with("may mean bits; write MB for bytes"), "{}", amount("2Mb"));
+        assert!(amount("2M").ends_with("write MB for bytes"), "{}", amount("2M"));
+        assert!(amount("2mbit").contains("one of B, KB"), "{}", amount("2mbit"));
     }
 
     #[test]

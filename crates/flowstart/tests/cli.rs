@@ -63,6 +63,11 @@ fn bad_input_is_refused_with_its_place_and_what_is_allowed() {
         ("rate=25mbit,rtt=0ms".into(), "1us to 100s"),
         ("rate=nanmbit,rtt=50ms".into(), "rate"),
         ("rate=-1mbit,rtt=50ms".into(), "rate"),
+        ("rate=20MB/s,rtt=50ms".into(), "20MB/s would be 160mbit"),
+        ("rate=20m,rtt=50ms".into(), "write M, or mbit"),
+        ("rate=20mbit,rtt=50ms,bufer=1bdp".into(), "did you mean `buffer`?"),
+        ("lte=rate=20mbit,rtt=50ms".into(), "`lte` is a preset"),
+        ("My-Link=rate=20mbit,rtt=50ms".into(), "cannot be a link's name"),
         ("rate=25mbit,rtt=50ms,buffer=100B".into(), "less than one packet"),
         ("rate=25mbit,rtt=50ms,burst=1B".into(), "burst"),
         (link(&empty), "empty.trace"),
@@ -77,8 +82,9 @@ fn bad_input_is_refused_with_its_place_and_what_is_allowed() {
         assert!(output.get_output().stdout.is_empty());
     }
     for (field, value, expected) in [
-        ("--scheme", "jumpstart", "slow-start, limited-slow-start, hystart, initial-start, jump-start"),
-        ("--scheme", "slowstart", "quick-start, stack"),
+        ("--scheme", "jumpstart", "(did you mean `jump-start`?); `flowstart list schemes` shows all"),
+        ("--scheme", "slowstart", "did you mean `slow-start` or `limited-slow-start`?"),
+        ("--scheme", "stak", "did you mean `stack`?"),
         ("--scheme", "stack:avoidance=reno", "`avoidance` is not for stack"),
         ("--scheme", "stack:iw=3", "allowed is stack alone"),
         ("--scheme", "blitzstart:estimate=nan", "estimate"),
@@ -87,10 +93,15 @@ fn bad_input_is_refused_with_its_place_and_what_is_allowed() {
         ("--size", "0B", "1B to 1000GB"),
         ("--size", "-3MB", "unexpected argument"),
         ("--size", "2", "unit"),
-        ("--competitor", "vegas", "cubic"),
-        ("--aqm", "blue", "taildrop"),
-        ("--transport", "tcp", "model-tcp"),
-        ("--transport", "model-quic:segmnt=3", "segmnt"),
+        ("--competitor", "vegas", "`flowstart list competitors` shows all"),
+        ("--competitor", "cubik", "did you mean `cubic`?"),
+        ("--aqm", "blue", "`flowstart list aqms` shows all"),
+        ("--aqm", "codle", "did you mean `codel`?"),
+        ("--avoidance", "rneo", "did you mean `reno`?"),
+        ("--transport", "tcp", "did you mean `model-tcp`?"),
+        ("--transport", "model-quic:segmnt=3", "did you mean `segment`?"),
+        ("--idle", "startpu", "did you mean `startup`?"),
+        ("--move", "lte,att=1s", "`at` is missing"),
         ("--reps", "1000000000", "1 to 100000"),
         ("--reps", "0", "1 to 100000"),
         ("--flows", "0", "1 to 10000"),
@@ -132,6 +143,40 @@ fn bad_scenarios_are_refused_with_file_and_line() {
         assert!(stderr.contains(expected) && stderr.contains("s.toml"), "{expected}: {stderr}");
     }
     flowstart(&["run", "/does/not/exist.toml"]).assert().code(2);
+}
+
+#[test]
+fn a_link_has_the_name_that_the_user_gives_it() {
+    let folder = TempDir::new().unwrap();
+    let here = |arguments: &[&str]| flowstart(arguments).current_dir(&folder).assert();
+    let cable = "cable=rate=20Mbps,rtt=30ms,buffer=1BDP";
+    let base = ["--size", "70KB", "--scheme", "slow-start", "--reps", "1"];
+    let compare = |links: &[&str], more: &[&str]| here(&[&["compare", "--link"], links, &base[..], more].concat());
+    let output = compare(&[cable, "dsl-fast"], &["--out", "results", "--json"]).success();
+    let summary: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let cell = &summary["cells"][0];
+    let id = "cable/taildrop/70KB/slow-start/none";
+    assert_eq!((&cell["id"], &cell["link"]), (&id.into(), &"cable".into()));
+    let resolved = &cell["resolved"]["link"];
+    assert_eq!(
+        (&resolved["stands_for"], &resolved["rate"]),
+        (&"rate=20Mbps,rtt=30ms,buffer=1BDP".into(), &"20mbit".into())
+    );
+    assert!(summary["cells"][1]["resolved"]["link"].get("stands_for").is_none());
+    // Its results can be replayed by that name.
+    here(&["trace", "--cell", id, "--from", "results"]).success();
+    let output = here(&["explain", "--cell", id, "--from", "results"]).success();
+    assert!(String::from_utf8_lossy(&output.get_output().stdout).contains("moved 70KB over cable in"));
+    // The same in a scenario.
+    let scenario = format!("link = [\"{cable}\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 1\n");
+    fs::write(folder.path().join("s.toml"), &scenario).unwrap();
+    let output = here(&["run", "s.toml", "--json"]).success();
+    let run: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert_eq!(&run["cells"][0]["metrics"], &cell["metrics"]);
+    // A name of two links would make two cells of one name. What is refused leaves nothing behind.
+    let told = compare(&[cable, "cable=rate=30mbit,rtt=30ms"], &["--out", "twice"]).code(2).stdout("");
+    told.stderr(predicates::str::contains("link `cable`: two links have this name"));
+    assert!(!folder.path().join("twice").exists());
 }
 
 #[test]

@@ -7,12 +7,21 @@
 use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::registry::ConfigError;
+use flowstart_core::spec::names;
 use flowstart_core::startup::StartupConfig;
 use flowstart_sim::transport::profile::Profile;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::aqm::ORACLE;
 use super::{InputError, Spec, Written};
+
+/// Where users see all schemes.
+pub(super) const SCHEMES_LISTED: &str = "`flowstart list schemes` shows all";
+/// Where users see all kinds of congestion avoidance.
+const AVOIDANCE_LISTED: &str = "`flowstart list avoidance` shows all";
+/// Where users see all queue disciplines.
+const AQMS_LISTED: &str = "`flowstart list aqms` shows all";
 
 /// A key's value as TOML: a boolean, a number, or a string.
 pub(super) fn toml_value(text: &str) -> toml::Value {
@@ -32,17 +41,15 @@ pub(super) fn toml_value(text: &str) -> toml::Value {
 /// algorithm with a name; the keys override it.
 fn algorithm<'a, C>(
     spec: &Spec<'_>,
-    names: &[&str],
+    names: &[&'static str],
+    listed: &str,
     validate: impl Fn(&C) -> Result<(), ConfigError>,
     base: impl FnOnce(&str) -> Option<&'a C>,
 ) -> Result<C, InputError>
 where
     C: Serialize + DeserializeOwned + 'a,
 {
-    let name = spec.name();
-    if !names.contains(&name) {
-        return Err(spec.unknown_name(format_args!("one of {}", names.join(", "))));
-    }
+    let name = spec.choose(names, listed)?;
     let mut table = match base(name) {
         Some(config) => toml::Table::try_from(config).map_err(|error| spec.refused(error))?,
         None => toml::Table::new(),
@@ -53,15 +60,16 @@ where
         if key == "kind" {
             return Err(spec.refused(format_args!("unknown field `kind`; the name before the colon, {name}, says it")));
         }
-        table.insert(key.to_owned(), toml_value(value));
+        table.insert(key, toml_value(value));
     }
     let value: C = table.try_into().map_err(|error: toml::de::Error| {
         let keys = keys::<C>(name).filter(|_| error.message().starts_with("unknown field"));
         match keys {
             Some(keys) if !error.message().contains("expected") => {
-                spec.refused(format_args!("{}, expected one of `{}`", error.message(), keys.join("`, `")))
+                let message = format!("{}, expected one of `{}`", error.message(), keys.join("`, `"));
+                spec.refused(names::suggested(&message))
             }
-            _ => spec.refused(error.message()),
+            _ => spec.refused(names::suggested(error.message())),
         }
     })?;
     validate(&value).map_err(|error| spec.refused(error))?;
@@ -87,7 +95,7 @@ pub fn scheme(field: &str, text: &str, base: &StartupConfig) -> Result<Written<S
 
 pub(super) fn startup(spec: &Spec<'_>, base: &StartupConfig) -> Result<StartupConfig, InputError> {
     let base = |name: &str| Some(base).filter(|base| base.name() == name);
-    algorithm(spec, StartupConfig::NAMES, StartupConfig::validate, base)
+    algorithm(spec, StartupConfig::NAMES, SCHEMES_LISTED, StartupConfig::validate, base)
 }
 
 /// Reads a startup scheme of a host with this profile, which provides the keys that the spec omits.
@@ -107,7 +115,7 @@ pub(super) fn host_startup(spec: &Spec<'_>, profile: &Profile) -> Result<Startup
 pub fn avoidance(field: &str, text: &str, base: &AvoidanceConfig) -> Result<Written<AvoidanceConfig>, InputError> {
     let base = |name: &str| Some(base).filter(|base| base.name() == name);
     let spec = Spec::parse(field, text)?;
-    let value = algorithm(&spec, AvoidanceConfig::NAMES, AvoidanceConfig::validate, base)?;
+    let value = algorithm(&spec, AvoidanceConfig::NAMES, AVOIDANCE_LISTED, AvoidanceConfig::validate, base)?;
     Ok(Written { text: text.to_owned(), value })
 }
 
@@ -124,7 +132,7 @@ pub(crate) fn host_avoidance(
 /// Reads a host's congestion avoidance from the remaining keys of `spec`.
 pub(super) fn avoidance_of_host(spec: &Spec<'_>, profile: &Profile) -> Result<AvoidanceConfig, InputError> {
     let base = |name: &str| profile.avoidance_named(name);
-    algorithm(spec, AvoidanceConfig::NAMES, AvoidanceConfig::validate, base)
+    algorithm(spec, AvoidanceConfig::NAMES, AVOIDANCE_LISTED, AvoidanceConfig::validate, base)
 }
 
 /// Reads a queue discipline.
@@ -133,7 +141,10 @@ pub(super) fn avoidance_of_host(spec: &Spec<'_>, profile: &Profile) -> Result<Av
 ///
 /// What cannot be read.
 pub fn aqm(field: &str, text: &str) -> Result<Written<QueueConfig>, InputError> {
-    let value = algorithm(&Spec::parse(field, text)?, QueueConfig::NAMES, QueueConfig::validate, |_| None)?;
+    let spec = Spec::parse(field, text)?;
+    let names: Vec<&str> = QueueConfig::NAMES.iter().copied().chain([ORACLE]).collect();
+    spec.choose(&names, AQMS_LISTED)?;
+    let value = algorithm(&spec, QueueConfig::NAMES, AQMS_LISTED, QueueConfig::validate, |_| None)?;
     Ok(Written { text: text.to_owned(), value })
 }
 
@@ -199,16 +210,28 @@ mod tests {
     }
 
     #[test]
+    fn names_and_keys_may_be_spelled_with_underscores_and_capitals() {
+        let written = scheme("--scheme", "Limited_Slow_Start:IW=4", &baseline()).unwrap();
+        assert_eq!(written.value, scheme("--scheme", "limited-slow-start:iw=4", &baseline()).unwrap().value);
+        assert_eq!(written.text, "Limited_Slow_Start:IW=4");
+        assert_eq!(aqm("--aqm", "fq_codel").unwrap().value, aqm("--aqm", "FQ-CoDel").unwrap().value);
+        let error = aqm("--aqm", "oracel").unwrap_err().to_string();
+        assert!(error.contains("did you mean `oracle`?"), "{error}");
+    }
+
+    #[test]
     fn errors_name_the_field_and_what_is_allowed() {
         let error = |text| scheme("--scheme", text, &baseline()).unwrap_err().to_string();
-        assert!(error("jumpstart").contains("slow-start, limited-slow-start, hystart, initial-start, jump-start"));
+        let meant = "`jumpstart` is not known (did you mean `jump-start`?); `flowstart list schemes` shows all";
+        assert!(error("jumpstart").ends_with(meant), "{}", error("jumpstart"));
         assert!(
-            error("blitzstart:estimat=1").contains("expected one of `estimate`"),
+            error("blitzstart:estimat=1").contains("(did you mean `estimate`?), expected one of `estimate`"),
             "{}",
             error("blitzstart:estimat=1")
         );
         for spec in ["hystart:sample=1", "suss:sample=1"] {
-            assert!(error(spec).contains("unknown field `sample`, expected one of `iw`, "), "{}", error(spec));
+            let meant = "unknown field `sample` (did you mean `samples`?), expected one of `iw`, ";
+            assert!(error(spec).contains(meant), "{}", error(spec));
             assert!(error(spec).contains("`samples`, `min_threshold`"), "{}", error(spec));
         }
         assert!(error("blitzstart:estimate=0").contains("0.001 to 1000"));

@@ -1,23 +1,15 @@
 //! What a measured flow carries: `transfer`, `chunks:size=1MB,interval=2s,count=30` or
 //! `page:objects=6,size=50KB,waves=3`.
-//!
-//! | Application | Key | Meaning | Default |
-//! |---|---|---|---|
-//! | `chunks` | `size` | bytes of a chunk | needed |
-//! | | `interval` | time between two chunks | needed |
-//! | | `count` | number of chunks | needed |
-//! | `page` | `objects` | objects of a wave | needed |
-//! | | `size` | bytes of an object | needed |
-//! | | `waves` | number of waves | needed |
-//!
-//! `web:sessions=20` has a file of its own ([`super::web`]).
+//! [`FORMS`] has their keys. `web:sessions=20` has a file of its own ([`super::web`]).
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_sim::traffic::Pattern;
 use serde::Serialize;
 
+use super::form::{self, Form, Key};
 use super::size::LARGEST;
+use super::web;
 use super::{InputError, Spec, Written};
 
 /// The default application: one transfer, whose size is a separate option.
@@ -54,8 +46,40 @@ pub enum Objects {
 }
 
 /// What users may write.
-const FORMS: &str =
-    "transfer, chunks:size=1MB,interval=2s,count=30, page:objects=6,size=50KB,waves=3 or web:sessions=20";
+pub const FORMS: &[Form] = &[
+    Form { name: TRANSFER, summary: "one transfer, of --size", example: TRANSFER, keys: &[] },
+    Form {
+        name: "chunks",
+        summary: "a video: chunks at fixed intervals over one connection",
+        example: "chunks:size=1MB,interval=2s,count=30",
+        keys: &[
+            Key::new("size", "bytes", "size of a chunk", ""),
+            Key::new("interval", "1ms to 1000s", "time between two chunks", ""),
+            Key::new("count", "1 to 10000", "number of chunks", ""),
+        ],
+    },
+    Form {
+        name: "page",
+        summary: "a web page: waves of objects over one connection",
+        example: "page:objects=6,size=50KB,waves=3",
+        keys: &[
+            Key::new("objects", "1 to 10000", "objects of a wave", ""),
+            Key::new("size", "bytes", "size of an object", ""),
+            Key::new("waves", "1 to 10000", "number of waves", ""),
+        ],
+    },
+    Form {
+        name: web::WEB,
+        summary: "sessions of users who open page after page, with a connection for each object",
+        example: "web:sessions=20",
+        keys: web::KEYS,
+    },
+];
+
+/// An example of each application.
+fn examples() -> String {
+    FORMS.iter().map(|form| form.example).collect::<Vec<_>>().join(", ")
+}
 
 impl Objects {
     /// Reads an application; `None` is a transfer.
@@ -67,7 +91,7 @@ impl Objects {
         let mut spec = Spec::parse(field, text)?;
         let (sizes, counts) = (Bytes::new(1)..=LARGEST, 1..=MAX_OBJECTS);
         // The first missing key, or the application.
-        let read = match spec.name() {
+        let read = match spec.choose(&form::names(FORMS), format_args!("use {}", examples()))? {
             TRANSFER => None,
             "chunks" => {
                 let size = spec.within("size", sizes)?.ok_or("size");
@@ -81,10 +105,11 @@ impl Objects {
                 let waves = spec.within("waves", counts)?.ok_or("waves");
                 Some(size.and_then(|size| Ok(Self::Page { objects: objects?, size, waves: waves? })))
             }
-            _ => return Err(spec.unknown_name(FORMS)),
+            // Their own parser reads them (`workload.rs`).
+            _ => return Err(spec.refused(format_args!("use {}", examples()))),
         };
         spec.finish()?;
-        let missing = |key| spec.refused(format_args!("{key} is missing; use {FORMS}"));
+        let missing = |key| spec.refused(format_args!("{key} is missing; use {}", examples()));
         let value = read.transpose().map_err(missing)?;
         if let Some(value) = value {
             let (Self::Chunks { size, .. } | Self::Page { size, .. }) = value;
@@ -129,6 +154,7 @@ impl Objects {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::workload::Workload;
 
     fn application(text: &str) -> Option<Objects> {
         Objects::parse("--application", text).unwrap().value
@@ -147,9 +173,23 @@ mod tests {
     }
 
     #[test]
+    fn every_form_that_is_listed_is_read_with_its_keys_and_no_others() {
+        let read = |text: &str| Workload::parse_application("--application", text, Bytes::new(1460));
+        for Form { name, example, keys, .. } in FORMS {
+            assert!(*name == TRANSFER || read(example).is_ok(), "{example}: {:?}", read(example));
+            if keys.is_empty() {
+                continue;
+            }
+            let error = read(&format!("{name}:nothing=1")).unwrap_err();
+            assert_eq!(form::declared(*keys), form::keys_in(&error), "{name}");
+        }
+    }
+
+    #[test]
     fn wrong_applications_say_what_is_allowed() {
         let error = |text: &str| Objects::parse("--application", text).unwrap_err().to_string();
         assert!(error("video").contains("`video` is not known; use transfer, chunks:size=1MB"));
+        assert!(error("pages:size=1KB").contains("`pages` is not known (did you mean `page`?); use transfer"));
         assert!(error("chunks:size=1MB,count=3").contains("interval is missing"));
         assert!(error("chunks").contains("size is missing"));
         assert!(error("page:size=1KB,objects=3").contains("waves is missing"));

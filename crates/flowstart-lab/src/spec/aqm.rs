@@ -2,6 +2,7 @@
 //! `taildrop`. The keys are those of the discipline; `oracle` has none.
 
 use flowstart_core::aqm::{QueueConfig, taildrop};
+use flowstart_core::spec::names;
 use serde::{Serialize, Serializer};
 
 use super::{InputError, Written, aqm};
@@ -21,7 +22,7 @@ pub enum Aqm {
 impl Aqm {
     /// Reads a queue discipline.
     pub fn parse(field: &str, text: &str) -> Result<Written<Self>, InputError> {
-        if text.trim() == ORACLE {
+        if names::is_same(text.trim(), ORACLE) {
             return Ok(Written { text: text.to_owned(), value: Self::Oracle });
         }
         let Written { text, value } = aqm(field, text)?;

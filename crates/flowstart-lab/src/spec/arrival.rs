@@ -21,6 +21,9 @@ use super::{InputError, Spec, Written};
 /// The default arrival. The names of cells omit it.
 pub const TOGETHER: &str = "together";
 
+/// Arrivals at random.
+const POISSON: &str = "poisson";
+
 /// Loads that flows may offer.
 const LOADS: RangeInclusive<Rate> = Rate::from_bits_per_sec(1_000)..=Rate::from_bits_per_sec(1_000_000_000_000);
 /// Most measured flows of a cell.
@@ -68,17 +71,20 @@ impl Arrival {
     /// What cannot be read.
     pub fn parse(field: &str, text: &str) -> Result<Written<Self>, InputError> {
         let mut spec = Spec::parse(field, text)?;
-        let process = match spec.name() {
+        let named = match spec.name() {
+            "" => "",
+            _ => spec.choose(&[TOGETHER, POISSON], format_args!("use {FORMS}"))?,
+        };
+        let process = match named {
             TOGETHER => Some(Process::Together),
-            "poisson" => spec.within("load", LOADS)?.map(Process::Poisson),
-            "" => {
+            POISSON => spec.within("load", LOADS)?.map(Process::Poisson),
+            _ => {
                 let gaps = Duration::ZERO..=LONGEST_GAP;
                 match (spec.within("every", gaps.clone())?, spec.within("within", gaps)?) {
                     (Some(_), Some(_)) => return Err(spec.refused("every and within; allowed is one of them")),
                     (every, within) => every.map(Process::Every).or(within.map(Process::Within)),
                 }
             }
-            _ => return Err(spec.unknown_name(FORMS)),
         };
         let flows = spec.within("flows", 1..=MAX_FLOWS)?;
         let rtts: Vec<Duration> = spec.list("rtts")?;
@@ -89,10 +95,12 @@ impl Arrival {
             return Err(spec.refused(format_args!("rtts has {rtt}; allowed is up to {LONGEST_RTT}")));
         }
         spec.finish()?;
-        let process = process.ok_or_else(|| match spec.name() {
-            "poisson" => spec.refused("load is missing, as in poisson:load=5mbit"),
+        let process = process.ok_or_else(|| match named {
+            POISSON => spec.refused("load is missing, as in poisson:load=5mbit"),
             _ => spec.refused(format_args!("use {FORMS}")),
         })?;
+        let is_default = process == Process::Together && flows.is_none() && rtts.is_empty();
+        let text = if is_default { TOGETHER } else { text };
         Ok(Written { text: text.to_owned(), value: Self { process, flows, rtts } })
     }
 

@@ -1,33 +1,10 @@
 //! Competitors, the other users of the link: `none`, `bulk:cubic,count=2`, `reno`, `cbr:rate=5mbit`, `web:load=5mbit`.
-//!
-//! | Competitor | Key | Meaning | Default |
-//! |---|---|---|---|
-//! | `bulk`, `bulk:AVOIDANCE`, `AVOIDANCE` | `count` | established flows | 1 |
-//! | | `startup`, `iw` | their startup scheme, and its initial window | the transport's |
-//! | | all others | keys of their congestion avoidance | the transport's |
-//! | `cbr` | `rate` | constant rate | needed |
-//! | | `packet`, `count` | size of a packet, number of flows | 1500B, 1 |
-//! | `onoff` | `rate` | rate while it is on | needed |
-//! | | `on`, `off`, `count` | mean times, number of flows | 500ms, 500ms, 1 |
-//! | `media` | `rate`, `interval` | rate, and time between packets | 32kbit, 20ms |
-//! | | `playout`, `count` | playout buffer, or `adaptive`; number of flows | 60ms, 1 |
-//! | `call` | `rate` | mean rate of the video, without headers | needed |
-//! | | `fps`, `key` | frames per second, time between key frames | 30, 1s |
-//! | | `deadline`, `count` | time until a frame must be shown; number of calls | 150ms, 1 |
-//! | `web` | `load` | offered load | needed |
-//! | | `startup`, `receiver_rate` | startup scheme; rate of the receivers' own link | the transport's, the hosts' |
-//! | | `smallest`, `mean`, `largest`, `shape` | sizes ([`super::size`]) | 4KB, none, 10MB, 1.2 |
-//! | `short` | `size`, `count` | transfers | 70KB, 8 |
-//! | | `every` | time between two starts | all within an RTT |
-//! | | `startup`, `avoidance` | their algorithms | slow-start, the transport's |
-//! | `request-flood`, `bogus-requests` | `rate` | requests of Quick-Start per second | needed |
-//! | | `count` | number of requests | no end |
-//! | | `ask` | requested rate | 80kbit, the highest |
-//! | | `spoofed`, `confirm` | whether senders are forged; time until an approval is reported | true, never |
+//! [`FORMS`] has their keys and the defaults.
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::ControllerConfig;
 use flowstart_core::quick_start::rate::RateCode;
+use flowstart_core::spec::names;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
@@ -40,6 +17,7 @@ use flowstart_sim::world::requests::Requests;
 
 use super::algorithm::{avoidance_of_host, host_scheme, startup};
 use super::arrival::LONGEST_GAP;
+use super::form::{self, Form, Key};
 use super::size::{TransferSize, distributed};
 use super::{InputError, RATES, Spec, Written, host_avoidance};
 
@@ -95,22 +73,135 @@ pub enum Competitor {
 /// Most requests of an attacker.
 const MOST_REQUESTS: u64 = 1_000_000_000;
 
-/// What users may write.
-const FORMS: &str = "none, bulk, bulk:AVOIDANCE,count=N,iw=N, cbr:rate=R, onoff:rate=R,on=T,off=T, \
-                     media:rate=R,interval=T,playout=T|adaptive, call:rate=R,fps=N,key=T,deadline=T, \
-                     web:load=R,startup=SCHEME,receiver_rate=R, short:size=S,count=N,every=T,startup=SCHEME, \
-                     request-flood:rate=N,count=N, bogus-requests:rate=N,ask=R,confirm=T, \
-                     or the name of a congestion avoidance";
+/// What users may write. A bare congestion avoidance is one bulk flow of it.
+pub const FORMS: &[Form] = &[
+    Form { name: "none", summary: "nobody else uses the link", example: "none", keys: &[] },
+    Form {
+        name: "bulk",
+        summary: "established long transfers; bulk:AVOIDANCE chooses their congestion avoidance",
+        example: "bulk:cubic,count=2",
+        keys: &[
+            Key::new("count", "1 to 10000", "number of flows", "1"),
+            Key::new("startup", "a scheme", "their startup scheme", "the transport's"),
+            Key::new("iw", "segments", "initial window of their startup scheme", "the scheme's"),
+        ],
+    },
+    Form {
+        name: AVOIDANCE,
+        summary: "the same as bulk:AVOIDANCE; further keys are those of the congestion avoidance",
+        example: "cubic",
+        keys: &[
+            Key::new("count", "1 to 10000", "number of flows", "1"),
+            Key::new("startup", "a scheme", "their startup scheme", "the transport's"),
+            Key::new("iw", "segments", "initial window of their startup scheme", "the scheme's"),
+        ],
+    },
+    Form {
+        name: "cbr",
+        summary: "constant rate without congestion control",
+        example: "cbr:rate=5mbit",
+        keys: &[
+            Key::new("rate", "a rate", "rate of each flow", ""),
+            Key::new("packet", "100B to 65KB", "size of a packet", "1500B"),
+            Key::new("count", "1 to 10000", "number of flows", "1"),
+        ],
+    },
+    Form {
+        name: "onoff",
+        summary: "constant rate that comes and goes at random",
+        example: "onoff:rate=5mbit,on=200ms,off=1s",
+        keys: &[
+            Key::new("rate", "a rate", "rate while it is on", ""),
+            Key::new("on", "a time", "mean time on", "500ms"),
+            Key::new("off", "a time", "mean time off", "500ms"),
+            Key::new("count", "1 to 10000", "number of flows", "1"),
+        ],
+    },
+    Form {
+        name: "media",
+        summary: "interactive audio, with the delay and the losses that a listener gets",
+        example: "media:rate=32kbit,interval=20ms,playout=adaptive",
+        keys: &[
+            Key::new("rate", "a rate", "rate of the codec", "32kbit"),
+            Key::new("interval", "2.5ms to 120ms", "time between two packets", "20ms"),
+            Key::new("playout", "a time, or adaptive", "playout buffer", "60ms"),
+            Key::new("count", "1 to 10000", "number of flows", "1"),
+        ],
+    },
+    Form {
+        name: "call",
+        summary: "a video call without congestion control: frames, key frames and the deadline of each",
+        example: "call:rate=2.5mbit",
+        keys: &[
+            Key::new("rate", "a rate", "mean rate of the video, without headers", ""),
+            Key::new("fps", "frames per second", "frames per second", "30"),
+            Key::new("key", "a time", "time between key frames", "1s"),
+            Key::new("deadline", "a time", "time until a frame must be shown", "150ms"),
+            Key::new("count", "1 to 10000", "number of calls", "1"),
+        ],
+    },
+    Form {
+        name: "web",
+        summary: "short transfers that come at random and end",
+        example: "web:load=5mbit",
+        keys: &[
+            Key::new("load", "a rate", "offered load", ""),
+            Key::new("startup", "a scheme", "their startup scheme", "the transport's"),
+            Key::new("receiver_rate", "a rate", "rate of their receivers' own links", "that of all hosts"),
+            Key::new("smallest", "bytes", "smallest transfer", "4KB"),
+            Key::new("mean", "bytes", "mean size; the smallest follows from it", "none"),
+            Key::new("largest", "bytes", "largest transfer", "10MB"),
+            Key::new("shape", "0.1 to 10", "shape of the Pareto distribution of sizes", "1.2"),
+        ],
+    },
+    Form {
+        name: "short",
+        summary: "transfers that start with the measured ones, and whose delay is measured",
+        example: "short:size=70KB,count=8",
+        keys: &[
+            Key::new("size", "bytes", "size of each", "70KB"),
+            Key::new("count", "1 to 10000", "number of transfers", "8"),
+            Key::new("every", "a time", "time between two starts", "all within an RTT"),
+            Key::new("startup", "a scheme", "their startup scheme", "slow-start"),
+            Key::new("avoidance", "a congestion avoidance", "their congestion avoidance", "the transport's"),
+        ],
+    },
+    Form {
+        name: "request-flood",
+        summary: "an attacker who sends many small rate requests of Quick-Start",
+        example: "request-flood:rate=1000",
+        keys: REQUESTS,
+    },
+    Form {
+        name: "bogus-requests",
+        summary: "an attacker who sends large rate requests of Quick-Start",
+        example: "bogus-requests:rate=10,confirm=80ms",
+        keys: REQUESTS,
+    },
+];
+
+/// What stands for the names of congestion avoidance.
+const AVOIDANCE: &str = "AVOIDANCE";
+
+/// The keys of attackers.
+const REQUESTS: &[Key] = &[
+    Key::new("rate", "0.001 to 1000000", "requests per second", ""),
+    Key::new("count", "a number", "number of requests", "no end"),
+    Key::new("ask", "a rate", "requested rate", "80kbit; bogus-requests: the highest"),
+    Key::new("spoofed", "true or false", "whether the senders are forged", "true"),
+    Key::new("confirm", "1ms to 60s", "time until an approval is reported", "never"),
+];
 
 impl Competitor {
     /// Reads a competitor. `profile` is the transport of all flows.
     pub fn parse(field: &str, text: &str, profile: &Profile) -> Result<Written<Self>, InputError> {
         let mut spec = Spec::parse(field, text)?;
-        let named = Some(spec.name()).filter(|name| AvoidanceConfig::NAMES.contains(name));
-        let value = match spec.name() {
+        let forms: Vec<&str> = form::names(FORMS).into_iter().filter(|name| *name != AVOIDANCE).collect();
+        let names = [&forms[..], AvoidanceConfig::NAMES].concat();
+        let allowed = "`flowstart list competitors` shows all";
+        let value = match spec.choose(&names, allowed)? {
             "none" => Self::None,
             "bulk" => bulk(field, &mut spec, None, profile)?,
-            _ if named.is_some() => bulk(field, &mut spec, named, profile)?,
             "cbr" => constant(&mut spec)?,
             "onoff" => on_off(&mut spec)?,
             "media" => media(&mut spec)?,
@@ -119,10 +210,7 @@ impl Competitor {
             "request-flood" => requests(&mut spec, Rate::from_bits_per_sec(80_000))?,
             "bogus-requests" => requests(&mut spec, RateCode::MAX.rate())?,
             "short" => short(field, &mut spec, profile)?,
-            _ => {
-                let names = AvoidanceConfig::NAMES.join(", ");
-                return Err(spec.unknown_name(format_args!("{FORMS} ({names})")));
-            }
+            avoidance => bulk(field, &mut spec, Some(avoidance), profile)?,
         };
         Ok(Written { text: text.to_owned(), value })
     }
@@ -220,7 +308,7 @@ fn media(spec: &mut Spec<'_>) -> Result<Competitor, InputError> {
     let rate = spec.within("rate", RATES)?.unwrap_or(Rate::from_bits_per_sec(32_000));
     let interval = spec.within("interval", intervals)?.unwrap_or(Duration::from_millis(20));
     let playout = spec.read_with("playout", |text| {
-        if text == "adaptive" {
+        if names::is_same(text, "adaptive") {
             return Ok(Playout::Adaptive);
         }
         match text.parse::<Duration>() {
@@ -425,6 +513,32 @@ mod tests {
     fn an_initial_window_belongs_to_the_startup_that_is_named_whatever_the_order() {
         assert_eq!(parse("bulk:iw=3,startup=slow-start"), parse("bulk:startup=slow-start,iw=3"));
         assert_eq!(parse("bulk:iw=3,startup=slow-start"), parse("bulk:startup=slow-start:iw=3"));
+    }
+
+    #[test]
+    fn every_form_that_is_listed_is_read_with_its_keys_and_no_others() {
+        for Form { name, example, keys, .. } in FORMS {
+            assert!(parse(example).is_ok(), "{example}: {:?}", parse(example));
+            // All other keys of a bulk flow are those of its congestion avoidance.
+            if keys.is_empty() || [AVOIDANCE, "bulk"].contains(name) {
+                continue;
+            }
+            let error = parse(&format!("{name}:nothing=1")).unwrap_err();
+            assert_eq!(form::declared(*keys), form::keys_in(&error), "{name}");
+        }
+        for key in FORMS[1].keys {
+            let value = if key.name == "startup" { "slow-start" } else { "3" };
+            assert!(parse(&format!("bulk:{}={value}", key.name)).is_ok(), "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn a_slip_in_a_name_gets_the_name_that_was_meant() {
+        for (text, meant) in [("bluk", "bulk"), ("cubik", "cubic"), ("request_floods:rate=1", "request-flood")] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(&format!("(did you mean `{meant}`?); `flowstart list")), "{error}");
+        }
+        assert_eq!(parse("CBR:Rate=5Mbps"), parse("cbr:rate=5mbit"));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
 
-use super::algorithm::{host_avoidance, host_startup};
+use super::algorithm::{SCHEMES_LISTED, host_avoidance, host_startup};
 use super::transport::Transport;
 use super::{InputError, Spec, Written};
 
@@ -31,11 +31,9 @@ type Measured = (Written<StartupConfig>, Option<Written<AvoidanceConfig>>);
 pub fn measured_scheme(field: &str, text: &str, transport: &Transport) -> Result<Measured, InputError> {
     let profile = &*transport.profile;
     let mut spec = Spec::parse(field, text)?;
-    if spec.name() == STACK {
+    let names: Vec<&str> = StartupConfig::NAMES.iter().copied().chain([STACK]).collect();
+    if spec.choose(&names, SCHEMES_LISTED)? == STACK {
         return own_stack(&spec, transport);
-    }
-    if !StartupConfig::NAMES.contains(&spec.name()) {
-        return Err(spec.unknown_name(format_args!("one of {}, {STACK}", StartupConfig::NAMES.join(", "))));
     }
     let named = spec.value("avoidance")?;
     let startup = Written { text: text.to_owned(), value: host_startup(&spec, profile)? };

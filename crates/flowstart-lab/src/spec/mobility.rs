@@ -8,6 +8,7 @@
 
 use std::path::Path;
 
+use flowstart_core::spec::names;
 use flowstart_core::time::Duration;
 
 use super::link::Link;
@@ -37,18 +38,23 @@ impl Move {
         directory: &Path,
     ) -> Result<Written<Option<Self>>, InputError> {
         let text = text.trim();
-        if text == NONE {
-            return Ok(Written { text: text.to_owned(), value: None });
+        if names::is_same(text, NONE) {
+            return Ok(Written { text: NONE.to_owned(), value: None });
         }
         let mut spec = Spec::parse(field, text)?;
         let at = spec.within("at", Duration::ZERO..=LATEST)?;
         let at = at.ok_or_else(|| spec.refused("`at` is missing, as in at=2s,rate=5mbit,rtt=80ms; or use none"))?;
-        let is_link = |part: &&str| part.split('=').next().is_some_and(|key| key.trim() != "at");
+        let is_link = |part: &&str| part.split('=').next().is_some_and(|key| !names::is_same(key.trim(), "at"));
         let link: Vec<&str> = text.split(',').filter(is_link).collect();
         if link.is_empty() {
             return Err(spec.refused("a link is missing, as in at=2s,rate=5mbit,rtt=80ms or lte,at=2s"));
         }
         let link = Link::parse_with(field, &link.join(","), options, directory)?;
+        if link.stands_for.is_some() {
+            return Err(
+                spec.refused(format_args!("`{}` is not known here; only links of --link have names", link.text))
+            );
+        }
         Ok(Written { text: text.to_owned(), value: Some(Self { at, link }) })
     }
 }
@@ -75,6 +81,7 @@ mod tests {
         assert!(error("rate=5mbit,rtt=80ms").contains("`at` is missing"));
         assert!(error("at=2h,rate=5mbit,rtt=80ms").contains("at"));
         assert!(error("at=2s").contains("a link is missing"));
+        assert!(error("other=rate=5mbit,rtt=80ms,at=2s").contains("only links of --link have names"));
         assert!(error("lte,at=2000s").contains("0s to"));
         assert!(error("at=2s,rate=5mbit,speed=3").contains("speed"));
     }

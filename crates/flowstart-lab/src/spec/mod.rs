@@ -9,6 +9,7 @@
 //! | links, their Quick-Start routers and the elements that advise rates | [`link`], [`routers`] |
 //! | traffic of measured flows | [`application`], [`size`], [`web`] |
 //! | their starts, and changes of their path | [`arrival`], [`mobility`] |
+//! | what users can list of the above | [`form`] |
 //! | other users of the link | [`competitor`] |
 //! | the transport of all flows, a model or a real stack | [`transport`] |
 //! | the scheme of measured flows, which may be the transport's own | [`measured_scheme`] |
@@ -24,6 +25,7 @@ pub mod aqm;
 pub mod arrival;
 pub mod competitor;
 pub(crate) mod file;
+pub mod form;
 pub mod link;
 mod measured;
 pub mod mobility;

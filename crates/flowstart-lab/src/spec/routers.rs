@@ -1,28 +1,46 @@
 //! The Quick-Start routers and the cheaters of a path, as keys of its link: `lte,quick_start=target,qs_thresh=0.5`.
-//!
-//! | Key | Meaning | Default |
-//! |---|---|---|
-//! | `quick_start` | `target`, `extreme`, or else `ignore`, `zero`, `delete`, `drop`, `approve-all` | none |
-//! | `qs_thresh` | share of the link that may be in use | 0.9 |
-//! | `qs_interval` | interval of recent approvals (`target`) or assumed RTT (`extreme`) | 150ms, 100ms |
-//! | `qs_utilization` | `peak/5/150ms` or `average/0.01` | `peak/5/150ms` |
-//! | `qs_limit` | requests processed per second | all |
-//! | `qs_routers` | number of participating routers, counted from the sender; the others ignore the option | all |
-//! | `qs_flows` | flows remembered: for reports and second passes (`target`), for all approvals (`extreme`) | 0, 1024 |
-//! | `qs_provisional` | validity of a first pass without a second (`target`, needs `qs_flows`) | no second pass |
-//! | `qs_bandwidth` | assumed bandwidth of the path's routers' links | the real one |
-//! | `qs_upstream` | rate of an additional router's link in front of the path's narrow links | none |
-//! | `qs_hidden` | number of the router that does not see requests, counted from the sender: a tunnel or a switch | none |
-//! | `qs_receiver` | measured flows' receivers add steps to the rate that arrived: `raise/STEPS` | honest |
-//! | `qs_booster` | a box at measured flows' senders: `raise/STEPS`, `ttl` or `raise/STEPS/ttl` | none |
 
 use flowstart_core::quick_start::misbehaviour::BoosterConfig;
 use flowstart_core::quick_start::router::{Algorithm, Behaviour, Config, UtilizationConfig};
 use flowstart_core::quick_start::router::{extreme, moving_average, peak_utilization, target};
+use flowstart_core::spec::names;
 use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
 
+use super::form::Key;
 use super::{InputError, RATES, Spec};
+
+/// The keys.
+pub(super) const KEYS: &[Key] = &[
+    Key::new("quick_start", "target, extreme, ignore, ...", "what Quick-Start routers do", "none")
+        .such_as("quick_start=target"),
+    Key::new("qs_thresh", "0 to 1", "share of the link that may be in use", "0.9")
+        .such_as("quick_start=target,qs_thresh=0.5"),
+    Key::new("qs_interval", "a time", "interval of recent approvals (target) or assumed RTT (extreme)", "150ms, 100ms")
+        .such_as("quick_start=target,qs_interval=100ms"),
+    Key::new("qs_utilization", "peak/N/TIME or average/W", "estimate of the utilization", "peak/5/150ms")
+        .such_as("quick_start=target,qs_utilization=average/0.01"),
+    Key::new("qs_limit", "a number", "requests processed per second", "all").such_as("quick_start=target,qs_limit=100"),
+    Key::new("qs_routers", "a number", "routers that take part, counted from the sender", "all")
+        .such_as("quick_start=target,qs_routers=1"),
+    Key::new("qs_flows", "a number", "flows remembered, for reports, second passes or approvals", "0, extreme: 1024")
+        .such_as("quick_start=target,qs_flows=64"),
+    Key::new("qs_provisional", "a time", "validity of a first pass without a second (target)", "no second pass")
+        .such_as("quick_start=target,qs_flows=64,qs_provisional=500ms"),
+    Key::new("qs_bandwidth", "a rate", "assumed bandwidth of the routers' links", "the real one")
+        .such_as("quick_start=target,qs_bandwidth=5mbit"),
+    Key::new("qs_upstream", "a rate", "an additional router's link in front of the path", "none")
+        .such_as("quick_start=target,qs_upstream=100mbit"),
+    Key::new("qs_hidden", "1 to 66", "the router that does not see requests: a tunnel or a switch", "none")
+        .such_as("quick_start=target,qs_hidden=1"),
+    Key::new("qs_receiver", "raise/STEPS", "receivers add steps to the rate that arrived", "honest")
+        .such_as("quick_start=target,qs_receiver=raise/3"),
+    Key::new("qs_booster", "raise/STEPS, ttl or both", "a box that raises requests at senders", "none")
+        .such_as("quick_start=target,qs_booster=raise/2/ttl"),
+];
+
+/// What the routers of a path do.
+const BEHAVIOURS: [&str; 7] = ["target", "extreme", "ignore", "zero", "delete", "drop", "approve-all"];
 
 /// Most routers of a path: 64 hops, one in front and the receiver's.
 const MOST_ROUTERS: u32 = 66;
@@ -118,6 +136,10 @@ impl Routers {
             };
         };
         config.algorithm = Algorithm::Target(target);
+        let name = names::find(name, &BEHAVIOURS).ok_or_else(|| {
+            let allowed = format_args!("allowed are {}", BEHAVIOURS.join(", "));
+            spec.refused_value("quick_start", names::unknown(name, &BEHAVIOURS, allowed))
+        })?;
         config.behaviour = match name {
             "target" => Behaviour::Participate,
             "extreme" => {
@@ -137,13 +159,7 @@ impl Routers {
             "zero" => Behaviour::Zero,
             "delete" => Behaviour::Delete,
             "drop" => Behaviour::Drop,
-            "approve-all" => Behaviour::ApproveAll,
-            _ => {
-                let allowed = "target, extreme, ignore, zero, delete, drop and approve-all";
-                return Err(
-                    spec.refused_value("quick_start", format_args!("`{name}` is not known; allowed are {allowed}"))
-                );
-            }
+            _ => Behaviour::ApproveAll,
         };
         config.validate().map_err(|error| spec.refused(format_args!("quick_start: {error}")))?;
         Ok(Some(Self { config, taking_part, bandwidth, upstream, hidden, receiver_steps, booster }))

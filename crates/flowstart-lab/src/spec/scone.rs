@@ -1,16 +1,30 @@
 //! The elements of a path that advise a rate (SCONE), as keys of its link: `lte,scone=0.9,scone_refresh=20s`.
 //!
-//! | Key | Meaning | Default |
-//! |---|---|---|
-//! | `scone` | the rate that the bottleneck's element advises, or a share of the link's rate | none |
-//! | `scone_refresh` | time without further marks after a mark of a flow | every SCONE packet is marked |
-//!
 //! The transport decides whether a flow's ends support SCONE: `scone=handshake` or `scone=data`.
 
 use flowstart_core::scone::element::Config;
 use flowstart_core::units::Rate;
 
+use super::form::Key;
 use super::{InputError, Spec};
+
+/// The keys.
+pub(super) const KEYS: &[Key] = &[
+    Key::new(
+        "scone",
+        "a rate, or 0.001 to 1000",
+        "rate that the bottleneck advises, or its share of the link's",
+        "none",
+    )
+    .such_as("scone=0.9"),
+    Key::new(
+        "scone_refresh",
+        "a time",
+        "time without further marks after a mark of a flow",
+        "marks every SCONE packet",
+    )
+    .such_as("scone=0.9,scone_refresh=20s"),
+];
 
 /// Reads the element at a link of this rate from its keys. A link of unknown rate has none.
 pub(super) fn read(spec: &mut Spec<'_>, rate: Option<Rate>) -> Result<Option<Config>, InputError> {

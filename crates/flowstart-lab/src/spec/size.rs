@@ -8,6 +8,7 @@
 //! | `shape` | shape of the distribution | 1.2 |
 
 use flowstart_core::rng::Substream;
+use flowstart_core::spec::names;
 use flowstart_core::units::Bytes;
 use flowstart_sim::traffic::arrivals::Sizes;
 use serde::Serialize;
@@ -29,7 +30,7 @@ pub enum TransferSize {
 impl TransferSize {
     /// Reads a size.
     pub fn parse(field: &str, text: &str) -> Result<Written<Self>, InputError> {
-        let distribution = text.split(':').next().filter(|name| name.trim() == "pareto");
+        let distribution = text.split(':').next().filter(|name| names::is_same(name.trim(), "pareto"));
         let value = if distribution.is_some() {
             let mut spec = Spec::parse(field, text)?;
             let sizes = distributed(&mut spec)?;

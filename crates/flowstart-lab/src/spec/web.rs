@@ -1,21 +1,5 @@
 //! Web sessions as the measured traffic: `web:sessions=20`, an application whose connections come and go.
 //!
-//! | Key | Meaning | Default |
-//! |---|---|---|
-//! | `sessions` | sessions whose servers send towards the receivers: the load | needed |
-//! | `reverse` | sessions whose servers send the other way | half of `sessions` |
-//! | `pages` | pages of a session | 30 |
-//! | `time` | time of a session, in place of `pages` | |
-//! | `inter_page` | mean gap between pages, exponential | 800ms |
-//! | `objects` | objects of a page | 10 |
-//! | `inter_object` | mean gap between the requests of a page, exponential | 10ms |
-//! | `mean`, `shape` | sizes of objects in packets, Pareto II | 400, 1.002 |
-//! | `transfers`, `transfer` | transfers of a session beside its pages, and their size | 0, 146KB |
-//! | `mean_delay`, `longest_delay` | one way between a host and its router | 12ms, 110ms |
-//! | `run` | length of the run | 150s |
-//! | `share` | share of the connections that use the scheme; the others use the first scheme | 1 |
-//! | `rows` | a row for each `repetition`, or for each of its `connections` | repetition |
-//!
 //! The defaults are those of Sarolahti, Allman and Floyd, section 4. Details that the paper omits follow ns-2's
 //! generator and the scripts that its authors published for it: the numbers of pages and objects are fixed; gaps are
 //! exponential and in seconds, 10 ms between requests; sessions start at any time of the run. Those scripts give host
@@ -23,15 +7,36 @@
 //! paper's mean and maximum. It is uniform if the longest delay is twice the mean.
 
 use flowstart_core::rng::Substream;
+use flowstart_core::spec::names;
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_sim::traffic::web::{ObjectSizes, SessionLength, WebConfig};
 
+use super::form::Key;
 use super::size::LARGEST;
 use super::{InputError, Spec};
 
 /// The name of this application.
 pub const WEB: &str = "web";
+/// Its keys.
+pub(super) const KEYS: &[Key] = &[
+    Key::new("sessions", "1 to 2000", "sessions whose servers send towards the receivers: the load", ""),
+    Key::new("reverse", "0 to 2000", "sessions whose servers send the other way", "half of sessions"),
+    Key::new("pages", "1 to 10000", "pages of a session", "30"),
+    Key::new("time", "1s to 1000s", "time of a session, in place of pages", "none"),
+    Key::new("inter_page", "a time", "mean gap between pages, exponential", "800ms"),
+    Key::new("objects", "1 to 1000", "objects of a page", "10"),
+    Key::new("inter_object", "a time", "mean gap between the requests of a page, exponential", "10ms"),
+    Key::new("mean", "packets", "mean size of objects, Pareto II", "400"),
+    Key::new("shape", "1.0001 to 10", "shape of the sizes of objects", "1.002"),
+    Key::new("transfers", "0 to 1000", "transfers of a session beside its pages", "0"),
+    Key::new("transfer", "bytes", "their size", "146KB"),
+    Key::new("mean_delay", "0s to 10s", "mean one-way delay between a host and its router", "12ms"),
+    Key::new("longest_delay", "0s to 10s", "longest one-way delay between a host and its router", "110ms"),
+    Key::new("run", "1s to 10000s", "length of the run", "150s"),
+    Key::new("share", "0 to 1", "share of connections with the scheme; others use the first scheme", "1"),
+    Key::new("rows", "repetition or connections", "what has a row of results", "repetition"),
+];
 /// Most sessions of a direction.
 const MAX_SESSIONS: u32 = 2000;
 /// Numbers that each session has for its objects, more than it can request.
@@ -91,7 +96,7 @@ impl Sessions {
     /// What cannot be read.
     pub fn parse(field: &str, text: &str, payload: Bytes) -> Result<Option<Self>, InputError> {
         let mut spec = Spec::parse(field, text)?;
-        if spec.name() != WEB {
+        if !names::is_same(spec.name(), WEB) {
             return Ok(None);
         }
         let times = |least, most| Duration::from_millis(least)..=Duration::from_millis(most);

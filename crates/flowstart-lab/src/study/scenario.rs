@@ -5,6 +5,7 @@ use std::path::Path;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::{ControllerConfig, WindowValidation};
 use flowstart_core::needs::Needs;
+use flowstart_core::spec::names;
 use flowstart_core::units::Bytes;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -194,7 +195,7 @@ impl Scenario {
     /// Reads a scenario from its text.
     pub fn from_text(text: &str) -> Result<Self, ScenarioError> {
         toml::from_str(text).map_err(|error| ScenarioError::Invalid {
-            message: error.message().to_owned(),
+            message: names::suggested(error.message()),
             span: error.span(),
             text: text.to_owned(),
         })
@@ -219,6 +220,11 @@ impl Scenario {
         }
         let links =
             each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;
+        for (place, link) in links.iter().enumerate() {
+            if links[..place].iter().any(|earlier| earlier.text == link.text) {
+                return Err(InputError::new("link", &link.text, "two links have this name; each needs its own"));
+            }
+        }
         let sizes = self.sizes(Bytes::new(u64::from(profile.payload)))?;
         let named = each("scheme", &self.scheme, |text| measured_scheme("scheme", text, &transport))?;
         let (schemes, scheme_avoidances): (Vec<_>, Vec<_>) = named.into_iter().unzip();
@@ -309,7 +315,7 @@ impl Scenario {
 
     /// Whether flows carry something other than one transfer.
     fn has_application(&self) -> bool {
-        !self.application.is_empty() && self.application != [TRANSFER]
+        !self.application.is_empty() && !matches!(&self.application[..], [one] if names::is_same(one.trim(), TRANSFER))
     }
 
     fn idle_policies(&self) -> Result<Vec<WindowValidation>, InputError> {
@@ -317,9 +323,10 @@ impl Scenario {
             return Ok(Vec::new());
         }
         each("idle", &self.idle, |text| {
-            WindowValidation::ALL.into_iter().find(|policy| policy.name() == text).ok_or_else(|| {
-                let names = WindowValidation::ALL.map(WindowValidation::name).join(", ");
-                InputError::new("idle", text, format!("not known; use one of {names}"))
+            WindowValidation::ALL.into_iter().find(|policy| names::is_same(policy.name(), text)).ok_or_else(|| {
+                let policies = WindowValidation::ALL.map(WindowValidation::name);
+                let problem = names::unknown(text, &policies, format_args!("use one of {}", policies.join(", ")));
+                InputError::new("idle", text, problem)
             })
         })
     }

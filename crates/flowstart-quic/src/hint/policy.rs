@@ -230,18 +230,17 @@ impl FromStr for HintPolicy {
 
     fn from_str(text: &str) -> Result<Self, InputError> {
         let mut spec = Spec::parse("hint policy", text)?;
-        let policy = match spec.name() {
+        let policy = match spec.choose(&["accept", "ignore", "validate", "cap"], format_args!("use {ALLOWED}"))? {
             "accept" => Self::Accept,
             "ignore" => Self::Ignore,
             "validate" => Self::Validate { share: spec.read("share")?.unwrap_or(0.5) },
-            "cap" => Self::Cap(Caps {
+            _ => Self::Cap(Caps {
                 rate: spec.read("rate")?,
                 prefix: spec.read("prefix")?,
                 link: spec.read("link")?,
                 history: spec.read("history")?,
                 age: spec.read("age")?,
             }),
-            _ => return Err(spec.unknown_name(ALLOWED)),
         };
         spec.finish()?;
         policy.validate().map_err(|error| spec.refused(error))?;

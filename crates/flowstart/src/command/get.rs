@@ -117,7 +117,7 @@ fn hint(text: &str) -> Result<Hinting, String> {
     let read = || -> Result<BandwidthHint, InputError> {
         let mut spec = Spec::parse("hint", text)?;
         if !spec.name().is_empty() {
-            return Err(spec.unknown_name(ALLOWED));
+            return Err(spec.unknown_name(&["auto", "none"], format_args!("use {ALLOWED}")));
         }
         let rate = spec.read("rate")?;
         let technology = spec.read("technology")?.unwrap_or(AccessTechnology::Unknown);

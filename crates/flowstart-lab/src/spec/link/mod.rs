@@ -1,29 +1,7 @@
 //! Links: a preset such as `lte`, a preset with keys that override it, `lte,buffer=1bdp`, or keys alone,
 //! `rate=25mbit,rtt=50ms,buffer=50ms` or `trace=FILE,rtt=50ms,buffer=100pkt`.
-//!
-//! | Key | Meaning | Default |
-//! |---|---|---|
-//! | `rate` | rate of the bottleneck | this or `trace` |
-//! | `trace` | recorded capacity of the bottleneck, a Mahimahi file | |
-//! | `trace_start` | repetitions begin at different places of the recording (`varied`) or at its beginning (`zero`) | zero |
-//! | `rtt` | round-trip propagation delay between the routers at both ends | needed |
-//! | `buffer` | `104pkt`, `250KB`, `50ms`, `1bdp` or `unlimited` | 1bdp |
-//! | `counts` | `system`: the buffer holds the packet in service as well; `waiting`: it does not | waiting |
-//! | `up_rate`, `up_trace`, `up_buffer` | the same for the reverse direction | `rate`, none, unlimited |
-//! | `hops` | bottleneck links in a row, which share the RTT | 1 |
-//! | `access_rate`, `access_delay` | rate and one-way delay of the hosts' own links | 10gbit, 0s |
-//! | `access_jitter` | variable delay of packets from hosts, `1ms` or `1ms/1ms` with the step in which it changes | none |
-//! | `loss` | random loss, `1%` or `gilbert/MEAN_GOOD/MEAN_BAD/LOSS_IN_BAD` | none |
-//! | `jitter` | variable delay, `5ms` or `5ms/20ms` with the step in which it changes | none |
-//! | `reorder` | reordering, `1%/5ms`: probability and delay | none |
-//! | `burst`, `peak` | token bucket, and the rate at which it empties | none, `access_rate` |
-//! | `policer` | bucket whose excess is dropped | none |
-//! | `technology` | the client's statement about its access | unknown |
-//! | `hint` | the bandwidth that the client hints | the bottleneck's rate |
-//! | `hint_steps` | hints are rounded down to a grid of this many steps per factor of ten | exact |
-//! | `xcp` | `on`: every hop is an XCP router | off |
-//! | `scone`, `scone_refresh` | an element that advises a rate (`spec/scone.rs`) | none |
-//! | `quick_start`, `qs_...` | Quick-Start routers ([`super::routers`]) | none |
+//! A link may have a name of the user's own, `cable=rate=25mbit,rtt=30ms`, which results show in place of the text.
+//! [`options`] has the keys and their defaults.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,10 +21,13 @@ use serde::Serialize;
 use super::routers::Routers;
 use super::scone;
 
+mod named;
+mod options;
 mod parser;
 mod presets;
 mod recording;
 
+pub use options::options;
 pub use presets::{PRESETS, Preset};
 
 /// A buffer as the user wrote it.
@@ -67,8 +48,10 @@ pub enum Buffer {
 /// A link as the user described it, with every default filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// As written: a preset's name, or a spec.
+    /// The name that the user gave it, else the text as written: a preset's name, or a spec.
     pub text: String,
+    /// What the user's name stands for.
+    pub stands_for: Option<String>,
     /// Rate of the bottleneck; the mean rate of a trace.
     pub rate: Rate,
     /// Recorded capacity instead of a rate.
@@ -128,6 +111,8 @@ pub struct Link {
 /// The link with every default filled in, for results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ResolvedLink {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stands_for: Option<String>,
     rate: String,
     trace: Option<String>,
     rtt: String,
@@ -228,6 +213,7 @@ impl Link {
     /// Everything about the link, canonical.
     pub fn resolved(&self) -> ResolvedLink {
         ResolvedLink {
+            stands_for: self.stands_for.clone(),
             rate: self.rate.to_string(),
             trace: self.trace_file.as_ref().map(|file| file.display().to_string()),
             rtt: self.rtt.to_string(),
@@ -302,9 +288,28 @@ mod tests {
     }
 
     #[test]
+    fn quantities_and_names_may_be_written_as_elsewhere() {
+        let canonical = |text: &str| Link { text: String::new(), ..parse(text).unwrap() };
+        let same = canonical("rate=20mbit,up_rate=1mbit,rtt=50ms,buffer=1bdp,counts=system,technology=docsis");
+        for text in [
+            "rate=20Mbps,up-rate=1Mbit/s,RTT=50ms,buffer=1BDP,counts=System,technology=cable",
+            "Rate=20M,up_rate=1000k,rtt=50 ms,buffer=BDP,counts=system,technology=DOCSIS",
+        ] {
+            assert_eq!(canonical(text), same, "{text}");
+        }
+        assert_eq!(parse("DSL_Fast").unwrap().resolved(), parse("dsl-fast").unwrap().resolved());
+        assert_eq!(parse("lte,buffer=104PKT").unwrap().buffer, Buffer::Packets(104));
+        assert_eq!(parse("lte,buffer=104 packets").unwrap().buffer, Buffer::Packets(104));
+        assert_eq!(parse("lte,buffer=Unlimited").unwrap().buffer, Buffer::Unlimited);
+        let error = parse("rate=20MB/s,rtt=50ms").unwrap_err().to_string();
+        assert!(error.contains("20MB/s would be 160mbit"), "{error}");
+    }
+
+    #[test]
     fn absurd_links_are_refused_with_the_key_and_what_is_allowed() {
         for (text, expected) in [
-            ("dsl", "dsl-slow"),
+            ("dsl", "`dsl` is not known (did you mean `dsl-fast` or `dsl-slow`?)"),
+            ("lte,buffer=1bpd", "250KB, 50ms, 1bdp"),
             ("rate=0mbit,rtt=50ms", "1kbit"),
             ("rate=-5mbit,rtt=50ms", "rate"),
             ("rate=nanmbit,rtt=50ms", "rate"),
@@ -314,7 +319,10 @@ mod tests {
             ("rate=25mbit,rtt=50ms,buffer=0pkt", "less than one packet"),
             ("rate=25mbit,rtt=50ms,buffer=100B", "less than one packet"),
             ("rate=25mbit,rtt=50ms,buffer=1pkt,counts=system", "two packets"),
-            ("rate=25mbit,rtt=50ms,bufer=1pkt", "no such field"),
+            (
+                "rate=25mbit,rtt=50ms,bufer=1pkt",
+                "`bufer` is not known (did you mean `buffer`?); `flowstart list link-options`",
+            ),
             ("rate=25mbit,rtt=50ms,loss=2", "0 to 1"),
             ("rate=25mbit,rtt=50ms,trace=x", "x"),
             ("trace=does-not-exist,rtt=50ms", "does-not-exist"),

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::str::FromStr;
 
 use flowstart_core::quantize::Grid;
-use flowstart_core::spec::Fraction;
+use flowstart_core::spec::{Fraction, names};
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::wire::{Jitter, LossModel, Reordering};
 
 use super::super::routers::Routers;
 use super::super::{InputError, RATES, Spec, scone};
-use super::{Buffer, Link, PRESETS, recording};
+use super::{Buffer, Link, PRESETS, named, recording};
 
 /// Longest propagation delay of anything.
 const LONGEST_DELAY: Duration = Duration::from_millis(100_000);
@@ -36,29 +36,41 @@ impl Link {
     ///
     /// What cannot be read.
     pub fn parse_with(field: &str, text: &str, options: Option<&str>, directory: &Path) -> Result<Self, InputError> {
-        let mut spec = Spec::parse(field, text)?;
+        let (named, described) = named::split(field, text)?;
+        let mut spec = Spec::parse(field, described)?;
         let name = if spec.name().is_empty() { spec.leading_word() } else { Some(spec.name()) };
         if let Some(name) = name {
-            let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
-                let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-                return Err(spec.refused(format_args!(
-                    "no preset `{name}`; use one of {}, or rate=25mbit,rtt=50ms,buffer=50ms, or \
-                     trace=FILE,rtt=50ms,buffer=100pkt",
-                    names.join(", ")
-                )));
+            let Some(preset) = PRESETS.iter().find(|preset| names::is_same(preset.name, name)) else {
+                let presets: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+                let allowed = "`flowstart list links` shows the presets; a link of your own is \
+                               rate=25mbit,rtt=50ms,buffer=50ms or trace=FILE,rtt=50ms,buffer=100pkt";
+                return Err(spec.refused(names::unknown(name, &presets, allowed)));
             };
             spec.add_defaults(Spec::parse(field, preset.spec)?);
         }
         if let Some(options) = options {
             spec.replace_by(Spec::parse(field, options)?);
         }
-        read(spec, directory)
+        let link = read(&mut spec, directory)?;
+        Ok(match named {
+            Some(name) => Self { text: name.to_owned(), stands_for: Some(described.to_owned()), ..link },
+            None => link,
+        })
     }
 }
 
+/// The keys that are read, in alphabetical order.
+#[cfg(test)]
+pub(super) fn keys_read() -> Vec<&'static str> {
+    let mut spec = Spec::parse("--link", "rate=1mbit,rtt=1s").unwrap();
+    read(&mut spec, Path::new(".")).unwrap();
+    let mut keys = spec.asked().to_vec();
+    keys.sort_unstable();
+    keys
+}
+
 /// Reads the keys of one link.
-fn read(mut spec: Spec<'_>, directory: &Path) -> Result<Link, InputError> {
-    let spec = &mut spec;
+fn read(spec: &mut Spec<'_>, directory: &Path) -> Result<Link, InputError> {
     let rate = spec.within("rate", RATES)?;
     let trace = recording::read(spec, "trace", directory)?;
     if rate.is_some() && trace.is_some() {
@@ -92,14 +104,14 @@ fn read(mut spec: Spec<'_>, directory: &Path) -> Result<Link, InputError> {
     let xcp = spec.switch("xcp")?;
     let routers = Routers::read(spec)?;
     if let Some(key) = spec.unasked() {
-        let allowed = spec.asked().join(", ");
-        return Err(spec.refused(format_args!("{key}: no such field; allowed are {allowed}")));
+        return Err(spec.refused(names::unknown(key, spec.asked(), "`flowstart list link-options` shows all")));
     }
     let rate = rate.ok_or_else(|| spec.refused("rate: missing; a link needs rate=... or trace=FILE"))?;
     let (trace_file, trace) = trace.map(|recording| (recording.file, recording.trace)).unzip();
     let (up_trace_file, up_trace) = up_trace.map(|recording| (recording.file, recording.trace)).unzip();
     let link = Link {
         text: spec.text().to_owned(),
+        stands_for: None,
         rate,
         trace,
         trace_file,
@@ -177,13 +189,14 @@ impl FromStr for Buffer {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let refused = || format!("`{text}` is not a buffer such as 104pkt, 250KB, 50ms, 1bdp or unlimited");
-        if text == "unlimited" {
+        let lower = text.to_ascii_lowercase();
+        if lower == "unlimited" {
             return Ok(Self::Unlimited);
         }
-        if let Some(count) = text.strip_suffix("pkt") {
-            return count.parse().map(Self::Packets).map_err(|_| refused());
+        if let Some(count) = ["pkt", "pkts", "packets"].iter().find_map(|unit| lower.strip_suffix(unit)) {
+            return count.trim().parse().map(Self::Packets).map_err(|_| refused());
         }
-        if let Some(factor) = text.strip_suffix("bdp") {
+        if let Some(factor) = lower.strip_suffix("bdp").map(str::trim) {
             let factor: f64 = if factor.is_empty() { 1.0 } else { factor.parse().unwrap_or(f64::NAN) };
             if !(0.001..=1000.0).contains(&factor) {
                 return Err(format!("`{text}`: allowed is 0.001bdp to 1000bdp"));

@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use flowstart_core::spec::names;
 use flowstart_sim::transport::policy::Protocol;
 use flowstart_sim::transport::profile::{PROFILES, Profile};
 
@@ -42,7 +43,7 @@ pub struct Transport {
 }
 
 /// The names users write.
-const NAMES: &str = "model-quic, model-tcp, quic";
+const NAMES: [&str; 3] = ["model-quic", "model-tcp", "quic"];
 
 impl Transport {
     /// Reads a transport.
@@ -52,21 +53,24 @@ impl Transport {
     /// Unreadable input, policies that a simulation cannot run with, and keys that have no effect beside the others.
     pub fn parse(field: &str, text: &str) -> Result<Self, InputError> {
         let mut spec = Spec::parse(field, text)?;
-        let (protocol, default) = match spec.name() {
-            "model-quic" => (Protocol::Quic, "rfc9002"),
-            "model-tcp" => (Protocol::Tcp, "tcp-linux"),
-            "quic" => return stack::read(&mut spec),
-            name => {
+        let (protocol, default) = match names::find(spec.name(), &NAMES) {
+            Some("model-quic") => (Protocol::Quic, "rfc9002"),
+            Some("model-tcp") => (Protocol::Tcp, "tcp-linux"),
+            Some(_) => return stack::read(&mut spec),
+            None => {
+                let name = spec.name();
                 let called = if name.is_empty() { spec.unasked().unwrap_or_default() } else { name };
                 let of_model = |profile: Profile| match profile.protocol {
                     Protocol::Quic => format!("it is a profile: model-quic:profile={called}"),
                     Protocol::Tcp => format!("it is a profile: model-tcp:profile={called}"),
                 };
-                let use_instead = Profile::named(called).map_or(format!("use {NAMES}"), of_model);
-                return Err(spec.refused(format_args!("`{called}` is not known; {use_instead}")));
+                let use_instead = Profile::named(called).map_or(format!("use {}", NAMES.join(", ")), of_model);
+                return Err(spec.refused(names::unknown(called, &NAMES, use_instead)));
             }
         };
+        let profiles: Vec<&str> = PROFILES.iter().map(|(name, _)| *name).collect();
         let name = spec.value("profile")?.unwrap_or(default);
+        let name = names::find(name, &profiles).unwrap_or(name);
         Self::of_profile(&spec, protocol, name, |_| Ok(()))
     }
 
@@ -79,11 +83,12 @@ impl Transport {
     ) -> Result<Self, InputError> {
         let of_protocol = || {
             let fits = |name: &&str| Profile::named(name).is_some_and(|profile| profile.protocol == protocol);
-            PROFILES.iter().map(|(name, _)| *name).filter(fits).collect::<Vec<_>>().join(", ")
+            PROFILES.iter().map(|(name, _)| *name).filter(fits).collect::<Vec<_>>()
         };
-        let profile = Profile::named(name)
-            .filter(|profile| profile.protocol == protocol)
-            .ok_or_else(|| spec.refused(format_args!("profile `{name}` is not one of {}", of_protocol())))?;
+        let profile = Profile::named(name).filter(|profile| profile.protocol == protocol).ok_or_else(|| {
+            let (names, meant) = (of_protocol().join(", "), names::suggestion(name, &of_protocol()));
+            spec.refused(format_args!("profile `{name}` is not one of {names}{meant}"))
+        })?;
         let mut table = toml::Table::try_from(&profile).map_err(|error| spec.refused(error))?;
         if spec.has("protocol") {
             return Err(spec.refused(format_args!("the name before the colon, {}, says the protocol", spec.name())));
@@ -93,11 +98,13 @@ impl Transport {
             return Err(spec.refused(problem));
         }
         let keys = spec.rest()?;
+        let keys: Vec<(&str, &str)> = keys.iter().map(|(key, value)| (key.as_str(), *value)).collect();
         let named = receive_window::choose(&keys, &mut table).map_err(|problem| spec.refused(problem))?;
         for &(key, value) in keys.iter().filter(|(key, _)| Some(*key) != named) {
             override_policy(&mut table, key, value).map_err(|problem| spec.refused(problem))?;
         }
-        let mut profile: Profile = table.try_into().map_err(|error: toml::de::Error| spec.refused(error.message()))?;
+        let mut profile: Profile =
+            table.try_into().map_err(|error: toml::de::Error| spec.refused(names::suggested(error.message())))?;
         profile.startup = profile.resolved(profile.startup.clone());
         settle(&mut profile)
             .and_then(|()| policies::check(&profile))

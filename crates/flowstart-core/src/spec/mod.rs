@@ -17,12 +17,13 @@
 //! let mut wrong = Spec::parse("--competitor", "onoff:of=1s")?;
 //! let _: Option<Duration> = wrong.read("off")?;
 //! let error = wrong.finish().unwrap_err().to_string();
-//! assert_eq!(error, "--competitor `onoff:of=1s`: `of` is not known here; allowed are off");
+//! assert_eq!(error, "--competitor `onoff:of=1s`: `of` is not known here (did you mean `off`?); allowed are off");
 //! # Ok::<(), flowstart_core::spec::InputError>(())
 //! ```
 //!
 //! The first colon ends the name unless a `=` stands before it, so values may hold colons: names of files, and specs of
-//! one key. A comma ends every value; lists are separated by `/`.
+//! one key. A comma ends every value; lists are separated by `/`. Case does not count in names and keys, and `_` is
+//! `-`.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -30,6 +31,8 @@ use alloc::vec::Vec;
 use core::fmt::{self, Display};
 use core::ops::RangeInclusive;
 use core::str::FromStr;
+
+pub mod names;
 
 /// Bad input: where it stands, what is wrong and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +102,7 @@ impl<'a> Spec<'a> {
                 Some((key, value)) => (key.trim(), Some(value.trim())),
                 None => (part, None),
             };
-            if spec.parts.iter().any(|known| known.key == key) {
+            if spec.parts.iter().any(|known| names::is_same(known.key, key)) {
                 return Err(spec.refused(format_args!("`{key}` is given twice")));
             }
             if value == Some("") {
@@ -136,11 +139,21 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// The error for an unknown name. Without a name it shows the text in its place.
-    pub fn unknown_name(&self, allowed: impl Display) -> InputError {
+    /// The error for a name that is none of `names`. `allowed` says what is, or where that is listed. Without a name
+    /// it shows the text in its place.
+    pub fn unknown_name(&self, names: &[&str], allowed: impl Display) -> InputError {
         let first = self.parts.first().map_or("", |part| part.key);
         let name = if self.name.is_empty() { first } else { self.name };
-        self.refused(format_args!("`{name}` is not known; use {allowed}"))
+        self.refused(names::unknown(name, names, allowed))
+    }
+
+    /// The one of `names` that the name before the colon means.
+    ///
+    /// # Errors
+    ///
+    /// When it is none of them; `allowed` says what is, or where that is listed.
+    pub fn choose<'n>(&self, names: &[&'n str], allowed: impl Display) -> Result<&'n str, InputError> {
+        names::find(self.name, names).ok_or_else(|| self.unknown_name(names, allowed))
     }
 
     fn without_value(&self, key: &str) -> InputError {
@@ -148,7 +161,7 @@ impl<'a> Spec<'a> {
     }
 
     fn find(&self, key: &str) -> Option<&Part<'a>> {
-        self.parts.iter().find(|part| part.key == key)
+        self.parts.iter().find(|part| names::is_same(part.key, key))
     }
 
     /// Whether this key is written; this does not count as reading it.
@@ -178,7 +191,7 @@ impl<'a> Spec<'a> {
         if !self.asked.contains(&key) {
             self.asked.push(key);
         }
-        let Some(part) = self.parts.iter_mut().find(|part| part.key == key) else { return Ok(None) };
+        let Some(part) = self.parts.iter_mut().find(|part| names::is_same(part.key, key)) else { return Ok(None) };
         part.taken = true;
         match part.value {
             Some(value) => Ok(Some(value)),
@@ -239,11 +252,12 @@ impl<'a> Spec<'a> {
     /// When it is none of `words`.
     pub fn one_of<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Result<Option<T>, InputError> {
         let Some(text) = self.value(key)? else { return Ok(None) };
-        if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
+        if let Some((_, meaning)) = words.iter().find(|(word, _)| names::is_same(word, text)) {
             return Ok(Some(*meaning));
         }
         let allowed: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        Err(self.refused(format_args!("{key} is `{text}`; allowed are {}", allowed.join(" and "))))
+        let meant = names::suggestion(text, &allowed);
+        Err(self.refused(format_args!("{key} is `{text}`{meant}; allowed are {}", allowed.join(" and "))))
     }
 
     /// Whether `key` is `on`; absent: off.
@@ -270,14 +284,16 @@ impl<'a> Spec<'a> {
         values.collect::<Result<_, _>>().map_err(|error| self.refused(format_args!("{key}: {error}")))
     }
 
-    /// The unread keys with their values, for algorithms whose keys are fields of a configuration.
+    /// The unread keys, spelled as [`names::key`] does, with their values, for algorithms whose keys are fields of a
+    /// configuration.
     ///
     /// # Errors
     ///
     /// When one of them has no value.
-    pub fn rest(&self) -> Result<Vec<(&'a str, &'a str)>, InputError> {
+    pub fn rest(&self) -> Result<Vec<(String, &'a str)>, InputError> {
         let rest = self.parts.iter().filter(|part| !part.taken);
-        rest.map(|part| part.value.map(|value| (part.key, value)).ok_or_else(|| self.without_value(part.key))).collect()
+        let read = |part: &Part<'a>| Some((names::key(part.key), part.value?));
+        rest.map(|part| read(part).ok_or_else(|| self.without_value(part.key))).collect()
     }
 
     /// The unread part, as a spec of another name.
@@ -296,7 +312,7 @@ impl<'a> Spec<'a> {
     /// Adds the keys of `other`, which replace keys of the same name.
     pub fn replace_by(&mut self, other: Self) {
         for part in other.parts {
-            self.parts.retain(|known| known.key != part.key);
+            self.parts.retain(|known| !names::is_same(known.key, part.key));
             self.parts.push(part);
         }
     }
@@ -321,7 +337,8 @@ impl<'a> Spec<'a> {
         if self.asked.is_empty() {
             return Err(self.refused(format_args!("`{key}` is not known here; {} has no keys", self.name)));
         }
-        Err(self.refused(format_args!("`{key}` is not known here; allowed are {}", self.asked.join(", "))))
+        let meant = names::suggestion(key, &self.asked);
+        Err(self.refused(format_args!("`{key}` is not known here{meant}; allowed are {}", self.asked.join(", "))))
     }
 }
 
@@ -362,7 +379,7 @@ mod tests {
         );
         let mut nested = spec("startup=slow-start:iw=3,count=2");
         assert_eq!((nested.name(), nested.value("startup")), ("", Ok(Some("slow-start:iw=3"))));
-        assert_eq!(nested.rest(), Ok(alloc::vec![("count", "2")]));
+        assert_eq!(nested.rest(), Ok(alloc::vec![("count".into(), "2")]));
     }
 
     #[test]
@@ -370,7 +387,7 @@ mod tests {
         let mut bulk = spec("bulk:count=2,bbr,version=1");
         assert_eq!((bulk.word(), bulk.word()), (Some("bbr"), None));
         assert_eq!(bulk.read::<u32>("count"), Ok(Some(2)));
-        assert_eq!(bulk.rest_as("bbr").rest(), Ok(alloc::vec![("version", "1")]));
+        assert_eq!(bulk.rest_as("bbr").rest(), Ok(alloc::vec![("version".into(), "1")]));
         let mut link = spec("rate=1mbit,rtt=50ms");
         link.replace_by(spec("rtt=60ms,hops=2"));
         link.add_defaults(spec("rtt=70ms,buffer=1bdp"));
@@ -419,7 +436,26 @@ mod tests {
             ]
         );
         assert_eq!(spec("none:count=3").finish().unwrap_err().problem, "`count` is not known here; none has no keys");
-        assert_eq!(spec("vegas:a=1").unknown_name("reno").problem, "`vegas` is not known; use reno");
-        assert_eq!(spec("vegas=1").unknown_name("reno").problem, "`vegas` is not known; use reno");
+        for text in ["vegas:a=1", "vegas=1"] {
+            let error = spec(text).unknown_name(&["reno"], "use reno");
+            assert_eq!(error.problem, "`vegas` is not known; use reno");
+        }
+        let meant = spec("bulk:cuont=3").choose(&["bluk"], "use bluk").unwrap_err();
+        assert_eq!(meant.problem, "`bulk` is not known (did you mean `bluk`?); use bluk");
+    }
+
+    #[test]
+    fn names_and_keys_may_be_spelled_with_other_case_and_with_underscores() {
+        let mut lenient = spec("FQ_CoDel:Up-Rate=5mbit,COUNTS=System,Max-Delay=3");
+        assert_eq!(lenient.choose(&["codel", "fq-codel"], ""), Ok("fq-codel"));
+        assert_eq!(lenient.read("up_rate"), Ok(Some(Rate::from_mbit(5))));
+        assert_eq!(lenient.one_of("counts", &[("waiting", 1), ("system", 2)]), Ok(Some(2)));
+        assert_eq!(lenient.rest(), Ok(alloc::vec![("max_delay".into(), "3")]));
+        let twice = Spec::parse("--spec", "a:up_rate=1,up-rate=2").unwrap_err();
+        assert_eq!(twice.problem, "`up-rate` is given twice");
+        let mut slip = spec("a:cuonts=waiting");
+        assert_eq!(slip.switch("counts"), Ok(false));
+        let error = slip.finish().unwrap_err().problem;
+        assert_eq!(error, "`cuonts` is not known here (did you mean `counts`?); allowed are counts");
     }
 }
