@@ -32,7 +32,7 @@ pub(crate) fn startups(id: String, runs: &[&ExampleRun], schemes: &[String]) -> 
     let title = "What each startup sends";
     let colour = json!({"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)});
     let panel = json!({
-        "description": title, "width": 620, "height": 300,
+        "description": title, "width": 620, "height": 230,
         "data": table.data(),
         "transform": [named(schemes, "i", "scheme")],
         "mark": {"type": "line", "interpolate": "step-after", "clip": true},
