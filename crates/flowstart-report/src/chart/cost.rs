@@ -51,7 +51,7 @@ pub(crate) fn pareto(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
     for cost in if harmed { vec![Cost::Inflation, Cost::Harm] } else { vec![Cost::Inflation] } {
         let mut row = Vec::new();
         let heights: Vec<f64> = all.iter().filter_map(|cell| cost.of(cell)).collect();
-        let height = if groups.len() > 2 { 120 } else { 170 };
+        let height = if groups.len() > 2 { 90 } else { 170 };
         let Some(axes) = Axes::of(cost, late, slowest, &heights) else { continue };
         for group in groups {
             for (scheme, cells) in key.panels(&group.cells) {
@@ -66,11 +66,9 @@ pub(crate) fn pareto(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
                 row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
             }
         }
-        if groups.len() == 1 && !key.is_split && !rows.is_empty() {
-            rows[0].panels.extend(row);
-        } else {
-            let label = if groups.len() > 1 || key.is_split { axes.name.to_owned() } else { String::new() };
-            rows.push(Row { label, panels: row });
+        match rows.first_mut().filter(|_| groups.len() == 1 && !key.is_split) {
+            Some(first) => first.panels.extend(row),
+            None => rows.push(Row { label: String::new(), panels: row }),
         }
     }
     if panels.is_empty() {
@@ -118,14 +116,14 @@ impl Axes {
         // One scheme that sends everything twice must not press the others onto the axis.
         let squeezed = low >= 0.0 && median(heights).is_some_and(|middle| middle < high / 10.0);
         let (name, unit) = match cost {
-            Cost::Inflation => ("sent twice", "% of the payload"),
+            Cost::Inflation => ("sent twice", "%"),
             Cost::Harm if late => ("harm to others", "ms later"),
-            Cost::Harm => ("harm to others", "Mbit not delivered"),
+            Cost::Harm => ("harm to others", "Mbit"),
         };
         Some(Self {
             cost,
             name,
-            title: format!("{name} ({unit}{})", if squeezed { ", square-root scale" } else { "" }),
+            title: format!("{} ({unit}{})", name.replace(" to others", ""), if squeezed { ", sqrt" } else { "" }),
             scale: if squeezed { "sqrt" } else { "linear" },
             domain: [if low < 0.0 { low - pad } else { 0.0 }, high + pad],
             slowest,

@@ -109,7 +109,8 @@ pub(crate) fn distributions(groups: &[Group<'_>], key: &Key) -> Vec<(Chart, bool
         let Some(mut chart) = chart(&id, title, vec![(String::new(), panels)], key) else { continue };
         if !charts.is_empty() {
             // Once is enough.
-            chart.sentence.clear();
+            chart.sentence = chart.sentence.split_off(chart.sentence.find("run.").map_or(0, |at| at + "run.".len()));
+            chart.legend.clear();
         }
         charts.push((chart, metric.is_secondary()));
     }
@@ -120,9 +121,15 @@ pub(crate) fn distributions(groups: &[Group<'_>], key: &Key) -> Vec<(Chart, bool
 type Planned<'a> = (Metric, String, Vec<&'a Cell>, Option<Frame>);
 
 /// A chart of these rows of panels.
-fn chart(id: &str, title: String, planned: Vec<(String, Vec<Planned<'_>>)>, key: &Key) -> Option<Chart> {
+fn chart(id: &str, title: String, mut planned: Vec<(String, Vec<Planned<'_>>)>, key: &Key) -> Option<Chart> {
     let (mut panels, mut rows) = (Vec::new(), Vec::new());
-    let widest = planned.iter().map(|(_, row)| row.len()).max().unwrap_or(1);
+    let count = |planned: &[(String, Vec<Planned<'_>>)]| planned.iter().map(|(_, row)| row.len()).max().unwrap_or(0);
+    let all = count(&planned);
+    // Among many panels those say nothing in which every run has the same value.
+    if all > 4 {
+        planned.iter_mut().for_each(|(_, row)| row.retain(|(metric, _, cells, frame)| !is_flat(*metric, cells, frame)));
+    }
+    let widest = count(&planned);
     // Many are small multiples, of which each is small.
     let columns = match widest {
         0..=4 => widest.max(1),
@@ -134,20 +141,26 @@ fn chart(id: &str, title: String, planned: Vec<(String, Vec<Planned<'_>>)>, key:
         for (metric, title, cells, frame) in planned {
             let aria = format!("Cumulative distribution of the {}: {title} {label}", metric.title());
             // Nothing to see is left out.
-            let Some(panel) = frame.and_then(|frame| cdf_panel(&cells, &frame, &title, key, &aria)) else { continue };
-            let mut panel = panel;
-            panel["height"] = json!(if columns > 4 { 80 } else { 120 });
+            let panel = frame.and_then(|frame| cdf_panel(&cells, &frame, &title, key, &aria));
+            let Some(mut panel) = panel else { continue };
+            panel["height"] = json!(if columns > 4 { 62 } else { 110 });
             panels.push(panel);
             row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
         }
         rows.push(Row { label, panels: row });
     }
     rows.retain(|row| !row.panels.is_empty());
+    let flat = match all - widest {
+        0 => String::new(),
+        1 => " One setting is left out because all its runs have the same value.".to_owned(),
+        several => format!(" {several} settings are left out because all their runs have the same value."),
+    };
     (!panels.is_empty()).then(|| Chart {
         id: id.to_owned(),
-        sentence: "The height of a line is the portion of runs at or below the value under it: further left is less, \
-            steep is the same in every run."
-            .to_owned(),
+        sentence: format!(
+            "The height of a line is the portion of runs at or below the value under it: further left is less, \
+            steep is the same in every run.{flat}"
+        ),
         aria: format!("{title}, a line per {}", key.title()),
         columns,
         legend: key.legend(true, |_| true),
@@ -156,6 +169,13 @@ fn chart(id: &str, title: String, planned: Vec<(String, Vec<Planned<'_>>)>, key:
         title,
         ..Chart::default()
     })
+}
+
+/// Whether all values lie within 2 % of the axis.
+fn is_flat(metric: Metric, cells: &[&Cell], frame: &Option<Frame>) -> bool {
+    let values = || cells.iter().flat_map(|cell| metric.values(cell)).copied().filter(|value| value.is_finite());
+    let ends = values().reduce(f64::min).zip(values().reduce(f64::max)).zip(frame.as_ref());
+    ends.is_none_or(|((low, high), frame)| high - low <= (frame.domain[1] - frame.domain[0]) * 0.02)
 }
 
 /// An axis that several panels share.

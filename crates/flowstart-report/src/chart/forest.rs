@@ -261,8 +261,9 @@ impl Drawing {
 
     /// Widths of the columns of text: settings, names, speed-ups.
     fn columns(&self) -> [f64; 3] {
-        let letter = self.row().1 * 0.56;
-        self.widths.map(|characters| (characters as f64 * letter + 6.0).clamp(30.0, 250.0))
+        // Settings are bold.
+        let letters = [0.66, 0.57, 0.57];
+        [0, 1, 2].map(|k| (self.widths[k] as f64 * letters[k] * self.row().1 + 6.0).clamp(30.0, 260.0))
     }
 
     /// The plot's place among the columns.

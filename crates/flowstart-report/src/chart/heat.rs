@@ -156,7 +156,7 @@ fn panel(table: Table, texts: &[String], [x, y]: [&Dimension; 2], title: &str, f
     let x_axis =
         along("column", x, json!({"labelAngle": 0, "labelLimit": 110, "labelOverlap": false, "orient": "top"}));
     let y_axis = along("line", y, json!({"labelLimit": 150}));
-    json!({"title": title, "description": aria, "width": 300, "height": {"step": 24}, "view": {"stroke": null},
+    json!({"title": title, "description": aria, "width": 300, "height": 24 * y.labels.len(), "view": {"stroke": null},
         "data": table.data(),
         "transform": [named(&x.labels, "x", "column"), named(&y.labels, "y", "line"), named(texts, "k", "text")],
         "encoding": {"x": x_axis, "y": y_axis},

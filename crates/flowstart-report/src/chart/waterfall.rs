@@ -22,7 +22,7 @@ fn names() -> Vec<String> {
 /// panel per size. Panels of a row share their axis.
 pub(crate) fn waterfall(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
     let sizes = distinct(groups.iter().flat_map(|group| &group.cells).map(|cell| &cell.size));
-    let (mut panels, mut rows) = (Vec::new(), Vec::new());
+    let (mut panels, mut rows, mut widest) = (Vec::new(), Vec::new(), 1);
     for size in &sizes {
         let mut row = Vec::new();
         let here = || groups.iter().flat_map(|group| &group.cells).filter(|cell| cell.size == *size);
@@ -31,25 +31,24 @@ pub(crate) fn waterfall(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
         for group in groups {
             let cells: Vec<&Cell> = group.cells.iter().copied().filter(|cell| cell.size == *size).collect();
             for (scheme, cells) in key.panels(&cells) {
-                let place = if groups.len() > 1 { &group.label } else { size };
-                let title = if scheme.is_empty() { place.clone() } else { format!("{place}, {scheme}") };
+                let place = if groups.len() > 1 { group.label.as_str() } else { "" };
+                let size = if sizes.len() > 1 || groups.len() == 1 { size } else { "" };
+                let title: Vec<&str> = [place, size, &scheme].into_iter().filter(|part| !part.is_empty()).collect();
+                let title = title.join(", ");
                 let aria = format!("Where the time of a {size} transfer on {} went, one bar each", group.label);
                 let Some(panel) = bars(&cells, key, longest, &title, &aria) else { continue };
                 panels.push(panel);
                 row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
             }
         }
-        rows.push(Row { label: if groups.len() > 1 { size.clone() } else { String::new() }, panels: row });
+        widest = widest.max(row.len());
+        rows.append(&mut row);
     }
     if panels.is_empty() {
         return None;
     }
-    if groups.len() == 1 {
-        let panels = rows.into_iter().flat_map(|row| row.panels).collect();
-        rows = vec![Row { label: String::new(), panels }];
-    }
-    rows.retain(|row| !row.panels.is_empty());
-    let columns = rows.iter().map(|row| row.panels.len()).max().unwrap_or(1).clamp(1, 4);
+    // A row of panels per size, unless that is one panel.
+    let columns = if widest > 1 { widest } else { rows.len() }.min(4);
     let all = groups.iter().flat_map(|group| &group.cells);
     let drawn: Vec<_> = all.filter_map(|cell| cell.causes.as_ref().and_then(parts_of)).collect();
     // Of parts too short to be seen the legend says nothing.
@@ -64,17 +63,17 @@ pub(crate) fn waterfall(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
         .collect();
     Some(Chart {
         id: "waterfall".to_owned(),
-        title: "The physical limit, and what came on top of it".to_owned(),
+        title: "Where the time went".to_owned(),
         sentence:
-            "A bar is the median run: the dark part is the physical limit, which no flow could avoid; the widest \
-            part after it is what cost most. Parts stand in the order of the legend."
+            "A bar is the median run. The dark part is the physical limit, which no flow could avoid; what came on \
+            top of it stands in the order of the legend."
                 .to_owned(),
         aria: "Bars of the median run's FCT, divided into the physical limit and the causes of the rest; the numbers \
             are in the table below"
             .to_owned(),
         columns,
         legend,
-        rows,
+        rows: vec![Row { label: String::new(), panels: rows }],
         spec: grid_document("Where the time went: the physical limit and the causes of the rest", columns, &panels),
         ..Chart::default()
     })
@@ -121,11 +120,11 @@ fn bars(cells: &[&Cell], key: &Key, longest: f64, title: &str, aria: &str) -> Op
     let y = json!({"field": "line", "type": "nominal", "title": null, "sort": null, "scale": {"domain": shown},
         "axis": {"labelLimit": 130, "ticks": false, "domain": false}});
     let domain: Vec<usize> = (0..COLOURS.len()).collect();
-    let step = if shown.len() > 4 { 15 } else { 21 };
-    Some(json!({"title": title, "description": aria, "width": 300, "height": {"step": step}, "layer": [
+    let step = if shown.len() > 4 { 13 } else { 20 };
+    Some(json!({"title": title, "description": aria, "width": 300, "height": step * shown.len(), "layer": [
         {"data": parts.data(), "transform": [key.named(), named(&names(), "part", "cause"),
             {"calculate": "datum.to - datum.from", "as": "length"}],
-         "mark": {"type": "bar", "height": step - 5, "stroke": NEUTRAL, "strokeWidth": 0.7},
+         "mark": {"type": "bar", "height": step - 4, "stroke": NEUTRAL, "strokeWidth": 0.7},
          "encoding": {"x": along("from"), "x2": {"field": "to"}, "y": y,
             "color": {"field": "part", "type": "nominal", "legend": null,
                 "scale": {"domain": domain, "range": COLOURS}},

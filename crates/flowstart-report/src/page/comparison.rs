@@ -57,7 +57,7 @@ pub fn render(report: &Report) -> Result<String, RenderError> {
             terms => causes::terms(),
             schemes => report.schemes,
             aqms => report.aqms,
-            series => series::series(report, &schemes)?,
+            series => series::series(report, &schemes, &names)?,
             method => method::method(&report.method),
         },
     )

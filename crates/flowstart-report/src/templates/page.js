@@ -42,7 +42,6 @@ function fitted(figure, spec, element) {
     const panel = spec.concat[Number(element.dataset.panel)];
     panel.width = element.clientWidth ? "container" : width - 60;
     if (panel.title) panel.title = { text: panel.title.text ?? panel.title, limit: Math.max(120, width - 20) };
-    if (panel.height?.step) panel.autosize = { type: "fit-x", contains: "padding" };
     panel.$schema = spec.$schema;
     panel.config = { ...spec.config, legend: { disable: true } }; // the legend is above the panels
     return panel;
