@@ -25,8 +25,9 @@
 //! | `number.rs` | writes numbers for people |
 //! | `command.rs` | writes commands as the reader can paste them |
 //! | `reduce.rs` | makes series small enough to embed |
-//! | `group.rs` | says which cells stand together |
+//! | `group.rs` | says which cells stand together, and what they are called |
 //! | `pareto.rs` | says which scheme beats which |
+//! | `verdict.rs` | says what a comparison shows, and how that looks |
 //! | `chart/` | writes the Vega-Lite specifications, a file for each chart |
 //! | `page/` | writes the sections of a page, a file for each, and fills the templates |
 
@@ -45,6 +46,7 @@ mod pareto;
 mod reduce;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 pub use data::{
     CAUSES, Cause, Causes, Cell, Check, CurvePoint, DataFile, Estimate, ExampleRun, Link, Media, Method, Pair,

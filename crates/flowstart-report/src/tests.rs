@@ -81,6 +81,7 @@ fn sample() -> Report {
                         fct_ms: (0..30).map(|i| 1400.0 / factor + f64::from(i)).collect(),
                         share: if l == 0 { vec![0.4, 0.5] } else { Vec::new() },
                         dropped_packets: vec![0.0; 30],
+                        max_queue_delay_ms: (0..30).map(|i| 5.0 + f64::from(i)).collect(),
                         media_delay_ms: Vec::new(),
                         size_fct: Vec::new(),
                     },
@@ -225,8 +226,7 @@ fn undefined_metrics_are_en_dashes() -> Result<(), RenderError> {
     // Somebody has shared a link, so there are columns for it.
     report.cells.push(Cell { id: "c2".to_owned(), share: estimate(0.5), ..Cell::default() });
     let page = render(&report)?;
-    // FCT, speed-up, extra drops, inflation, share, harm
-    for label in ["FCT", "speed-up", "extra drops", "inflation", "share", "harm (Mbit)"] {
+    for label in ["FCT", "sent twice", "share", "harm (Mbit)"] {
         assert!(page.contains(&format!("data-label=\"{label}\" data-sort=\"\">–</td>")), "{label}");
     }
     Ok(())
@@ -246,25 +246,114 @@ fn empty_reports_render() -> Result<(), RenderError> {
 }
 
 #[test]
-fn marks_are_told_by_shape() -> Result<(), RenderError> {
-    let mut report = Report::default();
-    for (speedup, significant, within, glyph) in [
-        (1.5, true, false, "▲"),
-        (0.5, true, false, "▼"),
-        (1.1, true, true, "△"),
-        (0.9, true, true, "▽"),
-        (1.1, false, true, "●"),
-    ] {
-        let cell = Cell {
-            speedup: estimate(speedup),
-            significant: Some(significant),
-            within_one_rtt: Some(within),
-            ..Cell::default()
-        };
-        report.cells = vec![cell];
-        let page = render(&report)?;
+fn verdicts_are_told_by_shape_in_the_table_and_in_the_plot() -> Result<(), RenderError> {
+    let all = [
+        (Verdict::Faster, "▲", "triangle-up"),
+        (Verdict::FasterByWaste, "◭", "M0,-1"),
+        (Verdict::Slower, "▼", "triangle-down"),
+        (Verdict::Unclear, "●", "circle"),
+        (Verdict::Same, "=", "M-1,-0.7"),
+        (Verdict::Deterministic, "◆", "diamond"),
+    ];
+    for (place, (verdict, glyph, shape)) in all.into_iter().enumerate() {
+        let cell = Cell { speedup: estimate(1.5), verdict: Some(verdict), ..Cell::default() };
+        let page = render(&Report { cells: vec![cell], ..Report::default() })?;
         let table = page.split("<tbody>").nth(1).unwrap_or_default();
-        assert!(table.contains(glyph), "{glyph}");
+        assert!(table.contains(&"role=\"img\"") && table.contains(glyph), "{glyph}");
+        let plot = &specs(&page)[0];
+        let row = plot["data"]["values"].as_str().and_then(|text| text.lines().nth(1)).unwrap_or_default();
+        assert!(row.starts_with(&format!("0\t{place}\t1.5")), "{row}");
+        let shapes = plot["hconcat"][1]["layer"][3]["encoding"]["shape"]["scale"]["range"][place].as_str();
+        assert!(shapes.is_some_and(|name| name.starts_with(shape)), "{shapes:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_plot_names_what_varies_and_has_the_costs_of_the_baseline() -> Result<(), RenderError> {
+    let plot = |report: &Report| Ok::<_, RenderError>(specs(&render(report)?).swap_remove(0));
+    let report = sample();
+    let all = plot(&report)?;
+    let text = all["transform"].to_string();
+    // Two links and two sizes are settings, schemes are rows.
+    assert!(text.contains("dsl-fast, beside bulk:cubic, 70KB") && text.contains("blitzstart:estimate=1.5"), "{text}");
+    let rows: Vec<&str> = all["data"]["values"].as_str().unwrap_or_default().lines().collect();
+    assert_eq!(rows.len(), 1 + 8, "a row for each comparison");
+    let row: Vec<f64> = rows[1].split('\t').filter_map(|value| value.parse().ok()).collect();
+    // Sent twice by the scheme and by the baseline of its setting.
+    assert!((row[5] - 0.03).abs() < 1e-9 && (row[8] - 0.02).abs() < 1e-9, "{row:?}");
+    let one = Report { cells: report.cells[..2].to_vec(), ..Report::default() };
+    let text = plot(&one)?["transform"].to_string();
+    assert!(!text.contains("dsl-fast") && text.contains("jump-start"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn aqms_are_colours_of_one_panel() -> Result<(), RenderError> {
+    let mut report = sample();
+    report.cells.retain(|cell| cell.competitor == "none" && cell.size == "2MB");
+    let more: Vec<Cell> = report.cells.iter().map(|cell| Cell { aqm: "codel".to_owned(), ..cell.clone() }).collect();
+    report.cells.extend(more);
+    let page = render(&report)?;
+    let all = specs(&page);
+    let cost = all.iter().find(|spec| spec["description"].to_string().contains("inflation")).unwrap_or(&all[0]);
+    let panels = cost["concat"].as_array().map_or(0, Vec::len);
+    let colours = &cost["concat"][0]["encoding"]["color"]["scale"]["range"];
+    let shapes = &cost["concat"][0]["encoding"]["shape"]["scale"]["range"];
+    assert_eq!(panels, 1);
+    // Three schemes with two AQMs: a colour for each AQM, a shape for each scheme.
+    assert!(colours[0] == colours[1] && colours[1] == colours[2] && colours[2] != colours[3], "{colours}");
+    assert!(shapes[0] == shapes[3] && shapes[0] != shapes[1], "{shapes}");
+    Ok(())
+}
+
+#[test]
+fn two_settings_that_vary_make_a_map_for_each_scheme() -> Result<(), RenderError> {
+    let mut report = sample();
+    for size in ["1MB", "3MB"] {
+        let more: Vec<Cell> = report.cells.iter().filter(|cell| cell.size == "2MB").cloned().collect();
+        report.cells.extend(more.into_iter().map(|cell| Cell { size: size.to_owned(), ..cell }));
+    }
+    report.cells.iter_mut().for_each(|cell| cell.competitor = "none".to_owned());
+    let page = render(&report)?;
+    let heat = specs(&page).into_iter().find(|spec| spec["description"].to_string().contains("Speed-up by link"));
+    let maps = heat.as_ref().and_then(|spec| spec["concat"].as_array()).cloned().unwrap_or_default();
+    assert_eq!(
+        maps.iter().map(|map| map["title"].clone()).collect::<Vec<_>>(),
+        ["jump-start", "blitzstart:estimate=1.5"]
+    );
+    assert_eq!(maps[0]["data"]["values"].as_str().map(|text| text.lines().count()), Some(1 + 2 * 4));
+    // Links that are a grid of rates and RTTs are two axes by themselves.
+    report.cells.retain(|cell| cell.size == "2MB" && cell.scheme != "jump-start");
+    let (mut links, mut cells) = (Vec::new(), Vec::new());
+    for (k, (rate, rtt)) in
+        [(10.0, 20.0), (10.0, 90.0), (50.0, 20.0), (50.0, 90.0), (5.0, 20.0), (5.0, 90.0)].into_iter().enumerate()
+    {
+        links.push(Link { name: format!("l{k}"), rate_mbit: Some(rate), rtt_ms: Some(rtt), ..Link::default() });
+        cells.extend(report.cells[..2].iter().map(|cell| Cell { link: format!("l{k}"), ..cell.clone() }));
+    }
+    let page = render(&Report { links, cells, ..Report::default() })?;
+    assert!(page.contains("Speed-up by rate and RTT"));
+    Ok(())
+}
+
+#[test]
+fn names_of_120_characters_stand_in_full_in_the_table_only() -> Result<(), RenderError> {
+    let long = |rate: u32| {
+        format!(
+            "rate={rate}mbit,rtt=30ms,buffer=1bdp,up_rate=5mbit,up_buffer=100pkt,access_rate=1gbit,access_jitter=1ms/1ms,loss=0.1%,hops=2"
+        )
+    };
+    let mut report = sample();
+    for (from, to) in [("dsl-fast", long(20)), ("lte", long(40))] {
+        report.links.iter_mut().filter(|link| link.name == from).for_each(|link| link.name.clone_from(&to));
+        report.cells.iter_mut().filter(|cell| cell.link == from).for_each(|cell| cell.link.clone_from(&to));
+    }
+    let page = render(&report)?;
+    assert!(page.contains("rate=20mbit,<wbr>rtt=30ms"));
+    for spec in specs(&page).iter().filter(|spec| spec["vconcat"].is_null()) {
+        let text = spec.to_string();
+        assert!(!text.contains("access_rate"), "{text}");
     }
     Ok(())
 }
@@ -285,16 +374,15 @@ fn charts_are_complete_and_small() -> Result<(), RenderError> {
     }
     let page = render(&report)?;
     let specs = specs(&page);
-    // Scatter, two sets of distributions, Pareto picture, waterfall, one run.
-    assert_eq!(specs.len(), 6);
+    // Forest plot, scatter, distributions of FCT, queue, and share, Pareto picture, waterfall, one run.
+    assert_eq!(specs.len(), 8);
     for spec in &specs {
         let text = spec.to_string();
         assert!(spec["description"].is_string() && spec["$schema"].is_string());
         assert!(!text.contains("\"url\"") && text.len() < 200_000, "{} bytes", text.len());
     }
-    assert_eq!(page.matches("class=\"spec\" hidden>chart specification").count(), specs.len());
+    assert_eq!(page.matches("hidden>chart specification").count(), specs.len());
     assert!(page.matches("aria-label=").count() > specs.len());
-    assert!(page.contains("No other flow uses this link, so there is nothing to share."));
     Ok(())
 }
 

@@ -309,6 +309,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         load: plan.arrivals[cell.arrival].value.load().map(|load| load.as_mbit() / link.rate.as_mbit()),
         model_speedup: model_speedup(plan, cell),
         rounds_speedup: rounds_speedup(plan, cell),
+        baseline: versus.map_or_else(String::new, |versus| versus.baseline.clone()),
         is_baseline: versus.is_none(),
         n: summary.n as u32,
         failed: summary.failed as u32,
@@ -323,6 +324,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             .map_or_else(Default::default, |v| report::Estimate { mean: v.dropped_delta, ci95: v.dropped_delta_ci95 }),
         max_queue_delay_ms: metric("max_queue_delay_ms"),
         dropped_packets: metric("dropped_packets"),
+        lost: lost(plan, cell, rows),
         inflation: metric("inflation"),
         share: if summary.others.is_some() { metric("share") } else { report::Estimate::default() },
         equal_share: other_flows(&plan.competitors[cell.competitor].value).map(|others| 1.0 / f64::from(others + 1)),
@@ -356,11 +358,24 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             fct_ms: values(rows, felt),
             share: if summary.others.is_some() { values(rows, |row| row.share) } else { Vec::new() },
             dropped_packets: values(rows, |row| Some(row.dropped_packets as f64)),
+            max_queue_delay_ms: values(rows, |row| row.max_queue_delay_ms),
             media_delay_ms: Vec::new(),
             size_fct: web::connections(plan, cell, rows),
         },
         curves: Vec::new(),
     }
+}
+
+/// Share of the data packets that were dropped, of all runs that completed. Connections of sessions differ in size, so
+/// sessions have none.
+fn lost(plan: &Plan, cell: &Cell, rows: &[&Row]) -> report::Estimate {
+    let segment = f64::from(plan.profile(cell).segment);
+    let packets = |row: &Row| (row.size_bytes + row.retransmitted_bytes) as f64 / segment;
+    let done = || rows.iter().filter(|row| !row.failed());
+    let sent: f64 = done().map(|row| packets(row).ceil()).sum();
+    let dropped: f64 = done().map(|row| row.dropped_packets as f64).sum();
+    let is_transfer = plan.sizes[cell.size].value.sessions().is_none();
+    report::Estimate { mean: (is_transfer && sent > 0.0).then(|| (dropped / sent).min(1.0)), ci95: None }
 }
 
 /// The size of a transfer that closed forms cover: one flow alone with one request, on a link of fixed rate.

@@ -5,11 +5,12 @@ use super::legend::{item, scheme_legend};
 use super::style::{NEUTRAL, colours, dashes, shapes};
 use super::table::{Table, named};
 use crate::Cell;
+use crate::group::{Axis, Names};
 use crate::number::{finite, interval};
 use serde_json::json;
 
 /// A panel for each link, AQM, competitor and size, a line for each scheme. Nothing with fewer than two loads.
-pub(crate) fn loads(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
+pub(crate) fn loads(cells: &[Cell], schemes: &[String], names: &Names) -> Option<Chart> {
     let known: Vec<(&Cell, f64)> =
         cells.iter().filter_map(|cell| Some((cell, finite(cell.load).filter(|load| *load > 0.0)?))).collect();
     let first = known.first()?.1;
@@ -39,7 +40,7 @@ pub(crate) fn loads(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
         let [link, aqm, competitor, size] = shown;
         // What all panels share is said in the table.
         let several = |k: usize| places.iter().any(|other| other[k] != shown[k]);
-        let mut title = format!("{link}, {size}");
+        let mut title = format!("{}, {size}", names.short_of(Axis::Link, link));
         for (k, name) in [(1, aqm), (2, competitor)] {
             if several(k) {
                 title.push_str(&format!(", {name}"));

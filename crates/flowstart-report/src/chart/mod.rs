@@ -2,11 +2,14 @@
 //!
 //! A chart is one complete specification, the one that «chart specification» downloads. On the page a `grid` chart is
 //! taken apart into its panels, so that they flow into as many columns as the screen has room for. A `stack` keeps its
-//! panels together because they share a zoomable time axis.
+//! panels together because they share a zoomable time axis. A `forest` has two drawings, of which the page shows the
+//! one that fits the screen.
 //!
 //! | File | Charts |
 //! |---|---|
-//! | `distribution.rs` | CDFs of a group of cells |
+//! | `forest.rs` | every comparison in a row: speed-up with interval, and its cost |
+//! | `heat.rs` | speed-up where two things vary |
+//! | `distribution.rs` | CDFs of completion times, queueing delays, shares and drops |
 //! | `load.rs` | mean FCT against the offered load |
 //! | `sizes.rs` | speed-up against the transfer size |
 //! | `curves.rs` | metrics against what the experiment varies |
@@ -28,12 +31,16 @@
 //! | `legend.rs` | entries of legends |
 //! | `document.rs` | a chart and its specification |
 //! | `table.rs` | the data of a specification |
+//! | `key.rs` | which cell has which colour, dash and shape |
 //! | `panel.rs` | panels over time |
 
 mod cost;
 mod curves;
 mod distribution;
 mod document;
+mod forest;
+mod heat;
+mod key;
 mod legend;
 mod load;
 mod media;
@@ -53,6 +60,9 @@ pub(crate) use cost::pareto;
 pub(crate) use curves::curves;
 pub(crate) use distribution::distributions;
 pub(crate) use document::Chart;
+pub(crate) use forest::forest;
+pub(crate) use heat::heat;
+pub(crate) use key::Key;
 pub(crate) use legend::LegendItem;
 pub(crate) use load::loads;
 pub(crate) use media::media;

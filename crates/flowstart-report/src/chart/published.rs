@@ -40,7 +40,7 @@ pub(crate) fn published(cells: &[PublishedCell], links: &[String]) -> Option<Cha
         "axis": axis});
     let title = "Our speed-up against the published one";
     let panel = json!({
-        "description": title, "width": 440, "height": 400,
+        "description": title, "width": 440, "height": 180,
         "data": table.data(),
         "transform": [named(links, "i", "link"), named(&names, "cell", "size")],
         "layer": [

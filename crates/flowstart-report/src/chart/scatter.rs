@@ -5,7 +5,7 @@ use super::legend::scheme_legend;
 use super::style::{colours, shapes};
 use super::table::{Table, named};
 use crate::Cell;
-use crate::group::distinct;
+use crate::group::{distinct, shortened};
 use serde_json::json;
 
 /// Points from which on vector pictures are slow.
@@ -29,7 +29,7 @@ pub(crate) fn scatter(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
         if table.is_empty() {
             continue;
         }
-        let title = if sizes.len() > 1 { format!("{link}, {size}") } else { link.clone() };
+        let title = if sizes.len() > 1 { format!("{}, {size}", shortened(link, 40)) } else { shortened(link, 60) };
         let aria = format!("{title}: completion time of each connection against its size");
         let by = |scale| json!({"field": "scheme", "type": "nominal", "title": "scheme", "scale": scale});
         panels.push(json!({

@@ -99,16 +99,18 @@ pub(crate) fn run(id: String, run: &ExampleRun, extent: Extent, replay: Option<S
     if let Some(rate) = finite(run.rate_mbit) {
         layers.push(rule_at(rate));
     }
-    let mut panels = vec![json!({"height": 170, "data": throughput.data(), "layer": layers})];
+    let mut panels = vec![json!({"height": 88, "data": throughput.data(), "layer": layers})];
     let whole = |points: &[[f64; 2]]| held(points, run.to_ms);
     let (cwnd, in_flight) = (whole(&run.cwnd), whole(&run.in_flight));
-    panels.push(window_panel(&cwnd, &in_flight, &[], extent.window, LINE_POINTS, 110, &time(None)));
+    panels.push(window_panel(&cwnd, &in_flight, &[], extent.window, LINE_POINTS, 60, &time(None)));
     // A queue that was recorded later than the panel begins was what it is at its first change, or empty.
     let mut queue = whole(&run.queue_packets);
     if let Some(&[first, packets]) = queue.first().filter(|point| point[0] > extent.from) {
         queue.insert(0, [extent.from.min(first), if packets > 1.0 { packets } else { 0.0 }]);
     }
-    panels.push(queue_panel(&queue, &run.drops, &run.other_drops, extent.queue, LINE_POINTS, &time(Some(TIME))));
+    let mut queue = queue_panel(&queue, &run.drops, &run.other_drops, extent.queue, LINE_POINTS, &time(Some(TIME)));
+    queue["height"] = json!(60);
+    panels.push(queue);
     if extent.from < 0.0 {
         let start = json!({"data": {"values": [{"t": 0}]},
             "mark": {"type": "rule", "color": NEUTRAL, "strokeWidth": 1, "clip": true},

@@ -5,6 +5,7 @@ use super::legend::{item, scheme_legend};
 use super::style::{NEUTRAL, colours, dashes, shapes};
 use super::table::{Table, named};
 use crate::Cell;
+use crate::group::{Axis, Names};
 use crate::number::{finite, interval};
 use serde_json::json;
 
@@ -15,7 +16,7 @@ const ROUNDS: [u32; 2] = [1, 4];
 
 /// A panel for each link, AQM and competitor, a line for each scheme, and beside them what the closed form of slow
 /// start leaves to gain. Nothing with few sizes.
-pub(crate) fn sizes(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
+pub(crate) fn sizes(cells: &[Cell], schemes: &[String], names: &Names) -> Option<Chart> {
     let place = |cell: &Cell| [&cell.link, &cell.aqm, &cell.competitor].map(String::clone);
     let mut places: Vec<[String; 3]> = Vec::new();
     for cell in cells.iter().filter(|cell| cell.load.is_none()) {
@@ -59,7 +60,7 @@ pub(crate) fn sizes(cells: &[Cell], schemes: &[String]) -> Option<Chart> {
         counted |= !rounds.is_empty();
         let [link, aqm, competitor] = shown;
         let several = |k: usize| places.iter().any(|other| other[k] != shown[k]);
-        let mut title = link.clone();
+        let mut title = names.short_of(Axis::Link, link).to_owned();
         for (k, name) in [(1, aqm), (2, competitor)] {
             if several(k) {
                 title.push_str(&format!(", {name}"));

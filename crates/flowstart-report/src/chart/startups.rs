@@ -32,7 +32,7 @@ pub(crate) fn startups(id: String, runs: &[&ExampleRun], schemes: &[String]) -> 
     let title = "What each startup sends";
     let colour = json!({"field": "scheme", "type": "nominal", "title": "scheme", "scale": colours(schemes)});
     let panel = json!({
-        "description": title, "width": 620, "height": 300,
+        "description": title, "width": 620, "height": 200,
         "data": table.data(),
         "transform": [named(schemes, "i", "scheme")],
         "mark": {"type": "line", "interpolate": "step-after", "clip": true},
@@ -52,10 +52,7 @@ pub(crate) fn startups(id: String, runs: &[&ExampleRun], schemes: &[String]) -> 
     Some(Chart {
         id,
         title: title.to_owned(),
-        sentence: "Each line rises when the sender sends new data: steps are bursts that wait for acknowledgements, a \
-            slope is pacing, \
-            and where a line is flat the sender waits."
-            .to_owned(),
+        sentence: "Steps are bursts that wait for acknowledgements, a slope is pacing.".to_owned(),
         aria: "Line chart of the data sent against time, one line per scheme".to_owned(),
         columns: 1,
         legend,

@@ -1,10 +1,11 @@
 //! Bars show where the time went.
 
 use super::document::{Chart, Panel, Row, grid_document};
+use super::key::Key;
 use super::legend::{LegendItem, mark_item};
 use super::style::NEUTRAL;
 use super::table::{Table, named};
-use crate::group::Group;
+use crate::group::{Group, distinct};
 use crate::{Cause, Causes, Cell};
 use serde_json::{Value, json};
 
@@ -17,42 +18,62 @@ fn names() -> Vec<String> {
     std::iter::once("physical limit").chain(Cause::ALL.map(Cause::name)).map(str::to_owned).collect()
 }
 
-/// Bars of the FCT of one run: a row of panels per group, a panel per size, a bar per scheme.
-pub(crate) fn waterfall(groups: &[Group<'_>], schemes: &[String]) -> Option<Chart> {
-    let mut panels = Vec::new();
-    let mut rows = Vec::new();
-    let mut columns = 1;
-    for group in groups {
+/// Bars of the FCT of one run, a bar per scheme or AQM: a row of panels per size, a panel per group. Of one group a
+/// panel per size. Panels of a row share their axis.
+pub(crate) fn waterfall(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
+    let sizes = distinct(groups.iter().flat_map(|group| &group.cells).map(|cell| &cell.size));
+    let (mut panels, mut rows, mut widest) = (Vec::new(), Vec::new(), 1);
+    for size in &sizes {
         let mut row = Vec::new();
-        for (size, cells) in group.sizes() {
-            let aria = format!("Where the time of a {size} transfer on {} went, one bar per scheme", group.label);
-            let index = bars(&cells, schemes, &size, &aria).map(|panel| {
+        let here = || groups.iter().flat_map(|group| &group.cells).filter(|cell| cell.size == *size);
+        let ends = here().filter_map(|cell| cell.causes.as_ref().and_then(parts_of)).map(|parts| parts.iter().sum());
+        let longest = ends.fold(0.0_f64, f64::max);
+        for group in groups {
+            let cells: Vec<&Cell> = group.cells.iter().copied().filter(|cell| cell.size == *size).collect();
+            for (scheme, cells) in key.panels(&cells) {
+                let place = if groups.len() > 1 { group.label.as_str() } else { "" };
+                let size = if sizes.len() > 1 || groups.len() == 1 { size } else { "" };
+                let title: Vec<&str> = [place, size, &scheme].into_iter().filter(|part| !part.is_empty()).collect();
+                let title = title.join(", ");
+                let aria = format!("Where the time of a {size} transfer on {} went, one bar each", group.label);
+                let Some(panel) = bars(&cells, key, longest, &title, &aria) else { continue };
                 panels.push(panel);
-                panels.len() - 1
-            });
-            row.push(Panel { index, aria, missing: format!("No run with {size} completed.") });
+                row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
+            }
         }
-        columns = columns.max(row.len().min(3));
-        rows.push(Row { label: group.label.clone(), panels: row });
+        widest = widest.max(row.len());
+        rows.append(&mut row);
     }
     if panels.is_empty() {
         return None;
     }
-    let legend: Vec<LegendItem> =
-        names().iter().zip(COLOURS).map(|(name, colour)| mark_item(name, colour, "bar")).collect();
+    // A row of panels per size, unless that is one panel.
+    let columns = if widest > 1 { widest } else { rows.len() }.min(4);
+    let all = groups.iter().flat_map(|group| &group.cells);
+    let drawn: Vec<_> = all.filter_map(|cell| cell.causes.as_ref().and_then(parts_of)).collect();
+    // Of parts too short to be seen the legend says nothing.
+    let longest = drawn.iter().map(|parts| parts.iter().sum()).fold(0.0_f64, f64::max);
+    let used = (0..COLOURS.len()).map(|part| drawn.iter().any(|parts| parts[part] > longest / 500.0));
+    let legend: Vec<LegendItem> = names()
+        .iter()
+        .zip(COLOURS)
+        .zip(used)
+        .filter(|(_, used)| *used)
+        .map(|((n, c), _)| mark_item(n, c, "bar"))
+        .collect();
     Some(Chart {
         id: "waterfall".to_owned(),
-        title: "The physical limit, and what came on top of it".to_owned(),
-        sentence: "A bar is the median run of a scheme: the dark part is the physical limit, the same for all \
-            schemes, and the \
-            widest part after it is what cost the scheme most; parts stand in the order of the legend."
-            .to_owned(),
-        aria: "Bars of the median run's FCT by scheme, divided into the physical limit and the causes of the rest; \
-            the numbers are in the table below"
+        title: "Where the time went".to_owned(),
+        sentence:
+            "A bar is the median run. The dark part is the physical limit, which no flow could avoid; what came on \
+            top of it stands in the order of the legend."
+                .to_owned(),
+        aria: "Bars of the median run's FCT, divided into the physical limit and the causes of the rest; the numbers \
+            are in the table below"
             .to_owned(),
         columns,
         legend,
-        rows,
+        rows: vec![Row { label: String::new(), panels: rows }],
         spec: grid_document("Where the time went: the physical limit and the causes of the rest", columns, &panels),
         ..Chart::default()
     })
@@ -70,50 +91,46 @@ fn parts_of(causes: &Causes) -> Option<[f64; COLOURS.len()]> {
     lengths.iter().all(|length| length.is_finite()).then_some(lengths)
 }
 
-fn bars(cells: &[&Cell], schemes: &[String], size: &str, aria: &str) -> Option<Value> {
+fn bars(cells: &[&Cell], key: &Key, longest: f64, title: &str, aria: &str) -> Option<Value> {
     let mut parts = Table::new(&["i", "part", "from", "to"]);
     let mut ends = Table::new(&["i", "fct"]);
-    let mut longest = 0.0_f64;
-    let mut shown: Vec<&String> = Vec::new();
+    let mut shown: Vec<&str> = Vec::new();
     for cell in cells {
         let lengths = cell.causes.as_ref().and_then(parts_of);
-        let (Some(lengths), Some(i)) = (lengths, schemes.iter().position(|scheme| *scheme == cell.scheme)) else {
-            continue;
-        };
+        let (Some(lengths), Some(i)) = (lengths, key.place(cell)) else { continue };
         let mut from = 0.0;
         for (part, length) in lengths.into_iter().enumerate().filter(|(_, length)| *length > 0.0) {
             parts.push(&[i as f64, part as f64, from, from + length]);
             from += length;
         }
         ends.push(&[i as f64, from]);
-        longest = longest.max(from);
-        shown.push(&schemes[i]);
+        shown.push(key.name(i));
     }
     if shown.is_empty() {
         return None;
     }
     // Room for the number at the end of a bar.
-    let x = json!({"type": "quantitative", "title": format!("time (ms), {size}"),
+    let x = json!({"type": "quantitative", "title": "time (ms)",
         "scale": {"domain": [0, (longest * 1.32).max(1.0)], "nice": false}, "axis": {"tickCount": 3}});
     let along = |field: &str| {
         let mut x = x.clone();
         x["field"] = json!(field);
         x
     };
-    let y = json!({"field": "scheme", "type": "nominal", "title": null, "sort": null, "scale": {"domain": shown},
-        "axis": {"labelLimit": 150, "ticks": false, "domain": false}});
-    let scheme = named(schemes, "i", "scheme");
+    let y = json!({"field": "line", "type": "nominal", "title": null, "sort": null, "scale": {"domain": shown},
+        "axis": {"labelLimit": 130, "ticks": false, "domain": false}});
     let domain: Vec<usize> = (0..COLOURS.len()).collect();
-    Some(json!({"title": size, "description": aria, "width": 300, "height": {"step": 24}, "layer": [
-        {"data": parts.data(), "transform": [scheme, named(&names(), "part", "cause"),
+    let step = if shown.len() > 4 { 13 } else { 20 };
+    Some(json!({"title": title, "description": aria, "width": 300, "height": step * shown.len(), "layer": [
+        {"data": parts.data(), "transform": [key.named(), named(&names(), "part", "cause"),
             {"calculate": "datum.to - datum.from", "as": "length"}],
-         "mark": {"type": "bar", "height": 15, "stroke": NEUTRAL, "strokeWidth": 0.7},
+         "mark": {"type": "bar", "height": step - 4, "stroke": NEUTRAL, "strokeWidth": 0.7},
          "encoding": {"x": along("from"), "x2": {"field": "to"}, "y": y,
             "color": {"field": "part", "type": "nominal", "legend": null,
                 "scale": {"domain": domain, "range": COLOURS}},
-            "tooltip": [{"field": "scheme", "title": "scheme"}, {"field": "cause", "title": "part"},
+            "tooltip": [{"field": "line", "title": key.title()}, {"field": "cause", "title": "part"},
                 {"field": "length", "title": "ms", "format": ",.4~g"}]}},
-        {"data": ends.data(), "transform": [scheme],
+        {"data": ends.data(), "transform": [key.named()],
             "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 11, "color": "#222"},
          "encoding": {"x": along("fct"), "y": y, "text": {"field": "fct", "type": "quantitative",
              "format": ",.0f"}}}]}))

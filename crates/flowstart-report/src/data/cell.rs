@@ -34,6 +34,9 @@ pub struct Cell {
     pub model_speedup: Option<f64>,
     /// Speed-up of Quick-Start by counting round trips, where it is alone on such a link.
     pub rounds_speedup: Option<f64>,
+    /// Identifier of the cell that it is compared with. Empty stands for the cell of the first scheme in the same
+    /// setting.
+    pub baseline: String,
     /// True for a cell of the scheme that the others are compared with.
     pub is_baseline: bool,
     /// Completed repetitions.
@@ -58,6 +61,8 @@ pub struct Cell {
     pub dropped_delta: Estimate,
     /// Packets dropped by queues and loss models.
     pub dropped_packets: Estimate,
+    /// Share of the flow's packets that queues and loss models dropped, 0 to 1.
+    pub lost: Estimate,
     /// Retransmitted bytes / payload bytes.
     pub inflation: Estimate,
     /// Share of the bottleneck, 0 to 1, while the measured flow was active. `None` without other flows.
@@ -136,6 +141,8 @@ pub struct Samples {
     pub share: Vec<f64>,
     /// Dropped packets.
     pub dropped_packets: Vec<f64>,
+    /// The longest time that a packet waited at the bottleneck.
+    pub max_queue_delay_ms: Vec<f64>,
     /// One-way delay of the media packets that were sent while the measured flows were there, all repetitions together.
     pub media_delay_ms: Vec<f64>,
     /// Size in bytes and FCT of each connection of one repetition, where each has a size of its own.

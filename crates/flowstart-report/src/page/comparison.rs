@@ -3,8 +3,8 @@
 use super::template::fill;
 use super::text::{or_untitled, paragraphs, sentences};
 use super::{causes, media, method, pairs, published, series, setup, table, unbeaten};
-use crate::chart::{self, Chart};
-use crate::group::{distinct, groups};
+use crate::chart::{self, Chart, Key};
+use crate::group::{Names, distinct, groups};
 use crate::{RenderError, Report};
 use minijinja::context;
 
@@ -15,46 +15,49 @@ use minijinja::context;
 /// The renderer itself has a fault. No data is refused.
 pub fn render(report: &Report) -> Result<String, RenderError> {
     let schemes = distinct(report.cells.iter().map(|c| &c.scheme));
+    let names = Names::of(&report.cells.iter().collect::<Vec<_>>());
+    let key = Key::of(&report.cells, &names);
     let curves = chart::curves(&report.cells);
     let many = curves.is_some() || report.cells.iter().any(|cell| !cell.samples.size_fct.is_empty());
     // Neither points of curves nor connections of many sizes are a distribution, and means over them say nothing.
-    let groups = if many { Vec::new() } else { groups(&report.cells) };
-    let distributions = groups
-        .iter()
-        .enumerate()
-        .filter_map(|(i, group)| chart::distributions(format!("distribution-{}", i + 1), group, &schemes))
-        .map(Chart::embedded)
-        .collect::<Result<Vec<_>, _>>()?;
+    let groups = if many { Vec::new() } else { groups(&report.cells, &names) };
+    let (mut distributions, mut folded) = (Vec::new(), Vec::new());
+    for (chart, is_secondary) in chart::distributions(&groups, &key) {
+        if is_secondary { &mut folded } else { &mut distributions }.push(chart.embedded()?);
+    }
     let embedded = |chart: Option<Chart>| chart.map(Chart::embedded).transpose();
     fill(
         "report.html",
         context! {
             title => or_untitled(&report.title),
             answer => sentences(&report.answer),
+            forest => embedded(chart::forest(&report.cells))?,
             question => paragraphs(report.question.as_deref()),
             analysis => paragraphs(report.analysis.as_deref()),
             setup => setup::setup(&report.links, &schemes),
-            table => table::table(report),
+            table => table::table(report, &names),
+            heat => embedded(chart::heat(&report.cells, &report.links))?,
             published => report.published.as_ref().map(published::published).transpose()?,
             distributions => distributions,
+            folded => folded,
             curves => embedded(curves)?,
             scatter => embedded(chart::scatter(&report.cells, &schemes))?,
-            loads => embedded(chart::loads(&report.cells, &schemes))?,
-            sizes => embedded(chart::sizes(&report.cells, &schemes))?,
-            pareto => embedded(chart::pareto(&groups, &schemes))?,
+            loads => embedded(chart::loads(&report.cells, &schemes, &names))?,
+            sizes => embedded(chart::sizes(&report.cells, &schemes, &names))?,
+            pareto => embedded(chart::pareto(&groups, &key))?,
             unbeaten => unbeaten::rows(&groups),
-            media => embedded(chart::media(&groups, &schemes))?,
+            media => embedded(chart::media(&groups, &key))?,
             media_rows => media::rows(&groups),
             media_headings => media::HEADINGS,
             pairs => embedded(chart::pairs(&report.pairs, &schemes))?,
             pair_rows => pairs::rows(&report.pairs),
-            waterfall => embedded(chart::waterfall(&groups, &schemes))?,
+            waterfall => embedded(chart::waterfall(&groups, &key))?,
             causes => causes::table(&groups),
             unexplained => report.unexplained,
             terms => causes::terms(),
             schemes => report.schemes,
             aqms => report.aqms,
-            series => series::series(report, &schemes)?,
+            series => series::series(report, &schemes, &names)?,
             method => method::method(&report.method),
         },
     )

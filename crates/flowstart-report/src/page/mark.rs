@@ -1,7 +1,8 @@
 //! Numbers of tables have an interval, and a mark that says whether they are better than the baseline's.
 
-use crate::Estimate;
 use crate::number::{Format, finite, interval};
+use crate::verdict::{LOOKS, Look, look_of, verdict};
+use crate::{Cell, Estimate};
 use serde::Serialize;
 
 /// A number as shown, with its interval, what it is sorted by, and its mark.
@@ -41,7 +42,21 @@ const BETTER_WITHIN: Mark = Mark { glyph: "△", class: "better", words: "better
 const WORSE_WITHIN: Mark = Mark { glyph: "▽", class: "worse", words: "worse, but within the same RTT" };
 const UNCLEAR: Mark = Mark { glyph: "●", class: "unclear", words: "no significant difference" };
 
-/// Mark of a speed-up. Without a verdict on significance the interval decides.
+/// The marks of verdicts, for legends.
+pub(super) fn verdict_marks() -> Vec<Mark> {
+    LOOKS.iter().map(mark_of).collect()
+}
+
+fn mark_of(look: &Look) -> Mark {
+    Mark { glyph: look.glyph, class: look.class, words: look.words }
+}
+
+/// Mark of a cell's verdict.
+pub(super) fn verdict_mark(cell: &Cell) -> Option<Mark> {
+    verdict(cell).map(|verdict| mark_of(look_of(verdict)))
+}
+
+/// Mark of a speed-up beside a published one. Without a verdict on significance the interval decides.
 pub(super) fn speedup_mark(speedup: Estimate, significant: Option<bool>, within_one_rtt: Option<bool>) -> Option<Mark> {
     let mean = finite(speedup.mean)?;
     let significant = significant.or_else(|| interval(speedup).map(|[low, high]| low > 1.0 || high < 1.0))?;

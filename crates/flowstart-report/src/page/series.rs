@@ -2,7 +2,7 @@
 
 use crate::chart::{self, Chart, Extent, LegendItem};
 use crate::command::replay;
-use crate::group::distinct;
+use crate::group::{Axis, Names, distinct};
 use crate::{ExampleRun, RenderError, Report};
 use serde::Serialize;
 
@@ -19,14 +19,14 @@ pub(super) struct Series {
 }
 
 /// The runs of each link, size and competitor, in the order of their first appearance.
-pub(super) fn series(report: &Report, schemes: &[String]) -> Result<Vec<Series>, RenderError> {
+pub(super) fn series(report: &Report, schemes: &[String], names: &Names) -> Result<Vec<Series>, RenderError> {
     let title = |run: &ExampleRun| {
         let against = if run.competitor.is_empty() || run.competitor == "none" {
             String::new()
         } else {
             format!(" against {}", run.competitor)
         };
-        format!("{} on {}{against}", run.size, run.link)
+        format!("{} on {}{against}", run.size, names.short_of(Axis::Link, &run.link))
     };
     let titles: Vec<String> = report.runs.iter().map(title).collect();
     let mut all = Vec::new();

@@ -1,28 +1,26 @@
 //! The set-up drawing shows what stands between sender and receiver. The table of links is below it.
 
 use crate::Link;
-use crate::group::distinct;
+use crate::group::{distinct, shortened};
 use crate::number::{UNDEFINED, finite};
 use serde::Serialize;
 
-/// What `setup.html` needs. The same labels serve the wide and the narrow drawing.
+/// What `setup.html` needs.
 #[derive(Serialize)]
 pub(super) struct Setup {
     /// One sentence for those who cannot see the drawing.
     aria: String,
-    /// Below «sender».
+    /// In the sender's box.
     flows: String,
     /// Whether there is more than one measured flow.
     several: bool,
     /// Whether all measured flows of the experiment have the same scheme.
     one_scheme: bool,
-    /// Below «other flows». `None` without any.
+    /// In the box of other flows. `None` without any.
     others: Option<String>,
-    /// Below «queue».
+    /// In the queue's box.
     aqm: String,
     buffer: String,
-    /// The same beside the queue of the narrow drawing.
-    queue_lines: Vec<String>,
     /// On the link.
     rate: String,
     rtt: String,
@@ -44,10 +42,8 @@ struct LinkRow {
     extra: String,
 }
 
-/// Characters that fit below a box of the drawing.
-const LABEL: usize = 24;
-/// Characters that fit beside the queue of the narrow drawing.
-const NARROW_LABEL: usize = 19;
+/// Longest text in a box.
+const LABEL: usize = 60;
 
 /// Describes the links. `schemes` are those that were tried on the measured flow.
 pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
@@ -85,26 +81,15 @@ pub(super) fn setup(links: &[Link], schemes: &[String]) -> Option<Setup> {
         acknowledgements return the other way.",
         if others.is_empty() { "" } else { " and other flows" }
     );
-    let narrow = |text: &str| shorten(text, NARROW_LABEL);
     let buffer = if first.buffer.is_empty() { UNDEFINED } else { &first.buffer };
-    let buffer = each(format!("buffer {buffer}"), "buffer");
-    let mut queue_lines = vec![narrow(&aqm)];
-    match buffer.split_once(" (") {
-        // `buffer 208 packets (50 ms)` takes two lines.
-        Some((size, rest)) if buffer.chars().count() > NARROW_LABEL => {
-            queue_lines.extend([narrow(size), narrow(&format!("({rest}"))]);
-        }
-        _ => queue_lines.push(narrow(&buffer)),
-    }
     Some(Setup {
         aria,
-        flows: shorten(&flows, LABEL),
+        flows: shortened(&flows, LABEL),
         several: measured > 1,
         one_scheme: schemes.len() == 1,
-        others: others_label.map(|label| shorten(&label, LABEL)),
-        aqm: shorten(&aqm, LABEL),
-        buffer: shorten(&buffer, LABEL + 7),
-        queue_lines,
+        others: others_label.map(|label| shortened(&label, LABEL)),
+        aqm: shortened(&aqm, LABEL),
+        buffer: shortened(&each(format!("buffer {buffer}"), "buffer"), LABEL),
         rate: each(rate(first), "rate"),
         rtt: each(format!("RTT {} without queue", milliseconds(first.rtt_ms)), "RTT"),
         has_extra: links.iter().any(|l| !l.extra.is_empty()),
@@ -143,14 +128,4 @@ fn milliseconds(value: Option<f64>) -> String {
 /// A configured value: `25`, `2.5`, without noise digits.
 fn short(value: f64) -> String {
     format!("{}", (value * 100.0).round() / 100.0)
-}
-
-/// A label that is cut at `most` characters.
-fn shorten(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(most - 1).collect();
-    short.push('…');
-    short
 }

@@ -1,8 +1,8 @@
 //! The table of cells has a row for each cell, and a column for what cells differ in.
 
-use super::mark::{Number, loss_mark, speedup_mark};
+use super::mark::{Mark, Number, loss_mark, verdict_mark, verdict_marks};
 use crate::command::replay;
-use crate::group::{arrival, distinct};
+use crate::group::{Axis, Names, arrival, distinct};
 use crate::number::{Format, UNDEFINED, finite};
 use crate::{Cell, Report};
 use serde::Serialize;
@@ -11,7 +11,15 @@ use serde::Serialize;
 #[derive(Serialize)]
 pub(super) struct Table {
     rows: Vec<TableRow>,
+    /// What all cells have in common, as names and values.
+    everywhere: Vec<(&'static str, String)>,
+    /// What the marks mean.
+    marks: Vec<Mark>,
     /// Columns that are shown only when the cells differ in them.
+    has_link: bool,
+    has_size: bool,
+    has_scheme: bool,
+    has_n: bool,
     has_aqm: bool,
     has_competitor: bool,
     has_avoidance: bool,
@@ -24,6 +32,9 @@ pub(super) struct Table {
     has_comparison: bool,
     has_harm: bool,
     has_late: bool,
+    /// Whether anything was lost, or dropped more than by the baseline.
+    has_lost: bool,
+    has_dropped: bool,
     baseline: Option<String>,
     failed: u32,
 }
@@ -45,6 +56,7 @@ struct TableRow {
     fct: Number,
     queue: Number,
     speedup: Number,
+    lost: Number,
     dropped: Number,
     inflation: Number,
     share: Number,
@@ -53,21 +65,42 @@ struct TableRow {
     replay: String,
 }
 
+/// Axes that the text above the table names where all cells are alike.
+const COMMON: [Axis; 7] =
+    [Axis::Link, Axis::Aqm, Axis::Size, Axis::Scheme, Axis::Avoidance, Axis::Transport, Axis::Competitor];
+
 /// The table of all cells, in the order of the report.
-pub(super) fn table(report: &Report) -> Table {
+pub(super) fn table(report: &Report, names: &Names) -> Table {
     let cells = &report.cells;
     let has_late = cells.iter().any(|c| finite(c.extra_fct_ms.mean).is_some());
-    let varies = |field: fn(&Cell) -> &String| distinct(cells.iter().map(field)).len() > 1;
+    let varied = names.varied();
+    let varies = |axis: Axis| varied.contains(&axis);
+    let is_common = |axis: &Axis| !varies(*axis) && cells.iter().any(|cell| !axis.value(cell).is_empty());
+    let common = COMMON.into_iter().filter(is_common);
+    let counts = distinct(cells.iter().map(|cell| cell.n.to_string()));
+    let mut everywhere: Vec<_> = common.map(|axis| (axis.title(), axis.value(&cells[0]).to_owned())).collect();
+    if let [n] = &counts[..] {
+        everywhere.push(("n", n.clone()));
+    }
+    let some = |of: fn(&Cell) -> Option<f64>| cells.iter().filter_map(of).any(|value| value != 0.0);
     Table {
         rows: cells.iter().map(|cell| table_row(cell, &report.method.directory)).collect(),
-        has_aqm: varies(|c| &c.aqm),
-        has_competitor: varies(|c| &c.competitor),
-        has_avoidance: varies(|c| &c.avoidance),
-        has_transport: varies(|c| &c.transport),
-        has_arrival: varies(|c| &c.arrival),
+        everywhere,
+        marks: verdict_marks(),
+        has_link: varies(Axis::Link),
+        has_size: varies(Axis::Size),
+        has_scheme: varies(Axis::Scheme) || varied.is_empty(),
+        has_n: counts.len() > 1,
+        has_aqm: varies(Axis::Aqm),
+        has_competitor: varies(Axis::Competitor),
+        has_avoidance: varies(Axis::Avoidance),
+        has_transport: varies(Axis::Transport),
+        has_arrival: varies(Axis::Arrival),
+        has_lost: some(|cell| finite(cell.lost.mean)),
+        has_dropped: some(|cell| finite(cell.dropped_delta.mean)),
         has_failed: cells.iter().any(|c| c.failed > 0),
         has_others: cells.iter().any(|c| finite(c.share.mean).or(finite(c.goodput_lost_mbit.mean)).is_some()),
-        has_comparison: cells.iter().any(|c| !c.is_baseline),
+        has_comparison: cells.iter().any(|c| finite(c.speedup.mean).is_some()),
         has_harm: cells.iter().any(|c| finite(c.goodput_lost_mbit.mean).is_some()) || !has_late,
         has_late,
         baseline: cells.iter().find(|c| c.is_baseline).map(|c| c.scheme.clone()),
@@ -90,16 +123,13 @@ fn table_row(cell: &Cell, directory: &str) -> TableRow {
         transport: cell.transport.clone(),
         competitor: cell.competitor.clone(),
         arrival: arrival(cell).to_owned(),
-        baseline: cell.is_baseline,
+        baseline: finite(cell.speedup.mean).is_none(),
         n: cell.n,
         failed: cell.failed,
         fct,
         queue: Number::new(Format::Plain, cell.max_queue_delay_ms),
-        speedup: Number::new(Format::Factor, cell.speedup).marked(speedup_mark(
-            cell.speedup,
-            cell.significant,
-            cell.within_one_rtt,
-        )),
+        speedup: Number::new(Format::Factor, cell.speedup).marked(verdict_mark(cell)),
+        lost: Number::new(Format::Percent, cell.lost),
         dropped: Number::new(Format::Signed, cell.dropped_delta).marked(loss_mark(cell.dropped_delta, None)),
         inflation: Number::new(Format::Percent, cell.inflation),
         share: Number::new(Format::Fraction, cell.share),

@@ -9,25 +9,61 @@ function readSpec(figure) {
   return JSON.parse(figure.querySelector("script.spec").textContent);
 }
 
+// ---- light and dark
+
+const darkScreen = matchMedia("screen and (prefers-color-scheme: dark)");
+
+// What specifications say for a light page, and what it becomes on a dark one. White letters on a colour stay white.
+const darkOf = new Map(Object.entries({
+  "#000000": "#f0f0f0", "#222": "#dedede", "#555555": "#b5b5b5", "#777": "#8a8a8a", "#777777": "#9a9a9a", "#888": "#9a9a9a",
+  "#999": "#888888", "#0072b2": "#56a8e0", "#005180": "#3f8fc0", "#5b2a86": "#a678d0", "#363636": "#d0d0d0", "#f1f1f1": "#505050",
+  "#ffffff": "#16181b", "#f3f3f3": "#212529", "#f4f4f4": "#2a2d31", "#ececec": "#2c3034", "#dddddd": "#444a50", "#c9c9c9": "#4a4f55",
+  "#9db7c9": "#4d6a80", "#b35900": "#f0a830",
+}));
+
+function themed(value) {
+  if (typeof value === "string") return darkOf.get(value.toLowerCase()) ?? value;
+  if (Array.isArray(value)) return value.map(themed);
+  if (value && typeof value === "object") {
+    // Data are not colours.
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, key === "data" && inner.format ? inner : themed(inner)]));
+  }
+  return value;
+}
+
 // The part of a specification that goes into one element, in the element's width.
 function fitted(figure, spec, element) {
+  if (darkScreen.matches) spec = themed(spec);
+  // An element in a closed fold has no width.
+  const panels = element.parentElement.classList.contains("panels") ? element.parentElement : null;
+  const columns = Number(panels?.className.match(/columns-(\d)/)?.[1] ?? 1);
+  const width = element.clientWidth || document.querySelector("main").clientWidth / columns - 40;
   if (figure.dataset.mode === "grid") {
     const panel = spec.concat[Number(element.dataset.panel)];
-    const label = element.parentElement.previousElementSibling;
-    if (label?.className === "rowlabel") delete panel.title; // the row's label says it
-    panel.width = "container";
+    panel.width = element.clientWidth ? "container" : width - 60;
+    if (panel.title) panel.title = { text: panel.title.text ?? panel.title, limit: Math.max(120, width - 20) };
     panel.$schema = spec.$schema;
     panel.config = { ...spec.config, legend: { disable: true } }; // the legend is above the panels
     return panel;
   }
-  const width = Math.max(180, element.clientWidth - 92); // room for axis labels and title
-  for (const panel of spec.vconcat) panel.width = width;
+  if (figure.dataset.mode === "forest") {
+    const { narrow, plot, taken } = spec.usermeta;
+    const { hconcat, usermeta, ...common } = spec;
+    const room = width - taken;
+    if (room < 220) return { ...common, ...narrow, width: width - 16 };
+    hconcat[plot].width = Math.min(room, 620);
+    return { ...common, hconcat };
+  }
+  for (const panel of spec.vconcat) panel.width = Math.max(180, width - 92); // room for axis labels and title
   return spec;
 }
 
 async function draw(figure, element) {
   if (element.view) element.view.finalize();
-  const options = { mode: "vega-lite", actions: false, renderer: figure.dataset.renderer, loader: refuse };
+  const options = {
+    mode: "vega-lite", actions: false, renderer: figure.dataset.renderer, loader: refuse,
+    tooltip: { theme: darkScreen.matches ? "dark" : "light" },
+  };
   try {
     const result = await vegaEmbed(element, fitted(figure, readSpec(figure), element), options);
     element.view = result.view;
@@ -37,15 +73,18 @@ async function draw(figure, element) {
   }
 }
 
-async function drawAll(changedOnly) {
-  for (const figure of document.querySelectorAll("figure.chart")) {
+async function drawAll(changedOnly, within = document) {
+  document.documentElement.classList.toggle("dark-charts", darkScreen.matches);
+  for (const figure of within.querySelectorAll("figure.chart")) {
     for (const element of figure.querySelectorAll(".panel:not(.missing)")) {
       // A grid's panels follow the width of their element by themselves.
-      if (changedOnly && (figure.dataset.mode === "grid" || element.drawnWidth === element.clientWidth)) continue;
+      const follows = figure.dataset.mode === "grid" && element.drawnWidth > 0;
+      if (changedOnly && (follows || element.drawnWidth === element.clientWidth)) continue;
       await draw(figure, element);
       await new Promise((done) => setTimeout(done)); // let the page scroll meanwhile
     }
   }
+  document.documentElement.dataset.drawn = "yes";
 }
 
 if (typeof vegaEmbed === "function") {
@@ -55,8 +94,26 @@ if (typeof vegaEmbed === "function") {
     clearTimeout(pending);
     pending = setTimeout(() => drawAll(true), 200);
   });
+  darkScreen.addEventListener("change", () => drawAll(false));
+  for (const fold of document.querySelectorAll("details")) {
+    fold.addEventListener("toggle", () => { if (fold.open) drawAll(true, fold); });
+  }
+  // What a link leads to is shown.
+  const unfold = () => { const fold = location.hash && document.querySelector(location.hash); if (fold?.tagName === "DETAILS") fold.open = true; };
+  addEventListener("hashchange", unfold);
+  unfold();
   for (const hint of document.querySelectorAll(".hint")) hint.hidden = false;
 }
+
+// On paper nothing can be unfolded.
+const unfolded = [];
+addEventListener("beforeprint", () => {
+  for (const fold of document.querySelectorAll("details:not([open]):not(.licences)")) {
+    fold.open = true;
+    unfolded.push(fold);
+  }
+});
+addEventListener("afterprint", () => unfolded.splice(0).forEach((fold) => { fold.open = false; }));
 
 for (const button of document.querySelectorAll("button.spec")) {
   button.hidden = false;

@@ -1,0 +1,433 @@
+//! The forest plot shows every comparison in a row: the speed-up with its interval, and what it costs.
+//!
+//! One table feeds two drawings: columns beside each other for screens, and rows of two or three lines for phones. The
+//! second stands in `usermeta`, where the page finds it.
+
+use super::document::{Chart, document};
+use super::legend::{LegendItem, item, mark_item};
+use super::style::NEUTRAL;
+use super::table::{Table, named};
+use crate::group::{Axis, Names, shortened};
+use crate::number::{Format, finite, interval};
+use crate::pareto::harm;
+use crate::verdict::{LOOKS, Look, look_of, verdict};
+use crate::{Cell, Verdict};
+use serde_json::{Value, json};
+
+/// Columns of the table: row, place of the verdict, speed-up and its ends, three costs and the baseline's, whether a
+/// setting begins here.
+const COLUMNS: &[&str] = &["r", "v", "x", "low", "high", "c0", "c1", "c2", "b0", "b1", "b2", "first"];
+/// Width of a column of costs.
+const COST: f64 = 92.0;
+/// Gap between columns.
+const GAP: f64 = 10.0;
+/// Rows up to which each has room for its costs on a phone.
+const FEW: usize = 24;
+/// Longest text of a row's name.
+const LONGEST: usize = 44;
+
+/// A comparison.
+struct Row<'a> {
+    cell: &'a Cell,
+    baseline: Option<&'a Cell>,
+    verdict: Verdict,
+    /// What rows above and below share.
+    setting: String,
+    name: String,
+}
+
+/// The cells that are compared with a baseline, each with the cell that it is compared with.
+pub(crate) fn compared(cells: &[Cell]) -> Vec<(&Cell, Option<&Cell>)> {
+    let is_of = |cell: &Cell, other: &Cell| match cell.baseline.is_empty() {
+        false => other.id == cell.baseline,
+        true => other.is_baseline && Axis::is_same_setting(cell, other),
+    };
+    let known = cells.iter().filter(|cell| finite(cell.speedup.mean).is_some_and(|mean| mean > 0.0));
+    known.map(|cell| (cell, cells.iter().find(|other| is_of(cell, other)))).collect()
+}
+
+fn rows(cells: &[Cell]) -> Vec<Row<'_>> {
+    let compared = compared(cells);
+    let names = Names::of(&compared.iter().map(|(cell, _)| *cell).collect::<Vec<_>>());
+    // What varies last names the row; the rest names its setting.
+    let varied = names.varied();
+    let (own, given) = match varied.split_last() {
+        Some((own, given)) => (vec![*own], given.to_vec()),
+        None => (vec![], vec![]),
+    };
+    compared
+        .into_iter()
+        .filter_map(|(cell, baseline)| {
+            let label = names.label(cell, &own);
+            let name = if label.is_empty() { cell.scheme.clone() } else { label };
+            Some(Row { cell, baseline, verdict: verdict(cell)?, setting: names.label(cell, &given), name })
+        })
+        .collect()
+}
+
+/// What it costs, as far as any cell knows.
+struct Cost {
+    title: &'static str,
+    of: fn(&Cell) -> Option<f64>,
+    format: Format,
+}
+
+const COSTS: [Cost; 3] = [
+    Cost { title: "sent twice", of: |cell| finite(cell.inflation.mean), format: Format::Percent },
+    Cost { title: "lost", of: |cell| finite(cell.lost.mean), format: Format::Percent },
+    Cost {
+        title: "harm to others",
+        of: |cell| harm(cell).and_then(|(harm, _)| finite(harm.mean)),
+        format: Format::Plain,
+    },
+];
+
+/// The plot of all comparisons; nothing without any.
+pub(crate) fn forest(cells: &[Cell]) -> Option<Chart> {
+    let rows = rows(cells);
+    let first = rows.first()?;
+    let all_others = rows.iter().filter_map(|row| harm(row.cell)).map(|(_, unit)| unit).next();
+    let costs: Vec<usize> =
+        (0..COSTS.len()).filter(|k| rows.iter().any(|row| (COSTS[*k].of)(row.cell).is_some())).collect();
+    let mut table = Table::new(COLUMNS);
+    let (mut lowest, mut highest, mut dearest) = (1.0_f64, 1.0_f64, [1e-6_f64; COSTS.len()]);
+    let points: Vec<f64> = rows.iter().filter_map(|row| finite(row.cell.speedup.mean)).collect();
+    let ends = [points.iter().copied().fold(1.0, f64::min) / 3.0, points.iter().copied().fold(1.0, f64::max) * 3.0];
+    for (r, row) in rows.iter().enumerate() {
+        let x = row.cell.speedup.mean.unwrap_or(1.0);
+        // An interval that says nothing must not press all others together.
+        let [low, high] = interval(row.cell.speedup).unwrap_or([x, x]).map(|end| end.clamp(ends[0], ends[1]));
+        (lowest, highest) = (lowest.min(low), highest.max(high));
+        let cost = |k: usize, cell: Option<&Cell>| cell.and_then(COSTS[k].of).unwrap_or(-1.0);
+        let begins = r == 0 || rows[r - 1].setting != row.setting;
+        let place = look_of(row.verdict).place as f64;
+        let [c, b] = [Some(row.cell), row.baseline].map(|cell| [cost(0, cell), cost(1, cell), cost(2, cell)]);
+        for k in 0..COSTS.len() {
+            dearest[k] = dearest[k].max(c[k]).max(b[k]);
+        }
+        let begins = f64::from(u8::from(begins));
+        table.push(&[r as f64, place, x, low, high, c[0], c[1], c[2], b[0], b[1], b[2], begins]);
+    }
+    let names: Vec<String> = rows.iter().map(|row| shortened(&row.name, LONGEST)).collect();
+    let settings: Vec<String> = rows.iter().map(|row| shortened(&row.setting, LONGEST)).collect();
+    let numbers: Vec<String> = rows.iter().map(numbers).collect();
+    let words: Vec<&str> = LOOKS.iter().map(|look| look.words).collect();
+    let mut transform = vec![
+        named(&names, "r", "name"),
+        named(&settings, "r", "setting"),
+        named(&numbers, "r", "numbers"),
+        named(&words.into_iter().map(str::to_owned).collect::<Vec<_>>(), "v", "verdict"),
+    ];
+    for &k in &costs {
+        let texts: Vec<String> = rows.iter().map(|row| COSTS[k].format.show((COSTS[k].of)(row.cell))).collect();
+        let theirs: Vec<String> =
+            rows.iter().map(|row| COSTS[k].format.show(row.baseline.and_then(COSTS[k].of))).collect();
+        transform.extend([named(&texts, "r", &format!("t{k}")), named(&theirs, "r", &format!("u{k}"))]);
+    }
+    let baseline = baseline_of(&rows);
+    let drawing = Drawing {
+        count: rows.len(),
+        costs,
+        unit: all_others.unwrap_or("Mbit"),
+        has_settings: rows.iter().any(|row| !row.setting.is_empty()),
+        widths: [longest(&settings), longest(&names), longest(&numbers)],
+        domain: padded(lowest, highest),
+        highest: dearest,
+        baseline: baseline.clone(),
+    };
+    let title = match rows.len() {
+        1 => format!("{} against {baseline}", first.name),
+        several => format!("All {several} comparisons with {baseline}"),
+    };
+    let mut spec = document(&title, drawing.wide());
+    spec["data"] = table.data();
+    spec["transform"] = json!(transform);
+    spec["usermeta"] = json!({"plot": drawing.place_of_plot(), "taken": drawing.taken(), "narrow": drawing.narrow()});
+    let mut legend: Vec<LegendItem> = LOOKS
+        .iter()
+        .filter(|look| rows.iter().any(|row| look_of(row.verdict).place == look.place))
+        .map(|look: &Look| mark_item(&look.words.replace("the baseline", &baseline), look.colour, look.shape))
+        .collect();
+    let has_intervals = rows.iter().any(|row| interval(row.cell.speedup).is_some());
+    if has_intervals {
+        legend.push(item("95 % interval", NEUTRAL, &[1, 0], 2.0));
+    }
+    if rows.iter().any(|row| row.baseline.is_some()) {
+        legend.push(mark_item(&format!("cost of {baseline}"), NEUTRAL, "upright"));
+    }
+    Some(Chart {
+        id: "forest".to_owned(),
+        sentence: "Right of the line is faster. The further a mark's interval stays away from the line, the surer."
+            .to_owned(),
+        aria: format!(
+            "Forest plot: {title}; speed-up with its interval, and what it costs. The table has the numbers."
+        ),
+        title,
+        mode: "forest",
+        legend,
+        spec,
+        ..Chart::default()
+    })
+}
+
+/// What all rows are compared with, in a word or two.
+fn baseline_of(rows: &[Row<'_>]) -> String {
+    let of = |row: &Row<'_>| {
+        let baseline = row.baseline?;
+        let differing = Axis::CHOICES.into_iter().filter(|axis| axis.value(baseline) != axis.value(row.cell));
+        let differing: Vec<&str> =
+            differing.filter(|axis| *axis != Axis::Avoidance).map(|a| a.value(baseline)).collect();
+        (!differing.is_empty()).then(|| shortened(&differing.join(" + "), LONGEST))
+    };
+    let names = crate::group::distinct(rows.iter().filter_map(of));
+    match &names[..] {
+        [one] if rows.iter().all(|row| row.baseline.is_some()) => one.clone(),
+        _ => "the baseline".to_owned(),
+    }
+}
+
+/// The speed-up and its interval.
+fn numbers(row: &Row<'_>) -> String {
+    let (mean, ends) = Format::Factor.estimate(row.cell.speedup);
+    match (row.verdict, ends.is_empty()) {
+        (Verdict::Deterministic, _) => format!("{mean} (one run)"),
+        (_, true) => mean,
+        (_, false) => format!("{mean} ({ends})"),
+    }
+}
+
+fn longest(texts: &[String]) -> usize {
+    texts.iter().map(|text| text.chars().count()).max().unwrap_or(0)
+}
+
+/// A domain with some room at both ends.
+fn padded(lowest: f64, highest: f64) -> [f64; 2] {
+    let room = (highest / lowest).powf(0.05).max(1.01);
+    [lowest / room, highest * room]
+}
+
+/// Round values in a domain around 1, about `count` of them.
+fn ticks([low, high]: [f64; 2], count: f64) -> Vec<f64> {
+    if high / low > 3.0 {
+        let all =
+            [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0, 200.0];
+        let inside = || all.into_iter().filter(|tick| (low..=high).contains(tick));
+        // Half of them where there are many.
+        let few: Vec<f64> = inside().collect();
+        return if (few.len() as f64) <= count + 2.0 {
+            few
+        } else {
+            inside().filter(|tick| ![0.3, 0.7, 1.5, 3.0, 7.0].contains(tick)).collect()
+        };
+    }
+    let rough = (high - low) / count;
+    let decade = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|one| one * decade).find(|step| *step >= rough).unwrap_or(rough);
+    let first = ((low - 1.0) / step).ceil() as i64;
+    let last = ((high - 1.0) / step).floor() as i64;
+    (first..=last).map(|k| 1.0 + k as f64 * step).collect()
+}
+
+/// How the rows are drawn.
+struct Drawing {
+    count: usize,
+    /// Places in [`COSTS`].
+    costs: Vec<usize>,
+    /// Of harm.
+    unit: &'static str,
+    has_settings: bool,
+    /// Characters of the longest setting, name and speed-up.
+    widths: [usize; 3],
+    domain: [f64; 2],
+    /// The highest of each cost.
+    highest: [f64; 3],
+    baseline: String,
+}
+
+impl Drawing {
+    /// Height of a row, and the size of its letters.
+    fn row(&self) -> (f64, f64) {
+        match self.count {
+            0..=6 => (30.0, 13.0),
+            7..=12 => (25.0, 12.5),
+            13..=24 => (19.0, 12.0),
+            _ => (14.0, 11.0),
+        }
+    }
+
+    fn height(&self) -> f64 {
+        self.row().0 * self.count as f64
+    }
+
+    /// Widths of the columns of text: settings, names, speed-ups.
+    fn columns(&self) -> [f64; 3] {
+        // Settings are bold.
+        let letters = [0.66, 0.57, 0.57];
+        [0, 1, 2].map(|k| (self.widths[k] as f64 * letters[k] * self.row().1 + 6.0).clamp(30.0, 260.0))
+    }
+
+    /// The plot's place among the columns.
+    fn place_of_plot(&self) -> usize {
+        1 + usize::from(self.has_settings)
+    }
+
+    /// Width of everything but the plot, with the gaps.
+    fn taken(&self) -> f64 {
+        let [setting, name, numbers] = self.columns();
+        let settings = if self.has_settings { setting } else { 0.0 };
+        let gaps = (self.place_of_plot() + 1 + self.costs.len()) as f64 * GAP;
+        settings + name + numbers + self.costs.len() as f64 * COST + gaps + 12.0
+    }
+
+    fn y(&self, field: &str) -> Value {
+        json!({"field": field, "type": "quantitative", "axis": null,
+            "scale": {"domain": [self.count as f64 - 0.5, -0.5], "nice": false, "zero": false, "padding": 0}})
+    }
+
+    /// The stripe behind a row, which shows all its numbers.
+    fn stripe(&self) -> Value {
+        let mut tooltip = vec![
+            json!({"field": "setting", "title": "setting"}),
+            json!({"field": "name", "title": "what"}),
+            json!({"field": "numbers", "title": "speed-up"}),
+            json!({"field": "verdict", "title": "verdict"}),
+        ];
+        if !self.has_settings {
+            tooltip.remove(0);
+        }
+        for &k in &self.costs {
+            let unit = if k == 2 { format!(" ({})", self.unit) } else { String::new() };
+            tooltip.push(json!({"field": format!("t{k}"), "title": format!("{}{unit}", COSTS[k].title)}));
+            tooltip.push(json!({"field": format!("u{k}"), "title": "the baseline's"}));
+        }
+        json!({"transform": [{"calculate": "datum.r - 0.5", "as": "top"}, {"calculate": "datum.r + 0.5", "as": "bottom"}],
+            "mark": {"type": "rect", "color": "#f3f3f3", "stroke": null, "cornerRadius": 0},
+            "encoding": {"y": self.y("top"), "y2": {"field": "bottom"}, "tooltip": tooltip,
+                "opacity": {"condition": {"test": "datum.r % 2 == 0", "value": 1}, "value": 0.001}}})
+    }
+
+    /// A line above the first row of each setting.
+    fn separator(&self) -> Value {
+        json!({"transform": [{"filter": "datum.first == 1 && datum.r > 0"}, {"calculate": "datum.r - 0.5", "as": "top"}],
+            "mark": {"type": "rule", "color": "#c9c9c9", "strokeWidth": 1}, "encoding": {"y": self.y("top")}})
+    }
+
+    fn text(&self, field: &str, width: f64, bold: bool) -> Value {
+        json!({"mark": {"type": "text", "align": "left", "baseline": "middle", "limit": width, "fontSize": self.row().1,
+            "fontWeight": if bold { 600 } else { 400 }, "color": "#222"},
+            "encoding": {"y": self.y("r"), "x": {"value": 0}, "text": {"field": field}}})
+    }
+
+    fn column(&self, title: &str, width: f64, mut layers: Vec<Value>) -> Value {
+        let mut all = vec![self.stripe()];
+        if self.has_settings {
+            all.push(self.separator());
+        }
+        all.append(&mut layers);
+        json!({"width": width, "height": self.height(), "view": {"stroke": null}, "layer": all,
+            "title": {"text": title, "anchor": "start", "fontSize": 12, "fontWeight": 400, "offset": 6, "color": "#555555"}})
+    }
+
+    fn x(&self, field: &str, count: f64) -> Value {
+        json!({"field": field, "type": "quantitative",
+            "title": format!("slower ◂ speed-up over {} (log scale) ▸ faster", self.baseline),
+            "scale": {"type": "log", "domain": self.domain, "nice": false},
+            "axis": {"orient": "top", "values": ticks(self.domain, count), "labelExpr": "'×' + format(datum.value, '.3~g')",
+                "grid": true, "titleLimit": 600, "titlePadding": 5, "domain": false}})
+    }
+
+    /// The line at 1, the intervals and the marks.
+    fn marks(&self, up: f64, ticks: f64, size: f64) -> Vec<Value> {
+        let looks: Vec<usize> = LOOKS.iter().map(|look| look.place).collect();
+        let colour = json!({"field": "v", "type": "nominal", "legend": null,
+            "scale": {"domain": looks, "range": LOOKS.map(|look| look.colour)}});
+        let middle = json!({"calculate": format!("datum.r + {up}"), "as": "m"});
+        vec![
+            json!({"data": {"values": [{"one": 1}]}, "transform": [], "mark": {"type": "rule", "color": "#222", "strokeWidth": 1.2},
+                "encoding": {"x": {"field": "one", "type": "quantitative"}}}),
+            json!({"transform": [middle, {"filter": "datum.low < datum.high"}],
+                "mark": {"type": "rule", "strokeWidth": 2, "clip": true},
+                "encoding": {"x": self.x("low", ticks), "x2": {"field": "high"}, "y": self.y("m"), "color": colour}}),
+            json!({"transform": [middle],
+                "mark": {"type": "point", "filled": true, "opacity": 1, "size": size},
+                "encoding": {"x": self.x("x", ticks), "y": self.y("m"), "color": colour,
+                    "shape": {"field": "v", "type": "nominal", "legend": null,
+                        "scale": {"domain": looks, "range": LOOKS.map(|look| look.shape)}}}}),
+        ]
+    }
+
+    fn cost(&self, k: usize) -> Value {
+        let [own, theirs] = [format!("c{k}"), format!("b{k}")];
+        let from = format!("z{k}");
+        // Room for the number behind the longest bar.
+        let domain = json!([0, self.highest[k] / 0.42]);
+        let x = |field: &str| {
+            json!({"field": field, "type": "quantitative", "axis": null,
+                "scale": {"domain": domain, "nice": false, "zero": true, "padding": 0}})
+        };
+        let known = |field: &str| json!({"filter": format!("datum.{field} >= 0")});
+        let title = if k == 2 { format!("harm ({})", self.unit) } else { COSTS[k].title.to_owned() };
+        let height = (self.row().0 * 0.45).clamp(6.0, 11.0);
+        let layers = vec![
+            json!({"transform": [known(&own), {"calculate": "0", "as": from}],
+                "mark": {"type": "bar", "height": height, "color": "#9db7c9"},
+                "encoding": {"y": self.y("r"), "x": x(&own), "x2": {"field": from}}}),
+            json!({"transform": [known(&theirs)],
+                "mark": {"type": "tick", "orient": "vertical", "size": height + 4.0, "thickness": 1.6,
+                    "color": NEUTRAL},
+                "encoding": {"y": self.y("r"), "x": x(&theirs)}}),
+            json!({"mark": {"type": "text", "align": "right", "baseline": "middle", "fontSize": self.row().1,
+                "color": "#222"},
+                "encoding": {"y": self.y("r"), "x": {"value": COST - 4.0}, "text": {"field": format!("t{k}")}}}),
+        ];
+        self.column(&title, COST, layers)
+    }
+
+    fn wide(&self) -> Value {
+        let [setting, name, numbers] = self.columns();
+        let mut columns = Vec::new();
+        if self.has_settings {
+            let mut texts = self.text("setting", setting, true);
+            texts["transform"] = json!([{"filter": "datum.first == 1"}]);
+            columns.push(self.column("", setting, vec![texts]));
+        }
+        columns.push(self.column("", name, vec![self.text("name", name, false)]));
+        let size = if self.count > 24 { 46.0 } else { 80.0 };
+        let mut plot = self.column("", 420.0, self.marks(0.0, 7.0, size));
+        plot["title"] = Value::Null;
+        columns.push(plot);
+        columns.push(self.column("speed-up", numbers, vec![self.text("numbers", numbers, false)]));
+        columns.extend(self.costs.iter().map(|&k| self.cost(k)));
+        json!({"spacing": GAP, "hconcat": columns})
+    }
+
+    /// Rows of two lines: the name, and the interval below it. Where rows are few, the costs are between them.
+    fn narrow(&self) -> Value {
+        let is_short = self.count > FEW;
+        let height = if is_short { 34.0 } else { 66.0 };
+        let name = if self.has_settings { "datum.setting + ': ' + datum.name" } else { "datum.name" };
+        let text = |up: f64, field: &str, expression: &str, bold: bool, limit: u32| {
+            let y = format!("y{field}");
+            json!({"transform": [{"calculate": format!("datum.r + {up}"), "as": y},
+                    {"calculate": expression, "as": field}],
+                "mark": {"type": "text", "align": "left", "baseline": "middle", "fontSize": 11.5, "color": "#222",
+                    "fontWeight": if bold { 600 } else { 400 }, "limit": limit},
+                "encoding": {"y": self.y(&y), "x": {"value": 2}, "text": {"field": field}}})
+        };
+        let mut layers = vec![self.stripe()];
+        if is_short {
+            layers.extend(self.marks(0.24, 5.0, 60.0));
+            layers.push(text(-0.22, "line1", &format!("{name} + '  ' + datum.numbers"), false, 340));
+        } else {
+            let unit = |k: usize| if k == 2 { format!("harm ({})", self.unit) } else { COSTS[k].title.to_owned() };
+            let costs: Vec<String> = self.costs.iter().map(|&k| format!("'{} ' + datum.t{k}", unit(k))).collect();
+            layers.extend(self.marks(0.34, 5.0, 70.0));
+            layers.push(text(-0.36, "line1", name, true, 340));
+            layers.push(text(-0.12, "line2", "'speed-up ' + datum.numbers", false, 340));
+            if !costs.is_empty() {
+                layers.push(text(0.11, "line3", &costs.join(" + ', ' + "), false, 340));
+            }
+        }
+        json!({"height": height * self.count as f64, "layer": layers})
+    }
+}

@@ -1,0 +1,173 @@
+//! Heat maps show the speed-up where two things vary: the colour is the speed-up, and its number stands in the field.
+
+use super::document::{Chart, Panel, Row, grid_document};
+use super::forest::compared;
+use super::table::{Table, named};
+use crate::group::{Axis, Names, distinct, shortened};
+use crate::number::{Format, finite};
+use crate::verdict::verdict;
+use crate::{Cell, Link, Verdict};
+use serde_json::{Value, json};
+
+/// Most maps.
+const MOST: usize = 6;
+/// Fewest fields: with fewer the table says it as well.
+const FEWEST: usize = 6;
+
+/// Something that varies, and its values in order.
+struct Dimension {
+    title: String,
+    labels: Vec<String>,
+    /// The place of each compared cell among the values.
+    places: Vec<usize>,
+    is_scheme: bool,
+}
+
+/// A map for each scheme and whatever else varies besides the two dimensions; nothing where fewer than two vary.
+pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
+    let compared: Vec<&Cell> = compared(cells).into_iter().map(|(cell, _)| cell).collect();
+    let mut dimensions = dimensions(&compared, links);
+    // Settings first: a scheme is a map of its own where there are two of them.
+    dimensions.sort_by_key(|dimension| dimension.is_scheme);
+    let mut dimensions = dimensions.into_iter();
+    let (x, y) = (dimensions.next()?, dimensions.next()?);
+    if x.labels.len() * y.labels.len() < FEWEST {
+        return None;
+    }
+    let rest: Vec<Dimension> = dimensions.collect();
+    let name = |k: usize| rest.iter().map(|one| one.labels[one.places[k]].clone()).collect::<Vec<_>>().join(", ");
+    let names: Vec<String> = (0..compared.len()).map(name).collect();
+    let maps = distinct(names.iter());
+    let furthest = compared.iter().filter_map(|cell| finite(cell.speedup.mean)).map(|mean| mean.log2().abs());
+    let furthest = furthest.fold(0.1_f64, f64::max);
+    let (mut panels, mut row) = (Vec::new(), Vec::new());
+    for map in maps.iter().take(MOST) {
+        let (mut table, mut texts) = (Table::new(&["k", "x", "y", "l", "s"]), Vec::new());
+        for (k, cell) in compared.iter().enumerate().filter(|(k, _)| names[*k] == *map) {
+            let Some(mean) = finite(cell.speedup.mean) else { continue };
+            let is_sure = !matches!(verdict(cell), None | Some(Verdict::Unclear | Verdict::Same));
+            let text = Format::Factor.show(Some(mean)).replace('×', "");
+            let place = [texts.len() as f64, x.places[k] as f64, y.places[k] as f64];
+            table.push(&[place[0], place[1], place[2], mean.log2(), mean]);
+            texts.push(if is_sure { text } else { format!("({text})") });
+        }
+        if table.is_empty() {
+            continue;
+        }
+        let aria = format!("{map}: speed-up by {} and {}", x.title, y.title);
+        panels.push(panel(table, &texts, [&x, &y], map, furthest, &aria));
+        row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
+    }
+    let omitted = maps.len().saturating_sub(MOST);
+    let most = match x.labels.len() {
+        0..=4 => 5,
+        5 | 6 => 3,
+        _ => 2,
+    };
+    let columns = row.len().clamp(1, most);
+    let more =
+        if omitted > 0 { format!(" {omitted} more maps are left out; the table has all.") } else { String::new() };
+    Some(Chart {
+        id: "heat".to_owned(),
+        title: format!("Speed-up by {} and {}", x.title, y.title),
+        sentence: format!(
+            "Blue is faster than the baseline, orange slower. Numbers in brackets cannot be told apart from it.{more}"
+        ),
+        aria: format!("Heat maps of the speed-up by {} and {}", x.title, y.title),
+        columns,
+        rows: vec![Row { label: String::new(), panels: row }],
+        spec: grid_document(&format!("Speed-up by {} and {}", x.title, y.title), columns, &panels),
+        ..Chart::default()
+    })
+}
+
+fn dimensions(cells: &[&Cell], links: &[Link]) -> Vec<Dimension> {
+    let names = Names::of(cells);
+    let mut dimensions = Vec::new();
+    for axis in names.varied().into_iter().filter(|axis| *axis != Axis::Avoidance) {
+        match axis {
+            Axis::Link => match rates_and_delays(cells, links) {
+                Some(both) => dimensions.extend(both),
+                None => dimensions.push(listed(axis, cells, &names)),
+            },
+            Axis::Size => {
+                let mut sizes: Vec<(u64, &str)> = cells.iter().map(|cell| (cell.size_bytes, &*cell.size)).collect();
+                sizes.sort_unstable();
+                sizes.dedup();
+                let place = |cell: &&Cell| sizes.iter().position(|(_, size)| *size == cell.size).unwrap_or(0);
+                dimensions.push(Dimension {
+                    title: "transfer size".to_owned(),
+                    labels: sizes.iter().map(|(_, size)| shortened(size, 16)).collect(),
+                    places: cells.iter().map(place).collect(),
+                    is_scheme: false,
+                });
+            }
+            _ => dimensions.push(listed(axis, cells, &names)),
+        }
+    }
+    dimensions
+}
+
+/// The values of an axis in their order.
+fn listed(axis: Axis, cells: &[&Cell], names: &Names) -> Dimension {
+    Dimension {
+        title: axis.title().to_owned(),
+        labels: names.all_short(axis),
+        places: cells.iter().map(|cell| names.place(axis, cell).unwrap_or(0)).collect(),
+        is_scheme: axis == Axis::Scheme,
+    }
+}
+
+/// Rate and RTT where the links are a grid of both.
+fn rates_and_delays(cells: &[&Cell], links: &[Link]) -> Option<[Dimension; 2]> {
+    let of = |cell: &Cell| {
+        let link = links.iter().find(|link| link.name == cell.link)?;
+        Some([finite(link.rate_mbit)?, finite(link.rtt_ms)?])
+    };
+    let values: Vec<[f64; 2]> = cells.iter().map(|cell| of(cell)).collect::<Option<_>>()?;
+    let sorted = |k: usize| {
+        let mut sorted: Vec<f64> = values.iter().map(|both| both[k]).collect();
+        sorted.sort_by(f64::total_cmp);
+        sorted.dedup();
+        sorted
+    };
+    let (rates, delays) = (sorted(0), sorted(1));
+    let count = distinct(cells.iter().map(|cell| &cell.link)).len();
+    if rates.len() < 2 || delays.len() < 2 || rates.len() * delays.len() != count {
+        return None;
+    }
+    let dimension = |k: usize, title: &str, unit: &str, all: &[f64]| Dimension {
+        title: title.to_owned(),
+        labels: all.iter().map(|value| format!("{}\u{a0}{unit}", (value * 100.0).round() / 100.0)).collect(),
+        places: values.iter().map(|both| all.iter().position(|value| *value == both[k]).unwrap_or(0)).collect(),
+        is_scheme: false,
+    };
+    Some([dimension(0, "rate", "Mbit/s", &rates), dimension(1, "RTT", "ms", &delays)])
+}
+
+fn panel(table: Table, texts: &[String], [x, y]: [&Dimension; 2], title: &str, furthest: f64, aria: &str) -> Value {
+    let along = |field: &str, dimension: &Dimension, axis: Value| {
+        let mut axis = axis;
+        axis["domain"] = json!(false);
+        axis["ticks"] = json!(false);
+        json!({"field": field, "type": "ordinal", "title": dimension.title, "sort": null,
+            "scale": {"domain": dimension.labels, "paddingInner": 0.04}, "axis": axis})
+    };
+    let x_axis =
+        along("column", x, json!({"labelAngle": 0, "labelLimit": 110, "labelOverlap": false, "orient": "top"}));
+    let y_axis = along("line", y, json!({"labelLimit": 150}));
+    json!({"title": title, "description": aria, "width": 300, "height": 24 * y.labels.len(), "view": {"stroke": null},
+        "data": table.data(),
+        "transform": [named(&x.labels, "x", "column"), named(&y.labels, "y", "line"), named(texts, "k", "text")],
+        "encoding": {"x": x_axis, "y": y_axis},
+        "layer": [
+            {"mark": {"type": "rect"},
+             "encoding": {"color": {"field": "l", "type": "quantitative", "legend": null,
+                    "scale": {"domain": [-furthest, 0, furthest], "range": ["#b35806", "#f4f4f4", "#0072B2"]}},
+                "tooltip": [{"field": "column", "title": x.title}, {"field": "line", "title": y.title},
+                    {"field": "s", "title": "speed-up", "format": ".3~g"}]}},
+            {"mark": {"type": "text", "fontSize": 11.5},
+             "encoding": {"text": {"field": "text"},
+                "color": {"condition": {"test": format!("abs(datum.l) > {}", furthest * 0.55), "value": "white"},
+                    "value": "#222"}}}]})
+}
