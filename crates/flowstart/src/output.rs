@@ -2,27 +2,29 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use flowstart_lab::perform::{Again, Progress};
 use flowstart_lab::results::summary::{Summary, felt};
 use flowstart_lab::study::plan::{AXES, Plan};
 use flowstart_report::{Check, PublishedCell};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::attention::{Waiting, shows_progress};
 use crate::failure::Failure;
-
-/// Writes a line to stderr, like `eprintln!`. A line that cannot be written is lost without further effect.
-macro_rules! tell {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        drop(writeln!(std::io::stderr(), $($text)*));
-    }};
-}
 
 /// Progress bars on a terminal, silence elsewhere; notes always.
 #[derive(Debug, Default)]
-pub(crate) struct Bars(Mutex<Option<ProgressBar>>);
+pub(crate) struct Bars(Mutex<Shown>);
+
+/// What is under way: a bar, or a step without a number of parts.
+#[derive(Debug, Default)]
+struct Shown {
+    bar: Option<ProgressBar>,
+    waiting: Option<Waiting>,
+    began: Option<Instant>,
+}
 
 /// The text of the bar for an experiment's runs.
 const RUNS: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs, {eta} left";
@@ -30,10 +32,13 @@ const RUNS: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs, {eta} left"
 const AGAIN: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs again for the report, {eta} left";
 
 impl Bars {
-    fn bar(&self) -> MutexGuard<'_, Option<ProgressBar>> {
+    fn shown(&self) -> MutexGuard<'_, Shown> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// What follows the runs, and the runs that the report repeats.
+const AFTER_RUNS: &str = "evaluating and writing results";
 
 /// A bar that shows how many runs are done.
 pub(crate) fn progress(runs: u64) -> ProgressBar {
@@ -41,7 +46,7 @@ pub(crate) fn progress(runs: u64) -> ProgressBar {
 }
 
 fn bar(length: u64, template: &str) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+    if !shows_progress() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(length);
@@ -53,27 +58,36 @@ fn bar(length: u64, template: &str) -> ProgressBar {
 
 impl Progress for Bars {
     fn note(&self, text: &str) {
-        tell!("note: {text}");
+        note!("{text}");
     }
 
     fn begins(&self, runs: u64) {
-        *self.bar() = Some(bar(runs, RUNS));
+        *self.shown() = Shown { bar: Some(bar(runs, RUNS)), waiting: None, began: Some(Instant::now()) };
     }
 
     fn done(&self, runs: u64) {
-        if let Some(bar) = &*self.bar() {
+        if let Some(bar) = &self.shown().bar {
             bar.inc(runs);
         }
     }
 
     fn ended(&self) {
-        if let Some(bar) = self.bar().take() {
+        let mut shown = self.shown();
+        if let Some(bar) = shown.bar.take() {
             bar.finish_and_clear();
         }
+        if let Some(began) = shown.began.take() {
+            detail!("runs: {:.1} s", began.elapsed().as_secs_f64());
+        }
+        shown.waiting = Some(Waiting::begin(AFTER_RUNS));
     }
 
     fn again(&self, again: Again) {
-        self.bar().get_or_insert_with(|| bar(again.of as u64, AGAIN)).set_position(again.done as u64);
+        let mut shown = self.shown();
+        shown.waiting = None;
+        shown.began.get_or_insert_with(Instant::now);
+        shown.bar.get_or_insert_with(|| bar(again.of as u64, AGAIN)).set_position(again.done as u64);
+        drop(shown);
         if again.done == again.of {
             self.ended();
         }
@@ -87,6 +101,23 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Other(format!("stdout: {error}"))),
         _ => Ok(()),
     }
+}
+
+/// The narrowest table and text.
+const NARROWEST: usize = 40;
+/// The width of texts that go to no terminal.
+const WIDTH: usize = 80;
+
+/// Columns of the terminal that stdout is, or 80.
+pub(crate) fn width() -> usize {
+    let terminal = std::io::stdout().is_terminal().then(|| terminal_size::terminal_size_of(std::io::stdout()));
+    terminal.flatten().map_or(WIDTH, |(width, _)| usize::from(width.0).max(NARROWEST))
+}
+
+/// Lets a table fit the terminal.
+pub(crate) fn fitted(mut table: Table) -> Table {
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width().try_into().unwrap_or(u16::MAX));
+    table
 }
 
 /// A number with this many digits after the point; a dash if there is none.
@@ -247,5 +278,5 @@ pub(crate) fn checks(checks: &[Check]) -> Table {
         };
         table.add_row([mark, &check.statement, &check.expected, &check.measured]);
     }
-    table
+    fitted(table)
 }

@@ -19,7 +19,7 @@ const EXTENSIONS: [&str; 2] = ["sqlog", "prom"];
 const TOLD: usize = 10;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart serve --self-signed --startup slow-start --ab 0.5=blitzstart \\
     --qlog logs

@@ -51,7 +51,7 @@ impl Setup {
     override_usage = "\
 flowstart compare [OPTIONS] --link <LINK>... --size <SIZE>... --scheme <SCHEME>...
        flowstart compare [OPTIONS] --link <LINK>... --application <APPLICATION>... --scheme <SCHEME>...",
-    after_help = "\
+    after_long_help = "\
 Examples:
   flowstart compare --link dsl-fast --size 2MB --scheme slow-start blitzstart:estimate=1.5 --competitor cubic
   flowstart compare --link rate=25mbit,rtt=50ms,buffer=50ms --size 70KB 2MB --scheme slow-start:iw=10 hystart

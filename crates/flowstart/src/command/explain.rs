@@ -10,6 +10,7 @@ use flowstart_lab::trace::observe::{self, MOST_FLOWS, Shown, Watched};
 use flowstart_report::Cause;
 use serde_json::{Map, Value, json};
 
+use crate::attention::Waiting;
 use crate::command::trace::{Selection, failed};
 use crate::failure::{FAILED, Failure};
 use crate::output::print;
@@ -19,7 +20,7 @@ use crate::output::print;
     override_usage = "\
 flowstart explain [OPTIONS] --link <LINK> --size <SIZE> --scheme <SCHEME>...
        flowstart explain [OPTIONS] --cell <ID> --from <DIR>",
-    after_help = "\
+    after_long_help = "\
 Examples:
   flowstart explain --link dsl-fast --size 2MB --scheme slow-start --competitor cubic
   flowstart explain --link lte --size 2MB --scheme slow-start hystart blitzstart --competitor cubic
@@ -64,7 +65,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::Input(problem));
         }
         let causes = Shown { watched: Watched { causes: true, series: None }, media_delays: false };
+        let waiting = Waiting::begin(format!("simulating {}", plan.schemes[cell.scheme].text));
         let (outcomes, seen) = observe::again(&plan, &cell, rep, causes);
+        drop(waiting);
         any_failed |= failed(&outcomes);
         explained.push(Explained {
             cell,

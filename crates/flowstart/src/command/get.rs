@@ -1,6 +1,5 @@
 //! `flowstart get`.
 
-use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -26,12 +25,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use tokio::io::AsyncWrite;
 
+use crate::attention::shows_progress;
 use crate::failure::{FAILED, Failure, advised};
 use crate::output::print;
 use crate::quic::{TrustOptions, WindowOptions, socket_address, std_time};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart get https://www.example.org/ --out page.html
   flowstart get --insecure https://localhost:4433/generate/2MB --json
@@ -207,7 +207,7 @@ async fn get(arguments: &Arguments, url: &Url, mut config: client::Config) -> Re
         Hinting::Auto => {
             let server = servers.first().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), SocketAddr::ip);
             let found = tokio::task::spawn_blocking(move || estimated(server)).await.ok().flatten();
-            tell!("note: {}", found.map_or("no hint was found".into(), |hint| format!("the hint is {}", hint.rate)));
+            note!("{}", found.map_or("no hint was found".into(), |hint| format!("the hint is {}", hint.rate)));
             found
         }
     };
@@ -364,7 +364,7 @@ impl Bar {
 
 /// A progress bar on a terminal, silence elsewhere.
 fn bar_of(size: Option<u64>) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+    if !shows_progress() {
         return ProgressBar::hidden();
     }
     let bar = size.map_or_else(ProgressBar::new_spinner, ProgressBar::new);

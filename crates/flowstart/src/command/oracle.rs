@@ -22,7 +22,7 @@ use crate::failure::{FAILED, Failure};
 use crate::output::print;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart oracle record --store paths.redb 192.0.2.7 --rate 25mbit --rtt 50ms --cwnd 70KB
   flowstart oracle show --store paths.redb
@@ -70,7 +70,7 @@ struct StoreOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart oracle serve --store paths.redb
   flowstart oracle serve --store paths.redb --listen '[::1]:0' --json --ewma 0.25
@@ -99,7 +99,7 @@ struct MergeOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart oracle ask http://127.0.0.1:8085 192.0.2.7
   flowstart oracle ask http://oracle.example:8085 2001:db8::1 --bound 200ms --json")]
@@ -118,7 +118,7 @@ struct Ask {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart oracle record --store paths.redb 192.0.2.7 --rate 25mbit --rtt 50ms --cwnd 70KB
   flowstart oracle record --store paths.redb 2001:db8::1 --rate 5mbit --rtt 10ms --cwnd 20KB --json
@@ -148,7 +148,7 @@ struct Record {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart oracle show --store paths.redb
   flowstart oracle show --store paths.redb 192.0.2.7 --json
@@ -274,7 +274,7 @@ fn serve(arguments: &Serve) -> Result<ExitCode, Failure> {
     let listener = TcpListener::bind(arguments.listen).map_err(unusable)?;
     let address = listener.local_addr().map_err(unusable)?;
     if !address.ip().is_loopback() {
-        tell!("note: whoever reaches {address} learns how fast the paths in the store are");
+        note!("whoever reaches {address} learns how fast the paths in the store are");
     }
     let service = Service { store, prefixes, merge: arguments.merge.merge(), clock: Box::new(now) };
     let json = arguments.json;

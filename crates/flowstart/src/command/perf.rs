@@ -15,7 +15,7 @@ use crate::output::print;
 use crate::quic::{CertificateOptions, SchemeOptions, TrustOptions, WindowOptions, socket_address, std_time};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart perf server --self-signed --listen '[::]:4434' --startup search
   flowstart perf client 192.0.2.7:4434 --insecure --download 100MB

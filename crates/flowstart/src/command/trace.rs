@@ -16,6 +16,7 @@ use flowstart_lab::study::scenario::Scenario;
 use flowstart_lab::trace::export::{Format, Outputs, export};
 use flowstart_report::Method;
 
+use crate::attention::Waiting;
 use crate::command::axes::Axes;
 use crate::command::compare::Setup;
 use crate::command::run::{command_line, host, mixed};
@@ -34,7 +35,7 @@ fn description() -> Vec<Id> {
     override_usage = "\
 flowstart trace [OPTIONS] --link <LINK> --size <SIZE> --scheme <SCHEME>
        flowstart trace [OPTIONS] --cell <ID> --from <DIR>",
-    after_help = "\
+    after_long_help = "\
 Examples:
   flowstart trace --link dsl-fast --size 2MB --scheme blitzstart --competitor cubic --out results/trace
   flowstart trace --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --out results/trace
@@ -142,6 +143,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Writes all files into the folder, and the packets to another file if there is one.
 fn write_folder(plan: &Plan, cell: &Cell, rep: u32, folder: &Path, pcap: Option<&Path>) -> Result<ExitCode, Failure> {
+    let _waiting = Waiting::begin("simulating and writing the trace");
     let (csv, csv_out) = GrowingFile::create(&folder.join("trace.csv"))?;
     let (qlog, qlog_out) = GrowingFile::create(&folder.join("trace.sqlog"))?;
     let packets = folder.join("trace.pcapng");
@@ -209,7 +211,7 @@ fn reported(id: &str, folder: &Path) -> Result<(Plan, Cell), Failure> {
         }
         // A developer of a scheme may look at a run with the next build, so the command warns that the run may differ.
         if let Some(program) = then.other_program(&now) {
-            tell!("note: {}: {program}; the run may not be the one of the results", file.display());
+            note!("{}: {program}; the run may not be the one of the results", file.display());
         }
     }
     match plan.cell(id) {
