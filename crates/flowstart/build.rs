@@ -46,7 +46,7 @@ impl Source {
     fn read(text: &str) -> Self {
         let mut source = Self::default();
         let (mut in_struct, mut in_enum) = (None, None);
-        let (mut doc, mut rename, mut is_flat) = (String::new(), None, false);
+        let (mut doc, mut rename, mut is_flat, mut is_converted) = (String::new(), None, false, false);
         for line in text.lines() {
             let words = line.trim();
             if line == "}" {
@@ -54,13 +54,15 @@ impl Source {
             } else if let Some(name) = between(line, "pub struct ", " {") {
                 in_struct = Some(name.to_owned());
             } else if let Some(name) = between(line, "pub enum ", " {") {
-                in_enum = Some(name.to_owned());
+                // Another type is written in place of its variants.
+                in_enum = (!is_converted).then(|| name.to_owned());
             } else if let Some(more) = words.strip_prefix("///") {
                 doc = format!("{doc} {}", more.trim());
                 continue;
             } else if words.starts_with("#[") {
                 rename = between(words, "rename = \"", "\"").map(str::to_owned).or(rename);
                 is_flat |= words.contains("flatten");
+                is_converted |= words.contains("try_from");
                 continue;
             } else if let Some(name) = &in_struct
                 && let Some((field, of)) = words.strip_prefix("pub ").and_then(|rest| rest.split_once(": "))
@@ -77,7 +79,7 @@ impl Source {
                 let written = rename.take().unwrap_or_else(|| kebab(&variant));
                 source.enums.entry(name.clone()).or_default().push(written);
             }
-            (doc, rename, is_flat) = (String::new(), None, false);
+            (doc, rename, is_flat, is_converted) = (String::new(), None, false, false);
         }
         source
     }

@@ -14,11 +14,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Options of every subcommand.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Attention {
-    /// Neither notes nor progress on stderr; errors and warnings remain.
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    /// No notes, no progress. Errors and warnings remain on stderr.
+    #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 900)]
     quiet: bool,
-    /// Say on stderr what is going to run, and how long each step took.
-    #[arg(short, long, global = true)]
+    /// Say what runs and how long it takes. These details go to stderr.
+    #[arg(short, long, global = true, display_order = 901)]
     verbose: bool,
 }
 

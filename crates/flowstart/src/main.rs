@@ -8,13 +8,14 @@ mod attention;
 
 mod command;
 mod failure;
+mod help;
 mod output;
 mod quic;
 
 use std::process::ExitCode;
 
 use attention::Attention;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Compare how network transfers start: the effect of each startup scheme on a transfer and on everyone on its link.
 #[derive(Debug, Parser)]
@@ -78,7 +79,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let command = help::with_short_help(Arguments::command());
+    let arguments = match Arguments::from_arg_matches(&command.clone().get_matches()) {
+        Ok(arguments) => arguments,
+        Err(error) => error.exit(),
+    };
     arguments.attention.apply();
     let result = match &arguments.command {
         Command::Compare(arguments) => command::compare::main(arguments),
@@ -92,8 +97,8 @@ fn main() -> ExitCode {
         Command::Perf(arguments) => command::perf::main(arguments),
         Command::Analyze(arguments) => command::analyze::main(arguments),
         Command::Validate(arguments) => command::validate::main(arguments),
-        Command::Completions(arguments) => command::completions::main(arguments, Arguments::command()),
-        Command::Man(arguments) => command::man::main(arguments, Arguments::command()),
+        Command::Completions(arguments) => command::completions::main(arguments, command),
+        Command::Man(arguments) => command::man::main(arguments, command),
     };
     match result {
         Ok(code) => code,

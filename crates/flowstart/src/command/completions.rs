@@ -11,7 +11,8 @@ use crate::output::print;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
-  flowstart completions bash > ~/.local/share/bash-completion/completions/flowstart
+  flowstart completions bash > \\
+    ~/.local/share/bash-completion/completions/flowstart
   flowstart completions zsh > ~/.zfunc/_flowstart
   flowstart completions fish > ~/.config/fish/completions/flowstart.fish
 

@@ -24,7 +24,8 @@ use crate::output::print;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
-  flowstart oracle record --store paths.redb 192.0.2.7 --rate 25mbit --rtt 50ms --cwnd 70KB
+  flowstart oracle record --store paths.redb 192.0.2.7 --rate 25mbit \\
+    --rtt 50ms --cwnd 70KB
   flowstart oracle show --store paths.redb
   flowstart oracle serve --store paths.redb --listen 127.0.0.1:8085
   flowstart oracle ask http://127.0.0.1:8085 192.0.2.99
@@ -73,7 +74,8 @@ struct StoreOptions {
 #[command(after_long_help = "\
 Examples:
   flowstart oracle serve --store paths.redb
-  flowstart oracle serve --store paths.redb --listen '[::1]:0' --json --ewma 0.25
+  flowstart oracle serve --store paths.redb --listen '[::1]:0' --json \\
+    --ewma 0.25
 
 Prints its address when it is ready. GET /capacity?address=ADDRESS gives JSON; POST /endpointprop is the endpoint \
 property service of ALTO (RFC 7285, section 11.4) for the property priv:flowstart-capacity. There is no \
@@ -102,7 +104,8 @@ struct MergeOptions {
 #[command(after_long_help = "\
 Examples:
   flowstart oracle ask http://127.0.0.1:8085 192.0.2.7
-  flowstart oracle ask http://oracle.example:8085 2001:db8::1 --bound 200ms --json")]
+  flowstart oracle ask http://oracle.example:8085 2001:db8::1 \\
+    --bound 200ms --json")]
 struct Ask {
     /// Where the oracle is, `http://HOST` or `http://HOST:PORT`.
     url: String,
@@ -120,8 +123,10 @@ struct Ask {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
-  flowstart oracle record --store paths.redb 192.0.2.7 --rate 25mbit --rtt 50ms --cwnd 70KB
-  flowstart oracle record --store paths.redb 2001:db8::1 --rate 5mbit --rtt 10ms --cwnd 20KB --json
+  flowstart oracle record --store paths.redb 192.0.2.7 --rate 25mbit \\
+    --rtt 50ms --cwnd 70KB
+  flowstart oracle record --store paths.redb 2001:db8::1 --rate 5mbit \\
+    --rtt 10ms --cwnd 20KB --json
 
 Creates the file if it does not exist.")]
 struct Record {

@@ -19,7 +19,8 @@ use crate::quic::{CertificateOptions, SchemeOptions, TrustOptions, WindowOptions
 Examples:
   flowstart perf server --self-signed --listen '[::]:4434' --startup search
   flowstart perf client 192.0.2.7:4434 --insecure --download 100MB
-  flowstart perf client 192.0.2.7:4434 --insecure --duration 10s --upload 10GB --streams 4 --json
+  flowstart perf client 192.0.2.7:4434 --insecure --duration 10s \\
+    --upload 10GB --streams 4 --json
   flowstart perf pairs --size 1GB --pairs 10
 
 The protocol is that of draft-banks-quic-performance (ALPN perf).")]

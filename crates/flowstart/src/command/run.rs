@@ -46,10 +46,10 @@ pub(crate) struct Arguments {
 /// Number of repetitions and the seed; shared with `compare` and `trace`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Sampling {
-    /// Repetitions of each cell (default: the scenario's, or 30).
+    /// Repetitions of each cell. Default: the scenario's, or 30.
     #[arg(long, value_name = "N")]
     pub(crate) reps: Option<u32>,
-    /// Master seed (default: the scenario's, or 1).
+    /// Master seed. Default: the scenario's, or 1.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 }
@@ -60,7 +60,8 @@ pub(crate) struct Results {
     /// Threads; 0: one per core.
     #[arg(long, value_name = "N", default_value_t = 0)]
     jobs: usize,
-    /// Folder for flows.csv, flows.parquet, summary.json, manifest.json and report.html; must be new or empty.
+    /// Folder for results and the report. It must be new or empty, and gets flows.csv, flows.parquet, summary.json,
+    /// manifest.json and report.html.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print summary.json instead of a table.

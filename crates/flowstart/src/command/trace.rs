@@ -37,8 +37,10 @@ flowstart trace [OPTIONS] --link <LINK> --size <SIZE> --scheme <SCHEME>
        flowstart trace [OPTIONS] --cell <ID> --from <DIR>",
     after_long_help = "\
 Examples:
-  flowstart trace --link dsl-fast --size 2MB --scheme blitzstart --competitor cubic --out results/trace
-  flowstart trace --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --out results/trace
+  flowstart trace --link dsl-fast --size 2MB --scheme blitzstart \\
+    --competitor cubic --out results/trace
+  flowstart trace --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 \\
+    --from results/table1 --out results/trace
   flowstart trace --link 3g --size 70KB --scheme slow-start > packets.csv
 
 Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event), trace.sqlog (qlog) and trace.pcapng \
@@ -46,7 +48,7 @@ Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event),
 --out; without --out and --pcap the events go to stdout as CSV."
 )]
 pub(crate) struct Arguments {
-    /// One startup scheme, `name:key=value,...`; not with --cell.
+    /// The startup scheme. With parameters, blitzstart:estimate=1.5. See `flowstart list schemes`. Not with --cell.
     #[arg(long, value_name = "SCHEME", required_unless_present_any = ["cell", "from"])]
     scheme: Option<String>,
     #[command(flatten)]
@@ -66,7 +68,8 @@ pub(crate) struct Selection {
     axes: Axes<false>,
     #[command(flatten)]
     setup: Setup,
-    /// Cell to replay, by its name in reports and summary.json, instead of the options that describe a run.
+    /// Cell of earlier results to replay. Its name is in reports and in summary.json. It replaces the options that
+    /// describe a run.
     #[arg(long, value_name = "ID", requires = "from", conflicts_with_all = description())]
     cell: Option<String>,
     /// Repetition to show.
