@@ -114,9 +114,11 @@ pub(crate) fn width() -> usize {
     terminal.flatten().map_or(WIDTH, |(width, _)| usize::from(width.0).max(NARROWEST))
 }
 
-/// Lets a table fit the terminal.
+/// Lets a table fit the terminal. Elsewhere it is as wide as it needs.
 pub(crate) fn fitted(mut table: Table) -> Table {
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width().try_into().unwrap_or(u16::MAX));
+    if std::io::stdout().is_terminal() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width().try_into().unwrap_or(u16::MAX));
+    }
     table
 }
 
@@ -221,27 +223,51 @@ pub(crate) fn cells(plan: &Plan, summary: &Summary) -> Table {
     table
 }
 
-/// The published table beside ours: a row per estimate, a column per link and size.
-pub(crate) fn published(cells: &[PublishedCell]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_FULL_CONDENSED);
-    let mut columns: Vec<(String, String)> = Vec::new();
+/// Columns of the terminal that a column of the published table takes, and the one with the estimates.
+const PUBLISHED_COLUMNS: [usize; 2] = [18, 12];
+
+/// The published table beside ours: a row per estimate, a column per link and size. As many links stand beside each
+/// other as fit.
+pub(crate) fn published(cells: &[PublishedCell]) -> String {
+    let mut links: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut estimates: Vec<f64> = Vec::new();
     for cell in cells {
-        let column = (cell.link.clone(), cell.size.clone());
-        if !columns.contains(&column) {
-            columns.push(column);
+        let place = links.iter().position(|(link, _)| *link == cell.link);
+        let place = place.unwrap_or_else(|| {
+            links.push((&cell.link, Vec::new()));
+            links.len() - 1
+        });
+        if !links[place].1.contains(&&*cell.size) {
+            links[place].1.push(&cell.size);
         }
         if !estimates.contains(&cell.estimate) {
             estimates.push(cell.estimate);
         }
     }
+    let [column, first] = PUBLISHED_COLUMNS;
+    let most = width().saturating_sub(first) / column;
+    let mut tables: Vec<Vec<(&str, &str)>> = Vec::new();
+    for (link, sizes) in links {
+        let columns = sizes.into_iter().map(|size| (link, size));
+        match tables.last_mut() {
+            Some(table) if table.len() + columns.len() <= most => table.extend(columns),
+            _ => tables.push(columns.collect()),
+        }
+    }
+    let shown = |columns: &Vec<(&str, &str)>| published_columns(cells, &estimates, columns).to_string();
+    tables.iter().map(shown).collect::<Vec<_>>().join("\n")
+}
+
+/// These columns of the published table, links and sizes.
+fn published_columns(cells: &[PublishedCell], estimates: &[f64], columns: &[(&str, &str)]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_FULL_CONDENSED);
     let header = columns.iter().map(|(link, size)| format!("{link}\n{size}"));
     table.set_header(std::iter::once("estimate".to_owned()).chain(header));
     for estimate in estimates {
         let entries = columns.iter().map(|(link, size)| {
-            let found = cells.iter().find(|cell| cell.estimate == estimate && &cell.link == link && &cell.size == size);
-            found.map_or(String::new(), |cell| {
+            let found = |cell: &&PublishedCell| cell.estimate == *estimate && cell.link == *link && cell.size == *size;
+            cells.iter().find(found).map_or(String::new(), |cell| {
                 let mark = if cell.significant != Some(true) {
                     "●"
                 } else if cell.within_one_rtt == Some(true) {

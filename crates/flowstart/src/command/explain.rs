@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::attention::Waiting;
 use crate::command::trace::{Selection, failed};
 use crate::failure::{FAILED, Failure};
-use crate::output::print;
+use crate::output::{fitted, print};
 
 #[derive(Debug, Args)]
 #[command(
@@ -86,7 +86,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         print(&format!("{text}\n"))?;
     } else {
         let sentences: Vec<String> = explained.iter().map(|one| sentence(&plan, one)).collect();
-        print(&format!("{}\n\n{}\n", sentences.join("\n"), table(&plan, &explained)))?;
+        print(&format!("{}\n\n{}\n", sentences.join("\n"), fitted(table(&plan, &explained))))?;
     }
     Ok(if any_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }

@@ -18,8 +18,9 @@ use ipnet::IpNet;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::attention::Waiting;
 use crate::failure::{FAILED, Failure};
-use crate::output::print;
+use crate::output::{fitted, print};
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -330,7 +331,10 @@ fn ask(arguments: &Ask) -> Result<ExitCode, Failure> {
     if config.validate().is_err() {
         return Err(Failure::Input(format!("URL `{}`: use http://HOST or http://HOST:PORT", arguments.url)));
     }
-    let known = OracleClient::new(config).capacity(arguments.address, now()).map_err(|error| {
+    let waiting = Waiting::begin(format!("asking {}", arguments.url));
+    let known = OracleClient::new(config).capacity(arguments.address, now());
+    drop(waiting);
+    let known = known.map_err(|error| {
         let cause = match &error {
             OracleError::Unreachable(cause) => format!("cannot be asked: {cause}"),
             other => other.to_string(),
@@ -408,7 +412,7 @@ fn show(arguments: &Show) -> Result<ExitCode, Failure> {
     } else if known.is_empty() {
         print("nothing is known of any address\n")?;
     } else {
-        print(&format!("{}\n", table(&known)))?;
+        print(&format!("{}\n", fitted(table(&known))))?;
     }
     Ok(if unreadable { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
