@@ -23,7 +23,8 @@ pub(crate) struct Bars(Mutex<Shown>);
 struct Shown {
     bar: Option<ProgressBar>,
     waiting: Option<Waiting>,
-    began: Option<Instant>,
+    /// What the bar counts, and since when.
+    began: Option<(&'static str, Instant)>,
 }
 
 /// The text of the bar for an experiment's runs.
@@ -62,7 +63,7 @@ impl Progress for Bars {
     }
 
     fn begins(&self, runs: u64) {
-        *self.shown() = Shown { bar: Some(bar(runs, RUNS)), waiting: None, began: Some(Instant::now()) };
+        *self.shown() = Shown { bar: Some(bar(runs, RUNS)), waiting: None, began: Some(("runs", Instant::now())) };
     }
 
     fn done(&self, runs: u64) {
@@ -76,8 +77,8 @@ impl Progress for Bars {
         if let Some(bar) = shown.bar.take() {
             bar.finish_and_clear();
         }
-        if let Some(began) = shown.began.take() {
-            detail!("runs: {:.1} s", began.elapsed().as_secs_f64());
+        if let Some((what, began)) = shown.began.take() {
+            detail!("{what}: {:.1} s", began.elapsed().as_secs_f64());
         }
         shown.waiting = Some(Waiting::begin(AFTER_RUNS));
     }
@@ -85,7 +86,7 @@ impl Progress for Bars {
     fn again(&self, again: Again) {
         let mut shown = self.shown();
         shown.waiting = None;
-        shown.began.get_or_insert_with(Instant::now);
+        shown.began.get_or_insert_with(|| ("runs again for the report", Instant::now()));
         shown.bar.get_or_insert_with(|| bar(again.of as u64, AGAIN)).set_position(again.done as u64);
         drop(shown);
         if again.done == again.of {

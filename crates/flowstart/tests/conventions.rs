@@ -53,6 +53,10 @@ fn an_entry_of_a_list_has_a_page_and_a_slip_gets_the_name_that_was_meant() {
     assert!(page.contains("rate: a rate; needed") && page.contains("Example: --competitor cbr:rate=5mbit"), "{page}");
     let page = stdout(&flowstart(&["list", "link-options", "reorder"]).assert().success());
     assert!(page.contains("as in reorder=1%/5ms"), "{page}");
+    let page = stdout(&flowstart(&["list", "scenarios", "blitzstart-table1"]).assert().success());
+    assert!(page.contains("Size: 72 cells of 30 repetitions, 2160 runs"), "{page}");
+    let page = stdout(&flowstart(&["list", "transports", "tcp_linux"]).assert().success());
+    assert!(page.contains("--transport model-tcp:profile=tcp-linux,KEY=VALUE,..."), "{page}");
     let json = stdout(&flowstart(&["list", "aqms", "codel", "--json"]).assert().success());
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json[0]["name"], json.as_array().unwrap().len()), (&"codel".into(), 1));

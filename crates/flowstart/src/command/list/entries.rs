@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::StartupConfig;
+use flowstart_lab::experiment::run_count;
 use flowstart_lab::results::metric::Group;
 use flowstart_lab::results::row::METRICS;
 use flowstart_lab::spec::form::{Form, Key};
@@ -43,6 +44,8 @@ pub(super) struct Entry {
     pub(super) usage: String,
     /// A valid use.
     pub(super) example: String,
+    /// Scenarios: how much they run.
+    pub(super) cost: String,
 }
 
 impl Entry {
@@ -219,8 +222,14 @@ fn paragraphs(text: &str) -> String {
     text.trim().split("\n\n").map(words).collect::<Vec<_>>().join("\n\n")
 }
 
-fn scenario(name: &str, scenario: &Scenario) -> Entry {
+fn scenario(name: &str, scenario: &Scenario, folder: &Path) -> Entry {
+    // A scenario without its recordings has no plan.
+    let cost = scenario.plan(folder).map_or(String::new(), |plan| {
+        let runs = run_count(&plan);
+        format!("{} cells of {} repetitions, {runs} runs", runs / u64::from(plan.reps), plan.reps)
+    });
     Entry {
+        cost,
         title: words(&scenario.title),
         source: paragraphs(&scenario.analysis),
         example: format!("flowstart run {name} --reps 5"),
@@ -233,7 +242,7 @@ fn shipped() -> Result<Vec<Entry>, Failure> {
         .iter()
         .map(|(name, text)| {
             let read = Scenario::from_text(text).map_err(|error| Failure::scenario(Path::new(name), error))?;
-            Ok(scenario(name, &read))
+            Ok(scenario(name, &read, Path::new(".")))
         })
         .collect()
 }
@@ -250,7 +259,7 @@ fn scenarios(folder: &Path) -> Result<Vec<Entry>, Failure> {
         .iter()
         .map(|file| {
             let read = Scenario::read(file).map_err(|error| Failure::scenario(file, error))?;
-            Ok(scenario(&file.display().to_string(), &read))
+            Ok(scenario(&file.display().to_string(), &read, folder))
         })
         .collect()
 }

@@ -68,7 +68,14 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut entries = entries::of(arguments.what, arguments.scenarios.as_deref())?;
     if let Some(name) = &arguments.name {
         let all: Vec<&str> = entries.iter().map(|entry| &*entry.name).collect();
-        let Some(place) = all.iter().position(|one| names::is_same(one, name)) else {
+        // Of a profile its own name is enough.
+        let is_named = |one: &&str| {
+            [Some(*one), one.split_once("profile=").map(|(_, profile)| profile)]
+                .into_iter()
+                .flatten()
+                .any(|one| names::is_same(one, name))
+        };
+        let Some(place) = all.iter().position(is_named) else {
             let allowed = format!("`flowstart list {}` shows all", arguments.what.word());
             return Err(Failure::Input(names::unknown(name, &all, allowed)));
         };

@@ -46,6 +46,9 @@ pub(super) fn page(entry: &Entry, width: usize) -> String {
     if let Some(unit) = entry.unit.filter(|unit| !unit.is_empty()) {
         text += &format!("\n  Unit: {unit}\n");
     }
+    if !entry.cost.is_empty() {
+        text += &format!("\n  Size: {}\n", entry.cost);
+    }
     if !entry.source.is_empty() {
         let label = if entry.title.is_empty() { "Source: " } else { "" };
         text += &format!("\n{}\n", wrapped(&format!("{label}{}", entry.source), "  "));
