@@ -47,7 +47,7 @@ impl Unit {
 
     fn is(&self, written: &str) -> bool {
         let any_case = |name: &&str| name.eq_ignore_ascii_case(written);
-        any_case(&self.name) || self.also.iter().any(|name| any_case(name)) || self.exactly.contains(&written)
+        any_case(&self.name) || self.also.iter().any(any_case) || self.exactly.contains(&written)
     }
 }
 

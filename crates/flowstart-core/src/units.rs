@@ -112,7 +112,7 @@ impl FromStr for Bytes {
         ];
         let doubt = |_, unit: &str| match unit {
             "Kb" | "Mb" | "Gb" => Some(format!("{unit} may mean bits; write {}B for bytes", &unit[..1])),
-            "k" | "K" | "M" | "G" => Some(format!("{unit} alone may mean bits; write {}B for bytes", unit)),
+            "k" | "K" | "M" | "G" => Some(format!("{unit} alone may mean bits; write {unit}B for bytes")),
             _ => None,
         };
         quantity::parse(text, "an amount of data such as 70KB or 2MB", UNITS, doubt).map(Self)

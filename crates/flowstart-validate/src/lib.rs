@@ -13,6 +13,7 @@
 
 use std::path::Path;
 
+use flowstart_core::spec::names;
 use flowstart_lab::experiment::threads;
 
 mod bench;
@@ -160,9 +161,9 @@ pub const ENTRIES: &[Entry] = &[
 /// Validates an entry, against another reference file with the same columns if one is given. The error says what is
 /// wrong with the input.
 pub fn validate(name: &str, reference: Option<&Path>, jobs: usize) -> Result<Verdict, String> {
-    let names = || ENTRIES.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+    let names = || ENTRIES.iter().map(|entry| entry.name).collect::<Vec<_>>();
     let entry = ENTRIES.iter().find(|entry| entry.name == name);
-    let entry = entry.ok_or_else(|| format!("no entry `{name}`; use one of {}", names()))?;
+    let entry = entry.ok_or_else(|| names::unknown(name, &names(), "`flowstart validate --help` shows all entries"))?;
     let (tables, numbers, rows) = match entry.needs {
         Needs::Nothing(_) if reference.is_some() => {
             return Err(format!("{name} has no table of numbers that another file could replace"));

@@ -4,15 +4,18 @@
 #![cfg_attr(not(test), warn(clippy::print_stderr))]
 
 #[macro_use]
-mod output;
+mod attention;
 
 mod command;
 mod failure;
+mod help;
+mod output;
 mod quic;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use attention::Attention;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Compare how network transfers start: the effect of each startup scheme on a transfer and on everyone on its link.
 #[derive(Debug, Parser)]
@@ -20,13 +23,18 @@ use clap::{Parser, Subcommand};
     name = "flowstart",
     version,
     about,
-    after_help = "\
+    max_term_width = 80,
+    after_long_help = "\
 Examples:
-  flowstart compare --link dsl-fast --size 2MB --scheme slow-start blitzstart --competitor cubic
-  flowstart run scenarios/blitzstart-table1.toml --out results/table1
-  flowstart trace --link lte --size 2MB --scheme hystart --competitor cubic --out results/trace
-  flowstart explain --link lte --size 2MB --scheme slow-start hystart --competitor cubic
+  flowstart compare --link dsl-fast --size 2MB \\
+    --scheme slow-start blitzstart --competitor cubic
+  flowstart run blitzstart-table1 --out results/table1
+  flowstart trace --link lte --size 2MB --scheme hystart \\
+    --competitor cubic --out results/trace
+  flowstart explain --link lte --size 2MB --scheme slow-start hystart \\
+    --competitor cubic
   flowstart list schemes
+  flowstart list schemes blitzstart
   flowstart oracle serve --store paths.redb
   flowstart serve --root site --self-signed --startup blitzstart
   flowstart get --insecure https://localhost:4433/generate/2MB
@@ -36,6 +44,8 @@ Exit code: 0 done, 1 a run failed or a validation missed, 2 bad input."
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    attention: Attention,
 }
 
 #[derive(Debug, Subcommand)]
@@ -62,10 +72,19 @@ enum Command {
     Analyze(command::analyze::Arguments),
     /// Check this build against published figures and reference runs.
     Validate(command::validate::Arguments),
+    /// Write the completions of a shell to stdout.
+    Completions(command::completions::Arguments),
+    /// Write the manual: the main page to stdout, or all pages into a folder.
+    Man(command::man::Arguments),
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let command = help::with_short_help(Arguments::command());
+    let arguments = match Arguments::from_arg_matches(&command.clone().get_matches()) {
+        Ok(arguments) => arguments,
+        Err(error) => error.exit(),
+    };
+    arguments.attention.apply();
     let result = match &arguments.command {
         Command::Compare(arguments) => command::compare::main(arguments),
         Command::Run(arguments) => command::run::main(arguments),
@@ -78,6 +97,8 @@ fn main() -> ExitCode {
         Command::Perf(arguments) => command::perf::main(arguments),
         Command::Analyze(arguments) => command::analyze::main(arguments),
         Command::Validate(arguments) => command::validate::main(arguments),
+        Command::Completions(arguments) => command::completions::main(arguments, command),
+        Command::Man(arguments) => command::man::main(arguments, command),
     };
     match result {
         Ok(code) => code,

@@ -2,29 +2,31 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use comfy_table::{Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use flowstart_lab::perform::{Again, Progress};
 use flowstart_report::{Check, PublishedCell};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::attention::{Waiting, shows_progress};
 use crate::failure::Failure;
 
 mod cells;
 
 pub(crate) use cells::cells;
 
-/// Writes a line to stderr, like `eprintln!`. A line that cannot be written is lost without further effect.
-macro_rules! tell {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        drop(writeln!(std::io::stderr(), $($text)*));
-    }};
-}
-
 /// Progress bars on a terminal, silence elsewhere; notes always.
 #[derive(Debug, Default)]
-pub(crate) struct Bars(Mutex<Option<ProgressBar>>);
+pub(crate) struct Bars(Mutex<Shown>);
+
+/// What is under way: a bar, or a step without a number of parts.
+#[derive(Debug, Default)]
+struct Shown {
+    bar: Option<ProgressBar>,
+    waiting: Option<Waiting>,
+    began: Option<Instant>,
+}
 
 /// The text of the bar for an experiment's runs.
 const RUNS: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs, {eta} left";
@@ -32,10 +34,13 @@ const RUNS: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs, {eta} left"
 const AGAIN: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs again for the report, {eta} left";
 
 impl Bars {
-    fn bar(&self) -> MutexGuard<'_, Option<ProgressBar>> {
+    fn shown(&self) -> MutexGuard<'_, Shown> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// What follows the runs, and the runs that the report repeats.
+const AFTER_RUNS: &str = "evaluating and writing results";
 
 /// A bar that shows how many runs are done.
 pub(crate) fn progress(runs: u64) -> ProgressBar {
@@ -43,7 +48,7 @@ pub(crate) fn progress(runs: u64) -> ProgressBar {
 }
 
 fn bar(length: u64, template: &str) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+    if !shows_progress() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(length);
@@ -55,27 +60,36 @@ fn bar(length: u64, template: &str) -> ProgressBar {
 
 impl Progress for Bars {
     fn note(&self, text: &str) {
-        tell!("note: {text}");
+        note!("{text}");
     }
 
     fn begins(&self, runs: u64) {
-        *self.bar() = Some(bar(runs, RUNS));
+        *self.shown() = Shown { bar: Some(bar(runs, RUNS)), waiting: None, began: Some(Instant::now()) };
     }
 
     fn done(&self, runs: u64) {
-        if let Some(bar) = &*self.bar() {
+        if let Some(bar) = &self.shown().bar {
             bar.inc(runs);
         }
     }
 
     fn ended(&self) {
-        if let Some(bar) = self.bar().take() {
+        let mut shown = self.shown();
+        if let Some(bar) = shown.bar.take() {
             bar.finish_and_clear();
         }
+        if let Some(began) = shown.began.take() {
+            detail!("runs: {:.1} s", began.elapsed().as_secs_f64());
+        }
+        shown.waiting = Some(Waiting::begin(AFTER_RUNS));
     }
 
     fn again(&self, again: Again) {
-        self.bar().get_or_insert_with(|| bar(again.of as u64, AGAIN)).set_position(again.done as u64);
+        let mut shown = self.shown();
+        shown.waiting = None;
+        shown.began.get_or_insert_with(Instant::now);
+        shown.bar.get_or_insert_with(|| bar(again.of as u64, AGAIN)).set_position(again.done as u64);
+        drop(shown);
         if again.done == again.of {
             self.ended();
         }
@@ -91,32 +105,75 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// The narrowest table and text.
+const NARROWEST: usize = 40;
+/// The width of texts that go to no terminal.
+const WIDTH: usize = 80;
+
+/// Columns of the terminal that stdout is, or 80.
+pub(crate) fn width() -> usize {
+    let terminal = std::io::stdout().is_terminal().then(|| terminal_size::terminal_size_of(std::io::stdout()));
+    terminal.flatten().map_or(WIDTH, |(width, _)| usize::from(width.0).max(NARROWEST))
+}
+
+/// Lets a table fit the terminal. Elsewhere it is as wide as it needs.
+pub(crate) fn fitted(mut table: Table) -> Table {
+    if std::io::stdout().is_terminal() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width().try_into().unwrap_or(u16::MAX));
+    }
+    table
+}
+
 /// A number with this many digits after the point; a dash if there is none.
 pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("–".into(), |value| format!("{value:.digits$}"))
 }
 
-/// The published table beside ours: a row per estimate, a column per link and size.
-pub(crate) fn published(cells: &[PublishedCell]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_FULL_CONDENSED);
-    let mut columns: Vec<(String, String)> = Vec::new();
+/// Columns of the terminal that a column of the published table takes, and the one with the estimates.
+const PUBLISHED_COLUMNS: [usize; 2] = [18, 12];
+
+/// The published table beside ours: a row per estimate, a column per link and size. As many links stand beside each
+/// other as fit.
+pub(crate) fn published(cells: &[PublishedCell]) -> String {
+    let mut links: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut estimates: Vec<f64> = Vec::new();
     for cell in cells {
-        let column = (cell.link.clone(), cell.size.clone());
-        if !columns.contains(&column) {
-            columns.push(column);
+        let place = links.iter().position(|(link, _)| *link == cell.link);
+        let place = place.unwrap_or_else(|| {
+            links.push((&cell.link, Vec::new()));
+            links.len() - 1
+        });
+        if !links[place].1.contains(&&*cell.size) {
+            links[place].1.push(&cell.size);
         }
         if !estimates.contains(&cell.estimate) {
             estimates.push(cell.estimate);
         }
     }
+    let [column, first] = PUBLISHED_COLUMNS;
+    let most = width().saturating_sub(first) / column;
+    let mut tables: Vec<Vec<(&str, &str)>> = Vec::new();
+    for (link, sizes) in links {
+        let columns = sizes.into_iter().map(|size| (link, size));
+        match tables.last_mut() {
+            Some(table) if table.len() + columns.len() <= most => table.extend(columns),
+            _ => tables.push(columns.collect()),
+        }
+    }
+    let shown = |columns: &Vec<(&str, &str)>| published_columns(cells, &estimates, columns).to_string();
+    tables.iter().map(shown).collect::<Vec<_>>().join("\n")
+}
+
+/// These columns of the published table, links and sizes.
+fn published_columns(cells: &[PublishedCell], estimates: &[f64], columns: &[(&str, &str)]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_FULL_CONDENSED);
     let header = columns.iter().map(|(link, size)| format!("{link}\n{size}"));
     table.set_header(std::iter::once("estimate".to_owned()).chain(header));
     for estimate in estimates {
         let entries = columns.iter().map(|(link, size)| {
-            let found = cells.iter().find(|cell| cell.estimate == estimate && &cell.link == link && &cell.size == size);
-            found.map_or(String::new(), |cell| {
+            let found = |cell: &&PublishedCell| cell.estimate == *estimate && cell.link == *link && cell.size == *size;
+            cells.iter().find(found).map_or(String::new(), |cell| {
                 let mark = if cell.significant != Some(true) {
                     "●"
                 } else if cell.within_one_rtt == Some(true) {
@@ -153,5 +210,5 @@ pub(crate) fn checks(checks: &[Check]) -> Table {
         };
         table.add_row([mark, &check.statement, &check.expected, &check.measured]);
     }
-    table
+    fitted(table)
 }

@@ -13,7 +13,16 @@ const LONGEST: u64 = 1 << 28;
 ///
 /// When it cannot be read, or has more than 256 MiB.
 pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>, Error> {
-    read(File::open(file)?, LONGEST)
+    stream(File::open(file)?)
+}
+
+/// All bytes of a stream.
+///
+/// # Errors
+///
+/// When it cannot be read, or has more than 256 MiB.
+pub(crate) fn stream(source: impl Read) -> Result<Vec<u8>, Error> {
+    read(source, LONGEST)
 }
 
 /// All bytes of what has at most so many.

@@ -54,7 +54,7 @@ pub struct Key {
     pub need: Need,
     /// The default, if there is one.
     pub default: Option<&'static str>,
-    /// Help for commands that take several values.
+    /// Help for commands that take several values. Its first sentence is the short help.
     pub several: &'static str,
     /// Help for commands that take one value. Commands that run one cell have their own text for schemes.
     pub one: Option<&'static str>,
@@ -86,9 +86,14 @@ macro_rules! axes {
                     keys: {
                         link = "link" {
                             takes: "LINK", need: Need::Always, default: None,
-                            several: "Links: presets (`flowstart list links`) or `rate=25mbit,rtt=50ms,buffer=50ms`",
-                            one: Some("The link, one: a preset (`flowstart list links`) or \
-                                       `rate=25mbit,rtt=50ms,buffer=50ms`; not with --cell"),
+                            several: "Links. A preset, such as lte, also with keys that change it, lte,buffer=1bdp; \
+                                      or a link of your own, rate=25mbit,rtt=50ms,buffer=50ms, also with a name for \
+                                      results, cable=rate=25mbit,rtt=50ms. See `flowstart list links` and `flowstart \
+                                      list link-options`",
+                            one: Some("The link. A preset, such as lte, also with keys that change it, \
+                                      lte,buffer=1bdp; or a link of your own, rate=25mbit,rtt=50ms,buffer=50ms, also \
+                                      with a name for results, cable=rate=25mbit,rtt=50ms. See `flowstart list \
+                                      links` and `flowstart list link-options`. Not with --cell"),
                         }
                     }
                 }
@@ -102,9 +107,10 @@ macro_rules! axes {
                         #[serde(skip_serializing_if = "Vec::is_empty")]
                         aqm = "aqm" {
                             takes: "AQM", need: Need::Never, default: Some("taildrop"),
-                            several: "Queue disciplines of the bottleneck; oracle, beside slow start alone on a \
-                                      link, signals when it is just full",
-                            one: Some("Queue discipline of the bottleneck, one"),
+                            several: "Queue disciplines of the link. With parameters, codel:target=5ms. See \
+                                      `flowstart list aqms`",
+                            one: Some("Queue discipline of the link. With parameters, codel:target=5ms. See \
+                                      `flowstart list aqms`"),
                         }
                     }
                 }
@@ -117,12 +123,11 @@ macro_rules! axes {
                         #[serde(default = "default_competitor", deserialize_with = "some")]
                         #[serde(skip_serializing_if = "Vec::is_empty")]
                         competitor = "competitor" {
-                            takes: "COMPETITOR", need: Need::Never, default: Some("none"),
-                            several: "What else uses the link: none, bulk, bulk:cubic,count=2, cbr:rate=5mbit, \
-                                      web:load=5mbit, short:size=70KB,count=8, request-flood:rate=1000, \
-                                      bogus-requests:rate=10, or an avoidance's name",
-                            one: Some("What else uses the link, one: none, bulk, bulk:cubic,count=2, \
-                                       cbr:rate=5mbit, web:load=5mbit, or an avoidance's name"),
+                            takes: "KIND", need: Need::Never, default: Some("none"),
+                            several: "Other users of the link. Such as none, cubic, bulk:cubic,count=2, \
+                                      cbr:rate=5mbit or web:load=5mbit. See `flowstart list competitors`",
+                            one: Some("Other users of the link. Such as none, cubic, bulk:cubic,count=2, \
+                                      cbr:rate=5mbit or web:load=5mbit. See `flowstart list competitors`"),
                         }
                     }
                 }
@@ -137,21 +142,21 @@ macro_rules! axes {
                         #[serde(default, skip_serializing_if = "Vec::is_empty")]
                         size = "size" {
                             takes: "SIZE", need: Need::Without("application"), default: None,
-                            several: "Transfer sizes, such as 70KB or 2MB (KB = 1000 bytes), or a distribution, \
-                                      pareto:mean=100KB,shape=1.2",
-                            one: Some("The transfer's size, one, such as 70KB or 2MB (KB = 1000 bytes); not with \
-                                       --cell"),
+                            several: "Transfer sizes, such as 70KB or 2MB. KB is 1000 bytes, KiB is 1024. A \
+                                      distribution is pareto:mean=100KB,shape=1.2, with smallest in place of mean, \
+                                      and largest",
+                            one: Some("The transfer's size, such as 70KB or 2MB. KB is 1000 bytes, KiB is 1024. Not \
+                                      with --cell"),
                         }
                         #[serde(default, skip_serializing_if = "Vec::is_empty")]
                         application = "application" {
-                            takes: "APPLICATION", need: Need::Never, default: Some(TRANSFER),
-                            several: "What the measured flows carry: transfer, chunks:size=1MB,interval=2s,count=30 \
-                                      (a video), page:objects=6,size=50KB,waves=3, or web:sessions=20 (sessions \
-                                      with a connection for each object, for 150 s). All but the first say their \
-                                      size and take no --size",
-                            one: Some("What the measured flows carry, one: transfer, \
-                                       chunks:size=1MB,interval=2s,count=30 or page:objects=6,size=50KB,waves=3. \
-                                       The last two say their size and take no --size"),
+                            takes: "KIND", need: Need::Never, default: Some(TRANSFER),
+                            several: "What flows carry. Such as transfer, which needs --size, \
+                                      chunks:size=1MB,interval=2s,count=30 or page:objects=6,size=50KB,waves=3, \
+                                      which take no --size. See `flowstart list applications`",
+                            one: Some("What the flow carries. Such as transfer, which needs --size, \
+                                      chunks:size=1MB,interval=2s,count=30 or page:objects=6,size=50KB,waves=3, \
+                                      which take no --size. See `flowstart list applications`"),
                         }
                     }
                 }
@@ -163,13 +168,13 @@ macro_rules! axes {
                     keys: {
                         #[serde(default, skip_serializing_if = "Vec::is_empty")]
                         arrival = "arrival" {
-                            takes: "ARRIVAL", need: Need::Never, default: Some(TOGETHER),
-                            several: "When the measured flows start: together, every=100ms, within=10ms or \
-                                      poisson:load=5mbit, each with flows=N, and with rtts=20ms/80ms/200ms, of \
-                                      which each flow draws one in place of the link's",
-                            one: Some("When the measured flows start, one: together, every=100ms, within=10ms or \
-                                       poisson:load=5mbit, each with flows=N, and with rtts=20ms/80ms/200ms, of \
-                                       which each flow draws one in place of the link's"),
+                            takes: "WHEN", need: Need::Never, default: Some(TOGETHER),
+                            several: "When measured flows start. together, every=100ms, within=10ms or \
+                                      poisson:load=5mbit, each with flows=N, and with rtts=20ms/80ms/200ms, of which \
+                                      each flow draws one in place of the link's",
+                            one: Some("When measured flows start. together, every=100ms, within=10ms or \
+                                      poisson:load=5mbit, each with flows=N, and with rtts=20ms/80ms/200ms, of which \
+                                      each flow draws one in place of the link's"),
                         }
                     }
                 }
@@ -182,12 +187,12 @@ macro_rules! axes {
                         #[serde(default, skip_serializing_if = "Vec::is_empty")]
                         idle = "idle" {
                             takes: "POLICY", need: Need::Never, default: None,
-                            several: "What idle time does to the windows of the measured flows: keep, rfc5681, \
-                                      rfc2861, linux, rfc7661 or startup (the scheme runs again); without it what \
-                                      the transport says, for all flows",
-                            one: Some("What idle time does to the windows of the measured flows, one: keep, \
-                                       rfc5681, rfc2861, linux, rfc7661 or startup; without it what the transport \
-                                       says, for all flows"),
+                            several: "What idle time does to windows. keep, rfc5681, rfc2861, linux, rfc7661 or \
+                                      startup (the scheme runs again); without it what the transport says, for all \
+                                      flows",
+                            one: Some("What idle time does to windows. keep, rfc5681, rfc2861, linux, rfc7661 or \
+                                      startup (the scheme runs again); without it what the transport says, for all \
+                                      flows"),
                         }
                     }
                 }
@@ -204,11 +209,14 @@ macro_rules! axes {
                         #[serde(default, skip_serializing_if = "Vec::is_empty")]
                         mobility = "move" {
                             takes: "MOVE", need: Need::Never, default: Some(mobility::NONE),
-                            several: "When the measured flows take another path, and which: none, or a link with \
-                                      `at` (from a flow's start), such as at=2s,rate=5mbit,rtt=80ms or lte,at=2s. \
-                                      They have it for themselves, and nothing is known of it",
-                            one: Some("When the measured flows take another path, and which, one: none, or a link \
-                                       with `at`, such as lte,at=2s"),
+                            several: "Change of the flows' path. none, or the new link with `at`, the time from a \
+                                      flow's start: at=2s,rate=5mbit,rtt=80ms or lte,at=2s. The measured flows have \
+                                      the new path for themselves, and nothing is known of it. See `flowstart list \
+                                      link-options`",
+                            one: Some("Change of the flow's path. none, or the new link with `at`, the time from a \
+                                      flow's start: at=2s,rate=5mbit,rtt=80ms or lte,at=2s. The measured flows have \
+                                      the new path for themselves, and nothing is known of it. See `flowstart list \
+                                      link-options`"),
                         }
                     }
                 }
@@ -220,7 +228,9 @@ macro_rules! axes {
                     keys: {
                         scheme = "scheme" {
                             takes: "SCHEME", need: Need::Always, default: None,
-                            several: "Startup schemes, `name:key=value,...`; the first is the baseline",
+                            several: "Startup schemes (the first is the baseline). With parameters, \
+                                      blitzstart:estimate=1.5, and with a congestion avoidance of its own, \
+                                      slow-start:avoidance=bbr. See `flowstart list schemes`",
                             one: None,
                         }
                     }

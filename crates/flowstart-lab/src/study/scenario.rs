@@ -186,7 +186,15 @@ impl Scenario {
 
     /// Reads a scenario, and keeps its text for error messages.
     pub fn read_with_text(file: &Path) -> Result<(Self, String), ScenarioError> {
-        let bytes = crate::spec::file::bytes(file).map_err(ScenarioError::Unreadable)?;
+        Self::from_bytes(crate::spec::file::bytes(file).map_err(ScenarioError::Unreadable)?)
+    }
+
+    /// Reads a scenario from a stream, such as stdin, up to the length that files may have, and keeps its text.
+    pub fn read_from(source: impl std::io::Read) -> Result<(Self, String), ScenarioError> {
+        Self::from_bytes(crate::spec::file::stream(source).map_err(ScenarioError::Unreadable)?)
+    }
+
+    fn from_bytes(bytes: Vec<u8>) -> Result<(Self, String), ScenarioError> {
         let text = String::from_utf8(bytes)
             .map_err(|error| ScenarioError::NotText { offset: error.utf8_error().valid_up_to() })?;
         Ok((Self::from_text(&text)?, text))

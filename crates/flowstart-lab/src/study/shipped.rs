@@ -1,11 +1,29 @@
 //! The scenarios that come with the program.
 
-/// The scenarios that come with the program: name and text. They work wherever the program is installed. A scenario
-/// that reads files runs by its path instead: `scenarios/cellular.toml` reads recorded capacities.
+use std::path::{Path, PathBuf};
+
+use crate::spec::link::recording;
+use crate::study::scenario::Scenario;
+
+/// Where the recordings come from that scenarios of the program name.
+pub const RECORDINGS_SOURCE: &str = "they are Mahimahi's, https://github.com/ravinet/mahimahi, folder traces";
+
+/// The recordings that a scenario names and that are neither where it says nor in `directory` itself.
+pub fn missing_recordings(scenario: &Scenario, directory: &Path) -> Vec<PathBuf> {
+    let named = scenario.link.iter().flat_map(|link| recording::missing(link, directory));
+    let mut files: Vec<PathBuf> = named.map(Path::to_owned).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// The scenarios that come with the program: name and text. They work wherever the program is installed;
+/// [`missing_recordings`] says what a scenario needs besides.
 pub const SHIPPED: &[(&str, &str)] = &[
     ("aqm-matrix", include_str!("../../../../scenarios/aqm-matrix.toml")),
     ("blitzstart-one-connection", include_str!("../../../../scenarios/blitzstart-one-connection.toml")),
     ("blitzstart-table1", include_str!("../../../../scenarios/blitzstart-table1.toml")),
+    ("cellular", include_str!("../../../../scenarios/cellular.toml")),
     ("explicit-feedback", include_str!("../../../../scenarios/explicit-feedback.toml")),
     ("false-hints", include_str!("../../../../scenarios/false-hints.toml")),
     ("fast-startups-by-size", include_str!("../../../../scenarios/fast-startups-by-size.toml")),
@@ -63,26 +81,22 @@ pub const SHIPPED: &[(&str, &str)] = &[
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::SHIPPED;
-    use crate::study::scenario::Scenario;
-
-    /// Scenarios that read other files.
-    const NEED_FILES: [&str; 1] = ["cellular"];
+    use super::*;
 
     #[test]
-    fn scenarios_that_read_recordings_are_valid_where_the_recordings_are() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-        for name in NEED_FILES {
-            let scenario = Scenario::read(&folder.join(name).with_extension("toml")).unwrap();
-            assert!(!scenario.question.is_empty(), "{name}");
-            match scenario.plan(&folder) {
-                Ok(_) => {}
-                Err(error) if error.problem.contains("cannot read") => eprintln!("skipped {name}: {error}"),
-                Err(error) => panic!("{name}: {error}"),
-            }
+    fn a_recording_may_be_in_the_folder_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let cellular = SHIPPED.iter().find(|(name, _)| *name == "cellular").unwrap();
+        let scenario = Scenario::from_text(cellular.1).unwrap();
+        let missing = missing_recordings(&scenario, folder.path());
+        // Three recordings, both directions of each.
+        assert_eq!(missing.len(), 6, "{missing:?}");
+        for file in &missing {
+            assert!(scenario.plan(folder.path()).is_err());
+            std::fs::write(folder.path().join(file), "1\n2\n3\n").unwrap();
         }
+        assert!(missing_recordings(&scenario, folder.path()).is_empty());
+        assert!(scenario.plan(folder.path()).is_ok());
     }
 
     #[test]
@@ -93,13 +107,13 @@ mod tests {
             .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
             .collect();
         files.sort();
-        files.retain(|name| !NEED_FILES.contains(&name.as_str()));
         let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, files);
         for (name, text) in SHIPPED {
             let scenario = Scenario::from_text(text).unwrap();
             assert!(!scenario.question.is_empty(), "{name}");
-            assert!(scenario.plan(Path::new(".")).is_ok(), "{name}");
+            let missing = missing_recordings(&scenario, Path::new("."));
+            assert!(!missing.is_empty() || scenario.plan(Path::new(".")).is_ok(), "{name}");
         }
     }
 }

@@ -10,8 +10,9 @@ use flowstart_serve::analyze::log::{self, Connection, LogError};
 use flowstart_serve::analyze::{Analysis, Group, UnknownBaseline, analyze, metrics};
 use serde_json::json;
 
+use crate::attention::Waiting;
 use crate::failure::{FAILED, Failure};
-use crate::output::{number, print, progress};
+use crate::output::{fitted, number, print, progress};
 
 /// Suffixes of the files that are read in a folder: qlog, and metrics.
 const EXTENSIONS: [&str; 2] = ["sqlog", "prom"];
@@ -19,7 +20,7 @@ const EXTENSIONS: [&str; 2] = ["sqlog", "prom"];
 const TOLD: usize = 10;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart serve --self-signed --startup slow-start --ab 0.5=blitzstart \\
     --qlog logs
@@ -72,7 +73,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         print(&format!("{text}\n"))?;
     } else {
         let Analysis { connections, without_answer, .. } = &analysis;
-        print(&format!("{connections} connections, {without_answer} more without an answer\n{}\n", table(&analysis)))?;
+        print(&format!(
+            "{connections} connections, {without_answer} more without an answer\n{}\n",
+            fitted(table(&analysis))
+        ))?;
     }
     Ok(if unusable == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
@@ -96,6 +100,7 @@ fn of_logs(files: &[PathBuf], baseline: Option<&str>) -> Result<(Analysis, usize
     if unusable.len() > TOLD {
         tell!("warning: and {} more files that could not be used", unusable.len() - TOLD);
     }
+    let _waiting = Waiting::begin("comparing");
     let analysis = analyze(&connections, baseline).map_err(|error| unknown(&error))?;
     Ok((analysis, unusable.len()))
 }

@@ -14,17 +14,17 @@ use crate::failure::Failure;
 /// How flows behave and how often they run; shared with `trace`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Setup {
-    /// Congestion avoidance of the measured flows (default: the transport profile's).
+    /// Congestion avoidance of measured flows. Default: the transport profile's. See `flowstart list avoidance`.
     #[arg(long, value_name = "NAME")]
     avoidance: Option<String>,
-    /// Measured flows, if --arrival does not say how many.
+    /// Number of measured flows. --arrival may say another one.
     #[arg(long, value_name = "N", default_value_t = 1)]
     flows: u32,
-    /// Transport of all flows: model-quic or model-tcp, `:profile=NAME` and policies (`flowstart list transports`); or
-    /// quic: the measured flows are the real QUIC stack noq.
+    /// Transport of all flows. model-quic or model-tcp, with `:profile=NAME` and policies; or quic: the measured flows
+    /// are the real QUIC stack noq. See `flowstart list transports`.
     #[arg(long, value_name = "TRANSPORT", default_value_t = default_transport())]
     transport: String,
-    /// Do not tell the schemes the client's bandwidth.
+    /// Hide the client's bandwidth from schemes.
     #[arg(long)]
     no_hint: bool,
     #[command(flatten)]
@@ -49,16 +49,25 @@ impl Setup {
 #[derive(Debug, Args)]
 #[command(
     override_usage = "\
-flowstart compare [OPTIONS] --link <LINK>... --size <SIZE>... --scheme <SCHEME>...
-       flowstart compare [OPTIONS] --link <LINK>... --application <APPLICATION>... --scheme <SCHEME>...",
-    after_help = "\
+flowstart compare [OPTIONS] --link <LINK>... --size <SIZE>...
+                         --scheme <SCHEME>...
+       flowstart compare [OPTIONS] --link <LINK>... --application <KIND>...
+                         --scheme <SCHEME>...",
+    after_long_help = "\
 Examples:
-  flowstart compare --link dsl-fast --size 2MB --scheme slow-start blitzstart:estimate=1.5 --competitor cubic
-  flowstart compare --link rate=25mbit,rtt=50ms,buffer=50ms --size 70KB 2MB --scheme slow-start:iw=10 hystart
-  flowstart compare --link lte --size 2MB --scheme slow-start hystart --transport model-tcp:profile=tcp-linux --json
-  flowstart compare --link lte --application chunks:size=1MB,interval=2s,count=10 --idle keep startup --scheme suss
+  flowstart compare --link dsl-fast --size 2MB \\
+    --scheme slow-start blitzstart:estimate=1.5 --competitor cubic
+  flowstart compare --link rate=25mbit,rtt=50ms,buffer=50ms \\
+    --size 70KB 2MB --scheme slow-start:iw=10 hystart
+  flowstart compare --link lte --size 2MB --scheme slow-start hystart \\
+    --transport model-tcp:profile=tcp-linux --json
+  flowstart compare --link lte \\
+    --application chunks:size=1MB,interval=2s,count=10 --idle keep startup \\
+    --scheme suss
 
-A spec is name:key=value,key=value. Options that take several values repeat or take space-separated values."
+A spec is name:key=value,key=value. Case does not count in names and keys, and _ is -. Options that take several \
+values repeat or take space-separated values. Rates are 20mbit, 20Mbit/s, 20Mbps or 20M; times 50ms, 1.5s or 200us. \
+`flowstart list schemes blitzstart` shows everything about one scheme, and so do the other lists."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

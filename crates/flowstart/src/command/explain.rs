@@ -10,32 +10,38 @@ use flowstart_lab::trace::observe::{self, MOST_FLOWS, Shown, Watched};
 use flowstart_report::Cause;
 use serde_json::{Map, Value, json};
 
+use crate::attention::Waiting;
 use crate::command::trace::{Selection, failed};
 use crate::failure::{FAILED, Failure};
-use crate::output::print;
+use crate::output::{fitted, print};
 
 #[derive(Debug, Args)]
 #[command(
     override_usage = "\
-flowstart explain [OPTIONS] --link <LINK> --size <SIZE> --scheme <SCHEME>...
+flowstart explain [OPTIONS] --link <LINK> --size <SIZE>
+                         --scheme <SCHEME>...
        flowstart explain [OPTIONS] --cell <ID> --from <DIR>",
-    after_help = "\
+    after_long_help = "\
 Examples:
-  flowstart explain --link dsl-fast --size 2MB --scheme slow-start --competitor cubic
-  flowstart explain --link lte --size 2MB --scheme slow-start hystart blitzstart --competitor cubic
-  flowstart explain --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --json
+  flowstart explain --link dsl-fast --size 2MB --scheme slow-start \\
+    --competitor cubic
+  flowstart explain --link lte --size 2MB \\
+    --scheme slow-start hystart blitzstart --competitor cubic
+  flowstart explain --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 \\
+    --from results/table1 --json
 
 Splits the time of one run beyond the physical limit into causes, at the bottleneck, instant by instant. --flow \
 chooses one of several flows. --json prints an object {cell, rep, fct_ms, ideal_fct_ms, causes}; with several schemes \
 it prints an array of them."
 )]
 pub(crate) struct Arguments {
-    /// Startup schemes, `name:key=value,...`: a column for each; not with --cell.
+    /// Startup schemes; a column for each. With parameters, blitzstart:estimate=1.5. See `flowstart list schemes`. Not
+    /// with --cell.
     #[arg(long, num_args = 1.., value_name = "SCHEME", required_unless_present_any = ["cell", "from"])]
     scheme: Vec<String>,
     #[command(flatten)]
     selection: Selection,
-    /// Which of several measured flows, in the order in which they start.
+    /// Which flow of several. They count from 0 in the order in which they start.
     #[arg(long, value_name = "N", default_value_t = 0)]
     flow: u32,
     /// Print JSON instead of a table.
@@ -64,7 +70,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::Input(problem));
         }
         let causes = Shown { watched: Watched { causes: true, series: None }, media_delays: false };
+        let waiting = Waiting::begin(format!("simulating {}", plan.schemes[cell.scheme].text));
         let (outcomes, seen) = observe::again(&plan, &cell, rep, causes);
+        drop(waiting);
         any_failed |= failed(&outcomes);
         explained.push(Explained {
             cell,
@@ -78,7 +86,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         print(&format!("{text}\n"))?;
     } else {
         let sentences: Vec<String> = explained.iter().map(|one| sentence(&plan, one)).collect();
-        print(&format!("{}\n\n{}\n", sentences.join("\n"), table(&plan, &explained)))?;
+        print(&format!("{}\n\n{}\n", sentences.join("\n"), fitted(table(&plan, &explained))))?;
     }
     Ok(if any_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }

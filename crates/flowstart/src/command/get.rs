@@ -1,6 +1,5 @@
 //! `flowstart get`.
 
-use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -26,12 +25,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use tokio::io::AsyncWrite;
 
+use crate::attention::{Waiting, shows_progress};
 use crate::failure::{FAILED, Failure, advised};
 use crate::output::print;
 use crate::quic::{TrustOptions, WindowOptions, socket_address, std_time};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart get https://www.example.org/ --out page.html
   flowstart get --insecure https://localhost:4433/generate/2MB --json
@@ -207,20 +207,22 @@ async fn get(arguments: &Arguments, url: &Url, mut config: client::Config) -> Re
         Hinting::Auto => {
             let server = servers.first().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), SocketAddr::ip);
             let found = tokio::task::spawn_blocking(move || estimated(server)).await.ok().flatten();
-            tell!("note: {}", found.map_or("no hint was found".into(), |hint| format!("the hint is {}", hint.rate)));
+            note!("{}", found.map_or("no hint was found".into(), |hint| format!("the hint is {}", hint.rate)));
             found
         }
     };
     let hint = config.hint.map(|hint| hint.rate);
     let client = Client::new(config)?;
     let got = if arguments.connections > 1 {
+        let waiting = Waiting::begin(format!("getting it over {} connections", arguments.connections));
         let many = client.get_many(url, &servers).await;
+        drop(waiting);
         if let Some(first) = many.failures.first() {
             tell!("warning: {}", advised(first.to_string()));
         }
         Got::Many(many)
     } else {
-        let bar = Bar::default();
+        let bar = Bar::new();
         let watch = |progress| bar.show(progress);
         let first = client.get(url, &servers, &mut out, &watch).await?;
         let (server, mut timings) = (first.address, vec![first]);
@@ -347,24 +349,33 @@ fn tell(arguments: &Arguments, timings: &Timings, hint: Option<Rate>) -> Result<
 }
 
 /// Shows the progress of an answer.
-#[derive(Default)]
-struct Bar(Mutex<Option<ProgressBar>>);
+struct Bar(Mutex<Shown>);
+
+/// What is shown of an answer: that there is none yet, or how much of it has arrived.
+enum Shown {
+    Waiting { _waiting: Waiting },
+    Bar(ProgressBar),
+}
 
 impl Bar {
+    fn new() -> Self {
+        Self(Mutex::new(Shown::Waiting { _waiting: Waiting::begin("waiting for the server") }))
+    }
+
     fn show(&self, progress: Progress) {
-        let mut bar = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match (progress, bar.as_ref()) {
-            (Progress::Begun(size), _) => *bar = Some(bar_of(size)),
-            (Progress::Received(bytes), Some(bar)) => bar.set_position(bytes),
-            (Progress::Complete, Some(bar)) => bar.finish_and_clear(),
-            (_, None) => {}
+        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match (progress, &*shown) {
+            (Progress::Begun(size), _) => *shown = Shown::Bar(bar_of(size)),
+            (Progress::Received(bytes), Shown::Bar(bar)) => bar.set_position(bytes),
+            (Progress::Complete, Shown::Bar(bar)) => bar.finish_and_clear(),
+            (_, Shown::Waiting { .. }) => {}
         }
     }
 }
 
 /// A progress bar on a terminal, silence elsewhere.
 fn bar_of(size: Option<u64>) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+    if !shows_progress() {
         return ProgressBar::hidden();
     }
     let bar = size.map_or_else(ProgressBar::new_spinner, ProgressBar::new);

@@ -3,9 +3,11 @@
 pub(crate) mod analyze;
 mod axes;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod oracle;
 pub(crate) mod perf;
 pub(crate) mod run;

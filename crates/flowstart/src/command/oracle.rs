@@ -18,13 +18,15 @@ use ipnet::IpNet;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::attention::Waiting;
 use crate::failure::{FAILED, Failure};
-use crate::output::print;
+use crate::output::{fitted, print};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
-  flowstart oracle record --store paths.redb 192.0.2.7 --rate 25mbit --rtt 50ms --cwnd 70KB
+  flowstart oracle record --store paths.redb 192.0.2.7 --rate 25mbit \\
+    --rtt 50ms --cwnd 70KB
   flowstart oracle show --store paths.redb
   flowstart oracle serve --store paths.redb --listen 127.0.0.1:8085
   flowstart oracle ask http://127.0.0.1:8085 192.0.2.99
@@ -70,10 +72,11 @@ struct StoreOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart oracle serve --store paths.redb
-  flowstart oracle serve --store paths.redb --listen '[::1]:0' --json --ewma 0.25
+  flowstart oracle serve --store paths.redb --listen '[::1]:0' --json \\
+    --ewma 0.25
 
 Prints its address when it is ready. GET /capacity?address=ADDRESS gives JSON; POST /endpointprop is the endpoint \
 property service of ALTO (RFC 7285, section 11.4) for the property priv:flowstart-capacity. There is no \
@@ -99,10 +102,11 @@ struct MergeOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart oracle ask http://127.0.0.1:8085 192.0.2.7
-  flowstart oracle ask http://oracle.example:8085 2001:db8::1 --bound 200ms --json")]
+  flowstart oracle ask http://oracle.example:8085 2001:db8::1 \\
+    --bound 200ms --json")]
 struct Ask {
     /// Where the oracle is, `http://HOST` or `http://HOST:PORT`.
     url: String,
@@ -118,10 +122,12 @@ struct Ask {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
-  flowstart oracle record --store paths.redb 192.0.2.7 --rate 25mbit --rtt 50ms --cwnd 70KB
-  flowstart oracle record --store paths.redb 2001:db8::1 --rate 5mbit --rtt 10ms --cwnd 20KB --json
+  flowstart oracle record --store paths.redb 192.0.2.7 --rate 25mbit \\
+    --rtt 50ms --cwnd 70KB
+  flowstart oracle record --store paths.redb 2001:db8::1 --rate 5mbit \\
+    --rtt 10ms --cwnd 20KB --json
 
 Creates the file if it does not exist.")]
 struct Record {
@@ -148,7 +154,7 @@ struct Record {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart oracle show --store paths.redb
   flowstart oracle show --store paths.redb 192.0.2.7 --json
@@ -274,7 +280,7 @@ fn serve(arguments: &Serve) -> Result<ExitCode, Failure> {
     let listener = TcpListener::bind(arguments.listen).map_err(unusable)?;
     let address = listener.local_addr().map_err(unusable)?;
     if !address.ip().is_loopback() {
-        tell!("note: whoever reaches {address} learns how fast the paths in the store are");
+        note!("whoever reaches {address} learns how fast the paths in the store are");
     }
     let service = Service { store, prefixes, merge: arguments.merge.merge(), clock: Box::new(now) };
     let json = arguments.json;
@@ -325,7 +331,10 @@ fn ask(arguments: &Ask) -> Result<ExitCode, Failure> {
     if config.validate().is_err() {
         return Err(Failure::Input(format!("URL `{}`: use http://HOST or http://HOST:PORT", arguments.url)));
     }
-    let known = OracleClient::new(config).capacity(arguments.address, now()).map_err(|error| {
+    let waiting = Waiting::begin(format!("asking {}", arguments.url));
+    let known = OracleClient::new(config).capacity(arguments.address, now());
+    drop(waiting);
+    let known = known.map_err(|error| {
         let cause = match &error {
             OracleError::Unreachable(cause) => format!("cannot be asked: {cause}"),
             other => other.to_string(),
@@ -403,7 +412,7 @@ fn show(arguments: &Show) -> Result<ExitCode, Failure> {
     } else if known.is_empty() {
         print("nothing is known of any address\n")?;
     } else {
-        print(&format!("{}\n", table(&known)))?;
+        print(&format!("{}\n", fitted(table(&known))))?;
     }
     Ok(if unreadable { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }

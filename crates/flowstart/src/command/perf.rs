@@ -10,16 +10,18 @@ use flowstart_core::units::Bytes;
 use flowstart_serve::perf::{self, Cost, Direction, PERF};
 use serde_json::json;
 
+use crate::attention::Waiting;
 use crate::failure::{FAILED, Failure};
 use crate::output::print;
 use crate::quic::{CertificateOptions, SchemeOptions, TrustOptions, WindowOptions, socket_address, std_time};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart perf server --self-signed --listen '[::]:4434' --startup search
   flowstart perf client 192.0.2.7:4434 --insecure --download 100MB
-  flowstart perf client 192.0.2.7:4434 --insecure --duration 10s --upload 10GB --streams 4 --json
+  flowstart perf client 192.0.2.7:4434 --insecure --duration 10s \\
+    --upload 10GB --streams 4 --json
   flowstart perf pairs --size 1GB --pairs 10
 
 The protocol is that of draft-banks-quic-performance (ALPN perf).")]
@@ -177,8 +179,10 @@ async fn client(arguments: &Client) -> Result<ExitCode, Failure> {
     for (direction, size) in asked {
         let usual = (direction == Direction::Download && arguments.upload.is_none()).then_some(Bytes::new(100_000_000));
         let Some(size) = size.or(usual) else { continue };
-        let measured = client.transfer(direction, size).await?;
         let name = if direction == Direction::Download { "download" } else { "upload" };
+        let waiting = Waiting::begin(name);
+        let measured = client.transfer(direction, size).await?;
+        drop(waiting);
         text += &format!(
             "{name}: {} in {:.3} s, {:.2} Mbit/s, CPU {}\n",
             Bytes::new(measured.bytes),

@@ -5,13 +5,15 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use clap::Args;
+use flowstart_core::spec::names;
+use flowstart_lab::experiment::run_count;
 use flowstart_lab::perform::{self, Folder, Performed, Provenance, Sink};
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::journal;
 use flowstart_lab::study::Study;
 use flowstart_lab::study::plan::Plan;
 use flowstart_lab::study::scenario::{Scenario, ScenarioError};
-use flowstart_lab::study::shipped::SHIPPED;
+use flowstart_lab::study::shipped::{RECORDINGS_SOURCE, SHIPPED, missing_recordings};
 use flowstart_report::PublishedTable;
 use flowstart_validate::table1;
 
@@ -19,13 +21,18 @@ use crate::failure::{FAILED, Failure};
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
+  flowstart run blitzstart-table1 --reps 5 --jobs 2
   flowstart run scenarios/blitzstart-table1.toml --out results/table1
-  flowstart run blitzstart-table1 --reps 5 --jobs 2")]
+  flowstart run scenarios/blitzstart-table1.toml --out results/table1 --resume
+  sed 's/2MB/5MB/' scenario.toml | flowstart run -
+
+`flowstart list scenarios` shows the scenarios that come with the program. Files that a scenario names are relative \
+to it; those of a scenario from stdin or of the program are relative to the current folder.")]
 pub(crate) struct Arguments {
-    /// Scenario file (TOML), or the name of one that comes with the program (`flowstart list scenarios`).
-    #[arg(value_name = "SCENARIO.toml")]
+    /// Scenario: a TOML file, a name from `flowstart list scenarios`, or - for stdin.
+    #[arg(value_name = "SCENARIO")]
     scenario: PathBuf,
     #[command(flatten)]
     sampling: Sampling,
@@ -39,10 +46,10 @@ pub(crate) struct Arguments {
 /// Number of repetitions and the seed; shared with `compare` and `trace`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Sampling {
-    /// Repetitions of each cell (default: the scenario's, or 30).
+    /// Repetitions of each cell. Default: the scenario's, or 30.
     #[arg(long, value_name = "N")]
     pub(crate) reps: Option<u32>,
-    /// Master seed (default: the scenario's, or 1).
+    /// Master seed. Default: the scenario's, or 1.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 }
@@ -53,7 +60,8 @@ pub(crate) struct Results {
     /// Threads; 0: one per core.
     #[arg(long, value_name = "N", default_value_t = 0)]
     jobs: usize,
-    /// Folder for flows.csv, flows.parquet, summary.json, manifest.json and report.html; must be new or empty.
+    /// Folder for results and the report. It must be new or empty, and gets flows.csv, flows.parquet, summary.json,
+    /// manifest.json and report.html.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print summary.json instead of a table.
@@ -62,8 +70,7 @@ pub(crate) struct Results {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let file = &arguments.scenario;
-    let (mut scenario, text) = read(file)?;
+    let Read { file, mut scenario, text } = read(&arguments.scenario)?;
     if let Some(reps) = arguments.sampling.reps {
         scenario.reps = reps;
     }
@@ -83,7 +90,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         if given {
             return Failure::from(error);
         }
-        Failure::field(file, text, &error)
+        Failure::field(&file, text, &error)
     })?;
     if let Some(folder) = &arguments.results.out
         && !arguments.resume
@@ -97,30 +104,55 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     perform(&study, &arguments.results, arguments.resume)
 }
 
-/// Reads a scenario file, or a shipped scenario when there is no such file.
-fn read(file: &Path) -> Result<(Scenario, String), Failure> {
-    match Scenario::read_with_text(file) {
-        Err(ScenarioError::Unreadable(error)) if error.kind() == std::io::ErrorKind::NotFound => {
-            let Some((_, text)) = SHIPPED.iter().find(|(name, _)| Path::new(name) == file) else {
-                let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
-                return Err(Failure::Input(format!(
-                    "{}: no such file, and none of the scenarios that come with the program: {}",
-                    file.display(),
-                    names.join(", ")
-                )));
-            };
-            let scenario = Scenario::from_text(text).map_err(|error| Failure::scenario(file, error))?;
-            Ok((scenario, (*text).to_owned()))
-        }
-        result => result.map_err(|error| Failure::scenario(file, error)),
+/// A scenario that was read.
+struct Read {
+    /// Its file, or what stands for it in messages.
+    file: PathBuf,
+    scenario: Scenario,
+    text: String,
+}
+
+/// Reads a scenario from stdin, a file, or a shipped scenario when there is no such file.
+fn read(named: &Path) -> Result<Read, Failure> {
+    let (file, result) = if named == Path::new("-") {
+        (Path::new("<stdin>"), Scenario::read_from(std::io::stdin().lock()))
+    } else {
+        (named, Scenario::read_with_text(named))
+    };
+    match result {
+        Ok((scenario, text)) => Ok(Read { file: file.to_owned(), scenario, text }),
+        Err(ScenarioError::Unreadable(error)) if error.kind() == std::io::ErrorKind::NotFound => shipped(named),
+        Err(error) => Err(Failure::scenario(file, error)),
     }
+}
+
+/// Reads a scenario that comes with the program.
+fn shipped(named: &Path) -> Result<Read, Failure> {
+    let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+    let written = named.to_string_lossy();
+    let Some((name, text)) = SHIPPED.iter().find(|(name, _)| names::is_same(name, &written)) else {
+        let allowed = "no such file, and no scenario of the program; `flowstart list scenarios` shows those";
+        return Err(Failure::Input(names::unknown(&written, &names, allowed)));
+    };
+    let file = PathBuf::from(name);
+    let scenario = Scenario::from_text(text).map_err(|error| Failure::scenario(&file, error))?;
+    let missing = missing_recordings(&scenario, Path::new("."));
+    if !missing.is_empty() {
+        let files: Vec<String> = missing.iter().map(|file| file.to_string_lossy().into_owned()).collect();
+        return Err(Failure::Input(format!(
+            "{name}: needs recorded capacities that do not come with the program: {}; {RECORDINGS_SOURCE}; put them \
+             into the current folder",
+            files.join(", ")
+        )));
+    }
+    Ok(Read { file, scenario, text: (*text).to_owned() })
 }
 
 /// Tells users that two congestion avoidances meet by default; the returned text tells the report's readers.
 pub(crate) fn mixed(scenario: &Scenario, plan: &Plan, advice: &str) -> Vec<String> {
     let Some(statement) = scenario.unchosen_avoidance(plan) else { return Vec::new() };
     let note = format!("{statement}: {advice}");
-    tell!("note: {note}");
+    note!("{note}");
     vec![note]
 }
 
@@ -131,6 +163,14 @@ pub(crate) fn perform(study: &Study, results: &Results, resume: bool) -> Result<
         let is_published = study.scenario.published.as_deref() == Some("blitzstart-table1");
         table.get_or_init(|| is_published.then(|| table1::published_table(plan, rows))).clone()
     };
+    let cells = study.plan.cells().len();
+    detail!(
+        "{cells} cells of {} repetitions: {} runs; seed {}; {} threads",
+        study.plan.reps,
+        run_count(&study.plan),
+        study.plan.seed,
+        threads(results.jobs)
+    );
     let provenance =
         Provenance { version: env!("CARGO_PKG_VERSION").to_owned(), command: command_line(), host: host() };
     let mut nowhere = ();
@@ -176,6 +216,11 @@ fn report_failures(rows: &[Row]) {
     for row in rows.iter().filter(|row| row.failed()) {
         tell!("failed: {} --rep {} (seed {}): {}", row.cell, row.rep, row.seed, row.status);
     }
+}
+
+/// Threads that work, if the user asks for so many.
+fn threads(jobs: usize) -> usize {
+    if jobs > 0 { jobs } else { std::thread::available_parallelism().map_or(1, std::num::NonZero::get) }
 }
 
 /// The command as it was given.

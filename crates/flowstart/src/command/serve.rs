@@ -19,7 +19,7 @@ use crate::output::print;
 use crate::quic::{self, CertificateOptions, SchemeOptions, socket_address, std_time, warnings};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   flowstart serve --root site --self-signed
   flowstart serve --root site --listen '[::]:443' --cert cert.pem \\
@@ -250,7 +250,7 @@ fn signals(server: &Server) -> std::io::Result<impl Future<Output = ()>> {
                 _ = interrupt.recv() => break,
                 _ = terminate.recv() => break,
                 Some(()) = switch.recv() => {
-                    tell!("note: the kill switch is {}", if server.toggle_kill_switch() { "on" } else { "off" });
+                    note!("the kill switch is {}", if server.toggle_kill_switch() { "on" } else { "off" });
                 }
             }
         }

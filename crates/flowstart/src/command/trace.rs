@@ -16,6 +16,7 @@ use flowstart_lab::study::scenario::Scenario;
 use flowstart_lab::trace::export::{Format, Outputs, export};
 use flowstart_report::Method;
 
+use crate::attention::Waiting;
 use crate::command::axes::Axes;
 use crate::command::compare::Setup;
 use crate::command::run::{command_line, host, mixed};
@@ -34,10 +35,12 @@ fn description() -> Vec<Id> {
     override_usage = "\
 flowstart trace [OPTIONS] --link <LINK> --size <SIZE> --scheme <SCHEME>
        flowstart trace [OPTIONS] --cell <ID> --from <DIR>",
-    after_help = "\
+    after_long_help = "\
 Examples:
-  flowstart trace --link dsl-fast --size 2MB --scheme blitzstart --competitor cubic --out results/trace
-  flowstart trace --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 --from results/table1 --out results/trace
+  flowstart trace --link dsl-fast --size 2MB --scheme blitzstart \\
+    --competitor cubic --out results/trace
+  flowstart trace --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 \\
+    --from results/table1 --out results/trace
   flowstart trace --link 3g --size 70KB --scheme slow-start > packets.csv
 
 Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event), trace.sqlog (qlog) and trace.pcapng \
@@ -45,7 +48,7 @@ Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event),
 --out; without --out and --pcap the events go to stdout as CSV."
 )]
 pub(crate) struct Arguments {
-    /// One startup scheme, `name:key=value,...`; not with --cell.
+    /// The startup scheme. With parameters, blitzstart:estimate=1.5. See `flowstart list schemes`. Not with --cell.
     #[arg(long, value_name = "SCHEME", required_unless_present_any = ["cell", "from"])]
     scheme: Option<String>,
     #[command(flatten)]
@@ -65,7 +68,8 @@ pub(crate) struct Selection {
     axes: Axes<false>,
     #[command(flatten)]
     setup: Setup,
-    /// Cell to replay, by its name in reports and summary.json, instead of the options that describe a run.
+    /// Cell of earlier results to replay. Its name is in reports and in summary.json. It replaces the options that
+    /// describe a run.
     #[arg(long, value_name = "ID", requires = "from", conflicts_with_all = description())]
     cell: Option<String>,
     /// Repetition to show.
@@ -142,6 +146,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Writes all files into the folder, and the packets to another file if there is one.
 fn write_folder(plan: &Plan, cell: &Cell, rep: u32, folder: &Path, pcap: Option<&Path>) -> Result<ExitCode, Failure> {
+    let _waiting = Waiting::begin("simulating and writing the trace");
     let (csv, csv_out) = GrowingFile::create(&folder.join("trace.csv"))?;
     let (qlog, qlog_out) = GrowingFile::create(&folder.join("trace.sqlog"))?;
     let packets = folder.join("trace.pcapng");
@@ -209,7 +214,7 @@ fn reported(id: &str, folder: &Path) -> Result<(Plan, Cell), Failure> {
         }
         // A developer of a scheme may look at a run with the next build, so the command warns that the run may differ.
         if let Some(program) = then.other_program(&now) {
-            tell!("note: {}: {program}; the run may not be the one of the results", file.display());
+            note!("{}: {program}; the run may not be the one of the results", file.display());
         }
     }
     match plan.cell(id) {

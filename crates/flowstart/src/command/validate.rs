@@ -1,18 +1,18 @@
 //! `flowstart validate`.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use comfy_table::{ContentArrangement, Table, presets};
-use flowstart_validate::{ENTRIES, Status};
+use flowstart_validate::{ENTRIES, Miss, Status, Verdict};
 
+use crate::attention::{Waiting, wants_notes};
 use crate::failure::{FAILED, Failure};
-use crate::output::print;
+use crate::output::{print, width};
 
 #[derive(Debug, Args)]
-#[command(after_help = after_help())]
+#[command(after_long_help = after_help())]
 pub(crate) struct Arguments {
     /// One entry instead of all.
     name: Option<String>,
@@ -38,7 +38,8 @@ Examples:
   flowstart validate ns2-chain
   flowstart validate ns2-single-flow --reference other-cells.csv --json
 
-Exit code 1 when an entry misses its band."
+A line is printed as each entry ends. With --json these lines go to stderr. Exit code 1 when an entry misses its \
+band."
     )
 }
 
@@ -48,38 +49,56 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => ENTRIES.iter().map(|entry| entry.name).collect(),
     };
     let mut results = Vec::new();
-    for name in names {
-        if std::io::stderr().is_terminal() && ENTRIES.iter().any(|entry| entry.name == name) {
-            tell!("validating {name} ...");
+    for (place, name) in names.iter().enumerate() {
+        let began = Instant::now();
+        let waiting = Waiting::begin(format!("validating {name}, {} of {}", place + 1, names.len()));
+        let result = flowstart_validate::validate(name, arguments.reference.as_deref(), arguments.jobs);
+        drop(waiting);
+        let result = result.map_err(Failure::Input)?;
+        let line = line(&result, began.elapsed());
+        if !arguments.json {
+            print(&format!("{line}\n{}", details(&result)))?;
+        } else if wants_notes() {
+            tell!("{line}");
         }
-        results.push(
-            flowstart_validate::validate(name, arguments.reference.as_deref(), arguments.jobs)
-                .map_err(Failure::Input)?,
-        );
+        results.push(result);
     }
     let missed = results.iter().any(|result| result.status == Status::Miss);
     if arguments.json {
         let text = serde_json::to_string_pretty(&results).map_err(|error| Failure::Other(error.to_string()))?;
         print(&format!("{text}\n"))?;
     } else {
-        let mut table = Table::new();
-        table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(["entry", "verdict", "numbers", "misses", "note"]);
-        for result in &results {
-            let verdict = if result.status == Status::Pass { "pass" } else { "MISS" };
-            let counts = (result.cells.to_string(), result.misses.len().to_string());
-            table.add_row([result.name.as_str(), verdict, &counts.0, &counts.1, &result.note]);
-        }
-        let mut text = format!("{table}\n");
-        for result in &results {
-            for miss in &result.misses {
-                text += &format!(
-                    "{}: {} {}: ours {}, reference {}, allowed {}\n",
-                    result.name, miss.cell, miss.metric, miss.ours, miss.reference, miss.band
-                );
-            }
-        }
-        print(&text)?;
+        print(&total(&results))?;
     }
     Ok(if missed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// What became of an entry, in a line.
+fn line(result: &Verdict, time: Duration) -> String {
+    let verdict = if result.status == Status::Pass { "pass" } else { "MISS" };
+    let (numbers, misses) = (result.cells, result.misses.len());
+    let name = &result.name;
+    format!("{verdict}  {name:32}  {numbers:4} numbers  {misses:3} missed  {:6.1} s", time.as_secs_f64())
+}
+
+/// What an entry says besides, and its misses.
+fn details(result: &Verdict) -> String {
+    let options = || textwrap::Options::new(width()).initial_indent("      ").subsequent_indent("      ");
+    let mut text = String::new();
+    if !result.note.is_empty() {
+        text += &format!("{}\n", textwrap::fill(&result.note, options()));
+    }
+    for miss in &result.misses {
+        let Miss { cell, metric, ours, reference, band } = miss;
+        text += &format!("      {cell} {metric}: ours {ours}, reference {reference}, allowed {band}\n");
+    }
+    text
+}
+
+/// The sum of all entries.
+fn total(results: &[Verdict]) -> String {
+    let passed = results.iter().filter(|result| result.status == Status::Pass).count();
+    let numbers: usize = results.iter().map(|result| result.cells).sum();
+    let misses: usize = results.iter().map(|result| result.misses.len()).sum();
+    format!("\n{passed} of {} entries pass; {misses} of {numbers} numbers missed\n", results.len())
 }

@@ -25,7 +25,7 @@ mod named;
 mod options;
 mod parser;
 mod presets;
-mod recording;
+pub(crate) mod recording;
 
 pub use options::options;
 pub use presets::{PRESETS, Preset};

@@ -21,7 +21,7 @@ pub(super) struct Recording {
 /// Reads the recording that `key` names. Paths are relative to `directory`.
 pub(super) fn read(spec: &mut Spec<'_>, key: &'static str, directory: &Path) -> Result<Option<Recording>, InputError> {
     let Some(name) = spec.value(key)? else { return Ok(None) };
-    let file = directory.join(name);
+    let file = place(name, directory);
     let trace = load(&file).map_err(|problem| spec.refused(format_args!("{key}: {problem}")))?;
     let rate = trace.mean_rate();
     // A recording can be too sparse to have a rate.
@@ -30,6 +30,21 @@ pub(super) fn read(spec: &mut Spec<'_>, key: &'static str, directory: &Path) -> 
         return Err(spec.refused(problem));
     }
     Ok(Some(Recording { file, trace: Arc::new(trace), rate }))
+}
+
+/// Where a recording is: at its path, or with its name alone in the folder itself.
+fn place(name: &str, directory: &Path) -> PathBuf {
+    let file = directory.join(name);
+    let beside = Path::new(name).file_name().map(|name| directory.join(name)).filter(|beside| beside.exists());
+    if file.exists() { file } else { beside.unwrap_or(file) }
+}
+
+/// The names of the recordings of a link that are not where `directory` would have them.
+pub(crate) fn missing<'a>(link: &'a str, directory: &Path) -> Vec<&'a Path> {
+    // `trace=FILE`, `up_trace=FILE`, and with the user's name of the link `lte=trace=FILE`.
+    let named = link.split(',').filter_map(|part| part.rsplit_once("trace=")).map(|(_, name)| name.trim());
+    let absent = named.filter(|name| !place(name, directory).exists());
+    absent.filter_map(|name| Path::new(name).file_name().map(Path::new)).collect()
 }
 
 fn load(file: &Path) -> Result<CapacityTrace, String> {

@@ -1,0 +1,265 @@
+//! What can be listed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use flowstart_core::aqm::QueueConfig;
+use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::startup::StartupConfig;
+use flowstart_lab::experiment::run_count;
+use flowstart_lab::results::metric::Group;
+use flowstart_lab::results::row::METRICS;
+use flowstart_lab::spec::form::{Form, Key};
+use flowstart_lab::spec::link::{PRESETS, options};
+use flowstart_lab::spec::{STACK, STACK_SUMMARY, application, aqm, competitor};
+use flowstart_lab::study::scenario::Scenario;
+use flowstart_lab::study::shipped::SHIPPED;
+use flowstart_sim::transport::policy::Protocol;
+use flowstart_sim::transport::profile::{PROFILES, Profile};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::What;
+use super::parameters::{self, Parameter};
+use crate::failure::Failure;
+
+/// An entry of a list.
+#[derive(Default)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    /// What it is, in a line if `title` is empty.
+    pub(super) summary: String,
+    /// A shorter summary.
+    pub(super) title: String,
+    /// The document that defines it.
+    pub(super) source: String,
+    /// Startup schemes: Sensing, Probing, Validation and Continuation.
+    pub(super) phases: Option<&'static str>,
+    /// Metrics: of their numbers.
+    pub(super) unit: Option<&'static str>,
+    /// Algorithms and profiles: their parameters with their defaults, for other programs.
+    defaults: Value,
+    pub(super) parameters: Vec<Parameter>,
+    /// How to write it with its parameters.
+    pub(super) usage: String,
+    /// A valid use.
+    pub(super) example: String,
+    /// Scenarios: how much they run.
+    pub(super) cost: String,
+}
+
+impl Entry {
+    fn new(name: &str, summary: &str) -> Self {
+        Self { name: name.into(), summary: summary.into(), ..Self::default() }
+    }
+
+    /// An algorithm of a registry; `option` takes its name.
+    fn algorithm(
+        family: &str,
+        option: &str,
+        config: &impl Serialize,
+        name: &str,
+        summary: &str,
+        reference: &str,
+    ) -> Self {
+        let defaults = defaults(config);
+        Self {
+            source: reference.into(),
+            parameters: parameters::of(family, name, &defaults),
+            usage: format!("--{option} {name}:KEY=VALUE,..."),
+            example: format!("--{option} {name}"),
+            defaults,
+            ..Self::new(name, summary)
+        }
+    }
+
+    fn form(option: &str, form: &Form) -> Self {
+        Self {
+            parameters: form.keys.iter().map(key).collect(),
+            usage: format!("--{option} {}:KEY=VALUE,...", form.name),
+            example: format!("--{option} {}", form.example),
+            ..Self::new(form.name, form.summary)
+        }
+    }
+
+    /// For other programs.
+    pub(super) fn json(&self) -> Value {
+        let Self { name, summary, .. } = self;
+        if let Some(unit) = self.unit {
+            return json!({"name": name, "unit": unit, "meaning": summary});
+        }
+        let mut value = json!({"name": name, "summary": summary, "source": self.source, "parameters": self.defaults});
+        if let Some(phases) = self.phases {
+            value["phases"] = json!(phases);
+        }
+        if !self.example.is_empty() {
+            value["example"] = json!(self.example);
+        }
+        if !self.parameters.is_empty() {
+            let one = |parameter: &Parameter| {
+                let Parameter { name, values, meaning, default, .. } = parameter;
+                json!({"name": name, "values": values, "default": default, "meaning": meaning})
+            };
+            value["keys"] = self.parameters.iter().map(one).collect();
+        }
+        value
+    }
+}
+
+fn key(key: &Key) -> Parameter {
+    Parameter {
+        name: key.name.into(),
+        values: key.values.into(),
+        meaning: key.meaning.into(),
+        default: (!key.default.is_empty()).then(|| key.default.into()),
+        example: key.example,
+    }
+}
+
+/// Parameters with their defaults.
+fn defaults(config: &impl Serialize) -> Value {
+    let mut value = serde_json::to_value(config).unwrap_or_default();
+    if let Some(object) = value.as_object_mut() {
+        object.remove("kind");
+    }
+    value
+}
+
+/// The entries of a list. Scenarios are those of a folder, if one is given.
+pub(super) fn of(what: What, folder: Option<&Path>) -> Result<Vec<Entry>, Failure> {
+    Ok(match what {
+        What::Schemes => StartupConfig::defaults()
+            .iter()
+            .map(|c| Entry {
+                phases: Some(c.phases()),
+                ..Entry::algorithm("startup", "scheme", c, c.name(), c.summary(), c.reference())
+            })
+            .chain([Entry { example: format!("--scheme {STACK}"), ..Entry::new(STACK, STACK_SUMMARY) }])
+            .collect(),
+        What::Avoidance => AvoidanceConfig::defaults()
+            .iter()
+            .map(|c| Entry::algorithm("avoidance", "avoidance", c, c.name(), c.summary(), c.reference()))
+            .collect(),
+        What::Aqms => QueueConfig::defaults()
+            .iter()
+            .map(|c| Entry::algorithm("aqm", "aqm", c, c.name(), c.summary(), c.reference()))
+            .chain([Entry {
+                example: format!("--aqm {}", aqm::ORACLE),
+                ..Entry::new(aqm::ORACLE, aqm::Aqm::Oracle.summary())
+            }])
+            .collect(),
+        What::Links => PRESETS.iter().map(preset).collect(),
+        What::LinkOptions => options().map(link_option).collect(),
+        What::Transports => PROFILES.iter().filter_map(|(name, about)| profile(name, about)).chain([stack()]).collect(),
+        What::Competitors => competitor::FORMS.iter().map(|form| Entry::form("competitor", form)).collect(),
+        What::Applications => application::FORMS.iter().map(|form| Entry::form("application", form)).collect(),
+        What::Scenarios => match folder {
+            Some(folder) => scenarios(folder)?,
+            None => shipped()?,
+        },
+        What::Metrics => METRICS
+            .iter()
+            .filter(|metric| metric.group != Group::Identity)
+            .map(|metric| Entry { unit: Some(metric.unit.symbol()), ..Entry::new(metric.name, metric.meaning()) })
+            .collect(),
+    })
+}
+
+fn preset(preset: &flowstart_lab::spec::link::Preset) -> Entry {
+    let meaning = |part: &str| {
+        let (name, value) = part.split_once('=')?;
+        let known = options().find(|known| known.name == name)?;
+        Some(Parameter { default: Some(value.into()), values: String::new(), ..key(known) })
+    };
+    Entry {
+        source: preset.source.into(),
+        parameters: preset.spec.split(',').filter_map(meaning).collect(),
+        usage: format!("--link {},KEY=VALUE,...", preset.name),
+        example: format!("--link {},buffer=1bdp", preset.name),
+        ..Entry::new(preset.name, preset.spec)
+    }
+}
+
+fn link_option(option: &Key) -> Entry {
+    Entry {
+        parameters: vec![key(option)],
+        usage: format!("--link PRESET,{}=VALUE,...", option.name),
+        example: option.example.into(),
+        ..Entry::new(option.name, option.meaning)
+    }
+}
+
+fn profile(name: &str, about: &str) -> Option<Entry> {
+    let profile = Profile::named(name)?;
+    let protocol = match profile.protocol {
+        Protocol::Tcp => "model-tcp",
+        Protocol::Quic => "model-quic",
+    };
+    let defaults = defaults(&profile);
+    let spec = format!("{protocol}:profile={name}");
+    Some(Entry {
+        parameters: parameters::of("transport", "", &defaults),
+        usage: format!("--transport {spec},KEY=VALUE,..."),
+        example: format!("--transport {spec}"),
+        defaults,
+        ..Entry::new(&spec, about)
+    })
+}
+
+/// The real stack.
+fn stack() -> Entry {
+    let summary = "the real QUIC stack noq 1.4.0 in simulated time; competitors are models";
+    Entry { example: "--transport quic".into(), ..Entry::new("quic", summary) }
+}
+
+/// A text of possibly several lines, joined into one.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A text without line breaks inside its paragraphs.
+fn paragraphs(text: &str) -> String {
+    text.trim().split("\n\n").map(words).collect::<Vec<_>>().join("\n\n")
+}
+
+fn scenario(name: &str, scenario: &Scenario, folder: &Path) -> Entry {
+    // A scenario without its recordings has no plan.
+    let cost = scenario.plan(folder).map_or(String::new(), |plan| {
+        let runs = run_count(&plan);
+        format!("{} cells of {} repetitions, {runs} runs", runs / u64::from(plan.reps), plan.reps)
+    });
+    Entry {
+        cost,
+        title: words(&scenario.title),
+        source: paragraphs(&scenario.analysis),
+        example: format!("flowstart run {name} --reps 5"),
+        ..Entry::new(name, &paragraphs(&scenario.question))
+    }
+}
+
+fn shipped() -> Result<Vec<Entry>, Failure> {
+    SHIPPED
+        .iter()
+        .map(|(name, text)| {
+            let read = Scenario::from_text(text).map_err(|error| Failure::scenario(Path::new(name), error))?;
+            Ok(scenario(name, &read, Path::new(".")))
+        })
+        .collect()
+}
+
+fn scenarios(folder: &Path) -> Result<Vec<Entry>, Failure> {
+    let refused = |error: std::io::Error| Failure::Input(format!("--scenarios {}: {error}", folder.display()));
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .map_err(refused)?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    files
+        .iter()
+        .map(|file| {
+            let read = Scenario::read(file).map_err(|error| Failure::scenario(file, error))?;
+            Ok(scenario(&file.display().to_string(), &read, folder))
+        })
+        .collect()
+}
