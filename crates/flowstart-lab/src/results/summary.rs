@@ -22,6 +22,9 @@ use flowstart_statistics::{
     holm, mean, median, quantile,
 };
 
+/// Version of the format of `summary.json`.
+pub const SCHEMA: u32 = 1;
+
 /// All cells.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -141,7 +144,7 @@ pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
         }
     }
     let unbeaten_pairs = pairs::paired(plan, &cells).iter().map(PairedSetting::unbeaten).collect();
-    Summary { schema: 1, cells, unbeaten_pairs }
+    Summary { schema: SCHEMA, cells, unbeaten_pairs }
 }
 
 /// Seed of the bootstrap of a cell: reproducible, and independent of the runs.

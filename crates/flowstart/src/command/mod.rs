@@ -8,6 +8,7 @@ pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod oracle;
 pub(crate) mod perf;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod trace;
