@@ -1,9 +1,8 @@
 //! Results become one self-contained HTML page.
 //!
-//! [`render`] writes the page of a comparison, [`render_changes`] that of two runs of one question, and [`render_trace`]
-//! that of a single run. They take plain data and return
-//! the page as a string. Style, script, charts and the libraries that draw them are inside it, and the page requests
-//! nothing from anywhere.
+//! [`render`] writes the page of a comparison, [`render_changes`] that of two runs of one question, and
+//! [`render_trace`] that of a single run. They take plain data and return the page as a string. Style, script, charts
+//! and the libraries that draw them are inside it, and the page requests nothing from anywhere.
 //!
 //! ```
 //! use flowstart_report::{Cell, Estimate, Report, render};

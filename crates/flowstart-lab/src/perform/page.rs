@@ -9,8 +9,8 @@ use crate::results::stored::Stored;
 use crate::results::summary::summarize;
 use crate::trace::observe::Kept;
 
-/// Writes the page of stored results anew. The numbers are those of the rows; the few runs that are shown as time series
-/// and explained are simulated again on `jobs` threads (0: one per core).
+/// Writes the page of stored results anew. The numbers are those of the rows; the few runs that are shown as time
+/// series and explained are simulated again on `jobs` threads (0: one per core).
 ///
 /// # Errors
 ///

@@ -7,6 +7,7 @@ use flowstart_report as report;
 use flowstart_report::Verdict;
 use flowstart_statistics::{
     BootstrapEstimate, LEAST_EFFECT, LEVEL, RESAMPLES, bca_mean_difference_paired, bca_mean_ratio_paired, mean,
+    sample_standard_deviation, upper_t_quantile,
 };
 
 use super::cell_input;
@@ -16,6 +17,8 @@ use crate::results::identity::{Part, short};
 use crate::results::stored::Stored;
 use crate::results::summary::{felt, rows_by_cell, summarize};
 
+/// Pairs from which on an interval is one from resamples.
+const MANY: usize = 20;
 /// Most differences that a message names.
 const NAMED: usize = 5;
 
@@ -149,19 +152,31 @@ fn judged(
         return (Some(Verdict::Same), point);
     }
     let is_one = |values: &[f64]| values.iter().all(|value| *value == values[0]);
-    let Some(interval) = ratio.and_then(|ratio| ratio.interval_at(level)) else {
-        return (Some(Verdict::Deterministic), point);
-    };
     if is_one(before) && is_one(after) {
         return (Some(Verdict::Deterministic), point);
     }
-    let verdict = match (interval.low > 1.0, interval.high < 1.0) {
+    let interval = match before.len() {
+        0..MANY => of_few(before, after, mean, level),
+        _ => ratio.and_then(|ratio| ratio.interval_at(level)).map(|interval| [interval.low, interval.high]),
+    };
+    let Some([low, high]) = interval else { return (Some(Verdict::Unclear), point) };
+    let verdict = match (low > 1.0, high < 1.0) {
         _ if (mean - 1.0).abs() <= LEAST_EFFECT => Verdict::Unclear,
         (true, _) => Verdict::Faster,
         (_, true) => Verdict::Slower,
         _ => Verdict::Unclear,
     };
-    (Some(verdict), report::Estimate { mean: Some(mean), ci95: Some([interval.low, interval.high]) })
+    (Some(verdict), report::Estimate { mean: Some(mean), ci95: Some([low, high]) })
+}
+
+/// An interval of a ratio of means from few pairs, of which resamples would show too little: Student's t with the
+/// deviation of the pairs' logarithms.
+fn of_few(before: &[f64], after: &[f64], ratio: f64, level: f64) -> Option<[f64; 2]> {
+    let logarithms: Vec<f64> = before.iter().zip(after).map(|(before, after)| (before / after).ln()).collect();
+    let count = logarithms.len() as f64;
+    let error = sample_standard_deviation(&logarithms)? / count.sqrt();
+    let reach = upper_t_quantile(count - 1.0, (1.0 - level) / 2.0)? * error;
+    Some([ratio * (-reach).exp(), ratio * reach.exp()])
 }
 
 /// The answer in sentences.
@@ -225,6 +240,16 @@ mod tests {
         assert_eq!(verdict(&before, &before.iter().map(|ms| ms * 1.005).collect::<Vec<_>>()), Some(Verdict::Unclear));
         assert_eq!(verdict(&[100.0; 5], &[90.0; 5]), Some(Verdict::Deterministic));
         assert_eq!(verdict(&[], &[]), None);
+    }
+
+    #[test]
+    fn of_two_pairs_little_is_known() {
+        // Logarithms 0.2 and 0.3 have the mean 0.25 and the error 0.05; t with one degree of freedom is 12.706 at 95 %.
+        let (before, after) = ([100.0, 100.0], [100.0 * (-0.2_f64).exp(), 100.0 * (-0.3_f64).exp()]);
+        let [low, high] = of_few(&before, &after, 0.25_f64.exp(), 0.95).unwrap();
+        assert!((low.ln() - (0.25 - 0.05 * 12.706)).abs() < 1e-3 && (high.ln() - (0.25 + 0.05 * 12.706)).abs() < 1e-3);
+        assert_eq!(verdict(&before, &after), Some(Verdict::Unclear));
+        assert_eq!(of_few(&before[..1], &after[..1], 1.2, 0.95), None);
     }
 
     #[test]

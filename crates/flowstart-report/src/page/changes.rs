@@ -53,13 +53,15 @@ pub fn render_changes(report: &ChangeReport) -> Result<String, RenderError> {
         .collect();
     let has_speedups = report.cells.iter().any(|change| change.after.speedup.mean.is_some());
     let marks: Vec<Mark> = verdict_marks();
+    let mut rows: Vec<Row> = report.cells.iter().map(|change| row(change, &names)).collect();
+    rows.sort_by_key(|row| !row.has_changed);
     fill(
         "changes.html",
         context! {
             title => or_untitled(&report.title),
             answer => sentences(&report.answer),
             forest => chart::changes(&compared).map(Chart::embedded).transpose()?,
-            rows => report.cells.iter().map(|change| row(change, &names)).collect::<Vec<_>>(),
+            rows => rows,
             everywhere => common,
             has_speedups => has_speedups,
             marks => marks,

@@ -11,7 +11,7 @@ use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::folder::write_file;
 use flowstart_lab::results::stored::Stored;
 use flowstart_lab::study::plan::Plan;
-use flowstart_report::{Change, ChangeReport, Verdict};
+use flowstart_report::{Cell, Change, ChangeReport, Verdict};
 use flowstart_validate::table1;
 
 use crate::failure::Failure;
@@ -94,36 +94,58 @@ fn write(file: &Path, html: &str) -> Result<(), Failure> {
 /// A row per cell; of many cells only those that changed.
 fn table(report: &ChangeReport) -> String {
     let is_short = report.cells.len() > FEW;
-    let shown: Vec<&Change> = report.cells.iter().filter(|cell| !is_short || cell.has_changed()).collect();
-    let left_out = report.cells.len() - shown.len();
+    let left_out = report.cells.iter().filter(|cell| is_short && !cell.has_changed()).count();
+    let is_empty = left_out == report.cells.len();
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["cell", "FCT ms", "before / after", "", "sent twice %", "lost %"]);
-    for change in &shown {
-        let both = |digits: usize, of: fn(&flowstart_report::Cell) -> Option<f64>| {
-            format!("{} → {}", number(of(&change.before), digits), number(of(&change.after), digits))
+    table.load_preset(presets::NOTHING);
+    table.set_header(["cell", "FCT ms", "before / after", "", "sent twice %"]);
+    let labels = labels(&report.cells);
+    for (change, label) in report.cells.iter().zip(labels).filter(|(cell, _)| !is_short || cell.has_changed()) {
+        let both = |digits: usize, of: fn(&Cell) -> Option<f64>| {
+            let [old, new] = [&change.before, &change.after].map(|cell| number(of(cell), digits));
+            if old == new { new } else { format!("{old} → {new}") }
         };
         let interval = change.fct_ratio.ci95.map_or(String::new(), |[low, high]| format!(" ({low:.2}–{high:.2})"));
         table.add_row([
-            change.after.id.clone(),
-            both(1, |cell| cell.fct_ms.mean),
+            label,
+            both(0, |cell| cell.fct_ms.mean),
             format!("{}{interval}", number(change.fct_ratio.mean, 2)),
             mark(change.verdict).to_owned(),
             both(1, |cell| cell.inflation.mean.map(|share| share * 100.0)),
-            both(1, |cell| cell.lost.mean.map(|share| share * 100.0)),
         ]);
     }
-    for column in [1, 2, 4, 5] {
+    for column in [1, 2, 4] {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let mut text = if shown.is_empty() { String::new() } else { table.to_string() };
+    let mut text = if is_empty { String::new() } else { table.to_string() };
     if left_out > 0 {
-        let line = if shown.is_empty() { "" } else { "\n" };
+        let line = if is_empty { "" } else { "\n" };
         text += &format!("{line}{left_out} cells that did not change are left out; --out FILE has all.");
     }
     text
+}
+
+/// What each cell is, on what the cells differ in.
+fn labels(cells: &[Change]) -> Vec<String> {
+    let axes: [fn(&Cell) -> &str; 8] = [
+        |cell| &cell.link,
+        |cell| &cell.aqm,
+        |cell| &cell.size,
+        |cell| &cell.scheme,
+        |cell| &cell.avoidance,
+        |cell| &cell.competitor,
+        |cell| &cell.transport,
+        |cell| &cell.arrival,
+    ];
+    let varies = |axis: &&fn(&Cell) -> &str| cells.iter().any(|cell| axis(&cell.after) != axis(&cells[0].after));
+    let varied: Vec<_> = axes.iter().filter(varies).collect();
+    let label = |cell: &Change| match varied[..] {
+        [] => cell.after.id.clone(),
+        _ => varied.iter().map(|axis| axis(&cell.after)).collect::<Vec<_>>().join(" "),
+    };
+    cells.iter().map(label).collect()
 }
 
 fn mark(verdict: Option<Verdict>) -> &'static str {
