@@ -4,7 +4,8 @@ RESULTS := results/$(shell date +%Y%m%d-%H%M%S)
 FLOWSTART := target/release/flowstart
 FUZZ_SECONDS ?= 60
 
-.PHONY: run test lint same-results bench bench-quic bench-report load interop fuzz study study-predict record full setup
+.PHONY: run test lint same-results bench bench-quic bench-report load interop browser fuzz study study-predict record
+.PHONY: full setup
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
@@ -64,6 +65,12 @@ bench-report: setup
 interop: setup
 	cargo build --release --locked -p flowstart
 	FLOWSTART=$(FLOWSTART) scripts/interop/run
+
+# Reports in Chromium: layout on phones and wide screens, hovering, sorting, the dark scheme, paper.
+browser:
+	@scripts/setup browser
+	cargo build --locked -p flowstart
+	scripts/browser/run
 
 # Every parser of input and the controller, FUZZ_SECONDS each.
 fuzz: setup

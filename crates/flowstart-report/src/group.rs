@@ -17,7 +17,7 @@ pub(crate) enum Axis {
 
 impl Axis {
     /// All of them, in the order of names.
-    const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Link,
         Self::Competitor,
         Self::Arrival,

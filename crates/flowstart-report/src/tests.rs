@@ -607,3 +607,34 @@ fn connections_are_points() -> Result<(), RenderError> {
     assert!(page.contains("One point is one connection") && page.contains("FCT (s)"));
     Ok(())
 }
+
+#[test]
+fn a_change_compares_each_cell_with_itself_and_shows_those_that_changed_first() -> Result<(), RenderError> {
+    let mut cells: Vec<Change> = sample().cells[..3]
+        .iter()
+        .map(|cell| Change {
+            before: cell.clone(),
+            after: cell.clone(),
+            pairs: 30,
+            fct_ratio: Estimate { mean: Some(1.0), ci95: None },
+            verdict: Some(Verdict::Same),
+            ..Change::default()
+        })
+        .collect();
+    cells[2].fct_ratio = Estimate { mean: Some(0.8), ci95: Some([0.75, 0.85]) };
+    cells[2].verdict = Some(Verdict::Slower);
+    cells[2].before.inflation = estimate(0.4);
+    let page = render_changes(&ChangeReport { title: HOSTILE.to_owned(), cells, ..ChangeReport::default() })?;
+    let plot = specs(&page).swap_remove(0);
+    let rows: Vec<&str> = plot["data"]["values"].as_str().unwrap_or_default().lines().skip(1).collect();
+    // Row, verdict, ratio, its ends, what is sent twice after; then lost and harm, which are unknown; then before.
+    assert_eq!(rows.len(), 3);
+    assert!(rows[0].starts_with("0\t4\t1\t1\t1\t") && rows[2].starts_with("2\t2\t0.8\t0.75\t0.85\t0.04\t"), "{rows:?}");
+    assert!(rows[2].contains("\t0.4\t"), "{rows:?}");
+    let table = page.split("<tbody>").nth(1).unwrap_or_default();
+    let place = |name: &str| table.find(name).unwrap_or(usize::MAX);
+    assert!(place("blitzstart:estimate=1.5</td>") < place("slow-start</td>"), "{table}");
+    assert!(page.contains("slower than before") && !own_part(&page).contains("<img"));
+    assert!(render_changes(&ChangeReport::default())?.contains("There is nothing to compare."));
+    Ok(())
+}

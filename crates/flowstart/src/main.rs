@@ -29,6 +29,7 @@ Examples:
   flowstart compare --link dsl-fast --size 2MB \\
     --scheme slow-start blitzstart --competitor cubic
   flowstart run blitzstart-table1 --out results/table1
+  flowstart report results/before results/after --out change.html
   flowstart trace --link lte --size 2MB --scheme hystart \\
     --competitor cubic --out results/trace
   flowstart explain --link lte --size 2MB --scheme slow-start hystart \\
@@ -54,6 +55,8 @@ enum Command {
     Compare(command::compare::Arguments),
     /// Run a scenario file.
     Run(command::run::Arguments),
+    /// Write the page of a results folder again, or compare two folders: before and after.
+    Report(command::report::Arguments),
     /// Write down the packets of one run.
     Trace(command::trace::Arguments),
     /// Break the completion time of one run into causes.
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
     let result = match &arguments.command {
         Command::Compare(arguments) => command::compare::main(arguments),
         Command::Run(arguments) => command::run::main(arguments),
+        Command::Report(arguments) => command::report::main(arguments),
         Command::Trace(arguments) => command::trace::main(arguments),
         Command::Explain(arguments) => command::explain::main(arguments),
         Command::List(arguments) => command::list::main(arguments),

@@ -1,7 +1,7 @@
 //! A folder as the place of results: rows, summary, manifest and report, and a journal from which a run can resume.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -79,28 +79,6 @@ impl<'a> Folder<'a> {
             rows: None,
         }
     }
-
-    fn method(&self, study: &Study, manifest: &Manifest) -> Method {
-        Method {
-            command: manifest.command.join(" "),
-            directory: self.path.display().to_string(),
-            version: manifest.version.clone(),
-            seed: Some(study.plan.seed),
-            repetitions: Some(study.plan.reps),
-            host: manifest.host.clone(),
-            date: String::new(),
-            wall_time_s: Some(manifest.wall_time_s),
-            files: [
-                ("flows.csv", "a row per measured flow and repetition"),
-                ("flows.parquet", "the same rows for analysis tools"),
-                ("summary.json", "metrics, intervals and comparisons of every cell"),
-                ("manifest.json", "version, command, seed, host and wall time"),
-            ]
-            .map(|(name, what)| DataFile { name: name.into(), what: what.into() })
-            .to_vec(),
-            notes: study.notes.clone(),
-        }
-    }
 }
 
 impl Sink for Folder<'_> {
@@ -153,7 +131,7 @@ impl Sink for Folder<'_> {
         self.occupied.as_ref().map_or(Ok(()), Occupied::check)?;
         write_results(&self.path, rows, summary, &manifest)?;
         // Only now: the results are safe even if the page fails.
-        let method = self.method(study, &manifest);
+        let method = method(&self.path, study, &manifest);
         let texts = Texts::of(&study.scenario);
         let again = |again| progress.again(again);
         let mut page = report::build(&study.plan, rows, summary, &texts, jobs, method, kept, &again)?;
@@ -162,5 +140,28 @@ impl Sink for Folder<'_> {
         write_file(&self.path.join("report.html"), |out| out.write_all(html.as_bytes()))?;
         Journal::remove(&self.path);
         Ok(())
+    }
+}
+
+/// How the results of a folder were obtained.
+pub(super) fn method(folder: &Path, study: &Study, manifest: &Manifest) -> Method {
+    Method {
+        command: manifest.command.join(" "),
+        directory: folder.display().to_string(),
+        version: manifest.version.clone(),
+        seed: Some(study.plan.seed),
+        repetitions: Some(study.plan.reps),
+        host: manifest.host.clone(),
+        date: String::new(),
+        wall_time_s: Some(manifest.wall_time_s),
+        files: [
+            ("flows.csv", "a row per measured flow and repetition"),
+            ("flows.parquet", "the same rows for analysis tools"),
+            ("summary.json", "metrics, intervals and comparisons of every cell"),
+            ("manifest.json", "version, command, seed, host and wall time"),
+        ]
+        .map(|(name, what)| DataFile { name: name.into(), what: what.into() })
+        .to_vec(),
+        notes: study.notes.clone(),
     }
 }

@@ -15,8 +15,10 @@ use crate::study::plan::Plan;
 use crate::trace::observe::{Kept, Wanted};
 
 mod folder;
+mod page;
 
 pub use folder::{Folder, Provenance, Published};
+pub use page::page;
 pub use report::Again;
 
 /// The destination of results.

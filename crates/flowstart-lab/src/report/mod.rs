@@ -25,6 +25,7 @@ use crate::trace::observe::{self, Kept, MOST_FLOWS, Shown, Wanted, Watched};
 use flowstart_report as report;
 
 mod answer;
+mod changes;
 mod examples;
 mod published;
 mod rtt;
@@ -32,6 +33,7 @@ mod trace;
 mod web;
 
 pub use answer::answer;
+pub use changes::changes;
 pub use examples::{MeasuredFlow, median_flow, median_rep};
 pub use published::{estimate_of, published_table};
 pub use trace::trace;
@@ -369,10 +371,9 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
 /// Share of the data packets that were dropped, of all runs that completed. Connections of sessions differ in size, so
 /// sessions have none.
 fn lost(plan: &Plan, cell: &Cell, rows: &[&Row]) -> report::Estimate {
-    let segment = f64::from(plan.profile(cell).segment);
-    let packets = |row: &Row| (row.size_bytes + row.retransmitted_bytes) as f64 / segment;
+    let payload = u64::from(plan.profile(cell).payload).max(1);
     let done = || rows.iter().filter(|row| !row.failed());
-    let sent: f64 = done().map(|row| packets(row).ceil()).sum();
+    let sent: f64 = done().map(|row| (row.size_bytes + row.retransmitted_bytes).div_ceil(payload) as f64).sum();
     let dropped: f64 = done().map(|row| row.dropped_packets as f64).sum();
     let is_transfer = plan.sizes[cell.size].value.sessions().is_none();
     report::Estimate { mean: (is_transfer && sent > 0.0).then(|| (dropped / sent).min(1.0)), ci95: None }

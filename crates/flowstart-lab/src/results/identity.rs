@@ -15,7 +15,7 @@ use crate::study::plan::{AXES, Plan};
 const SHOWN: usize = 200;
 
 /// The beginning of a text that may be long.
-pub(super) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),

@@ -8,6 +8,7 @@
 //! | `manifest.json`, and the experiment that rows belong to | [`manifest`], [`identity`] |
 //! | rows on disk while an experiment runs | [`journal`] |
 //! | the folder and its files | [`folder`], [`files`] |
+//! | results that were written earlier | [`stored`] |
 
 pub mod cell_summary;
 pub mod comparison;
@@ -20,4 +21,5 @@ pub mod manifest;
 pub mod metric;
 pub mod pairs;
 pub mod row;
+pub mod stored;
 pub mod summary;

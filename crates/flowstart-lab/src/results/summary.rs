@@ -20,6 +20,9 @@ use crate::study::plan::{Cell, Plan};
 use flowstart_report::PairedSetting;
 use flowstart_statistics::{LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca_mean, mean, median, quantile};
 
+/// Version of the format of `summary.json`.
+pub const SCHEMA: u32 = 1;
+
 /// All cells.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -92,7 +95,7 @@ pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
         cells[place].vs_baseline = Some(comparison);
     }
     let unbeaten_pairs = pairs::paired(plan, &cells).iter().map(PairedSetting::unbeaten).collect();
-    Summary { schema: 1, answer: String::new(), answer_notes: Vec::new(), cells, unbeaten_pairs }
+    Summary { schema: SCHEMA, answer: String::new(), answer_notes: Vec::new(), cells, unbeaten_pairs }
 }
 
 /// Seed of the bootstrap of a cell: reproducible, and independent of the runs.

@@ -84,6 +84,16 @@ const COSTS: [Cost; 3] = [
 
 /// The plot of all comparisons; nothing without any.
 pub(crate) fn forest(cells: &[Cell]) -> Option<Chart> {
+    plot(cells, None)
+}
+
+/// The plot of cells after a change, each compared with the same cell `before`.
+pub(crate) fn changes(cells: &[Cell]) -> Option<Chart> {
+    plot(cells, Some("before"))
+}
+
+/// The plot; `reference` is what all are compared with, where it is no cell of the same question.
+fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
     let rows = rows(cells);
     let first = rows.first()?;
     let all_others = rows.iter().filter_map(|row| harm(row.cell)).map(|(_, unit)| unit).next();
@@ -124,7 +134,7 @@ pub(crate) fn forest(cells: &[Cell]) -> Option<Chart> {
             rows.iter().map(|row| COSTS[k].format.show(row.baseline.and_then(COSTS[k].of))).collect();
         transform.extend([named(&texts, "r", &format!("t{k}")), named(&theirs, "r", &format!("u{k}"))]);
     }
-    let baseline = baseline_of(&rows);
+    let baseline = reference.map_or_else(|| baseline_of(&rows), str::to_owned);
     let drawing = Drawing {
         count: rows.len(),
         costs,
@@ -136,6 +146,7 @@ pub(crate) fn forest(cells: &[Cell]) -> Option<Chart> {
         baseline: baseline.clone(),
     };
     let title = match rows.len() {
+        _ if reference.is_some() => "Completion time after the change".to_owned(),
         1 => format!("{} against {baseline}", first.name),
         several => format!("All {several} comparisons with {baseline}"),
     };
@@ -417,7 +428,7 @@ impl Drawing {
         let mut layers = vec![self.stripe()];
         if is_short {
             layers.extend(self.marks(0.24, 5.0, 60.0));
-            layers.push(text(-0.22, "line1", &format!("{name} + '  ' + datum.numbers"), false, 340));
+            layers.push(text(-0.22, "line1", &format!("{name} + '  ' + split(datum.numbers, ' (')[0]"), false, 340));
         } else {
             let unit = |k: usize| if k == 2 { format!("harm ({})", self.unit) } else { COSTS[k].title.to_owned() };
             let costs: Vec<String> = self.costs.iter().map(|&k| format!("'{} ' + datum.t{k}", unit(k))).collect();

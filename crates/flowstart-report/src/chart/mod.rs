@@ -60,7 +60,7 @@ pub(crate) use cost::pareto;
 pub(crate) use curves::curves;
 pub(crate) use distribution::distributions;
 pub(crate) use document::Chart;
-pub(crate) use forest::forest;
+pub(crate) use forest::{changes, forest};
 pub(crate) use heat::heat;
 pub(crate) use key::Key;
 pub(crate) use legend::LegendItem;

@@ -8,6 +8,7 @@
 //! | `estimate.rs` | a mean with its interval |
 //! | `causes.rs` | where the time of a run went |
 //! | `pairs.rs` | AQM and scheme together |
+//! | `change.rs` | a question answered twice, before and after |
 //! | `published.rs` | a publication's numbers beside ours |
 //! | `run.rs` | a repetition as time series |
 //! | `method.rs` | how the numbers were obtained |
@@ -16,6 +17,7 @@
 
 mod causes;
 mod cell;
+mod change;
 mod estimate;
 mod link;
 mod method;
@@ -28,6 +30,7 @@ mod verdict;
 
 pub use causes::{CAUSES, Cause, Causes};
 pub use cell::{Cell, CurvePoint, Media, Samples};
+pub use change::{Change, ChangeReport, Side};
 pub use estimate::Estimate;
 pub use link::Link;
 pub use method::{DataFile, Method};

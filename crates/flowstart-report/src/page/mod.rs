@@ -1,7 +1,7 @@
 //! A page is a template that is filled with sections.
 //!
-//! `comparison.rs` and `trace.rs` each make a page, and `template.rs` has the templates and fills them. The other files
-//! make what a section of a template shows:
+//! `comparison.rs`, `changes.rs` and `trace.rs` each make a page. `template.rs` has the templates and fills them. The
+//! other files make what a section of a template shows:
 //!
 //! | File | Section |
 //! |---|---|
@@ -18,6 +18,7 @@
 //! `mark.rs` has the numbers and verdicts of the tables, `text.rs` the reader's sentences.
 
 mod causes;
+mod changes;
 mod comparison;
 mod mark;
 mod media;
@@ -32,5 +33,6 @@ mod text;
 mod trace;
 mod unbeaten;
 
+pub use changes::render_changes;
 pub use comparison::render;
 pub use trace::render_trace;

@@ -20,9 +20,10 @@ const LICENCES: [&str; 4] = [
 ];
 
 /// Templates and the names by which they include each other.
-const TEMPLATES: [(&str, &str); 6] = [
+const TEMPLATES: [(&str, &str); 7] = [
     ("page.html", include_str!("../templates/page.html")),
     ("report.html", include_str!("../templates/report.html")),
+    ("changes.html", include_str!("../templates/changes.html")),
     ("trace.html", include_str!("../templates/trace.html")),
     ("figure.html", include_str!("../templates/figure.html")),
     ("setup.html", include_str!("../templates/setup.html")),

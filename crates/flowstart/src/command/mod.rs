@@ -10,6 +10,7 @@ pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod oracle;
 pub(crate) mod perf;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod trace;

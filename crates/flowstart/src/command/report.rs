@@ -1,0 +1,160 @@
+//! `flowstart report`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use comfy_table::{CellAlignment, Table, presets};
+use flowstart_lab::perform;
+use flowstart_lab::report::changes;
+use flowstart_lab::results::flows::Row;
+use flowstart_lab::results::folder::write_file;
+use flowstart_lab::results::stored::Stored;
+use flowstart_lab::study::plan::Plan;
+use flowstart_report::{Cell, Change, ChangeReport, Verdict};
+use flowstart_validate::table1;
+
+use crate::failure::Failure;
+use crate::output::{Bars, number, print};
+
+/// Rows up to which the table has all cells; of more it has those that changed.
+const FEW: usize = 40;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  flowstart report results/table1
+  flowstart report results/before results/after --out change.html
+
+With one folder the page is written again; the few runs that it shows in detail are simulated again. With two folders \
+the second is compared with the first, cell by cell: both must answer the same question with the same seed, and be of \
+one version of flowstart unless --across-versions is given. Builds of one version are compared freely.")]
+pub(crate) struct Arguments {
+    /// Folder of results; with AFTER the results before the change.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Folder of the results after the change.
+    #[arg(value_name = "AFTER")]
+    after: Option<PathBuf>,
+    /// File for the page; must not exist (default: DIR/report.html, or no page with two folders).
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Compare results of different versions of flowstart.
+    #[arg(long, requires = "after")]
+    across_versions: bool,
+    /// Threads; 0: one per core.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    jobs: usize,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if let Some(file) = arguments.out.as_ref().filter(|file| file.symlink_metadata().is_ok()) {
+        return Err(Failure::Input(format!("--out `{}`: exists; nothing was overwritten", file.display())));
+    }
+    let folder = Stored::read(&arguments.folder).map_err(Failure::Input)?;
+    match &arguments.after {
+        None => again(&folder, arguments),
+        Some(after) => compare(&folder, &Stored::read(after).map_err(Failure::Input)?, arguments),
+    }
+}
+
+/// Writes the page of a folder again.
+fn again(stored: &Stored, arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let is_published = stored.study.scenario.published.as_deref() == Some("blitzstart-table1");
+    let published = |plan: &Plan, rows: &[Row]| is_published.then(|| table1::published_table(plan, rows));
+    let html = perform::page(stored, &published, arguments.jobs, &Bars::default())?;
+    let file = arguments.out.clone().unwrap_or_else(|| arguments.folder.join("report.html"));
+    write(&file, &html)?;
+    print(&format!("Report: {}\n", file.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares two folders.
+fn compare(before: &Stored, after: &Stored, arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let report = changes(before, after, arguments.across_versions).map_err(Failure::Input)?;
+    if let Some(file) = &arguments.out {
+        let html = flowstart_report::render_changes(&report).map_err(|error| Failure::Other(error.to_string()))?;
+        write(file, &html)?;
+    }
+    for note in &report.notes {
+        tell!("note: {note}");
+    }
+    let mut text = format!("{}\n\n{}\n", report.answer.join("\n"), table(&report));
+    if let Some(file) = &arguments.out {
+        text += &format!("\nReport: {}\n", file.display());
+    }
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(file: &Path, html: &str) -> Result<(), Failure> {
+    Ok(write_file(file, |out| out.write_all(html.as_bytes()))?)
+}
+
+/// A row per cell; of many cells only those that changed.
+fn table(report: &ChangeReport) -> String {
+    let is_short = report.cells.len() > FEW;
+    let left_out = report.cells.iter().filter(|cell| is_short && !cell.has_changed()).count();
+    let is_empty = left_out == report.cells.len();
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["cell", "FCT ms", "before / after", "", "sent twice %"]);
+    let labels = labels(&report.cells);
+    for (change, label) in report.cells.iter().zip(labels).filter(|(cell, _)| !is_short || cell.has_changed()) {
+        let both = |digits: usize, of: fn(&Cell) -> Option<f64>| {
+            let [old, new] = [&change.before, &change.after].map(|cell| number(of(cell), digits));
+            if old == new { new } else { format!("{old} → {new}") }
+        };
+        let interval = change.fct_ratio.ci95.map_or(String::new(), |[low, high]| format!(" ({low:.2}–{high:.2})"));
+        table.add_row([
+            label,
+            both(0, |cell| cell.fct_ms.mean),
+            format!("{}{interval}", number(change.fct_ratio.mean, 2)),
+            mark(change.verdict).to_owned(),
+            both(1, |cell| cell.inflation.mean.map(|share| share * 100.0)),
+        ]);
+    }
+    for column in [1, 2, 4] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = if is_empty { String::new() } else { table.to_string() };
+    if left_out > 0 {
+        let line = if is_empty { "" } else { "\n" };
+        text += &format!("{line}{left_out} cells that did not change are left out; --out FILE has all.");
+    }
+    text
+}
+
+/// What each cell is, on what the cells differ in.
+fn labels(cells: &[Change]) -> Vec<String> {
+    let axes: [fn(&Cell) -> &str; 8] = [
+        |cell| &cell.link,
+        |cell| &cell.aqm,
+        |cell| &cell.size,
+        |cell| &cell.scheme,
+        |cell| &cell.avoidance,
+        |cell| &cell.competitor,
+        |cell| &cell.transport,
+        |cell| &cell.arrival,
+    ];
+    let varies = |axis: &&fn(&Cell) -> &str| cells.iter().any(|cell| axis(&cell.after) != axis(&cells[0].after));
+    let varied: Vec<_> = axes.iter().filter(varies).collect();
+    let label = |cell: &Change| match varied[..] {
+        [] => cell.after.id.clone(),
+        _ => varied.iter().map(|axis| axis(&cell.after)).collect::<Vec<_>>().join(" "),
+    };
+    cells.iter().map(label).collect()
+}
+
+fn mark(verdict: Option<Verdict>) -> &'static str {
+    match verdict {
+        None => "–",
+        Some(Verdict::Faster | Verdict::FasterByWaste) => "▲ faster",
+        Some(Verdict::Slower) => "▼ slower",
+        Some(Verdict::Unclear) => "● unclear",
+        Some(Verdict::Same) => "= same",
+        Some(Verdict::Deterministic) => "◆ one run",
+    }
+}

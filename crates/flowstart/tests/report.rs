@@ -1,0 +1,119 @@
+//! `flowstart report`: pages of stored results, and two folders compared.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+use tempfile::TempDir;
+
+fn flowstart(arguments: &[&str]) -> assert_cmd::assert::Assert {
+    Command::cargo_bin("flowstart").unwrap().args(arguments).assert()
+}
+
+/// A folder of results.
+fn results(within: &Path, name: &str, more: &[&str]) -> PathBuf {
+    let folder = within.join(name);
+    let out = folder.display().to_string();
+    let common = ["compare", "--link", "dsl-fast", "--competitor", "cubic", "--scheme", "slow-start", "blitzstart"];
+    flowstart(&[&common[..], more, &["--out", &out]].concat()).success();
+    folder
+}
+
+const SMALL: [&str; 4] = ["--size", "70KB", "--reps", "3"];
+
+fn report(folders: &[&Path], more: &[&str]) -> assert_cmd::assert::Assert {
+    let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let mut arguments = vec!["report"];
+    arguments.extend(folders.iter().map(String::as_str));
+    arguments.extend(more);
+    flowstart(&arguments)
+}
+
+#[test]
+fn a_page_is_written_again_from_what_is_stored() {
+    let folder = TempDir::new().unwrap();
+    let one = results(folder.path(), "one", &SMALL);
+    let first = fs::read_to_string(one.join("report.html")).unwrap();
+    fs::remove_file(one.join("report.html")).unwrap();
+    report(&[&one], &[]).success().stdout(contains("report.html"));
+    let again = fs::read_to_string(one.join("report.html")).unwrap();
+    // The first page also has the notes that the command told its user.
+    let specs =
+        |page: &str| page.split("class=\"spec\">").skip(1).map(|rest| rest[..200].to_owned()).collect::<Vec<_>>();
+    assert_eq!(specs(&again), specs(&first));
+    let elsewhere = folder.path().join("page.html");
+    report(&[&one], &["--out", elsewhere.to_str().unwrap()]).success();
+    assert!(elsewhere.exists());
+    report(&[&one], &["--out", elsewhere.to_str().unwrap()]).code(2).stderr(contains("nothing was overwritten"));
+}
+
+#[test]
+fn the_same_results_did_not_change_and_others_did() {
+    let folder = TempDir::new().unwrap();
+    let (one, two) = (results(folder.path(), "one", &SMALL), results(folder.path(), "two", &SMALL));
+    report(&[&one, &two], &[])
+        .success()
+        .stdout(contains("Nothing changed: every repetition of all 2 cells takes exactly as long as before."));
+    // As if another build had produced them: every completion time of one scheme is half.
+    let csv = fs::read_to_string(two.join("flows.csv")).unwrap();
+    let column = csv.lines().next().unwrap().split(',').position(|name| name == "fct_ms").unwrap();
+    let halved = |line: &str| {
+        let mut fields: Vec<String> = line.split(',').map(str::to_owned).collect();
+        if line.contains("blitzstart") {
+            fields[column] = (fields[column].parse::<f64>().unwrap() / 2.0).to_string();
+        }
+        fields.join(",")
+    };
+    let changed = csv.lines().map(halved).collect::<Vec<_>>().join("\n") + "\n";
+    fs::write(two.join("flows.csv"), changed).unwrap();
+    report(&[&one, &two], &[]).code(2).stderr(contains("flows.csv is not the file that manifest.json was written for"));
+    edit(&two, |manifest| {
+        manifest.as_object_mut().unwrap().remove("rows");
+    });
+    let page = folder.path().join("change.html");
+    report(&[&one, &two], &["--out", page.to_str().unwrap()])
+        .success()
+        .stdout(contains("1 of 2 cells changed by more than 1 % (faster); most: ").and(contains("2.00 times sooner")));
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("2.00 times sooner") && page.contains("id=\"forest\"") && page.contains("before / after"));
+}
+
+/// Changes a folder's manifest.
+fn edit(folder: &Path, change: impl FnOnce(&mut serde_json::Value)) {
+    let file = folder.join("manifest.json");
+    let mut manifest: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    change(&mut manifest);
+    fs::write(file, manifest.to_string()).unwrap();
+}
+
+#[test]
+fn folders_that_cannot_be_compared_are_refused_with_what_differs() {
+    let folder = TempDir::new().unwrap();
+    let one = results(folder.path(), "one", &SMALL);
+    let sizes = results(folder.path(), "sizes", &["--size", "80KB", "--reps", "3", "--seed", "7"]);
+    let different = contains("answer different questions: seed is `1` in ").and(contains("size is `70KB` in "));
+    report(&[&one, &sizes], &[]).code(2).stderr(different);
+
+    let other = results(folder.path(), "other", &SMALL);
+    edit(&other, |manifest| manifest["experiment"]["program"] = "0.0.1".into());
+    report(&[&one, &other], &[]).code(2).stderr(contains("of 0.0.1: --across-versions compares them all the same"));
+    report(&[&one, &other], &["--across-versions"]).success().stdout(contains("Nothing changed"));
+
+    let summary = other.join("summary.json");
+    let text = fs::read_to_string(&summary).unwrap().replacen("\"schema\": 1", "\"schema\": 2", 1);
+    fs::write(&summary, text).unwrap();
+    report(&[&one, &other], &["--across-versions"])
+        .code(2)
+        .stderr(contains("its format is version 2; this program reads version 1"));
+
+    fs::write(other.join("flows.partial.csv"), "").unwrap();
+    report(&[&other], &[]).code(2).stderr(contains("holds an interrupted run").and(contains("--resume")));
+    let empty = TempDir::new().unwrap();
+    report(&[empty.path()], &[]).code(2).stderr(contains("is not a folder of results: it has no manifest.json"));
+    report(&[&empty.path().join("nowhere")], &[]).code(2).stderr(contains("there is no such folder"));
+    report(&[&one], &["--across-versions"]).code(2);
+}

@@ -1,0 +1,173 @@
+"""Checks reports in Chromium: pages.py CHROMIUM FOLDER, where the folder holds folders of results by name."""
+
+import pathlib
+import sys
+
+from playwright.sync_api import sync_playwright
+
+WIDTHS = [(390, 844), (1280, 800), (1920, 1080)]
+# The report of the paper's Table 1: 72 cells.
+TALLEST = 6000
+# Rows up to which all of the forest plot is on the first screen.
+FEW_ROWS = 12
+
+failures = 0
+
+
+def check(name, passed, found=""):
+    """Prints a line."""
+    global failures
+    failures += not passed
+    print(f"{'pass' if passed else 'FAIL'}  {name}" + ("" if passed else f": {found}"), flush=True)
+
+
+def opened(browser, file, width, height, scheme="light"):
+    """The page, all of whose charts are drawn, and what the console said."""
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    said = []
+    page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(file.as_uri())
+    page.wait_for_selector("html[data-drawn]", timeout=60_000)
+    return page, said
+
+
+def layout(page):
+    """Sizes of the page, and what is wrong with it."""
+    return page.evaluate(
+        """() => ({
+            width: document.documentElement.scrollWidth,
+            height: document.documentElement.scrollHeight,
+            // Of tables in boxes of their own only the box counts.
+            outside: [...document.querySelectorAll("main *")].filter((element) =>
+                !element.parentElement.closest(".scroll") && element.getBoundingClientRect().right > innerWidth + 1)
+                .map((element) => element.tagName + "." + (element.className.baseVal ?? element.className)),
+            undrawn: [...document.querySelectorAll(".panel:not(.missing)")].filter((panel) =>
+                panel.clientWidth > 0 && !panel.querySelector("svg, canvas")).length,
+        })"""
+    )
+
+
+def check_layout(name, page, said, width):
+    found = layout(page)
+    check(f"{name}: the console is silent", not said, said[:3])
+    check(f"{name}: all charts are drawn", found["undrawn"] == 0, found["undrawn"])
+    check(f"{name}: nothing is wider than the screen", found["width"] <= width and not found["outside"], found)
+    return found["height"]
+
+
+def check_first_screen(name, page):
+    answer = page.locator(".answer").bounding_box()
+    plot = page.locator("#forest .panel svg").bounding_box()
+    rows = page.evaluate(
+        """() => JSON.parse(document.querySelector("#forest script.spec").textContent).data.values.split("\\n").length - 1"""
+    )
+    check(f"{name}: the answer is on the first screen", answer["y"] >= 0 and answer["y"] + answer["height"] < 400, answer)
+    bottom = plot["y"] + plot["height"]
+    visible = bottom <= 800 if rows <= FEW_ROWS else plot["y"] < 400
+    check(f"{name}: so is the forest plot", visible, (plot, rows))
+
+
+def check_hover(name, page):
+    plot = page.locator("#forest .panel svg").bounding_box()
+    # Below the axis, in the upper half of the plot.
+    texts = set()
+    for part in (0.2, 0.5, 0.8):
+        page.mouse.move(plot["x"] + plot["width"] * part, plot["y"] + 48)
+        page.wait_for_timeout(120)
+        tooltip = page.locator("#vg-tooltip-element.visible")
+        texts.add(tooltip.inner_text() if tooltip.count() else "")
+    shown = all("speed-up" in text and "verdict" in text for text in texts)
+    check(f"{name}: hovering over a row shows its numbers", shown and len(texts) == 1, texts)
+    page.mouse.move(0, 0)
+
+
+def check_sorting(name, page):
+    button = page.locator("table.sortable th button", has_text="FCT").first
+    column = page.evaluate(
+        """() => [...document.querySelectorAll("table.sortable th")].findIndex((head) => head.textContent.trim().startsWith("FCT"))"""
+    )
+    values = lambda: page.evaluate(
+        """(column) => [...document.querySelectorAll("table.sortable tbody tr")].map((row) => Number(row.cells[column].dataset.sort))""",
+        column,
+    )
+    original = values()
+    button.click()
+    check(f"{name}: a click sorts", values() == sorted(original), values())
+    button.click()
+    check(f"{name}: another one reverses", values() == sorted(original, reverse=True), values())
+    button.click()
+    check(f"{name}: a third one restores", values() == original, values())
+
+
+def check_filter(name, page):
+    search = page.locator(".filter input")
+    search.fill("estimate=4.0 lte")
+    visible = page.locator("table.cells tbody tr:visible").count()
+    check(f"{name}: the filter shows the rows that match", visible == 3, visible)
+    search.fill("")
+
+
+def check_paper(name, page):
+    page.evaluate(
+        """() => addEventListener("beforeprint", () => {
+            window.closed = document.querySelectorAll("details:not([open]):not(.licences)").length;
+        })"""
+    )
+    before = page.locator("details[open]").count()
+    pdf = page.pdf()
+    check(f"{name}: on paper all is unfolded", page.evaluate("window.closed") == 0 and len(pdf) > 20_000, len(pdf))
+    check(f"{name}: and folded again", page.locator("details[open]").count() == before)
+
+
+def check_dark(name, page):
+    colours = page.evaluate(
+        """() => [getComputedStyle(document.body).backgroundColor, ...[...document.querySelectorAll(".panel svg.marks")].map((svg) =>
+            svg.querySelector("rect, path")?.getAttribute("fill") ?? svg.style.backgroundColor)]"""
+    )
+    light = [colour for colour in colours if colour in ("#ffffff", "white", "rgb(255, 255, 255)")]
+    check(f"{name}: no chart is white", not light, light)
+    text = page.evaluate("""() => getComputedStyle(document.body).color""")
+    check(f"{name}: text is light", int(text.split("(")[1].split(",")[0]) > 180, text)
+
+
+def check_folds(name, page):
+    page.locator("details:not(.licences) > summary").evaluate_all("(all) => all.forEach((summary) => summary.parentElement.open = true)")
+    page.wait_for_timeout(1500)
+    found = layout(page)
+    check(f"{name}: unfolded, all charts are drawn and fit", found["undrawn"] == 0 and not found["outside"], found)
+
+
+def main():
+    chromium, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    reports = {file.parent.name: file for file in sorted(folder.glob("*/report.html"))}
+    if not reports:
+        sys.exit(f"{folder}: no reports")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for report, file in reports.items():
+            for width, height in WIDTHS:
+                name = f"{report} at {width} px"
+                page, said = opened(browser, file, width, height)
+                tall = check_layout(name, page, said, width)
+                if width == 1280:
+                    if page.locator("#forest").count():
+                        check_first_screen(name, page)
+                        check_hover(name, page)
+                    if page.locator("table.sortable").count():
+                        check_sorting(name, page)
+                    if report == "table1":
+                        check(f"{name}: at most {TALLEST} px tall", tall <= TALLEST, tall)
+                        check_filter(name, page)
+                    check_paper(name, page)
+                check_folds(name, page)
+                page.close()
+            page, said = opened(browser, file, 1280, 800, "dark")
+            check_layout(f"{report}, dark", page, said, 1280)
+            check_dark(f"{report}, dark", page)
+            page.close()
+        browser.close()
+    sys.exit(failures > 0)
+
+
+main()
