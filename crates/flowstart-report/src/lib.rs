@@ -1,8 +1,8 @@
 //! Results become one self-contained HTML page.
 //!
-//! [`render`] writes the page of a comparison, [`render_trace`] that of a single run. Both take plain data and return
-//! the page as a string. Style, script, charts and the libraries that draw them are inside it, and the page requests
-//! nothing from anywhere.
+//! [`render`] writes the page of a comparison, [`render_trace`] that of a single run, [`render_overlay`] that of one
+//! run with each of several schemes. All take plain data and return the page as a string. Style, script, charts and the
+//! libraries that draw them are inside it, and the page requests nothing from anywhere.
 //!
 //! ```
 //! use flowstart_report::{Cell, Estimate, Report, render};
@@ -47,9 +47,9 @@ mod reduce;
 mod tests;
 
 pub use data::{
-    CAUSES, Cause, Causes, Cell, Check, CurvePoint, DataFile, Estimate, ExampleRun, Link, Media, Method, Pair,
-    PairedSetting, PublishedCell, PublishedTable, Report, RunFlow, Samples, TraceEvent, TraceEventKind, TraceReport,
-    Verdict,
+    CAUSES, Cause, Causes, Cell, Check, CurvePoint, DataFile, Estimate, ExampleRun, Link, Media, Method, OverlayReport,
+    Pair, PairedSetting, PublishedCell, PublishedTable, Report, RunFlow, Samples, TraceEvent, TraceEventKind,
+    TraceReport, TraceVariable, Verdict,
 };
 pub use error::RenderError;
-pub use page::{render, render_trace};
+pub use page::{render, render_overlay, render_trace};

@@ -1,7 +1,7 @@
 //! A page is a template that is filled with sections.
 //!
-//! `comparison.rs` and `trace.rs` each make a page, and `template.rs` has the templates and fills them. The other files
-//! make what a section of a template shows:
+//! `comparison.rs`, `trace.rs` and `overlay.rs` each make a page, and `template.rs` has the templates and fills them.
+//! The other files make what a section of a template shows:
 //!
 //! | File | Section |
 //! |---|---|
@@ -22,6 +22,7 @@ mod comparison;
 mod mark;
 mod media;
 mod method;
+mod overlay;
 mod pairs;
 mod published;
 mod series;
@@ -33,4 +34,5 @@ mod trace;
 mod unbeaten;
 
 pub use comparison::render;
+pub use overlay::render_overlay;
 pub use trace::render_trace;

@@ -20,10 +20,11 @@ const LICENCES: [&str; 4] = [
 ];
 
 /// Templates and the names by which they include each other.
-const TEMPLATES: [(&str, &str); 6] = [
+const TEMPLATES: [(&str, &str); 7] = [
     ("page.html", include_str!("../templates/page.html")),
     ("report.html", include_str!("../templates/report.html")),
     ("trace.html", include_str!("../templates/trace.html")),
+    ("overlay.html", include_str!("../templates/overlay.html")),
     ("figure.html", include_str!("../templates/figure.html")),
     ("setup.html", include_str!("../templates/setup.html")),
     ("method.html", include_str!("../templates/method.html")),

@@ -1,8 +1,8 @@
 //! A traced run as a packet capture: the headers of model flows, every byte of real QUIC.
 //!
 //! Packets are Ethernet, IPv4 and TCP or UDP, in the order of simulated time. Times are nanoseconds from the start of
-//! the run. At the data sender's interface it is 10.0.0.1, and the data receiver is 10.0.0.2 with a port for each measured
-//! flow from 40000 on.
+//! the run. At the data sender's interface it is 10.0.0.1, and the data receiver is 10.0.0.2 with a port for each
+//! measured flow from 40000 on.
 //!
 //! **Real QUIC** ([`capture`](super::capture)): the interface `sender` has whole datagrams with their checksums, from
 //! and to port 443. Decryption Secrets Blocks have the TLS secrets, ahead of the packets that need them, so `tshark -r
@@ -11,12 +11,12 @@
 //! from the system, so secrets and encrypted bytes differ from run to run.
 //!
 //! **Model flows**: the interfaces `sender` and `receiver` have the packets that leave and reach the two hosts: only
-//! headers, with the lengths of the whole packets. A packet that is dropped on its way is missing at the other host. The
-//! data sender has port 5001. At the interface `receiver` both hosts have addresses in 10.1.0.0/24, as if a NAT stood
-//! between them. So tools see two connections of which each is complete, and do not take the second sight of a packet
-//! for another copy: `tshark -r FILE -Y 'frame.interface_id == 0 && tcp.analysis.retransmission'` shows the
-//! retransmissions that the sender makes. Packets that the tool calls out of order there are retransmissions as well:
-//! nothing overtakes a packet at the host that sends it.
+//! headers, with the lengths of the whole packets. A packet that is dropped on its way is missing at the other host.
+//! The data sender has port 5001. At the interface `receiver` both hosts have addresses in 10.1.0.0/24, as if a NAT
+//! stood between them. So tools see two complete connections, and do not take the second sight of a packet for another
+//! copy: `tshark -r FILE -Y 'frame.interface_id == 0 && tcp.analysis.retransmission'` shows what the sender sent
+//! again. Packets that the tool calls out of order there are retransmissions as well: nothing overtakes a packet at the
+//! host that sends it.
 //!
 //! TCP has its sequence and acknowledgement numbers, flags and SACK blocks; both initial sequence numbers are 0. The
 //! capture does not invent details that a model transport does not have:
@@ -148,7 +148,8 @@ impl<W: Write> Packets<W> {
             ..SectionHeaderBlock::default()
         };
         let mut writer = PcapNgWriter::with_section_header(out, section).map_err(io_error)?;
-        let interfaces = [("sender", "the data sender, here 10.0.0.1"), ("receiver", "the data receiver, here 10.1.0.2")];
+        let interfaces =
+            [("sender", "the data sender, here 10.0.0.1"), ("receiver", "the data receiver, here 10.1.0.2")];
         for (name, description) in interfaces.into_iter().take(if whole { 1 } else { 2 }) {
             let interface = InterfaceDescriptionBlock {
                 linktype: DataLink::ETHERNET,
