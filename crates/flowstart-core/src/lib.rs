@@ -14,6 +14,7 @@
 //! | what routers and other elements of the path say | [`quick_start`], [`scone`], [`xcp`] |
 //! | hints that do not identify their sender | [`quantize`] |
 //! | events in, trace out | [`event`] |
+//! | inner variables of algorithms | [`variable`] |
 //! | registration of algorithms, and refused parameters | [`registry`] |
 //! | RTT estimation, delivery rate, pacing | [`rtt`], [`delivery_rate`], [`pacer`] |
 //! | specs as users write them, and bad input | [`spec`] |
@@ -56,5 +57,6 @@ pub mod startup;
 mod test_support;
 pub mod time;
 pub mod units;
+pub mod variable;
 pub mod window;
 pub mod xcp;

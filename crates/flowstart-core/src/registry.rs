@@ -86,50 +86,34 @@ macro_rules! algorithms {
         algorithms! {
             @config $(#[$config_doc])* $config; $state; $context; $( $(#[$gate])? $variant = $name in $module ),*
         }
-
-        $(#[$state_doc])*
-        #[derive(Clone, Debug)]
-        #[non_exhaustive]
-        pub enum $state {
-            $(
-                $(#[$gate])?
-                #[doc = concat!("`", $name, "`.")]
-                $variant($module::$variant),
-            )*
-            /// An algorithm that lives outside this crate.
-            Custom(alloc::boxed::Box<dyn $algorithm>),
-        }
-
-        impl $state {
-            /// The algorithm behind its trait.
-            #[inline]
-            pub fn as_dyn(&mut self) -> &mut dyn $algorithm {
-                match self {
-                    $($(#[$gate])? Self::$variant(state) => state,)*
-                    Self::Custom(state) => state.as_mut(),
-                }
-            }
+        algorithms! {
+            @state $(#[$state_doc])* $state: $algorithm; $( $(#[$gate])? $variant = $name in $module ),*
         }
     };
-    // A family whose algorithms have the four phases of startup: each module also offers `PHASES`.
+    // A family whose algorithms have the four phases of startup: each module also offers `PHASES`. Its configurations
+    // include algorithms from outside this crate, of the type `$custom`.
     (
         $(#[$config_doc:meta])* config $config:ident;
         $(#[$state_doc:meta])* state $state:ident: $algorithm:ident;
         context $context:ty;
-        with phases;
+        with phases and $custom:ident;
         $( $(#[$gate:meta])? $variant:ident = $name:literal in $module:ident ),* $(,)?
     ) => {
         algorithms! {
-            $(#[$config_doc])* config $config;
-            $(#[$state_doc])* state $state: $algorithm;
-            context $context;
-            $( $(#[$gate])? $variant = $name in $module ),*
+            @config $(#[$config_doc])* $config; $state; $context; $( $(#[$gate])? $variant = $name in $module ),*;
+            custom $custom
+        }
+        algorithms! {
+            @state $(#[$state_doc])* $state: $algorithm; $( $(#[$gate])? $variant = $name in $module ),*
         }
 
         impl $config {
             /// Sensing, Probing, Validation and Continuation, in a line.
             pub fn phases(&self) -> &'static str {
-                match self { $($(#[$gate])? Self::$variant(_) => $module::PHASES),* }
+                match self {
+                    $($(#[$gate])? Self::$variant(_) => $module::PHASES,)*
+                    Self::Custom(_) => $custom::PHASES,
+                }
             }
         }
 
@@ -210,9 +194,39 @@ macro_rules! algorithms {
             }
         }
     };
+    // The states of a family of one trait.
+    (
+        @state $(#[$state_doc:meta])* $state:ident: $algorithm:ident;
+        $( $(#[$gate:meta])? $variant:ident = $name:literal in $module:ident ),*
+    ) => {
+        $(#[$state_doc])*
+        #[derive(Clone, Debug)]
+        #[non_exhaustive]
+        pub enum $state {
+            $(
+                $(#[$gate])?
+                #[doc = concat!("`", $name, "`.")]
+                $variant($module::$variant),
+            )*
+            /// An algorithm that lives outside this crate.
+            Custom(alloc::boxed::Box<dyn $algorithm>),
+        }
+
+        impl $state {
+            /// The algorithm behind its trait.
+            #[inline]
+            pub fn as_dyn(&mut self) -> &mut dyn $algorithm {
+                match self {
+                    $($(#[$gate])? Self::$variant(state) => state,)*
+                    Self::Custom(state) => state.as_mut(),
+                }
+            }
+        }
+    };
     (
         @config $(#[$config_doc:meta])* $config:ident; $state:ident; $context:ty;
         $( $(#[$gate:meta])? $variant:ident = $name:literal in $module:ident ),*
+        $(; custom $custom:ident)?
     ) => {
         $(#[$config_doc])*
         #[derive(Clone, Debug, PartialEq)]
@@ -225,6 +239,11 @@ macro_rules! algorithms {
                 #[cfg_attr(feature = "serde", serde(rename = $name))]
                 $variant($module::Config),
             )*
+            $(
+                /// An algorithm that lives outside this crate. Texts cannot name it.
+                #[cfg_attr(feature = "serde", serde(rename = "custom", skip_deserializing))]
+                Custom($custom),
+            )?
         }
 
         impl $config {
@@ -238,23 +257,35 @@ macro_rules! algorithms {
 
             /// The name as users write it.
             pub fn name(&self) -> &'static str {
-                match self { $($(#[$gate])? Self::$variant(_) => $name),* }
+                match self {
+                    $($(#[$gate])? Self::$variant(_) => $name,)*
+                    $(Self::Custom(custom) => $custom::name(custom),)?
+                }
             }
 
             /// What the algorithm does, in one line.
             pub fn summary(&self) -> &'static str {
-                match self { $($(#[$gate])? Self::$variant(_) => $module::SUMMARY),* }
+                match self {
+                    $($(#[$gate])? Self::$variant(_) => $module::SUMMARY,)*
+                    $(Self::Custom(_) => $custom::SUMMARY,)?
+                }
             }
 
             /// The document that defines the algorithm.
             pub fn reference(&self) -> &'static str {
-                match self { $($(#[$gate])? Self::$variant(_) => $module::REFERENCE),* }
+                match self {
+                    $($(#[$gate])? Self::$variant(_) => $module::REFERENCE,)*
+                    $(Self::Custom(_) => $custom::REFERENCE,)?
+                }
             }
 
             /// Refuses parameters that the algorithm cannot work with. Code that reads an external configuration calls
             /// this; the algorithm itself relies on it.
             pub fn validate(&self) -> Result<(), $crate::registry::ConfigError> {
-                match self { $($(#[$gate])? Self::$variant(config) => config.validate()),* }
+                match self {
+                    $($(#[$gate])? Self::$variant(config) => config.validate(),)*
+                    $(Self::Custom(custom) => { let _: &$custom = custom; Ok(()) })?
+                }
             }
 
             /// The algorithm in its initial state.
@@ -262,8 +293,9 @@ macro_rules! algorithms {
                 match self {
                     $(
                         $(#[$gate])?
-                        Self::$variant(config) => $state::$variant($module::$variant::new(config.clone(), context))
-                    ),*
+                        Self::$variant(config) => $state::$variant($module::$variant::new(config.clone(), context)),
+                    )*
+                    $(Self::Custom(custom) => $state::Custom($custom::build(custom, context)),)?
                 }
             }
         }

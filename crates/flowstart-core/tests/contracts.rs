@@ -9,12 +9,17 @@ use configurations::{Configuration, Random, Space, Spaces, spaces};
 use flowstart_core::aqm::{EcnCodepoint, QueueConfig, QueueContext, QueueLimit, QueuedPacket};
 use flowstart_core::avoidance::{AvoidanceConfig, bbr};
 use flowstart_core::controller::{Controller, ControllerConfig};
+use flowstart_core::event::{Ack, DecisionLog, ExitReason, Loss};
+use flowstart_core::launch::{Continuation, Launch};
 use flowstart_core::needs::Needs;
 use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
-use flowstart_core::rng::Substream;
-use flowstart_core::startup::StartupConfig;
+use flowstart_core::rng::{Substream, mix};
+use flowstart_core::rtt::RttEstimator;
+use flowstart_core::startup::{CustomStartup, Startup, StartupConfig, Step};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::variable::{Owner, Unit, Variable};
+use flowstart_core::window::Window;
 use host::{Host, Operation, POLICIES, SEGMENT, known};
 use proptest::prelude::*;
 
@@ -190,8 +195,152 @@ impl<T: Debug> Drop for Named<'_, T> {
     }
 }
 
+/// A scheme of the caller's that says at random what no scheme should say.
+#[derive(Clone, Debug)]
+struct Hostile(u64);
+
+impl Hostile {
+    fn pick<T: Copy>(&self, role: u64, of: &[T]) -> T {
+        of[(mix(self.0 ^ role) % of.len() as u64) as usize]
+    }
+
+    fn window(&self, role: u64) -> Bytes {
+        Bytes::new(self.pick(role, &[0, 1, SEGMENT, 30_000, 1 << 40, u64::MAX]))
+    }
+
+    fn rate(&self, role: u64) -> Option<Rate> {
+        self.pick(role, &[None, Some(0), Some(1), Some(1_000_000), Some(u64::MAX)]).map(Rate::from_bits_per_sec)
+    }
+
+    fn continuation(&self) -> Continuation {
+        Continuation { cwnd: self.window(1), ssthresh: self.window(2), reason: ExitReason::Other("at random") }
+    }
+
+    fn step(&mut self) -> Step {
+        self.0 = mix(self.0);
+        if self.0.is_multiple_of(50) {
+            Step::Exit(self.continuation())
+        } else {
+            Step::Continue { cwnd: self.window(3) }
+        }
+    }
+}
+
+impl Startup for Hostile {
+    fn launch(&mut self, _: Timestamp, _: &PathKnowledge, _: &mut DecisionLog) -> Launch {
+        self.0 = mix(self.0);
+        let burst = self.pick(4, &[None, Some(Bytes::ZERO), Some(Bytes::MAX)]);
+        let continuation = self.0.is_multiple_of(5).then(|| self.continuation());
+        Launch { cwnd: self.window(5), pacing_rate: self.rate(6), burst, continuation }
+    }
+
+    fn on_ack(&mut self, _: &Ack, _: Window, _: bool, _: &RttEstimator) -> Step {
+        self.step()
+    }
+
+    fn on_congestion(&mut self, _: &Loss, _: Window, _: Bytes) -> Step {
+        self.step()
+    }
+
+    fn on_ack_in_recovery(&mut self, _: &Ack, _: Window, _: &RttEstimator) -> Option<Step> {
+        Some(self.step())
+    }
+
+    fn on_recovered(&mut self, _: Timestamp, _: Window) -> Step {
+        self.step()
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate(7)
+    }
+
+    fn next_wakeup(&self) -> Timestamp {
+        self.pick(8, &[Timestamp::ZERO, Timestamp::NEVER])
+    }
+
+    fn on_timer(&mut self, _: Timestamp, _: Window) -> Step {
+        self.step()
+    }
+}
+
+/// A scheme that is due at all times.
+#[derive(Clone, Debug)]
+struct AlwaysDue;
+
+impl Startup for AlwaysDue {
+    fn launch(&mut self, _: Timestamp, _: &PathKnowledge, _: &mut DecisionLog) -> Launch {
+        Launch::window(Bytes::ZERO)
+    }
+
+    fn on_ack(&mut self, _: &Ack, window: Window, _: bool, _: &RttEstimator) -> Step {
+        Step::Continue { cwnd: window.cwnd }
+    }
+
+    fn next_wakeup(&self) -> Timestamp {
+        Timestamp::ZERO
+    }
+}
+
+fn custom(scheme: impl Startup + 'static) -> StartupConfig {
+    StartupConfig::Custom(CustomStartup::new("of-the-caller", Box::new(scheme)).expect("a free name"))
+}
+
+#[test]
+fn a_window_of_zero_is_a_segment_and_a_scheme_that_is_always_due_waits_a_millisecond_at_times() {
+    let avoidance = AvoidanceConfig::Reno(Default::default());
+    let mut host = Host::new(host::config(custom(AlwaysDue), avoidance, POLICIES[0]), known()).expect("a valid pair");
+    assert_eq!(host.controller.cwnd(), Bytes::new(SEGMENT));
+    let calls = (0..1000).take_while(|_| {
+        let due = host.controller.next_wakeup() <= host.now;
+        host.controller.on_timer(host.now, &host.rtt);
+        due
+    });
+    assert_eq!(calls.count(), 100);
+    assert_eq!(host.controller.next_wakeup(), host.now + Duration::from_millis(1));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn whatever_a_scheme_of_the_caller_says_its_host_can_send(
+        operations in prop::collection::vec(operation(), 0..300),
+        seed in any::<u64>(),
+    ) {
+        for avoidance in every_avoidance() {
+            for policies in POLICIES {
+                let host = Host::new(host::config(custom(Hostile(seed)), avoidance.clone(), policies), known());
+                let mut host = host.expect("a scheme with a launch goes with every avoidance");
+                operations.iter().for_each(|operation| host.apply(operation));
+            }
+        }
+    }
+
+    #[test]
+    fn inner_variables_have_one_unit_each_and_looking_changes_nothing(
+        operations in prop::collection::vec(operation(), 0..100),
+        seed in any::<u64>(),
+    ) {
+        for (config, mut host) in every_entry_at_random(&mut Random(seed)) {
+            let _named = Named(&config);
+            let mut units: Vec<(Owner, &str, Unit)> = Vec::new();
+            for operation in &operations {
+                host.apply(operation);
+                let before = format!("{:?}", host.controller);
+                let mut seen: Vec<(Owner, Variable)> = Vec::new();
+                host.controller.observe(host.now, &mut |owner, variable| seen.push((owner, variable)));
+                prop_assert_eq!(before, format!("{:?}", host.controller));
+                for (place, (owner, variable)) in seen.iter().enumerate() {
+                    prop_assert!(variable.value.is_finite(), "{:?}", variable);
+                    prop_assert!(!seen[..place].iter().any(|(o, v)| (o, v.name) == (owner, variable.name)));
+                    match units.iter().find(|(o, name, _)| (o, *name) == (owner, variable.name)) {
+                        Some((_, _, unit)) => prop_assert_eq!(*unit, variable.unit),
+                        None => units.push((*owner, variable.name, variable.unit)),
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn no_controller_panics_stops_sending_or_forgets_its_rate(operations in prop::collection::vec(operation(), 0..300)) {

@@ -10,6 +10,7 @@ use flowstart_core::event::{Decision, DecisionLog, ExitReason};
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::variable::{Owner, Variable};
 
 /// Bytes of a packet that are not payload: short header with an 8-byte connection ID (11), authentication tag (16) and
 /// the header of a STREAM frame (up to 8).
@@ -64,6 +65,8 @@ struct Shared {
     status: Status,
     /// Number of controllers built for this flow.
     built: u64,
+    /// The latest inner variables of the algorithms, if somebody wants them.
+    variables: Option<Vec<(Owner, Variable)>>,
 }
 
 impl Shared {
@@ -129,6 +132,16 @@ impl Flow {
         self.shared().decisions.take()
     }
 
+    /// From now on the controller shows the inner variables of its algorithms, for [`Flow::take_variables`].
+    pub fn observe(&self) {
+        self.shared().variables.get_or_insert_default();
+    }
+
+    /// Takes the inner variables after the latest event of the controller; empty if there was none, or nobody observes.
+    pub fn take_variables(&self) -> Vec<(Owner, Variable)> {
+        self.shared().variables.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// A host builds a controller for this flow. The first one is for the path on which the connection began.
     pub(crate) fn begin(&self) -> Status {
         let mut shared = self.shared();
@@ -155,8 +168,13 @@ impl Flow {
         &self,
         status: &Status,
         decided: impl Iterator<Item = (Timestamp, Decision)>,
+        observe: impl FnOnce(&mut Vec<(Owner, Variable)>),
     ) -> Option<Option<Rate>> {
         let mut shared = self.shared();
+        if let Some(variables) = &mut shared.variables {
+            variables.clear();
+            observe(variables);
+        }
         shared.status = *status;
         decided.for_each(|(time, decision)| shared.decisions.note(time, decision));
         shared.news.take()

@@ -258,7 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_of_zero_is_told_as_it_is() {
-        assert_eq!((launched(0).pacing_rate, launched(1).pacing_rate), (Some(0), Some(1)));
+    fn the_lowest_rate_is_a_byte_per_second_and_a_rate_of_zero_is_the_hosts_own() {
+        // Twice the window of 10 packets in the RTT of 100 ms.
+        assert_eq!((launched(1).pacing_rate, launched(0).pacing_rate), (Some(1), Some(240_000)));
     }
 }

@@ -467,7 +467,9 @@ impl Sender {
             decided.push((time, decision));
         }
         // The result is reported with the next news.
-        if let Some(rate) = self.flow.publish(&self.status, decided.into_iter()) {
+        let now = self.now;
+        let observe = |seen: &mut Vec<_>| controller.observe(now, &mut |owner, variable| seen.push((owner, variable)));
+        if let Some(rate) = self.flow.publish(status, decided.into_iter(), observe) {
             self.controller.on_advice(self.now, rate, &self.rtt);
         }
     }

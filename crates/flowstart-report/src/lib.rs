@@ -1,8 +1,9 @@
 //! Results become one self-contained HTML page.
 //!
-//! [`render`] writes the page of a comparison, [`render_changes`] that of two runs of one question, and
-//! [`render_trace`] that of a single run. They take plain data and return the page as a string. Style, script, charts
-//! and the libraries that draw them are inside it, and the page requests nothing from anywhere.
+//! [`render`] writes the page of a comparison, [`render_changes`] that of two runs of one question, [`render_trace`]
+//! that of a single run, and [`render_overlay`] that of one run with each of several schemes. They take plain data and
+//! return the page as a string. Style, script, charts and the libraries that draw them are inside it, and the page
+//! requests nothing from anywhere.
 //!
 //! ```
 //! use flowstart_report::{Cell, Estimate, Report, render};
@@ -50,8 +51,8 @@ mod verdict;
 
 pub use data::{
     CAUSES, Cause, Causes, Cell, Change, ChangeReport, Check, CurvePoint, DataFile, Estimate, ExampleRun, Link, Media,
-    Method, Pair, PairedSetting, PublishedCell, PublishedTable, Report, RunFlow, Samples, Side, TraceEvent,
-    TraceEventKind, TraceReport, Verdict,
+    Method, OverlayReport, Pair, PairedSetting, PublishedCell, PublishedTable, Report, RunFlow, Samples, Side,
+    TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
 };
 pub use error::RenderError;
-pub use page::{render, render_changes, render_trace};
+pub use page::{render, render_changes, render_overlay, render_trace};

@@ -487,6 +487,87 @@ fn long_traces_are_thinned() -> Result<(), RenderError> {
     Ok(())
 }
 
+/// A run whose scheme compares windows until startup ends, and whose congestion avoidance follows.
+fn with_variables(scheme: &str) -> TraceReport {
+    let variable = |algorithm: &str, name: &str, unit: &str, points: &[[f64; 2]], until_ms| TraceVariable {
+        algorithm: algorithm.to_owned(),
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        points: points.to_vec(),
+        until_ms,
+    };
+    TraceReport {
+        scheme: scheme.to_owned(),
+        cwnd: vec![[0.0, 12_000.0], [80.0, 24_000.0]],
+        variables: vec![
+            variable("search", "curr_delv", "bytes", &[[20.0, 9000.0]], Some(60.0)),
+            variable("cubic", "W_max", "bytes", &[[70.0, 30_000.0]], None),
+            variable("search", "prev_delv", "bytes", &[[20.0, 5000.0]], Some(60.0)),
+            variable("search", "norm_diff", "", &[[20.0, -0.5], [40.0, 0.3]], Some(60.0)),
+        ],
+        ..sample_trace()
+    }
+}
+
+#[test]
+fn inner_variables_have_a_panel_for_each_algorithm_and_unit_and_a_switch_each() -> Result<(), RenderError> {
+    let page = render_trace(&with_variables("search"))?;
+    let specs = specs(&page);
+    let panels = specs[1]["vconcat"].as_array().expect("panels below each other");
+    let title = |panel: &serde_json::Value| panel["layer"][0]["encoding"]["y"]["title"].clone();
+    assert_eq!(panels.iter().map(title).collect::<Vec<_>>(), ["search (KB)", "search", "cubic (KB)"]);
+    assert_eq!(panels[0]["layer"].as_array().map(Vec::len), Some(2));
+    // The axes are those of the other panels, and a value holds while its algorithm is in charge.
+    let x = |spec: &serde_json::Value| spec["vconcat"][0]["layer"][0]["encoding"]["x"]["scale"]["domain"].clone();
+    assert_eq!(x(&specs[0]), x(&specs[1]));
+    assert_eq!(panels[0]["layer"][0]["data"]["values"], "t\tv\n0.02\t9\n0.06\t9");
+    for (place, name) in ["curr_delv", "prev_delv", "norm_diff", "W_max"].into_iter().enumerate() {
+        let signal = format!("show_0_{place}");
+        assert_eq!(specs[1]["params"][place]["name"], signal.as_str());
+        assert!(page.contains(&format!("data-signal=\"{signal}\"")) && page.contains(name), "{name}");
+    }
+    assert!(!render_trace(&sample_trace())?.contains("Inner variables"));
+    Ok(())
+}
+
+#[test]
+fn schemes_lie_over_each_other_with_a_line_and_a_switch_each() -> Result<(), RenderError> {
+    let slow = TraceReport { fct_ms: None, exit_reason: None, ..with_variables("slow-start") };
+    let report = OverlayReport {
+        answer: vec!["search finishes first.".to_owned()],
+        runs: vec![with_variables("search"), slow],
+        ..OverlayReport::default()
+    };
+    let page = render_overlay(&report)?;
+    let specs = specs(&page);
+    assert_eq!(specs.len(), 3, "the overlay, and the variables of each run");
+    let panels = specs[0]["vconcat"].as_array().expect("panels below each other");
+    // Acknowledged bytes and cwnd; the other series are empty.
+    assert_eq!(panels.len(), 2);
+    let lines = |panel: &serde_json::Value| {
+        let layers = panel["layer"].as_array().into_iter().flatten();
+        layers.filter(|layer| layer["mark"]["type"] == "line").map(|layer| layer["mark"]["opacity"].clone()).collect()
+    };
+    for panel in panels {
+        let lines: Vec<serde_json::Value> = lines(panel);
+        assert_eq!(lines[0]["expr"], "show_0 ? 1 : 0");
+        assert_eq!((lines.len(), &lines[1]["expr"]), (2, &"show_1 ? 1 : 0".into()));
+    }
+    assert!(page.contains("data-signal=\"show_1\"") && page.contains("search, slow-start: 2MB on lte"));
+    assert!(page.contains("the transfer ended in startup") && page.contains("the run ended in startup"));
+    assert!(render_overlay(&OverlayReport::default())?.contains("Nothing was recorded."));
+    Ok(())
+}
+
+#[test]
+fn a_run_says_why_startup_ended_or_that_it_did_not() -> Result<(), RenderError> {
+    let ended = TraceReport { exit_ms: Some(80.0), exit_reason: Some("loss".to_owned()), ..sample_trace() };
+    assert!(render_trace(&ended)?.contains("because: loss"));
+    assert!(render_trace(&sample_trace())?.contains("the transfer ended in startup"));
+    assert!(render_trace(&TraceReport { fct_ms: None, ..sample_trace() })?.contains("the run ended in startup"));
+    Ok(())
+}
+
 #[test]
 fn reports_survive_json() -> Result<(), serde_json::Error> {
     let mut report = sample();

@@ -263,6 +263,12 @@ impl Network {
         self.trace.is_some()
     }
 
+    /// Whether there is a trace that wants inner variables of algorithms.
+    #[inline]
+    pub fn wants_variables(&self) -> bool {
+        self.trace.as_ref().is_some_and(|trace| trace.variables)
+    }
+
     /// Whether the observer of the world is finished.
     #[inline]
     pub fn is_observation_done(&self) -> bool {

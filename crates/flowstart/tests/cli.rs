@@ -299,6 +299,55 @@ fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
+fn several_schemes_are_traced_over_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("overlay");
+    let run = ["trace", "--link", "dsl-fast", "--size", "300KB", "--scheme"];
+    let schemes = ["slow-start", "blitzstart:estimate=0.5", "blitzstart:estimate=0.5,rtt=min"];
+    let shown = flowstart(&run).args(schemes).args(["--out", out.to_str().unwrap()]).assert().success();
+    let shown = String::from_utf8_lossy(&shown.get_output().stdout).into_owned();
+    assert!(
+        shown.contains("blitzstart:estimate=0.5,rtt=min sent exactly what blitzstart:estimate=0.5 sent"),
+        "{shown}"
+    );
+    let mut files: Vec<String> =
+        fs::read_dir(&out).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort();
+    let stems = ["blitzstart-estimate-0.5", "blitzstart-estimate-0.5-rtt-min", "slow-start"];
+    let each = stems.iter().flat_map(|stem| [format!("trace-{stem}.pcapng"), format!("trace-{stem}.sqlog")]);
+    let mut expected: Vec<String> = each.chain(["trace.csv".into(), "trace.html".into()]).collect();
+    expected.sort();
+    assert_eq!(files, expected);
+    // The same table on stdout; and each run is that of its scheme alone.
+    let table = fs::read_to_string(out.join("trace.csv")).unwrap();
+    let printed = flowstart(&run).args(schemes).assert().success();
+    assert!(table.as_bytes() == printed.get_output().stdout, "stdout differs from trace.csv");
+    let alone = flowstart(&run).arg(schemes[0]).assert().success();
+    let alone = String::from_utf8_lossy(&alone.get_output().stdout).into_owned();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("slow-start,"));
+    assert!(rows.eq(alone.lines().skip(1)), "the run beside others differs from the run alone");
+    // One file of packets cannot hold two runs.
+    let packets = folder.path().join("packets.pcapng");
+    let both = flowstart(&run).args(&schemes[..2]).args(["--pcap", packets.to_str().unwrap()]).assert();
+    both.code(2).stderr(predicates::str::contains("one run"));
+}
+
+#[test]
+fn a_cell_of_a_scheme_that_this_program_does_not_have_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("own");
+    let compare = ["compare", "--link", "3g", "--size", "20KB", "--scheme", "slow-start", "--reps", "1", "--out"];
+    flowstart(&compare).arg(&out).assert().success();
+    // As a program with a scheme of its own would have written it.
+    let manifest = out.join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap().replace("slow-start", "half-of-the-hint");
+    fs::write(&manifest, text).unwrap();
+    let replay = ["trace", "--cell", "3g/taildrop/20KB/half-of-the-hint/none", "--from", out.to_str().unwrap()];
+    let refused = flowstart(&replay).assert().code(2);
+    refused.stderr(predicates::str::contains("half-of-the-hint").and(predicates::str::contains("does not have it")));
+}
+
+#[test]
 fn a_run_is_explained_by_causes_that_add_up() {
     let single = ["explain", "--link", "dsl-fast", "--size", "2MB", "--competitor", "cubic", "--avoidance", "cubic"];
     let output = flowstart(&single).args(["--scheme", "slow-start", "--json"]).assert().success();

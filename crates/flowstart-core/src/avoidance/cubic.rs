@@ -30,6 +30,7 @@ use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
+use crate::variable::Variables;
 use crate::window::{SegmentSize, Window};
 
 /// One line for listings.
@@ -441,6 +442,21 @@ impl LossBased for Cubic {
         if self.after_timeout == AfterTimeout::Forget {
             self.w_max = None;
             self.counted = None;
+        }
+    }
+
+    // In the reference windows are in segments, here in bytes, as the window itself is.
+    fn observe(&self, seen: &mut Variables<'_>) {
+        let bytes = |segments: f64| Bytes::new((segments * self.segment) as u64);
+        if let Some(w_max) = self.w_max {
+            seen.bytes("W_max", bytes(w_max));
+        }
+        if let Some(start) = self.epoch_start {
+            seen.time("K", Duration::from_secs(self.k));
+            seen.bytes("W_cubic", bytes(self.w_cubic(seen.now().since(start).as_secs())));
+            if self.reno_friendly {
+                seen.bytes("W_est", bytes(self.w_est));
+            }
         }
     }
 }

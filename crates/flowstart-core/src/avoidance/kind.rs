@@ -15,6 +15,7 @@ use crate::needs::Needs;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::variable::Variables;
 use crate::window::{SegmentSize, Window};
 
 /// The kind of a congestion avoidance.
@@ -111,6 +112,9 @@ pub trait LossBased: fmt::Debug + Send + CloneLossBased {
     /// A retransmission timeout or persistent congestion. Comes after the [`LossBased::on_congestion`] for it, if there
     /// is one.
     fn on_timeout(&mut self) {}
+
+    /// Shows the algorithm's inner variables, under the names of its reference. Read after every event of a traced run.
+    fn observe(&self, _seen: &mut Variables<'_>) {}
 }
 
 /// Responds to the share of marked packets (RFC 9331, section 4), and to loss like a loss-based algorithm.
@@ -205,6 +209,9 @@ pub trait Integrated: fmt::Debug + Send + CloneIntegrated {
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         None
     }
+
+    /// Shows the algorithm's inner variables, under the names of its reference. Read after every event of a traced run.
+    fn observe(&self, _seen: &mut Variables<'_>) {}
 }
 
 cloned_in_boxes! {

@@ -28,6 +28,7 @@ use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
+use crate::variable::Variables;
 use crate::window::{SegmentSize, Window};
 
 /// One line for listings.
@@ -149,6 +150,11 @@ impl LossBased for Prague {
     fn on_congestion(&mut self, _now: Timestamp, base: Bytes, _window: Window) -> Bytes {
         (self.unearned, self.carry) = (0, 0.0);
         base.scale(self.config.beta)
+    }
+
+    fn observe(&self, seen: &mut Variables<'_>) {
+        seen.number("alpha", self.alpha);
+        seen.time("RTT_virt", self.virtual_rtt);
     }
 }
 

@@ -17,6 +17,7 @@ use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::Bytes;
+use crate::variable::Variables;
 use crate::window::{SegmentSize, Window};
 
 /// One line for listings.
@@ -109,6 +110,10 @@ impl LossBased for Reno {
 
     fn on_ecn(&mut self, _now: Timestamp, base: Bytes, _window: Window) -> Bytes {
         self.reduce(self.config.beta_ecn.unwrap_or(self.config.beta), base)
+    }
+
+    fn observe(&self, seen: &mut Variables<'_>) {
+        seen.bytes("bytes_acked", Bytes::new(self.credit / self.segment.max(1)));
     }
 }
 

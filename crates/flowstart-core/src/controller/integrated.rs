@@ -2,7 +2,7 @@
 //! nothing.
 
 use super::recovery::Recovery;
-use super::{Controller, Phase};
+use super::{Controller, Phase, moves};
 use crate::event::{Ack, Decision, Loss, Timeout};
 use crate::launch::Launch;
 use crate::rtt::RttEstimator;
@@ -91,9 +91,10 @@ impl Controller {
             Step::Exit(_) => self.sensing = None,
             Step::Continue { cwnd } => {
                 self.sensing = Some(Window { cwnd, ..window });
-                if let Some(rate) = startup.pacing_rate() {
+                if let Some(rate) = startup.pacing_rate().filter(moves) {
                     self.sensing = None;
                     let cwnd = self.advised_window(ack.now, cwnd);
+                    let cwnd = self.held(cwnd);
                     let rate = self.advice.map_or(rate, |advice| advice.cap_rate(rate));
                     if let Some(avoidance) = self.avoidance.integrated() {
                         let cwnd = avoidance.on_late_launch(self.window, cwnd, rate);

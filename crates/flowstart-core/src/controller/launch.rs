@@ -1,7 +1,7 @@
 //! The launch of a new connection, with a rate that routers approve later, and on another path.
 
 use super::window_validation::Validation;
-use super::{Controller, Phase};
+use super::{Controller, Phase, moves};
 use crate::event::{Decision, Position};
 use crate::launch::Launch;
 use crate::path::PathKnowledge;
@@ -9,10 +9,6 @@ use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::Bytes;
 use crate::window::{SegmentSize, Window};
-
-/// The largest window of a launch: 1 TiB, what 100 Gbit/s carry in 88 s. A peer or a file may give any rate and RTT, so
-/// their product may be huge; growth must stay far from the end of the number range.
-pub(super) const LARGEST_LAUNCH: Bytes = Bytes::new(1 << 40);
 
 impl Controller {
     /// The handshake is over and data may leave: Sensing turns what is known about the path into the launch.
@@ -49,7 +45,8 @@ impl Controller {
     }
 
     fn take_launch(&mut self, now: Timestamp, launch: &Launch, rtt: &RttEstimator) {
-        self.set_cwnd(launch.cwnd.min(LARGEST_LAUNCH));
+        let launch = &Launch { cwnd: self.held(launch.cwnd), pacing_rate: launch.pacing_rate.filter(moves), ..*launch };
+        self.set_cwnd(launch.cwnd);
         self.launch_rate = launch.pacing_rate;
         // A scheme that paces by itself starts with one segment unless it says more.
         self.launch_burst = launch.burst.or(launch.pacing_rate.map(|_| self.config.segment));

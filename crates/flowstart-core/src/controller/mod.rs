@@ -37,7 +37,7 @@ use self::undo::UndoSlot;
 use self::window_validation::Validation;
 use alloc::boxed::Box;
 
-use crate::avoidance::{AvoidanceState, Kind};
+use crate::avoidance::{Algorithm, AvoidanceState, Kind};
 use crate::event::{Decision, DecisionLog, Position};
 use crate::needs::Needs;
 use crate::pacer;
@@ -46,6 +46,7 @@ use crate::rtt::RttEstimator;
 use crate::startup::StartupState;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::variable::{Owner, Variable, Variables};
 use crate::window::{SegmentSize, Window};
 
 mod ack_frame;
@@ -91,6 +92,16 @@ pub struct Output {
     /// When [`Controller::on_timer`] wants to be called.
     pub next_wakeup: Timestamp,
 }
+
+/// The largest window: 1 TiB, what 100 Gbit/s carry in 88 s. A peer or a file may give any rate and RTT, so their
+/// product may be huge, and a scheme of the caller's may ask for anything. Growth must stay far from the end of the
+/// number range.
+const LARGEST_WINDOW: Bytes = Bytes::new(1 << 40);
+
+/// Calls of [`Controller::on_timer`] at one time that a scheme gets. One that is due again then waits for
+/// [`WAKEUP_PAUSE`].
+const MOST_WAKEUPS: u32 = 100;
+const WAKEUP_PAUSE: Duration = Duration::from_millis(1);
 
 /// Which algorithm moves the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +162,8 @@ pub struct Controller {
     advice: Option<Advice>,
     /// The last reduction, if it can be undone.
     undo: UndoSlot,
+    /// The time of the last call of [`Controller::on_timer`] in startup, and the number of calls at that time.
+    woken: (Timestamp, u32),
     log: DecisionLog,
 }
 
@@ -174,10 +187,11 @@ impl Controller {
     /// As [`Controller::new`], for the caller's pair instead of the configuration's.
     pub fn with_algorithms(
         config: ControllerConfig,
-        startup: StartupState,
+        mut startup: StartupState,
         avoidance: AvoidanceState,
     ) -> Result<Self, ConfigError> {
         config.validate_parts()?;
+        startup.as_dyn().set_context(config.startup_context());
         ControllerConfig::validate_algorithms(&startup, &avoidance)?;
         let unused = Some(Box::new((startup.clone(), avoidance.clone())));
         Ok(Self { unused, ..Self::assemble(config, startup, avoidance) })
@@ -198,6 +212,7 @@ impl Controller {
             earlier_path: None,
             advice: None,
             undo: UndoSlot::default(),
+            woken: (Timestamp::ZERO, 0),
             config,
             startup,
             avoidance,
@@ -230,6 +245,23 @@ impl Controller {
         self.needs
     }
 
+    /// Shows the inner variables of the algorithms at time `now`, for traces: the startup scheme's, and after startup
+    /// also those of the congestion avoidance. What the scheme knew when it ended stays visible.
+    pub fn observe(&mut self, now: Timestamp, see: &mut dyn FnMut(Owner, Variable)) {
+        let mut of_startup = |variable| see(Owner::Startup, variable);
+        self.startup.as_dyn().observe(&mut Variables::new(now, &mut of_startup));
+        if self.phase == Phase::Startup {
+            return;
+        }
+        let mut of_avoidance = |variable| see(Owner::Avoidance, variable);
+        let seen = &mut Variables::new(now, &mut of_avoidance);
+        match self.avoidance.algorithm() {
+            Algorithm::LossBased(algorithm) => algorithm.observe(seen),
+            Algorithm::Scalable(algorithm) => algorithm.observe(seen),
+            Algorithm::Integrated(algorithm) => algorithm.observe(seen),
+        }
+    }
+
     /// Segments have another size from now on (path MTU discovery). Windows in bytes stay unchanged; growth and minima
     /// count in the new size. A startup scheme keeps its original size.
     pub fn set_segment(&mut self, segment: Bytes) {
@@ -243,6 +275,8 @@ impl Controller {
     /// The time of [`Output::next_wakeup`] has come.
     pub fn on_timer(&mut self, now: Timestamp, rtt: &RttEstimator) {
         if self.phase == Phase::Startup {
+            let calls = if self.woken.0 == now { self.woken.1.saturating_add(1) } else { 1 };
+            self.woken = (now, calls);
             let step = self.startup.as_dyn().on_timer(now, self.window);
             self.take_step(now, step);
             self.update_pacing(rtt);
@@ -253,7 +287,12 @@ impl Controller {
     #[inline]
     pub fn next_wakeup(&mut self) -> Timestamp {
         match self.phase {
-            Phase::Startup => self.startup.as_dyn().next_wakeup(),
+            Phase::Startup => {
+                let wakeup = self.startup.as_dyn().next_wakeup();
+                let (time, calls) = self.woken;
+                // A scheme that is always due must not stop the time of its host.
+                if wakeup <= time && calls >= MOST_WAKEUPS { time + WAKEUP_PAUSE } else { wakeup }
+            }
             Phase::Restart { .. } | Phase::Avoidance | Phase::Integrated { .. } => Timestamp::NEVER,
         }
     }
@@ -330,10 +369,15 @@ impl Controller {
         self.log.take()
     }
 
+    /// A window that a scheme asks for, within what a window may be: the smallest is a segment, as for IW 1.
+    fn held(&self, cwnd: Bytes) -> Bytes {
+        cwnd.min(LARGEST_WINDOW).max(self.config.segment)
+    }
+
     fn set_cwnd(&mut self, cwnd: Bytes) {
         let max = self.config.max_window.map_or(Bytes::MAX, |segments| self.config.segment * segments);
-        // A launch or a scheme may ask for one segment (IW 1); the minimum binds reductions, which apply it themselves.
-        self.window.cwnd = cwnd.min(max).max(self.config.segment);
+        // The minimum of more than a segment binds reductions, which apply it themselves.
+        self.window.cwnd = self.held(cwnd.min(max));
     }
 
     fn update_pacing(&mut self, rtt: &RttEstimator) {
@@ -350,6 +394,12 @@ impl Controller {
         let paced = self.window.cwnd.scale(gain).max(Bytes::new(1));
         self.host_rate = Rate::from_transfer(paced, rtt.smoothed());
     }
+}
+
+/// Whether anything ever leaves at this rate. A scheme that asks for zero asks for none.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "for `Option::filter`")]
+fn moves(rate: &Rate) -> bool {
+    *rate > Rate::ZERO
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 use alloc::vec::Vec;
 
-use super::launch::LARGEST_LAUNCH;
 use super::*;
 use crate::avoidance::{AvoidanceConfig, bbr, cubic, reno};
 use crate::event::{Ack, Ecn, ExitReason, Loss, Sent, Timeout};
@@ -938,6 +937,6 @@ fn a_launch_from_any_rate_and_rtt_stays_far_from_the_end_of_the_number_range() {
         let avoidance = AvoidanceConfig::Reno(Default::default());
         let mut controller = Controller::new(ControllerConfig::new(startup.clone(), avoidance)).unwrap();
         controller.launch(Timestamp::ZERO, &path, &rtt);
-        assert!(controller.cwnd() <= LARGEST_LAUNCH, "{}: {}", startup.name(), controller.cwnd());
+        assert!(controller.cwnd() <= LARGEST_WINDOW, "{}: {}", startup.name(), controller.cwnd());
     }
 }

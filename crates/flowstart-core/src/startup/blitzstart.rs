@@ -23,6 +23,7 @@ use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::Rate;
+use crate::variable::Variables;
 use crate::window::Window;
 
 /// One line for listings.
@@ -158,13 +159,15 @@ pub struct Blitzstart {
     context: StartupContext,
     /// Without a hint the flow starts like the baseline.
     fallback: super::slow_start::SlowStart,
+    /// The bandwidth and the RTT of the launch.
+    estimate: Option<(Rate, Duration)>,
 }
 
 impl Blitzstart {
     /// Blitzstart that has not launched yet.
     pub fn new(config: Config, context: StartupContext) -> Self {
         let fallback = super::slow_start::SlowStart::new(super::slow_start::Config::default(), context);
-        Self { config, context, fallback }
+        Self { config, context, fallback, estimate: None }
     }
 
     /// The bandwidth to use: the hint times the experiment's factor, within the bounds.
@@ -207,6 +210,7 @@ impl Startup for Blitzstart {
             return self.fallback.launch(now, path, log);
         };
         let bandwidth = self.believed(now, hint, log);
+        self.estimate = Some((bandwidth, rtt));
         let mut window = bandwidth.amount_in(rtt).scale(self.technology_factor(hint.technology));
         if self.config.header_correction {
             window = window.scale(self.config.payload_fraction);
@@ -224,6 +228,13 @@ impl Startup for Blitzstart {
     // Only without a hint: the baseline start.
     fn on_ack(&mut self, ack: &Ack, window: Window, in_use: bool, rtt: &RttEstimator) -> Step {
         self.fallback.on_ack(ack, window, in_use, rtt)
+    }
+
+    fn observe(&self, seen: &mut Variables<'_>) {
+        if let Some((bandwidth, rtt)) = self.estimate {
+            seen.rate("bandwidth", bandwidth);
+            seen.time("RTT", rtt);
+        }
     }
 }
 

@@ -37,6 +37,7 @@ use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::variable::Variables;
 use crate::window::Window;
 
 /// One line for listings.
@@ -141,6 +142,7 @@ pub struct CarefulResume {
     /// A phase that was not read yet, and its trigger, with the draft's name if it has one.
     entered: Option<(Phase, &'static str)>,
     saved_rtt: Duration,
+    saved_cwnd: Bytes,
     jump_cwnd: Bytes,
     /// Initial data that has not left yet.
     initial_left: Bytes,
@@ -177,6 +179,7 @@ impl CarefulResume {
             phase: Phase::Normal,
             entered: None,
             saved_rtt: Duration::ZERO,
+            saved_cwnd: Bytes::ZERO,
             jump_cwnd: Bytes::ZERO,
             initial_left: context.initial_window,
             initial_end: 0,
@@ -288,6 +291,7 @@ impl Startup for CarefulResume {
     fn launch(&mut self, now: Timestamp, path: &PathKnowledge, log: &mut DecisionLog) -> Launch {
         if let Some((saved, jump_cwnd)) = path.saved.and_then(|saved| Some((saved, self.jump_from(saved)?))) {
             self.saved_rtt = saved.rtt;
+            self.saved_cwnd = saved.cwnd;
             self.jump_cwnd = jump_cwnd;
             self.enter(Phase::Reconnaissance, "connect");
         }
@@ -394,6 +398,16 @@ impl Startup for CarefulResume {
 
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         self.entered.take().map(|(phase, trigger)| (phase.name(), trigger))
+    }
+
+    // The phases are decisions.
+    fn observe(&self, seen: &mut Variables<'_>) {
+        if self.jump_cwnd > Bytes::ZERO {
+            seen.bytes("saved_cwnd", self.saved_cwnd);
+            seen.time("saved_rtt", self.saved_rtt);
+            seen.bytes("jump_cwnd", self.jump_cwnd);
+            seen.bytes("PipeSize", self.pipe_size);
+        }
     }
 }
 

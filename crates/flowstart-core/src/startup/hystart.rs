@@ -40,6 +40,7 @@ use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::variable::Variables;
 use crate::window::Window;
 
 /// One line for listings.
@@ -173,7 +174,7 @@ pub struct Hystart {
     sample_count: u32,
     /// Smallest RTT of this round's first samples (currRTT).
     round_min: Duration,
-    /// The smallest RTT (dMin): `linux` since the launch, `ns3` that of smoothed ones.
+    /// The smallest RTT (dMin): `linux` since the launch, `ns3` that of smoothed ones, `quic` the host's.
     delay_min: Duration,
     /// The cause that ends slow start, once it was seen.
     found: Option<ExitReason>,
@@ -209,13 +210,14 @@ impl Hystart {
         if self.round_end.is_none() {
             self.start_round(ack.now, self.highest_sent);
         }
+        self.delay_min = min_rtt;
         self.test_train(ack.now, if self.context.paced { min_rtt } else { min_rtt / 2 });
         self.sample_count += 1;
         if self.sample_count <= self.config.limits.samples {
             self.round_min = self.round_min.min(sample);
         }
         if self.sample_count == self.config.limits.samples {
-            self.test_delay(self.config.limits.longest_rtt(min_rtt));
+            self.test_delay(self.longest_rtt());
         }
         if self.round_end.is_some_and(|end| ack.position >= end) {
             self.round_end = None;
@@ -236,7 +238,7 @@ impl Hystart {
         self.test_train(ack.now, if self.context.paced { longest } else { longest / 2 });
         self.round_min = self.round_min.min(sample);
         if self.sample_count == self.config.limits.samples {
-            self.test_delay(self.config.limits.longest_rtt(self.delay_min));
+            self.test_delay(self.longest_rtt());
         } else {
             self.sample_count += 1;
         }
@@ -254,8 +256,7 @@ impl Hystart {
         if large {
             self.test_train(ack.now, self.delay_min);
             if self.sample_count == self.config.limits.samples {
-                let growth = self.delay_min.max(self.config.limits.min_threshold).min(NS3_MAX_THRESHOLD);
-                self.test_delay(self.delay_min + growth);
+                self.test_delay(self.longest_rtt());
             } else {
                 self.sample_count += 1;
                 self.round_min = self.round_min.min(smoothed);
@@ -274,6 +275,17 @@ impl Hystart {
             if now.since(self.round_start) > longest {
                 self.found = self.found.or(Some(ExitReason::AckTrain));
             }
+        }
+    }
+
+    /// The smallest RTT of a round above which slow start ends.
+    fn longest_rtt(&self) -> Duration {
+        match self.config.variant() {
+            Variant::Ns3 => {
+                let growth = self.delay_min.max(self.config.limits.min_threshold).min(NS3_MAX_THRESHOLD);
+                self.delay_min + growth
+            }
+            Variant::Linux | Variant::Quic => self.config.limits.longest_rtt(self.delay_min),
         }
     }
 
@@ -335,6 +347,14 @@ impl Startup for Hystart {
         }
         let cwnd = if in_use { self.context.slow_start_growth(window.cwnd, ack) } else { window.cwnd };
         up_to_ssthresh(cwnd, window)
+    }
+
+    fn observe(&self, seen: &mut Variables<'_>) {
+        seen.time("delay_min", self.delay_min);
+        seen.time("curr_rtt", self.round_min);
+        if self.config.delay && self.delay_min != Duration::MAX {
+            seen.time("longest_rtt", self.longest_rtt());
+        }
     }
 }
 

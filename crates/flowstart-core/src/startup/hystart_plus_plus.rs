@@ -25,6 +25,7 @@ use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
+use crate::variable::Variables;
 use crate::window::Window;
 
 /// One line for listings.
@@ -158,6 +159,14 @@ impl HystartPlusPlus {
         }
     }
 
+    /// The RTT of a round from which on slow start becomes CSS.
+    fn threshold(&self) -> Duration {
+        // RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR, MAX_RTT_THRESH))
+        let eighth = self.last_round_min_rtt / u64::from(self.config.min_rtt_divisor);
+        let rtt_thresh = eighth.min(self.config.max_rtt_thresh).max(self.config.min_rtt_thresh);
+        self.last_round_min_rtt + rtt_thresh
+    }
+
     /// Takes an RTT sample and switches from slow start to CSS or back.
     fn sample(&mut self, curr_rtt: Duration) {
         self.current_round_min_rtt = self.current_round_min_rtt.min(curr_rtt);
@@ -167,10 +176,7 @@ impl HystartPlusPlus {
         }
         match self.css {
             None if self.last_round_min_rtt != Duration::MAX => {
-                // RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR, MAX_RTT_THRESH))
-                let eighth = self.last_round_min_rtt / u64::from(self.config.min_rtt_divisor);
-                let rtt_thresh = eighth.min(self.config.max_rtt_thresh).max(self.config.min_rtt_thresh);
-                let threshold = self.last_round_min_rtt + rtt_thresh;
+                let threshold = self.threshold();
                 if self.current_round_min_rtt >= threshold {
                     let baseline_min_rtt = match self.config.css_baseline {
                         CssBaseline::CurrentRound => self.current_round_min_rtt,
@@ -238,6 +244,18 @@ impl Startup for HystartPlusPlus {
 
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         self.entered.take()
+    }
+
+    fn observe(&self, seen: &mut Variables<'_>) {
+        seen.time("lastRoundMinRTT", self.last_round_min_rtt);
+        seen.time("currentRoundMinRTT", self.current_round_min_rtt);
+        match self.css {
+            Some(css) => seen.time("cssBaselineMinRtt", css.baseline_min_rtt),
+            None if self.last_round_min_rtt != Duration::MAX => {
+                seen.time("lastRoundMinRTT + RttThresh", self.threshold());
+            }
+            None => {}
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::variable::Variables;
 use crate::window::Window;
 
 /// What a scheme launches.
@@ -51,7 +52,7 @@ const FIRST_LOSS: f64 = 0.5;
 const MIN_WINDOW: u64 = 2;
 
 /// The configuration of a scheme that launches a window: its Sensing and Probing, and its part of Validation.
-pub trait LaunchesWindow: Clone + fmt::Debug + Send + 'static {
+pub trait LaunchesWindow: Clone + fmt::Debug + Send + Sync + 'static {
     /// Sensing and Probing: what is launched; `None` is slow start from `initial_window`.
     fn flight(&self, path: &PathKnowledge, initial_window: Bytes) -> Option<Flight>;
 
@@ -255,5 +256,15 @@ impl<S: LaunchesWindow> Startup for Launched<S> {
             Retreat::Acknowledged => window.cwnd,
         };
         Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Loss })
+    }
+
+    // Names as in Liu et al. 2007: what has left of the launched window, and what had to be sent again.
+    fn observe(&self, seen: &mut Variables<'_>) {
+        if self.window > Bytes::ZERO {
+            seen.bytes("launched", self.window);
+            seen.bytes("D", self.sent);
+            seen.bytes("R", self.retransmitted);
+            seen.bytes("acknowledged of D", self.acked);
+        }
     }
 }

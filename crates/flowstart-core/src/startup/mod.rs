@@ -22,8 +22,11 @@
 //! | `suss` | [`suss`] |
 //! | `swift-start` | [`swift_start`] |
 //! | `quick-start` | [`quick_start`] |
+//! | one from outside this crate | [`CustomStartup`] |
 
 use core::fmt;
+
+pub use self::custom::CustomStartup;
 
 use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
 use crate::launch::{Continuation, Launch};
@@ -33,10 +36,12 @@ use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
+use crate::variable::Variables;
 use crate::window::Window;
 
 pub mod blitzstart;
 pub mod careful_resume;
+mod custom;
 pub mod halfback;
 pub mod hybla;
 pub mod hystart;
@@ -119,7 +124,11 @@ pub enum Step {
 
 /// A startup scheme. To run again, after idle time or on another path, a scheme is built anew. So it launches only
 /// once, but positions need not begin at zero.
-pub trait Startup: fmt::Debug + Send + CloneStartup {
+pub trait Startup: fmt::Debug + Send + Sync + CloneStartup {
+    /// A scheme from outside the registry learns its host, before anything else. Those of the registry know it from
+    /// their construction.
+    fn set_context(&mut self, _context: StartupContext) {}
+
     /// What the scheme needs of its host.
     fn needs(&self) -> Needs {
         Needs::NONE
@@ -226,6 +235,9 @@ pub trait Startup: fmt::Debug + Send + CloneStartup {
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         None
     }
+
+    /// Shows the scheme's inner variables, under the names of its reference. Read after every event of a traced run.
+    fn observe(&self, _seen: &mut Variables<'_>) {}
 }
 
 cloned_in_boxes! {
@@ -239,7 +251,7 @@ algorithms! {
     /// A startup scheme and its state.
     state StartupState: Startup;
     context StartupContext;
-    with phases;
+    with phases and CustomStartup;
     SlowStart = "slow-start" in slow_start,
     LimitedSlowStart = "limited-slow-start" in limited_slow_start,
     Hystart = "hystart" in hystart,

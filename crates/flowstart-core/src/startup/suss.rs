@@ -31,6 +31,7 @@ use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::variable::Variables;
 use crate::window::Window;
 
 /// One line for listings.
@@ -378,6 +379,17 @@ impl Startup for Suss {
 
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         self.entered.take()
+    }
+
+    fn observe(&self, seen: &mut Variables<'_>) {
+        let growth = if self.accelerating { GROWTH } else { 2 };
+        seen.number("growth factor", growth as f64);
+        seen.time("minRTT", self.min_rtt);
+        seen.time("moRTT", self.mo_rtt);
+        seen.bytes("blue", self.sent.blue);
+        if let Some(cap) = self.cap {
+            seen.bytes("cap", cap);
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub use answer::answer;
 pub use changes::changes;
 pub use examples::{MeasuredFlow, median_flow, median_rep};
 pub use published::{estimate_of, published_table};
-pub use trace::trace;
+pub use trace::{overlay, trace};
 
 /// Most cells whose median runs are explained: a page with more bars is unreadable.
 const MAX_EXPLAINED: usize = 200;

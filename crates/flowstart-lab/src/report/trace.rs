@@ -1,6 +1,7 @@
 //! The contents of the page of one run.
 
 use flowstart_core::time::Duration;
+use flowstart_core::variable::Owner;
 use flowstart_report as report;
 use flowstart_sim::observe::trace::Event;
 
@@ -9,7 +10,8 @@ use crate::run::outcome::FlowOutcome;
 use crate::study::plan::{Cell, Plan};
 use crate::trace::decisions::{describe, describe_hint};
 use crate::trace::explain::Explanation;
-use crate::trace::observe::{FlowSeries, Line, Marks, Seen};
+use crate::trace::export::Exported;
+use crate::trace::observe::{FlowSeries, Line, Marks, Seen, SeenSeries, VariableSeries};
 
 /// The page of a run with these observations.
 pub fn trace(
@@ -84,9 +86,77 @@ pub fn trace(
         ssthresh: line(|flow| &flow.ssthresh),
         pacing_rate_mbit: line(|flow| &flow.pacing_rate_mbit),
         queue_packets: seen.series.as_ref().map_or(Vec::new(), |seen| seen.points(seen.series.queue.points())),
+        variables: flow.map_or(Vec::new(), |(series, flow)| {
+            let exit = record.and_then(|r| r.exit).map(|exit| ms(exit.time));
+            flow.variables.iter().map(|variable| in_the_report(plan, cell, variable, series, exit)).collect()
+        }),
         other_drops: seen.series.as_ref().map_or(Vec::new(), |seen| seen.other_drops(0)),
         method,
     }
+}
+
+/// An inner variable with the name of its algorithm, which is in charge until startup ends if it is the scheme.
+fn in_the_report(
+    plan: &Plan,
+    cell: &Cell,
+    variable: &VariableSeries,
+    seen: &SeenSeries,
+    exit: Option<f64>,
+) -> report::TraceVariable {
+    let VariableSeries { owner, name, unit, line } = variable;
+    let (algorithm, until_ms) = match owner {
+        Owner::Startup => (plan.schemes[cell.scheme].value.name(), exit),
+        Owner::Avoidance => (plan.avoidance_of(cell).value.name(), None),
+    };
+    report::TraceVariable {
+        algorithm: algorithm.to_owned(),
+        name: (*name).to_owned(),
+        unit: unit.name().to_owned(),
+        points: seen.points(line.points()),
+        until_ms,
+    }
+}
+
+/// The page of runs of the same setting and repetition, a scheme each.
+pub fn overlay(
+    plan: &Plan,
+    cells: &[Cell],
+    rep: u32,
+    runs: &[Exported],
+    method: report::Method,
+) -> report::OverlayReport {
+    let pages = cells
+        .iter()
+        .zip(runs)
+        .map(|(cell, run)| trace(plan, cell, rep, &run.outcomes, &run.seen, report::Method::default()));
+    let runs: Vec<report::TraceReport> = pages.collect();
+    let mut finished: Vec<(&str, f64)> =
+        runs.iter().filter_map(|run| Some((run.scheme.as_str(), run.fct_ms?))).collect();
+    finished.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let each = |(scheme, fct): &(&str, f64)| format!("{scheme} took {fct:.1} ms");
+    let mut answer = Vec::new();
+    if let Some(((first, fct), rest)) = finished.split_first() {
+        let carried = cells
+            .first()
+            .map_or(String::new(), |cell| format!("{} over {}", plan.carried(cell), plan.links[cell.link].text));
+        let rest: Vec<String> = rest.iter().map(each).collect();
+        let others = if rest.is_empty() { String::new() } else { format!("; {}", rest.join(", ")) };
+        answer.push(format!("{first} moved {carried} in {fct:.1} ms{others}."));
+    }
+    for run in runs.iter().filter(|run| run.fct_ms.is_none()) {
+        answer.push(format!("The transfer with {} did not finish.", run.scheme));
+    }
+    for run in runs.iter().filter(|run| run.fct_ms.is_some() && run.exit_reason.is_none()) {
+        answer.push(format!("{} never left startup.", run.scheme));
+    }
+    for (place, run) in runs.iter().enumerate() {
+        let same = |other: &&report::TraceReport| (&other.sent, &other.cwnd) == (&run.sent, &run.cwnd);
+        if let Some(first) = runs[..place].iter().find(same) {
+            answer.push(format!("{} sent exactly what {} sent.", run.scheme, first.scheme));
+        }
+    }
+    answer.push("This is one repetition; flowstart compare says how sure a difference is.".to_owned());
+    report::OverlayReport { title: String::new(), answer, runs, method }
 }
 
 /// A sender's behaviour, in words.

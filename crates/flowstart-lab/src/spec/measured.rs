@@ -7,7 +7,7 @@
 //! | all others | parameters of the scheme | those of the transport's profile, else the scheme's |
 
 use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::startup::StartupConfig;
+use flowstart_core::startup::{CustomStartup, StartupConfig};
 
 use super::algorithm::{SCHEMES_LISTED, host_avoidance, host_startup};
 use super::transport::Transport;
@@ -23,20 +23,35 @@ pub const STACK_SUMMARY: &str =
 type Measured = (Written<StartupConfig>, Option<Written<AvoidanceConfig>>);
 
 /// Reads the scheme of measured flows. It may name its own congestion avoidance, `slow-start:avoidance=xcp`, or be
-/// [`STACK`].
+/// [`STACK`], or one of the caller's `own` schemes, which has no other keys.
 ///
 /// # Errors
 ///
 /// What cannot be read of either.
-pub fn measured_scheme(field: &str, text: &str, transport: &Transport) -> Result<Measured, InputError> {
+pub fn measured_scheme(
+    field: &str,
+    text: &str,
+    transport: &Transport,
+    own: &[CustomStartup],
+) -> Result<Measured, InputError> {
     let profile = &*transport.profile;
     let mut spec = Spec::parse(field, text)?;
-    let names: Vec<&str> = StartupConfig::NAMES.iter().copied().chain([STACK]).collect();
-    if spec.choose(&names, SCHEMES_LISTED)? == STACK {
+    let own_names = own.iter().map(CustomStartup::name);
+    let names: Vec<&str> = StartupConfig::NAMES.iter().copied().chain([STACK]).chain(own_names).collect();
+    let name = spec.choose(&names, SCHEMES_LISTED)?;
+    if name == STACK {
         return own_stack(&spec, transport);
     }
+    let own_scheme = own.iter().find(|scheme| scheme.name() == name);
     let named = spec.value("avoidance")?;
-    let startup = Written { text: text.to_owned(), value: host_startup(&spec, profile)? };
+    let value = match own_scheme {
+        Some(scheme) => {
+            spec.finish()?;
+            StartupConfig::Custom(scheme.clone())
+        }
+        None => host_startup(&spec, profile)?,
+    };
+    let startup = Written { text: text.to_owned(), value };
     let avoidance = named.map(|named| host_avoidance(field, named, profile)).transpose()?;
     Ok((startup, avoidance))
 }

@@ -10,6 +10,8 @@
 
 use std::path::{Path, PathBuf};
 
+use flowstart_core::startup::CustomStartup;
+
 use crate::spec::InputError;
 use plan::Plan;
 use scenario::Scenario;
@@ -41,7 +43,17 @@ impl Study {
     ///
     /// The field that cannot be used, and the allowed values.
     pub fn new(scenario: Scenario, directory: &Path) -> Result<Self, InputError> {
-        let plan = scenario.plan(directory)?;
+        Self::with_schemes(scenario, directory, &[])
+    }
+
+    /// As [`Study::new`], with schemes from outside this program: the scenario names them like the shipped ones, and
+    /// they stand beside those in all results. Only a program that has them can run the study again.
+    ///
+    /// # Errors
+    ///
+    /// The field that cannot be used, and the allowed values.
+    pub fn with_schemes(scenario: Scenario, directory: &Path, own: &[CustomStartup]) -> Result<Self, InputError> {
+        let plan = scenario.plan_with(directory, own)?;
         Ok(Self { scenario, directory: directory.to_owned(), plan, notes: Vec::new() })
     }
 

@@ -6,6 +6,7 @@ use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::{ControllerConfig, WindowValidation};
 use flowstart_core::needs::Needs;
 use flowstart_core::spec::names;
+use flowstart_core::startup::CustomStartup;
 use flowstart_core::units::Bytes;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -178,6 +179,18 @@ impl std::fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
+/// Refuses schemes of the caller's whose names mean something else. Their constructor refuses those of shipped schemes.
+fn check_names(own: &[CustomStartup]) -> Result<(), InputError> {
+    for (place, scheme) in own.iter().enumerate() {
+        let name = scheme.name();
+        if name == STACK || own[..place].iter().any(|other| other.name() == name) {
+            let problem = format!("names two schemes; allowed is a name other than {STACK} for each scheme");
+            return Err(InputError::new("scheme", name, problem));
+        }
+    }
+    Ok(())
+}
+
 impl Scenario {
     /// Reads a scenario.
     pub fn read(file: &Path) -> Result<Self, ScenarioError> {
@@ -211,6 +224,12 @@ impl Scenario {
 
     /// Checks everything and returns a plan. Trace files are relative to `directory`.
     pub fn plan(&self, directory: &Path) -> Result<Plan, InputError> {
+        self.plan_with(directory, &[])
+    }
+
+    /// As [`Scenario::plan`]; its schemes may also be the caller's `own`.
+    pub fn plan_with(&self, directory: &Path, own: &[CustomStartup]) -> Result<Plan, InputError> {
+        check_names(own)?;
         let transport = Transport::parse("transport", &self.transport)?;
         let profile = &transport.profile;
         if !(1..=MAX_REPS).contains(&self.reps) {
@@ -234,7 +253,7 @@ impl Scenario {
             }
         }
         let sizes = self.sizes(Bytes::new(u64::from(profile.payload)))?;
-        let named = each("scheme", &self.scheme, |text| measured_scheme("scheme", text, &transport))?;
+        let named = each("scheme", &self.scheme, |text| measured_scheme("scheme", text, &transport, own))?;
         let (schemes, scheme_avoidances): (Vec<_>, Vec<_>) = named.into_iter().unzip();
         if let Some(chosen) = self.avoidance.as_ref().filter(|_| schemes.iter().any(|scheme| scheme.text == STACK)) {
             let problem = format!(

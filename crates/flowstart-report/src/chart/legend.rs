@@ -13,12 +13,14 @@ pub(crate) struct LegendItem {
     /// Whether a line is shown, and which shape on it.
     pub(crate) line: bool,
     pub(crate) shape: &'static str,
+    /// The parameter of the specification that hides what it names; empty: nothing does.
+    pub(crate) signal: String,
 }
 
 /// A line.
 pub(super) fn item(label: &str, colour: &'static str, dash: &[u32], width: f64) -> LegendItem {
     let dash = dash.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-    LegendItem { label: label.to_owned(), colour, dash, width, line: true, shape: "" }
+    LegendItem { label: label.to_owned(), colour, dash, width, line: true, shape: "", signal: String::new() }
 }
 
 /// A shape without a line.

@@ -22,6 +22,8 @@
 //! | `series.rs` | a run as time series |
 //! | `startups.rs` | what each scheme sends, in one picture |
 //! | `sequence.rs` | a traced run, segment by segment |
+//! | `variables.rs` | inner variables of a traced run's algorithms |
+//! | `overlay.rs` | traced runs of several schemes |
 //!
 //! They are made of these, of which each uses only those above it:
 //!
@@ -44,6 +46,7 @@ mod key;
 mod legend;
 mod load;
 mod media;
+mod overlay;
 mod pairs;
 mod panel;
 mod published;
@@ -54,6 +57,7 @@ mod sizes;
 mod startups;
 mod style;
 mod table;
+mod variables;
 mod waterfall;
 
 pub(crate) use cost::pareto;
@@ -66,11 +70,13 @@ pub(crate) use key::Key;
 pub(crate) use legend::LegendItem;
 pub(crate) use load::loads;
 pub(crate) use media::media;
+pub(crate) use overlay::{domain, overlay};
 pub(crate) use pairs::pairs;
 pub(crate) use published::published;
 pub(crate) use scatter::scatter;
-pub(crate) use sequence::{numbered_events, trace};
+pub(crate) use sequence::{numbered_events, time_domain, trace};
 pub(crate) use series::{Extent, run, run_legend};
 pub(crate) use sizes::sizes;
 pub(crate) use startups::startups;
+pub(crate) use variables::variables;
 pub(crate) use waterfall::waterfall;

@@ -4,6 +4,7 @@ use super::document::document;
 use super::legend::{LegendItem, item, mark_item};
 use super::style::{COLOURS, MEASURED, NEUTRAL, OTHER};
 use super::table::Table;
+use crate::TraceReport;
 use crate::reduce::{thin_line, thin_points};
 use serde_json::{Value, json};
 
@@ -46,6 +47,15 @@ pub(super) fn held(points: &[[f64; 2]], end: f64) -> Vec<[f64; 2]> {
     let mut points = points.to_vec();
     points.extend(points.last().filter(|last| last[0] < end).map(|last| [end, last[1]]));
     points
+}
+
+/// The end of a run's own series, in milliseconds.
+pub(super) fn run_end(report: &TraceReport) -> f64 {
+    [&report.acked, &report.cwnd]
+        .into_iter()
+        .filter_map(|series| series.last())
+        .map(|point| point[0])
+        .fold(0.0, f64::max)
 }
 
 pub(super) fn rule_at(y: f64) -> Value {

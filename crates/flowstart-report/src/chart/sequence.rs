@@ -17,9 +17,9 @@ const LARGE_MARKS: usize = 24;
 /// Points per series of a trace.
 const TRACE_POINTS: usize = 20_000;
 
-/// All panels of a traced run. Times are shown in milliseconds when the run is short.
-pub(crate) fn trace(report: &TraceReport) -> Option<Chart> {
-    let series: [&[[f64; 2]]; 8] = [
+/// The series that may have very many points.
+fn all_series(report: &TraceReport) -> [&[[f64; 2]]; 8] {
+    [
         &report.sent,
         &report.retransmitted,
         &report.dropped,
@@ -28,10 +28,27 @@ pub(crate) fn trace(report: &TraceReport) -> Option<Chart> {
         &report.in_flight,
         &report.pacing_rate_mbit,
         &report.queue_packets,
-    ];
+    ]
+}
+
+/// The times of the first and the last point of a traced run, in milliseconds.
+fn extent(report: &TraceReport) -> Option<[f64; 2]> {
+    let series = all_series(report);
     let times = || series.iter().flat_map(|s| s.iter()).map(|p| p[0]).filter(|t| t.is_finite());
     let (first, last) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
-    let domain = [first.min(0.0).max(-0.2 * last) / 1000.0, (last + (last - first) * 0.02 + 1.0) / 1000.0];
+    Some([first, last])
+}
+
+/// The seconds that the time axes of a traced run show; `None` if nothing was recorded.
+pub(crate) fn time_domain(report: &TraceReport) -> Option<[f64; 2]> {
+    let [first, last] = extent(report)?;
+    Some([first.min(0.0).max(-0.2 * last) / 1000.0, (last + (last - first) * 0.02 + 1.0) / 1000.0])
+}
+
+/// All panels of a traced run. Times are shown in milliseconds when the run is short.
+pub(crate) fn trace(report: &TraceReport) -> Option<Chart> {
+    let series = all_series(report);
+    let ([first, last], domain) = (extent(report)?, time_domain(report)?);
     let time = |title: Option<&str>| time_axis(title, Some(domain));
     let top = |points: &[[f64; 2]]| points.iter().map(|p| p[1]).filter(|v| v.is_finite()).fold(0.0, f64::max);
 

@@ -12,7 +12,7 @@
 //! | `published.rs` | a publication's numbers beside ours |
 //! | `run.rs` | a repetition as time series |
 //! | `method.rs` | how the numbers were obtained |
-//! | `trace.rs` | a single run in all detail |
+//! | `trace.rs` | a single run in all detail, and one with each of several schemes |
 //! | `verdict.rs` | what a comparison shows |
 
 mod causes;
@@ -38,5 +38,5 @@ pub use pairs::{Pair, PairedSetting};
 pub use published::{Check, PublishedCell, PublishedTable};
 pub use report::Report;
 pub use run::{ExampleRun, RunFlow};
-pub use trace::{TraceEvent, TraceEventKind, TraceReport};
+pub use trace::{OverlayReport, TraceEvent, TraceEventKind, TraceReport, TraceVariable};
 pub use verdict::Verdict;

@@ -39,7 +39,7 @@ pub struct TraceReport {
     pub share: Option<f64>,
     /// When startup ended.
     pub exit_ms: Option<f64>,
-    /// Why startup ended.
+    /// Why startup ended. `None` if it lasted until the end of the run.
     pub exit_reason: Option<String>,
     /// Longest queueing delay the flow met.
     pub max_queue_delay_ms: Option<f64>,
@@ -67,7 +67,39 @@ pub struct TraceReport {
     pub queue_packets: Vec<[f64; 2]>,
     /// When packets of other flows were dropped.
     pub other_drops: Vec<f64>,
+    /// Inner variables of the startup scheme and of the congestion avoidance.
+    pub variables: Vec<TraceVariable>,
     /// How the run was made.
+    pub method: Method,
+}
+
+/// An inner variable of an algorithm, named as in the algorithm's reference.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TraceVariable {
+    /// The algorithm, such as `search` or `cubic`.
+    pub algorithm: String,
+    /// Its name.
+    pub name: String,
+    /// Its unit: `bytes`, `Mbit/s`, `ms`, or empty for a number without one.
+    pub unit: String,
+    /// `[time, value]` at each change.
+    pub points: Vec<[f64; 2]>,
+    /// When the algorithm ceased to be in charge; `None`: it was until the end of the run.
+    pub until_ms: Option<f64>,
+}
+
+/// Runs of the same setting and the same repetition, a scheme each, in one picture.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OverlayReport {
+    /// Heading of the page and name of the browser tab. Empty makes one from schemes, size and link.
+    pub title: String,
+    /// The comparison in a few sentences: the first is shown large.
+    pub answer: Vec<String>,
+    /// A run for each scheme. What they share is taken from the first.
+    pub runs: Vec<TraceReport>,
+    /// How the runs were made.
     pub method: Method,
 }
 

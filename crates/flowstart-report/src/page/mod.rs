@@ -1,7 +1,7 @@
 //! A page is a template that is filled with sections.
 //!
-//! `comparison.rs`, `changes.rs` and `trace.rs` each make a page. `template.rs` has the templates and fills them. The
-//! other files make what a section of a template shows:
+//! `comparison.rs`, `changes.rs`, `trace.rs` and `overlay.rs` each make a page. `template.rs` has the templates and fills
+//! them. The other files make what a section of a template shows:
 //!
 //! | File | Section |
 //! |---|---|
@@ -23,6 +23,7 @@ mod comparison;
 mod mark;
 mod media;
 mod method;
+mod overlay;
 mod pairs;
 mod published;
 mod series;
@@ -35,4 +36,5 @@ mod unbeaten;
 
 pub use changes::render_changes;
 pub use comparison::render;
+pub use overlay::render_overlay;
 pub use trace::render_trace;

@@ -25,6 +25,7 @@ const TEMPLATES: [(&str, &str); 7] = [
     ("report.html", include_str!("../templates/report.html")),
     ("changes.html", include_str!("../templates/changes.html")),
     ("trace.html", include_str!("../templates/trace.html")),
+    ("overlay.html", include_str!("../templates/overlay.html")),
     ("figure.html", include_str!("../templates/figure.html")),
     ("setup.html", include_str!("../templates/setup.html")),
     ("method.html", include_str!("../templates/method.html")),

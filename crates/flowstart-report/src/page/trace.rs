@@ -5,7 +5,7 @@ use super::text::{or_untitled, sentences};
 use super::{causes, method, setup};
 use crate::chart::{self, Chart};
 use crate::number::{Format, UNDEFINED, finite};
-use crate::{Cause, DataFile, RenderError, TraceEventKind, TraceReport};
+use crate::{Cause, DataFile, RenderError, TraceEvent, TraceEventKind, TraceReport};
 use minijinja::context;
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 const FILES: [(&str, &str); 3] = [
     ("trace.csv", "every event, a row each"),
     ("trace.sqlog", "the same for QUIC tools (qlog)"),
-    ("trace.pcapng", "the packets at both hosts, for Wireshark"),
+    ("trace.pcapng", "the packets at both hosts, for Wireshark: an interface for each"),
 ];
 
 /// A number of the header, with the explanation below it.
@@ -25,7 +25,7 @@ struct KeyNumber {
 }
 
 #[derive(Serialize)]
-struct EventRow {
+pub(super) struct EventRow {
     number: usize,
     time: String,
     kind: &'static str,
@@ -51,7 +51,27 @@ pub fn render_trace(report: &TraceReport) -> Result<String, RenderError> {
     if method.files.is_empty() {
         method.files = FILES.map(|(name, what)| DataFile { name: name.to_owned(), what: what.to_owned() }).to_vec();
     }
-    let events = chart::numbered_events(report).map(|(number, event)| EventRow {
+    let variables = chart::time_domain(report).and_then(|domain| chart::variables(report, domain, 0));
+    fill(
+        "trace.html",
+        context! {
+            title => title,
+            answer => sentences(&report.answer),
+            facts => facts(report, true),
+            numbers => numbers(report),
+            causes => cause_rows(report),
+            events => events(report),
+            variables => variables.map(Chart::embedded).transpose()?,
+            setup => setup::setup(&links, std::slice::from_ref(&report.scheme)),
+            chart => chart::trace(report).map(Chart::embedded).transpose()?,
+            method => method::method(&method),
+        },
+    )
+}
+
+/// The events of a run, in words.
+pub(super) fn events(report: &TraceReport) -> Vec<EventRow> {
+    let row = |(number, event): (usize, &TraceEvent)| EventRow {
         number,
         time: Format::Plain.show(Some(event.time_ms)),
         kind: match event.kind {
@@ -63,21 +83,23 @@ pub fn render_trace(report: &TraceReport) -> Result<String, RenderError> {
             TraceEventKind::Other => "event",
         },
         detail: event.detail.clone(),
-    });
-    fill(
-        "trace.html",
-        context! {
-            title => title,
-            answer => sentences(&report.answer),
-            facts => facts(report),
-            numbers => numbers(report),
-            causes => cause_rows(report),
-            events => events.collect::<Vec<_>>(),
-            setup => setup::setup(&links, std::slice::from_ref(&report.scheme)),
-            chart => chart::trace(report).map(Chart::embedded).transpose()?,
-            method => method::method(&method),
-        },
-    )
+    };
+    chart::numbered_events(report).map(row).collect()
+}
+
+/// When startup ended, and why or why not.
+pub(super) fn startup_end(report: &TraceReport) -> (String, String) {
+    let why = match (&report.exit_reason, finite(report.fct_ms)) {
+        (Some(reason), _) => format!("because: {reason}"),
+        (None, Some(_)) => "the transfer ended in startup".to_owned(),
+        (None, None) => "the run ended in startup".to_owned(),
+    };
+    (with_unit(report.exit_ms, Format::Plain, "\u{a0}ms"), why)
+}
+
+/// A number and its unit.
+fn with_unit(value: Option<f64>, format: Format, unit: &str) -> String {
+    finite(value).map_or(UNDEFINED.to_owned(), |value| format!("{}{unit}", format.show(Some(value))))
 }
 
 /// A cause with its milliseconds, its percent of the delay, and what it means.
@@ -107,8 +129,8 @@ fn cause_rows(report: &TraceReport) -> Vec<CauseRow> {
     rows
 }
 
-/// What identifies the run.
-fn facts(report: &TraceReport) -> Vec<(&'static str, String)> {
+/// What identifies the run; without its scheme, what it shares with runs of other schemes.
+pub(super) fn facts(report: &TraceReport, with_scheme: bool) -> Vec<(&'static str, String)> {
     let rep = report.rep.map(|r| r.to_string()).unwrap_or_default();
     let fields = [
         ("scheme", &report.scheme),
@@ -119,14 +141,18 @@ fn facts(report: &TraceReport) -> Vec<(&'static str, String)> {
         ("competitor", &report.competitor),
         ("repetition", &rep),
     ];
-    fields.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.clone())).collect()
+    let skipped = if with_scheme { 0 } else { 2 };
+    fields
+        .into_iter()
+        .skip(skipped)
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| (name, value.clone()))
+        .collect()
 }
 
 fn numbers(report: &TraceReport) -> Vec<KeyNumber> {
-    let with = |value: Option<f64>, format: Format, unit: &str| match finite(value) {
-        Some(v) => format!("{}{unit}", format.show(Some(v))),
-        None => UNDEFINED.to_owned(),
-    };
+    let with = with_unit;
+    let (exit, why) = startup_end(report);
     let count = |value: Option<u64>| value.map(|v| v as f64);
     let limit =
         finite(report.fct_ms).zip(finite(report.ideal_fct_ms).filter(|v| *v > 0.0)).map(|(fct, ideal)| fct / ideal);
@@ -162,14 +188,7 @@ fn numbers(report: &TraceReport) -> Vec<KeyNumber> {
             value: with(report.max_queue_delay_ms, Format::Plain, "\u{a0}ms"),
             meaning: "that a packet of this flow waited at the bottleneck".to_owned(),
         },
-        KeyNumber {
-            label: "startup ended",
-            value: with(report.exit_ms, Format::Plain, "\u{a0}ms"),
-            meaning: report
-                .exit_reason
-                .as_ref()
-                .map_or_else(|| "reason not recorded".to_owned(), |r| format!("because: {r}")),
-        },
+        KeyNumber { label: "startup ended", value: exit, meaning: why },
     ];
     // Alone, a flow has the whole link, and that says nothing.
     let others = !report.competitor.is_empty() && report.competitor != "none";

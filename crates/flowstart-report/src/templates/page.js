@@ -67,6 +67,7 @@ async function draw(figure, element) {
   try {
     const result = await vegaEmbed(element, fitted(figure, readSpec(figure), element), options);
     element.view = result.view;
+    for (const button of figure.querySelectorAll("button.toggle")) show(figure, button);
     element.drawnWidth = element.clientWidth;
   } catch (error) {
     element.textContent = "This chart could not be drawn: " + error.message;
@@ -114,6 +115,19 @@ addEventListener("beforeprint", () => {
   }
 });
 addEventListener("afterprint", () => unfolded.splice(0).forEach((fold) => { fold.open = false; }));
+
+// Hides or shows the lines that a button of the legend names.
+function show(figure, button) {
+  const view = figure.querySelector(".panel").view;
+  if (view) view.signal(button.dataset.signal, button.getAttribute("aria-pressed") === "true").runAsync();
+}
+
+for (const button of document.querySelectorAll("button.toggle")) {
+  button.addEventListener("click", () => {
+    button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
+    show(button.closest("figure"), button);
+  });
+}
 
 for (const button of document.querySelectorAll("button.spec")) {
   button.hidden = false;

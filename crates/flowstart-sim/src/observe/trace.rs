@@ -10,6 +10,7 @@ use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::event::Decision;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::variable::{Owner, Variable};
 
 use crate::link::Loss;
 use crate::packet::{Acknowledgement, Body, Direction, NO_OPTION, Packet, QuickStartOption, RangePool};
@@ -95,6 +96,13 @@ pub enum Event {
     },
     /// A decision of the controller.
     Decided(Decision),
+    /// The value of an inner variable of an algorithm, if the trace wants variables.
+    Variable {
+        /// The algorithm.
+        owner: Owner,
+        /// The variable.
+        variable: Variable,
+    },
     /// A retransmission or probe timer fired.
     TimerFired,
     /// Packets waiting at a monitored link.
@@ -180,6 +188,11 @@ pub trait Observer: Any + fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether it wants the inner variables of algorithms, after every event of a sender.
+    fn wants_variables(&self) -> bool {
+        false
+    }
+
     /// Whether it is finished, so that a run that serves only it may end.
     fn is_done(&self) -> bool {
         false
@@ -204,11 +217,13 @@ pub struct Trace {
     observer: Option<Box<dyn Observer>>,
     /// Whether packets are kept or passed to the observer.
     without_packets: bool,
+    /// Whether inner variables of algorithms are events.
+    pub variables: bool,
 }
 
 impl Clone for Trace {
     fn clone(&self) -> Self {
-        let Self { entries, packets, ranges, observer, without_packets } = self;
+        let Self { entries, packets, ranges, observer, without_packets, variables } = self;
         let fork = observer.as_ref().map(|observer| observer.fork().unwrap_or_else(|| Box::new(Nobody)));
         Self {
             entries: entries.clone(),
@@ -216,6 +231,7 @@ impl Clone for Trace {
             ranges: ranges.clone(),
             observer: fork,
             without_packets: *without_packets,
+            variables: *variables,
         }
     }
 }
@@ -235,7 +251,12 @@ impl Observer for Nobody {
 impl Trace {
     /// A trace that keeps nothing and passes everything to an observer.
     pub fn told_to(observer: impl Observer) -> Self {
-        Self { without_packets: !observer.wants_packets(), observer: Some(Box::new(observer)), ..Self::default() }
+        Self {
+            without_packets: !observer.wants_packets(),
+            variables: observer.wants_variables(),
+            observer: Some(Box::new(observer)),
+            ..Self::default()
+        }
     }
 
     /// Whether its observer is finished.

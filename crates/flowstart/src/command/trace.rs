@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Command, Id};
+use flowstart_core::startup::StartupConfig;
 use flowstart_lab::report;
 use flowstart_lab::results::folder::{self, GrowingFile, MANIFEST};
 use flowstart_lab::results::identity::Identity;
 use flowstart_lab::results::manifest::Manifest;
 use flowstart_lab::run::outcome::FlowOutcome;
+use flowstart_lab::spec::STACK;
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_lab::study::scenario::Scenario;
-use flowstart_lab::trace::export::{Format, Outputs, export};
-use flowstart_report::Method;
+use flowstart_lab::trace::export::{Columns, Exported, Format, Outputs, Sink, export};
+use flowstart_report::{DataFile, Method};
 
 use crate::attention::Waiting;
 use crate::command::axes::Axes;
@@ -22,6 +24,15 @@ use crate::command::compare::Setup;
 use crate::command::run::{command_line, host, mixed};
 use crate::failure::{FAILED, Failure};
 use crate::output::print;
+
+/// The table of events.
+const TABLE: &str = "trace.csv";
+/// The page.
+const PAGE: &str = "trace.html";
+/// Why `--pcap` does not go with several schemes.
+const ONE_CAPTURE: &str = "--pcap has the packets of one run; give one --scheme, or --out for a capture of each";
+/// Most characters of a scheme in the name of a file.
+const LONGEST_STEM: usize = 60;
 
 /// The options that describe a run. A cell of earlier results has them already.
 fn description() -> Vec<Id> {
@@ -33,29 +44,36 @@ fn description() -> Vec<Id> {
 #[derive(Debug, Args)]
 #[command(
     override_usage = "\
-flowstart trace [OPTIONS] --link <LINK> --size <SIZE> --scheme <SCHEME>
+flowstart trace [OPTIONS] --link <LINK> --size <SIZE> --scheme <SCHEME>...
        flowstart trace [OPTIONS] --cell <ID> --from <DIR>",
     after_long_help = "\
 Examples:
   flowstart trace --link dsl-fast --size 2MB --scheme blitzstart \\
     --competitor cubic --out results/trace
+  flowstart trace --link geo --size 20MB \\
+    --scheme slow-start search blitzstart --out results/overlay
   flowstart trace --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 \\
     --from results/table1 --out results/trace
   flowstart trace --link 3g --size 70KB --scheme slow-start > packets.csv
 
-Writes trace.html (time-sequence, cwnd, pacing, queue), trace.csv (every event), trace.sqlog (qlog) and trace.pcapng \
-(packets at both hosts, for Wireshark; with --transport quic the sender's datagrams and their TLS secrets) into \
---out; without --out and --pcap the events go to stdout as CSV."
+Writes trace.html (time-sequence, cwnd, pacing, queue, inner variables of the algorithms), trace.csv (every event), \
+trace.sqlog (qlog) and trace.pcapng (packets at both hosts, for Wireshark; with --transport quic the sender's datagrams \
+and their TLS secrets) into --out; without --out and --pcap the events go to stdout as CSV. Several schemes share the \
+page and trace.csv, which gets a column for them; each has its own trace-SCHEME.sqlog and .pcapng."
 )]
 pub(crate) struct Arguments {
-    /// The startup scheme. With parameters, blitzstart:estimate=1.5. See `flowstart list schemes`. Not with --cell.
-    #[arg(long, value_name = "SCHEME", required_unless_present_any = ["cell", "from"])]
-    scheme: Option<String>,
+    /// Startup schemes: a run of each, over the same time axes. With parameters, blitzstart:estimate=1.5. See
+    /// `flowstart list schemes`. Not with --cell.
+    #[arg(long, num_args = 1.., value_name = "SCHEME", required_unless_present_any = ["cell", "from"])]
+    scheme: Vec<String>,
     #[command(flatten)]
     selection: Selection,
     /// Folder for the files; must be new or empty.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Also write inner variables of the algorithms, such as CUBIC's `W_max`, to trace.csv and the qlog.
+    #[arg(long)]
+    variables: bool,
     /// File for only the packets, as pcapng; must be new.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
@@ -112,76 +130,168 @@ impl Selection {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (plan, cells) = arguments.selection.cells(arguments.scheme.iter().cloned().collect())?;
-    let [cell] = cells[..] else {
-        return Err(Failure::Other("one value of each option did not make one cell".into()));
-    };
+    let (plan, cells) = arguments.selection.cells(arguments.scheme.clone())?;
     let rep = arguments.selection.rep;
+    if arguments.pcap.is_some() && cells.len() > 1 {
+        return Err(Failure::Input(ONE_CAPTURE.into()));
+    }
     let _occupied = arguments.out.as_ref().map(|folder| folder::prepare_folder(folder, false)).transpose()?;
     if let Some(file) = &arguments.pcap
         && file.exists()
     {
         return Err(Failure::Input(format!("--pcap {}: exists already, and nothing is overwritten", file.display())));
     }
+    let traced = Traced { plan: &plan, cells: &cells, rep, variables: arguments.variables };
     match (&arguments.out, &arguments.pcap) {
-        (Some(folder), pcap) => write_folder(&plan, &cell, rep, folder, pcap.as_deref()),
-        (None, Some(file)) => {
-            let (growing, out) = GrowingFile::create(file)?;
-            let outputs = Outputs { pcapng: Some(Box::new(out)), ..Outputs::default() };
-            let run = export(&plan, &cell, rep, outputs).map_err(|failed| growing.refused(&failed.error))?;
-            growing.complete()?;
-            Ok(code(&run.outcomes))
-        }
-        (None, None) => {
-            let outputs = Outputs { csv: Some(Box::new(io::stdout())), ..Outputs::default() };
-            match export(&plan, &cell, rep, outputs) {
-                Ok(run) => Ok(code(&run.outcomes)),
-                // The reader has seen enough.
-                Err(failed) if failed.error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-                Err(failed) => Err(Failure::Other(format!("stdout: {}", failed.error))),
-            }
-        }
+        (Some(folder), pcap) => traced.write_folder(folder, pcap.as_deref()),
+        (None, Some(file)) => traced.write_packets(file),
+        (None, None) => traced.write_table(),
     }
 }
 
-/// Writes all files into the folder, and the packets to another file if there is one.
-fn write_folder(plan: &Plan, cell: &Cell, rep: u32, folder: &Path, pcap: Option<&Path>) -> Result<ExitCode, Failure> {
-    let _waiting = Waiting::begin("simulating and writing the trace");
-    let (csv, csv_out) = GrowingFile::create(&folder.join("trace.csv"))?;
-    let (qlog, qlog_out) = GrowingFile::create(&folder.join("trace.sqlog"))?;
-    let packets = folder.join("trace.pcapng");
-    let (pcapng, pcapng_out) = GrowingFile::create(&packets)?;
-    let outputs = Outputs {
-        csv: Some(Box::new(csv_out)),
-        qlog: Some(Box::new(qlog_out)),
-        pcapng: Some(Box::new(pcapng_out)),
-        page: true,
-    };
-    let run = export(plan, cell, rep, outputs).map_err(|failed| {
-        let growing = match failed.format {
-            Format::Csv => &csv,
-            Format::Qlog => &qlog,
-            Format::Pcapng => &pcapng,
-        };
-        growing.refused(&failed.error)
-    })?;
-    [csv, qlog, pcapng].into_iter().try_for_each(GrowingFile::complete)?;
-    let method = Method {
-        command: command_line().join(" "),
-        directory: folder.display().to_string(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        seed: Some(plan.seed),
-        host: host(),
-        ..Method::default()
-    };
-    let page = report::trace(plan, cell, rep, &run.outcomes, &run.seen, method);
-    let html = flowstart_report::render_trace(&page).map_err(|error| Failure::Other(format!("page: {error}")))?;
-    folder::write_file(&folder.join("trace.html"), |out| out.write_all(html.as_bytes()))?;
-    if let Some(file) = pcap {
-        folder::write_file(file, |out| io::copy(&mut File::open(&packets)?, out).map(|_| ()))?;
+/// The runs to trace: of one setting and repetition, a scheme each.
+struct Traced<'a> {
+    plan: &'a Plan,
+    cells: &'a [Cell],
+    rep: u32,
+    /// Whether the table and the log have inner variables.
+    variables: bool,
+}
+
+impl Traced<'_> {
+    fn scheme(&self, cell: &Cell) -> &str {
+        &self.plan.schemes[cell.scheme].text
     }
-    print(&format!("{}\nPage: {}\n", page.answer.join(" "), folder.join("trace.html").display()))?;
-    Ok(code(&run.outcomes))
+
+    /// What the table has beside the events of the run in this place.
+    fn columns(&self, place: usize) -> Columns {
+        let several = self.cells.len() > 1;
+        let scheme = several.then(|| self.scheme(&self.cells[place]).to_owned());
+        Columns { scheme, continues: place > 0, variables: self.variables }
+    }
+
+    /// Only the packets, of one run.
+    fn write_packets(&self, file: &Path) -> Result<ExitCode, Failure> {
+        let [cell] = self.cells else {
+            return Err(Failure::Input(ONE_CAPTURE.into()));
+        };
+        let (growing, out) = GrowingFile::create(file)?;
+        let outputs = Outputs { pcapng: Some(Box::new(out)), ..Outputs::default() };
+        let run = export(self.plan, cell, self.rep, outputs).map_err(|failed| growing.refused(&failed.error))?;
+        growing.complete()?;
+        Ok(code(&run.outcomes))
+    }
+
+    /// Only the events, to stdout.
+    fn write_table(&self) -> Result<ExitCode, Failure> {
+        let mut outcomes = Vec::new();
+        for (place, cell) in self.cells.iter().enumerate() {
+            let csv: Option<Sink> = Some(Box::new(io::stdout()));
+            let outputs = Outputs { csv, columns: self.columns(place), ..Outputs::default() };
+            match export(self.plan, cell, self.rep, outputs) {
+                Ok(run) => outcomes.extend(run.outcomes),
+                // The reader has seen enough.
+                Err(failed) if failed.error.kind() == io::ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
+                Err(failed) => return Err(Failure::Other(format!("stdout: {}", failed.error))),
+            }
+        }
+        Ok(code(&outcomes))
+    }
+
+    /// Writes all files into the folder, and the packets to another file if there is one.
+    fn write_folder(&self, folder: &Path, pcap: Option<&Path>) -> Result<ExitCode, Failure> {
+        let _waiting = Waiting::begin("simulating and writing the trace");
+        let (csv, csv_out) = GrowingFile::create(&folder.join(TABLE))?;
+        let stems = self.stems();
+        let mut runs = Vec::new();
+        for (place, (cell, stem)) in self.cells.iter().zip(&stems).enumerate() {
+            let (qlog, qlog_out) = GrowingFile::create(&folder.join(format!("{stem}.sqlog")))?;
+            let (pcapng, pcapng_out) = GrowingFile::create(&folder.join(format!("{stem}.pcapng")))?;
+            let table = csv_out.try_clone().map_err(|error| csv.refused(&error))?;
+            let outputs = Outputs {
+                csv: Some(Box::new(table)),
+                columns: self.columns(place),
+                qlog: Some(Box::new(qlog_out)),
+                pcapng: Some(Box::new(pcapng_out)),
+                page: true,
+            };
+            let run = export(self.plan, cell, self.rep, outputs).map_err(|failed| {
+                let growing = match failed.format {
+                    Format::Csv => &csv,
+                    Format::Qlog => &qlog,
+                    Format::Pcapng => &pcapng,
+                };
+                growing.refused(&failed.error)
+            })?;
+            [qlog, pcapng].into_iter().try_for_each(GrowingFile::complete)?;
+            runs.push(run);
+        }
+        csv.complete()?;
+        let (html, answer) = self.page(&runs, &stems, folder)?;
+        folder::write_file(&folder.join(PAGE), |out| out.write_all(html.as_bytes()))?;
+        if let (Some(file), Some(stem)) = (pcap, stems.first()) {
+            let packets = folder.join(format!("{stem}.pcapng"));
+            folder::write_file(file, |out| io::copy(&mut File::open(&packets)?, out).map(|_| ()))?;
+        }
+        print(&format!("{}\nPage: {}\n", answer.join(" "), folder.join(PAGE).display()))?;
+        Ok(code(&runs.into_iter().flat_map(|run| run.outcomes).collect::<Vec<_>>()))
+    }
+
+    /// The page of the runs, and its answer.
+    fn page(&self, runs: &[Exported], stems: &[String], folder: &Path) -> Result<(String, Vec<String>), Failure> {
+        let method = Method {
+            command: command_line().join(" "),
+            directory: folder.display().to_string(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            seed: Some(self.plan.seed),
+            host: host(),
+            ..Method::default()
+        };
+        let unwritable = |error| Failure::Other(format!("page: {error}"));
+        let packets = match self.plan.transport.stack {
+            Some(_) => "the sender's datagrams and their TLS secrets, for Wireshark",
+            None => "the packets at both hosts, for Wireshark: an interface for each",
+        };
+        if let ([cell], [run], [stem]) = (self.cells, runs, stems) {
+            let files = vec![
+                file(TABLE, "every event, a row each"),
+                file(&format!("{stem}.sqlog"), "the same for QUIC tools (qlog)"),
+                file(&format!("{stem}.pcapng"), packets),
+            ];
+            let method = Method { files, ..method };
+            let page = report::trace(self.plan, cell, self.rep, &run.outcomes, &run.seen, method);
+            return Ok((flowstart_report::render_trace(&page).map_err(unwritable)?, page.answer));
+        }
+        let mut files = vec![file(TABLE, "every event of every run, a row each")];
+        for (cell, stem) in self.cells.iter().zip(stems) {
+            let scheme = self.scheme(cell);
+            files.push(file(&format!("{stem}.sqlog"), &format!("the run with {scheme} for QUIC tools (qlog)")));
+            files.push(file(&format!("{stem}.pcapng"), packets));
+        }
+        let page = report::overlay(self.plan, self.cells, self.rep, runs, Method { files, ..method });
+        Ok((flowstart_report::render_overlay(&page).map_err(unwritable)?, page.answer))
+    }
+
+    /// The names of each run's log and capture, without their endings: the scheme's name as far as any file system
+    /// takes it, and a number where two would be the same.
+    fn stems(&self) -> Vec<String> {
+        if self.cells.len() == 1 {
+            return vec!["trace".to_owned()];
+        }
+        let mut stems: Vec<String> = Vec::new();
+        for (place, cell) in self.cells.iter().enumerate() {
+            let safe = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
+            let name: String = self.scheme(cell).chars().map(safe).take(LONGEST_STEM).collect();
+            let stem = format!("trace-{name}");
+            stems.push(if stems.contains(&stem) { format!("trace-{}-{name}", place + 1) } else { stem });
+        }
+        stems
+    }
+}
+
+/// A file beside the page.
+fn file(name: &str, what: &str) -> DataFile {
+    DataFile { name: name.to_owned(), what: what.to_owned() }
 }
 
 /// Whether a measured flow did not finish.
@@ -203,7 +313,10 @@ fn reported(id: &str, folder: &Path) -> Result<(Plan, Cell), Failure> {
     let plan = scenario.plan(&manifest.directory).map_err(|error| {
         let hint =
             if error.field == "link" { "; paths are relative to the folder that the command was given in" } else { "" };
-        refused(format!("{error}{hint}"))
+        let foreign = "; this program does not have it, the one that made the results does";
+        let name = error.value.split(':').next().unwrap_or_default();
+        let is_foreign = error.field == "scheme" && name != STACK && !StartupConfig::NAMES.contains(&name);
+        refused(format!("{error}{}", if is_foreign { foreign } else { hint }))
     })?;
     if let Some(then) = &manifest.experiment {
         let now = Identity::of(&plan);

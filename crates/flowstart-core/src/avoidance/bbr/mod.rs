@@ -41,6 +41,7 @@ use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::variable::Variables;
 use crate::window::{SegmentSize, Window};
 
 /// One line for listings.
@@ -350,6 +351,10 @@ impl Integrated for Bbr {
 
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         self.0.take_phase()
+    }
+
+    fn observe(&self, seen: &mut Variables<'_>) {
+        self.0.observe(seen);
     }
 }
 

@@ -61,6 +61,7 @@ use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
+use crate::variable::Variables;
 use crate::window::Window;
 
 mod config;
@@ -98,6 +99,24 @@ enum Count {
     Sent,
 }
 
+/// The comparison of a bin.
+#[derive(Clone, Copy, Debug)]
+struct Compared {
+    /// Bytes delivered in the latest window.
+    curr_delv: f64,
+    /// Bytes of the window an RTT earlier: delivered (`prev_delv`) or sent (`prev_sent`).
+    earlier: f64,
+    /// The bytes that are expected because of them.
+    expected: f64,
+}
+
+impl Compared {
+    /// `norm_diff`: the share of the expected deliveries that is missing.
+    fn norm_diff(&self) -> f64 {
+        (self.expected - self.curr_delv) / self.expected
+    }
+}
+
 /// State of SEARCH. Names as in Algorithm 1.
 #[derive(Clone, Debug)]
 pub struct Search {
@@ -116,6 +135,8 @@ pub struct Search {
     used_until: Position,
     /// A transition that was not read yet.
     entered: Option<(&'static str, &'static str)>,
+    /// The latest comparison.
+    compared: Option<Compared>,
 }
 
 impl Search {
@@ -138,6 +159,7 @@ impl Search {
             cwnd: Bytes::ZERO,
             used_until: 0,
             entered: None,
+            compared: None,
         }
     }
 
@@ -241,8 +263,8 @@ impl Search {
         }
     }
 
-    /// Lines 17 to 22: the share of the expected deliveries that is missing; `None` when it cannot be known.
-    fn norm_diff(&self, curr: u64, rtt: Duration) -> Option<f64> {
+    /// Lines 17 to 22: deliveries against the expected ones; `None` when either cannot be known.
+    fn compare(&self, curr: u64, rtt: Duration) -> Option<Compared> {
         let rtt = match self.config.look_back_rtt {
             LookBackRtt::Current => rtt,
             LookBackRtt::Initial => self.initial_rtt,
@@ -268,7 +290,7 @@ impl Search {
         // slides: norm_diff = (2 * prev_delv - curr_delv) / (2 * prev_delv); others: (prev_sent - curr_delv) /
         // prev_sent
         let expected = factor * earlier;
-        (expected > 0.0).then(|| (expected - curr_delv) / expected)
+        (expected > 0.0).then_some(Compared { curr_delv, earlier, expected })
     }
 
     /// Bytes delivered in the last `span`; unknown parts count as zero.
@@ -351,11 +373,11 @@ impl Startup for Search {
         match (self.curr, ack.rtt) {
             (Some(curr), _) => {
                 let rtt = rtt.latest().unwrap_or(self.initial_rtt);
-                let norm_diff = self
-                    .advance(ack, curr, rtt)
-                    .and_then(|curr| self.norm_diff(curr, rtt).map(|norm_diff| (curr, norm_diff)));
-                if let Some((curr, _)) = norm_diff.filter(|(_, norm_diff)| *norm_diff >= self.answers.thresh) {
-                    return self.leave(curr, window.cwnd);
+                if let Some(curr) = self.advance(ack, curr, rtt) {
+                    self.compared = self.compare(curr, rtt);
+                    if self.compared.is_some_and(|compared| compared.norm_diff() >= self.answers.thresh) {
+                        return self.leave(curr, window.cwnd);
+                    }
                 }
             }
             (None, Some(initial_rtt)) => self.initialize(ack.now, initial_rtt),
@@ -371,5 +393,25 @@ impl Startup for Search {
 
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         self.entered.take()
+    }
+
+    fn observe(&self, seen: &mut Variables<'_>) {
+        if let Some(compared) = self.compared {
+            let earlier = Bytes::new(compared.earlier as u64);
+            seen.bytes("curr_delv", Bytes::new(compared.curr_delv as u64));
+            match self.bins {
+                Bins::Deltas(_) => {
+                    seen.bytes("prev_delv", earlier);
+                    seen.bytes("2 * prev_delv", Bytes::new(compared.expected as u64));
+                }
+                Bins::Totals(_) => seen.bytes("prev_sent", earlier),
+            }
+            seen.number("norm_diff", compared.norm_diff());
+        }
+        seen.number("thresh", self.answers.thresh);
+        if self.curr.is_some() {
+            seen.time("initial_rtt", self.initial_rtt);
+            seen.time("bin_duration", self.bin_duration);
+        }
     }
 }

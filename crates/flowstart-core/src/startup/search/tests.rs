@@ -64,6 +64,12 @@ fn totals(config: Config, curr: u64) -> Search {
     scheme
 }
 
+impl Search {
+    fn norm_diff(&self, curr: u64, rtt: Duration) -> Option<f64> {
+        self.compare(curr, rtt).map(|compared| compared.norm_diff())
+    }
+}
+
 fn rounded(norm_diff: Option<f64>) -> Option<f64> {
     norm_diff.map(|value| libm::round(value * 1000.0) / 1000.0)
 }

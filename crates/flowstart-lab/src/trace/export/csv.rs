@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use flowstart_core::time::Timestamp;
+use flowstart_core::variable::Variable;
 use flowstart_sim::link::Loss;
 use flowstart_sim::observe::trace::{Entry, Event};
 
@@ -12,10 +13,21 @@ use crate::trace::traced::TracedRun;
 impl TracedRun {
     /// Every event as a line: time, flow, event and its details.
     pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut table = Table::new(out, self.finished.start)?;
+        let mut table = Table::new(out, self.finished.start, &Columns::default())?;
         let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };
         trace.entries.iter().try_for_each(|entry| table.write(entry))
     }
+}
+
+/// What a table has beside the events of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    /// The scheme, as the first column.
+    pub scheme: Option<String>,
+    /// The rows of another run stand before these, with the header.
+    pub continues: bool,
+    /// Rows and columns for inner variables of the algorithms.
+    pub variables: bool,
 }
 
 /// A table that grows by a line for each event.
@@ -23,33 +35,50 @@ impl TracedRun {
 pub(super) struct Table<W> {
     pub(super) out: W,
     start: Timestamp,
+    /// What each line begins with.
+    prefix: String,
+    /// What each line but those of variables ends with.
+    suffix: &'static str,
+}
+
+/// A text as a field: in quotation marks if it has separators.
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 impl<W: Write> Table<W> {
     /// A table of a run whose newcomers start at `start`.
-    pub(super) fn new(mut out: W, start: Timestamp) -> io::Result<Self> {
+    pub(super) fn new(mut out: W, start: Timestamp, columns: &Columns) -> io::Result<Self> {
+        let prefix = columns.scheme.as_ref().map_or(String::new(), |scheme| format!("{},", field(scheme)));
+        let suffix = if columns.variables { ",,,," } else { "" };
+        let table = |out| Self { out, start, prefix, suffix };
+        if columns.continues {
+            return Ok(table(out));
+        }
+        let first = if columns.scheme.is_some() { "scheme," } else { "" };
+        let last = if columns.variables { ",algorithm,variable,value,unit" } else { "" };
         writeln!(
             out,
-            "time_ms,flow,event,offset,bytes,retransmission,cwnd,ssthresh,in_flight,pacing_mbit,srtt_ms,queue_packets,queue_bytes,delay_ms,detail"
+            "{first}time_ms,flow,event,offset,bytes,retransmission,cwnd,ssthresh,in_flight,pacing_mbit,srtt_ms,queue_packets,queue_bytes,delay_ms,detail{last}"
         )?;
-        Ok(Self { out, start })
+        Ok(table(out))
     }
 
     /// A line.
     pub(super) fn write(&mut self, entry: &Entry) -> io::Result<()> {
-        let out = &mut self.out;
+        let Self { out, prefix, suffix, .. } = self;
         let time = (entry.time.as_secs() - self.start.as_secs()) * 1000.0;
-        let flow = entry.flow;
+        write!(out, "{prefix}{time:.6},{},", entry.flow)?;
         match entry.event {
             Event::Sent { offset, len, retransmission } => {
-                writeln!(out, "{time:.6},{flow},sent,{offset},{len},{retransmission},,,,,,,,,")
+                write!(out, "sent,{offset},{len},{retransmission},,,,,,,,,")
             }
-            Event::Received { offset, len } => writeln!(out, "{time:.6},{flow},received,{offset},{len},,,,,,,,,,"),
+            Event::Received { offset, len } => write!(out, "received,{offset},{len},,,,,,,,,,"),
             Event::Acknowledged { contiguous, newly } => {
-                writeln!(out, "{time:.6},{flow},acknowledged,{contiguous},{},,,,,,,,,,", newly.get())
+                write!(out, "acknowledged,{contiguous},{},,,,,,,,,,", newly.get())
             }
             Event::DeclaredLost { offset, len } => {
-                writeln!(out, "{time:.6},{flow},declared-lost,{offset},{len},,,,,,,,,,")
+                write!(out, "declared-lost,{offset},{len},,,,,,,,,,")
             }
             Event::Dropped { link, offset, cause } => {
                 let offset = offset.map_or(String::new(), |offset| offset.to_string());
@@ -59,33 +88,38 @@ impl<W: Write> Table<W> {
                     Loss::Wire => "wire",
                     Loss::Router => "router",
                 };
-                writeln!(out, "{time:.6},{flow},dropped,{offset},,,,,,,,,,,{cause} of link {link}")
+                write!(out, "dropped,{offset},,,,,,,,,,,{cause} of link {link}")
             }
             Event::Window { cwnd, ssthresh, in_flight, pacing_rate, srtt_nanos } => {
                 let ssthresh = if ssthresh.get() == u64::MAX { String::new() } else { ssthresh.get().to_string() };
                 let pacing = pacing_rate.map_or(String::new(), |rate| format!("{:.6}", rate.as_mbit()));
                 let (cwnd, in_flight, srtt) = (cwnd.get(), in_flight.get(), srtt_nanos as f64 / 1e6);
-                writeln!(out, "{time:.6},{flow},window,,,,{cwnd},{ssthresh},{in_flight},{pacing},{srtt:.6},,,,")
+                write!(out, "window,,,,{cwnd},{ssthresh},{in_flight},{pacing},{srtt:.6},,,,")
             }
             Event::Queue { packets, bytes, .. } => {
-                writeln!(out, "{time:.6},{flow},queue,,,,,,,,,{packets},{},,", bytes.get())
+                write!(out, "queue,,,,,,,,,{packets},{},,", bytes.get())
             }
             Event::Departed { size, delay_nanos, .. } => {
-                writeln!(out, "{time:.6},{flow},departed,,{size},,,,,,,,,{:.6},", delay_nanos as f64 / 1e6)
+                write!(out, "departed,,{size},,,,,,,,,{:.6},", delay_nanos as f64 / 1e6)
             }
             Event::FlowControl { blocked, limit } => {
                 let name = if blocked { "flow-control-blocked" } else { "flow-control-unblocked" };
-                writeln!(out, "{time:.6},{flow},{name},{limit},,,,,,,,,,,")
+                write!(out, "{name},{limit},,,,,,,,,,,")
             }
-            Event::Written { end } => writeln!(out, "{time:.6},{flow},written,{end},,,,,,,,,,,"),
-            Event::TimerFired => writeln!(out, "{time:.6},{flow},timer-fired,,,,,,,,,,,,"),
+            Event::Written { end } => write!(out, "written,{end},,,,,,,,,,,"),
+            Event::TimerFired => write!(out, "timer-fired,,,,,,,,,,,,"),
             Event::Hint { told, used } => {
-                writeln!(out, "{time:.6},{flow},hint,,,,,,,,,,,,{}", describe_hint(told, used))
+                write!(out, "hint,,,,,,,,,,,,{}", describe_hint(told, used))
             }
-            Event::Advised { rate } => writeln!(out, "{time:.6},{flow},advised,,,,,,,,,,,,{rate}"),
+            Event::Advised { rate } => write!(out, "advised,,,,,,,,,,,,{rate}"),
             Event::Decided(decision) => {
-                writeln!(out, "{time:.6},{flow},decided,,,,,,,,,,,,{}", describe(&decision).1)
+                write!(out, "decided,,,,,,,,,,,,{}", describe(&decision).1)
             }
-        }
+            Event::Variable { owner, variable: Variable { name, unit, value } } => {
+                let (owner, unit) = (owner.name(), unit.name());
+                return writeln!(out, "variable,,,,,,,,,,,,,{owner},{},{value},{unit}", field(name));
+            }
+        }?;
+        writeln!(out, "{suffix}")
     }
 }

@@ -1,15 +1,17 @@
 //! Writes a run to files during the run.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_sim::observe::trace::{Entry, HostPacket, Observer, Trace};
+use flowstart_core::variable::Owner;
+use flowstart_sim::observe::trace::{Entry, Event, HostPacket, Observer, Trace};
 
 use super::PAGE;
-use super::csv::Table;
+use super::csv::{Columns, Table};
 use super::pcapng::Packets;
 use super::qlog::Log;
 use crate::ends::capture::{Capture, CaptureSink, CapturedDatagram, Secrets};
@@ -32,6 +34,8 @@ const BUFFER: usize = 1 << 16;
 pub struct Outputs {
     /// A table of events.
     pub csv: Option<Sink>,
+    /// What it has beside them. With variables the log has them as well.
+    pub columns: Columns,
     /// A log for QUIC tools.
     pub qlog: Option<Sink>,
     /// A capture for packet tools; of real QUIC flows with whole datagrams.
@@ -157,7 +161,21 @@ struct Exporter {
     packets: Option<Packets<Out>>,
     /// Datagrams of real flows.
     real: Option<RealPackets>,
+    /// The inner variables so far, if the table and the log have them.
+    variables: Option<Values>,
     failed: Option<ExportError>,
+}
+
+/// The last values of inner variables, by flow, algorithm and name.
+#[derive(Debug, Default)]
+struct Values(BTreeMap<(u32, Owner, &'static str), f64>);
+
+impl Values {
+    /// Whether an event tells something new: everything but a variable that keeps its value.
+    fn is_news(&mut self, entry: &Entry) -> bool {
+        let Event::Variable { owner, variable } = entry.event else { return true };
+        self.0.insert((entry.flow, owner, variable.name), variable.value) != Some(variable.value)
+    }
 }
 
 impl fmt::Debug for Exporter {
@@ -175,9 +193,9 @@ impl Exporter {
         bottleneck: u32,
         start: Timestamp,
     ) -> Self {
-        let Outputs { csv, qlog, pcapng, page } = outputs;
+        let Outputs { csv, columns, qlog, pcapng, page } = outputs;
         let mut failed = None;
-        let table = csv.map(|out| Table::new(BufWriter::with_capacity(BUFFER, out), start));
+        let table = csv.map(|out| Table::new(BufWriter::with_capacity(BUFFER, out), start, &columns));
         let log = qlog.map(|out| Log::new(BufWriter::with_capacity(BUFFER, out), plan, cell, start));
         let packets = pcapng.map(|out| Packets::new(BufWriter::with_capacity(BUFFER, out), plan, cell, false));
         Self {
@@ -186,6 +204,7 @@ impl Exporter {
             log: log.and_then(|log| kept(&mut failed, Format::Qlog, log)),
             packets: packets.and_then(|packets| kept(&mut failed, Format::Pcapng, packets)),
             real,
+            variables: columns.variables.then(Values::default),
             failed,
         }
     }
@@ -227,6 +246,13 @@ impl Observer for Exporter {
         if let Some(watcher) = &mut self.watcher {
             watcher.on_event(entry);
         }
+        let is_written = match &mut self.variables {
+            Some(values) => values.is_news(entry),
+            None => !matches!(entry.event, Event::Variable { .. }),
+        };
+        if !is_written {
+            return;
+        }
         if let Some(table) = &mut self.table {
             kept(&mut self.failed, Format::Csv, table.write(entry));
         }
@@ -261,6 +287,10 @@ impl Observer for Exporter {
 
     fn wants_packets(&self) -> bool {
         self.log.is_some() || self.packets.is_some()
+    }
+
+    fn wants_variables(&self) -> bool {
+        self.watcher.is_some() || self.variables.is_some()
     }
 
     fn is_done(&self) -> bool {

@@ -1,7 +1,8 @@
 //! A traced run as a packet capture: the headers of model flows, every byte of real QUIC.
 //!
 //! Packets are Ethernet, IPv4 and TCP or UDP, in the order of simulated time. Times are nanoseconds from the start of
-//! the run. The data sender is 10.0.0.1, the data receiver 10.0.0.2 with a port for each measured flow from 40000 on.
+//! the run. At the data sender's interface it is 10.0.0.1, and the data receiver is 10.0.0.2 with a port for each
+//! measured flow from 40000 on.
 //!
 //! **Real QUIC** ([`capture`](super::capture)): the interface `sender` has whole datagrams with their checksums, from
 //! and to port 443. Decryption Secrets Blocks have the TLS secrets, ahead of the packets that need them, so `tshark -r
@@ -10,10 +11,12 @@
 //! from the system, so secrets and encrypted bytes differ from run to run.
 //!
 //! **Model flows**: the interfaces `sender` and `receiver` have the packets that leave and reach the two hosts: only
-//! headers, with the lengths of the whole packets. The data sender has port 5001. A tool that analyses connections
-//! should get one interface at a time; otherwise it takes the second sight of a packet for another copy: `tshark -r
-//! FILE -Y 'frame.interface_name == "sender"' -w SENDER.pcapng`. In that file, packets that the tool calls out of order
-//! are retransmissions as well: nothing overtakes a packet at the host that sends it.
+//! headers, with the lengths of the whole packets. A packet that is dropped on its way is missing at the other host.
+//! The data sender has port 5001. At the interface `receiver` both hosts have addresses in 10.1.0.0/24, as if a NAT
+//! stood between them. So tools see two complete connections, and do not take the second sight of a packet for another
+//! copy: `tshark -r FILE -Y 'frame.interface_id == 0 && tcp.analysis.retransmission'` shows what the sender sent
+//! again. Packets that the tool calls out of order there are retransmissions as well: nothing overtakes a packet at the
+//! host that sends it.
 //!
 //! TCP has its sequence and acknowledgement numbers, flags and SACK blocks; both initial sequence numbers are 0. The
 //! capture does not invent details that a model transport does not have:
@@ -64,6 +67,10 @@ use crate::trace::traced::TracedRun;
 const SENDER: u32 = 0;
 /// Number of the data receiver's interface.
 const RECEIVER: u32 = 1;
+/// Second byte of the addresses at the data sender's interface.
+const SENDER_NETWORK: u8 = 0;
+/// The same at the data receiver's interface. Tools tell connections apart by their addresses.
+const RECEIVER_NETWORK: u8 = 1;
 /// Port of the data sender.
 const SENDER_PORT: u16 = 5001;
 /// Port of the data receiver's first flow.
@@ -141,7 +148,8 @@ impl<W: Write> Packets<W> {
             ..SectionHeaderBlock::default()
         };
         let mut writer = PcapNgWriter::with_section_header(out, section).map_err(io_error)?;
-        let interfaces = [("sender", "the data sender, 10.0.0.1"), ("receiver", "the data receiver, 10.0.0.2")];
+        let interfaces =
+            [("sender", "the data sender, here 10.0.0.1"), ("receiver", "the data receiver, here 10.1.0.2")];
         for (name, description) in interfaces.into_iter().take(if whole { 1 } else { 2 }) {
             let interface = InterfaceDescriptionBlock {
                 linktype: DataLink::ETHERNET,
@@ -294,8 +302,9 @@ impl Headers {
     /// The headers of a packet, and the length of the whole packet.
     fn of(&self, packet: &HostPacket, ranges: &[(u64, u64)], place: usize) -> io::Result<(Vec<u8>, u32)> {
         let receiver_port = RECEIVER_PORT.wrapping_add(place as u16);
-        let sender = Host::sender([10, 0, 0, 1], SENDER_PORT);
-        let receiver = Host::receiver([10, 0, 0, 2], receiver_port);
+        let network = if packet.is_at_sender() { SENDER_NETWORK } else { RECEIVER_NETWORK };
+        let sender = Host::sender([10, network, 0, 1], SENDER_PORT);
+        let receiver = Host::receiver([10, network, 0, 2], receiver_port);
         let (from, to) = match packet.direction {
             Direction::Forward => (sender, receiver),
             Direction::Return => (receiver, sender),

@@ -15,6 +15,7 @@
 //! | `flowstart:launched` | startup launched: `congestion_window` in bytes, `pacing_rate` in bit/s if it sets one |
 //! | `flowstart:hint_received` | a real client's hint: `hinted` and `used`, in bit/s, absent if unreadable and not used |
 //! | `flowstart:hint_capped` | the client's hint was out of bounds: `hinted` and `used`, in bit/s |
+//! | `flowstart:variable_updated` | if requested, an inner variable changed: `algorithm` (`startup` or `avoidance`), `variable`, `value`, and `unit` (`bytes`, `Mbit/s`, `ms` or empty) |
 //! | `flowstart:advised` | throughput advice of the path (SCONE) reached the sender: `rate`, in bit/s |
 //! | `flowstart:advice_capped` | throughput advice of the path capped a launch: `advised`, in bit/s, and `congestion_window`, what is left |
 //!
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use flowstart_core::event::Decision;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::variable::Variable;
 use flowstart_quic::qlog::decision_events;
 use flowstart_sim::observe::trace::{Entry, Event, HostPacket};
 use flowstart_sim::packet::Body;
@@ -317,6 +319,10 @@ impl Flow {
             Event::Advised { rate } => {
                 let data = json!({ "rate": rate.bits_per_sec() });
                 self.write(time, Extended { name: "flowstart:advised", data }, out)
+            }
+            Event::Variable { owner, variable: Variable { name, unit, value } } => {
+                let data = json!({ "algorithm": owner.name(), "variable": name, "value": value, "unit": unit.name() });
+                self.write(time, Extended { name: "flowstart:variable_updated", data }, out)
             }
             Event::TimerFired => {
                 let timer_type = match self.profile.protocol {

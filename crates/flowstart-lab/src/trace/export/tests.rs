@@ -19,8 +19,12 @@ pub(super) fn plan_of(transport: &str, scheme: &str, flows: u32) -> (Plan, Cell)
 }
 
 fn plan_of_size(size: &str, transport: &str, scheme: &str, flows: u32) -> (Plan, Cell) {
+    plan_over("rate=10mbit,rtt=50ms,buffer=20pkt,loss=1%", size, transport, scheme, flows)
+}
+
+fn plan_over(link: &str, size: &str, transport: &str, scheme: &str, flows: u32) -> (Plan, Cell) {
     let scenario = Scenario {
-        link: vec!["rate=10mbit,rtt=50ms,buffer=20pkt,loss=1%".into()],
+        link: vec![link.into()],
         size: vec![size.into()],
         scheme: vec![scheme.into()],
         aqm: vec!["taildrop".into()],
@@ -120,7 +124,8 @@ fn what_is_written_while_a_run_goes_on_is_what_its_whole_trace_gives() {
         let (plan, cell, traced) = run(transport, scheme, flows);
         let files: [Memory; 3] = Default::default();
         let [csv, qlog, pcapng] = files.each_ref().map(Memory::sink);
-        let exported = export(&plan, &cell, 0, Outputs { csv, qlog, pcapng, page: true }).unwrap();
+        let exported =
+            export(&plan, &cell, 0, Outputs { csv, qlog, pcapng, page: true, ..Outputs::default() }).unwrap();
         assert_eq!(exported.outcomes, traced.outcomes);
         let mut table = Vec::new();
         traced.write_csv(&mut table).unwrap();
@@ -148,12 +153,115 @@ fn a_run_ends_when_a_file_cannot_be_written() {
     let full = Memory { most: Some(200_000), ..Memory::default() };
     for format in [Format::Csv, Format::Qlog, Format::Pcapng] {
         let sink = |one: Format| if one == format { full.sink() } else { None };
-        let outputs =
-            Outputs { csv: sink(Format::Csv), qlog: sink(Format::Qlog), pcapng: sink(Format::Pcapng), page: false };
+        let outputs = Outputs {
+            csv: sink(Format::Csv),
+            qlog: sink(Format::Qlog),
+            pcapng: sink(Format::Pcapng),
+            ..Outputs::default()
+        };
         // The whole transfer would take minutes here.
         let failed = export(&plan, &cell, 0, outputs).unwrap_err();
         assert_eq!((failed.format, failed.error.kind()), (format, io::ErrorKind::StorageFull));
     }
+}
+
+/// A run with its table, its log, and its page.
+fn exported(plan: &Plan, cell: &Cell, columns: Columns) -> (String, String, flowstart_report::TraceReport) {
+    let files: [Memory; 2] = Default::default();
+    let [csv, qlog] = files.each_ref().map(Memory::sink);
+    let run = export(plan, cell, 0, Outputs { csv, columns, qlog, page: true, ..Outputs::default() }).unwrap();
+    let page = crate::report::trace(plan, cell, 0, &run.outcomes, &run.seen, flowstart_report::Method::default());
+    let [csv, qlog] = files.map(|file| String::from_utf8(file.text()).unwrap());
+    (csv, qlog, page)
+}
+
+/// A path without loss whose queue SEARCH notices.
+const ROOMY: &str = "rate=50mbit,rtt=50ms,buffer=2bdp";
+
+/// A scheme or a congestion avoidance, a run of it, and what it shows under which units.
+const VARIABLES: &[(&str, &str, &[(&str, &str)])] = &[
+    ("slow-start", "cubic", &[("W_max", "bytes"), ("K", "ms"), ("W_cubic", "bytes"), ("W_est", "bytes")]),
+    ("slow-start", "reno", &[("bytes_acked", "bytes")]),
+    (
+        "slow-start",
+        "bbr",
+        &[("max_bw", "Mbit/s"), ("min_rtt", "ms"), ("inflight_longterm", "bytes"), ("pacing_gain", "")],
+    ),
+    ("slow-start", "bbr:version=1", &[("max_bw", "Mbit/s"), ("min_rtt", "ms"), ("cwnd_gain", "")]),
+    ("search", "reno", &[("curr_delv", "bytes"), ("norm_diff", ""), ("thresh", "")]),
+    ("search:variant=slides", "reno", &[("prev_delv", "bytes"), ("2 * prev_delv", "bytes")]),
+    ("search:variant=linux", "reno", &[("prev_sent", "bytes")]),
+    ("hystart", "reno", &[("delay_min", "ms"), ("curr_rtt", "ms"), ("longest_rtt", "ms")]),
+    ("hystart-plus-plus", "reno", &[("currentRoundMinRTT", "ms"), ("lastRoundMinRTT + RttThresh", "ms")]),
+    ("suss", "reno", &[("growth factor", ""), ("minRTT", "ms")]),
+    ("blitzstart", "reno", &[("bandwidth", "Mbit/s"), ("RTT", "ms")]),
+    ("jump-start", "reno", &[("D", "bytes"), ("R", "bytes")]),
+];
+
+#[test]
+fn every_algorithm_shows_its_variables_on_the_page_and_if_asked_in_the_files() {
+    for &(scheme, avoidance, expected) in VARIABLES {
+        let text = format!("{scheme}{}avoidance={avoidance}", if scheme.contains(':') { "," } else { ":" });
+        let (plan, cell) = match scheme.starts_with("search") {
+            true => plan_over(ROOMY, "8MB", "model-quic", &text, 1),
+            false => plan_of("model-quic", &text, 1),
+        };
+        let (plain, plain_log, page) = exported(&plan, &cell, Columns::default());
+        let (table, log, _) = exported(&plan, &cell, Columns { variables: true, ..Columns::default() });
+        for (name, unit) in expected {
+            let shown = page.variables.iter().find(|shown| shown.name == *name);
+            let shown = shown.unwrap_or_else(|| panic!("{scheme} {avoidance}: no {name} in {:?}", page.variables));
+            assert!(shown.unit == *unit && !shown.points.is_empty(), "{scheme} {avoidance}: {name}");
+            assert!(log.contains(&format!("\"variable\":\"{name}\"")), "{scheme} {avoidance}: {name}");
+        }
+        // The rows are those of a table without variables, and each has all columns.
+        let mut reader = ::csv::Reader::from_reader(table.as_bytes());
+        let place =
+            |name: &str, headers: &::csv::StringRecord| headers.iter().position(|header| header == name).unwrap();
+        let headers = reader.headers().unwrap().clone();
+        let (event, variable) = (place("event", &headers), place("variable", &headers));
+        let rows: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+        assert!(rows.iter().all(|row| (&row[event] == "variable") != row[variable].is_empty()));
+        // The header has a column of that name.
+        let others = table.lines().filter(|line| !line.contains(",variable,"));
+        let others: Vec<&str> = others.map(|line| line.strip_suffix(",,,,").unwrap_or(line)).collect();
+        assert!(others == plain.lines().collect::<Vec<_>>()[1..], "{scheme}: other rows differ");
+        let others = log.lines().filter(|line| !line.contains("flowstart:variable_updated"));
+        assert!(others.eq(plain_log.lines()), "{scheme}: other events differ");
+    }
+}
+
+#[test]
+fn the_comparison_that_ends_search_and_the_plateau_of_cubic_are_shown() {
+    let (plan, cell) = plan_over(ROOMY, "8MB", "model-quic", "search:avoidance=cubic", 1);
+    let (_, _, page) = exported(&plan, &cell, Columns::default());
+    let points = |name: &str| page.variables.iter().find(|shown| shown.name == name).unwrap().points.clone();
+    assert_eq!(page.exit_reason.as_deref(), Some("chokepoint"));
+    let last = points("norm_diff").last().unwrap()[1];
+    assert!(last >= points("thresh")[0][1], "{last}");
+    let (plan, cell) = plan_of_size("2MB", "model-quic", "slow-start:avoidance=cubic", 1);
+    let (_, _, page) = exported(&plan, &cell, Columns::default());
+    let points = |name: &str| page.variables.iter().find(|shown| shown.name == name).unwrap().points.clone();
+    // The first reduction makes the window of that time the plateau (RFC 9438, section 4.6).
+    let [time, w_max] = points("W_max")[0];
+    let before = page.cwnd.iter().take_while(|point| point[0] < time).last().unwrap()[1];
+    assert_eq!(w_max, before);
+}
+
+#[test]
+fn a_table_of_several_runs_names_the_scheme_of_each_row() {
+    let (plan, cell) = plan_of("model-quic", "slow-start:iw=4,avoidance=reno", 1);
+    let (plain, ..) = exported(&plan, &cell, Columns::default());
+    let scheme = Some("slow-start:iw=4,avoidance=reno".to_owned());
+    let (first, ..) = exported(&plan, &cell, Columns { scheme: scheme.clone(), ..Columns::default() });
+    let (second, ..) =
+        exported(&plan, &cell, Columns { scheme: scheme.clone(), continues: true, ..Columns::default() });
+    assert!(first.ends_with(&second) && first.starts_with("scheme,time_ms,"));
+    let mut reader = ::csv::Reader::from_reader(first.as_bytes());
+    assert!(reader.records().all(|row| Some(&row.unwrap()[0]) == scheme.as_deref()));
+    let quoted = "\"slow-start:iw=4,avoidance=reno\",";
+    let rest: Vec<&str> = first.lines().map(|line| line.strip_prefix(quoted).unwrap_or(line)).collect();
+    assert!(rest[1..] == plain.lines().collect::<Vec<_>>()[1..]);
 }
 
 fn qlog_of(plan: &Plan, cell: &Cell, traced: &TracedRun) -> Vec<u8> {
@@ -325,20 +433,24 @@ fn tshark_agrees() {
     for &(transport, scheme, flows) in RUNS {
         let (plan, cell, traced) = run(transport, scheme, flows);
         let (file, packets) = capture_of(&plan, &cell, &traced);
-        let (both, sender) = (path("both.pcapng"), path("sender.pcapng"));
+        let both = path("both.pcapng");
         std::fs::write(&both, file).unwrap();
         let checked = ["-r", &both, "-o", "ip.check_checksum:TRUE", "-Y"];
         let count = |filter: &str| tshark(&[&checked[..], &[filter]].concat()).lines().count();
         assert_eq!(count("frame"), packets.len(), "{transport}");
         assert_eq!(count("_ws.malformed || ip.checksum.status == \"Bad\""), 0, "{transport}");
-        tshark(&["-r", &both, "-Y", "frame.interface_name == \"sender\"", "-w", &sender]);
         if plan.transport.profile.protocol == Protocol::Tcp {
             // A repair between SACKed segments soon after new data looks overtaken to tshark. At the host that sends
             // it, nothing can overtake it.
-            let filter = "ip.src == 10.0.0.1 && tcp.len > 0 \
-                          && (tcp.analysis.retransmission || tcp.analysis.out_of_order)";
-            let found = tshark(&["-r", &sender, "-Y", filter]);
+            let again = "tcp.len > 0 && (tcp.analysis.retransmission || tcp.analysis.out_of_order)";
+            let found = tshark(&["-r", &both, "-Y", &format!("frame.interface_id == 0 && {again}")]);
             assert_eq!(found.lines().count(), traced.sum(|r| r.retransmissions), "{transport}: {found}");
+            // What was dropped never reached the receiver.
+            let data =
+                |name| count(&format!("frame.interface_name == \"{name}\" && tcp.srcport == 5001 && tcp.len > 0"));
+            let dropped = traced.sum(|r| r.dropped_data);
+            assert_eq!(data("receiver"), data("sender") - dropped, "{transport}");
+            assert!(dropped > 0);
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();

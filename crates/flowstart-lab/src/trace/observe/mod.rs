@@ -25,7 +25,7 @@ mod series;
 pub use kept::{Kept, Seen, SeenSeries, Shown, Wanted};
 pub use look::{again, repetition, seen};
 pub use reduced::{Line, Marks, Volume};
-pub use series::{FlowSeries, Resolution, Series};
+pub use series::{FlowSeries, Resolution, Series, VariableSeries};
 
 /// Most measured flows of a run that are watched at the same time.
 pub const MOST_FLOWS: u32 = 8;

@@ -2,6 +2,7 @@
 
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
+use flowstart_core::variable::{Owner, Unit};
 use flowstart_sim::observe::trace::{Entry, Event};
 
 use super::reduced::{Line, Marks, Volume};
@@ -64,10 +65,25 @@ pub struct FlowSeries {
     pub dropped: Marks,
     /// Drops, including packets without data.
     pub drops: Marks,
+    /// Inner variables of the algorithms, in the order in which they appeared.
+    pub variables: Vec<VariableSeries>,
     /// The first events of the sender for the text.
     pub notable: Vec<(Timestamp, Event)>,
     /// The number of these events.
     pub notable_count: u64,
+}
+
+/// The series of an inner variable.
+#[derive(Clone, Debug)]
+pub struct VariableSeries {
+    /// The algorithm.
+    pub owner: Owner,
+    /// Its name in the algorithm's reference.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Its values.
+    pub line: Line,
 }
 
 impl FlowSeries {
@@ -83,6 +99,7 @@ impl FlowSeries {
             retransmitted: marks.clone(),
             dropped: marks.clone(),
             drops: marks,
+            variables: Vec::new(),
             notable: Vec::new(),
             notable_count: 0,
         }
@@ -171,6 +188,16 @@ impl Series {
                 if flow.notable.len() < MOST_NOTABLE {
                     flow.notable.push((time, entry.event));
                 }
+            }
+            Event::Variable { owner, variable } => {
+                let Some(flow) = flow.filter(|_| self.resolution.whole) else { return };
+                let same = |series: &VariableSeries| series.owner == owner && series.name == variable.name;
+                let place = flow.variables.iter().position(same).unwrap_or_else(|| {
+                    let line = Line::new(self.resolution.bins);
+                    flow.variables.push(VariableSeries { owner, name: variable.name, unit: variable.unit, line });
+                    flow.variables.len() - 1
+                });
+                flow.variables[place].line.push(time, variable.value);
             }
             Event::Received { .. } | Event::DeclaredLost { .. } | Event::Written { .. } => {}
         }

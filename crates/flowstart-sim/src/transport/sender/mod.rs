@@ -439,6 +439,12 @@ impl SenderBase {
             let (ssthresh, pacing_rate) = (self.controller.ssthresh(), self.controller.pacing_rate());
             let (in_flight, srtt_nanos) = (self.in_flight, self.rtt.smoothed().as_nanos());
             network.note(self.flow.index, || Event::Window { cwnd, ssthresh, in_flight, pacing_rate, srtt_nanos });
+            if network.wants_variables() {
+                let (now, flow) = (network.now(), self.flow.index);
+                self.controller.observe(now, &mut |owner, variable| {
+                    network.note(flow, || Event::Variable { owner, variable });
+                });
+            }
         }
     }
 }

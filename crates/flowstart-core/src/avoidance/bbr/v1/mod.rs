@@ -54,6 +54,7 @@ use crate::launch::Launch;
 use crate::rtt::RttEstimator;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::variable::Variables;
 use crate::window::{SegmentSize, Window};
 
 /// `bbr_high_gain`, 2/ln 2 rounded up in 256ths: 739 / 256 = 2.8867.
@@ -374,5 +375,15 @@ impl Integrated for Model {
 
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         self.transitions.take()
+    }
+
+    fn observe(&self, seen: &mut Variables<'_>) {
+        seen.rate("max_bw", self.max_bw);
+        seen.rate("bw", self.bw());
+        if let Some(min_rtt) = self.min_rtt.get() {
+            seen.time("min_rtt", min_rtt);
+        }
+        seen.number("pacing_gain", self.pacing_gain);
+        seen.number("cwnd_gain", self.cwnd_gain);
     }
 }

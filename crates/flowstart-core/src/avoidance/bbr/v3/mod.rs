@@ -46,6 +46,7 @@ use crate::pacer;
 use crate::rtt::RttEstimator;
 use crate::time::Timestamp;
 use crate::units::{Bytes, Rate};
+use crate::variable::Variables;
 use crate::window::{SegmentSize, Window};
 
 /// A rate that bounds nothing.
@@ -410,5 +411,18 @@ impl Integrated for Model {
 
     fn take_phase(&mut self) -> Option<(&'static str, &'static str)> {
         self.transitions.take()
+    }
+
+    fn observe(&self, seen: &mut Variables<'_>) {
+        seen.rate("max_bw", self.max_bw.get());
+        seen.rate("bw", self.bw);
+        seen.rate("bw_shortterm", self.bw_shortterm);
+        if let Some(min_rtt) = self.min_rtt.get() {
+            seen.time("min_rtt", min_rtt);
+        }
+        seen.bytes("inflight_longterm", self.inflight_longterm);
+        seen.bytes("inflight_shortterm", self.inflight_shortterm);
+        seen.number("pacing_gain", self.pacing_gain());
+        seen.number("cwnd_gain", self.cwnd_gain());
     }
 }

@@ -139,6 +139,12 @@ impl Transfer {
                 pacing_rate: status.pacing_rate,
                 srtt_nanos: status.smoothed_rtt.unwrap_or_default().as_nanos(),
             });
+            if network.wants_variables() {
+                self.flow.observe();
+                for (owner, variable) in self.flow.take_variables() {
+                    network.note(self.number, || Event::Variable { owner, variable });
+                }
+            }
         }
     }
 

@@ -1,0 +1,101 @@
+//! A startup scheme from outside this crate, with a name, wherever a [`StartupConfig`] goes.
+//!
+//! It is cloned for every flow that uses it, and each clone learns its host first ([`Startup::set_context`]).
+
+use alloc::boxed::Box;
+use alloc::format;
+
+use super::{Startup, StartupConfig, StartupContext};
+use crate::registry::ConfigError;
+
+/// A startup scheme of the caller's, in its state before the first launch.
+#[derive(Clone, Debug)]
+pub struct CustomStartup {
+    name: &'static str,
+    prototype: Box<dyn Startup>,
+}
+
+impl CustomStartup {
+    pub(super) const SUMMARY: &'static str = "a scheme from outside this program";
+    pub(super) const REFERENCE: &'static str = "its author";
+    pub(super) const PHASES: &'static str = "as its author decides";
+
+    /// A scheme with this name. Flows begin with clones of `prototype`.
+    ///
+    /// # Errors
+    ///
+    /// A name that another scheme has, or that cannot be written in a spec: allowed are lower-case letters, digits and
+    /// hyphens.
+    pub fn new(name: &'static str, prototype: Box<dyn Startup>) -> Result<Self, ConfigError> {
+        let writable = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || !name.chars().all(writable) {
+            return Err(ConfigError::new("name", format!("`{name}`"), "lower-case letters, digits and hyphens"));
+        }
+        if StartupConfig::NAMES.contains(&name) {
+            let allowed = format!("a name other than {}", StartupConfig::NAMES.join(", "));
+            return Err(ConfigError::new("name", format!("`{name}`"), allowed));
+        }
+        Ok(Self { name, prototype })
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(super) fn build(&self, context: StartupContext) -> Box<dyn Startup> {
+        let mut scheme = self.prototype.clone();
+        scheme.set_context(context);
+        scheme
+    }
+}
+
+/// Two are the same if their names are and their prototypes show the same state.
+impl PartialEq for CustomStartup {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && format!("{:?}", self.prototype) == format!("{:?}", other.prototype)
+    }
+}
+
+/// The name and the state of the prototype, to show. It cannot be read again.
+#[cfg(feature = "serde")]
+impl serde::Serialize for CustomStartup {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        let mut fields = serializer.serialize_struct("CustomStartup", 2)?;
+        fields.serialize_field("name", self.name)?;
+        fields.serialize_field("state", &format!("{:?}", self.prototype))?;
+        fields.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::startup::{Increase, slow_start};
+
+    fn boxed() -> Box<dyn Startup> {
+        let context = slow_start::tests::context(Increase::Bytes);
+        Box::new(slow_start::SlowStart::new(slow_start::Config::default(), context))
+    }
+
+    #[test]
+    fn names_of_other_schemes_and_names_that_no_spec_can_have_are_refused() {
+        assert_eq!(CustomStartup::new("half-of-the-hint", boxed()).map(|scheme| scheme.name()), Ok("half-of-the-hint"));
+        for taken in StartupConfig::NAMES {
+            assert_eq!(CustomStartup::new(taken, boxed()).map_err(|error| error.field), Err("name"), "{taken}");
+        }
+        for unwritable in ["", "Mine", "my scheme", "a:b", "a,b", "a=b", "a/b"] {
+            assert!(CustomStartup::new(unwritable, boxed()).is_err(), "{unwritable}");
+        }
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn it_is_written_but_never_read() {
+        let scheme = StartupConfig::Custom(CustomStartup::new("mine", boxed()).unwrap());
+        let written = serde_json::to_value(&scheme).unwrap();
+        assert_eq!((&written["kind"], &written["name"]), (&"custom".into(), &"mine".into()));
+        assert!(serde_json::from_value::<StartupConfig>(written).is_err());
+    }
+}

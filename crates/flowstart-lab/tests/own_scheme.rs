@@ -1,0 +1,171 @@
+//! Schemes from outside the repository in studies.
+
+use std::path::Path;
+
+use flowstart_core::event::{Ack, DecisionLog, ExitReason};
+use flowstart_core::launch::{Continuation, Launch};
+use flowstart_core::path::PathKnowledge;
+use flowstart_core::rtt::RttEstimator;
+use flowstart_core::startup::{CustomStartup, Startup, StartupContext, Step};
+use flowstart_core::time::Timestamp;
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::window::Window;
+use flowstart_lab::perform::{Folder, Performed, Provenance, perform};
+use flowstart_lab::study::Study;
+use flowstart_lab::study::scenario::Scenario;
+
+/// Slow start up to a number of segments.
+#[derive(Clone, Debug)]
+struct UpTo {
+    segments: u64,
+    segment: Bytes,
+}
+
+impl UpTo {
+    fn boxed(segments: u64) -> Box<dyn Startup> {
+        Box::new(Self { segments, segment: Bytes::ZERO })
+    }
+}
+
+impl Startup for UpTo {
+    fn set_context(&mut self, context: StartupContext) {
+        self.segment = context.segment;
+    }
+
+    fn launch(&mut self, _: Timestamp, _: &PathKnowledge, _: &mut DecisionLog) -> Launch {
+        Launch::window(self.segment * 10)
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: Window, _: bool, _: &RttEstimator) -> Step {
+        let (cwnd, most) = (window.cwnd + ack.bytes, self.segment * self.segments);
+        match cwnd < most {
+            true => Step::Continue { cwnd },
+            false => Step::Exit(Continuation { cwnd: most, ssthresh: most, reason: ExitReason::Other("up-to") }),
+        }
+    }
+}
+
+/// What a scheme should never say: a window of nothing or without end, a rate of nothing or without end, or that it is
+/// always due. It never ends startup, not even after a loss.
+#[derive(Clone, Debug)]
+struct Absurd {
+    cwnd: Bytes,
+    rate: Option<Rate>,
+    due: Timestamp,
+}
+
+impl Startup for Absurd {
+    fn launch(&mut self, _: Timestamp, _: &PathKnowledge, _: &mut DecisionLog) -> Launch {
+        Launch { pacing_rate: self.rate, ..Launch::window(self.cwnd) }
+    }
+
+    fn on_ack(&mut self, _: &Ack, _: Window, _: bool, _: &RttEstimator) -> Step {
+        Step::Continue { cwnd: self.cwnd }
+    }
+
+    fn on_congestion(&mut self, _: &flowstart_core::event::Loss, _: Window, _: Bytes) -> Step {
+        Step::Continue { cwnd: self.cwnd }
+    }
+
+    fn on_recovered(&mut self, _: Timestamp, _: Window) -> Step {
+        Step::Continue { cwnd: self.cwnd }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    fn next_wakeup(&self) -> Timestamp {
+        self.due
+    }
+}
+
+fn scenario(size: &str, schemes: &str, transport: &str) -> Scenario {
+    let text = format!(
+        "link = ['rate=10mbit,rtt=40ms,buffer=1bdp,access_jitter=1ms/1ms']\nsize = ['{size}']\nscheme = [{schemes}]\n\
+         transport = '{transport}'\nreps = 3"
+    );
+    Scenario::from_text(&text).unwrap()
+}
+
+fn performed(study: &Study) -> Performed {
+    perform(study, &mut (), 1, &()).unwrap()
+}
+
+#[test]
+fn an_own_scheme_stands_beside_the_shipped_ones_in_all_results() {
+    let own = [CustomStartup::new("up-to-30", UpTo::boxed(30)).unwrap()];
+    let schemes = "'slow-start', 'up-to-30', 'up-to-30:avoidance=cubic'";
+    let study = Study::with_schemes(scenario("300KB", schemes, "model-quic"), Path::new("."), &own).unwrap();
+    let folder = std::env::temp_dir().join(format!("flowstart-own-scheme-{}", std::process::id()));
+    let mut results = Folder::new(folder.clone(), false, Provenance::default(), &|_, _| None);
+    let first = perform(&study, &mut results, 2, &()).unwrap();
+    let cell = &first.summary.cells[1];
+    assert!(cell.id.ends_with("/300KB/up-to-30/none"), "{}", cell.id);
+    assert_eq!((cell.scheme.as_str(), cell.failed, cell.exit_reasons.get("up-to")), ("up-to-30", 0, Some(&3)));
+    assert_eq!(cell.resolved["scheme"]["name"], "up-to-30");
+    assert!(cell.vs_baseline.is_some() && first.answer.iter().any(|sentence| sentence.contains("up-to-30")));
+    assert_eq!(first.summary.cells[2].avoidance, "cubic");
+    for file in ["report.html", "summary.json", "flows.csv", "manifest.json"] {
+        assert!(std::fs::read_to_string(folder.join(file)).unwrap().contains("up-to-30"), "{file}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    // Every run begins with a clone of the prototype, so runs repeat.
+    assert_eq!(performed(&study).rows, first.rows);
+    // The state of the prototype is a part of the experiment.
+    let other = [CustomStartup::new("up-to-30", UpTo::boxed(31)).unwrap()];
+    let other = Study::with_schemes(study.scenario.clone(), Path::new("."), &other).unwrap();
+    assert_ne!(other.plan, study.plan);
+}
+
+#[test]
+fn names_with_another_meaning_and_keys_are_refused() {
+    let refused = |schemes: &str, names: &[&'static str]| {
+        let own: Vec<_> = names.iter().map(|name| CustomStartup::new(name, UpTo::boxed(30)).unwrap()).collect();
+        let study = Study::with_schemes(scenario("300KB", schemes, "model-quic"), Path::new("."), &own);
+        study.map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(CustomStartup::new("slow-start", UpTo::boxed(30)).is_err());
+    assert!(refused("'stack'", &["stack"]).contains("stack"));
+    assert!(refused("'mine'", &["mine", "mine"]).contains("names two schemes"));
+    assert!(refused("'mine:iw=3'", &["mine"]).contains("iw"));
+    let unknown = refused("'others'", &["mine"]);
+    assert!(unknown.contains("slow-start") && unknown.contains("mine"), "{unknown}");
+}
+
+#[test]
+fn no_scheme_makes_a_run_hang_or_panic() {
+    let endless = [Timestamp::NEVER, Timestamp::ZERO];
+    let rates = [None, Some(Rate::ZERO), Some(Rate::from_bits_per_sec(u64::MAX))];
+    let mut own = Vec::new();
+    let mut names = Vec::new();
+    for (place, cwnd) in [Bytes::ZERO, Bytes::MAX].into_iter().enumerate() {
+        for (other, rate) in rates.into_iter().enumerate() {
+            for (third, due) in endless.into_iter().enumerate() {
+                let name: &'static str = format!("absurd-{place}-{other}-{third}").leak();
+                own.push(CustomStartup::new(name, Box::new(Absurd { cwnd, rate, due })).unwrap());
+                names.push(format!("'{name}'"));
+            }
+        }
+    }
+    let transports: &[&str] =
+        if cfg!(feature = "quic") { &["model-quic", "model-tcp", "quic"] } else { &["model-quic", "model-tcp"] };
+    for transport in transports {
+        let scenario = Scenario { reps: 1, ..scenario("60KB", &names.join(", "), transport) };
+        let study = match Study::with_schemes(scenario, Path::new("."), &own) {
+            Ok(study) => study,
+            Err(error) => panic!("{transport}: {error}"),
+        };
+        for cell in performed(&study).summary.cells {
+            // noq sends nothing with a window of a single packet, as with slow-start:iw=1: the run fails, and counts.
+            if *transport == "quic" && cell.scheme.starts_with("absurd-0") {
+                assert_eq!(cell.n + cell.failed, 1, "{}", cell.id);
+                continue;
+            }
+            assert_eq!((cell.n, cell.failed), (1, 0), "{transport}: {}", cell.id);
+            // The smallest window is a segment: 60 KB take 45 round trips of 40 ms and the handshake.
+            let fct = cell.metrics["fct_ms"].mean.unwrap();
+            assert!(fct < 60_000.0, "{transport}: {} takes {fct} ms", cell.id);
+        }
+    }
+}
