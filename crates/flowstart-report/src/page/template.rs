@@ -20,7 +20,7 @@ const LICENCES: [&str; 4] = [
 ];
 
 /// Templates and the names by which they include each other.
-const TEMPLATES: [(&str, &str); 7] = [
+const TEMPLATES: [(&str, &str); 8] = [
     ("page.html", include_str!("../templates/page.html")),
     ("report.html", include_str!("../templates/report.html")),
     ("changes.html", include_str!("../templates/changes.html")),
