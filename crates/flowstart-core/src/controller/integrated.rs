@@ -1,6 +1,7 @@
 //! The controller's side of an integrated congestion avoidance (BBR): it follows the algorithm and interferes with
 //! nothing.
 
+use super::launch::LOWEST_RATE;
 use super::recovery::Recovery;
 use super::{Controller, Phase};
 use crate::event::{Ack, Decision, Loss, Timeout};
@@ -38,7 +39,7 @@ impl Controller {
             let Window { cwnd, ssthresh } = self.window;
             self.log.note(now, Decision::StartupExited { reason, cwnd, ssthresh });
         }
-        self.scheme_rate = avoidance.pacing_rate();
+        self.scheme_rate = avoidance.pacing_rate().map(|rate| rate.max(LOWEST_RATE));
         self.send_group = avoidance.send_group().filter(|_| self.config.pacing.is_none()).unwrap_or(Bytes::ZERO);
         let starting = avoidance.is_starting();
         self.phase = Phase::Integrated { starting };

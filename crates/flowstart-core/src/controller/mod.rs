@@ -32,6 +32,7 @@ pub use recovery::Reduction;
 pub use window_validation::{Resume, WindowValidation};
 
 use self::advice::Advice;
+use self::launch::{LARGEST_WINDOW, NEXT_WAKEUP};
 use self::recovery::Recovery;
 use self::undo::UndoSlot;
 use self::window_validation::Validation;
@@ -131,6 +132,8 @@ pub struct Controller {
     launch_burst: Option<Bytes>,
     /// What the startup scheme asks for.
     scheme_rate: Option<Rate>,
+    /// When the startup scheme's timer was called last.
+    woken_at: Option<Timestamp>,
     /// What the host's own rule gives.
     host_rate: Option<Rate>,
     /// Bytes that an integrated algorithm lets leave together.
@@ -167,7 +170,9 @@ impl Controller {
         Ok(Self::assemble(config, startup, avoidance))
     }
 
-    /// A controller with algorithms of the caller, for schemes outside this crate.
+    /// A controller with algorithms of the caller, for schemes outside this crate. Whatever they return, the sender
+    /// goes on: a window is at least a segment and at most 1 TiB, a pacing rate at least 1 kbit/s, and a timer that
+    /// does not move on fires a millisecond later.
     ///
     /// # Errors
     ///
@@ -211,6 +216,7 @@ impl Controller {
             launch_rate: None,
             launch_burst: None,
             scheme_rate: None,
+            woken_at: None,
             host_rate: None,
             send_group: Bytes::ZERO,
             proactive: Bytes::ZERO,
@@ -243,6 +249,7 @@ impl Controller {
     /// The time of [`Output::next_wakeup`] has come.
     pub fn on_timer(&mut self, now: Timestamp, rtt: &RttEstimator) {
         if self.phase == Phase::Startup {
+            self.woken_at = Some(now);
             let step = self.startup.as_dyn().on_timer(now, self.window);
             self.take_step(now, step);
             self.update_pacing(rtt);
@@ -253,7 +260,10 @@ impl Controller {
     #[inline]
     pub fn next_wakeup(&mut self) -> Timestamp {
         match self.phase {
-            Phase::Startup => self.startup.as_dyn().next_wakeup(),
+            Phase::Startup => {
+                let wakeup = self.startup.as_dyn().next_wakeup();
+                self.woken_at.filter(|woken_at| wakeup <= *woken_at).map_or(wakeup, |woken_at| woken_at + NEXT_WAKEUP)
+            }
             Phase::Restart { .. } | Phase::Avoidance | Phase::Integrated { .. } => Timestamp::NEVER,
         }
     }
@@ -331,9 +341,9 @@ impl Controller {
     }
 
     fn set_cwnd(&mut self, cwnd: Bytes) {
-        let max = self.config.max_window.map_or(Bytes::MAX, |segments| self.config.segment * segments);
+        let max = self.config.max_window.map_or(LARGEST_WINDOW, |segments| self.config.segment * segments);
         // A launch or a scheme may ask for one segment (IW 1); the minimum binds reductions, which apply it themselves.
-        self.window.cwnd = cwnd.min(max).max(self.config.segment);
+        self.window.cwnd = cwnd.min(max).min(LARGEST_WINDOW).max(self.config.segment);
     }
 
     fn update_pacing(&mut self, rtt: &RttEstimator) {
