@@ -15,7 +15,7 @@ use flowstart_sim::link::wire::LossModel;
 use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::policy::Opening;
+use flowstart_sim::transport::policy::{AckPolicy, Opening};
 use flowstart_sim::transport::profile::{PROFILES, Profile};
 use flowstart_sim::world::World;
 
@@ -171,5 +171,28 @@ fn a_fork_does_not_notice_the_original() {
         world.run_until(Timestamp::from_nanos(400_000_000));
         let mut fork = world.clone();
         assert_eq!(run(&mut fork, flow), run(&mut world, flow), "{name}");
+    }
+}
+
+#[test]
+fn one_acknowledgement_in_ten_is_a_tenth_of_the_acknowledgements() {
+    for name in ["rfc9002", "tcp-rfc", "tcp-linux"] {
+        let acknowledgements = |every: u32| {
+            let plain = Profile::named(name).expect("a listed profile");
+            let ack = AckPolicy { every, quick: 0, while_growing: false, max_delay: RTT * 10, ..plain.ack };
+            let mut world = World::new(3);
+            let chain = Chain::dumbbell(&mut world, &link(), &link());
+            let host = Access { rate: Rate::from_mbit(10_000), delay: Duration::ZERO, jitter: None };
+            let route = chain.connect(&mut world, host, host);
+            let profile = Arc::new(Profile { ack, ..plain });
+            let flow = world.add_flow(FlowConfig::new(profile, Pattern::Transfer(Bytes::new(3_000_000)), route));
+            world.run_flow(flow, LIMIT).expect("the transfer completes");
+            assert_eq!(world.record(flow).dropped, 0);
+            let packets = world.record(flow).data_packets as f64;
+            packets / world.network.link(chain.back_link(0)).counters().arrived as f64
+        };
+        // Packets of data for each of the return direction, which has those of the handshake too.
+        let (two, ten) = (acknowledgements(2), acknowledgements(10));
+        assert!((1.9..=2.0).contains(&two) && (9.0..=10.0).contains(&ten), "{name}: {two} {ten}");
     }
 }

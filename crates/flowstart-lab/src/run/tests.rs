@@ -99,3 +99,31 @@ fn a_real_connection_that_moves_validates_its_path_and_launches_without_the_hint
     assert_eq!(launches("quic", "lte,at=0s").0.len(), 2);
     assert_eq!(launches("quic", "lte,at=100s").0, stays);
 }
+
+#[test]
+fn a_rate_that_varies_is_the_same_for_all_schemes_and_differs_between_repetitions() {
+    for link in [
+        "rate=20mbit,rtt=30ms,buffer=200ms,rate_steps=80%/700ms,rtt_steps=20ms/700ms",
+        "rate=20mbit,rtt=30ms,buffer=200ms,rate_varies=60%/300ms",
+        "rate=20mbit,rtt=30ms,buffer=200ms,hops=2,rate_steps=50%/1s",
+        "leo,rate=20mbit",
+    ] {
+        let text = format!(
+            "link = [\"{link}\"]\nsize = [\"5MB\"]\nscheme = [\"slow-start\", \"jump-start\"]\nreps = 5\n\
+             transport = \"model-tcp:profile=tcp-linux\""
+        );
+        let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
+        let rows = crate::experiment::execute(&plan, 2, &[], |_| {}).unwrap();
+        assert_eq!(rows, crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap(), "{link}");
+        for row in &rows {
+            let other = rows.iter().find(|other| other.rep == row.rep && other.scheme != row.scheme).unwrap();
+            assert_eq!(row.ideal_fct_ms, other.ideal_fct_ms, "{link}");
+            let over = row.fct_ms.unwrap() / row.ideal_fct_ms;
+            assert!((1.0..2.5).contains(&over), "{link}: {over} times the limit");
+        }
+        let (least, most) = rows
+            .iter()
+            .fold((f64::MAX, 0.0f64), |(least, most), row| (least.min(row.ideal_fct_ms), most.max(row.ideal_fct_ms)));
+        assert!(most > least * 1.03, "{link}: {least} to {most} ms");
+    }
+}

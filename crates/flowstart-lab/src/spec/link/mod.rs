@@ -13,13 +13,16 @@
 //! | `hops` | bottleneck links in a row, which share the RTT | 1 |
 //! | `access_rate`, `access_delay` | rate and one-way delay of the hosts' own links | 10gbit, 0s |
 //! | `access_jitter` | variable delay of packets from hosts, `1ms` or `1ms/1ms` with the step in which it changes | none |
+//! | `rate_steps` | steps of the rate, `50%/15s`: each draws from the rate plus or minus 50 % | none |
+//! | `rate_varies` | fading, `40%/1s`: deviation over the mean `rate`, and the time over which it is correlated | none |
+//! | `rtt_steps` | extra delay in steps, `20ms/15s`: each draws from 0 to 20 ms | none |
 //! | `loss` | random loss, `1%` or `gilbert/MEAN_GOOD/MEAN_BAD/LOSS_IN_BAD` | none |
 //! | `jitter` | variable delay, `5ms` or `5ms/20ms` with the step in which it changes | none |
 //! | `reorder` | reordering, `1%/5ms`: probability and delay | none |
 //! | `burst`, `peak` | token bucket, and the rate at which it empties | none, `access_rate` |
 //! | `policer` | bucket whose excess is dropped | none |
 //! | `technology` | the client's statement about its access | unknown |
-//! | `hint` | the bandwidth that the client hints | the bottleneck's rate |
+//! | `hint` | the bandwidth that the client hints | the bottleneck's rate, the mean if it varies |
 //! | `hint_steps` | hints are rounded down to a grid of this many steps per factor of ten | exact |
 //! | `xcp` | `on`: every hop is an XCP router | off |
 //! | `scone`, `scone_refresh` | an element that advises a rate (`spec/scone.rs`) | none |
@@ -32,12 +35,13 @@ use flowstart_core::aqm::{QueueConfig, QueueLimit};
 use flowstart_core::path::AccessTechnology;
 use flowstart_core::quantize::Grid;
 use flowstart_core::scone::element::Config as AdvisingElement;
-use flowstart_core::time::Duration;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::link::capacity_trace::CapacityTrace;
 use flowstart_sim::link::transmitter::Capacity;
-use flowstart_sim::link::wire::{Jitter, LossModel, Reordering};
+use flowstart_sim::link::varying_rate::VaryingRate;
+use flowstart_sim::link::wire::{DelaySteps, Jitter, LossModel, Reordering};
 use serde::Serialize;
 
 use super::routers::Routers;
@@ -46,8 +50,10 @@ use super::scone;
 mod parser;
 mod presets;
 mod recording;
+mod variation;
 
 pub use presets::{PRESETS, Preset};
+pub use variation::Varies;
 
 /// A buffer as the user wrote it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,6 +101,8 @@ pub struct Link {
     pub access_jitter: Option<Jitter>,
     /// Bottleneck links in a row.
     pub hops: u32,
+    /// How rate and delay vary by themselves.
+    pub varies: Varies,
     /// Random loss.
     pub loss: Option<LossModel>,
     /// Variable delay.
@@ -141,6 +149,12 @@ pub struct ResolvedLink {
     access_delay: String,
     access_jitter: Option<String>,
     hops: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_steps: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_varies: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rtt_steps: Option<String>,
     loss: Option<String>,
     jitter: Option<String>,
     reorder: Option<String>,
@@ -173,6 +187,26 @@ impl Link {
         Self { access_delay: rtt.saturating_sub(self.rtt) / 4, ..self.clone() }
     }
 
+    /// The same link in the run with this seed: how it varies is known.
+    pub fn in_run(&self, seed: u64) -> Self {
+        Self { varies: Varies { seed: Some(seed), ..self.varies }, ..self.clone() }
+    }
+
+    /// Whether the bottleneck sends at one rate.
+    pub fn has_fixed_rate(&self) -> bool {
+        self.trace.is_none() && self.varies.rate.is_none() && self.burst.is_none()
+    }
+
+    /// The time when the last of these bytes has left a bottleneck that is busy from `begin` on. A rate that varies
+    /// counts as its mean if the run is not known.
+    pub fn carry(&self, begin: Timestamp, wire: Bytes) -> Timestamp {
+        match (&self.trace, self.varies.curve(self.rate)) {
+            (Some(trace), _) => trace.finish_after(begin, wire),
+            (None, Some(curve)) => curve.finish_after(begin, wire),
+            (None, None) => begin + self.rate.time_for(wire),
+        }
+    }
+
     /// Bandwidth-delay product at the base RTT.
     pub fn bdp(&self) -> Bytes {
         self.rate.amount_in(self.rtt)
@@ -201,11 +235,14 @@ impl Link {
     /// The bottleneck links in both directions, one hop of the chain.
     pub fn hop(&self, aqm: &QueueConfig) -> (LinkConfig, LinkConfig) {
         let delay = Duration::from_nanos(self.rtt.as_nanos() / (2 * u64::from(self.hops)));
-        let capacity = match (&self.trace, self.burst) {
-            (Some(trace), _) => Capacity::Trace(trace.clone()),
-            (None, Some(burst)) => Capacity::TokenBucket { rate: self.rate, burst, peak: self.peak },
-            (None, None) => Capacity::Rate(self.rate),
+        let capacity = match (&self.trace, self.varies.rate, self.burst) {
+            (Some(trace), _, _) => Capacity::Trace(trace.clone()),
+            (None, Some(variation), _) => Capacity::Varying(VaryingRate { mean: self.rate, variation }),
+            (None, None, Some(burst)) => Capacity::TokenBucket { rate: self.rate, burst, peak: self.peak },
+            (None, None, None) => Capacity::Rate(self.rate),
         };
+        // The hops together make the path's extra delay.
+        let share = |steps: DelaySteps| DelaySteps { amplitude: steps.amplitude / u64::from(self.hops), ..steps };
         let forward = LinkConfig {
             capacity,
             delay,
@@ -214,6 +251,7 @@ impl Link {
             policer: self.policer.map(|bucket| (self.rate, bucket)),
             loss: self.loss,
             jitter: self.jitter,
+            delay_steps: self.varies.delay.map(share),
             reordering: self.reordering,
         };
         let capacity = self.up_trace.clone().map_or(Capacity::Rate(self.up_rate), Capacity::Trace);
@@ -227,7 +265,11 @@ impl Link {
 
     /// Everything about the link, canonical.
     pub fn resolved(&self) -> ResolvedLink {
+        let (rate_steps, rate_varies) = variation::described(self.varies.rate);
         ResolvedLink {
+            rate_steps,
+            rate_varies,
+            rtt_steps: self.varies.delay.map(|steps| format!("{}/{}", steps.amplitude, steps.every)),
             rate: self.rate.to_string(),
             trace: self.trace_file.as_ref().map(|file| file.display().to_string()),
             rtt: self.rtt.to_string(),
@@ -302,6 +344,21 @@ mod tests {
     }
 
     #[test]
+    fn what_varies_is_relative_to_the_rate_and_told_in_results() {
+        let link = parse("leo,rate=50mbit").unwrap();
+        assert_eq!((link.rate, link.hinted()), (Rate::from_mbit(50), Some(Rate::from_mbit(50))));
+        let told = serde_json::to_value(link.resolved()).unwrap();
+        assert_eq!(
+            (&told["rate_steps"], &told["rtt_steps"], told.get("rate_varies")),
+            (&"0.5/15s".into(), &"20ms/15s".into(), None)
+        );
+        assert!(parse("5g").unwrap().varies.rate.is_some() && !parse("5g").unwrap().has_fixed_rate());
+        // What is read again means the same.
+        let again = parse("rate=50mbit,rtt=20ms,rate_steps=0.5/15s,rtt_steps=20ms/15s").unwrap();
+        assert_eq!(again.varies, link.varies);
+    }
+
+    #[test]
     fn absurd_links_are_refused_with_the_key_and_what_is_allowed() {
         for (text, expected) in [
             ("dsl", "dsl-slow"),
@@ -324,6 +381,14 @@ mod tests {
             ("rate=25mbit,rtt=50ms,policer=4000000GB", "up to 1000GB"),
             ("rate=25mbit,rtt=50ms,reorder=1%/1000s", "0s to 100s"),
             ("rate=25mbit,rtt=50ms,loss=gilbert/1ns/1ns/0.5", "10us to 1000s"),
+            ("rate=25mbit,rtt=50ms,rate_steps=50%", "PART/TIME, as 50%/15s"),
+            ("rate=25mbit,rtt=50ms,rate_steps=99%/1s", "up to 95%"),
+            ("rate=25mbit,rtt=50ms,rate_steps=50%/1us", "1ms to 1000s"),
+            ("rate=25mbit,rtt=50ms,rate_varies=200%/1s", "0 to 1"),
+            ("rate=25mbit,rtt=50ms,rate_varies=40%/1s,rate_steps=50%/1s", "not both"),
+            ("rate=25mbit,rtt=50ms,rate_varies=40%/1s,burst=30KB", "rate_steps and rate_varies"),
+            ("rate=25mbit,rtt=50ms,rtt_steps=20s/15s", "up to 10s"),
+            ("rate=25mbit,rtt=50ms,rtt_steps=20ms", "20ms/15s"),
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");

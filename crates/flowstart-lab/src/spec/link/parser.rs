@@ -11,7 +11,7 @@ use flowstart_sim::link::wire::{Jitter, LossModel, Reordering};
 
 use super::super::routers::Routers;
 use super::super::{InputError, RATES, Spec, scone};
-use super::{Buffer, Link, PRESETS, recording};
+use super::{Buffer, Link, PRESETS, Varies, recording};
 
 /// Longest propagation delay of anything.
 const LONGEST_DELAY: Duration = Duration::from_millis(100_000);
@@ -74,10 +74,16 @@ fn read(mut spec: Spec<'_>, directory: &Path) -> Result<Link, InputError> {
     let access_delay = spec.within("access_delay", Duration::ZERO..=LONGEST_DELAY)?.unwrap_or(Duration::ZERO);
     let access_jitter = spec.read_with("access_jitter", |text| jitter(text, "1ms"))?;
     let hops = spec.within("hops", 1..=64)?.unwrap_or(1);
+    let varies = Varies::read(spec)?;
     let loss = spec.read_with("loss", loss)?;
     let jitter = spec.read_with("jitter", |text| jitter(text, "20ms"))?;
     let reordering = spec.read_with("reorder", reordering)?;
     let burst = bucket(spec, "burst")?;
+    if varies.rate.is_some() && (trace.is_some() || burst.is_some()) {
+        return Err(
+            spec.refused("rate_steps and rate_varies are for a rate; not allowed are trace and burst beside them")
+        );
+    }
     let peak = spec.within("peak", RATES)?.unwrap_or(access_rate);
     let policer = bucket(spec, "policer")?;
     let counts_in_service = spec.one_of("counts", &[("waiting", false), ("system", true)])?.unwrap_or(false);
@@ -113,6 +119,7 @@ fn read(mut spec: Spec<'_>, directory: &Path) -> Result<Link, InputError> {
         access_delay,
         access_jitter,
         hops,
+        varies,
         loss,
         jitter,
         reordering,
