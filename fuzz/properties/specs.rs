@@ -12,7 +12,7 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_lab::spec::application::{MAX_OBJECTS, Objects};
 use flowstart_lab::spec::arrival::{Arrival, MAX_FLOWS};
 use flowstart_lab::spec::competitor::Competitor;
-use flowstart_lab::spec::link::Link;
+use flowstart_lab::spec::link::{Cross, Link};
 use flowstart_lab::spec::mobility::Move;
 use flowstart_lab::spec::size::TransferSize;
 use flowstart_lab::spec::transport::Transport;
@@ -287,6 +287,11 @@ fn spelled(link: &Link) -> String {
             format!("loss=gilbert/{mean_good}/{mean_bad}/{probability_bad}")
         }
     }));
+    keys.extend(match link.cross {
+        Cross::All => None,
+        Cross::Each => Some("cross=each".to_owned()),
+        Cross::Hop(hop) => Some(format!("cross={}", hop + 1)),
+    });
     keys.extend(link.varies.rate.map(|variation| match variation {
         Variation::Steps { spread, every } => format!("rate_steps={spread}/{every}"),
         Variation::Fading { deviation, memory } => format!("rate_varies={deviation}/{memory}"),

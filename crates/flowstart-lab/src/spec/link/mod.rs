@@ -11,6 +11,7 @@
 //! | `counts` | `system`: the buffer holds the packet in service as well; `waiting`: it does not | waiting |
 //! | `up_rate`, `up_trace`, `up_buffer` | the same for the reverse direction | `rate`, none, unlimited |
 //! | `hops` | bottleneck links in a row, which share the RTT | 1 |
+//! | `cross` | the hops that other users cross: `all`, `2` for only the second, or `each` one, in turn (a parking lot) | all |
 //! | `access_rate`, `access_delay` | rate and one-way delay of the hosts' own links | 10gbit, 0s |
 //! | `access_jitter` | variable delay of packets from hosts, `1ms` or `1ms/1ms` with the step in which it changes | none |
 //! | `rate_steps` | steps of the rate, `50%/15s`: each draws from the rate plus or minus 50 % | none |
@@ -70,6 +71,29 @@ pub enum Buffer {
     Bdp(f64),
 }
 
+/// The hops that the flows of a competitor cross. Measured flows cross all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cross {
+    /// All.
+    #[default]
+    All,
+    /// Only this one, from 0.
+    Hop(u32),
+    /// Each flow one, the first flow the first hop, and so on in turn.
+    Each,
+}
+
+impl Cross {
+    /// The only hop that the competitor's flow number `place` crosses, of this many.
+    pub fn hop_of(self, place: u32, hops: u32) -> Option<u32> {
+        match self {
+            Self::All => None,
+            Self::Hop(hop) => Some(hop),
+            Self::Each => Some(place % hops),
+        }
+    }
+}
+
 /// A link as the user described it, with every default filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
@@ -101,6 +125,8 @@ pub struct Link {
     pub access_jitter: Option<Jitter>,
     /// Bottleneck links in a row.
     pub hops: u32,
+    /// The hops that other users cross.
+    pub cross: Cross,
     /// How rate and delay vary by themselves.
     pub varies: Varies,
     /// Random loss.
@@ -149,6 +175,8 @@ pub struct ResolvedLink {
     access_delay: String,
     access_jitter: Option<String>,
     hops: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cross: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rate_steps: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -281,6 +309,11 @@ impl Link {
             access_rate: self.access_rate.to_string(),
             access_delay: self.access_delay.to_string(),
             hops: self.hops,
+            cross: match self.cross {
+                Cross::All => None,
+                Cross::Hop(hop) => Some((hop + 1).to_string()),
+                Cross::Each => Some("each".to_owned()),
+            },
             loss: self.loss.map(|model| match model {
                 LossModel::Independent { probability } => format!("{probability}"),
                 LossModel::GilbertElliott { mean_good, mean_bad, probability_bad } => {
@@ -381,6 +414,11 @@ mod tests {
             ("rate=25mbit,rtt=50ms,policer=4000000GB", "up to 1000GB"),
             ("rate=25mbit,rtt=50ms,reorder=1%/1000s", "0s to 100s"),
             ("rate=25mbit,rtt=50ms,loss=gilbert/1ns/1ns/0.5", "10us to 1000s"),
+            ("rate=25mbit,rtt=50ms,cross=1", "hops=2 or more"),
+            ("rate=25mbit,rtt=50ms,hops=2,cross=3", "allowed is all, each, or 1 to 2"),
+            ("rate=25mbit,rtt=50ms,hops=2,cross=0", "allowed is all, each, or 1 to 2"),
+            ("rate=25mbit,rtt=50ms,hops=2,cross=some", "allowed is all, each, or 1 to 2"),
+            ("rate=25mbit,rtt=50ms,hops=2,cross=2,quick_start=target", "quick_start"),
             ("rate=25mbit,rtt=50ms,rate_steps=50%", "PART/TIME, as 50%/15s"),
             ("rate=25mbit,rtt=50ms,rate_steps=99%/1s", "up to 95%"),
             ("rate=25mbit,rtt=50ms,rate_steps=50%/1us", "1ms to 1000s"),
