@@ -196,3 +196,35 @@ fn one_acknowledgement_in_ten_is_a_tenth_of_the_acknowledgements() {
         assert!((1.9..=2.0).contains(&two) && (9.0..=10.0).contains(&ten), "{name}: {two} {ten}");
     }
 }
+
+#[test]
+fn acknowledgements_are_delayed_only_after_slow_start() {
+    for name in ["rfc9002", "tcp-rfc"] {
+        // Packets of data for each acknowledgement, and whether startup ended.
+        let per_acknowledgement = |after_slow_start: bool, buffer: u64| {
+            let plain = Profile::named(name).expect("a listed profile");
+            let ack = AckPolicy { after_slow_start, max_delay: RTT, ..plain.ack };
+            let mut world = World::new(3);
+            let limit = QueueLimit { packets: Some(buffer), ..QueueLimit::default() };
+            let slow = LinkConfig { limit, ..LinkConfig::new(Rate::from_mbit(10), RTT / 2) };
+            let chain = Chain::dumbbell(&mut world, &slow, &link());
+            let host = Access { rate: Rate::from_mbit(10_000), delay: Duration::ZERO, jitter: None };
+            let route = chain.connect(&mut world, host, host);
+            let profile = Arc::new(Profile { ack, ..plain });
+            let flow = world.add_flow(FlowConfig::new(profile, Pattern::Transfer(Bytes::new(5_000_000)), route));
+            world.run_flow(flow, LIMIT).expect("the transfer completes");
+            let packets = world.record(flow).data_packets as f64;
+            let ended = world.record(flow).exit.is_some();
+            (packets / world.network.link(chain.back_link(0)).counters().arrived as f64, ended)
+        };
+        // In a buffer without end slow start never ends.
+        let ((one, false), (two, false)) = (per_acknowledgement(true, 100_000), per_acknowledgement(false, 100_000))
+        else {
+            panic!("{name}: nothing ends slow start")
+        };
+        assert!(one <= 1.0 && two > 1.8, "{name}: {one} {two}");
+        // With losses most of the transfer comes after it.
+        let (later, ended) = per_acknowledgement(true, 50);
+        assert!(ended && later > 1.2, "{name}: {later}");
+    }
+}
