@@ -12,7 +12,7 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_lab::spec::application::{MAX_OBJECTS, Objects};
 use flowstart_lab::spec::arrival::{Arrival, MAX_FLOWS};
 use flowstart_lab::spec::competitor::Competitor;
-use flowstart_lab::spec::link::Link;
+use flowstart_lab::spec::link::{Cross, Link};
 use flowstart_lab::spec::mobility::Move;
 use flowstart_lab::spec::size::TransferSize;
 use flowstart_lab::spec::transport::Transport;
@@ -21,8 +21,10 @@ use flowstart_lab::spec::workload::Workload;
 use flowstart_lab::spec::{self, InputError, Written};
 use flowstart_lab::study::scenario::Scenario;
 use flowstart_sim::link::capacity_trace::CapacityTrace;
+use flowstart_sim::link::varying_rate::Variation;
 use flowstart_sim::link::wire::LossModel;
 use flowstart_sim::traffic::Pattern;
+use flowstart_sim::traffic::call::Encoder;
 use flowstart_sim::transport::policy::Protocol;
 use flowstart_sim::transport::profile::Profile;
 use serde::Serialize;
@@ -161,6 +163,13 @@ pub fn competitor(data: &[u8]) -> bool {
                 assert!(RATES.contains(&media.rate.bits_per_sec()) && media.interval > Duration::ZERO);
                 assert!((41..=1440).contains(&media.packet()), "{}", media.packet());
             }
+            Competitor::Pattern { count, pattern: Pattern::Call(call) } => {
+                assert!((1..=10_000).contains(&count));
+                assert!(call.interval() > Duration::ZERO && call.group() >= 1 && call.deadline > Duration::ZERO);
+                let mut encoder = Encoder::new(call, 1, 0);
+                let (size, is_key) = encoder.next_frame();
+                assert!(is_key && size > Bytes::ZERO && u32::try_from(encoder.next_frame().0.get()).is_ok());
+            }
             Competitor::Pattern { count, pattern } => {
                 assert!((1..=10_000).contains(&count));
                 let (Pattern::ConstantRate { rate, .. } | Pattern::OnOff { rate, .. }) = pattern else {
@@ -278,6 +287,16 @@ fn spelled(link: &Link) -> String {
             format!("loss=gilbert/{mean_good}/{mean_bad}/{probability_bad}")
         }
     }));
+    keys.extend(match link.cross {
+        Cross::All => None,
+        Cross::Each => Some("cross=each".to_owned()),
+        Cross::Hop(hop) => Some(format!("cross={}", hop + 1)),
+    });
+    keys.extend(link.varies.rate.map(|variation| match variation {
+        Variation::Steps { spread, every } => format!("rate_steps={spread}/{every}"),
+        Variation::Fading { deviation, memory } => format!("rate_varies={deviation}/{memory}"),
+    }));
+    keys.extend(link.varies.delay.map(|steps| format!("rtt_steps={}/{}", steps.amplitude, steps.every)));
     keys.extend(link.jitter.map(|jitter| format!("jitter={}/{}", jitter.amplitude, jitter.step)));
     keys.extend(link.access_jitter.map(|jitter| format!("access_jitter={}/{}", jitter.amplitude, jitter.step)));
     keys.extend(link.reordering.map(|model| format!("reorder={}/{}", model.probability, model.delay)));
@@ -307,6 +326,7 @@ pub fn link(data: &[u8]) -> bool {
     }
     assert!(link.rtt > Duration::ZERO && (1..=64).contains(&link.hops));
     link.hop(&QueueConfig::defaults().remove(0));
+    assert!(link.in_run(1).carry(Timestamp::ZERO, Bytes::new(1)) > Timestamp::ZERO);
     link.resolved();
     let again = explained(read(&spelled(&link))).expect("a link that was spelled out can be read");
     assert_eq!(Link { text: link.text.clone(), technology: link.technology, ..again }, link);

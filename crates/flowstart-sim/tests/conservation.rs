@@ -22,7 +22,8 @@ use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::link::capacity_trace::CapacityTrace;
 use flowstart_sim::link::transmitter::Capacity;
-use flowstart_sim::link::wire::{Jitter, LossModel, Reordering};
+use flowstart_sim::link::varying_rate::{Variation, VaryingRate};
+use flowstart_sim::link::wire::{DelaySteps, Jitter, LossModel, Reordering};
 use flowstart_sim::observe::trace::{Event, Trace};
 use flowstart_sim::packet::{Body, Direction};
 use flowstart_sim::topology::{Access, Chain};
@@ -66,7 +67,7 @@ impl Random {
 
     fn capacity(&mut self) -> Capacity {
         let rate = self.rate(0.5, 200.0);
-        match self.below(5) {
+        match self.below(7) {
             0 => Capacity::TokenBucket {
                 rate,
                 burst: Bytes::new(self.scaled(1.0, 100_000.0) as u64),
@@ -80,6 +81,14 @@ impl Random {
                 }
                 writeln!(text, "{}", time + 1).expect("a string takes everything");
                 Capacity::Trace(Arc::new(CapacityTrace::parse(&text).expect("its times ascend")))
+            }
+            2 => {
+                let variation = Variation::Steps { spread: self.scaled(0.01, 0.95), every: self.millis(1.0, 5000.0) };
+                Capacity::Varying(VaryingRate { mean: rate, variation })
+            }
+            3 => {
+                let variation = Variation::Fading { deviation: self.0.uniform(), memory: self.millis(4.0, 5000.0) };
+                Capacity::Varying(VaryingRate { mean: rate, variation })
             }
             _ => Capacity::Rate(rate),
         }
@@ -108,6 +117,7 @@ impl Random {
             self.chance(0.1).then(|| (self.rate(0.5, 50.0), Bytes::new(self.scaled(3000.0, 300_000.0) as u64)));
         let amplitude = self.millis(0.01, 30.0);
         let jitter = self.chance(0.3).then(|| Jitter { amplitude, step: self.millis(0.01, 100.0) });
+        let delay_steps = self.chance(0.3).then(|| DelaySteps { amplitude, every: self.millis(1.0, 5000.0) });
         let probability = self.scaled(0.001, 0.3);
         let reordering = self.chance(0.3).then(|| Reordering { probability, delay: self.millis(0.01, 50.0) });
         let delay = self.millis(0.001, 200.0);
@@ -117,6 +127,7 @@ impl Random {
             policer,
             loss: self.loss(),
             jitter,
+            delay_steps,
             reordering,
             ..LinkConfig::new(Rate::ZERO, delay)
         }

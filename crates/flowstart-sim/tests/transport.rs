@@ -15,7 +15,7 @@ use flowstart_sim::link::wire::LossModel;
 use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::traffic::Pattern;
-use flowstart_sim::transport::policy::Opening;
+use flowstart_sim::transport::policy::{AckPolicy, Opening};
 use flowstart_sim::transport::profile::{PROFILES, Profile};
 use flowstart_sim::world::World;
 
@@ -171,5 +171,60 @@ fn a_fork_does_not_notice_the_original() {
         world.run_until(Timestamp::from_nanos(400_000_000));
         let mut fork = world.clone();
         assert_eq!(run(&mut fork, flow), run(&mut world, flow), "{name}");
+    }
+}
+
+#[test]
+fn one_acknowledgement_in_ten_is_a_tenth_of_the_acknowledgements() {
+    for name in ["rfc9002", "tcp-rfc", "tcp-linux"] {
+        let acknowledgements = |every: u32| {
+            let plain = Profile::named(name).expect("a listed profile");
+            let ack = AckPolicy { every, quick: 0, while_growing: false, max_delay: RTT * 10, ..plain.ack };
+            let mut world = World::new(3);
+            let chain = Chain::dumbbell(&mut world, &link(), &link());
+            let host = Access { rate: Rate::from_mbit(10_000), delay: Duration::ZERO, jitter: None };
+            let route = chain.connect(&mut world, host, host);
+            let profile = Arc::new(Profile { ack, ..plain });
+            let flow = world.add_flow(FlowConfig::new(profile, Pattern::Transfer(Bytes::new(3_000_000)), route));
+            world.run_flow(flow, LIMIT).expect("the transfer completes");
+            assert_eq!(world.record(flow).dropped, 0);
+            let packets = world.record(flow).data_packets as f64;
+            packets / world.network.link(chain.back_link(0)).counters().arrived as f64
+        };
+        // Packets of data for each of the return direction, which has those of the handshake too.
+        let (two, ten) = (acknowledgements(2), acknowledgements(10));
+        assert!((1.9..=2.0).contains(&two) && (9.0..=10.0).contains(&ten), "{name}: {two} {ten}");
+    }
+}
+
+#[test]
+fn acknowledgements_are_delayed_only_after_slow_start() {
+    for name in ["rfc9002", "tcp-rfc"] {
+        // Packets of data for each acknowledgement, and whether startup ended.
+        let per_acknowledgement = |after_slow_start: bool, buffer: u64| {
+            let plain = Profile::named(name).expect("a listed profile");
+            let ack = AckPolicy { after_slow_start, max_delay: RTT, ..plain.ack };
+            let mut world = World::new(3);
+            let limit = QueueLimit { packets: Some(buffer), ..QueueLimit::default() };
+            let slow = LinkConfig { limit, ..LinkConfig::new(Rate::from_mbit(10), RTT / 2) };
+            let chain = Chain::dumbbell(&mut world, &slow, &link());
+            let host = Access { rate: Rate::from_mbit(10_000), delay: Duration::ZERO, jitter: None };
+            let route = chain.connect(&mut world, host, host);
+            let profile = Arc::new(Profile { ack, ..plain });
+            let flow = world.add_flow(FlowConfig::new(profile, Pattern::Transfer(Bytes::new(5_000_000)), route));
+            world.run_flow(flow, LIMIT).expect("the transfer completes");
+            let packets = world.record(flow).data_packets as f64;
+            let ended = world.record(flow).exit.is_some();
+            (packets / world.network.link(chain.back_link(0)).counters().arrived as f64, ended)
+        };
+        // In a buffer without end slow start never ends.
+        let ((one, false), (two, false)) = (per_acknowledgement(true, 100_000), per_acknowledgement(false, 100_000))
+        else {
+            panic!("{name}: nothing ends slow start")
+        };
+        assert!(one <= 1.0 && two > 1.8, "{name}: {one} {two}");
+        // With losses most of the transfer comes after it.
+        let (later, ended) = per_acknowledgement(true, 50);
+        assert!(ended && later > 1.2, "{name}: {later}");
     }
 }

@@ -86,7 +86,7 @@ impl Config {
 
 /// Bytes that a queue may send in its turn on a link of this rate: what it sends in 1/4096 s, 300 to 1514.
 fn quantum(rate: Option<Rate>) -> Bytes {
-    rate.map_or(MTU, |rate| Bytes::new(rate.bits_per_sec() / 8 >> 12).clamp(Bytes::new(300), MTU))
+    rate.map_or(MTU, |rate| Bytes::new(rate.bits_per_sec() / 8 / 4096).clamp(Bytes::new(300), MTU))
 }
 
 /// Empty queues whose law has not come to rest, in the order in which they are looked at.

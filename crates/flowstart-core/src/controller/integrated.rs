@@ -1,8 +1,9 @@
 //! The controller's side of an integrated congestion avoidance (BBR): it follows the algorithm and interferes with
 //! nothing.
 
+use super::launch::LOWEST_RATE;
 use super::recovery::Recovery;
-use super::{Controller, Phase, moves};
+use super::{Controller, Phase};
 use crate::event::{Ack, Decision, Loss, Timeout};
 use crate::launch::Launch;
 use crate::rtt::RttEstimator;
@@ -38,7 +39,7 @@ impl Controller {
             let Window { cwnd, ssthresh } = self.window;
             self.log.note(now, Decision::StartupExited { reason, cwnd, ssthresh });
         }
-        self.scheme_rate = avoidance.pacing_rate();
+        self.scheme_rate = avoidance.pacing_rate().map(|rate| rate.max(LOWEST_RATE));
         self.send_group = avoidance.send_group().filter(|_| self.config.pacing.is_none()).unwrap_or(Bytes::ZERO);
         let starting = avoidance.is_starting();
         self.phase = Phase::Integrated { starting };
@@ -91,11 +92,10 @@ impl Controller {
             Step::Exit(_) => self.sensing = None,
             Step::Continue { cwnd } => {
                 self.sensing = Some(Window { cwnd, ..window });
-                if let Some(rate) = startup.pacing_rate().filter(moves) {
+                if let Some(rate) = startup.pacing_rate() {
                     self.sensing = None;
                     let cwnd = self.advised_window(ack.now, cwnd);
-                    let cwnd = self.held(cwnd);
-                    let rate = self.advice.map_or(rate, |advice| advice.cap_rate(rate));
+                    let rate = self.advice.map_or(rate, |advice| advice.cap_rate(rate)).max(LOWEST_RATE);
                     if let Some(avoidance) = self.avoidance.integrated() {
                         let cwnd = avoidance.on_late_launch(self.window, cwnd, rate);
                         self.set_cwnd(cwnd);

@@ -1,14 +1,27 @@
 //! The launch of a new connection, with a rate that routers approve later, and on another path.
 
 use super::window_validation::Validation;
-use super::{Controller, Phase, moves};
+use super::{Controller, Phase};
 use crate::event::{Decision, Position};
 use crate::launch::Launch;
 use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
-use crate::time::Timestamp;
-use crate::units::Bytes;
+use crate::time::{Duration, Timestamp};
+use crate::units::{Bytes, Rate};
 use crate::window::{SegmentSize, Window};
+
+/// The largest window: 1 TiB, what 100 Gbit/s carry in 88 s. A peer or a file may give any rate and RTT, so their
+/// product may be huge, and a scheme of the caller may ask for anything; growth must stay far from the end of the
+/// number range.
+pub(super) const LARGEST_WINDOW: Bytes = Bytes::new(1 << 40);
+
+/// The lowest pacing rate that a scheme gets, also a scheme of the caller: a packet of 1500 bytes in 12 s. A rate of
+/// zero would stop the sender for ever.
+pub(super) const LOWEST_RATE: Rate = Rate::from_bits_per_sec(1_000);
+
+/// A scheme that asks to be woken at a time when it has been woken already, or before, is woken this much later: a host
+/// would call it for ever at the same instant.
+pub(super) const NEXT_WAKEUP: Duration = Duration::from_millis(1);
 
 impl Controller {
     /// The handshake is over and data may leave: Sensing turns what is known about the path into the launch.
@@ -45,7 +58,7 @@ impl Controller {
     }
 
     fn take_launch(&mut self, now: Timestamp, launch: &Launch, rtt: &RttEstimator) {
-        let launch = &Launch { cwnd: self.held(launch.cwnd), pacing_rate: launch.pacing_rate.filter(moves), ..*launch };
+        let launch = &Launch { pacing_rate: launch.pacing_rate.map(|rate| rate.max(LOWEST_RATE)), ..*launch };
         self.set_cwnd(launch.cwnd);
         self.launch_rate = launch.pacing_rate;
         // A scheme that paces by itself starts with one segment unless it says more.

@@ -32,6 +32,7 @@ pub use recovery::Reduction;
 pub use window_validation::{Resume, WindowValidation};
 
 use self::advice::Advice;
+use self::launch::{LARGEST_WINDOW, NEXT_WAKEUP};
 use self::recovery::Recovery;
 use self::undo::UndoSlot;
 use self::window_validation::Validation;
@@ -93,16 +94,6 @@ pub struct Output {
     pub next_wakeup: Timestamp,
 }
 
-/// The largest window: 1 TiB, what 100 Gbit/s carry in 88 s. A peer or a file may give any rate and RTT, so their
-/// product may be huge, and a scheme of the caller's may ask for anything. Growth must stay far from the end of the
-/// number range.
-const LARGEST_WINDOW: Bytes = Bytes::new(1 << 40);
-
-/// Calls of [`Controller::on_timer`] at one time that a scheme gets. One that is due again then waits for
-/// [`WAKEUP_PAUSE`].
-const MOST_WAKEUPS: u32 = 100;
-const WAKEUP_PAUSE: Duration = Duration::from_millis(1);
-
 /// Which algorithm moves the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -142,6 +133,8 @@ pub struct Controller {
     launch_burst: Option<Bytes>,
     /// What the startup scheme asks for.
     scheme_rate: Option<Rate>,
+    /// When the startup scheme's timer was called last.
+    woken_at: Option<Timestamp>,
     /// What the host's own rule gives.
     host_rate: Option<Rate>,
     /// Bytes that an integrated algorithm lets leave together.
@@ -162,8 +155,6 @@ pub struct Controller {
     advice: Option<Advice>,
     /// The last reduction, if it can be undone.
     undo: UndoSlot,
-    /// The time of the last call of [`Controller::on_timer`] in startup, and the number of calls at that time.
-    woken: (Timestamp, u32),
     log: DecisionLog,
 }
 
@@ -180,7 +171,9 @@ impl Controller {
         Ok(Self::assemble(config, startup, avoidance))
     }
 
-    /// A controller with algorithms of the caller, for schemes outside this crate.
+    /// A controller with algorithms of the caller, for schemes outside this crate. Whatever they return, the sender
+    /// goes on: a window is at least a segment and at most 1 TiB, a pacing rate at least 1 kbit/s, and a timer that
+    /// does not move on fires a millisecond later.
     ///
     /// # Errors
     ///
@@ -212,7 +205,6 @@ impl Controller {
             earlier_path: None,
             advice: None,
             undo: UndoSlot::default(),
-            woken: (Timestamp::ZERO, 0),
             config,
             startup,
             avoidance,
@@ -226,6 +218,7 @@ impl Controller {
             launch_rate: None,
             launch_burst: None,
             scheme_rate: None,
+            woken_at: None,
             host_rate: None,
             send_group: Bytes::ZERO,
             proactive: Bytes::ZERO,
@@ -275,8 +268,7 @@ impl Controller {
     /// The time of [`Output::next_wakeup`] has come.
     pub fn on_timer(&mut self, now: Timestamp, rtt: &RttEstimator) {
         if self.phase == Phase::Startup {
-            let calls = if self.woken.0 == now { self.woken.1.saturating_add(1) } else { 1 };
-            self.woken = (now, calls);
+            self.woken_at = Some(now);
             let step = self.startup.as_dyn().on_timer(now, self.window);
             self.take_step(now, step);
             self.update_pacing(rtt);
@@ -289,9 +281,7 @@ impl Controller {
         match self.phase {
             Phase::Startup => {
                 let wakeup = self.startup.as_dyn().next_wakeup();
-                let (time, calls) = self.woken;
-                // A scheme that is always due must not stop the time of its host.
-                if wakeup <= time && calls >= MOST_WAKEUPS { time + WAKEUP_PAUSE } else { wakeup }
+                self.woken_at.filter(|woken_at| wakeup <= *woken_at).map_or(wakeup, |woken_at| woken_at + NEXT_WAKEUP)
             }
             Phase::Restart { .. } | Phase::Avoidance | Phase::Integrated { .. } => Timestamp::NEVER,
         }
@@ -369,15 +359,10 @@ impl Controller {
         self.log.take()
     }
 
-    /// A window that a scheme asks for, within what a window may be: the smallest is a segment, as for IW 1.
-    fn held(&self, cwnd: Bytes) -> Bytes {
-        cwnd.min(LARGEST_WINDOW).max(self.config.segment)
-    }
-
     fn set_cwnd(&mut self, cwnd: Bytes) {
-        let max = self.config.max_window.map_or(Bytes::MAX, |segments| self.config.segment * segments);
-        // The minimum of more than a segment binds reductions, which apply it themselves.
-        self.window.cwnd = self.held(cwnd.min(max));
+        let max = self.config.max_window.map_or(LARGEST_WINDOW, |segments| self.config.segment * segments);
+        // A launch or a scheme may ask for one segment (IW 1); the minimum binds reductions, which apply it themselves.
+        self.window.cwnd = cwnd.min(max).min(LARGEST_WINDOW).max(self.config.segment);
     }
 
     fn update_pacing(&mut self, rtt: &RttEstimator) {
@@ -394,12 +379,6 @@ impl Controller {
         let paced = self.window.cwnd.scale(gain).max(Bytes::new(1));
         self.host_rate = Rate::from_transfer(paced, rtt.smoothed());
     }
-}
-
-/// Whether anything ever leaves at this rate. A scheme that asks for zero asks for none.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "for `Option::filter`")]
-fn moves(rate: &Rate) -> bool {
-    *rate > Rate::ZERO
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use alloc::vec::Vec;
 
+use super::launch::LARGEST_WINDOW;
 use super::*;
 use crate::avoidance::{AvoidanceConfig, bbr, cubic, reno};
 use crate::event::{Ack, Ecn, ExitReason, Loss, Sent, Timeout};
@@ -938,5 +939,109 @@ fn a_launch_from_any_rate_and_rtt_stays_far_from_the_end_of_the_number_range() {
         let mut controller = Controller::new(ControllerConfig::new(startup.clone(), avoidance)).unwrap();
         controller.launch(Timestamp::ZERO, &path, &rtt);
         assert!(controller.cwnd() <= LARGEST_WINDOW, "{}: {}", startup.name(), controller.cwnd());
+    }
+}
+
+/// A scheme of the caller that returns the same nonsense for everything.
+#[derive(Clone, Debug)]
+struct Nonsense {
+    cwnd: Bytes,
+    rate: Option<Rate>,
+    /// It ends with this threshold, at its launch or with the first acknowledgement.
+    ends: Option<(bool, Bytes)>,
+    wakeup: Timestamp,
+}
+
+impl Nonsense {
+    fn step(&self) -> Step {
+        match self.ends {
+            Some((false, ssthresh)) => {
+                Step::Exit(Continuation { cwnd: self.cwnd, ssthresh, reason: ExitReason::Other("nonsense") })
+            }
+            _ => Step::Continue { cwnd: self.cwnd },
+        }
+    }
+}
+
+impl Startup for Nonsense {
+    fn launch(&mut self, _: Timestamp, _: &PathKnowledge, _: &mut DecisionLog) -> Launch {
+        let continuation = match self.ends {
+            Some((true, ssthresh)) => {
+                Some(Continuation { cwnd: self.cwnd, ssthresh, reason: ExitReason::Other("nonsense") })
+            }
+            _ => None,
+        };
+        Launch { cwnd: self.cwnd, pacing_rate: self.rate, burst: Some(Bytes::ZERO), continuation }
+    }
+
+    fn on_ack(&mut self, _: &Ack, _: Window, _: bool, _: &RttEstimator) -> Step {
+        self.step()
+    }
+
+    fn on_congestion(&mut self, _: &Loss, _: Window, _: Bytes) -> Step {
+        self.step()
+    }
+
+    fn on_recovered(&mut self, _: Timestamp, _: Window) -> Step {
+        self.step()
+    }
+
+    fn on_timer(&mut self, _: Timestamp, _: Window) -> Step {
+        self.step()
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    fn next_wakeup(&self) -> Timestamp {
+        self.wakeup
+    }
+}
+
+#[test]
+fn nothing_that_a_scheme_of_the_caller_returns_stops_the_sender() {
+    let (plain, rtt) = controller(Reduction::Immediate);
+    let least = Bytes::new(SEGMENT);
+    let ends = [None, Some((true, Bytes::ZERO)), Some((false, Bytes::ZERO)), Some((false, Bytes::MAX))];
+    let avoidances = [
+        AvoidanceConfig::Reno(reno::Config::default()),
+        AvoidanceConfig::Cubic(cubic::Config::default()),
+        AvoidanceConfig::Bbr(Default::default()),
+    ];
+    let reductions = [Reduction::Immediate, Reduction::Prr, Reduction::PrrSafe];
+    for (cwnd, rate) in [Bytes::ZERO, Bytes::new(1), Bytes::MAX].into_iter().flat_map(|cwnd| {
+        [None, Some(Rate::ZERO), Some(Rate::from_bits_per_sec(u64::MAX))].into_iter().map(move |rate| (cwnd, rate))
+    }) {
+        for (ends, avoidance, reduction) in ends.into_iter().flat_map(|ends| {
+            let pairs = avoidances.iter().flat_map(move |avoidance| reductions.map(|reduction| (avoidance, reduction)));
+            pairs.map(move |(avoidance, reduction)| (ends, avoidance, reduction))
+        }) {
+            let scheme = Nonsense { cwnd, rate, ends, wakeup: Timestamp::ZERO };
+            let config = ControllerConfig { reduction, ..plain.config.clone() };
+            let avoidance = avoidance.build(SegmentSize(least));
+            let startup = StartupState::Custom(Box::new(scheme));
+            let mut controller = Controller::with_algorithms(config, startup, avoidance).unwrap();
+            controller.launch(Timestamp::ZERO, &PathKnowledge::default(), &rtt);
+            let check = |controller: &mut Controller, now: Timestamp| {
+                let output = controller.output();
+                assert!(output.cwnd >= least && output.cwnd <= LARGEST_WINDOW, "{cwnd}: {output:?}");
+                assert!(output.pacing_rate.is_none_or(|rate| rate >= Rate::from_bits_per_sec(1000)), "{output:?}");
+                // Called as often as it asks, the timer moves on.
+                controller.on_timer(now, &rtt);
+                assert!(controller.next_wakeup() > now, "{ends:?} {now:?}");
+            };
+            for round in 1..60 {
+                let now = Timestamp::ZERO + Duration::from_millis(100 * round);
+                check(&mut controller, now);
+                send(&mut controller, 10 * round, 10 * SEGMENT);
+                match round % 7 {
+                    3 => controller.on_loss(&loss(10 * round, 10 * SEGMENT), &rtt),
+                    5 => controller.on_timeout(&Timeout { now, in_flight_before: least * 10 }, &rtt),
+                    _ => controller.on_ack(&acked(now, SEGMENT), &rtt),
+                }
+                check(&mut controller, now);
+            }
+        }
     }
 }

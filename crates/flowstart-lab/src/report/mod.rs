@@ -383,7 +383,8 @@ fn lost(plan: &Plan, cell: &Cell, rows: &[&Row]) -> report::Estimate {
 fn alone(plan: &Plan, cell: &Cell) -> Option<Bytes> {
     let size = &plan.sizes[cell.size].value;
     let alone = plan.competitors[cell.competitor].value == Competitor::None && plan.flow_count(cell) == 1;
-    let fixed = plan.links[cell.link].trace.is_none() && plan.mobility(cell).is_none();
+    let link = &plan.links[cell.link];
+    let fixed = link.trace.is_none() && link.varies.rate.is_none() && plan.mobility(cell).is_none();
     let once = size.objects().is_none() && size.sessions().is_none();
     (alone && fixed && once).then(|| size.mean_bytes())
 }

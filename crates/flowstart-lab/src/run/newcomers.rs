@@ -180,7 +180,7 @@ fn transfers(plan: &Plan, warm: &Warm, cell: &Cell, start: Timestamp) -> Vec<Tra
     let transfer = |((offset, size), rtt): ((Duration, Bytes), Option<Duration>)| Transfer {
         start: start + offset,
         size,
-        link: rtt.map_or_else(|| link.clone(), |rtt| link.for_hosts(rtt)),
+        link: rtt.map_or_else(|| link.clone(), |rtt| link.for_hosts(rtt)).in_run(warm.seed),
     };
     starts.into_iter().zip(sizes).zip(rtts).map(transfer).collect()
 }

@@ -17,8 +17,23 @@ pub(super) fn connect(world: &mut World, chain: &Chain, link: &Link) -> Route {
     connect_at(world, chain, link, link.access_rate)
 }
 
+/// The hosts of the competitor's flow number `place`, at the ends of the hops that it crosses. The receiver's link has
+/// this rate.
+pub(super) fn connect_other(world: &mut World, chain: &Chain, link: &Link, place: u32, receiver_rate: Rate) -> Route {
+    let Some(hop) = link.cross.hop_of(place, link.hops) else {
+        return connect_at(world, chain, link, receiver_rate);
+    };
+    let receiver = Access { rate: receiver_rate, ..access(link) };
+    chain.connect_between(world, access(link), receiver, hop as usize, hop as usize + 1)
+}
+
+/// The hop that is watched, of those that the link describes: where all others are, or the first.
+pub(super) fn watched_hop(link: &Link) -> usize {
+    link.cross.hop_of(0, link.hops).unwrap_or(0) as usize
+}
+
 /// Like [`connect`], with a receiver's link of this rate.
-pub(super) fn connect_at(world: &mut World, chain: &Chain, link: &Link, receiver_rate: Rate) -> Route {
+fn connect_at(world: &mut World, chain: &Chain, link: &Link, receiver_rate: Rate) -> Route {
     let route = chain.connect(world, access(link), Access { rate: receiver_rate, ..access(link) });
     if let (Some(routers), Some(last)) = (&link.routers, route.forward.last()) {
         world.network.add_router(*last, routers.at(link.hops + routers.upstream.iter().len() as u32), receiver_rate);

@@ -99,3 +99,60 @@ fn a_real_connection_that_moves_validates_its_path_and_launches_without_the_hint
     assert_eq!(launches("quic", "lte,at=0s").0.len(), 2);
     assert_eq!(launches("quic", "lte,at=100s").0, stays);
 }
+
+#[test]
+fn a_rate_that_varies_is_the_same_for_all_schemes_and_differs_between_repetitions() {
+    for link in [
+        "rate=20mbit,rtt=30ms,buffer=200ms,rate_steps=80%/700ms,rtt_steps=20ms/700ms",
+        "rate=20mbit,rtt=30ms,buffer=200ms,rate_varies=60%/300ms",
+        "rate=20mbit,rtt=30ms,buffer=200ms,hops=2,rate_steps=50%/1s",
+        "leo,rate=20mbit",
+    ] {
+        let text = format!(
+            "link = [\"{link}\"]\nsize = [\"5MB\"]\nscheme = [\"slow-start\", \"jump-start\"]\nreps = 5\n\
+             transport = \"model-tcp:profile=tcp-linux\""
+        );
+        let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
+        let rows = crate::experiment::execute(&plan, 2, &[], |_| {}).unwrap();
+        assert_eq!(rows, crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap(), "{link}");
+        for row in &rows {
+            let other = rows.iter().find(|other| other.rep == row.rep && other.scheme != row.scheme).unwrap();
+            assert_eq!(row.ideal_fct_ms, other.ideal_fct_ms, "{link}");
+            let over = row.fct_ms.unwrap() / row.ideal_fct_ms;
+            assert!((1.0..2.5).contains(&over), "{link}: {over} times the limit");
+        }
+        let (least, most) = rows
+            .iter()
+            .fold((f64::MAX, 0.0f64), |(least, most), row| (least.min(row.ideal_fct_ms), most.max(row.ideal_fct_ms)));
+        assert!(most > least * 1.03, "{link}: {least} to {most} ms");
+    }
+}
+
+#[test]
+fn cross_traffic_is_at_the_hops_that_the_link_names() {
+    // Per hop: bytes that the competitor has sent through it before the newcomers, in parts of all.
+    let parts = |cross: &str, competitor: &str| {
+        let text = format!(
+            "link = [\"rate=10mbit,rtt=60ms,buffer=100pkt,hops=2,{cross}\"]\nsize = [\"1MB\"]\n\
+             scheme = [\"slow-start\"]\ncompetitor = [\"{competitor}\"]\narrival = [\"together:rtts=60ms/160ms\"]\n\
+             flows = 4\nreps = 1"
+        );
+        let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
+        let mut warm = warm_up(&plan, plan.settings()[0], 0);
+        let bytes = [0, 1].map(|hop| {
+            let link = warm.chain.forward_link(hop);
+            warm.world.network.link(link).counters().departed_bytes as f64
+        });
+        let rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+        let rtts: Vec<f64> = rows.iter().filter_map(|row| row.rtt_ms).collect();
+        assert!(rtts.contains(&60.0) && rtts.contains(&160.0), "{rtts:?}");
+        assert!(rows.iter().all(|row| row.max_queue_delay_ms > Some(1.0) && row.fct_ms.is_some()), "{rows:?}");
+        assert!(rows.iter().any(|row| row.others_goodput_lost_mbit > Some(0.1)), "{rows:?}");
+        bytes.map(|one| (100.0 * one / (bytes[0] + bytes[1])).round())
+    };
+    assert_eq!(parts("cross=all", "cbr:rate=8mbit"), [50.0, 50.0]);
+    assert_eq!(parts("cross=2", "cbr:rate=8mbit"), [0.0, 100.0]);
+    assert_eq!(parts("cross=1", "bulk:cubic"), [100.0, 0.0]);
+    assert_eq!(parts("cross=each", "cbr:rate=8mbit,count=2"), [50.0, 50.0]);
+    assert_eq!(parts("cross=each", "cbr:rate=2.5mbit,count=3"), [67.0, 33.0]);
+}

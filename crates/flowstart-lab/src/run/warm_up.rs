@@ -11,7 +11,7 @@ use flowstart_sim::traffic::arrivals::Arrivals;
 use flowstart_sim::world::World;
 
 use super::knowledge::knowledge;
-use super::place::{connect, connect_at, equip, place_in_recording};
+use super::place::{connect_other, equip, place_in_recording, watched_hop};
 use crate::spec::competitor::Competitor;
 use crate::study::plan::{Plan, Setting};
 
@@ -67,7 +67,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
     let plain = |rate| (LinkConfig::new(rate, Duration::ZERO), LinkConfig::new(rate, Duration::ZERO));
     let hops: Vec<_> = upstream.map(plain).into_iter().chain(std::iter::repeat_n(hop, link.hops as usize)).collect();
     let chain = Chain::new(&mut world, &hops);
-    world.network.watch(chain.forward_link(upstream.iter().len()));
+    world.network.watch(chain.forward_link(upstream.iter().len() + watched_hop(link)));
     equip(&mut world, &chain, link, upstream);
     let mut rng = Substream::new(seed, "competitor start", 0);
     let origin = Timestamp::ZERO + place_in_recording(link, plan.phase(rep));
@@ -76,8 +76,8 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
     match &plan.competitors[setting.competitor].value {
         Competitor::None => approach(&mut world, origin, tracer),
         Competitor::Bulk { count, startup, avoidance } => {
-            for _ in 0..*count {
-                let route = connect(&mut world, &chain, link);
+            for place in 0..*count {
+                let route = connect_other(&mut world, &chain, link, place, link.access_rate);
                 let mut config = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
@@ -88,8 +88,8 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
             wait_for_epochs(&mut world, plan.phase(rep), tracer);
         }
         Competitor::Pattern { count, pattern } => {
-            for _ in 0..*count {
-                let route = connect(&mut world, &chain, link);
+            for place in 0..*count {
+                let route = connect_other(&mut world, &chain, link, place, link.access_rate);
                 let mut config = FlowConfig::new(profile.clone(), pattern.clone(), route);
                 config.start = origin + Duration::from_millis(100).scale(rng.uniform());
                 world.add_flow(config);
@@ -99,8 +99,8 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
         }
         Competitor::Short { count, size, every, startup, avoidance } => {
             approach(&mut world, origin, tracer);
-            for place in 0..u64::from(*count) {
-                let route = connect(&mut world, &chain, link);
+            for place in 0..*count {
+                let route = connect_other(&mut world, &chain, link, place, link.access_rate);
                 let mut config = FlowConfig::new(profile.clone(), Pattern::Transfer(*size), route);
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
@@ -108,14 +108,14 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
                 // Not at the same instant: the winner of a tie would be the same in every repetition.
                 config.start = origin
                     + match every {
-                        Some(gap) => *gap * place + gap.scale(rng.uniform()),
+                        Some(gap) => *gap * u64::from(place) + gap.scale(rng.uniform()),
                         None => link.rtt.scale(rng.uniform()),
                     };
                 world.add_flow(config);
             }
         }
         Competitor::Web { load, sizes, startup, receiver_rate } => {
-            let route = connect_at(&mut world, &chain, link, receiver_rate.unwrap_or(link.access_rate));
+            let route = connect_other(&mut world, &chain, link, 0, receiver_rate.unwrap_or(link.access_rate));
             let mut template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
             template.startup = startup.clone().unwrap_or(template.startup);
             world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
@@ -123,7 +123,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
             approach(&mut world, origin + start, tracer);
         }
         Competitor::Requests(requests) => {
-            let route = connect(&mut world, &chain, link);
+            let route = connect_other(&mut world, &chain, link, 0, link.access_rate);
             let start = origin + Duration::from_millis(100).scale(rng.uniform());
             world.add_requests(*requests, &route, start);
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());

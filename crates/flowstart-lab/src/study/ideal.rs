@@ -18,7 +18,8 @@ use crate::study::plan::{Cell, Plan};
 ///
 /// The handshake and the propagation of the data take 1.5 RTT if the data sender opens, 2 RTT with a request and 1 RTT
 /// with 0-RTT. Then the wire bytes take their time at the link's rate, and each further hop adds one packet's time. On
-/// a recorded trace the bytes take the opportunities after `start`, the start of the transfer.
+/// a recorded trace the bytes take the opportunities after `start`, the start of the transfer; a rate that varies is
+/// that of the link's run ([`Link::in_run`]).
 pub fn ideal_fct(link: &Link, profile: &Profile, size: Bytes, start: Timestamp) -> Duration {
     let way = Way::new(link, profile, start);
     way.fct(way.finish(way.begin, Bytes::ZERO, size), size)
@@ -91,22 +92,15 @@ pub fn ideal_moved_fct(link: &Link, profile: &Profile, size: Bytes, start: Times
     let (mut carried, mut more) = (0, way.wire(size));
     while more - carried > 1 {
         let middle = carried + (more - carried) / 2;
-        match carry(link, way.begin, Bytes::new(middle)) <= moved {
+        match link.carry(way.begin, Bytes::new(middle)) <= moved {
             true => carried = middle,
             false => more = middle,
         }
     }
-    let end = carry(&after.link, moved, Bytes::new(way.wire(size) - carried));
+    let next = link.varies.seed.map_or_else(|| after.link.clone(), |seed| after.link.in_run(seed));
+    let end = next.carry(moved, Bytes::new(way.wire(size) - carried));
     let way = Way::new(&after.link, profile, start);
     end.since(start) + way.rtt / 2 + way.further_hops(size)
-}
-
-/// The time when the last of these bytes has left a link that is busy from `begin` on.
-fn carry(link: &Link, begin: Timestamp, wire: Bytes) -> Timestamp {
-    match &link.trace {
-        None => begin + link.rate.time_for(wire),
-        Some(trace) => trace.finish_after(begin, wire),
-    }
 }
 
 /// [`ideal_fct`] for an application. Chunks are not sent before their time. The client requests each wave of a page
@@ -151,7 +145,7 @@ impl<'a> Way<'a> {
     /// The time when `size` bytes that are sent from `begin` on have left. They follow `sent` bytes, whose last packet
     /// they may fill up.
     fn finish(&self, begin: Timestamp, sent: Bytes, size: Bytes) -> Timestamp {
-        carry(self.link, begin, Bytes::new(self.wire(sent + size) - self.wire(sent)))
+        self.link.carry(begin, Bytes::new(self.wire(sent + size) - self.wire(sent)))
     }
 
     /// The time when the last byte of an application leaves, and how long the link is idle before it for want of data.
@@ -221,6 +215,23 @@ mod tests {
         // and 1.2 us for the receiver's access link at 10 Gbit/s.
         let ideal = ideal_fct(&link("rate=10mbit,rtt=80ms,hops=2"), &profile, Bytes::new(146_000), Timestamp::ZERO);
         assert_eq!(ideal, Duration::from_nanos(120_000_000 + 120_000_000 + 1_200_000 + 1_200));
+    }
+
+    #[test]
+    fn a_rate_that_varies_is_integrated_in_the_run_where_it_is_known() {
+        let profile = Profile::named("ns2-sack1").unwrap();
+        let (size, start) = (Bytes::new(14_600_000), Timestamp::ZERO + Duration::from_millis(3_000));
+        let varying = link("rate=10mbit,rtt=80ms,rate_steps=90%/1s");
+        let plain = link("rate=10mbit,rtt=80ms");
+        let limit = |link: &Link| ideal_fct(link, &profile, size, start);
+        // Without a run it is the mean rate.
+        assert_eq!(limit(&varying), limit(&plain));
+        // 10,000 packets of 1500 bytes at 10 Mbit/s take 12 s. Twelve steps of 1 s around the mean differ from it by
+        // 0.9 / sqrt(3 * 12) = 15 % in the mean square.
+        let over: Vec<f64> =
+            (0..40).map(|seed| limit(&varying.in_run(seed)).as_secs() / limit(&plain).as_secs() - 1.0).collect();
+        let square = (over.iter().map(|over| over * over).sum::<f64>() / 40.0).sqrt();
+        assert!((0.1..0.22).contains(&square), "{square}");
     }
 
     #[test]

@@ -16,10 +16,11 @@ use crate::packet::PacketId;
 
 pub mod capacity_trace;
 pub mod transmitter;
+pub mod varying_rate;
 pub mod wire;
 
 use transmitter::{Bucket, Capacity, Transmitter};
-use wire::{Channel, Jitter, LossModel, Reordering};
+use wire::{Channel, DelaySteps, Jitter, LossModel, Reordering};
 
 /// How many arrivals ahead a packet is fetched from memory.
 const PREFETCH_DISTANCE: usize = 3;
@@ -41,6 +42,8 @@ pub struct LinkConfig {
     pub loss: Option<LossModel>,
     /// Variable delay.
     pub jitter: Option<Jitter>,
+    /// Delay that changes in steps.
+    pub delay_steps: Option<DelaySteps>,
     /// Reordering.
     pub reordering: Option<Reordering>,
 }
@@ -56,6 +59,7 @@ impl LinkConfig {
             policer: None,
             loss: None,
             jitter: None,
+            delay_steps: None,
             reordering: None,
         }
     }
@@ -65,6 +69,7 @@ impl LinkConfig {
         let rate = match &self.capacity {
             Capacity::Rate(rate) | Capacity::TokenBucket { rate, .. } => *rate,
             Capacity::Trace(trace) => trace.mean_rate(),
+            Capacity::Varying(rate) => rate.mean,
         };
         OutgoingLink { limit: self.limit, rate: Some(rate) }
     }
@@ -78,6 +83,7 @@ impl LinkConfig {
             && self.policer.is_none()
             && self.loss.is_none()
             && self.jitter.is_none()
+            && self.delay_steps.is_none()
             && self.reordering.is_none()
     }
 }
@@ -155,12 +161,12 @@ impl Link {
         let mut queue = config.queue.build(config.outgoing());
         Self {
             timed: queue.as_dyn().may_have_timer(),
-            transmitter: Transmitter::new(&config.capacity),
+            transmitter: Transmitter::new(&config.capacity, seed),
             delay: config.delay,
             queue,
             queue_rng: Substream::new(seed, "queue discipline", index),
             policer: config.policer.map(|(rate, burst)| Bucket::new(rate, burst)),
-            channel: Channel::new(config.loss, config.jitter, config.reordering, seed, index),
+            channel: Channel::new(config, seed, index),
             in_service: None,
             waited: Duration::ZERO,
             wire: VecDeque::new(),

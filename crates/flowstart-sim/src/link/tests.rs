@@ -93,3 +93,33 @@ fn jitter_keeps_the_order_and_reordering_does_not() {
     }
     assert!((60..140).contains(&late), "about one in ten is late, not {late}");
 }
+
+#[test]
+fn delay_steps_with_the_rate_and_packets_keep_their_order() {
+    let every = Duration::from_millis(1000);
+    let delay_steps = Some(DelaySteps { amplitude: Duration::from_millis(40), every });
+    let variation = varying_rate::Variation::Steps { spread: 0.5, every };
+    let rate = varying_rate::VaryingRate { mean: Rate::from_mbit(10), variation };
+    let config =
+        LinkConfig { delay_steps, capacity: Capacity::Varying(rate), ..LinkConfig::new(rate.mean, every / 100) };
+    let mut link = Link::new(&config, 11, 0);
+    // 10 kB every 20 ms for 20 s: the link is idle in between.
+    let (mut rates, mut delays, mut last) = (Vec::new(), Vec::new(), Timestamp::ZERO);
+    for place in 0..1000u32 {
+        let now = at(20_000_000 * u64::from(place));
+        let finished = link.enqueue(now, place, 10_000, 0, EcnCodepoint::NotEct).service.unwrap();
+        link.finish_service(finished);
+        let (arrival, _) = *link.wire.back().unwrap();
+        rates.push(finished.since(now));
+        delays.push(arrival.since(finished));
+        assert!(arrival >= last, "{place}");
+        last = arrival;
+    }
+    let changes =
+        |values: &[Duration]| (1..1000).filter(|place| values[*place] != values[place - 1]).collect::<Vec<_>>();
+    // A packet during which the step ends takes a time of its own, and one that would overtake another waits for it, so
+    // a step may make two changes.
+    let (rates, delays) = (changes(&rates), changes(&delays));
+    assert!((19..=42).contains(&delays.len()), "{delays:?}");
+    assert!(delays.iter().all(|place| rates.contains(place) || rates.contains(&(place - 1))), "{rates:?} {delays:?}");
+}

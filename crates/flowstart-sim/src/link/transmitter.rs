@@ -9,6 +9,7 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
 use super::capacity_trace::{CapacityTrace, Cursor};
+use super::varying_rate::{Varying, VaryingRate};
 
 /// The limit of a transmitter.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +27,8 @@ pub enum Capacity {
     },
     /// Opportunities of a recorded trace, 1500 bytes each.
     Trace(Arc<CapacityTrace>),
+    /// A rate that varies by itself.
+    Varying(VaryingRate),
 }
 
 /// A transmitter.
@@ -34,6 +37,7 @@ pub(super) enum Transmitter {
     Rate(Serializer),
     TokenBucket { bucket: Bucket, serializer: Serializer },
     Trace(Cursor),
+    Varying(Varying),
 }
 
 /// Divides bytes by a rate without losing the remainder.
@@ -100,13 +104,14 @@ impl Bucket {
 }
 
 impl Transmitter {
-    pub(super) fn new(capacity: &Capacity) -> Self {
+    pub(super) fn new(capacity: &Capacity, seed: u64) -> Self {
         match capacity {
             Capacity::Rate(rate) => Self::Rate(Serializer::new(*rate)),
             Capacity::TokenBucket { rate, burst, peak } => {
                 Self::TokenBucket { bucket: Bucket::new(*rate, *burst), serializer: Serializer::new(*peak) }
             }
             Capacity::Trace(trace) => Self::Trace(Cursor::new(trace.clone())),
+            Capacity::Varying(rate) => Self::Varying(Varying::new(rate.in_run(seed))),
         }
     }
 
@@ -120,6 +125,7 @@ impl Transmitter {
                 serializer.finish(start, size)
             }
             Self::Trace(cursor) => cursor.finish(now, size),
+            Self::Varying(varying) => varying.finish(now, size),
         }
     }
 }

@@ -5,6 +5,9 @@
 use flowstart_core::rng::{Substream, mix, name_hash, noise};
 use flowstart_core::time::{Duration, Timestamp};
 
+use super::LinkConfig;
+use super::varying_rate::Steps;
+
 /// Random loss on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossModel {
@@ -33,6 +36,15 @@ pub struct Jitter {
     pub step: Duration,
 }
 
+/// Extra delay on the wire that is constant during a step. Packets keep their order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DelaySteps {
+    /// Largest extra delay; each step draws between 0 and this.
+    pub amplitude: Duration,
+    /// Length of a step. A rate with steps of the same length changes at the same times.
+    pub every: Duration,
+}
+
 /// Packets that arrive later than packets sent after them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reordering {
@@ -48,6 +60,8 @@ pub(super) struct Channel {
     last_arrival: Timestamp,
     loss: Option<LossProcess>,
     jitter: Option<Jitter>,
+    /// The largest extra delay, and when it changes.
+    delay_steps: Option<(Duration, Steps)>,
     reordering: Option<Reordering>,
     /// Seed of jitter and reordering.
     seed: u64,
@@ -55,18 +69,14 @@ pub(super) struct Channel {
 
 impl Channel {
     /// The channel of link number `index` in the run with this seed.
-    pub(super) fn new(
-        loss: Option<LossModel>,
-        jitter: Option<Jitter>,
-        reordering: Option<Reordering>,
-        seed: u64,
-        index: u64,
-    ) -> Self {
+    pub(super) fn new(config: &LinkConfig, seed: u64, index: u64) -> Self {
+        let steps = |steps: DelaySteps| (steps.amplitude, Steps::new(seed, steps.every));
         Self {
             last_arrival: Timestamp::ZERO,
-            loss: loss.map(|model| LossProcess::new(model, seed, index)),
-            jitter,
-            reordering,
+            loss: config.loss.map(|model| LossProcess::new(model, seed, index)),
+            jitter: config.jitter,
+            delay_steps: config.delay_steps.map(steps),
+            reordering: config.reordering,
             seed: mix(seed.wrapping_add(index)),
         }
     }
@@ -79,6 +89,10 @@ impl Channel {
     /// The arrival time of a packet that leaves now, with this propagation delay.
     pub(super) fn arrival(&mut self, now: Timestamp, delay: Duration) -> Timestamp {
         let mut arrival = now + delay;
+        if let Some((amplitude, steps)) = self.delay_steps {
+            let extra = amplitude.scale(noise(self.seed, const { name_hash("delay steps") }, steps.at(now)));
+            arrival = (arrival + extra).max(self.last_arrival);
+        }
         if let Some(jitter) = self.jitter {
             arrival = (arrival + jitter.at(self.seed, now)).max(self.last_arrival);
         }

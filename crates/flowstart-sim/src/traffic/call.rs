@@ -3,12 +3,12 @@
 //! The sender is an encoder at a constant mean rate over RTP (RFC 3550) and UDP. It has no congestion control, does not
 //! adapt and repeats nothing, so what happens to the call is what the network does to it.
 //!
-//! References: RFC 8593, "Video Traffic Models for RTP Congestion Control Evaluations" (frames every 33 ms whose sizes
-//! vary with a Laplace distribution; the scale of 0.15 is that of its authors' program `syncodecs`). WebRTC paces the
-//! packets of a frame at 2.5 times the rate (`kDefaultPaceMultiplier`), in packets of 1200 bytes. ITU-T G.114: a one-way
-//! delay of up to 150 ms does not disturb a conversation. W3C, "Identifiers for WebRTC's Statistics API"
-//! (`freezeCount`): the picture is frozen if the next frame comes after more than three frames' time, and at least 150 ms
-//! after its own time.
+//! References: RFC 8593, "Video Traffic Models for RTP Congestion Control Evaluations" (frames every 33 ms whose
+//! sizes vary with a Laplace distribution; the scale of 0.15 is that of its authors' program `syncodecs`). WebRTC
+//! paces the packets of a frame at 2.5 times the rate (`kDefaultPaceMultiplier`), in packets of 1200 bytes. ITU-T
+//! G.114: a one-way delay of up to 150 ms does not disturb a conversation. W3C, "Identifiers for WebRTC's
+//! Statistics API" (`freezeCount`): the picture is frozen if the next frame comes after more than three frames'
+//! time, and at least 150 ms after its own time.
 //!
 //! Assumptions: a key frame is four times as large as the others and comes every second. Calls send key frames on
 //! demand, after losses; here nothing comes back from the receiver, and a loss freezes the picture for half a second in
@@ -199,8 +199,8 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// Frames every 33.3 ms that are complete after these times in ms, or never (0). The first is a key frame, and so is
-    /// every `group`-th.
+    /// Frames every 33.3 ms that are complete after these times in ms, or never (0). The first is a key frame, and so
+    /// is every `group`-th.
     fn frames(delays: &[u64], group: usize) -> Vec<FrameTimes> {
         let frame = |(place, delay): (usize, &u64)| {
             let sent = Timestamp::ZERO + CALL.interval() * place as u64;

@@ -40,6 +40,11 @@ pub struct AckPolicy {
     /// (Linux; `Profile::receive_buffer`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub while_growing: bool,
+    /// Whether every packet is acknowledged immediately until the sender's slow start is over (DAASS: delayed
+    /// acknowledgements after slow start; Allman, "On the Generation and Use of TCP Acknowledgments", CCR 28 (5),
+    /// 1998). The receiver learns of the end when it happens; a real one would a one-way delay later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub after_slow_start: bool,
     /// Delay of acknowledgements that only report data beyond a gap, after three of them; absent: no delay. Linux: 1 ms
     /// on paths of 20 ms and longer (`tcp_comp_sack_delay_ns`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,7 +54,7 @@ pub struct AckPolicy {
 impl AckPolicy {
     /// An acknowledgement per this many packets, after this time, and for each of the first packets.
     pub const fn new(every: u32, max_delay: Duration, quick: u32) -> Self {
-        Self { every, max_delay, quick, while_growing: false, compression: None }
+        Self { every, max_delay, quick, while_growing: false, after_slow_start: false, compression: None }
     }
 }
 

@@ -10,12 +10,13 @@ use flowstart_core::aqm::{QueueConfig, QueueLimit};
 use flowstart_core::path::AccessTechnology;
 use flowstart_core::quantize::Grid;
 use flowstart_core::scone::element::Config as AdvisingElement;
-use flowstart_core::time::Duration;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::LinkConfig;
 use flowstart_sim::link::capacity_trace::CapacityTrace;
 use flowstart_sim::link::transmitter::Capacity;
-use flowstart_sim::link::wire::{Jitter, LossModel, Reordering};
+use flowstart_sim::link::varying_rate::VaryingRate;
+use flowstart_sim::link::wire::{DelaySteps, Jitter, LossModel, Reordering};
 use serde::Serialize;
 
 use super::routers::Routers;
@@ -26,9 +27,11 @@ mod options;
 mod parser;
 mod presets;
 pub(crate) mod recording;
+mod variation;
 
 pub use options::options;
 pub use presets::{PRESETS, Preset};
+pub use variation::Varies;
 
 /// A buffer as the user wrote it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +46,29 @@ pub enum Buffer {
     Time(Duration),
     /// This many bandwidth-delay products.
     Bdp(f64),
+}
+
+/// The hops that the flows of a competitor cross. Measured flows cross all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cross {
+    /// All.
+    #[default]
+    All,
+    /// Only this one, from 0.
+    Hop(u32),
+    /// Each flow one, the first flow the first hop, and so on in turn.
+    Each,
+}
+
+impl Cross {
+    /// The only hop that the competitor's flow number `place` crosses, of this many.
+    pub fn hop_of(self, place: u32, hops: u32) -> Option<u32> {
+        match self {
+            Self::All => None,
+            Self::Hop(hop) => Some(hop),
+            Self::Each => Some(place % hops),
+        }
+    }
 }
 
 /// A link as the user described it, with every default filled in.
@@ -78,6 +104,10 @@ pub struct Link {
     pub access_jitter: Option<Jitter>,
     /// Bottleneck links in a row.
     pub hops: u32,
+    /// The hops that other users cross.
+    pub cross: Cross,
+    /// How rate and delay vary by themselves.
+    pub varies: Varies,
     /// Random loss.
     pub loss: Option<LossModel>,
     /// Variable delay.
@@ -126,6 +156,14 @@ pub struct ResolvedLink {
     access_delay: String,
     access_jitter: Option<String>,
     hops: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cross: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_steps: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_varies: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rtt_steps: Option<String>,
     loss: Option<String>,
     jitter: Option<String>,
     reorder: Option<String>,
@@ -158,6 +196,26 @@ impl Link {
         Self { access_delay: rtt.saturating_sub(self.rtt) / 4, ..self.clone() }
     }
 
+    /// The same link in the run with this seed: how it varies is known.
+    pub fn in_run(&self, seed: u64) -> Self {
+        Self { varies: Varies { seed: Some(seed), ..self.varies }, ..self.clone() }
+    }
+
+    /// Whether the bottleneck sends at one rate.
+    pub fn has_fixed_rate(&self) -> bool {
+        self.trace.is_none() && self.varies.rate.is_none() && self.burst.is_none()
+    }
+
+    /// The time when the last of these bytes has left a bottleneck that is busy from `begin` on. A rate that varies
+    /// counts as its mean if the run is not known.
+    pub fn carry(&self, begin: Timestamp, wire: Bytes) -> Timestamp {
+        match (&self.trace, self.varies.curve(self.rate)) {
+            (Some(trace), _) => trace.finish_after(begin, wire),
+            (None, Some(curve)) => curve.finish_after(begin, wire),
+            (None, None) => begin + self.rate.time_for(wire),
+        }
+    }
+
     /// Bandwidth-delay product at the base RTT.
     pub fn bdp(&self) -> Bytes {
         self.rate.amount_in(self.rtt)
@@ -186,11 +244,14 @@ impl Link {
     /// The bottleneck links in both directions, one hop of the chain.
     pub fn hop(&self, aqm: &QueueConfig) -> (LinkConfig, LinkConfig) {
         let delay = Duration::from_nanos(self.rtt.as_nanos() / (2 * u64::from(self.hops)));
-        let capacity = match (&self.trace, self.burst) {
-            (Some(trace), _) => Capacity::Trace(trace.clone()),
-            (None, Some(burst)) => Capacity::TokenBucket { rate: self.rate, burst, peak: self.peak },
-            (None, None) => Capacity::Rate(self.rate),
+        let capacity = match (&self.trace, self.varies.rate, self.burst) {
+            (Some(trace), _, _) => Capacity::Trace(trace.clone()),
+            (None, Some(variation), _) => Capacity::Varying(VaryingRate { mean: self.rate, variation }),
+            (None, None, Some(burst)) => Capacity::TokenBucket { rate: self.rate, burst, peak: self.peak },
+            (None, None, None) => Capacity::Rate(self.rate),
         };
+        // The hops together make the path's extra delay.
+        let share = |steps: DelaySteps| DelaySteps { amplitude: steps.amplitude / u64::from(self.hops), ..steps };
         let forward = LinkConfig {
             capacity,
             delay,
@@ -199,6 +260,7 @@ impl Link {
             policer: self.policer.map(|bucket| (self.rate, bucket)),
             loss: self.loss,
             jitter: self.jitter,
+            delay_steps: self.varies.delay.map(share),
             reordering: self.reordering,
         };
         let capacity = self.up_trace.clone().map_or(Capacity::Rate(self.up_rate), Capacity::Trace);
@@ -212,8 +274,12 @@ impl Link {
 
     /// Everything about the link, canonical.
     pub fn resolved(&self) -> ResolvedLink {
+        let (rate_steps, rate_varies) = variation::described(self.varies.rate);
         ResolvedLink {
             stands_for: self.stands_for.clone(),
+            rate_steps,
+            rate_varies,
+            rtt_steps: self.varies.delay.map(|steps| format!("{}/{}", steps.amplitude, steps.every)),
             rate: self.rate.to_string(),
             trace: self.trace_file.as_ref().map(|file| file.display().to_string()),
             rtt: self.rtt.to_string(),
@@ -225,6 +291,11 @@ impl Link {
             access_rate: self.access_rate.to_string(),
             access_delay: self.access_delay.to_string(),
             hops: self.hops,
+            cross: match self.cross {
+                Cross::All => None,
+                Cross::Hop(hop) => Some((hop + 1).to_string()),
+                Cross::Each => Some("each".to_owned()),
+            },
             loss: self.loss.map(|model| match model {
                 LossModel::Independent { probability } => format!("{probability}"),
                 LossModel::GilbertElliott { mean_good, mean_bad, probability_bad } => {
@@ -306,6 +377,21 @@ mod tests {
     }
 
     #[test]
+    fn what_varies_is_relative_to_the_rate_and_told_in_results() {
+        let link = parse("leo,rate=50mbit").unwrap();
+        assert_eq!((link.rate, link.hinted()), (Rate::from_mbit(50), Some(Rate::from_mbit(50))));
+        let told = serde_json::to_value(link.resolved()).unwrap();
+        assert_eq!(
+            (&told["rate_steps"], &told["rtt_steps"], told.get("rate_varies")),
+            (&"0.5/15s".into(), &"20ms/15s".into(), None)
+        );
+        assert!(parse("5g").unwrap().varies.rate.is_some() && !parse("5g").unwrap().has_fixed_rate());
+        // What is read again means the same.
+        let again = parse("rate=50mbit,rtt=20ms,rate_steps=0.5/15s,rtt_steps=20ms/15s").unwrap();
+        assert_eq!(again.varies, link.varies);
+    }
+
+    #[test]
     fn absurd_links_are_refused_with_the_key_and_what_is_allowed() {
         for (text, expected) in [
             ("dsl", "`dsl` is not known (did you mean `dsl-fast` or `dsl-slow`?)"),
@@ -332,6 +418,19 @@ mod tests {
             ("rate=25mbit,rtt=50ms,policer=4000000GB", "up to 1000GB"),
             ("rate=25mbit,rtt=50ms,reorder=1%/1000s", "0s to 100s"),
             ("rate=25mbit,rtt=50ms,loss=gilbert/1ns/1ns/0.5", "10us to 1000s"),
+            ("rate=25mbit,rtt=50ms,cross=1", "hops=2 or more"),
+            ("rate=25mbit,rtt=50ms,hops=2,cross=3", "allowed is all, each, or 1 to 2"),
+            ("rate=25mbit,rtt=50ms,hops=2,cross=0", "allowed is all, each, or 1 to 2"),
+            ("rate=25mbit,rtt=50ms,hops=2,cross=some", "allowed is all, each, or 1 to 2"),
+            ("rate=25mbit,rtt=50ms,hops=2,cross=2,quick_start=target", "quick_start"),
+            ("rate=25mbit,rtt=50ms,rate_steps=50%", "PART/TIME, as 50%/15s"),
+            ("rate=25mbit,rtt=50ms,rate_steps=99%/1s", "up to 95%"),
+            ("rate=25mbit,rtt=50ms,rate_steps=50%/1us", "1ms to 1000s"),
+            ("rate=25mbit,rtt=50ms,rate_varies=200%/1s", "0 to 1"),
+            ("rate=25mbit,rtt=50ms,rate_varies=40%/1s,rate_steps=50%/1s", "not both"),
+            ("rate=25mbit,rtt=50ms,rate_varies=40%/1s,burst=30KB", "rate_steps and rate_varies"),
+            ("rate=25mbit,rtt=50ms,rtt_steps=20s/15s", "up to 10s"),
+            ("rate=25mbit,rtt=50ms,rtt_steps=20ms", "20ms/15s"),
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");

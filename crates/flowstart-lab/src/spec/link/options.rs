@@ -26,10 +26,16 @@ const KEYS: &[Key] = &[
         .such_as("up_trace=lte.up"),
     Key::new("up_buffer", "as buffer", "buffer of the reverse direction", "unlimited").such_as("up_buffer=100pkt"),
     Key::new("hops", "1 to 64", "bottleneck links in a row, which share the RTT", "1").such_as("hops=2"),
+    Key::new("cross", "all, each, or a hop", "the hops that other users cross", "all").such_as("hops=2,cross=2"),
     Key::new("access_rate", "a rate", "rate of the hosts' own links", "10gbit").such_as("access_rate=1gbit"),
     Key::new("access_delay", "a time", "one-way delay of the hosts' own links", "0s").such_as("access_delay=5ms"),
     Key::new("access_jitter", "TIME or TIME/STEP", "variable delay of packets from hosts", "none")
         .such_as("access_jitter=1ms/1ms"),
+    Key::new("rate_steps", "PART/TIME", "steps of the rate, drawn around it", "none").such_as("rate_steps=50%/15s"),
+    Key::new("rate_varies", "PART/TIME", "fading: deviation of the rate, and its correlation time", "none")
+        .such_as("rate_varies=40%/1s"),
+    Key::new("rtt_steps", "TIME/TIME", "extra delay in steps, drawn from 0 to the first", "none")
+        .such_as("rtt_steps=20ms/15s"),
     Key::new("loss", "0% to 100%, or gilbert/...", "random loss, alone or in bursts", "none")
         .such_as("loss=gilbert/490ms/10ms/0.5"),
     Key::new("jitter", "TIME or TIME/STEP", "variable delay of the bottleneck", "none").such_as("jitter=5ms/20ms"),

@@ -11,7 +11,7 @@ use flowstart_sim::link::wire::{Jitter, LossModel, Reordering};
 
 use super::super::routers::Routers;
 use super::super::{InputError, RATES, Spec, scone};
-use super::{Buffer, Link, PRESETS, named, recording};
+use super::{Buffer, Cross, Link, PRESETS, Varies, named, recording};
 
 /// Longest propagation delay of anything.
 const LONGEST_DELAY: Duration = Duration::from_millis(100_000);
@@ -86,10 +86,17 @@ fn read(spec: &mut Spec<'_>, directory: &Path) -> Result<Link, InputError> {
     let access_delay = spec.within("access_delay", Duration::ZERO..=LONGEST_DELAY)?.unwrap_or(Duration::ZERO);
     let access_jitter = spec.read_with("access_jitter", |text| jitter(text, "1ms"))?;
     let hops = spec.within("hops", 1..=64)?.unwrap_or(1);
+    let cross = spec.read_with("cross", |text| cross(text, hops))?.unwrap_or_default();
+    let varies = Varies::read(spec)?;
     let loss = spec.read_with("loss", loss)?;
     let jitter = spec.read_with("jitter", |text| jitter(text, "20ms"))?;
     let reordering = spec.read_with("reorder", reordering)?;
     let burst = bucket(spec, "burst")?;
+    if varies.rate.is_some() && (trace.is_some() || burst.is_some()) {
+        return Err(
+            spec.refused("rate_steps and rate_varies are for a rate; not allowed are trace and burst beside them")
+        );
+    }
     let peak = spec.within("peak", RATES)?.unwrap_or(access_rate);
     let policer = bucket(spec, "policer")?;
     let counts_in_service = spec.one_of("counts", &[("waiting", false), ("system", true)])?.unwrap_or(false);
@@ -103,6 +110,9 @@ fn read(spec: &mut Spec<'_>, directory: &Path) -> Result<Link, InputError> {
     let advising = scone::read(spec, rate)?;
     let xcp = spec.switch("xcp")?;
     let routers = Routers::read(spec)?;
+    if routers.is_some() && cross != Cross::All {
+        return Err(spec.refused_value("cross", "not for a link with quick_start, whose routers see whole paths"));
+    }
     if let Some(key) = spec.unasked() {
         return Err(spec.refused(names::unknown(key, spec.asked(), "`flowstart list link-options` shows all")));
     }
@@ -125,6 +135,8 @@ fn read(spec: &mut Spec<'_>, directory: &Path) -> Result<Link, InputError> {
         access_delay,
         access_jitter,
         hops,
+        cross,
+        varies,
         loss,
         jitter,
         reordering,
@@ -235,6 +247,17 @@ fn loss(text: &str) -> Result<LossModel, String> {
     let time = |text| within(quantity(text)?, Duration::from_micros(10), Duration::from_millis(1_000_000));
     let (mean_good, mean_bad, Fraction(probability_bad)) = (time(good)?, time(bad)?, probability.parse()?);
     Ok(LossModel::GilbertElliott { mean_good, mean_bad, probability_bad })
+}
+
+/// The hops that other users cross.
+fn cross(text: &str, hops: u32) -> Result<Cross, String> {
+    match (text, text.parse()) {
+        ("all", _) => Ok(Cross::All),
+        _ if hops < 2 => Err("there is only one hop; allowed is cross with hops=2 or more".into()),
+        ("each", _) => Ok(Cross::Each),
+        (_, Ok(hop)) if (1..=hops).contains(&hop) => Ok(Cross::Hop(hop - 1)),
+        _ => Err(format!("`{text}`: allowed is all, each, or 1 to {hops}, the number of a hop")),
+    }
 }
 
 fn jitter(text: &str, default_step: &str) -> Result<Jitter, String> {

@@ -31,6 +31,18 @@ pub const PRESETS: &[Preset] = &[
         spec: "rate=144mbit,rtt=600ms,buffer=7.2MB,access_rate=150mbit",
         source: "SEARCH; buffer derived from the slides' 1000+ ms and 18+ MB",
     },
+    Preset {
+        name: "leo",
+        spec: "rate=100mbit,rtt=20ms,buffer=100ms,up_rate=15mbit,rate_steps=50%/15s,rtt_steps=20ms/15s",
+        source: "Starlink: 50 to 150 Mbit/s and 20 to 40 ms (SpaceX to its first users, 2020), new every 15 s (Mohan et \
+                 al., WWW 2024); that all of the range is drawn, uplink and buffer are assumed; no loss at the change",
+    },
+    Preset {
+        name: "5g",
+        spec: "rate=900mbit,rtt=25ms,buffer=50ms,up_rate=100mbit,rate_varies=40%/1s",
+        source: "mid-band, 3.5 GHz: approaches 1 Gbit/s (Xu et al., SIGCOMM 2020); RTT, uplink, buffer and variation are \
+                 assumed",
+    },
     Preset { name: "scharf", spec: "rate=10mbit,rtt=200ms,buffer=1bdp", source: "fast-startup slides; buffer assumed" },
     Preset { name: "qs-chain", spec: "rate=10mbit,rtt=80ms,buffer=150pkt,hops=2", source: "Quick-Start" },
     Preset {

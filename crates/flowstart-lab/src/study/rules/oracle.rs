@@ -45,7 +45,8 @@ pub(in crate::study) fn check(plan: &Plan, transport: &str) -> Result<(), InputE
         return beside("move", &mobility.text, "none");
     }
     let simple = |link: &Link| {
-        link.trace.is_none() && link.burst.is_none() && link.policer.is_none() && link.hops == 1 && !link.xcp
+        let constant = link.has_fixed_rate() && link.varies.delay.is_none();
+        constant && link.policer.is_none() && link.hops == 1 && !link.xcp
     };
     match plan.links.iter().find(|link| !simple(link)) {
         Some(link) => beside("link", &link.text, "one hop of a fixed rate"),

@@ -26,7 +26,9 @@ pub(in crate::study) fn check(plan: &Plan, transport: &str) -> Result<(), InputE
     if plan.flows != 1 {
         return beside("flows", &plan.flows.to_string(), "1");
     }
-    if let Some(link) = plan.links.iter().find(|link| link.trace.is_some() || link.up_trace.is_some()) {
+    if let Some(link) =
+        plan.links.iter().find(|link| link.trace.is_some() || link.up_trace.is_some() || link.varies.rate.is_some())
+    {
         return beside("link", &link.text, "a link with a rate");
     }
     Ok(())

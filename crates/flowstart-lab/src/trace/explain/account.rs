@@ -127,7 +127,7 @@ impl Account {
             at: Bottleneck {
                 link: bottleneck,
                 rate: link.rate,
-                fixed: link.trace.is_none() && link.burst.is_none(),
+                fixed: link.has_fixed_rate(),
                 access_delay: link.access_delay,
                 access_rate: link.access_rate,
             },

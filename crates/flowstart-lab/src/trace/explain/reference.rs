@@ -89,10 +89,10 @@ impl Account {
                         // A waiting packet starts when the packet before it has left.
                         busy_until
                     } else {
-                        let carrying = match (&link.trace, link.burst) {
-                            (None, None) => link.rate.time_for(size),
+                        let carrying = match link.has_fixed_rate() {
+                            true => link.rate.time_for(size),
                             // The duration depends on opportunities or tokens, so only the arrival shows it.
-                            _ => sent_at.map_or(Duration::ZERO, |sent_at| {
+                            false => sent_at.map_or(Duration::ZERO, |sent_at| {
                                 now.since(now.min(sent_at + link.access_delay + link.access_rate.time_for(size)))
                             }),
                         };

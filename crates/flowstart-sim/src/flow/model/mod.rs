@@ -167,6 +167,9 @@ impl ModelEnds {
             SenderState::Call(call) => return call.on_arrival(network, offset, len),
             SenderState::Tcp(_) | SenderState::Quic(_) => {}
         }
+        if self.profile.ack.after_slow_start && self.sender().is_some_and(SenderBase::is_in_slow_start) {
+            self.receiver.acknowledge_next();
+        }
         self.receiver.on_data(network, arrival);
         if let Some((size, _)) = self.source.objects() {
             self.take_objects(network, size, offset, offset + u64::from(len));

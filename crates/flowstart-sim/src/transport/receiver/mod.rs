@@ -157,6 +157,11 @@ impl Receiver {
         self.acknowledge(network);
     }
 
+    /// The next packet is acknowledged immediately.
+    pub fn acknowledge_next(&mut self) {
+        self.quick = self.quick.max(1);
+    }
+
     /// The handshake measured the RTT at this end.
     pub fn take_rtt(&mut self, now: Timestamp, sample: Duration) {
         if let Some(buffer) = &mut self.buffer {

@@ -158,6 +158,12 @@ impl SenderBase {
         }
     }
 
+    /// Whether the window grows as in startup, the first time or again after a timeout.
+    pub fn is_in_slow_start(&self) -> bool {
+        let ssthresh = self.controller.ssthresh();
+        self.controller.in_startup() || (ssthresh < Bytes::MAX && self.controller.cwnd() < ssthresh)
+    }
+
     /// The handshake is over: launches.
     pub fn launch(&mut self, network: &mut Network, knowledge: &PathKnowledge) {
         let now = network.now();
