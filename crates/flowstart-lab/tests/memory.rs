@@ -102,7 +102,7 @@ const TRANSPORTS: [&str; 2] = ["model-tcp", "model-quic"];
 fn files_of_a_trace_need_the_same_memory_for_every_transfer() {
     for transport in TRANSPORTS {
         let growth = growth(transport, |plan| {
-            let outputs = Outputs { csv: nowhere(), qlog: nowhere(), pcapng: nowhere(), page: false };
+            let outputs = Outputs { csv: nowhere(), qlog: nowhere(), pcapng: nowhere(), ..Outputs::default() };
             assert_complete(&export(plan, &plan.cells()[0], 0, outputs).unwrap().outcomes, plan);
         });
         assert!(growth < 100, "{transport}: {growth} KB");

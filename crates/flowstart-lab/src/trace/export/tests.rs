@@ -166,7 +166,7 @@ fn a_run_ends_when_a_file_cannot_be_written() {
 }
 
 /// A run with its table, its log, and its page.
-fn exported(plan: &Plan, cell: &Cell, columns: Columns) -> (String, String, flowstart_report::TraceReport) {
+pub(super) fn exported(plan: &Plan, cell: &Cell, columns: Columns) -> (String, String, flowstart_report::TraceReport) {
     let files: [Memory; 2] = Default::default();
     let [csv, qlog] = files.each_ref().map(Memory::sink);
     let run = export(plan, cell, 0, Outputs { csv, columns, qlog, page: true, ..Outputs::default() }).unwrap();
