@@ -178,8 +178,11 @@ pub(super) fn exported(plan: &Plan, cell: &Cell, columns: Columns) -> (String, S
 /// A path without loss whose queue SEARCH notices.
 const ROOMY: &str = "rate=50mbit,rtt=50ms,buffer=2bdp";
 
+/// The name of a variable and its unit.
+type Named = (&'static str, &'static str);
+
 /// A scheme or a congestion avoidance, a run of it, and what it shows under which units.
-const VARIABLES: &[(&str, &str, &[(&str, &str)])] = &[
+const VARIABLES: &[(&str, &str, &[Named])] = &[
     ("slow-start", "cubic", &[("W_max", "bytes"), ("K", "ms"), ("W_cubic", "bytes"), ("W_est", "bytes")]),
     ("slow-start", "reno", &[("bytes_acked", "bytes")]),
     (
