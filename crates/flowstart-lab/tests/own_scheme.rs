@@ -1,5 +1,7 @@
 //! Schemes from outside the repository in studies.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
 use std::path::Path;
 
 use flowstart_core::event::{Ack, DecisionLog, ExitReason};

@@ -72,9 +72,10 @@ pub(crate) fn variables(report: &TraceReport, domain: [f64; 2], number: usize) -
     Some(Chart {
         id: format!("variables-{number}"),
         title: format!("Inner variables of {names}"),
-        sentence: format!(
-            "What {names} knows and compares, under the names of its reference. Press a name to hide or show its line."
-        ),
+        sentence:
+            "What an algorithm knows and compares, under the names of its reference. Press a name to hide or show \
+            its line."
+                .to_owned(),
         aria: format!("Inner variables of {names} over time"),
         mode: "stack",
         legend,

@@ -4,7 +4,7 @@ use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_sim::packet::Direction;
 
-use super::tests::{capture_of, exported_capture, has_tshark, plan_of, tshark};
+use super::tests::{capture_of, exported, exported_capture, has_tshark, plan_of, tshark};
 use super::*;
 use crate::trace::traced::{TracedRun, capture};
 
@@ -70,6 +70,15 @@ fn the_log_tells_what_the_client_hinted_and_what_of_it_is_used() {
     let event: serde_json::Value = serde_json::from_str(line.trim_start_matches('\u{1e}')).unwrap();
     // The link has 10 Mbit/s.
     assert_eq!(event["data"], serde_json::json!({ "hinted": 10_000_000, "used": 4_000_000 }));
+}
+
+#[test]
+fn variables_of_a_real_flow_are_shown_from_its_launch_on() {
+    let (plan, cell) = plan_of("quic", "blitzstart", 1);
+    let (_, _, page) = exported(&plan, &cell, Columns::default());
+    let bandwidth = page.variables.iter().find(|variable| variable.name == "bandwidth").unwrap();
+    // The link has 10 Mbit/s. The first window of which the trace knows is the launch's.
+    assert_eq!((bandwidth.algorithm.as_str(), bandwidth.points[0]), ("blitzstart", [page.cwnd[0][0], 10.0]));
 }
 
 #[test]

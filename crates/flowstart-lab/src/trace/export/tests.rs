@@ -166,7 +166,7 @@ fn a_run_ends_when_a_file_cannot_be_written() {
 }
 
 /// A run with its table, its log, and its page.
-fn exported(plan: &Plan, cell: &Cell, columns: Columns) -> (String, String, flowstart_report::TraceReport) {
+pub(super) fn exported(plan: &Plan, cell: &Cell, columns: Columns) -> (String, String, flowstart_report::TraceReport) {
     let files: [Memory; 2] = Default::default();
     let [csv, qlog] = files.each_ref().map(Memory::sink);
     let run = export(plan, cell, 0, Outputs { csv, columns, qlog, page: true, ..Outputs::default() }).unwrap();
@@ -178,8 +178,11 @@ fn exported(plan: &Plan, cell: &Cell, columns: Columns) -> (String, String, flow
 /// A path without loss whose queue SEARCH notices.
 const ROOMY: &str = "rate=50mbit,rtt=50ms,buffer=2bdp";
 
+/// The name of a variable and its unit.
+type Named = (&'static str, &'static str);
+
 /// A scheme or a congestion avoidance, a run of it, and what it shows under which units.
-const VARIABLES: &[(&str, &str, &[(&str, &str)])] = &[
+const VARIABLES: &[(&str, &str, &[Named])] = &[
     ("slow-start", "cubic", &[("W_max", "bytes"), ("K", "ms"), ("W_cubic", "bytes"), ("W_est", "bytes")]),
     ("slow-start", "reno", &[("bytes_acked", "bytes")]),
     (

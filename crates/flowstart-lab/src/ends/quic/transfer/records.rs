@@ -82,6 +82,9 @@ impl Transfer {
     /// Turns the controller's inputs and decisions into records and traces.
     pub(super) fn note_controller(&mut self, network: &mut Network) {
         let traced = network.is_traced();
+        if network.wants_variables() {
+            self.flow.observe();
+        }
         let (origin, lost, acknowledged) = {
             let seen = &mut *self.ends[SERVER].watch.seen();
             let Some(origin) = seen.origin else { return };
@@ -140,7 +143,6 @@ impl Transfer {
                 srtt_nanos: status.smoothed_rtt.unwrap_or_default().as_nanos(),
             });
             if network.wants_variables() {
-                self.flow.observe();
                 for (owner, variable) in self.flow.take_variables() {
                     network.note(self.number, || Event::Variable { owner, variable });
                 }
