@@ -141,7 +141,7 @@ fn stderr_says_as_much_as_the_user_wants() {
     run(&["--competitor", "cubik", "-q"]).code(2).stderr(contains("did you mean `cubic`?"));
     let detailed = run(&["-v", "--seed", "7", "--jobs", "1"]).success();
     let text = stderr(&detailed);
-    assert!(text.contains("1 cells of 2 repetitions: 2 runs; seed 7; 1 threads"), "{text}");
+    assert!(text.contains("cells: 1, repetitions: 2, runs: 2, seed: 7, threads: 1\n"), "{text}");
     for step in ["runs: ", "evaluating and writing results: "] {
         let line = text.lines().find(|line| line.starts_with(step)).unwrap_or_else(|| panic!("{step}{text}"));
         assert!(line.ends_with(" s") && line.contains('.'), "{line}");

@@ -13,7 +13,6 @@ use flowstart_sim::transport::profile::Profile;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::aqm::ORACLE;
 use super::{InputError, Spec, Written};
 
 /// Where users see all schemes.
@@ -21,7 +20,7 @@ pub(super) const SCHEMES_LISTED: &str = "`flowstart list schemes` shows all";
 /// Where users see all kinds of congestion avoidance.
 const AVOIDANCE_LISTED: &str = "`flowstart list avoidance` shows all";
 /// Where users see all queue disciplines.
-const AQMS_LISTED: &str = "`flowstart list aqms` shows all";
+pub(super) const AQMS_LISTED: &str = "`flowstart list aqms` shows all";
 
 /// A key's value as TOML: a boolean, a number, or a string.
 pub(super) fn toml_value(text: &str) -> toml::Value {
@@ -142,8 +141,6 @@ pub(super) fn avoidance_of_host(spec: &Spec<'_>, profile: &Profile) -> Result<Av
 /// What cannot be read.
 pub fn aqm(field: &str, text: &str) -> Result<Written<QueueConfig>, InputError> {
     let spec = Spec::parse(field, text)?;
-    let names: Vec<&str> = QueueConfig::NAMES.iter().copied().chain([ORACLE]).collect();
-    spec.choose(&names, AQMS_LISTED)?;
     let value = algorithm(&spec, QueueConfig::NAMES, AQMS_LISTED, QueueConfig::validate, |_| None)?;
     Ok(Written { text: text.to_owned(), value })
 }
@@ -215,8 +212,6 @@ mod tests {
         assert_eq!(written.value, scheme("--scheme", "limited-slow-start:iw=4", &baseline()).unwrap().value);
         assert_eq!(written.text, "Limited_Slow_Start:IW=4");
         assert_eq!(aqm("--aqm", "fq_codel").unwrap().value, aqm("--aqm", "FQ-CoDel").unwrap().value);
-        let error = aqm("--aqm", "oracel").unwrap_err().to_string();
-        assert!(error.contains("did you mean `oracle`?"), "{error}");
     }
 
     #[test]

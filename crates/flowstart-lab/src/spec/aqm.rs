@@ -2,10 +2,10 @@
 //! `taildrop`. The keys are those of the discipline; `oracle` has none.
 
 use flowstart_core::aqm::{QueueConfig, taildrop};
-use flowstart_core::spec::names;
 use serde::{Serialize, Serializer};
 
-use super::{InputError, Written, aqm};
+use super::algorithm::AQMS_LISTED;
+use super::{InputError, Spec, Written, aqm};
 
 /// Its name.
 pub const ORACLE: &str = "oracle";
@@ -22,7 +22,10 @@ pub enum Aqm {
 impl Aqm {
     /// Reads a queue discipline.
     pub fn parse(field: &str, text: &str) -> Result<Written<Self>, InputError> {
-        if names::is_same(text.trim(), ORACLE) {
+        let names: Vec<&str> = QueueConfig::NAMES.iter().copied().chain([ORACLE]).collect();
+        let spec = Spec::parse(field, text)?;
+        if spec.choose(&names, AQMS_LISTED)? == ORACLE {
+            spec.finish()?;
             return Ok(Written { text: text.to_owned(), value: Self::Oracle });
         }
         let Written { text, value } = aqm(field, text)?;
@@ -63,5 +66,19 @@ impl Serialize for Aqm {
             Self::Registered(config) => config.serialize(serializer),
             Self::Oracle => serializer.collect_map([("kind", ORACLE)]),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oracle_is_one_of_the_names_and_has_no_keys() {
+        let error = |text: &str| Aqm::parse("--aqm", text).unwrap_err().to_string();
+        assert_eq!(Aqm::parse("--aqm", "Oracle").unwrap().value, Aqm::Oracle);
+        assert!(error("oracel").contains("did you mean `oracle`?"), "{}", error("oracel"));
+        assert!(error("oracle:target=5ms").contains("oracle has no keys"), "{}", error("oracle:target=5ms"));
+        assert!(error("red:min_thr=5").contains("did you mean `min_th`?"), "{}", error("red:min_thr=5"));
     }
 }

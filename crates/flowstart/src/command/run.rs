@@ -165,7 +165,7 @@ pub(crate) fn perform(study: &Study, results: &Results, resume: bool) -> Result<
     };
     let cells = study.plan.cells().len();
     detail!(
-        "{cells} cells of {} repetitions: {} runs; seed {}; {} threads",
+        "cells: {cells}, repetitions: {}, runs: {}, seed: {}, threads: {}",
         study.plan.reps,
         run_count(&study.plan),
         study.plan.seed,
