@@ -259,7 +259,7 @@ fn verdicts_are_told_by_shape_in_the_table_and_in_the_plot() -> Result<(), Rende
         let cell = Cell { speedup: estimate(1.5), verdict: Some(verdict), ..Cell::default() };
         let page = render(&Report { cells: vec![cell], ..Report::default() })?;
         let table = page.split("<tbody>").nth(1).unwrap_or_default();
-        assert!(table.contains(&"role=\"img\"") && table.contains(glyph), "{glyph}");
+        assert!(table.contains("role=\"img\"") && table.contains(glyph), "{glyph}");
         let plot = &specs(&page)[0];
         let row = plot["data"]["values"].as_str().and_then(|text| text.lines().nth(1)).unwrap_or_default();
         assert!(row.starts_with(&format!("0\t{place}\t1.5")), "{row}");
