@@ -129,6 +129,11 @@ def check_dark(name, page):
     check(f"{name}: no chart is white", not light, light)
     text = page.evaluate("""() => getComputedStyle(document.body).color""")
     check(f"{name}: text is light", int(text.split("(")[1].split(",")[0]) > 180, text)
+    # A chart that was drawn for a dark screen is inverted until it is drawn again.
+    page.emulate_media(media="print", color_scheme="dark")
+    dark = """() => [...document.querySelectorAll(".panel")].filter((panel) => panel.querySelector("svg") &&
+        panel.classList.contains("dark-drawn") !== getComputedStyle(panel.querySelector("svg")).filter.startsWith("invert")).length"""
+    check(f"{name}: no chart is dark on paper", page.evaluate(dark) == 0, page.evaluate(dark))
 
 
 def check_folds(name, page):

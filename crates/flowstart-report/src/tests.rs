@@ -259,7 +259,7 @@ fn verdicts_are_told_by_shape_in_the_table_and_in_the_plot() -> Result<(), Rende
         let cell = Cell { speedup: estimate(1.5), verdict: Some(verdict), ..Cell::default() };
         let page = render(&Report { cells: vec![cell], ..Report::default() })?;
         let table = page.split("<tbody>").nth(1).unwrap_or_default();
-        assert!(table.contains(&"role=\"img\"") && table.contains(glyph), "{glyph}");
+        assert!(table.contains("role=\"img\"") && table.contains(glyph), "{glyph}");
         let plot = &specs(&page)[0];
         let row = plot["data"]["values"].as_str().and_then(|text| text.lines().nth(1)).unwrap_or_default();
         assert!(row.starts_with(&format!("0\t{place}\t1.5")), "{row}");
@@ -282,6 +282,11 @@ fn the_plot_names_what_varies_and_has_the_costs_of_the_baseline() -> Result<(), 
     let row: Vec<f64> = rows[1].split('\t').filter_map(|value| value.parse().ok()).collect();
     // Sent twice by the scheme and by the baseline of its setting.
     assert!((row[5] - 0.03).abs() < 1e-9 && (row[8] - 0.02).abs() < 1e-9, "{row:?}");
+    // What is compared need not be a scheme: here it is the link, and the baseline is named after its link.
+    let mut cells = vec![report.cells[0].clone(), report.cells[6].clone()];
+    cells[1].speedup = estimate(1.5);
+    (cells[1].is_baseline, cells[1].baseline, cells[1].competitor) = (false, "c0".to_owned(), "bulk:cubic".to_owned());
+    assert_eq!(plot(&Report { cells, ..Report::default() })?["description"], "lte against dsl-fast");
     let one = Report { cells: report.cells[..2].to_vec(), ..Report::default() };
     let text = plot(&one)?["transform"].to_string();
     assert!(!text.contains("dsl-fast") && text.contains("jump-start"), "{text}");

@@ -59,7 +59,12 @@ fn rows(cells: &[Cell]) -> Vec<Row<'_>> {
         .into_iter()
         .filter_map(|(cell, baseline)| {
             let label = names.label(cell, &own);
-            let name = if label.is_empty() { cell.scheme.clone() } else { label };
+            let other = baseline.map_or(Vec::new(), |baseline| differing(cell, baseline));
+            let name = match (label.is_empty(), &other[..]) {
+                (false, _) => label,
+                (true, []) => cell.scheme.clone(),
+                (true, axes) => axes.iter().map(|axis| axis.value(cell)).collect::<Vec<_>>().join(" + "),
+            };
             Some(Row { cell, baseline, verdict: verdict(cell)?, setting: names.label(cell, &given), name })
         })
         .collect()
@@ -181,13 +186,19 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
     })
 }
 
+/// What a cell is other on than its baseline.
+fn differing(cell: &Cell, baseline: &Cell) -> Vec<Axis> {
+    // A scheme with an avoidance of its own says it.
+    let axes = Axis::ALL.into_iter().filter(|axis| *axis != Axis::Avoidance);
+    axes.filter(|axis| axis.value(baseline) != axis.value(cell)).collect()
+}
+
 /// What all rows are compared with, in a word or two.
 fn baseline_of(rows: &[Row<'_>]) -> String {
     let of = |row: &Row<'_>| {
         let baseline = row.baseline?;
-        let differing = Axis::CHOICES.into_iter().filter(|axis| axis.value(baseline) != axis.value(row.cell));
-        let differing: Vec<&str> =
-            differing.filter(|axis| *axis != Axis::Avoidance).map(|a| a.value(baseline)).collect();
+        let differing = differing(row.cell, baseline);
+        let differing: Vec<&str> = differing.into_iter().map(|axis| axis.value(baseline)).collect();
         (!differing.is_empty()).then(|| shortened(&differing.join(" + "), LONGEST))
     };
     let names = crate::group::distinct(rows.iter().filter_map(of));

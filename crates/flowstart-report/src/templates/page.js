@@ -60,13 +60,15 @@ function fitted(figure, spec, element) {
 
 async function draw(figure, element) {
   if (element.view) element.view.finalize();
+  const isDark = darkScreen.matches;
   const options = {
     mode: "vega-lite", actions: false, renderer: figure.dataset.renderer, loader: refuse,
-    tooltip: { theme: darkScreen.matches ? "dark" : "light" },
+    tooltip: { theme: isDark ? "dark" : "light" },
   };
   try {
     const result = await vegaEmbed(element, fitted(figure, readSpec(figure), element), options);
     element.view = result.view;
+    element.classList.toggle("dark-drawn", isDark);
     for (const button of figure.querySelectorAll("button.toggle")) show(figure, button);
     element.drawnWidth = element.clientWidth;
   } catch (error) {
@@ -75,7 +77,6 @@ async function draw(figure, element) {
 }
 
 async function drawAll(changedOnly, within = document) {
-  document.documentElement.classList.toggle("dark-charts", darkScreen.matches);
   for (const figure of within.querySelectorAll("figure.chart")) {
     for (const element of figure.querySelectorAll(".panel:not(.missing)")) {
       // A grid's panels follow the width of their element by themselves.
