@@ -13,6 +13,7 @@
 //! | `hops` | bottleneck links in a row, which share the RTT | 1 |
 //! | `access_rate`, `access_delay` | rate and one-way delay of the hosts' own links | 10gbit, 0s |
 //! | `access_jitter` | variable delay of packets from hosts, `1ms` or `1ms/1ms` with the step in which it changes | none |
+//! | `noise` | `on`: `access_jitter=1ms/1ms` and, with a recording, `trace_start=varied`, unless given | `off`; on the command line `on` |
 //! | `loss` | random loss, `1%` or `gilbert/MEAN_GOOD/MEAN_BAD/LOSS_IN_BAD` | none |
 //! | `jitter` | variable delay, `5ms` or `5ms/20ms` with the step in which it changes | none |
 //! | `reorder` | reordering, `1%/5ms`: probability and delay | none |
@@ -289,6 +290,31 @@ mod tests {
         for preset in PRESETS {
             assert_eq!(parse(preset.name).unwrap().text, preset.name);
         }
+    }
+
+    #[test]
+    fn noise_is_a_default_that_the_link_overrides() {
+        let folder = std::env::temp_dir().join(format!("flowstart-noise-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("up"), "1\n2\n").unwrap();
+        let read = |text: &str, noise| {
+            let link = Link::parse_with("--link", text, None, noise, &folder).unwrap();
+            (link.resolved().access_jitter, link.trace_start_varies)
+        };
+        let noisy = Some("1ms/1ms".to_owned());
+        for text in ["lte", "rate=20mbit,rtt=30ms"] {
+            assert_eq!(read(text, true), (noisy.clone(), false), "{text}");
+            assert_eq!(read(text, false), (None, false), "{text}");
+            assert_eq!(read(&format!("{text},noise=off"), true), (None, false), "{text}");
+            assert_eq!(read(&format!("{text},noise=on"), false), (noisy.clone(), false), "{text}");
+        }
+        assert_eq!(read("lte,access_jitter=3ms/2ms", true).0, Some("3ms/2ms".into()));
+        assert_eq!(read("trace=up,rtt=30ms", true), (noisy.clone(), true));
+        assert_eq!(read("trace=up,rtt=30ms,trace_start=zero", true), (noisy, false));
+        assert_eq!(read("trace=up,rtt=30ms,noise=off", true), (None, false));
+        assert_eq!(read("trace=up,rtt=30ms", false), (None, false));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(parse("lte,noise=maybe").unwrap_err().to_string().contains("off"));
     }
 
     #[test]
