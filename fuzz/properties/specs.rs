@@ -215,7 +215,7 @@ pub fn arrival(data: &[u8]) -> bool {
 /// When measured flows take another path, and which.
 pub fn mobility(data: &[u8]) -> bool {
     let Some(text) = text(data).filter(|text| !names_a_file(text)) else { return false };
-    let read = Move::parse("--move", text, None, Path::new("."));
+    let read = Move::parse("--move", text, None, false, Path::new("."));
     let Some(Written { value, .. }) = explained(read) else { return false };
     let Some(moved) = value else { return true };
     assert!(moved.at <= Duration::from_millis(1_000_000) && moved.link.rtt > Duration::ZERO);

@@ -2,8 +2,8 @@
 //!
 //! Romano and Wolf, "Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing" (2005), section 4, and
 //! Westfall and Young, "Resampling-Based Multiple Testing" (1993): all comparisons are resampled together, and the
-//! largest error of any of them, in its own standard errors, gives one critical value for all. Comparisons with the same
-//! baseline and the same seeds go up and down together, so the value is smaller than Bonferroni's and Holm's.
+//! largest error of any of them, in its own standard errors, gives one critical value for all. Comparisons with the
+//! same baseline and the same seeds go up and down together, so the value is smaller than Bonferroni's and Holm's.
 //!
 //! - The statistic is the logarithm of the ratio of means. Its error is nearer to symmetric than that of the ratio, and
 //!   its interval stays positive.
@@ -211,8 +211,9 @@ mod tests {
     #[test]
     fn two_pairs_by_hand() {
         // Means 10 and 5, so the pairs are (1.1, 1) and (0.9, 1) of them: d = 0.1 and -0.1. The standard error is
-        // sqrt(0.02) / 2 = 0.0707107, times sqrt(2 / 1) 0.1. No resample is further than ln(1.1) / 0.0707 = 1.49 standard
-        // errors away, so the critical value is 1.95996, and t with one degree of freedom has 12.7062 at its tail.
+        // sqrt(0.02) / 2 = 0.0707107, times sqrt(2 / 1) 0.1. No resample is further than ln(0.9) / 0.0707 = 1.49
+        // standard errors away, so the critical value is 1.95996, and t with one degree of freedom has 12.7062 at its
+        // tail.
         let pairs = vec![Some((11.0, 5.0)), Some((9.0, 5.0))];
         let interval = simultaneous_ratios(&[pairs], 0.95, 1000, 1)[0].unwrap();
         assert!((interval.low - 2.0 * (-1.270_62_f64).exp()).abs() < 1e-5, "{interval:?}");

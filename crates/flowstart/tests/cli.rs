@@ -208,6 +208,35 @@ fn an_output_folder_with_other_things_is_left_alone() {
 }
 
 #[test]
+fn a_precision_is_a_part_of_the_speed_up_and_its_repetitions_can_be_replayed() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    for (option, value, allowed) in [
+        ("--precision", "0", "more than 0 and less than 100%"),
+        ("--precision", "100%", "more than 0 and less than 100%"),
+        ("--precision", "-1%", "more than 0 and less than 100%"),
+        ("--precision", "nan", "more than 0 and less than 100%"),
+        ("--max-reps", "2", "allowed is 5 to 100000"),
+        ("--max-reps", "100001", "--max-reps `100001`: allowed is 1 to 100000"),
+    ] {
+        let precision = format!("--precision={}", if option == "--precision" { value } else { "1%" });
+        let most = if option == "--max-reps" { value } else { "10" };
+        let refused = run(&compare(&[&precision, "--max-reps", most])).code(2);
+        refused.stderr(predicates::str::contains(allowed));
+    }
+    run(&compare(&["--max-reps", "10"])).code(2);
+    run(&compare(&["--precision", "0.01%", "--max-reps", "7", "--out", &out])).success();
+    let summary: Value = serde_json::from_slice(&fs::read(folder.path().join("out/summary.json")).unwrap()).unwrap();
+    assert_eq!(summary["reps"], 7);
+    let note = summary["answer_notes"].as_array().unwrap().last().unwrap().as_str().unwrap().to_owned();
+    assert!(note.starts_with("After 7 repetitions, the limit, "), "{note}");
+    let id = summary["cells"][1]["id"].as_str().unwrap();
+    let capture = folder.path().join("last.pcapng");
+    let replay = ["trace", "--cell", id, "--rep", "6", "--from", &out, "--pcap", capture.to_str().unwrap()];
+    flowstart(&replay).assert().success();
+}
+
+#[test]
 fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
     let folder = TempDir::new().unwrap();
     let (first, second) = (folder.path().join("one"), folder.path().join("two"));
@@ -230,12 +259,27 @@ fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
         charts
     };
     assert_eq!(charts(&first), charts(&second));
-    assert_eq!(hash(&first.join("flows.csv")), GOLDEN, "flows.csv changed: say why and commit the new hash");
+    // A link of a scenario file has no noise that the file does not ask for.
+    let (scenario, regular) = (folder.path().join("regular.toml"), folder.path().join("regular"));
+    let text = "link = [\"dsl-fast\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\", \"blitzstart\"]\n\
+                competitor = [\"cubic\"]\nreps = 3\n";
+    fs::write(&scenario, text).unwrap();
+    flowstart(&["run", scenario.to_str().unwrap(), "--out", regular.to_str().unwrap()]).assert().success();
+    assert_eq!(hash(&regular.join("flows.csv")), GOLDEN, "flows.csv changed: say why and commit the new hash");
     let manifest: Value = serde_json::from_slice(&fs::read(first.join("manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["directory"], ".", "as the user gave it, not where this machine keeps it");
     let summary: Value = serde_json::from_slice(&fs::read(first.join("summary.json")).unwrap()).unwrap();
     assert_eq!(summary["schema"], 1);
+    assert!(summary["answer"].as_str().unwrap().contains("slow-start") && summary["answer_notes"].is_array());
+    assert_eq!(summary["reps"], 3);
     let cell = &summary["cells"][1];
+    assert_eq!(cell["resolved"]["link"]["access_jitter"], "1ms/1ms");
+    let versus = &cell["vs_baseline"];
+    assert_eq!((&versus["level"], versus["speedup_ci"].as_array().unwrap().len()), (&Value::from(0.95), 2));
+    assert_eq!(
+        versus["significant"] == true,
+        ["faster", "faster-by-waste", "slower"].iter().any(|v| versus["verdict"] == *v)
+    );
     for key in [
         "id",
         "link",
@@ -248,6 +292,8 @@ fn results_keep_the_contract_and_do_not_depend_on_the_number_of_threads() {
         "resolved",
         "n",
         "failed",
+        "distinct",
+        "lost_share",
         "ideal_fct_ms",
         "metrics",
         "exit_reasons",

@@ -126,7 +126,9 @@ impl Sink for Folder<'_> {
         jobs: usize,
         progress: &dyn Progress,
     ) -> Result<(), ExperimentError> {
-        let Performed { rows, summary, .. } = performed;
+        let Performed { rows, summary } = performed;
+        // Their number may have grown.
+        self.scenario = study.to_toml().map_err(ExperimentError::Study)?;
         let manifest = self.manifest(study);
         self.occupied.as_ref().map_or(Ok(()), Occupied::check)?;
         write_results(&self.path, rows, summary, &manifest)?;

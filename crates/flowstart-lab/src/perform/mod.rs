@@ -16,9 +16,11 @@ use crate::trace::observe::{Kept, Wanted};
 
 mod folder;
 mod page;
+mod precision;
 
 pub use folder::{Folder, Provenance, Published};
 pub use page::page;
+pub use precision::{LEAST_REPS, MOST_REPS, Precision};
 pub use report::Again;
 
 /// The destination of results.
@@ -87,7 +89,8 @@ pub fn concluded(plan: &Plan, rows: &[Row]) -> Summary {
     summary
 }
 
-/// Performs a study on `jobs` threads (0: one per core). Their number does not affect the results.
+/// Performs a study on `jobs` threads (0: one per core). Their number does not affect the results. With a `precision`,
+/// repetitions follow those of the study until it is reached; the sink then gets the study with all of them.
 ///
 /// # Errors
 ///
@@ -95,21 +98,36 @@ pub fn concluded(plan: &Plan, rows: &[Row]) -> Summary {
 pub fn perform(
     study: &Study,
     sink: &mut dyn Sink,
+    precision: Option<Precision>,
     jobs: usize,
     progress: &dyn Progress,
 ) -> Result<Performed, ExperimentError> {
-    let known = sink.open(study, progress)?;
-    progress.begins(experiment::run_count(&study.plan));
-    let wanted = sink.wanted(study);
-    let sink_of_rows: &dyn Sink = sink;
-    let (rows, kept) = experiment::execute_watched(&study.plan, jobs, &known, &wanted, |rows| {
-        progress.done(rows.iter().filter(|row| row.flow == 0).count() as u64);
-        sink_of_rows.add(rows, progress);
-    })?;
-    progress.ended();
-    let summary = concluded(&study.plan, &rows);
-    let performed = Performed { rows, summary };
-    sink.close(study, &performed, kept, jobs, progress)?;
+    let begun = precision.map_or_else(|| study.clone(), |precision| study.with_reps(precision.first(study.plan.reps)));
+    let mut known = sink.open(&begun, progress)?;
+    let (mut study, mut kept, mut before) = (begun, Kept::default(), 0);
+    let (rows, summary) = loop {
+        let runs = experiment::run_count(&study.plan);
+        progress.begins(runs - before);
+        let wanted = sink.wanted(&study);
+        let sink_of_rows: &dyn Sink = sink;
+        let (rows, seen) = experiment::execute_watched(&study.plan, jobs, &known, &wanted, |rows| {
+            progress.done(rows.iter().filter(|row| row.flow == 0).count() as u64);
+            sink_of_rows.add(rows, progress);
+        })?;
+        progress.ended();
+        kept.join(seen);
+        let summary = concluded(&study.plan, &rows);
+        match precision.and_then(|precision| precision.next(&study.plan, &summary)) {
+            Some(reps) => (study, known, before) = (study.with_reps(reps), rows, runs),
+            None => break (rows, summary),
+        }
+    };
+    let mut performed = Performed { rows, summary };
+    if let Some(note) = precision.and_then(|precision| precision.note(&study.plan, &performed.summary)) {
+        performed.summary.answer_notes.push(note.clone());
+        study.notes.push(note);
+    }
+    sink.close(&study, &performed, kept, jobs, progress)?;
     Ok(performed)
 }
 
@@ -142,3 +160,6 @@ impl Progress for () {
 
     fn again(&self, _: Again) {}
 }
+
+#[cfg(test)]
+mod tests;

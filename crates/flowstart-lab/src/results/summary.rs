@@ -32,6 +32,8 @@ pub struct Summary {
     pub answer: String,
     /// What belongs to the answer, in further sentences.
     pub answer_notes: Vec<String>,
+    /// Repetitions of each cell.
+    pub reps: u32,
     /// The cells in the order of the plan.
     pub cells: Vec<CellSummary>,
     /// The pairs of AQM and scheme that no other pair beats, for each setting, if there is a choice of both.
@@ -95,7 +97,7 @@ pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
         cells[place].vs_baseline = Some(comparison);
     }
     let unbeaten_pairs = pairs::paired(plan, &cells).iter().map(PairedSetting::unbeaten).collect();
-    Summary { schema: SCHEMA, answer: String::new(), answer_notes: Vec::new(), cells, unbeaten_pairs }
+    Summary { schema: SCHEMA, answer: String::new(), answer_notes: Vec::new(), reps: plan.reps, cells, unbeaten_pairs }
 }
 
 /// Seed of the bootstrap of a cell: reproducible, and independent of the runs.

@@ -30,11 +30,12 @@ pub struct Move {
 }
 
 impl Move {
-    /// Reads a mobility event. `options` apply to its link as to other links.
+    /// Reads a mobility event. `options` and `noise` apply to its link as to other links.
     pub fn parse(
         field: &str,
         text: &str,
         options: Option<&str>,
+        noise: bool,
         directory: &Path,
     ) -> Result<Written<Option<Self>>, InputError> {
         let text = text.trim();
@@ -49,7 +50,7 @@ impl Move {
         if link.is_empty() {
             return Err(spec.refused("a link is missing, as in at=2s,rate=5mbit,rtt=80ms or lte,at=2s"));
         }
-        let link = Link::parse_with(field, &link.join(","), options, directory)?;
+        let link = Link::parse_with(field, &link.join(","), options, noise, directory)?;
         if link.stands_for.is_some() {
             return Err(
                 spec.refused(format_args!("`{}` is not known here; only links of --link have names", link.text))
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Option<Move>, InputError> {
-        Move::parse("--move", text, None, Path::new(".")).map(|written| written.value)
+        Move::parse("--move", text, None, false, Path::new(".")).map(|written| written.value)
     }
 
     #[test]

@@ -57,6 +57,13 @@ impl Study {
         Ok(Self { scenario, directory: directory.to_owned(), plan, notes: Vec::new() })
     }
 
+    /// The same study with this number of repetitions.
+    pub fn with_reps(&self, reps: u32) -> Self {
+        let (mut scenario, mut plan) = (self.scenario.clone(), self.plan.clone());
+        (scenario.reps, plan.reps) = (reps, reps);
+        Self { scenario, plan, ..self.clone() }
+    }
+
     /// The scenario as TOML, sufficient to run the study again.
     ///
     /// # Errors

@@ -103,6 +103,9 @@ macro_rules! scenario {
             /// Keys that every link gets in addition, such as `access_jitter=1ms/1ms`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub link_options: Option<String>,
+            /// Whether links have `noise=on` unless they say otherwise. Commands that describe a run set it.
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            pub noise: bool,
             /// Published table to show beside the results.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub published: Option<String>,
@@ -245,8 +248,8 @@ impl Scenario {
         if let Some(published) = self.published.as_deref().filter(|name| !PUBLISHED.contains(name)) {
             return Err(InputError::new("published", published, format!("allowed is {}", PUBLISHED.join(", "))));
         }
-        let links =
-            each("link", &self.link, |text| Link::parse_with("link", text, self.link_options.as_deref(), directory))?;
+        let options = self.link_options.as_deref();
+        let links = each("link", &self.link, |text| Link::parse_with("link", text, options, self.noise, directory))?;
         for (place, link) in links.iter().enumerate() {
             if links[..place].iter().any(|earlier| earlier.text == link.text) {
                 return Err(InputError::new("link", &link.text, "two links have this name; each needs its own"));
@@ -359,8 +362,8 @@ impl Scenario {
     }
 
     fn mobility(&self, directory: &Path) -> Result<Vec<Written<Option<Move>>>, InputError> {
-        let read =
-            each("move", &self.mobility, |text| Move::parse("move", text, self.link_options.as_deref(), directory))?;
+        let options = self.link_options.as_deref();
+        let read = each("move", &self.mobility, |text| Move::parse("move", text, options, self.noise, directory))?;
         match read.iter().find(|mobility| mobility.value.is_some()) {
             Some(mobility) if self.has_application() => Err(InputError::new(
                 "move",

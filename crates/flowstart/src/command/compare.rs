@@ -41,6 +41,7 @@ impl Setup {
             reps: self.sampling.reps.unwrap_or(default_reps()),
             seed: self.sampling.seed.unwrap_or(default_seed()),
             hint: !self.no_hint,
+            noise: true,
             ..Scenario::default()
         }
     }

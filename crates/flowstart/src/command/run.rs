@@ -7,12 +7,12 @@ use std::sync::OnceLock;
 use clap::Args;
 use flowstart_core::spec::names;
 use flowstart_lab::experiment::run_count;
-use flowstart_lab::perform::{self, Folder, Performed, Provenance, Sink};
+use flowstart_lab::perform::{self, Folder, Performed, Precision, Provenance, Sink};
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::journal;
 use flowstart_lab::study::Study;
 use flowstart_lab::study::plan::Plan;
-use flowstart_lab::study::scenario::{Scenario, ScenarioError};
+use flowstart_lab::study::scenario::{MAX_REPS, Scenario, ScenarioError};
 use flowstart_lab::study::shipped::{RECORDINGS_SOURCE, SHIPPED, missing_recordings};
 use flowstart_report::PublishedTable;
 use flowstart_validate::table1;
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     results: Results,
     /// Go on with an interrupted run in the same folder.
-    #[arg(long, requires = "out")]
+    #[arg(long, requires = "out", conflicts_with = "precision")]
     resume: bool,
 }
 
@@ -67,6 +67,36 @@ pub(crate) struct Results {
     /// Print summary.json instead of a table.
     #[arg(long)]
     json: bool,
+    /// Add repetitions to those of --reps until every comparison is this precise, such as 1%: half the interval over
+    /// the speed-up. Without a comparison the mean completion times have to be.
+    #[arg(long, value_name = "P", value_parser = precision)]
+    precision: Option<f64>,
+    /// Most repetitions of --precision.
+    #[arg(long, value_name = "N", requires = "precision", default_value_t = perform::MOST_REPS)]
+    max_reps: u32,
+}
+
+impl Results {
+    /// The precision that is asked for.
+    fn precision(&self, study: &Study) -> Result<Option<Precision>, Failure> {
+        let Some(relative) = self.precision else { return Ok(None) };
+        let (most, least) = (self.max_reps, study.plan.reps.max(perform::LEAST_REPS));
+        if most < least {
+            return Err(Failure::Input(format!("--max-reps `{most}`: allowed is {least} to {MAX_REPS}")));
+        }
+        // The same limits hold as for --reps.
+        let all = Scenario { reps: most, ..study.scenario.clone() };
+        all.plan(&study.directory).map_err(|error| Failure::Input(format!("--max-{error}")))?;
+        Ok(Some(Precision { relative, most }))
+    }
+}
+
+/// Reads a precision.
+fn precision(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
+    let part = percent.map(|percent| percent / 100.0).or_else(|| text.parse().ok());
+    let in_range = part.filter(|part| *part > 0.0 && *part < 1.0);
+    in_range.ok_or_else(|| "allowed is more than 0 and less than 100%, such as 1%".to_owned())
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -176,7 +206,8 @@ pub(crate) fn perform(study: &Study, results: &Results, resume: bool) -> Result<
     let mut nowhere = ();
     let mut folder = results.out.clone().map(|path| Folder::new(path, resume, provenance, &published));
     let sink: &mut dyn Sink = folder.as_mut().map_or(&mut nowhere as &mut dyn Sink, |folder| folder);
-    let performed = perform::perform(study, sink, results.jobs, &output::Bars::default())?;
+    let precision = results.precision(study)?;
+    let performed = perform::perform(study, sink, precision, results.jobs, &output::Bars::default())?;
     show(study, results, &performed, published(&study.plan, &performed.rows).as_ref())?;
     report_failures(&performed.rows);
     let failed = performed.rows.iter().any(Row::failed);

@@ -26,7 +26,8 @@ struct Column {
 
 impl Column {
     fn width(&self) -> usize {
-        self.texts.iter().chain([&self.title]).map(|text| text.chars().count()).max().unwrap_or(0) + GAP
+        let lines = self.texts.iter().map(String::as_str).chain(self.title.lines());
+        lines.map(|line| line.chars().count()).max().unwrap_or(0) + GAP
     }
 }
 
@@ -45,8 +46,9 @@ fn cells_within(plan: &Plan, summary: &Summary, width: u16) -> String {
     // The last columns are those that a reader misses least. Names are wrapped before the first two numbers go.
     let mut left_out = Vec::new();
     let needed = |columns: &[Column]| columns.iter().map(Column::width).sum::<usize>();
-    while needed(&columns) > usize::from(width) && columns.len() > fixed + 5 {
-        left_out.extend(columns.pop().map(|column| column.title));
+    // There is no gap behind the last one.
+    while needed(&columns) > usize::from(width) + 1 && columns.len() > fixed + 5 {
+        left_out.extend(columns.pop().map(|column| column.title.replace('\n', " ")));
     }
     let mut text = format!("everywhere: {}\n", everywhere(plan, &all));
     text += &format!("{}\n", drawn(&columns, shown.len(), width));
@@ -159,16 +161,16 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
         columns.push(column("failed", true, &|_, row| row.failed.to_string()));
     }
     columns.push(column("lost %", true, &|_, row| in_percent(row.lost_share.mean)));
-    columns.push(column("sent twice %", true, &|_, row| in_percent(mean(row, "inflation"))));
+    columns.push(column("sent\ntwice %", true, &|_, row| in_percent(mean(row, "inflation"))));
     if shown.iter().any(|(_, row)| row.others.is_some()) {
         columns.push(if plan.competitors.iter().any(|competitor| competitor.value.has_transfers()) {
-            column("others + ms", true, &|_, row| {
+            column("others\n+ ms", true, &|_, row| {
                 number(row.others.as_ref().and_then(|others| others.extra_fct_ms.as_ref()?.mean), 1)
             })
         } else if plan.competitors.iter().any(|competitor| competitor.value.media().is_some()) {
-            column("worst s, MOS", true, &|_, row| number(mean(row, "media_worst_1s_mos"), 2))
+            column("worst s\nMOS", true, &|_, row| number(mean(row, "media_worst_1s_mos"), 2))
         } else {
-            column("others - Mbit", true, &|_, row| {
+            column("others\n- Mbit", true, &|_, row| {
                 number(row.others.as_ref().and_then(|others| others.goodput_lost_mbit.mean), 1)
             })
         });
@@ -180,12 +182,12 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
         }
     }
     if web {
-        columns.push(column("offered Mbit/s", true, &|_, row| number(mean(row, "offered_mbps"), 2)));
+        columns.push(column("offered\nMbit/s", true, &|_, row| number(mean(row, "offered_mbps"), 2)));
         let shares = [
             ("used %", "utilization"),
             ("approved %", "quick_start_approved"),
-            ("failed requests %", "quick_start_failures"),
-            ("in Quick-Start %", "quick_start_bytes"),
+            ("failed\nrequests %", "quick_start_failures"),
+            ("in Quick-\nStart %", "quick_start_bytes"),
         ];
         for (title, name) in shares {
             columns.push(column(title, true, &|_, row| in_percent(mean(row, name))));
@@ -207,7 +209,7 @@ fn mark(row: &CellSummary) -> &'static str {
     match versus.verdict {
         None => "–",
         Some(Verdict::Faster) => "▲ faster",
-        Some(Verdict::FasterByWaste) => "△ by waste",
+        Some(Verdict::FasterByWaste) => "△ waste",
         Some(Verdict::Slower) => "▼ slower",
         Some(Verdict::Unclear) => "● unclear",
         Some(Verdict::Same) => "= same",
@@ -248,7 +250,7 @@ mod tests {
             assert!(table.contains("baseline") && table.contains("speed-up"), "{table}");
         }
         let wide = cells_within(&plan, &summary, 200);
-        assert!(wide.contains("others - Mbit") && !wide.contains("not shown"), "{wide}");
+        assert!(wide.contains("- Mbit") && !wide.contains("not shown"), "{wide}");
         let narrow = cells_within(&plan, &summary, 60);
         assert!(narrow.contains("not shown: ") && narrow.contains("others - Mbit; --json and --out"), "{narrow}");
     }
@@ -260,7 +262,7 @@ mod tests {
         );
         let marks = [
             (Verdict::Faster, "▲ faster"),
-            (Verdict::FasterByWaste, "△ by waste"),
+            (Verdict::FasterByWaste, "△ waste"),
             (Verdict::Slower, "▼ slower"),
             (Verdict::Unclear, "● unclear"),
             (Verdict::Same, "= same"),

@@ -141,7 +141,8 @@ fn waste_is_named_and_never_offered() {
     assert_eq!(answer[0], only);
 }
 
-/// Whatever the verdicts are, the answer offers only a faster one, and says neither sooner nor longer of what is unclear.
+/// Whatever the verdicts are, the answer offers only a faster one, and says neither sooner nor longer of what is
+/// unclear.
 #[test]
 fn sentences_follow_verdicts() {
     let of = |verdict| match verdict {

@@ -5,8 +5,8 @@ use crate::study::plan::{AXES, Axis, Plan};
 /// From this factor on a longer time is a factor instead of a percentage.
 const FACTOR: f64 = 2.0;
 
-/// A speed-up over `baseline` in words, with its interval: `1.4 times sooner than slow-start (1.3 to 1.5)` behind a verb,
-/// or `10 % longer than slow-start (7 to 15)` behind `takes`, below 1.
+/// A speed-up over `baseline` in words, with its interval: `1.4 times sooner than slow-start (1.3 to 1.5)` behind a
+/// verb, or below 1 `10 % longer than slow-start (7 to 15)` behind `takes`.
 pub(super) fn against(speedup: f64, interval: Option<[f64; 2]>, baseline: &str) -> String {
     let ends = |[low, high]: [f64; 2], digits: usize| format!(" ({low:.digits$} to {high:.digits$})");
     let later = 1.0 / speedup;

@@ -349,6 +349,31 @@ mod tests {
     }
 
     #[test]
+    fn noise_is_a_default_that_the_link_overrides() {
+        let folder = std::env::temp_dir().join(format!("flowstart-noise-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("up"), "1\n2\n").unwrap();
+        let read = |text: &str, noise| {
+            let link = Link::parse_with("--link", text, None, noise, &folder).unwrap();
+            (link.resolved().access_jitter, link.trace_start_varies)
+        };
+        let noisy = Some("1ms/1ms".to_owned());
+        for text in ["lte", "rate=20mbit,rtt=30ms"] {
+            assert_eq!(read(text, true), (noisy.clone(), false), "{text}");
+            assert_eq!(read(text, false), (None, false), "{text}");
+            assert_eq!(read(&format!("{text},noise=off"), true), (None, false), "{text}");
+            assert_eq!(read(&format!("{text},noise=on"), false), (noisy.clone(), false), "{text}");
+        }
+        assert_eq!(read("lte,access_jitter=3ms/2ms", true).0, Some("3ms/2ms".into()));
+        assert_eq!(read("trace=up,rtt=30ms", true), (noisy.clone(), true));
+        assert_eq!(read("trace=up,rtt=30ms,trace_start=zero", true), (noisy, false));
+        assert_eq!(read("trace=up,rtt=30ms,noise=off", true), (None, false));
+        assert_eq!(read("trace=up,rtt=30ms", false), (None, false));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(parse("lte,noise=maybe").unwrap_err().to_string().contains("off"));
+    }
+
+    #[test]
     fn defaults_are_filled_in() {
         let link = parse("rate=25mbit,rtt=50ms,buffer=50ms").unwrap();
         assert_eq!(link.up_rate, link.rate);

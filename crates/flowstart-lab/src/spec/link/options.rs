@@ -31,6 +31,13 @@ const KEYS: &[Key] = &[
     Key::new("access_delay", "a time", "one-way delay of the hosts' own links", "0s").such_as("access_delay=5ms"),
     Key::new("access_jitter", "TIME or TIME/STEP", "variable delay of packets from hosts", "none")
         .such_as("access_jitter=1ms/1ms"),
+    Key::new(
+        "noise",
+        "on or off",
+        "access_jitter=1ms/1ms and trace_start=varied, unless given",
+        "off; of the command line on",
+    )
+    .such_as("noise=on"),
     Key::new("rate_steps", "PART/TIME", "steps of the rate, drawn around it", "none").such_as("rate_steps=50%/15s"),
     Key::new("rate_varies", "PART/TIME", "fading: deviation of the rate, and its correlation time", "none")
         .such_as("rate_varies=40%/1s"),

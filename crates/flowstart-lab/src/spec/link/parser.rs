@@ -19,6 +19,9 @@ const LONGEST_DELAY: Duration = Duration::from_millis(100_000);
 /// Largest buffer and bucket: far larger quantities would change when written and read again.
 const LARGEST_BUCKET: Bytes = Bytes::new(1_000_000_000_000);
 
+/// Scheduling noise of hosts: packets from a host wait up to 1 ms, which changes every millisecond.
+const NOISE: Jitter = Jitter { amplitude: Duration::from_millis(1), step: Duration::from_millis(1) };
+
 impl Link {
     /// Reads a preset's name, a preset with keys that override it (`lte,buffer=1bdp`), or a spec. Paths of trace files
     /// are relative to `directory`.
@@ -27,15 +30,22 @@ impl Link {
     ///
     /// What cannot be read.
     pub fn parse(field: &str, text: &str, directory: &Path) -> Result<Self, InputError> {
-        Self::parse_with(field, text, None, directory)
+        Self::parse_with(field, text, None, false, directory)
     }
 
-    /// Reads a link and applies `options` in addition, which do not change its name.
+    /// Reads a link and applies `options` in addition, which do not change its name. With `noise`, hosts have
+    /// scheduling noise and repetitions begin at different places of a recording, unless the link says otherwise.
     ///
     /// # Errors
     ///
     /// What cannot be read.
-    pub fn parse_with(field: &str, text: &str, options: Option<&str>, directory: &Path) -> Result<Self, InputError> {
+    pub fn parse_with(
+        field: &str,
+        text: &str,
+        options: Option<&str>,
+        noise: bool,
+        directory: &Path,
+    ) -> Result<Self, InputError> {
         let (named, described) = named::split(field, text)?;
         let mut spec = Spec::parse(field, described)?;
         let name = if spec.name().is_empty() { spec.leading_word() } else { Some(spec.name()) };
@@ -51,7 +61,7 @@ impl Link {
         if let Some(options) = options {
             spec.replace_by(Spec::parse(field, options)?);
         }
-        let link = read(&mut spec, directory)?;
+        let link = read(&mut spec, noise, directory)?;
         Ok(match named {
             Some(name) => Self { text: name.to_owned(), stands_for: Some(described.to_owned()), ..link },
             None => link,
@@ -63,14 +73,15 @@ impl Link {
 #[cfg(test)]
 pub(super) fn keys_read() -> Vec<&'static str> {
     let mut spec = Spec::parse("--link", "rate=1mbit,rtt=1s").unwrap();
-    read(&mut spec, Path::new(".")).unwrap();
+    read(&mut spec, false, Path::new(".")).unwrap();
     let mut keys = spec.asked().to_vec();
     keys.sort_unstable();
     keys
 }
 
 /// Reads the keys of one link.
-fn read(spec: &mut Spec<'_>, directory: &Path) -> Result<Link, InputError> {
+fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, InputError> {
+    let noise = spec.one_of("noise", &[("off", false), ("on", true)])?.unwrap_or(noise);
     let rate = spec.within("rate", RATES)?;
     let trace = recording::read(spec, "trace", directory)?;
     if rate.is_some() && trace.is_some() {
@@ -84,7 +95,7 @@ fn read(spec: &mut Spec<'_>, directory: &Path) -> Result<Link, InputError> {
     let up_buffer = self::buffer(spec, "up_buffer")?.unwrap_or(Buffer::Unlimited);
     let access_rate = spec.within("access_rate", RATES)?.unwrap_or(Rate::from_mbit(10_000));
     let access_delay = spec.within("access_delay", Duration::ZERO..=LONGEST_DELAY)?.unwrap_or(Duration::ZERO);
-    let access_jitter = spec.read_with("access_jitter", |text| jitter(text, "1ms"))?;
+    let access_jitter = spec.read_with("access_jitter", |text| jitter(text, "1ms"))?.or(noise.then_some(NOISE));
     let hops = spec.within("hops", 1..=64)?.unwrap_or(1);
     let cross = spec.read_with("cross", |text| cross(text, hops))?.unwrap_or_default();
     let varies = Varies::read(spec)?;
@@ -103,7 +114,8 @@ fn read(spec: &mut Spec<'_>, directory: &Path) -> Result<Link, InputError> {
     let technology = spec.read("technology")?.unwrap_or_default();
     let hint = spec.within("hint", RATES)?;
     let hint_grid = hint_grid(spec)?;
-    let trace_start_varies = spec.one_of("trace_start", &[("zero", false), ("varied", true)])?.unwrap_or(false);
+    let trace_start_varies = spec.one_of("trace_start", &[("zero", false), ("varied", true)])?;
+    let trace_start_varies = trace_start_varies.unwrap_or(noise && trace.is_some());
     if trace_start_varies && trace.is_none() {
         return Err(spec.refused_value("trace_start", "a link with a rate has no recording"));
     }

@@ -123,6 +123,13 @@ impl Kept {
         kept.media_delays = seen.media_delays.or(kept.media_delays.take());
     }
 
+    /// Adds the observations of other runs.
+    pub fn join(&mut self, others: Self) {
+        for ((cell, rep), seen) in others.0 {
+            self.add(cell, rep, seen);
+        }
+    }
+
     /// The part of `shown` that is missing for a run.
     pub fn missing(&self, cell: &Cell, rep: u32, shown: Shown) -> Option<Shown> {
         let nothing = Seen::default();
