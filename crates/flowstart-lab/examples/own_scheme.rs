@@ -38,6 +38,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let study = Study::with_schemes(Scenario::from_text(question)?, Path::new("."), &[own])?;
     let folder = std::env::args().nth(1).unwrap_or_else(|| "results/own-scheme".to_owned());
     let mut results = Folder::new(folder.into(), false, Provenance::default(), &|_, _| None);
-    println!("{}", perform(&study, &mut results, 0, &())?.summary.answer);
+    println!("{}", perform(&study, &mut results, None, 0, &())?.summary.answer);
     Ok(())
 }

@@ -91,7 +91,7 @@ fn scenario(size: &str, schemes: &str, transport: &str) -> Scenario {
 }
 
 fn performed(study: &Study) -> Performed {
-    perform(study, &mut (), 1, &()).unwrap()
+    perform(study, &mut (), None, 1, &()).unwrap()
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn an_own_scheme_stands_beside_the_shipped_ones_in_all_results() {
     let study = Study::with_schemes(scenario("300KB", schemes, "model-quic"), Path::new("."), &own).unwrap();
     let folder = std::env::temp_dir().join(format!("flowstart-own-scheme-{}", std::process::id()));
     let mut results = Folder::new(folder.clone(), false, Provenance::default(), &|_, _| None);
-    let first = perform(&study, &mut results, 2, &()).unwrap();
+    let first = perform(&study, &mut results, None, 2, &()).unwrap();
     let cell = &first.summary.cells[1];
     assert!(cell.id.ends_with("/300KB/up-to-30/none"), "{}", cell.id);
     assert_eq!((cell.scheme.as_str(), cell.failed, cell.exit_reasons.get("up-to")), ("up-to-30", 0, Some(&3)));
