@@ -326,7 +326,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             .map_or_else(Default::default, |v| report::Estimate { mean: v.dropped_delta, ci95: v.dropped_delta_ci95 }),
         max_queue_delay_ms: metric("max_queue_delay_ms"),
         dropped_packets: metric("dropped_packets"),
-        lost: lost(plan, cell, rows),
+        lost: estimate(&summary.lost_share),
         inflation: metric("inflation"),
         share: if summary.others.is_some() { metric("share") } else { report::Estimate::default() },
         equal_share: other_flows(&plan.competitors[cell.competitor].value).map(|others| 1.0 / f64::from(others + 1)),
@@ -366,17 +366,6 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         },
         curves: Vec::new(),
     }
-}
-
-/// Share of the data packets that were dropped, of all runs that completed. Connections of sessions differ in size, so
-/// sessions have none.
-fn lost(plan: &Plan, cell: &Cell, rows: &[&Row]) -> report::Estimate {
-    let payload = u64::from(plan.profile(cell).payload).max(1);
-    let done = || rows.iter().filter(|row| !row.failed());
-    let sent: f64 = done().map(|row| (row.size_bytes + row.retransmitted_bytes).div_ceil(payload) as f64).sum();
-    let dropped: f64 = done().map(|row| row.dropped_packets as f64).sum();
-    let is_transfer = plan.sizes[cell.size].value.sessions().is_none();
-    report::Estimate { mean: (is_transfer && sent > 0.0).then(|| (dropped / sent).min(1.0)), ci95: None }
 }
 
 /// The size of a transfer that closed forms cover: one flow alone with one request, on a link of fixed rate.

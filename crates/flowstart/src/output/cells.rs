@@ -209,7 +209,7 @@ fn mark(row: &CellSummary) -> &'static str {
     match versus.verdict {
         None => "–",
         Some(Verdict::Faster) => "▲ faster",
-        Some(Verdict::FasterByWaste) => "△ waste",
+        Some(Verdict::FasterByWaste) => "◭ waste",
         Some(Verdict::Slower) => "▼ slower",
         Some(Verdict::Unclear) => "● unclear",
         Some(Verdict::Same) => "= same",
@@ -262,7 +262,7 @@ mod tests {
         );
         let marks = [
             (Verdict::Faster, "▲ faster"),
-            (Verdict::FasterByWaste, "△ waste"),
+            (Verdict::FasterByWaste, "◭ waste"),
             (Verdict::Slower, "▼ slower"),
             (Verdict::Unclear, "● unclear"),
             (Verdict::Same, "= same"),
