@@ -286,7 +286,7 @@ fn custom(scheme: impl Startup + 'static) -> StartupConfig {
 }
 
 #[test]
-fn a_window_of_zero_is_a_segment_and_a_scheme_that_is_always_due_waits_a_millisecond_at_times() {
+fn a_window_of_zero_is_a_segment_and_a_scheme_that_is_always_due_waits_a_millisecond() {
     let avoidance = AvoidanceConfig::Reno(Default::default());
     let mut host = Host::new(host::config(custom(AlwaysDue), avoidance, POLICIES[0]), known()).expect("a valid pair");
     assert_eq!(host.controller.cwnd(), Bytes::new(SEGMENT));
@@ -295,7 +295,7 @@ fn a_window_of_zero_is_a_segment_and_a_scheme_that_is_always_due_waits_a_millise
         host.controller.on_timer(host.now, &host.rtt);
         due
     });
-    assert_eq!(calls.count(), 100);
+    assert_eq!(calls.count(), 1);
     assert_eq!(host.controller.next_wakeup(), host.now + Duration::from_millis(1));
 }
 

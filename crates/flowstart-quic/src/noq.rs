@@ -258,9 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_rate_is_a_kilobit_per_second() {
-        // 125 bytes per second; the controller lets no scheme stop its sender.
-        assert_eq!((launched(0).pacing_rate, launched(1).pacing_rate), (Some(125), Some(125)));
-        assert_eq!(launched(126).pacing_rate, Some(126));
+    fn the_lowest_rate_is_a_kilobit_per_second_and_a_rate_of_zero_is_the_hosts_own() {
+        // 125 bytes per second; twice the window of 10 packets in the RTT of 100 ms.
+        assert_eq!((launched(1).pacing_rate, launched(0).pacing_rate), (Some(125), Some(240_000)));
     }
 }

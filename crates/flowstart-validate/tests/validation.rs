@@ -9,7 +9,6 @@ use flowstart_validate::{Status, Verdict, validate};
 /// causes.
 const GRID_MISSES: &[(&str, &str)] = &[];
 const FALSE_TRIGGER_MISSES: &[(&str, &str)] = &[
-    ("4 CUBIC, 100 ms, idle 200 ms, window kept, new name", "false triggers"),
     ("4 CUBIC, 100 ms, idle 500 ms, slow start again, new name", "false triggers"),
     ("4 CUBIC, 100 ms, idle 1000 ms, window kept, new name", "false triggers"),
     ("4 CUBIC, 100 ms, idle 1000 ms, slow start again, new name", "false triggers"),

@@ -168,7 +168,8 @@ fn a_link_has_the_name_that_the_user_gives_it() {
     let output = here(&["explain", "--cell", id, "--from", "results"]).success();
     assert!(String::from_utf8_lossy(&output.get_output().stdout).contains("moved 70KB over cable in"));
     // The same in a scenario.
-    let scenario = format!("link = [\"{cable}\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 1\n");
+    let scenario =
+        format!("link = [\"{cable}\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 1\nnoise = true\n");
     fs::write(folder.path().join("s.toml"), &scenario).unwrap();
     let output = here(&["run", "s.toml", "--json"]).success();
     let run: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();

@@ -8,7 +8,7 @@
 //! The cap is `rate * RTT`, at least the initial window, and it caps the pacing rate of the jump. It is here and not in
 //! the schemes, so it applies to every scheme, also to schemes outside this crate.
 
-use super::launch::LOWEST_RATE;
+use super::launch::sendable;
 use super::{Controller, Phase};
 use crate::event::Decision;
 use crate::launch::{Launch, UNPACED};
@@ -82,7 +82,7 @@ impl Controller {
 
     /// The rate that the scheme asks for, under the advice.
     pub(super) fn advised_scheme_rate(&mut self) -> Option<Rate> {
-        let rate = self.startup.as_dyn().pacing_rate().map(|rate| rate.max(LOWEST_RATE));
+        let rate = sendable(self.startup.as_dyn().pacing_rate());
         match self.advice {
             Some(advice) => rate.map(|rate| advice.cap_rate(rate)),
             None => rate,

@@ -1,7 +1,7 @@
 //! The controller's side of an integrated congestion avoidance (BBR): it follows the algorithm and interferes with
 //! nothing.
 
-use super::launch::LOWEST_RATE;
+use super::launch::sendable;
 use super::recovery::Recovery;
 use super::{Controller, Phase};
 use crate::event::{Ack, Decision, Loss, Timeout};
@@ -39,7 +39,7 @@ impl Controller {
             let Window { cwnd, ssthresh } = self.window;
             self.log.note(now, Decision::StartupExited { reason, cwnd, ssthresh });
         }
-        self.scheme_rate = avoidance.pacing_rate().map(|rate| rate.max(LOWEST_RATE));
+        self.scheme_rate = sendable(avoidance.pacing_rate());
         self.send_group = avoidance.send_group().filter(|_| self.config.pacing.is_none()).unwrap_or(Bytes::ZERO);
         let starting = avoidance.is_starting();
         self.phase = Phase::Integrated { starting };
@@ -92,10 +92,10 @@ impl Controller {
             Step::Exit(_) => self.sensing = None,
             Step::Continue { cwnd } => {
                 self.sensing = Some(Window { cwnd, ..window });
-                if let Some(rate) = startup.pacing_rate() {
+                if let Some(rate) = sendable(startup.pacing_rate()) {
                     self.sensing = None;
                     let cwnd = self.advised_window(ack.now, cwnd);
-                    let rate = self.advice.map_or(rate, |advice| advice.cap_rate(rate)).max(LOWEST_RATE);
+                    let rate = self.advice.map_or(rate, |advice| advice.cap_rate(rate));
                     if let Some(avoidance) = self.avoidance.integrated() {
                         let cwnd = avoidance.on_late_launch(self.window, cwnd, rate);
                         self.set_cwnd(cwnd);

@@ -15,13 +15,18 @@ use crate::window::{SegmentSize, Window};
 /// number range.
 pub(super) const LARGEST_WINDOW: Bytes = Bytes::new(1 << 40);
 
-/// The lowest pacing rate that a scheme gets, also a scheme of the caller: a packet of 1500 bytes in 12 s. A rate of
-/// zero would stop the sender for ever.
-pub(super) const LOWEST_RATE: Rate = Rate::from_bits_per_sec(1_000);
+/// The lowest pacing rate that a scheme gets, also a scheme of the caller: a packet of 1500 bytes in 12 s.
+const LOWEST_RATE: Rate = Rate::from_bits_per_sec(1_000);
 
 /// A scheme that asks to be woken at a time when it has been woken already, or before, is woken this much later: a host
 /// would call it for ever at the same instant.
 pub(super) const NEXT_WAKEUP: Duration = Duration::from_millis(1);
+
+/// The rate that a scheme asks for, as one at which something leaves. A scheme that asks for zero asks for none: zero
+/// would stop the sender for ever.
+pub(super) fn sendable(rate: Option<Rate>) -> Option<Rate> {
+    rate.filter(|rate| *rate > Rate::ZERO).map(|rate| rate.max(LOWEST_RATE))
+}
 
 impl Controller {
     /// The handshake is over and data may leave: Sensing turns what is known about the path into the launch.
@@ -58,7 +63,7 @@ impl Controller {
     }
 
     fn take_launch(&mut self, now: Timestamp, launch: &Launch, rtt: &RttEstimator) {
-        let launch = &Launch { pacing_rate: launch.pacing_rate.map(|rate| rate.max(LOWEST_RATE)), ..*launch };
+        let launch = &Launch { pacing_rate: sendable(launch.pacing_rate), ..*launch };
         self.set_cwnd(launch.cwnd);
         self.launch_rate = launch.pacing_rate;
         // A scheme that paces by itself starts with one segment unless it says more.

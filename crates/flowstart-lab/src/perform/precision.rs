@@ -1,7 +1,8 @@
 //! Repetitions until the answer is precise.
 
 use crate::results::cell_summary::CellSummary;
-use crate::results::summary::{Summary, felt};
+use crate::results::felt::felt;
+use crate::results::summary::Summary;
 use crate::study::plan::Plan;
 use flowstart_report::Verdict;
 

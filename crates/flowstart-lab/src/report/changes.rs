@@ -11,11 +11,12 @@ use flowstart_statistics::{
 };
 
 use super::cell_input;
+use crate::results::felt::felt;
 use crate::results::flows::Row;
 use crate::results::folder::MANIFEST;
 use crate::results::identity::{Part, short};
 use crate::results::stored::Stored;
-use crate::results::summary::{felt, rows_by_cell, summarize};
+use crate::results::summary::{rows_by_cell, summarize};
 
 /// Pairs from which on an interval is one from resamples.
 const MANY: usize = 20;

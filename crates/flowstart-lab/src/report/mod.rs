@@ -10,10 +10,11 @@ use rayon::prelude::*;
 
 use crate::experiment;
 use crate::results::cell_summary::CellSummary;
+use crate::results::felt::felt;
 use crate::results::flows::Row;
 use crate::results::folder::ExperimentError;
 use crate::results::pairs::paired;
-use crate::results::summary::{Summary, felt, rows_by_cell, values};
+use crate::results::summary::{Summary, rows_by_cell, values};
 use crate::spec::STACK;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Buffer;

@@ -7,7 +7,7 @@ use flowstart_statistics::Metric;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A cell against its baseline. Its FCT is the time that users feel ([`felt`](super::summary::felt)).
+/// A cell against its baseline. Its FCT is the time that users feel ([`felt`](super::felt::felt)).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The baseline's cell.

@@ -10,9 +10,9 @@ use flowstart_statistics::{
 };
 
 use super::cell_summary::Comparison;
+use super::felt::{cell_seed, felt};
 use super::metric::Group;
 use super::row::{METRICS, Metric, Row};
-use super::summary::{cell_seed, felt};
 use crate::study::plan::{Cell, Plan};
 
 /// Payload sent again beyond the baseline's, over the payload, from which on a gain is waste.

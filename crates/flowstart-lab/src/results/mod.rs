@@ -12,6 +12,7 @@
 
 pub mod cell_summary;
 pub mod comparison;
+pub mod felt;
 pub mod files;
 pub mod flows;
 pub mod folder;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flowstart_core::rng::{mix, name_hash};
+use flowstart_core::rng::name_hash;
 use flowstart_core::time::Timestamp;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::world::requests::Requests;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::results::cell_summary::{CellSummary, Others};
 use crate::results::comparison::{comparisons, distinct};
+use crate::results::felt::cell_seed;
 use crate::results::metric::Shown;
 use crate::results::pairs;
 use crate::results::row::{METRICS, Row};
@@ -39,18 +40,6 @@ pub struct Summary {
     /// The pairs of AQM and scheme that no other pair beats, for each setting, if there is a choice of both.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unbeaten_pairs: Vec<PairedSetting>,
-}
-
-/// The value of a metric.
-pub type Field = fn(&Row) -> Option<f64>;
-
-/// The name of the time that a user of a cell's flows notices: for a video the mean time of its chunks. Comparisons
-/// with the baseline use it.
-pub fn felt(plan: &Plan, cell: &Cell) -> (&'static str, Field) {
-    match plan.sizes[cell.size].value.objects() {
-        Some(application) if application.feels_objects() => ("mean_object_fct_ms", |row| row.mean_object_fct_ms),
-        _ => ("fct_ms", |row| row.fct_ms),
-    }
 }
 
 /// The values of a metric over the runs that completed.
@@ -98,11 +87,6 @@ pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
     }
     let unbeaten_pairs = pairs::paired(plan, &cells).iter().map(PairedSetting::unbeaten).collect();
     Summary { schema: SCHEMA, answer: String::new(), answer_notes: Vec::new(), reps: plan.reps, cells, unbeaten_pairs }
-}
-
-/// Seed of the bootstrap of a cell: reproducible, and independent of the runs.
-pub(super) fn cell_seed(plan: &Plan, cell: &Cell) -> u64 {
-    mix(plan.seed ^ name_hash("bootstrap") ^ cell.index as u64)
 }
 
 fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {

@@ -38,7 +38,8 @@ pub fn measured_scheme(
     let mut spec = Spec::parse(field, text)?;
     let own_names = own.iter().map(CustomStartup::name);
     let names: Vec<&str> = StartupConfig::NAMES.iter().copied().chain([STACK]).chain(own_names).collect();
-    let name = spec.choose(&names, SCHEMES_LISTED)?;
+    let own_names: String = own.iter().map(|scheme| format!(", beside {}", scheme.name())).collect();
+    let name = spec.choose(&names, format_args!("{SCHEMES_LISTED}{own_names}"))?;
     if name == STACK {
         return own_stack(&spec, transport);
     }

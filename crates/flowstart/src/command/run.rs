@@ -67,8 +67,10 @@ pub(crate) struct Results {
     /// Print summary.json instead of a table.
     #[arg(long)]
     json: bool,
-    /// Add repetitions to those of --reps until every comparison is this precise, such as 1%: half the interval over
-    /// the speed-up. Without a comparison the mean completion times have to be.
+    /// Add repetitions until this precise, such as 1%.
+    ///
+    /// Repetitions are added to those of --reps until half the interval of every comparison is at most this part of its
+    /// speed-up. Without a comparison the mean completion times have to be as precise.
     #[arg(long, value_name = "P", value_parser = precision)]
     precision: Option<f64>,
     /// Most repetitions of --precision.

@@ -44,7 +44,8 @@ fn description() -> Vec<Id> {
 #[derive(Debug, Args)]
 #[command(
     override_usage = "\
-flowstart trace [OPTIONS] --link <LINK> --size <SIZE> --scheme <SCHEME>...
+flowstart trace [OPTIONS] --link <LINK> --size <SIZE>
+           --scheme <SCHEME>...
        flowstart trace [OPTIONS] --cell <ID> --from <DIR>",
     after_long_help = "\
 Examples:

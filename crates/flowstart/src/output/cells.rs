@@ -1,8 +1,9 @@
 //! The table of an experiment's cells, as wide as the terminal.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use flowstart_lab::results::cell_summary::CellSummary;
-use flowstart_lab::results::summary::{Summary, felt};
+use flowstart_lab::results::felt::felt;
+use flowstart_lab::results::summary::Summary;
 use flowstart_lab::study::plan::{AXES, Axis, Cell, Plan};
 use flowstart_report::Verdict;
 
@@ -17,10 +18,12 @@ const MOST_CELLS: usize = 60;
 /// Spaces around and between columns.
 const GAP: usize = 3;
 
-/// A column of numbers or marks.
+/// A column of names, numbers or marks.
 struct Column {
     title: String,
     is_number: bool,
+    /// Whether its texts may be broken where the terminal is too narrow.
+    wraps: bool,
     texts: Vec<String>,
 }
 
@@ -43,11 +46,13 @@ fn cells_within(plan: &Plan, summary: &Summary, width: u16) -> String {
     let mut columns = axes(plan, shown);
     let fixed = columns.len();
     columns.extend(metrics(plan, shown));
-    // The last columns are those that a reader misses least. Names are wrapped before the first two numbers go.
+    // The last columns are those that a reader misses least. Names are wrapped before the costs go, on a terminal of the
+    // usual width.
+    let least = fixed + if width < WIDTH { 3 } else { 5 };
     let mut left_out = Vec::new();
     let needed = |columns: &[Column]| columns.iter().map(Column::width).sum::<usize>();
     // There is no gap behind the last one.
-    while needed(&columns) > usize::from(width) + 1 && columns.len() > fixed + 5 {
+    while needed(&columns) > usize::from(width) + 1 && columns.len() > least {
         left_out.extend(columns.pop().map(|column| column.title.replace('\n', " ")));
     }
     let mut text = format!("everywhere: {}\n", everywhere(plan, &all));
@@ -74,9 +79,12 @@ fn drawn(columns: &[Column], rows: usize, width: u16) -> Table {
     for row in 0..rows {
         table.add_row(columns.iter().map(|column| &column.texts[row]));
     }
-    for (place, _) in columns.iter().enumerate().filter(|(_, column)| column.is_number) {
-        if let Some(column) = table.column_mut(place) {
-            column.set_cell_alignment(CellAlignment::Right);
+    for (place, column) in columns.iter().enumerate().filter(|(_, column)| !column.wraps) {
+        if let Some(drawn) = table.column_mut(place) {
+            drawn.set_constraint(ColumnConstraint::ContentWidth);
+            if column.is_number {
+                drawn.set_cell_alignment(CellAlignment::Right);
+            }
         }
     }
     table
@@ -118,6 +126,7 @@ fn axes(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
         .map(|axis| Column {
             title: title(plan, axis),
             is_number: false,
+            wraps: true,
             texts: shown.iter().map(|(cell, _)| value(plan, axis, cell)).collect(),
         })
         .collect()
@@ -145,6 +154,7 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
     let column = |title: &str, is_number: bool, text: &dyn Fn(&Cell, &CellSummary) -> String| Column {
         title: title.to_owned(),
         is_number,
+        wraps: false,
         texts: shown.iter().map(|(cell, row)| text(cell, row)).collect(),
     };
     let mean = |row: &CellSummary, name: &str| row.metrics.get(name).and_then(|metric| metric.mean);

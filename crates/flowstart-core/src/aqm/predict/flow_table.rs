@@ -110,11 +110,16 @@ impl Bucket {
         self.bytes - core::mem::replace(&mut self.unasked, self.bytes)
     }
 
-    /// Whether the packet that arrived last belongs to a launch: it was sent without an answer, and more was sent so
-    /// than any initial window holds; or one was refused after `lately`. After [`Bucket::add_unasked`].
-    pub(super) fn launches(&self, segment: f64, lately: f64) -> bool {
+    /// Whether to drop the packet that arrived last, because the queue is long and it belongs to a launch: it was sent
+    /// without an answer, and more was sent so than any initial window holds; or one was refused within this time. After
+    /// [`Bucket::add_unasked`].
+    pub(super) fn is_refused(&mut self, now: f64, segment: f64, within: f64, is_long: bool) -> bool {
         let unasked = self.unasked == self.bytes && self.excess > LAUNCH_PACKETS * segment;
-        unasked || self.refused > lately
+        let refused = is_long && (unasked || self.refused > now - within);
+        if refused {
+            self.refused = now;
+        }
+        refused
     }
 
     /// Counts a packet. Whether the flow has now been linear over two doublings in a row, at packet counts 2^k.
