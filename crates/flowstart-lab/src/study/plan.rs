@@ -301,12 +301,12 @@ impl Plan {
         self.cells().into_iter().find(|cell| self.id(cell) == id)
     }
 
-    /// The axis whose values answers compare: the first of [`COMPARED`] with a choice.
+    /// The axis whose values answers compare: the first of `COMPARED` with a choice.
     pub fn compared(&self) -> Option<&'static Axis> {
         compared().find(|axis| axis.length(self) > 1)
     }
 
-    /// The baseline of a cell: the same cell with the first value of the first axis of [`COMPARED`] that it has not the
+    /// The baseline of a cell: the same cell with the first value of the first axis of `COMPARED` that it has not the
     /// first value of. Links are compared only if none of the other axes has a choice. `None` for a cell that is itself
     /// a baseline.
     pub fn baseline_of(&self, cell: &Cell) -> Option<Cell> {

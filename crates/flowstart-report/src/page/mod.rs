@@ -1,7 +1,7 @@
 //! A page is a template that is filled with sections.
 //!
-//! `comparison.rs`, `changes.rs`, `trace.rs` and `overlay.rs` each make a page. `template.rs` has the templates and fills
-//! them. The other files make what a section of a template shows:
+//! `comparison.rs`, `changes.rs`, `trace.rs` and `overlay.rs` each make a page. `template.rs` has the templates and
+//! fills them. The other files make what a section of a template shows:
 //!
 //! | File | Section |
 //! |---|---|

@@ -46,8 +46,8 @@ fn cells_within(plan: &Plan, summary: &Summary, width: u16) -> String {
     let mut columns = axes(plan, shown);
     let fixed = columns.len();
     columns.extend(metrics(plan, shown));
-    // The last columns are those that a reader misses least. Names are wrapped before the costs go, on a terminal of the
-    // usual width.
+    // The last columns are those that a reader misses least. On a terminal of the usual width, names are wrapped before
+    // the costs go.
     let least = fixed + if width < WIDTH { 3 } else { 5 };
     let mut left_out = Vec::new();
     let needed = |columns: &[Column]| columns.iter().map(Column::width).sum::<usize>();

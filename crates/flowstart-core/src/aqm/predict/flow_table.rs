@@ -111,8 +111,8 @@ impl Bucket {
     }
 
     /// Whether to drop the packet that arrived last, because the queue is long and it belongs to a launch: it was sent
-    /// without an answer, and more was sent so than any initial window holds; or one was refused within this time. After
-    /// [`Bucket::add_unasked`].
+    /// without an answer, and more was sent so than any initial window holds; or one was refused within this time.
+    /// After [`Bucket::add_unasked`].
     pub(super) fn is_refused(&mut self, now: f64, segment: f64, within: f64, is_long: bool) -> bool {
         let unasked = self.unasked == self.bytes && self.excess > LAUNCH_PACKETS * segment;
         let refused = is_long && (unasked || self.refused > now - within);
