@@ -60,9 +60,13 @@ def check_first_screen(name, page):
     answer = page.locator(".answer").bounding_box()
     plot = page.locator("#forest .panel svg").bounding_box()
     rows = page.evaluate(
-        """() => JSON.parse(document.querySelector("#forest script.spec").textContent).data.values.split("\\n").length - 1"""
+        """() => {
+            const spec = JSON.parse(document.querySelector("#forest script.spec").textContent);
+            return spec.data.values.split("\\n").length - 1;
+        }"""
     )
-    check(f"{name}: the answer is on the first screen", answer["y"] >= 0 and answer["y"] + answer["height"] < 400, answer)
+    is_visible = answer["y"] >= 0 and answer["y"] + answer["height"] < 400
+    check(f"{name}: the answer is on the first screen", is_visible, answer)
     bottom = plot["y"] + plot["height"]
     visible = bottom <= 800 if rows <= FEW_ROWS else plot["y"] < 400
     check(f"{name}: so is the forest plot", visible, (plot, rows))
@@ -85,10 +89,16 @@ def check_hover(name, page):
 def check_sorting(name, page):
     button = page.locator("table.sortable th button", has_text="FCT").first
     column = page.evaluate(
-        """() => [...document.querySelectorAll("table.sortable th")].findIndex((head) => head.textContent.trim().startsWith("FCT"))"""
+        """() => {
+            const heads = [...document.querySelectorAll("table.sortable th")];
+            return heads.findIndex((head) => head.textContent.trim().startsWith("FCT"));
+        }"""
     )
     values = lambda: page.evaluate(
-        """(column) => [...document.querySelectorAll("table.sortable tbody tr")].map((row) => Number(row.cells[column].dataset.sort))""",
+        """(column) => {
+            const rows = [...document.querySelectorAll("table.sortable tbody tr")];
+            return rows.map((row) => Number(row.cells[column].dataset.sort));
+        }""",
         column,
     )
     original = values()
@@ -122,8 +132,11 @@ def check_paper(name, page):
 
 def check_dark(name, page):
     colours = page.evaluate(
-        """() => [getComputedStyle(document.body).backgroundColor, ...[...document.querySelectorAll(".panel svg.marks")].map((svg) =>
-            svg.querySelector("rect, path")?.getAttribute("fill") ?? svg.style.backgroundColor)]"""
+        """() => {
+            const drawn = [...document.querySelectorAll(".panel svg.marks")];
+            const first = (svg) => svg.querySelector("rect, path")?.getAttribute("fill") ?? svg.style.backgroundColor;
+            return [getComputedStyle(document.body).backgroundColor, ...drawn.map(first)];
+        }"""
     )
     light = [colour for colour in colours if colour in ("#ffffff", "white", "rgb(255, 255, 255)")]
     check(f"{name}: no chart is white", not light, light)
@@ -131,13 +144,17 @@ def check_dark(name, page):
     check(f"{name}: text is light", int(text.split("(")[1].split(",")[0]) > 180, text)
     # A chart that was drawn for a dark screen is inverted until it is drawn again.
     page.emulate_media(media="print", color_scheme="dark")
-    dark = """() => [...document.querySelectorAll(".panel")].filter((panel) => panel.querySelector("svg") &&
-        panel.classList.contains("dark-drawn") !== getComputedStyle(panel.querySelector("svg")).filter.startsWith("invert")).length"""
+    dark = """() => {
+        const drawn = [...document.querySelectorAll(".panel")].filter((panel) => panel.querySelector("svg"));
+        const isInverted = (panel) => getComputedStyle(panel.querySelector("svg")).filter.startsWith("invert");
+        return drawn.filter((panel) => panel.classList.contains("dark-drawn") !== isInverted(panel)).length;
+    }"""
     check(f"{name}: no chart is dark on paper", page.evaluate(dark) == 0, page.evaluate(dark))
 
 
 def check_folds(name, page):
-    page.locator("details:not(.licences) > summary").evaluate_all("(all) => all.forEach((summary) => summary.parentElement.open = true)")
+    folds = page.locator("details:not(.licences) > summary")
+    folds.evaluate_all("(all) => all.forEach((summary) => summary.parentElement.open = true)")
     page.wait_for_timeout(1500)
     found = layout(page)
     check(f"{name}: unfolded, all charts are drawn and fit", found["undrawn"] == 0 and not found["outside"], found)
@@ -145,7 +162,7 @@ def check_folds(name, page):
 
 def main():
     chromium, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-    reports = {file.parent.name: file for file in sorted(folder.glob("*/report.html"))}
+    reports = {file.parent.name: file for file in sorted(folder.glob("*/*.html"))}
     if not reports:
         sys.exit(f"{folder}: no reports")
     with sync_playwright() as playwright:

@@ -26,7 +26,7 @@ fn main() {
         aqm: vec!["taildrop".into()],
         competitor: vec!["none".into()],
         flows: 1,
-        transport,
+        transport: vec![transport],
         reps: 1,
         seed: 1,
         hint: true,
@@ -46,7 +46,7 @@ fn main() {
             let verdict = if rate >= TARGET { "met" } else { "MISSED" };
             println!(
                 "{} {}: {} data packets, {} lost, FCT {:.1} s, {spent:.3} s of CPU, {rate:.0} packets/s; target {TARGET:.1e} {verdict}",
-                plan.transport.text,
+                plan.transport_of(&cell).text,
                 plan.schemes[cell.scheme].text,
                 record.data_packets,
                 record.dropped,

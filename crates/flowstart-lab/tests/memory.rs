@@ -68,8 +68,8 @@ fn plan(size: &str, transport: &str) -> Plan {
         scheme: vec!["slow-start".into()],
         aqm: vec!["taildrop".into()],
         competitor: vec!["cubic".into()],
-        avoidance: Some("cubic".into()),
-        transport: transport.into(),
+        avoidance: vec!["cubic".into()],
+        transport: vec![transport.into()],
         flows: 1,
         reps: 1,
         ..Scenario::default()

@@ -33,7 +33,7 @@ fn scenario(link: &str, size: &str, schemes: &[&str], transport: &str) -> Scenar
         aqm: vec!["taildrop".into()],
         competitor: vec!["none".into()],
         flows: 1,
-        transport: transport.into(),
+        transport: vec![transport.into()],
         reps: 1,
         seed: 1,
         hint: true,

@@ -50,8 +50,8 @@ mod tests;
 mod verdict;
 
 pub use data::{
-    CAUSES, Cause, Causes, Cell, Change, ChangeReport, Check, CurvePoint, DataFile, Estimate, ExampleRun, Link, Media,
-    Method, OverlayReport, Pair, PairedSetting, PublishedCell, PublishedTable, Report, RunFlow, Samples, Side,
+    CAUSES, Call, Cause, Causes, Cell, Change, ChangeReport, Check, CurvePoint, DataFile, Estimate, ExampleRun, Link,
+    Media, Method, OverlayReport, Pair, PairedSetting, PublishedCell, PublishedTable, Report, RunFlow, Samples, Side,
     TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
 };
 pub use error::RenderError;

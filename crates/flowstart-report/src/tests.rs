@@ -1,6 +1,8 @@
 //! What every page must hold to, whatever the data.
 
 use super::*;
+use crate::chart::Key;
+use crate::group::Names;
 
 const LIBRARIES: [&str; 3] = [
     include_str!("vendor/vega.min.js"),
@@ -182,6 +184,23 @@ fn nothing_undefined_and_nothing_fetched() -> Result<(), RenderError> {
             assert!(!attributes.contains("http"), "{attributes}");
         }
     }
+    Ok(())
+}
+
+#[test]
+fn a_call_beside_the_flows_has_a_section_of_its_own() -> Result<(), RenderError> {
+    let mut report = sample();
+    assert!(!render(&report)?.contains("call-section"));
+    report.cells[1].call =
+        Some(Call { not_shown: estimate(0.162), longest_freeze_ms: estimate(775.0), ..Call::default() });
+    report.cells[2].call = Some(Call { frozen: Estimate { mean: Some(f64::NAN), ci95: None }, ..Call::default() });
+    let page = render(&report)?;
+    let section = page.split("id=\"call-section\"").nth(1).and_then(|rest| rest.split("</section>").next());
+    let section = section.unwrap_or_default();
+    assert!(section.contains(">16.2") && section.contains(">775<"), "{section}");
+    // One row for each cell with a call, and no number where there is none.
+    assert_eq!(section.matches("<th scope=\"row\">").count(), 2);
+    assert!(!section.contains("NaN") && !page.contains("media-section"));
     Ok(())
 }
 
@@ -646,6 +665,34 @@ fn four_sizes_make_a_chart_of_speed_ups_and_three_do_not() -> Result<(), RenderE
     assert!(!four.contains("equation (2)"));
     assert!(page(&[1, 10, 100, 1000], "quick-start")?.contains("equation (2)"));
     assert!(!page(&[1, 10, 100], "jump-start")?.contains(title));
+    Ok(())
+}
+
+#[test]
+fn aqms_share_the_panel_of_speed_ups_and_have_colours() -> Result<(), RenderError> {
+    let at = |kilobytes: u64, aqm: &str, scheme: &str| Cell {
+        size: format!("{kilobytes}KB"),
+        size_bytes: kilobytes * 1000,
+        aqm: aqm.to_owned(),
+        is_baseline: scheme == "slow-start" && aqm == "taildrop",
+        speedup: Estimate { mean: Some(1.5), ci95: None },
+        ..cell(scheme, [1.5, 1.4, 1.6], [0.0; 3])
+    };
+    let sizes = [1, 10, 100, 1000];
+    let of = |kilobytes: u64| {
+        let pairs =
+            [("taildrop", "slow-start"), ("taildrop", "blitzstart"), ("pie", "slow-start"), ("pie", "blitzstart")];
+        pairs.map(|(aqm, scheme)| at(kilobytes, aqm, scheme))
+    };
+    let cells: Vec<Cell> = sizes.into_iter().flat_map(of).collect();
+    let names = Names::of(&cells.iter().collect::<Vec<_>>());
+    let Some(chart) = chart::sizes(&cells, &names, &Key::of(&cells, &names)) else { panic!("four sizes") };
+    let panels = chart.spec["concat"].as_array().map_or(0, Vec::len);
+    assert_eq!(panels, 1, "{}", chart.spec);
+    // A line without data would make Vega warn: neither the model nor the count of rounds is known here.
+    assert_eq!(chart.spec["concat"][0]["layer"].as_array().map_or(0, Vec::len), 4);
+    let colours: Vec<&str> = chart.legend.iter().take(4).map(|item| item.colour).collect();
+    assert!(colours[0] == colours[1] && colours[2] == colours[3] && colours[0] != colours[2], "{colours:?}");
     Ok(())
 }
 

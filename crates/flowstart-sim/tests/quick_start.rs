@@ -318,3 +318,63 @@ fn a_coarse_timer_sends_what_fell_due_with_its_ticks() {
         assert!(sent.len() > 250, "{name}: {}", sent.len());
     }
 }
+
+/// When the packets with payload or of the handshake reached the receiver: their time, part of the handshake's flight
+/// or offset, and whether they had an option.
+fn reached(world: &World) -> Vec<(Timestamp, Result<u8, u64>, bool)> {
+    let forward = trace(world).packets.iter().filter(|packet| packet.reached && packet.direction == Direction::Forward);
+    let place = |packet: &HostPacket| {
+        let place = match packet.body {
+            Body::Handshake { part, .. } => Ok(part),
+            _ => Err(packet.body.offset()?),
+        };
+        Some((packet.time, place, packet.quick_start != NO_OPTION))
+    };
+    forward.filter_map(place).collect()
+}
+
+#[test]
+fn a_router_processes_options_before_it_queues_the_packet_and_handshakes_stay_in_order() {
+    const PROCESSING: Duration = Duration::from_millis(20);
+    for name in NAMES {
+        let run = |processing, behaviour| {
+            let router = router::Config { processing, behaviour, ..router::Config::default() };
+            let (mut world, flow) = two_chunks(name, greedy(), None, router);
+            finish(&mut world, flow);
+            (world.record(flow).handshake_rtt.expect("measured"), reached(&world))
+        };
+        let (fast, _) = run(Duration::ZERO, router::Behaviour::Participate);
+        for behaviour in [router::Behaviour::Participate, router::Behaviour::Ignore, router::Behaviour::Zero] {
+            let (rtt, reached) = run(PROCESSING, behaviour);
+            assert_eq!(rtt, fast + PROCESSING, "{name} {behaviour:?}");
+            // The report is alone, and nothing that was sent before data comes after it.
+            let parts: Vec<u8> = reached.iter().map_while(|(_, place, _)| place.ok()).collect();
+            assert!(parts.is_sorted() && !parts.is_empty(), "{name}: {parts:?}");
+        }
+        // What does not see the option does not process it.
+        assert_eq!(run(PROCESSING, router::Behaviour::Hidden).0, fast, "{name}");
+    }
+}
+
+#[test]
+fn data_overtakes_a_request_in_mid_connection_and_the_approval_comes_later() {
+    const PROCESSING: Duration = Duration::from_millis(10);
+    for name in NAMES {
+        let run = |processing| {
+            let asks = Config { after_idle: Some(Duration::from_millis(5000)), ..greedy() };
+            let router = router::Config { processing, ..router::Config::default() };
+            let (mut world, flow) = two_chunks(name, asks, None, router);
+            finish(&mut world, flow);
+            assert_eq!(world.record(flow).delivered, 2 * CHUNK, "{name}");
+            (world.record(flow).later_approvals, reached(&world))
+        };
+        for (processing, overtakes) in [(Duration::ZERO, false), (PROCESSING, true)] {
+            let (approvals, reached) = run(processing);
+            assert_eq!(approvals, 1, "{name}");
+            let request = reached.iter().position(|(_, place, option)| *place == Err(CHUNK) && *option);
+            let before = &reached[..request.expect("it arrived")];
+            let later = before.iter().filter(|(_, place, _)| place.is_err_and(|offset| offset > CHUNK)).count();
+            assert_eq!(later > 0, overtakes, "{name}: {later}");
+        }
+    }
+}

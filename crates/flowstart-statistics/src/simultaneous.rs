@@ -24,6 +24,9 @@ use super::{Interval, count};
 
 /// Standard errors of a logarithm up to this are rounding.
 const ROUNDING: f64 = 1e-12;
+/// Half the width of an interval of a logarithm from which on it says nothing: a factor of a thousand to both sides, as
+/// two repetitions may give.
+const WIDEST: f64 = 6.907_755_278_982_137;
 
 /// The intervals of the ratios mean(before) / mean(after) of a family of comparisons: at `level`, all of them contain
 /// their true ratio at once. A comparison has a pair (before, after) for each repetition, `None` where it is missing;
@@ -41,7 +44,8 @@ const ROUNDING: f64 = 1e-12;
 /// | 5 comparisons of exponential values | – | – | 95 % | 94 % | 93 % | 95 % |
 ///
 /// The answer for a comparison is a point if its pairs do not scatter. Such a comparison does not affect the others.
-/// It is `None` if the comparison has fewer than two pairs, a number that is not positive or not finite, and for all if
+/// It is `None` if the comparison has fewer than two pairs, a number that is not positive or not finite, or scatters so
+/// much that its interval would reach a factor of a thousand to both sides. It is `None` for all if
 /// `level` is not strictly between 0 and 1 or `resamples` is less than 2 / (1 - level).
 #[must_use]
 pub fn simultaneous_ratios(
@@ -112,7 +116,7 @@ impl Comparison {
         let tail = Normal::standard().sf(critical);
         let width = upper_t_quantile(pairs - 1.0, tail)? * self.error * (pairs / (pairs - 1.0)).sqrt();
         let (low, high) = ((self.logarithm - width).exp(), (self.logarithm + width).exp());
-        (low > 0.0 && high.is_finite()).then_some(Interval { low, high })
+        (width < WIDEST && low > 0.0 && high.is_finite()).then_some(Interval { low, high })
     }
 }
 
@@ -218,6 +222,15 @@ mod tests {
         let interval = simultaneous_ratios(&[pairs], 0.95, 1000, 1)[0].unwrap();
         assert!((interval.low - 2.0 * (-1.270_62_f64).exp()).abs() < 1e-5, "{interval:?}");
         assert!((interval.high - 2.0 * 1.270_62_f64.exp()).abs() < 1e-4, "{interval:?}");
+    }
+
+    #[test]
+    fn an_interval_that_says_nothing_is_none() {
+        let pairs = |a: f64, b: f64| vec![Some((a, 1.0)), Some((b, 1.0))];
+        let mut family = vec![pairs(1.0, 1.1)];
+        assert!(simultaneous_ratios(&family, 0.95, 1000, 1)[0].is_some());
+        family.push(pairs(1.0, 9.0));
+        assert_eq!(simultaneous_ratios(&family, 0.95, 1000, 1)[1], None);
     }
 
     #[test]

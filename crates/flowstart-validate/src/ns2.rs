@@ -72,6 +72,7 @@ fn router(encoding: RateEncoding, share: f64, approvals: Duration, interval: Dur
         utilization: UtilizationConfig::PeakUtilization(peak),
         encoding,
         rounding: Rounding::Down,
+        processing: Duration::ZERO,
         behaviour: Behaviour::Participate,
     }
 }

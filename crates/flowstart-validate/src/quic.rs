@@ -32,7 +32,7 @@ pub(crate) fn search_geo(input: &Input, checker: &mut Checker) -> Result<String,
 /// Runs a scenario with the stack and with the model.
 fn equivalence(scenario: &str, input: &Input, checker: &mut Checker) -> Result<String, String> {
     let stack = Results::of(scenario, input.jobs)?;
-    let model = Results::run(changed(scenario, |scenario| MODEL.clone_into(&mut scenario.transport))?, input.jobs)?;
+    let model = Results::run(changed(scenario, |scenario| scenario.transport = vec![MODEL.to_owned()])?, input.jobs)?;
     let plan = &stack.plan;
     let (least, most) = (1.0 / (1.0 + MARGIN), 1.0 + MARGIN);
     let mut ratios = Vec::new();

@@ -40,7 +40,7 @@ fn check_speedups(results: &Results, checker: &mut Checker) -> Result<String, St
 /// Completion time of slow start in the analytical model, and the RTT, in milliseconds.
 fn slow_start_fct(plan: &Plan, size: Bytes) -> (f64, f64) {
     let link = &plan.links[0];
-    let fct = ideal::slow_start_fct(link, &plan.transport.profile, size, INITIAL_WINDOW);
+    let fct = ideal::slow_start_fct(link, &plan.transports[0].profile, size, INITIAL_WINDOW);
     (fct.as_millis_f64(), link.rtt.as_millis_f64())
 }
 

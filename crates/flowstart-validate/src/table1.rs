@@ -12,8 +12,10 @@ use flowstart_lab::results::summary::rows_by_cell;
 use flowstart_lab::run::newcomers::{self, Until};
 use flowstart_lab::run::repetition;
 use flowstart_lab::spec::Written;
+use flowstart_lab::spec::competitor::Competitor;
 use flowstart_lab::spec::size::TransferSize;
 use flowstart_lab::spec::workload::Workload;
+use flowstart_lab::study::per_transport::PerTransport;
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_report::{Check, PublishedCell, PublishedTable};
 use flowstart_statistics::{median, spearman};
@@ -296,7 +298,7 @@ const ENDLESS: Bytes = Bytes::new(100_000_000_000);
 /// first packet of the transfer.
 fn first_figure(plan: &Plan) -> Option<[f64; 2]> {
     let (mut alone, cell) = single(plan, "dsl-fast", ENDLESS, 0)?;
-    alone.competitors = vec![Written { text: "none".into(), value: flowstart_lab::spec::competitor::Competitor::None }];
+    alone.competitors = vec![PerTransport::same("none", Competitor::None, alone.transports.len())];
     let run = repetition::replay_until(&alone, &cell, 0, Until::After(Duration::from_millis(2000)));
     let record = run.world.record(run.flows[0]);
     let from = record.first_data_sent.unwrap_or(run.start);

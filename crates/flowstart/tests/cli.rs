@@ -820,7 +820,7 @@ fn chunks_and_pages_have_times_of_their_objects_and_can_be_replayed_resumed_and_
     let described =
         ["explain", "--link", "lte", "--scheme", "suss", "--application", "page:objects=3,size=20KB,waves=2"];
     flowstart(&described).assert().success();
-    for wrong in [["--application", "video"], ["--application", "page:objects=1,size=1KB,waves=1"], ["--idle", "sleep"]]
+    for wrong in [["--application", "film"], ["--application", "page:objects=1,size=1KB,waves=1"], ["--idle", "sleep"]]
     {
         run(&compare(&wrong)).code(2);
     }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde::Deserialize;
 
@@ -418,6 +419,48 @@ fn records_say_where_they_come_from() {
         let data = ["cells.csv", "verdict.json", "output.txt"];
         assert!(data.iter().any(|file| folder.join(file).exists()), "{} has no data", folder.display());
     }
+}
+
+/// What `scripts/record --check` says of a folder of records.
+fn checked(records: &Path) -> (bool, String) {
+    let script = root().join("scripts/record");
+    let done = Command::new("python3").arg(script).arg("--check").arg(records).output().unwrap();
+    (done.status.success(), String::from_utf8(done.stderr).unwrap())
+}
+
+#[test]
+fn every_number_is_the_one_that_was_written() {
+    assert_eq!(checked(&root().join("record")), (true, String::new()));
+}
+
+#[test]
+fn an_edited_number_is_named() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let copied = |name: &str| {
+        let (from, to) = (root().join("record").join(name), folder.path().join(name));
+        fs::create_dir(&to).unwrap();
+        for file in fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {
+            fs::copy(&file, to.join(file.file_name().unwrap())).unwrap();
+        }
+        to
+    };
+    let table = copied("pareto").join("cells.csv");
+    let text = fs::read_to_string(&table).unwrap();
+    let (titles, row) = (text.lines().next().unwrap(), text.lines().nth(3).unwrap());
+    let mut fields: Vec<&str> = row.split(',').collect();
+    fields[1] = "12345.6";
+    fs::write(&table, text.replacen(row, &fields.join(","), 1)).unwrap();
+    let column = titles.split(',').nth(1).unwrap();
+    let expected = format!("pareto: cells.csv, {}, {column}: 12345.6 is not what was written\n", fields[0]);
+    assert_eq!(checked(folder.path()), (false, expected));
+
+    fs::write(&table, &text).unwrap();
+    let verdict = copied("validate-slides-speedup").join("verdict.json");
+    fs::write(&verdict, fs::read_to_string(&verdict).unwrap().replacen(": ", ": 7", 1)).unwrap();
+    let (is_right, says) = checked(folder.path());
+    assert!(!is_right && says.starts_with("validate-slides-speedup: verdict.json, line "), "{says}");
+    fs::remove_file(verdict.with_file_name("checksums.txt")).unwrap();
+    assert!(checked(folder.path()).1.contains("checksums.txt"));
 }
 
 #[test]

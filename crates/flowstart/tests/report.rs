@@ -117,3 +117,20 @@ fn folders_that_cannot_be_compared_are_refused_with_what_differs() {
     report(&[&empty.path().join("nowhere")], &[]).code(2).stderr(contains("there is no such folder"));
     report(&[&one], &["--across-versions"]).code(2);
 }
+
+#[test]
+fn a_repetition_that_no_run_has_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let one = results(folder.path(), "one", &SMALL);
+    let csv = fs::read_to_string(one.join("flows.csv")).unwrap();
+    let column = csv.lines().next().unwrap().split(',').position(|name| name == "rep").unwrap();
+    let mut lines: Vec<String> = csv.lines().map(str::to_owned).collect();
+    let mut fields: Vec<&str> = lines[1].split(',').collect();
+    fields[column] = "1000000000000";
+    lines[1] = fields.join(",");
+    fs::write(one.join("flows.csv"), lines.join("\n") + "\n").unwrap();
+    edit(&one, |manifest| {
+        manifest.as_object_mut().unwrap().remove("rows");
+    });
+    report(&[&one], &[]).code(2).stderr(contains("rep is 1000000000000; with this many rows it is at most 5"));
+}

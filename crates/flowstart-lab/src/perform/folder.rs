@@ -82,13 +82,13 @@ impl<'a> Folder<'a> {
 }
 
 impl Sink for Folder<'_> {
-    fn open(&mut self, study: &Study, progress: &dyn Progress) -> Result<Vec<Row>, ExperimentError> {
+    fn open(&mut self, study: &Study, most: u32, progress: &dyn Progress) -> Result<Vec<Row>, ExperimentError> {
         // Before the work: results without the means to replay a run would be half lost.
         self.scenario = study.to_toml().map_err(ExperimentError::Study)?;
         self.occupied = Some(prepare_folder(&self.path, self.resume)?);
         let mut known = Vec::new();
         if self.resume {
-            let earlier = journal::earlier(&self.path, &study.plan)?;
+            let earlier = journal::earlier(&self.path, &study.with_reps(most).plan)?;
             if let Some(file) = &earlier.set_aside {
                 let why = "the rows of an interrupted run do not say of which experiment they are, and are run again";
                 progress.note(&format!("{why}; they are kept in {}", file.display()));
@@ -96,7 +96,9 @@ impl Sink for Folder<'_> {
             known = earlier.rows;
             let done: BTreeSet<(&str, u64)> = known.iter().map(|row| (row.cell.as_str(), row.rep)).collect();
             let all = experiment::run_count(&study.plan);
-            progress.note(&format!("{} of {all} runs are taken over from {}", done.len(), self.path.display()));
+            // Nobody knows yet how many there will be if repetitions are added.
+            let of = if most > study.plan.reps { String::new() } else { format!(" of {all}") };
+            progress.note(&format!("{}{of} runs are taken over from {}", done.len(), self.path.display()));
         }
         let journal = Journal::open(&self.path, &study.plan, &known)?;
         *self.journal.get_mut().unwrap_or_else(PoisonError::into_inner) = Some(journal);

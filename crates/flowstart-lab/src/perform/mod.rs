@@ -25,12 +25,13 @@ pub use report::Again;
 
 /// The destination of results.
 pub trait Sink: Sync {
-    /// Called before the first run. Returns the known rows, which are not run again.
+    /// Called before the first run. Returns the known rows, which are not run again. Their repetitions may be those of
+    /// the study and, where repetitions are added, further ones up to a number of `most`.
     ///
     /// # Errors
     ///
     /// The reason why it cannot take results.
-    fn open(&mut self, study: &Study, progress: &dyn Progress) -> Result<Vec<Row>, ExperimentError>;
+    fn open(&mut self, study: &Study, most: u32, progress: &dyn Progress) -> Result<Vec<Row>, ExperimentError>;
 
     /// The observations that it wants of runs.
     fn wanted(&self, study: &Study) -> Wanted;
@@ -103,9 +104,14 @@ pub fn perform(
     progress: &dyn Progress,
 ) -> Result<Performed, ExperimentError> {
     let begun = precision.map_or_else(|| study.clone(), |precision| study.with_reps(precision.first(study.plan.reps)));
-    let mut known = sink.open(&begun, progress)?;
+    let most = precision.map_or(begun.plan.reps, |precision| precision.most);
+    let earlier = sink.open(&begun, most, progress)?;
     let (mut study, mut kept, mut before) = (begun, Kept::default(), 0);
+    let (mut known, mut done) = (Vec::new(), 0);
     let (rows, summary) = loop {
+        // An interrupted run may have got further than this step.
+        let step = u64::from(done)..u64::from(study.plan.reps);
+        known.extend(earlier.iter().filter(|row| step.contains(&row.rep)).cloned());
         let runs = experiment::run_count(&study.plan);
         progress.begins(runs - before);
         let wanted = sink.wanted(&study);
@@ -118,7 +124,10 @@ pub fn perform(
         kept.join(seen);
         let summary = concluded(&study.plan, &rows);
         match precision.and_then(|precision| precision.next(&study.plan, &summary)) {
-            Some(reps) => (study, known, before) = (study.with_reps(reps), rows, runs),
+            Some(reps) => {
+                (known, before, done) = (rows, runs, study.plan.reps);
+                study = study.with_reps(reps);
+            }
             None => break (rows, summary),
         }
     };
@@ -133,7 +142,7 @@ pub fn perform(
 
 /// Keeps nothing: only [`perform`] returns the results.
 impl Sink for () {
-    fn open(&mut self, _: &Study, _: &dyn Progress) -> Result<Vec<Row>, ExperimentError> {
+    fn open(&mut self, _: &Study, _: u32, _: &dyn Progress) -> Result<Vec<Row>, ExperimentError> {
         Ok(Vec::new())
     }
 

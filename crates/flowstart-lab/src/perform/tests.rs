@@ -9,11 +9,15 @@ use crate::study::scenario::Scenario;
 struct Counted {
     rows: Mutex<usize>,
     reps: u32,
+    /// The rows of an interrupted run.
+    earlier: Vec<Row>,
+    most: u32,
 }
 
 impl Sink for Counted {
-    fn open(&mut self, _: &Study, _: &dyn Progress) -> Result<Vec<Row>, ExperimentError> {
-        Ok(Vec::new())
+    fn open(&mut self, _: &Study, most: u32, _: &dyn Progress) -> Result<Vec<Row>, ExperimentError> {
+        self.most = most;
+        Ok(self.earlier.clone())
     }
 
     fn wanted(&self, _: &Study) -> Wanted {
@@ -65,6 +69,22 @@ fn repetitions_are_added_until_the_interval_is_small() {
     assert_eq!((*sink.rows.lock().unwrap(), sink.reps), (2 * reps as usize, reps));
     let whole = perform(&study.with_reps(reps), &mut (), None, 1, &()).unwrap();
     assert_eq!((whole.rows, whole.summary), (performed.rows, performed.summary));
+}
+
+/// However far it got, an interrupted run with a precision goes on to the results of one that was not interrupted.
+#[test]
+fn repetitions_that_were_added_before_an_interruption_are_not_made_again() {
+    let precision = Precision { relative: 0.0001, most: 20 };
+    let whole = perform(&study(NOISY), &mut (), Some(precision), 2, &()).unwrap();
+    assert_eq!(whole.summary.reps, 20);
+    for known in [0, 3, 5, 6, 11, 20] {
+        let earlier: Vec<Row> = whole.rows.iter().filter(|row| row.rep < known).cloned().collect();
+        let mut sink = Counted { earlier, ..Counted::default() };
+        let performed = perform(&study(NOISY), &mut sink, Some(precision), 2, &()).unwrap();
+        assert_eq!((&performed.rows, &performed.summary), (&whole.rows, &whole.summary), "{known}");
+        assert_eq!(*sink.rows.lock().unwrap(), 2 * (20 - known as usize), "{known}");
+        assert_eq!((sink.reps, sink.most), (20, 20));
+    }
 }
 
 #[test]

@@ -10,17 +10,31 @@ use super::{has_web, rtt, web};
 use crate::results::cell_summary::{CellSummary, Comparison};
 use crate::results::comparison::WASTE;
 use crate::results::summary::Summary;
+use crate::spec::application::Felt;
 use crate::study::plan::{Axis, Cell, Plan};
 
+mod transports;
 mod words;
 
+pub(super) use transports::transports;
 use words::{against, listed, percent, ratio, settings};
 
 /// Most values of the compared axis that sentences speak of one by one.
 const MOST_NAMED: usize = 6;
 
-/// The answer: a sentence about the best value of the compared axis, then notes about the others, costs and counts.
+/// The answer: a sentence about the best value of the compared axis; whether it depends on the transport; then notes
+/// about the others, costs and counts.
 pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let mut sentences = without_transports(plan, summary);
+    let place = sentences.len().min(1);
+    if let Some(sentence) = transports(plan, summary) {
+        sentences.insert(place, sentence);
+    }
+    sentences
+}
+
+/// The answer without the sentence about transports.
+pub(super) fn without_transports(plan: &Plan, summary: &Summary) -> Vec<String> {
     let mut sentences: Vec<String> = web::answer(summary).into_iter().chain(rtt::answer(plan, summary)).collect();
     if let Some(axis) = plan.compared() {
         sentences.extend(compared(plan, summary, axis));
@@ -41,7 +55,7 @@ pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
 /// The completion time where nothing is compared.
 fn alone(plan: &Plan, cell: &CellSummary) -> Option<String> {
     let fct = cell.metrics.get("fct_ms").and_then(|metric| metric.mean)?;
-    let of_transfers = !feels_objects(plan) && !has_web(plan);
+    let of_transfers = !feels(plan, Felt::Objects) && !feels(plan, Felt::Start) && !has_web(plan);
     of_transfers.then(|| {
         format!(
             "{} finishes {} on {} in {fct:.0} ms, {:.2} times the physical limit.",
@@ -94,11 +108,16 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     let wasteful = rest.iter().filter(|standing| standing.verdict == Verdict::FasterByWaste);
     sentences.extend(named.iter().chain(wasteful.take(MOST_NAMED)).map(|standing| standing.short(plan, fastest)));
     sentences.extend(costs(plan, summary, axis));
+    sentences.extend(viewing(plan, summary, axis));
     sentences.extend(counts(&standings, baseline));
     let simultaneous: Vec<&Comparison> = summary.cells.iter().filter_map(|cell| cell.vs_baseline.as_ref()).collect();
     match simultaneous.iter().filter(|versus| versus.speedup_ci.is_some()).count() {
         0 => {}
         1 => sentences.push(format!("Intervals are {}.", percent(simultaneous[0].level))),
+        2 => {
+            let level = percent(simultaneous[0].level);
+            sentences.push(format!("Intervals are {level} and hold for both comparisons at once."));
+        }
         several => {
             let level = percent(simultaneous[0].level);
             sentences.push(format!("Intervals are {level} and hold for all {several} comparisons at once."));
@@ -123,6 +142,8 @@ fn counts(standings: &[Standing<'_>], baseline: &str) -> Option<String> {
         .filter_map(|(verdict, one, many)| match verdicts.iter().filter(|other| **other == verdict).count() {
             0 => None,
             1 => Some(format!("1 {one}")),
+            2 if verdicts.len() == 2 => Some(format!("both {many}")),
+            all if verdicts.len() == all => Some(format!("all {many}")),
             count => Some(format!("{count} {many}")),
         })
         .collect();
@@ -148,6 +169,26 @@ fn costs(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<String> 
         .collect();
     let in_median = if cells.len() > axis.length(plan) { ", in the median" } else { "" };
     Some(format!("Packets lost and bytes sent twice{in_median}: {}.", parts?.join("; ")))
+}
+
+/// What viewers of adaptive videos saw beside every value of the axis, the baseline too.
+fn viewing(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<String> {
+    let is_video = |cell: &Cell| plan.sizes[cell.size].value.objects().is_some_and(|one| one.video().is_some());
+    let cells: Vec<Cell> = plan.cells().into_iter().filter(is_video).collect();
+    let of = |place: usize, name: &str| {
+        let own = cells.iter().filter(|cell| axis.place(**cell) == place);
+        median(&own.filter_map(|cell| summary.cells[cell.index].metrics.get(name)?.mean).collect::<Vec<_>>())
+    };
+    let part = |place: usize| {
+        let (stalled, rate) = (of(place, "stalled_ms")? / 1000.0, of(place, "video_mbps")?);
+        Some(format!("{} {stalled:.1} s and {rate:.2} Mbit/s", axis.texts(plan)[place]))
+    };
+    if axis.length(plan) > MOST_NAMED {
+        return None;
+    }
+    let parts: Vec<String> = (0..axis.length(plan)).map(part).collect::<Option<_>>()?;
+    let in_median = if cells.len() > parts.len() { ", in the median" } else { "" };
+    Some(format!("Stalled time and rate of the video{in_median}: {}.", parts.join("; ")))
 }
 
 /// The comparison of a value of an axis with the first one, over all settings.
@@ -179,14 +220,18 @@ enum HarmIn {
     Time,
     /// The score of the worst second of interactive media, which loses almost no bytes.
     Score,
+    /// The part of a video call's frames that were not shown.
+    Frames,
 }
 
 impl HarmIn {
     fn of(plan: &Plan) -> Self {
-        if plan.competitors.iter().any(|competitor| competitor.value.has_transfers()) {
+        if plan.competitors.iter().any(|competitor| competitor.first().has_transfers()) {
             Self::Time
-        } else if plan.competitors.iter().all(|competitor| competitor.value.media().is_some()) {
+        } else if plan.competitors.iter().all(|competitor| competitor.first().media().is_some()) {
             Self::Score
+        } else if plan.competitors.iter().all(|competitor| competitor.first().call().is_some()) {
+            Self::Frames
         } else {
             Self::Goodput
         }
@@ -198,6 +243,7 @@ impl HarmIn {
             Self::Goodput => others.goodput_lost_mbit.mean,
             Self::Time => others.extra_fct_ms.as_ref()?.mean,
             Self::Score => cell.metrics.get("media_worst_1s_mos")?.mean,
+            Self::Frames => cell.metrics.get("call_not_shown")?.mean,
         }
     }
 
@@ -210,6 +256,10 @@ impl HarmIn {
             }
             Self::Score => {
                 format!("the conversation's worst second scores {own:.2} beside it and {base:.2} beside {baseline}")
+            }
+            Self::Frames => {
+                let [own, base] = [own, base].map(percent);
+                format!("the call beside it does not show {own} of its frames, and {base} beside {baseline}")
             }
             Self::Goodput => {
                 let [own, base] = [own, base].map(|mbit| signed(mbit, "Mbit", 1, ["less", "more"]));
@@ -401,12 +451,18 @@ fn on(place: &str) -> String {
 
 /// What flows do with their traffic: the third person and the infinitive.
 fn verbs(plan: &Plan) -> [&'static str; 2] {
-    if feels_objects(plan) { ["delivers", "deliver"] } else { ["finishes", "finish"] }
+    if feels(plan, Felt::Start) {
+        ["starts", "start"]
+    } else if feels(plan, Felt::Objects) {
+        ["delivers", "deliver"]
+    } else {
+        ["finishes", "finish"]
+    }
 }
 
-/// Whether the completion times are those of chunks.
-fn feels_objects(plan: &Plan) -> bool {
-    plan.sizes.iter().filter_map(|size| size.value.objects()).any(|application| application.feels_objects())
+/// Whether any flows are felt by this time.
+fn feels(plan: &Plan, felt: Felt) -> bool {
+    plan.sizes.iter().filter_map(|size| size.value.objects()).any(|application| application.felt() == felt)
 }
 
 /// The traffic of a cell's flows, in words.

@@ -1,16 +1,14 @@
 //! The change of results between two runs of the same question, before and after something else changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use flowstart_core::rng::name_hash;
 use flowstart_report as report;
 use flowstart_report::Verdict;
-use flowstart_statistics::{
-    BootstrapEstimate, LEAST_EFFECT, LEVEL, RESAMPLES, bca_mean_difference_paired, bca_mean_ratio_paired, mean,
-    sample_standard_deviation, upper_t_quantile,
-};
+use flowstart_statistics::{LEVEL, RESAMPLES, bca_mean_difference_paired, mean};
 
 use super::cell_input;
+use crate::results::comparison::{self, Pair, by_repetition, intervals, is_one_run};
 use crate::results::felt::felt;
 use crate::results::flows::Row;
 use crate::results::folder::MANIFEST;
@@ -18,8 +16,6 @@ use crate::results::identity::{Part, short};
 use crate::results::stored::Stored;
 use crate::results::summary::{rows_by_cell, summarize};
 
-/// Pairs from which on an interval is one from resamples.
-const MANY: usize = 20;
 /// Most differences that a message names.
 const NAMED: usize = 5;
 
@@ -32,17 +28,18 @@ pub fn changes(before: &Stored, after: &Stored, across_versions: bool) -> Result
     let notes = check(before, after, across_versions)?;
     let plan = &after.study.plan;
     let (old, new) = (rows_by_cell(plan, &before.rows), rows_by_cell(plan, &after.rows));
-    // An interval for each cell that holds for all of them at once.
-    let tail = ((1.0 - LEVEL) / plan.cells().len().max(1) as f64).max(2.0 / f64::from(RESAMPLES));
+    let times =
+        plan.cells().into_iter().map(|cell| by_repetition(&old[cell.index], &new[cell.index], felt(plan, &cell).1));
+    let times: Vec<Vec<Pair>> = times.collect();
+    let intervals = intervals(plan, &times);
     let summaries = [summarize(&before.study.plan, &before.rows), summarize(plan, &after.rows)];
     let cells = plan.cells().into_iter().map(|cell| {
         let (old, new) = (&old[cell.index], &new[cell.index]);
         let seed = name_hash(&plan.id(&cell));
-        let time = pairs(old, new, felt(plan, &cell).1);
-        let ratio = bca_mean_ratio_paired(&time.0, &time.1, LEVEL, RESAMPLES, seed);
-        let (verdict, fct) = judged(&time, ratio.as_ref(), 1.0 - tail);
+        let time = &times[cell.index];
+        let (verdict, fct) = judged(time, intervals[cell.index]);
         let difference = |field: fn(&Row) -> Option<f64>| {
-            let (old, new) = pairs(old, new, field);
+            let (old, new): (Vec<f64>, Vec<f64>) = by_repetition(old, new, field).into_iter().flatten().unzip();
             let interval = bca_mean_difference_paired(&old, &new, LEVEL, RESAMPLES, seed);
             report::Estimate {
                 mean: mean(&new).zip(mean(&old)).map(|(new, old)| new - old),
@@ -52,7 +49,7 @@ pub fn changes(before: &Stored, after: &Stored, across_versions: bool) -> Result
         report::Change {
             before: cell_input(&before.study.plan, &cell, &summaries[0].cells[cell.index], old),
             after: cell_input(plan, &cell, &summaries[1].cells[cell.index], new),
-            pairs: time.0.len() as u32,
+            pairs: time.iter().flatten().count() as u32,
             fct_ratio: fct,
             verdict,
             inflation_delta: difference(|row| Some(row.inflation)),
@@ -123,61 +120,21 @@ fn check(before: &Stored, after: &Stored, across_versions: bool) -> Result<Vec<S
     Err(format!("{a} and {b} answer different questions: {}{more}", differences.join("; ")))
 }
 
-/// Values before and after, a pair for each repetition that both have: means over the flows that completed in both.
-fn pairs(before: &[&Row], after: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> (Vec<f64>, Vec<f64>) {
-    let done = |rows: &[&Row]| {
-        let done = rows.iter().filter(|row| !row.failed()).map(|row| ((row.rep, row.flow), field(row)));
-        done.collect::<BTreeMap<_, _>>()
-    };
-    let (old, new) = (done(before), done(after));
-    let both = |(key, value): (&(u64, u64), &Option<f64>)| Some((key.0, (*value)?, (*new.get(key)?)?));
-    let both: Vec<(u64, f64, f64)> = old.iter().filter_map(both).collect();
-    let means = |rows: &[(u64, f64, f64)]| {
-        let (old, new): (Vec<f64>, Vec<f64>) = rows.iter().map(|(_, old, new)| (*old, *new)).unzip();
-        mean(&old).zip(mean(&new))
-    };
-    both.chunk_by(|a, b| a.0 == b.0).filter_map(means).unzip()
-}
-
-/// What the completion times show: how many times sooner they are after than before, with an interval at this level.
-fn judged(
-    (before, after): &(Vec<f64>, Vec<f64>),
-    ratio: Option<&BootstrapEstimate>,
-    level: f64,
-) -> (Option<Verdict>, report::Estimate) {
-    let Some(mean) = mean(before).zip(mean(after)).map(|(before, after)| before / after) else {
+/// What the completion times show: how many times sooner they are after than before, with its interval.
+fn judged(pairs: &[Pair], interval: Option<[f64; 2]>) -> (Option<Verdict>, report::Estimate) {
+    let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().flatten().copied().unzip();
+    let Some(ratio) = mean(&before).zip(mean(&after)).map(|(before, after)| before / after) else {
         return (None, report::Estimate::default());
     };
-    let point = report::Estimate { mean: Some(mean), ci95: None };
+    let point = report::Estimate { mean: Some(ratio), ci95: None };
     if before == after {
-        return (Some(Verdict::Same), point);
+        (Some(Verdict::Same), point)
+    } else if is_one_run(pairs) {
+        (Some(Verdict::Deterministic), point)
+    } else {
+        // Bytes have columns of their own.
+        (Some(comparison::verdict(ratio, interval, 0.0)), report::Estimate { ci95: interval, ..point })
     }
-    let is_one = |values: &[f64]| values.iter().all(|value| *value == values[0]);
-    if is_one(before) && is_one(after) {
-        return (Some(Verdict::Deterministic), point);
-    }
-    let interval = match before.len() {
-        0..MANY => of_few(before, after, mean, level),
-        _ => ratio.and_then(|ratio| ratio.interval_at(level)).map(|interval| [interval.low, interval.high]),
-    };
-    let Some([low, high]) = interval else { return (Some(Verdict::Unclear), point) };
-    let verdict = match (low > 1.0, high < 1.0) {
-        _ if (mean - 1.0).abs() <= LEAST_EFFECT => Verdict::Unclear,
-        (true, _) => Verdict::Faster,
-        (_, true) => Verdict::Slower,
-        _ => Verdict::Unclear,
-    };
-    (Some(verdict), report::Estimate { mean: Some(mean), ci95: Some([low, high]) })
-}
-
-/// An interval of a ratio of means from few pairs, of which resamples would show too little: Student's t with the
-/// deviation of the pairs' logarithms.
-fn of_few(before: &[f64], after: &[f64], ratio: f64, level: f64) -> Option<[f64; 2]> {
-    let logarithms: Vec<f64> = before.iter().zip(after).map(|(before, after)| (before / after).ln()).collect();
-    let count = logarithms.len() as f64;
-    let error = sample_standard_deviation(&logarithms)? / count.sqrt();
-    let reach = upper_t_quantile(count - 1.0, (1.0 - level) / 2.0)? * error;
-    Some([ratio * (-reach).exp(), ratio * reach.exp()])
 }
 
 /// The answer in sentences.
@@ -222,11 +179,13 @@ fn answer(cells: &[report::Change]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flowstart_statistics::bca_mean_ratio_paired;
+    use crate::study::scenario::Scenario;
 
     fn verdict(before: &[f64], after: &[f64]) -> Option<Verdict> {
-        let ratio = bca_mean_ratio_paired(before, after, LEVEL, RESAMPLES, 1);
-        judged(&(before.to_vec(), after.to_vec()), ratio.as_ref(), LEVEL).0
+        let pairs: Vec<Pair> = before.iter().zip(after).map(|(before, after)| Some((*before, *after))).collect();
+        let text = "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 1";
+        let plan = Scenario::from_text(text).unwrap().plan(std::path::Path::new(".")).unwrap();
+        judged(&pairs, intervals(&plan, std::slice::from_ref(&pairs))[0]).0
     }
 
     #[test]
@@ -245,12 +204,9 @@ mod tests {
 
     #[test]
     fn of_two_pairs_little_is_known() {
-        // Logarithms 0.2 and 0.3 have the mean 0.25 and the error 0.05; t with one degree of freedom is 12.706 at 95 %.
+        // Logarithms 0.2 and 0.3; t with one degree of freedom is 12.7 at 95 %.
         let (before, after) = ([100.0, 100.0], [100.0 * (-0.2_f64).exp(), 100.0 * (-0.3_f64).exp()]);
-        let [low, high] = of_few(&before, &after, 0.25_f64.exp(), 0.95).unwrap();
-        assert!((low.ln() - (0.25 - 0.05 * 12.706)).abs() < 1e-3 && (high.ln() - (0.25 + 0.05 * 12.706)).abs() < 1e-3);
         assert_eq!(verdict(&before, &after), Some(Verdict::Unclear));
-        assert_eq!(of_few(&before[..1], &after[..1], 1.2, 0.95), None);
     }
 
     #[test]
@@ -265,6 +221,6 @@ mod tests {
         let before = [row(0, 0, 10.0, "ok"), row(0, 1, 20.0, "ok"), row(1, 0, 30.0, "ok"), row(2, 0, 1.0, "ok")];
         let after = [row(0, 0, 12.0, "ok"), row(0, 1, 22.0, "ok"), row(1, 0, 33.0, "stalled"), row(2, 0, 2.0, "ok")];
         let (old, new): (Vec<&Row>, Vec<&Row>) = (before.iter().collect(), after.iter().collect());
-        assert_eq!(pairs(&old, &new, |row| row.fct_ms), (vec![15.0, 1.0], vec![17.0, 2.0]));
+        assert_eq!(by_repetition(&old, &new, |row| row.fct_ms), [Some((15.0, 17.0)), None, Some((1.0, 2.0))]);
     }
 }

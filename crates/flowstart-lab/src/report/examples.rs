@@ -62,8 +62,8 @@ fn flow_near(rows: &[&Row], fct: f64) -> Option<MeasuredFlow> {
         .map(|(_, rep, flow)| MeasuredFlow { rep: rep as u32, flow: flow as usize })
 }
 
-/// The cells whose median runs are shown: the baseline and the next schemes (the first AQMs if there is one scheme), in
-/// the middle size, on two links.
+/// The cells whose median runs are shown: the baseline and the next schemes (the first choices of congestion avoidance
+/// or AQMs if there is one scheme), in the middle size, on two links, with the first transports if there is room.
 fn example_cells(plan: &Plan) -> Vec<Cell> {
     let size = plan.sizes.len() / 2;
     let links = plan.links.len();
@@ -73,14 +73,17 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
     let room = MAX_EXAMPLES / shown.len();
     let schemes = plan.schemes.len().min(room);
     // If all start alike, only the AQM differs.
-    let aqms = if schemes == 1 { plan.aqms.len().min(room) } else { 1 };
+    let avoidances = if schemes == 1 { plan.avoidances.len().clamp(1, room) } else { 1 };
+    let aqms = if schemes * avoidances == 1 { plan.aqms.len().min(room) } else { 1 };
+    let transports = (room / (schemes * avoidances * aqms)).clamp(1, plan.transports.len());
     let otherwise = || AXES.iter().filter(|axis| axis.is_shown_otherwise());
     plan.cells()
         .into_iter()
-        .filter(|cell| plan.sizes[cell.size].value.sessions().is_none())
+        .filter(|cell| plan.sizes[cell.size].value.is_one_connection())
         .filter(|cell| cell.size == size && cell.aqm < aqms && cell.competitor == plan.competitors.len() - 1)
         .filter(|cell| otherwise().all(|axis| axis.place(*cell) == axis.length(plan) / 2))
         .filter(|cell| shown.contains(&cell.link) && cell.scheme < schemes)
+        .filter(|cell| cell.avoidance < avoidances && cell.transport < transports)
         .collect()
 }
 
@@ -96,7 +99,7 @@ fn resolution(plan: &Plan, cell: &Cell) -> Resolution {
 /// the few examples are simulated again instead.
 pub(super) fn watched_cells(plan: &Plan) -> BTreeMap<usize, Resolution> {
     let cells = example_cells(plan);
-    let flows: u32 = cells.iter().map(|cell| plan.flow_count(cell)).sum();
+    let flows: u32 = cells.iter().map(|cell| plan.flow_count(cell) * plan.connections_of(cell)).sum();
     let few = u64::from(flows) * u64::from(plan.reps) <= MOST_KEPT;
     cells.iter().filter(|cell| few && is_watched(plan, cell)).map(|cell| (cell.index, resolution(plan, cell))).collect()
 }
@@ -130,6 +133,18 @@ pub(super) fn shown(plan: &Plan, (cell, ..): &Example) -> Shown {
     Shown { watched, media_delays: false }
 }
 
+/// What a cell is on those axes with a choice that an example has no field for.
+fn chosen(plan: &Plan, cell: &Cell) -> impl Iterator<Item = String> {
+    let (aqm, avoidance) = (&plan.aqms[cell.aqm].text, plan.avoidance_of(cell).text);
+    let transport = &plan.transport_of(cell).text;
+    let choices = [
+        (plan.aqms.len(), aqm.clone()),
+        (plan.avoidances.len(), avoidance),
+        (plan.transports.len(), transport.clone()),
+    ];
+    choices.into_iter().filter(|(choices, _)| *choices > 1).map(|(_, text)| text)
+}
+
 /// An example in the report's form.
 pub(super) fn example(
     plan: &Plan,
@@ -139,11 +154,14 @@ pub(super) fn example(
 ) -> Option<report::ExampleRun> {
     let seen = kept.get(cell, of.rep)?.series.as_ref()?;
     let row = rows.iter().find(|row| (row.rep, row.flow) == (u64::from(of.rep), of.flow as u64))?;
-    let (series, flow) = (&seen.series, seen.series.flows.get(of.flow)?);
+    // A transfer shows its first connection.
+    let connections = plan.connections_of(cell);
+    let place = of.flow * connections as usize;
+    let (series, flow) = (&seen.series, seen.series.flows.get(place)?);
     let link = &plan.links[cell.link];
     let end = seen.end.since(seen.start).min(LONGEST_EXAMPLE).as_millis_f64();
     let until_end = |points: Vec<[f64; 2]>| points.into_iter().filter(|point| point[0] <= end).collect();
-    let measured = seen.flows.get(of.flow).copied()?;
+    let measured = seen.flows.get(place).copied()?;
     let departures = series.departures.iter().zip(0..).filter(|(departures, _)| departures.points().next().is_some());
     let flows = departures.map(|(departures, number)| report::RunFlow {
         name: if seen.flows.contains(&number) {
@@ -162,10 +180,11 @@ pub(super) fn example(
         size: plan.carried(cell),
         scheme: plan.schemes[cell.scheme].text.clone(),
         competitor: plan.competitors[cell.competitor].text.clone(),
-        label: match plan.aqms.len() > 1 {
-            true => format!("{}, {label}", plan.aqms[cell.aqm].text),
-            false => (*label).into(),
-        },
+        label: chosen(plan, cell)
+            .chain([(*label).to_owned()])
+            .chain((connections > 1).then(|| format!("the first of {connections} connections")))
+            .collect::<Vec<_>>()
+            .join(", "),
         fct_ms: row.fct_ms,
         rtt_ms: link.rtt.as_millis_f64(),
         rate_mbit: Some(link.rate.as_mbit()),

@@ -18,6 +18,7 @@ use crate::results::summary::{Summary, rows_by_cell, values};
 use crate::spec::STACK;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Buffer;
+use crate::spec::transport::Transport;
 use crate::study::ideal::{ideal_fct, quick_start_rounds, slow_start_fct};
 use crate::study::plan::{Cell, Plan};
 use crate::study::scenario::Scenario;
@@ -78,18 +79,19 @@ pub fn wanted(plan: &Plan) -> Wanted {
 
 /// Whether the runs of a cell have few enough flows to watch each of them.
 fn is_watched(plan: &Plan, cell: &Cell) -> bool {
-    plan.flow_count(cell) <= MOST_FLOWS
+    plan.flow_count(cell) * plan.connections_of(cell) <= MOST_FLOWS
 }
 
 /// Whether the causes of a cell are shown.
 fn is_explained(plan: &Plan, cell: &Cell) -> bool {
-    let is_transfer = plan.sizes[cell.size].value.sessions().is_none();
-    is_transfer && plan.mobility(cell).is_none() && plan.cells().len() <= MAX_EXPLAINED
+    let has_one_path = plan.mobility(cell).is_none() && plan.is_one_connection(cell);
+    plan.sizes[cell.size].value.is_one_connection() && has_one_path && plan.cells().len() <= MAX_EXPLAINED
 }
 
 /// Whether the media packets beside a cell's newcomers are shown.
 fn has_media(plan: &Plan, cell: &Cell) -> bool {
-    plan.competitors[cell.competitor].value.media().is_some() && plan.sizes[cell.size].value.sessions().is_none()
+    plan.competitors[cell.competitor].on(cell.transport).media().is_some()
+        && plan.sizes[cell.size].value.sessions().is_none()
 }
 
 /// Progress of the runs that are simulated again for the report.
@@ -167,7 +169,8 @@ pub fn build(
     });
     Ok(report::Report {
         title: if texts.title.is_empty() { "Comparison of startup schemes".into() } else { texts.title.clone() },
-        answer: answer(plan, summary),
+        answer: answer::without_transports(plan, summary),
+        transports: answer::transports(plan, summary),
         question: Some(texts.question.clone()).filter(|text| !text.is_empty()),
         analysis: Some(texts.analysis.clone()).filter(|text| !text.is_empty()),
         links: plan.links.iter().map(|link| link_input(plan, link)).collect(),
@@ -198,14 +201,17 @@ fn causes(cell: &Cell, rows: &[&Row], kept: &Kept) -> Option<report::Causes> {
 /// behaviour.
 fn schemes(plan: &Plan) -> Vec<(String, String)> {
     let mut schemes: Vec<(String, String)> = Vec::new();
-    for (scheme, avoidance) in plan.schemes.iter().zip(&plan.scheme_avoidances) {
-        let (startup, summary) = (scheme.value.name(), scheme.value.summary());
-        let (name, summary) = match avoidance {
-            Some(avoidance) if scheme.text == STACK => (
-                STACK,
-                format!("what {} does: {startup} with {}: {summary}", plan.transport.text, avoidance.value.name()),
-            ),
-            _ => (startup, summary.to_owned()),
+    for scheme in &plan.schemes {
+        let (name, summary) = match &*scheme.text {
+            STACK => {
+                let does = |(place, transport): (usize, &Transport)| {
+                    let (startup, avoidance) = (scheme.on(place), transport.profile.avoidance.name());
+                    let (name, summary) = (startup.name(), startup.summary());
+                    format!("what {} does: {name} with {avoidance}: {summary}", transport.text)
+                };
+                (STACK, plan.transports.iter().enumerate().map(does).collect::<Vec<_>>().join("; "))
+            }
+            _ => (scheme.first().name(), scheme.first().summary().to_owned()),
         };
         if !schemes.iter().any(|(known, _)| known == name) {
             schemes.push((name.to_owned(), summary));
@@ -249,6 +255,9 @@ pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
     }
     if link.xcp {
         extra.push(("routers with".to_owned(), "XCP".to_owned()));
+    }
+    if let Some(proxy) = &link.proxy {
+        extra.push(("proxy that splits connections".to_owned(), proxy.to_string()));
     }
     report::Link {
         name: link.text.clone(),
@@ -330,7 +339,8 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         lost: estimate(&summary.lost_share),
         inflation: metric("inflation"),
         share: if summary.others.is_some() { metric("share") } else { report::Estimate::default() },
-        equal_share: other_flows(&plan.competitors[cell.competitor].value).map(|others| 1.0 / f64::from(others + 1)),
+        equal_share: other_flows(plan.competitors[cell.competitor].on(cell.transport))
+            .map(|others| 1.0 / f64::from(others + 1)),
         goodput_lost_mbit: summary
             .others
             .as_ref()
@@ -341,7 +351,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             .as_ref()
             .and_then(|others| others.extra_fct_ms.as_ref())
             .map_or_else(Default::default, estimate),
-        media: plan.competitors[cell.competitor].value.media().map(|_| report::Media {
+        media: plan.competitors[cell.competitor].on(cell.transport).media().map(|_| report::Media {
             delay_p50_ms: metric("media_delay_p50_ms"),
             delay_p95_ms: metric("media_delay_p95_ms"),
             delay_p99_ms: metric("media_delay_p99_ms"),
@@ -354,9 +364,21 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             worst_5s_mos: metric("media_worst_5s_mos"),
             harm_ms: metric("media_harm_ms"),
         }),
+        call: plan.competitors[cell.competitor].first().call().map(|_| report::Call {
+            delay_p50_ms: metric("call_delay_p50_ms"),
+            delay_p95_ms: metric("call_delay_p95_ms"),
+            delay_p99_ms: metric("call_delay_p99_ms"),
+            delay_max_ms: metric("call_delay_max_ms"),
+            lost: metric("call_lost"),
+            late: metric("call_late"),
+            not_shown: metric("call_not_shown"),
+            frozen: metric("call_frozen"),
+            longest_freeze_ms: metric("call_longest_freeze_ms"),
+            harm_ms: metric("call_harm_ms"),
+        }),
         causes: None,
-        // The report does not show the packets of thousands of connections.
-        replay_rep: median_rep(rows).filter(|_| plan.sizes[cell.size].value.sessions().is_none()),
+        // Traces show one connection.
+        replay_rep: median_rep(rows).filter(|_| plan.sizes[cell.size].value.is_one_connection()),
         samples: report::Samples {
             fct_ms: values(rows, felt),
             share: if summary.others.is_some() { values(rows, |row| row.share) } else { Vec::new() },
@@ -372,7 +394,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
 /// The size of a transfer that closed forms cover: one flow alone with one request, on a link of fixed rate.
 fn alone(plan: &Plan, cell: &Cell) -> Option<Bytes> {
     let size = &plan.sizes[cell.size].value;
-    let alone = plan.competitors[cell.competitor].value == Competitor::None && plan.flow_count(cell) == 1;
+    let alone = *plan.competitors[cell.competitor].on(cell.transport) == Competitor::None && plan.flow_count(cell) == 1;
     let link = &plan.links[cell.link];
     let fixed = link.trace.is_none() && link.varies.rate.is_none() && plan.mobility(cell).is_none();
     let once = size.objects().is_none() && size.sessions().is_none();
@@ -380,24 +402,25 @@ fn alone(plan: &Plan, cell: &Cell) -> Option<Bytes> {
 }
 
 /// Initial window of the baseline in packets, if it is slow start.
-fn baseline_window(plan: &Plan) -> Option<u64> {
-    let StartupConfig::SlowStart(config) = &plan.schemes[0].value else { return None };
-    Some(config.iw.map_or(plan.transport.profile.initial_window, u64::from))
+fn baseline_window(plan: &Plan, cell: &Cell) -> Option<u64> {
+    let StartupConfig::SlowStart(config) = plan.schemes[0].on(cell.transport) else { return None };
+    Some(config.iw.map_or(plan.transport_of(cell).profile.initial_window, u64::from))
 }
 
 /// Slow start's closed form over the physical limit.
 fn model_speedup(plan: &Plan, cell: &Cell) -> Option<f64> {
-    let (size, window) = (alone(plan, cell)?, baseline_window(plan)?);
-    let (link, profile) = (&plan.links[cell.link], &plan.transport.profile);
+    let (size, window) = (alone(plan, cell)?, baseline_window(plan, cell)?);
+    let (link, profile) = (&plan.links[cell.link], &plan.transport_of(cell).profile);
     let limit = ideal_fct(link, profile, size, Timestamp::ZERO);
     Some(slow_start_fct(link, profile, size, window).as_secs() / limit.as_secs())
 }
 
 /// Quick-Start's speed-up over slow start by round trips.
 fn rounds_speedup(plan: &Plan, cell: &Cell) -> Option<f64> {
-    let config = plan.schemes[cell.scheme].value.request()?;
-    let (size, window) = (alone(plan, cell)?, baseline_window(plan)?);
-    let [without, with] = quick_start_rounds(&plan.links[cell.link], &plan.transport.profile, size, window, config)?;
+    let config = plan.schemes[cell.scheme].on(cell.transport).request()?;
+    let (size, window) = (alone(plan, cell)?, baseline_window(plan, cell)?);
+    let [without, with] =
+        quick_start_rounds(&plan.links[cell.link], &plan.transport_of(cell).profile, size, window, config)?;
     Some(without / with)
 }
 

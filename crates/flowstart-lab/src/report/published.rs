@@ -55,7 +55,7 @@ pub fn published_table(
 
 /// The factor on the hint of a cell's scheme.
 pub fn estimate_of(plan: &Plan, cell: &Cell) -> Option<f64> {
-    match &plan.schemes[cell.scheme].value {
+    match plan.schemes[cell.scheme].on(cell.transport) {
         StartupConfig::Blitzstart(config) => Some(config.estimate),
         _ => None,
     }

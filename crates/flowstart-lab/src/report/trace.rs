@@ -63,7 +63,7 @@ pub fn trace(
         size: plan.carried(cell),
         scheme: plan.schemes[cell.scheme].text.clone(),
         avoidance: plan.avoidance_of(cell).text.clone(),
-        transport: plan.transport.text.clone(),
+        transport: plan.transport_of(cell).text.clone(),
         competitor: plan.competitors[cell.competitor].text.clone(),
         rep: Some(rep),
         fct_ms: fct,
@@ -105,7 +105,7 @@ fn in_the_report(
 ) -> report::TraceVariable {
     let VariableSeries { owner, name, unit, line } = variable;
     let (algorithm, until_ms) = match owner {
-        Owner::Startup => (plan.schemes[cell.scheme].value.name(), exit),
+        Owner::Startup => (plan.schemes[cell.scheme].on(cell.transport).name(), exit),
         Owner::Avoidance => (plan.avoidance_of(cell).value.name(), None),
     };
     report::TraceVariable {

@@ -21,29 +21,40 @@ pub const WASTE: f64 = 0.15;
 /// The prefixes of metrics that describe startup itself. They may differ where no packet does.
 const OF_STARTUP: [&str; 2] = ["exit_", "overshoot_"];
 
+/// What a repetition measured in the baseline and in the cell, where both have it.
+pub type Pair = Option<(f64, f64)>;
+
+/// The values of both cells by repetition.
+pub fn by_repetition(baseline: &[&Row], rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for (rep, before, after) in paired(baseline, rows, field) {
+        pairs.resize(rep as usize, None);
+        pairs.push(Some((before, after)));
+    }
+    pairs
+}
+
+/// The intervals of the ratios of a family, which hold for all of them at once.
+pub fn intervals(plan: &Plan, family: &[Vec<Pair>]) -> Vec<Option<[f64; 2]>> {
+    let seed = mix(plan.seed ^ name_hash("simultaneous"));
+    let intervals = simultaneous_ratios(family, LEVEL, RESAMPLES, seed).into_iter();
+    intervals.map(|one| one.map(|interval| [interval.low, interval.high])).collect()
+}
+
 /// The comparisons of a plan, by the place of their cell. `by_cell` has the rows of each cell.
 pub(super) fn comparisons(plan: &Plan, by_cell: &[Vec<&Row>]) -> Vec<(usize, Comparison)> {
     let compared: Vec<(Cell, Cell)> =
         plan.cells().into_iter().filter_map(|cell| Some((cell, plan.baseline_of(&cell)?))).collect();
-    let repetitions = by_cell.iter().flatten().map(|row| row.rep as usize + 1).max().unwrap_or(0);
-    let family: Vec<Vec<Option<(f64, f64)>>> = compared
-        .iter()
-        .map(|(cell, baseline)| {
-            let mut pairs = vec![None; repetitions];
-            for (rep, before, after) in paired(&by_cell[baseline.index], &by_cell[cell.index], felt(plan, cell).1) {
-                pairs[rep as usize] = Some((before, after));
-            }
-            pairs
-        })
-        .collect();
-    let seed = mix(plan.seed ^ name_hash("simultaneous"));
-    let intervals = simultaneous_ratios(&family, LEVEL, RESAMPLES, seed);
+    let of_cell = |(cell, baseline): &(Cell, Cell)| {
+        by_repetition(&by_cell[baseline.index], &by_cell[cell.index], felt(plan, cell).1)
+    };
+    let family: Vec<Vec<Pair>> = compared.iter().map(of_cell).collect();
+    let intervals = intervals(plan, &family);
     compared
         .iter()
         .zip(&family)
         .zip(intervals)
         .map(|(((cell, baseline), pairs), interval)| {
-            let interval = interval.map(|interval| [interval.low, interval.high]);
             let rows = [&by_cell[baseline.index][..], &by_cell[cell.index]];
             (cell.index, comparison(plan, [baseline, cell], rows, pairs, interval))
         })
@@ -55,7 +66,7 @@ fn comparison(
     plan: &Plan,
     [baseline, cell]: [&Cell; 2],
     [base, rows]: [&[&Row]; 2],
-    pairs: &[Option<(f64, f64)>],
+    pairs: &[Pair],
     interval: Option<[f64; 2]>,
 ) -> Comparison {
     let seed = cell_seed(plan, cell);
@@ -94,7 +105,7 @@ fn comparison(
 }
 
 /// The verdict on a speed-up that varies between repetitions.
-fn verdict(speedup: f64, interval: Option<[f64; 2]>, more_inflation: f64) -> Verdict {
+pub fn verdict(speedup: f64, interval: Option<[f64; 2]>, more_inflation: f64) -> Verdict {
     let Some([low, high]) = interval else { return Verdict::Unclear };
     if (speedup - 1.0).abs() <= LEAST_EFFECT || (low <= 1.0 && high >= 1.0) {
         Verdict::Unclear
@@ -108,7 +119,7 @@ fn verdict(speedup: f64, interval: Option<[f64; 2]>, more_inflation: f64) -> Ver
 }
 
 /// Whether there are pairs, and all of them are the same.
-fn is_one_run(pairs: &[Option<(f64, f64)>]) -> bool {
+pub fn is_one_run(pairs: &[Pair]) -> bool {
     let mut pairs = pairs.iter().flatten();
     let first = pairs.next();
     first.is_some() && pairs.all(|pair| Some(pair) == first)

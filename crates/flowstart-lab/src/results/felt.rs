@@ -3,17 +3,19 @@
 use flowstart_core::rng::{mix, name_hash};
 
 use super::row::Row;
+use crate::spec::application::Felt;
 use crate::study::plan::{Cell, Plan};
 
 /// The value of a metric.
 pub type Field = fn(&Row) -> Option<f64>;
 
-/// The name of the time that a user of a cell's flows notices: for a video the mean time of its chunks. Comparisons
-/// with the baseline use it.
+/// The name of the time that a user of a cell's flows notices: for chunks their mean time, for an adaptive video
+/// the time until its first picture. Comparisons with the baseline use it.
 pub fn felt(plan: &Plan, cell: &Cell) -> (&'static str, Field) {
-    match plan.sizes[cell.size].value.objects() {
-        Some(application) if application.feels_objects() => ("mean_object_fct_ms", |row| row.mean_object_fct_ms),
-        _ => ("fct_ms", |row| row.fct_ms),
+    match plan.sizes[cell.size].value.objects().map(|application| application.felt()) {
+        None | Some(Felt::Completion) => ("fct_ms", |row| row.fct_ms),
+        Some(Felt::Objects) => ("mean_object_fct_ms", |row| row.mean_object_fct_ms),
+        Some(Felt::Start) => ("startup_delay_ms", |row| row.startup_delay_ms),
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use flowstart_core::rng::{mix, name_hash};
 use serde::{Deserialize, Serialize};
 
-use crate::study::plan::{AXES, Plan};
+use crate::study::plan::{AXES, Axis, Plan};
 
 /// Longest text that a message repeats.
 const SHOWN: usize = 200;
@@ -50,14 +50,22 @@ impl Part {
     }
 }
 
+/// The user's text, or what stands for it where the transport decides.
+fn written(plan: &Plan, axis: &Axis) -> String {
+    let mut texts: Vec<String> = axis.texts(plan).into_iter().map(str::to_owned).collect();
+    if axis.name() == "avoidance" && texts.is_empty() {
+        texts.extend(plan.transports.iter().map(|transport| transport.own_avoidance().text));
+        texts.dedup();
+    }
+    texts.join(" ")
+}
+
 impl Identity {
     /// The identity of a plan with this program.
     pub fn of(plan: &Plan) -> Self {
-        let axes = AXES.iter().map(|axis| (axis.name(), Part::new(axis.texts(plan).join(" "), &axis.meaning(plan))));
-        let Plan { avoidance, transport, flows, seed, hint, .. } = plan;
+        let axes = AXES.iter().map(|axis| (axis.name(), Part::new(written(plan, axis), &axis.meaning(plan))));
+        let Plan { flows, seed, hint, .. } = plan;
         let others = [
-            ("avoidance", Part::new(avoidance.text.clone(), &format!("{avoidance:?}"))),
-            ("transport", Part::new(transport.text.clone(), &format!("{transport:?}"))),
             ("flows", Part::new(flows.to_string(), &format!("{flows:?}"))),
             ("seed", Part::new(seed.to_string(), &format!("{seed:?}"))),
             ("hint", Part::new(hint.to_string(), &format!("{hint:?}"))),

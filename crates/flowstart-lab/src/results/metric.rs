@@ -95,6 +95,10 @@ pub enum Group {
     Media,
     /// Those with video calls beside the newcomers; the same in all rows of a repetition.
     Call,
+    /// Those whose measured flows are pages over a version of HTTP.
+    Pages,
+    /// Those whose measured flows are adaptive videos.
+    Video,
 }
 
 impl Group {
@@ -105,16 +109,18 @@ impl Group {
 
     /// Whether a cell has it.
     pub fn is_of(self, plan: &Plan, cell: &Cell) -> bool {
-        let (size, competitor) = (&plan.sizes[cell.size].value, &plan.competitors[cell.competitor].value);
+        let (size, competitor) = (&plan.sizes[cell.size].value, plan.competitors[cell.competitor].on(cell.transport));
         match self {
             Self::Identity | Self::Every => true,
             Self::OthersEnd => competitor.has_transfers(),
             Self::Objects => size.objects().is_some(),
             Self::Rtts => size.sessions().is_some() || !plan.arrivals[cell.arrival].value.rtts.is_empty(),
             Self::Web => size.sessions().is_some(),
-            Self::QuickStart => plan.schemes[cell.scheme].value.request().is_some(),
+            Self::QuickStart => plan.schemes[cell.scheme].on(cell.transport).request().is_some(),
             Self::Media => competitor.media().is_some(),
             Self::Call => competitor.call().is_some(),
+            Self::Video => size.objects().is_some_and(|application| application.video().is_some()),
+            Self::Pages => size.objects().is_some_and(|application| application.http().is_some()),
         }
     }
 }

@@ -12,7 +12,8 @@
 //! add its declaration at the end of a group, so that the columns before it keep their places.
 
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_sim::observe::record::FlowRecord;
+use flowstart_sim::observe::record::{FlowRecord, ObjectTimes};
+use flowstart_sim::traffic::video::Playback;
 use serde::Deserialize;
 
 use super::metric::{Field, Group, Shown, Unit, Value};
@@ -115,6 +116,32 @@ impl<'a> Measured<'a> {
 
     fn since_start(&self, time: Timestamp) -> f64 {
         millis(time.since(self.outcome.start))
+    }
+
+    /// The mean of a time of the objects of a page over a version of HTTP, in milliseconds.
+    fn mean_of_objects(&self, time: fn(&ObjectTimes) -> Option<Duration>) -> Option<f64> {
+        let is_known = self.has(Group::Pages) && !self.objects.is_empty();
+        let times: Option<Vec<f64>> = self.record.objects.iter().map(|one| time(one).map(millis)).collect();
+        flowstart_statistics::mean(&times.filter(|_| is_known)?)
+    }
+
+    /// The part of these objects that waited for data of others.
+    fn part_of_objects_blocked(&self) -> Option<f64> {
+        let is_blocked = |one: &ObjectTimes| one.blocked().is_some_and(|time| time > Duration::ZERO);
+        let is_known = self.has(Group::Pages) && !self.objects.is_empty();
+        let count = self.record.objects.iter().filter(|one| is_blocked(one)).count();
+        is_known.then(|| count as f64 / self.record.objects.len() as f64)
+    }
+
+    /// What the viewer of an adaptive video saw.
+    fn playback(&self) -> Option<&Playback> {
+        self.record.playback.as_deref()
+    }
+
+    /// The mean rate of its chunks, in Mbit/s.
+    fn video_rate(&self) -> Option<f64> {
+        let application = self.plan.sizes[self.cell.size].value.objects()?;
+        Some(self.playback()?.mean_rate(&application.video()?.ladder)?.as_mbit())
     }
 
     fn has(&self, group: Group) -> bool {
@@ -389,6 +416,33 @@ metrics! { flow:
         call_longest_freeze_ms: Option<f64>, Milliseconds, same, Summary = flow.call.longest_freeze_ms;
         /// From the newcomers' start until the end of the last video frame that was not shown; 0 if all were.
         call_harm_ms: Option<f64>, Milliseconds, same, Summary = flow.call.harm_ms;
+    }
+    Pages {
+        /// Connections that the page opened.
+        page_connections: Option<f64>, Count, mean, Summary =
+            flow.has(Group::Pages).then(|| f64::from(flow.outcome.connections));
+        /// Mean time for which an object waited because all connections to its host were busy.
+        object_queued_ms: Option<f64>, Milliseconds, mean, Summary = flow.mean_of_objects(|one| Some(one.queued));
+        /// Mean time for which an object had arrived but waited for data of others before it: head-of-line blocking.
+        object_blocked_ms: Option<f64>, Milliseconds, mean, Summary = flow.mean_of_objects(ObjectTimes::blocked);
+        /// Part of the objects that waited for data of others.
+        objects_blocked: Option<f64>, Share, mean, Summary = flow.part_of_objects_blocked();
+    }
+    Video {
+        /// From the first handshake packet sent to the first picture shown.
+        startup_delay_ms: Option<f64>, Milliseconds, mean, Summary = {
+            let began = flow.playback().and_then(|playback| playback.began);
+            began.zip(flow.record.started).map(|(began, started)| millis(began.since(started)))
+        };
+        /// Number of times that the player ran out of video.
+        stalls: Option<f64>, Count, mean, Summary = flow.playback().map(|playback| f64::from(playback.stalls));
+        /// Time for which the player waited because it had run out of video.
+        stalled_ms: Option<f64>, Milliseconds, mean, Summary = flow.playback().map(|playback| millis(playback.stalled));
+        /// Mean rate of the chunks, as encoded.
+        video_mbps: Option<f64>, MegabitsPerSecond, mean, Summary = flow.video_rate();
+        /// Number of times that the rate changed from one chunk to the next.
+        rate_switches: Option<f64>, Count, mean, Summary =
+            flow.playback().map(|playback| f64::from(playback.switches()));
     }
 }
 

@@ -66,6 +66,11 @@ impl Stored {
             return Err(named(format!("flows.csv is not the file that {MANIFEST} was written for")));
         }
         let rows = flows::read_csv(text.as_bytes()).map_err(|problem| named(format!("flows.csv, {problem}")))?;
+        // Every repetition has a row, and what follows reserves memory for each repetition.
+        if let Some(row) = rows.iter().find(|row| row.rep >= rows.len() as u64) {
+            let most = rows.len() - 1;
+            return Err(named(format!("flows.csv: rep is {}; with this many rows it is at most {most}", row.rep)));
+        }
         let scenario: Scenario = toml::from_str(&manifest.scenario)
             .map_err(|error| named(format!("{MANIFEST}: scenario: {}", error.message())))?;
         let study = Study::new(scenario, &manifest.directory).map_err(|error| {

@@ -105,13 +105,13 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         let reason = row.exit_reason.clone().unwrap_or_else(|| "transfer-ended".into());
         *exit_reasons.entry(reason).or_insert(0) += 1;
     }
-    let has_others = plan.competitors[cell.competitor].value != Competitor::None;
+    let has_others = *plan.competitors[cell.competitor].on(cell.transport) != Competitor::None;
     let others = has_others.then(|| Others {
         goodput_lost_mbit: metric(rows, |row| row.others_goodput_lost_mbit, seed ^ 1),
         dropped_packets: metric(rows, |row| row.others_dropped_packets, seed ^ 2),
         extra_delay_ms: metric(rows, |row| row.others_extra_delay_ms, seed ^ 3),
         extra_fct_ms: plan.competitors[cell.competitor]
-            .value
+            .on(cell.transport)
             .has_transfers()
             .then(|| metric(rows, |row| row.others_extra_fct_ms, seed ^ 4)),
     });
@@ -127,7 +127,7 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         scheme: plan.schemes[cell.scheme].text.clone(),
         avoidance: plan.avoidance_of(cell).text.clone(),
         competitor: plan.competitors[cell.competitor].text.clone(),
-        transport: plan.transport.text.clone(),
+        transport: plan.transport_of(cell).text.clone(),
         application: (application.is_some() || web.is_some()).then(|| plan.sizes[cell.size].text.clone()),
         otherwise: plan.otherwise(cell),
         resolved: resolved(plan, cell),
@@ -156,7 +156,7 @@ fn lost_share(plan: &Plan, cell: &Cell, row: &Row) -> Option<f64> {
 
 /// Everything about a cell, canonical, with every default filled in.
 fn resolved(plan: &Plan, cell: &Cell) -> Value {
-    let competitor = match &plan.competitors[cell.competitor].value {
+    let competitor = match plan.competitors[cell.competitor].on(cell.transport) {
         Competitor::None => json!("none"),
         Competitor::Bulk { count, startup, avoidance } => {
             json!({"kind": "bulk", "count": count, "startup": startup, "avoidance": avoidance})
@@ -199,18 +199,24 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
         "link": plan.links[cell.link].resolved(),
         "aqm": plan.aqms[cell.aqm].value,
         "size_bytes": plan.sizes[cell.size].value,
-        "scheme": plan.schemes[cell.scheme].value,
+        "scheme": plan.schemes[cell.scheme].on(cell.transport),
         "avoidance": plan.avoidance_of(cell).value,
         "competitor": competitor,
-        "transport": {"profile": plan.transport.profile_name, "policies": *plan.profile(cell)},
+        "transport": {
+            "profile": plan.profile_for(plan.transport_of(cell), &plan.sizes[cell.size].value).0,
+            "policies": *plan.profile(cell),
+        },
         "flows": plan.flow_count(cell),
         "hint": plan.hint,
     });
-    if let Some(stack) = &plan.transport.stack {
+    if let Some(stack) = &plan.transport_of(cell).stack {
         resolved["transport"]["stack"] = stack.resolved();
     }
     if let Some(application) = plan.sizes[cell.size].value.objects() {
         resolved["application"] = json!(application);
+    }
+    if plan.connections_of(cell) > 1 {
+        resolved["connections"] = json!(plan.connections_of(cell));
     }
     if plan.otherwise(cell).contains_key("arrival") {
         resolved["arrival"] = json!(plan.arrivals[cell.arrival].value.process);

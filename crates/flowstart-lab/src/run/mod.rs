@@ -7,6 +7,7 @@
 //! | the competitor establishes itself | [`warm_up`] |
 //! | knowledge of Sensing | `knowledge.rs` |
 //! | newcomers: their transfers, until they are complete | [`newcomers`] |
+//! | proxies that split their connections | `proxy.rs` |
 //! | their outcomes | [`outcome`] |
 //! | their cost to the others | [`harm`] |
 //! | web sessions in place of newcomers | [`web`] |
@@ -14,6 +15,8 @@
 //! | video calls beside them | [`call`] |
 //! | the queue discipline that knows the truth | [`oracle`] |
 
+#[cfg(test)]
+mod applications_tests;
 pub mod call;
 pub mod harm;
 mod knowledge;
@@ -22,6 +25,7 @@ pub mod newcomers;
 pub mod oracle;
 pub mod outcome;
 mod place;
+mod proxy;
 pub mod quality;
 pub mod repetition;
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! The measured flows of a cell: they join a warm world, which runs until they are complete.
 
+use std::iter;
 use std::sync::Arc;
 
 use flowstart_core::rng::mix;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_sim::flow::FlowConfig;
+use flowstart_sim::observe::record::FlowRecord;
 use flowstart_sim::topology::Chain;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::world::{Stopped, World};
@@ -14,9 +16,11 @@ use super::knowledge::knowledge;
 use super::oracle;
 use super::outcome::{Failure, FlowOutcome};
 use super::place::{connect, equip, place_cheats};
+use super::proxy::{add_server, gateway};
 use super::warm_up::Warm;
 use crate::ends::capture::Capture;
 use crate::ends::{self, Hosts};
+use crate::spec::application::Objects;
 use crate::spec::aqm::Aqm;
 use crate::spec::link::Link;
 use crate::study::ideal::limit_of;
@@ -46,7 +50,13 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// The physical limit.
+    /// The parts that this many connections carry. They differ by a byte at most.
+    fn parts(&self, connections: u32) -> impl Iterator<Item = Bytes> {
+        let (size, count) = (self.size.get(), u64::from(connections.max(1)));
+        (0..count).map(move |place| Bytes::new(size / count + u64::from(place < size % count)))
+    }
+
+    /// The physical limit, with as many connections as may be.
     pub(super) fn limit(&self, plan: &Plan, cell: &Cell) -> Duration {
         limit_of(plan, cell, &self.link, self.size, self.start)
     }
@@ -59,16 +69,27 @@ pub struct Finished {
     pub world: World,
     /// The hosts of the measured flows.
     pub hosts: Box<dyn Hosts>,
-    /// The measured flows.
+    /// The measured flows: the connections of the first transfer, then those of the next.
     pub flows: Vec<u32>,
+    /// Connections of each transfer.
+    pub connections: u32,
+    /// The servers' connections with proxies, if there are any; the measured flows are then the proxies'.
+    pub(super) servers: Vec<u32>,
     /// When the first of them started.
     pub start: Timestamp,
-    /// The transfer of each of them.
+    /// The transfers that they carry.
     pub(super) transfers: Vec<Transfer>,
     /// The failure of each of them that did not finish.
     pub(super) failures: Vec<Option<Failure>>,
     /// Wire bytes that had left the bottleneck at the start.
     pub(super) departed_before: u64,
+}
+
+impl Finished {
+    /// The flows of all connections of the transfers and pages.
+    pub fn all_flows(&self) -> Vec<u32> {
+        self.flows.iter().flat_map(|flow| self.world.connections_of(*flow)).collect()
+    }
 }
 
 /// Forks the warm world and runs a cell's newcomers in it.
@@ -94,33 +115,48 @@ pub(super) fn newcomers_in(
     let transfers = transfers(plan, warm, cell, start);
     let application = plan.sizes[cell.size].value.objects();
     let profile = plan.profile(cell);
+    let connections = plan.connections_of(cell);
+    let rtts: Vec<Duration> =
+        transfers.iter().flat_map(|transfer| iter::repeat_n(transfer.link.host_rtt(), connections as usize)).collect();
     if plan.aqms[cell.aqm].value == Aqm::Oracle {
-        let rtts = transfers.iter().map(|transfer| transfer.link.host_rtt()).collect();
-        oracle::tell(plan, cell, &mut world, &profile, rtts);
+        oracle::tell(plan, cell, &mut world, &profile, rtts.clone());
     }
-    let mut hosts = ends::hosts(plan.transport.stack.as_ref(), &world, capture);
-    let flows: Vec<u32> = transfers
-        .iter()
-        .zip(0..)
-        .map(|(transfer, place)| {
-            let route = connect(&mut world, &warm.chain, &transfer.link);
-            place_cheats(&mut world, &transfer.link, &route);
-            let pattern = application.map_or(Pattern::Transfer(transfer.size), |application| application.pattern());
-            let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route);
-            config.startup = plan.schemes[cell.scheme].value.clone();
-            config.avoidance = plan.avoidance_of(cell).value.clone();
-            config.knowledge = knowledge(plan, &transfer.link);
+    let mut hosts = ends::hosts(plan.transport_of(cell).stack.as_ref(), &world, capture);
+    let (mut flows, mut behind) = (Vec::new(), Vec::new());
+    for transfer in &transfers {
+        // A transfer's connections have the same two hosts.
+        let route = connect(&mut world, &warm.chain, &transfer.link);
+        place_cheats(&mut world, &transfer.link, &route);
+        for size in transfer.parts(connections) {
+            let pattern = application.map_or(Pattern::Transfer(size), |application| application.pattern());
+            let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route.clone());
+            config.startup = plan.schemes[cell.scheme].on(cell.transport).clone();
+            config.avoidance = plan.avoidance_of(cell).value;
+            config.knowledge = knowledge(plan, plan.transport_of(cell), &transfer.link);
             config.start = transfer.start;
-            hosts.add(&mut world, config, transfer.size, mix(warm.seed ^ place))
-        })
-        .collect();
+            if let Some(proxy) = transfer.link.proxy {
+                let ours = gateway(&transfer.link, proxy, &config);
+                behind.push(std::mem::replace(&mut config, ours));
+            }
+            let place = flows.len() as u64;
+            flows.push(match application.and_then(|application| application.page()) {
+                Some(page) => world.add_page(page, &config),
+                None => hosts.add(&mut world, config, size, mix(warm.seed ^ place)),
+            });
+        }
+    }
+    // Measured flows have numbers in a row.
+    let split = flows.iter().zip(&transfers).zip(behind);
+    let servers =
+        split.map(|((flow, transfer), config)| add_server(plan, cell, &mut world, &transfer.link, *flow, config));
+    let servers = servers.collect();
     if let Some(trace) = &mut world.network.trace {
-        let measured: Vec<(u32, Duration)> =
-            flows.iter().zip(&transfers).map(|(flow, transfer)| (*flow, transfer.link.host_rtt())).collect();
+        let measured: Vec<(u32, Duration)> = flows.iter().copied().zip(rtts).collect();
         trace.measure(&measured);
     }
     let failures = vec![None; flows.len()];
-    let mut finished = Finished { world, hosts, flows, start, transfers, failures, departed_before };
+    let mut finished =
+        Finished { world, hosts, flows, connections, servers, start, transfers, failures, departed_before };
     if let Until::After(time) = until {
         finished.world.run_until(start + time);
         return finished;
@@ -156,7 +192,13 @@ fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp)
     let chain = Chain::new(&mut finished.world, &hops);
     equip(&mut finished.world, &chain, link, None);
     let times: Vec<_> = finished.transfers.iter().map(|transfer| transfer.start + mobility.at).collect();
-    for (flow, time) in finished.flows.clone().into_iter().zip(times) {
+    let connections = finished.connections as usize;
+    let mut route = None;
+    for (place, flow) in finished.flows.clone().into_iter().enumerate() {
+        let time = times[place / connections];
+        if place % connections == 0 {
+            route = None;
+        }
         let is_on_its_way = |world: &World| world.record(flow).completed.is_none();
         if time > finished.world.now() && finished.world.run_while(time, is_on_its_way).is_err() {
             finished.world.run_until(time);
@@ -165,8 +207,8 @@ fn relocate(plan: &Plan, cell: &Cell, finished: &mut Finished, limit: Timestamp)
         let waits = |world: &World| world.record(flow).first_data_sent.is_none();
         if finished.world.run_while(limit, waits).is_ok() && is_on_its_way(&finished.world) {
             let world = &mut finished.world;
-            let route = connect(world, &chain, link);
-            world.change_path(flow, &route);
+            let route = route.get_or_insert_with(|| connect(world, &chain, link));
+            world.change_path(flow, route);
         }
     }
 }
@@ -190,14 +232,22 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
     let link = &plan.links[cell.link];
     let (start, departed_before) = (finished.start, finished.departed_before);
     let end = finished.world.now();
+    let application = plan.sizes[cell.size].value.objects();
+    let video = application.as_ref().and_then(Objects::video);
     let mut outcomes = Vec::new();
-    let flows = finished.flows.iter().zip(&finished.transfers).zip(&finished.failures);
-    for (place, ((&flow, transfer), failure)) in flows.enumerate() {
-        let record = finished.world.record(flow).clone();
+    let flows = finished.flows.chunks(finished.connections as usize);
+    let failures = finished.failures.chunks(finished.connections as usize);
+    for (place, ((flows, failures), transfer)) in flows.zip(failures).zip(&finished.transfers).enumerate() {
+        let record = match flows {
+            [flow] => finished.world.joint_record(*flow),
+            flows => FlowRecord::of_transfer(flows.iter().map(|flow| finished.world.record(*flow))),
+        };
+        let failure = failures.iter().copied().find(Option::is_some).flatten();
+        let connections: Vec<u32> = flows.iter().flat_map(|flow| finished.world.connections_of(*flow)).collect();
         let monitor = finished.world.network.monitor.as_mut();
         let (mut share, mut max, mut p99, mut utilization) = (None, None, None, None);
         if let Some(monitor) = monitor {
-            share = monitor.flow(flow).share();
+            share = monitor.joint(&connections).share();
             max = monitor.delays.max();
             p99 = monitor.delays.quantile(0.99);
             let capacity = link.rate.amount_in(end.since(start)).get();
@@ -208,7 +258,8 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
         outcomes.push(FlowOutcome {
             flow: place as u64,
             start: transfer.start,
-            size: transfer.size,
+            // How much a video has is known afterwards.
+            size: video.map_or(transfer.size, |_| Bytes::new(record.delivered)),
             rtt: transfer.link.host_rtt(),
             share,
             max_queue_delay: max,
@@ -220,6 +271,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             web: None,
             media: None,
             call: None,
+            connections: connections.len() as u32,
             record,
         });
     }

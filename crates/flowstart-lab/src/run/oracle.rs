@@ -185,7 +185,8 @@ impl QueueDiscipline for Oracle {
 
 /// Lets the oracle manage the bottleneck's queue, which is empty because there is no other traffic.
 pub(super) fn tell(plan: &Plan, cell: &Cell, world: &mut World, profile: &Profile, rtts: Vec<Duration>) {
-    let (Some(monitor), StartupConfig::SlowStart(scheme)) = (&world.network.monitor, &plan.schemes[cell.scheme].value)
+    let (Some(monitor), StartupConfig::SlowStart(scheme)) =
+        (&world.network.monitor, plan.schemes[cell.scheme].on(cell.transport))
     else {
         return;
     };

@@ -39,6 +39,8 @@ pub struct FlowOutcome {
     pub web: Option<WebOutcome>,
     /// The quality of interactive media beside the newcomers.
     pub media: Option<MediaOutcome>,
+    /// Connections that carried it.
+    pub connections: u32,
     /// The quality of video calls beside the newcomers.
     pub call: Option<CallOutcome>,
 }

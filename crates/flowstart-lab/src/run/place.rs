@@ -2,6 +2,7 @@
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
+use flowstart_sim::link::LinkConfig;
 use flowstart_sim::network::Route;
 use flowstart_sim::topology::{Access, Chain};
 use flowstart_sim::world::World;
@@ -12,9 +13,25 @@ fn access(link: &Link) -> Access {
     Access { rate: link.access_rate, delay: link.access_delay, jitter: link.access_jitter }
 }
 
-/// A new pair of hosts at the two ends of the chain. The receiver's link belongs to the last router.
+/// The access of servers, which are farther from the chain than the proxy.
+fn server_access(link: &Link) -> Access {
+    Access { delay: link.access_delay + link.server_rtt() / 2, ..access(link) }
+}
+
+/// A new pair of hosts at the two ends of the chain. The receiver's link belongs to the last router. If there is a
+/// proxy, it is the sender.
 pub(super) fn connect(world: &mut World, chain: &Chain, link: &Link) -> Route {
-    connect_at(world, chain, link, link.access_rate)
+    match link.proxy {
+        Some(_) => chain.connect(world, Access { delay: Duration::ZERO, ..access(link) }, access(link)),
+        None => connect_at(world, chain, link, link.access_rate),
+    }
+}
+
+/// A new server, the proxy, and the way between them, which is as fast as the hosts' links.
+pub(super) fn connect_server(world: &mut World, link: &Link) -> Route {
+    let way = LinkConfig::new(link.access_rate, link.server_rtt() / 2);
+    let chain = Chain::dumbbell(world, &way, &way.clone());
+    chain.connect(world, access(link), Access { delay: Duration::ZERO, ..access(link) })
 }
 
 /// The hosts of the competitor's flow number `place`, at the ends of the hops that it crosses. The receiver's link has
@@ -34,7 +51,7 @@ pub(super) fn watched_hop(link: &Link) -> usize {
 
 /// Like [`connect`], with a receiver's link of this rate.
 fn connect_at(world: &mut World, chain: &Chain, link: &Link, receiver_rate: Rate) -> Route {
-    let route = chain.connect(world, access(link), Access { rate: receiver_rate, ..access(link) });
+    let route = chain.connect(world, server_access(link), Access { rate: receiver_rate, ..access(link) });
     if let (Some(routers), Some(last)) = (&link.routers, route.forward.last()) {
         world.network.add_router(*last, routers.at(link.hops + routers.upstream.iter().len() as u32), receiver_rate);
     }

@@ -96,7 +96,7 @@ pub fn repetition<L: Look>(plan: &Plan, setting: Setting, rep: u32, look: &L) ->
     for cell in plan.cells_of(setting) {
         let mut world = warm.world.clone();
         if let Some(sessions) = plan.sizes[cell.size].value.sessions() {
-            let known = |link: &Link| knowledge(plan, link);
+            let known = |link: &Link| knowledge(plan, plan.transport_of(&cell), link);
             world.network.trace = None;
             let outcomes = web::outcomes(plan, &cell, sessions, world, &warm.chain, warm.seed, known);
             runs.push(CellRun { cell, outcomes, seen: L::Seen::default() });
@@ -113,13 +113,14 @@ pub fn repetition<L: Look>(plan: &Plan, setting: Setting, rep: u32, look: &L) ->
         let end = ended.time + AFTERMATH;
         with_newcomers.push(warm.has_others.then(|| {
             finished.world.run_until(end);
-            WithNewcomers { end, others: others_state(&mut finished.world, &finished.flows) }
+            let newcomers = [finished.all_flows(), finished.servers.clone()].concat();
+            WithNewcomers { end, others: others_state(&mut finished.world, &newcomers) }
         }));
-        if let Some(config) = plan.competitors[setting.competitor].value.media() {
+        if let Some(config) = plan.competitors[setting.competitor].on(setting.transport).media() {
             let media = media::outcome(&finished.world, config, warm.others, finished.start, end);
             outcomes.iter_mut().for_each(|outcome| outcome.media = Some(media));
         }
-        if let Some(config) = plan.competitors[setting.competitor].value.call() {
+        if let Some(config) = plan.competitors[setting.competitor].on(setting.transport).call() {
             let call = call::outcome(&finished.world, config, warm.others, finished.start, end);
             outcomes.iter_mut().for_each(|outcome| outcome.call = Some(call));
         }

@@ -72,8 +72,10 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
     let mut rng = Substream::new(seed, "competitor start", 0);
     let origin = Timestamp::ZERO + place_in_recording(link, plan.phase(rep));
     world.run_until(origin);
-    let profile = plan.transport.profile.clone();
-    match &plan.competitors[setting.competitor].value {
+    let transport = &plan.transports[setting.transport];
+    let profile = transport.profile.clone();
+    let competitor = plan.competitors[setting.competitor].on(setting.transport);
+    match competitor {
         Competitor::None => approach(&mut world, origin, tracer),
         Competitor::Bulk { count, startup, avoidance } => {
             for place in 0..*count {
@@ -81,7 +83,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
                 let mut config = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
-                config.knowledge = knowledge(plan, link);
+                config.knowledge = knowledge(plan, transport, link);
                 config.start = origin + link.rtt.scale(rng.uniform() * f64::from(*count));
                 world.add_flow(config);
             }
@@ -104,7 +106,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
                 let mut config = FlowConfig::new(profile.clone(), Pattern::Transfer(*size), route);
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
-                config.knowledge = knowledge(plan, link);
+                config.knowledge = knowledge(plan, transport, link);
                 // Not at the same instant: the winner of a tie would be the same in every repetition.
                 config.start = origin
                     + match every {
@@ -118,6 +120,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
             let route = connect_other(&mut world, &chain, link, 0, receiver_rate.unwrap_or(link.access_rate));
             let mut template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
             template.startup = startup.clone().unwrap_or(template.startup);
+            template.knowledge = knowledge(plan, transport, link);
             world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
             approach(&mut world, origin + start, tracer);
@@ -131,7 +134,6 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
         }
     }
     let others = world.flow_count() as u32;
-    let competitor = &plan.competitors[setting.competitor].value;
     let (has_others, others_end) = (*competitor != Competitor::None, competitor.has_transfers());
     Warm { world, chain, others, has_others, others_end, seed }
 }

@@ -54,12 +54,12 @@ pub(crate) fn outcomes(
     };
     let (forward, reverse) = (side(&mut world, web.sessions), side(&mut world, web.reverse));
     let mut with_scheme = FlowConfig::new(profile, Pattern::Transfer(Bytes::ZERO), Route::default());
-    with_scheme.avoidance = plan.avoidance.value.clone();
+    with_scheme.avoidance = plan.avoidance_beside(cell).value;
     // The simulation adds the hosts' own delays to the link's.
     with_scheme.knowledge = known(&Link { access_delay: Duration::ZERO, ..link.clone() });
     let mut without = with_scheme.clone();
-    with_scheme.startup = plan.schemes[cell.scheme].value.clone();
-    without.startup = plan.schemes[0].value.clone();
+    with_scheme.startup = plan.schemes[cell.scheme].on(cell.transport).clone();
+    without.startup = plan.schemes[0].on(cell.transport).clone();
     let start = world.now();
     world.add_web_traffic(WebTraffic {
         config: web.config(),
@@ -108,6 +108,7 @@ fn measured(
                 failure: None,
                 media: None,
                 call: None,
+                connections: 1,
                 web: Some(together),
                 record: record.clone(),
             }

@@ -1,16 +1,19 @@
-//! What a measured flow carries: `transfer`, `chunks:size=1MB,interval=2s,count=30` or
-//! `page:objects=6,size=50KB,waves=3`.
-//! [`FORMS`] has their keys. `web:sessions=20` has a file of its own ([`super::web`]).
+//! What a measured flow carries: `transfer`, `chunks:size=1MB,interval=2s,count=30`,
+//! `page:objects=6,size=50KB,waves=3` or `video`. [`FORMS`] has their keys. `web:sessions=20` has a parser of its own
+//! ([`super::web`]).
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_sim::traffic::Pattern;
+use flowstart_sim::traffic::video::Video;
+use flowstart_sim::transport::policy::Protocol;
+use flowstart_sim::world::page::Page;
 use serde::Serialize;
 
 use super::form::{self, Form, Key};
+use super::http::Http;
 use super::size::LARGEST;
-use super::web;
-use super::{InputError, Spec, Written};
+use super::{InputError, Spec, Written, http, video, web};
 
 /// The default application: one transfer, whose size is a separate option.
 pub const TRANSFER: &str = "transfer";
@@ -43,6 +46,30 @@ pub enum Objects {
         /// Number of waves.
         waves: u32,
     },
+    /// The objects of a web page over a version of HTTP.
+    HttpPage {
+        /// Objects of a wave.
+        objects: u32,
+        /// Bytes of an object.
+        size: Bytes,
+        /// Number of waves.
+        waves: u32,
+        /// The version, which chooses the protocol and the number of connections.
+        http: Http,
+    },
+    /// The chunks of a video whose player decides on their rates and pauses while its buffer is full.
+    Video(Video),
+}
+
+/// The time that a user of an application notices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Felt {
+    /// The completion time of the flow.
+    Completion,
+    /// The mean completion time of the objects.
+    Objects,
+    /// The time until the first picture.
+    Start,
 }
 
 /// What users may write.
@@ -60,13 +87,22 @@ pub const FORMS: &[Form] = &[
     },
     Form {
         name: "page",
-        summary: "a web page: waves of objects over one connection",
+        summary: "a web page: waves of objects over one connection, or over those of a version of HTTP",
         example: "page:objects=6,size=50KB,waves=3",
         keys: &[
             Key::new("objects", "1 to 10000", "objects of a wave", ""),
             Key::new("size", "bytes", "size of an object", ""),
             Key::new("waves", "1 to 10000", "number of waves", ""),
+            http::HTTP,
+            http::CONNECTIONS,
+            http::SHARDS,
         ],
+    },
+    Form {
+        name: video::VIDEO,
+        summary: "adaptive video: a player that decides on the rate of each chunk and plays from a buffer",
+        example: "video:count=30",
+        keys: video::KEYS,
     },
     Form {
         name: web::WEB,
@@ -103,8 +139,16 @@ impl Objects {
                 let size = spec.within("size", sizes)?.ok_or("size");
                 let objects = spec.within("objects", counts.clone())?.ok_or("objects");
                 let waves = spec.within("waves", counts)?.ok_or("waves");
-                Some(size.and_then(|size| Ok(Self::Page { objects: objects?, size, waves: waves? })))
+                let http = Http::read(&mut spec)?;
+                Some(size.and_then(|size| {
+                    let (objects, waves) = (objects?, waves?);
+                    Ok(match http {
+                        None => Self::Page { objects, size, waves },
+                        Some(http) => Self::HttpPage { objects, size, waves, http },
+                    })
+                }))
             }
+            video::VIDEO => Some(Ok(Self::Video(video::read(&mut spec, MAX_OBJECTS)?))),
             // Their own parser reads them (`workload.rs`).
             _ => return Err(spec.refused(format_args!("use {}", examples()))),
         };
@@ -112,8 +156,7 @@ impl Objects {
         let missing = |key| spec.refused(format_args!("{key} is missing; use {}", examples()));
         let value = read.transpose().map_err(missing)?;
         if let Some(value) = value {
-            let (Self::Chunks { size, .. } | Self::Page { size, .. }) = value;
-            let objects = value.objects();
+            let (size, objects) = (value.largest(), value.objects());
             if objects > u64::from(MAX_OBJECTS) || objects.saturating_mul(size.get()) > LARGEST.get() {
                 let allowed = format!("allowed are {MAX_OBJECTS} and 1000GB in all");
                 return Err(spec.refused(format_args!("{objects} objects of {size}; {allowed}")));
@@ -125,29 +168,70 @@ impl Objects {
     /// Number of objects.
     pub fn objects(&self) -> u64 {
         match *self {
-            Self::Chunks { count, .. } => u64::from(count),
-            Self::Page { objects, waves, .. } => u64::from(objects) * u64::from(waves),
+            Self::Chunks { count, .. } | Self::Video(Video { count, .. }) => u64::from(count),
+            Self::Page { objects, waves, .. } | Self::HttpPage { objects, waves, .. } => {
+                u64::from(objects) * u64::from(waves)
+            }
         }
     }
 
-    /// Bytes of all objects.
+    /// Bytes of all objects, for a video at its highest rate.
     pub fn total(&self) -> Bytes {
-        let (Self::Chunks { size, .. } | Self::Page { size, .. }) = *self;
-        size * self.objects()
+        self.largest() * self.objects()
+    }
+
+    /// Bytes of an object, of the largest if they differ.
+    fn largest(&self) -> Bytes {
+        match *self {
+            Self::Chunks { size, .. } | Self::Page { size, .. } | Self::HttpPage { size, .. } => size,
+            Self::Video(video) => video.chunk_size(video.ladder.highest()),
+        }
+    }
+
+    /// The video, if it is adaptive.
+    pub fn video(&self) -> Option<&Video> {
+        if let Self::Video(video) = self { Some(video) } else { None }
+    }
+
+    /// The version of HTTP, if one is given.
+    pub fn http(&self) -> Option<Http> {
+        if let Self::HttpPage { http, .. } = *self { Some(http) } else { None }
+    }
+
+    /// The protocol that the application needs.
+    pub fn protocol(&self) -> Option<Protocol> {
+        self.http().map(Http::protocol)
+    }
+
+    /// The page, if it is loaded over several connections.
+    pub fn page(&self) -> Option<Page> {
+        match *self {
+            Self::HttpPage { objects, size, waves, http: Http::One { connections, shards } } => {
+                Some(Page { objects, size, waves, connections, hosts: shards })
+            }
+            _ => None,
+        }
     }
 
     /// What the sender's application writes.
     pub fn pattern(&self) -> Pattern {
         match *self {
             Self::Chunks { size, interval, count } => Pattern::Chunks { size, interval, count },
-            Self::Page { objects, size, waves } => Pattern::Page { objects, size, waves },
+            Self::Page { objects, size, waves } | Self::HttpPage { objects, size, waves, .. } => {
+                Pattern::Page { objects, size, waves }
+            }
+            Self::Video(video) => Pattern::Video(Box::new(video)),
         }
     }
 
-    /// Whether a user notices the completion times of the objects rather than that of the flow. A page is complete with
-    /// its flow; the end of a video depends only on the schedule of its chunks.
-    pub fn feels_objects(&self) -> bool {
-        matches!(self, Self::Chunks { .. })
+    /// The time that a user notices. A page is complete with its flow; the end of a video depends only on the schedule
+    /// of its chunks or on its playing time.
+    pub fn felt(&self) -> Felt {
+        match self {
+            Self::Page { .. } | Self::HttpPage { .. } => Felt::Completion,
+            Self::Chunks { .. } => Felt::Objects,
+            Self::Video(_) => Felt::Start,
+        }
     }
 }
 
@@ -169,7 +253,21 @@ mod tests {
         assert_eq!((video.objects(), video.total()), (30, Bytes::new(30_000_000)));
         let page = application("page:objects=6,size=50KB,waves=3").unwrap();
         assert_eq!((page.objects(), page.total()), (18, Bytes::new(900_000)));
-        assert!(video.feels_objects() && !page.feels_objects());
+        assert_eq!((video.felt(), page.felt()), (Felt::Objects, Felt::Completion));
+    }
+
+    #[test]
+    fn a_version_of_http_chooses_the_protocol_and_the_connections() {
+        let page = |http: &str| application(&format!("page:objects=6,size=50KB,waves=3{http}")).unwrap();
+        assert_eq!((page("").protocol(), page("").http()), (None, None));
+        assert_eq!(page(",http=2").protocol(), Some(Protocol::Tcp));
+        assert_eq!((page(",http=3").protocol(), page(",http=3").page()), (Some(Protocol::Quic), None));
+        let size = Bytes::new(50_000);
+        let six = Page { objects: 6, size, waves: 3, connections: 6, hosts: 1 };
+        assert_eq!((page(",http=1.1").page(), page(",http=1.1").protocol()), (Some(six), Some(Protocol::Tcp)));
+        let sharded = page(",http=1.1,connections=2,shards=4").page();
+        assert_eq!(sharded, Some(Page { connections: 2, hosts: 4, ..six }));
+        assert_eq!(page(",http=3").pattern(), page("").pattern());
     }
 
     #[test]
@@ -188,7 +286,7 @@ mod tests {
     #[test]
     fn wrong_applications_say_what_is_allowed() {
         let error = |text: &str| Objects::parse("--application", text).unwrap_err().to_string();
-        assert!(error("video").contains("`video` is not known; use transfer, chunks:size=1MB"));
+        assert!(error("film").contains("`film` is not known; use transfer, chunks:size=1MB"));
         assert!(error("pages:size=1KB").contains("`pages` is not known (did you mean `page`?); use transfer"));
         assert!(error("chunks:size=1MB,count=3").contains("interval is missing"));
         assert!(error("chunks").contains("size is missing"));
@@ -196,6 +294,14 @@ mod tests {
         assert!(error("chunks:size=0B,interval=2s,count=3").contains("1B to 1000GB"));
         assert!(error("chunks:size=1MB,interval=0s,count=3").contains("1ms to 1000s"));
         assert!(error("chunks:size=1MB,interval=2s,count=0").contains("count is 0; allowed is 1 to 10000"));
+        let page = |keys: &str| error(&format!("page:objects=2,size=1KB,waves=1{keys}"));
+        assert!(page(",http=1.0").contains("allowed are 1.1 and 2 and 3"), "{}", page(",http=1.0"));
+        for alone in [",shards=2", ",http=2,connections=6", ",http=3,shards=2"] {
+            assert!(page(alone).contains("are for http=1.1"), "{}", page(alone));
+        }
+        assert!(page(",http=1.1,connections=0").contains("connections is 0; allowed is 1 to 100"));
+        assert!(page(",http=1.1,shards=4000000000").contains("allowed is 1 to 100"));
+        assert!(page(",http=1.1,connections=100,shards=100").contains("10000 connections"));
         assert!(error("page:size=1KB,objects=200,waves=200").contains("40000 objects"));
         assert!(error("chunks:size=100GB,interval=2s,count=100").contains("1000GB in all"));
         assert!(error("transfer:size=1MB").contains("`size` is not known here"));

@@ -1,9 +1,11 @@
 //! Schemes of measured flows: one of the registry, as in `blitzstart:estimate=1.5`, also with its own congestion
-//! avoidance, as in `slow-start:iw=4,avoidance=xcp`; or `stack`, the transport's own behaviour.
+//! avoidance, as in `slow-start:iw=4,avoidance=xcp`, or over several connections, `slow-start:connections=6`; or
+//! `stack`, the transport's own behaviour.
 //!
 //! | Key | Meaning | Default |
 //! |---|---|---|
 //! | `avoidance` | its congestion avoidance, with one key at most, `bbr:version=1` | the command's |
+//! | `connections` | connections that carry a transfer together, each an equal part | 1 |
 //! | all others | parameters of the scheme | those of the transport's profile, else the scheme's |
 
 use flowstart_core::avoidance::AvoidanceConfig;
@@ -19,11 +21,22 @@ pub const STACK: &str = "stack";
 pub const STACK_SUMMARY: &str =
     "what the transport profile does by itself: its own startup and congestion avoidance; takes no --avoidance";
 
-/// A startup scheme, and the congestion avoidance that comes with it.
-type Measured = (Written<StartupConfig>, Option<Written<AvoidanceConfig>>);
+/// Most connections of a transfer.
+const MOST_CONNECTIONS: u32 = 100;
 
-/// Reads the scheme of measured flows. It may name its own congestion avoidance, `slow-start:avoidance=xcp`, or be
-/// [`STACK`], or one of the caller's `own` schemes, which has no other keys.
+/// How measured flows send.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The startup scheme.
+    pub startup: Written<StartupConfig>,
+    /// The congestion avoidance that comes with it.
+    pub avoidance: Option<Written<AvoidanceConfig>>,
+    /// Connections that carry a transfer together.
+    pub connections: u32,
+}
+
+/// Reads the scheme of measured flows. It may name its own congestion avoidance, `slow-start:avoidance=xcp`, and a
+/// number of connections, or be [`STACK`], or one of the caller's `own` schemes, which has no other keys.
 ///
 /// # Errors
 ///
@@ -43,6 +56,7 @@ pub fn measured_scheme(
     if name == STACK {
         return own_stack(&spec, transport);
     }
+    let connections = spec.within("connections", 1..=MOST_CONNECTIONS)?.unwrap_or(1);
     let own_scheme = own.iter().find(|scheme| scheme.name() == name);
     let named = spec.value("avoidance")?;
     let value = match own_scheme {
@@ -54,7 +68,15 @@ pub fn measured_scheme(
     };
     let startup = Written { text: text.to_owned(), value };
     let avoidance = named.map(|named| host_avoidance(field, named, profile)).transpose()?;
-    Ok((startup, avoidance))
+    // A host that divides a request among its connections knows their number.
+    let parts = startup.value.request().map_or(1, |request| request.parallel);
+    if connections > 1 && ![1, connections].contains(&parts) {
+        return Err(spec.refused(format_args!(
+            "parallel is {parts}; beside connections={connections} allowed is {connections}, or 1 if none shares its \
+             request"
+        )));
+    }
+    Ok(Measured { startup, avoidance, connections })
 }
 
 /// [`STACK`], which takes no keys.
@@ -76,5 +98,5 @@ fn own_stack(spec: &Spec<'_>, transport: &Transport) -> Result<Measured, InputEr
     }
     let startup = Written { text: STACK.to_owned(), value: profile.resolved(profile.startup.clone()) };
     let avoidance = Written { text: profile.avoidance.name().to_owned(), value: profile.avoidance.clone() };
-    Ok((startup, Some(avoidance)))
+    Ok(Measured { startup, avoidance: Some(avoidance), connections: 1 })
 }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | startup schemes, congestion avoidance, queue disciplines | [`algorithm`], [`mod@aqm`] |
 //! | links, their Quick-Start routers and the elements that advise rates | [`link`], [`routers`] |
-//! | traffic of measured flows | [`application`], [`size`], [`web`] |
+//! | traffic of measured flows | [`application`], [`http`], [`size`], [`video`], [`web`] |
 //! | their starts, and changes of their path | [`arrival`], [`mobility`] |
 //! | what users can list of the above | [`form`] |
 //! | other users of the link | [`competitor`] |
@@ -26,6 +26,7 @@ pub mod arrival;
 pub mod competitor;
 pub(crate) mod file;
 pub mod form;
+pub mod http;
 pub mod link;
 mod measured;
 pub mod mobility;
@@ -33,6 +34,7 @@ pub mod routers;
 mod scone;
 pub mod size;
 pub mod transport;
+pub mod video;
 pub mod web;
 pub mod workload;
 

@@ -1,7 +1,7 @@
 //! The Quick-Start routers and the cheaters of a path, as keys of its link: `lte,quick_start=target,qs_thresh=0.5`.
 
 use flowstart_core::quick_start::misbehaviour::BoosterConfig;
-use flowstart_core::quick_start::router::{Algorithm, Behaviour, Config, UtilizationConfig};
+use flowstart_core::quick_start::router::{Algorithm, Behaviour, Config, LONGEST_PROCESSING, UtilizationConfig};
 use flowstart_core::quick_start::router::{extreme, moving_average, peak_utilization, target};
 use flowstart_core::spec::names;
 use flowstart_core::time::Duration;
@@ -23,6 +23,8 @@ pub(super) const KEYS: &[Key] = &[
     Key::new("qs_limit", "a number", "requests processed per second", "all").such_as("quick_start=target,qs_limit=100"),
     Key::new("qs_routers", "a number", "routers that take part, counted from the sender", "all")
         .such_as("quick_start=target,qs_routers=1"),
+    Key::new("qs_delay", "0s to 10s", "extra time of each router for a packet with an option", "0s")
+        .such_as("quick_start=target,qs_delay=5ms"),
     Key::new("qs_flows", "a number", "flows remembered, for reports, second passes or approvals", "0, extreme: 1024")
         .such_as("quick_start=target,qs_flows=64"),
     Key::new("qs_provisional", "a time", "validity of a first pass without a second (target)", "no second pass")
@@ -121,6 +123,8 @@ impl Routers {
         target.interval = interval.unwrap_or(target.interval);
         target.requests_per_second = spec.read("qs_limit")?;
         let taking_part = spec.read("qs_routers")?;
+        let processing = spec.within("qs_delay", Duration::ZERO..=LONGEST_PROCESSING)?;
+        config.processing = processing.unwrap_or(config.processing);
         let flows: Option<usize> = spec.read("qs_flows")?;
         target.flows = flows.unwrap_or(target.flows);
         target.provisional = spec.read("qs_provisional")?;
@@ -215,6 +219,8 @@ impl std::fmt::Display for Routers {
         }
         let mut also = |text: Option<String>| text.map_or(Ok(()), |text| write!(f, ", {text}"));
         also(self.taking_part.map(|count| format!("{count} routers")))?;
+        let processing = self.config.processing;
+        also((processing > Duration::ZERO).then(|| format!("{processing} for an option")))?;
         also(self.bandwidth.map(|rate| format!("believed {rate}")))?;
         also(self.upstream.map(|rate| format!("behind {rate}")))?;
         also(self.hidden.map(|place| format!("router {place} hidden")))?;
@@ -270,6 +276,9 @@ mod tests {
             ("quick_start=target,qs_flows=70000", "quick_start", "0 to 65536"),
             ("quick_start=target,qs_provisional=100ms", "quick_start", "flows is 0; allowed is 1 to 65536"),
             ("quick_start=target,qs_hidden=0", "qs_hidden", "1 to 66"),
+            ("qs_delay=5ms", "qs_delay", "is for routers with quick_start=target"),
+            ("quick_start=target,qs_delay=11s", "qs_delay", "0s to 10s"),
+            ("quick_start=target,qs_delay=-1ms", "qs_delay", "-1ms"),
             ("quick_start=target,qs_upstream=1bit", "qs_upstream", "1kbit to 10000gbit"),
             ("quick_start=target,qs_bandwidth=fast", "qs_bandwidth", "`fast`"),
             ("quick_start=target,qs_receiver=raise/16", "qs_receiver", "1 to 15"),

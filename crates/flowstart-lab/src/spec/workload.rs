@@ -58,9 +58,19 @@ impl Workload {
     /// The size of every flow, if all have the same.
     pub fn fixed_size(&self) -> Option<Bytes> {
         match self {
+            Self::Objects(Objects::Video(_)) => None,
             Self::Transfer(TransferSize::Fixed(size)) => Some(*size),
             Self::Objects(objects) => Some(objects.total()),
             Self::Transfer(TransferSize::Pareto(_)) | Self::Sessions(_) => None,
+        }
+    }
+
+    /// The smallest size of a transfer; `None` for applications.
+    pub fn smallest(&self) -> Option<Bytes> {
+        match self {
+            Self::Transfer(TransferSize::Fixed(size)) => Some(*size),
+            Self::Transfer(TransferSize::Pareto(sizes)) => Some(sizes.smallest),
+            Self::Objects(_) | Self::Sessions(_) => None,
         }
     }
 
@@ -78,6 +88,15 @@ impl Workload {
     /// The objects, if flows carry any.
     pub fn objects(&self) -> Option<Objects> {
         if let Self::Objects(objects) = self { Some(*objects) } else { None }
+    }
+
+    /// Whether a measured flow is one connection, whose packets traces and explanations show.
+    pub fn is_one_connection(&self) -> bool {
+        match self {
+            Self::Transfer(_) => true,
+            Self::Objects(objects) => objects.page().is_none(),
+            Self::Sessions(_) => false,
+        }
     }
 
     /// The web sessions, if flows belong to any.

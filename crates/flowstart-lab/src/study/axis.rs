@@ -29,6 +29,8 @@ pub enum Shown {
     At(usize),
     /// Behind all others with this prefix, unless it is the default.
     Otherwise(&'static str),
+    /// Behind all others with this prefix, if there are several.
+    Several(&'static str),
 }
 
 impl Shown {
@@ -39,7 +41,10 @@ impl Shown {
 
     /// The prefix of its text.
     pub fn prefix(self) -> &'static str {
-        if let Self::Otherwise(prefix) = self { prefix } else { "" }
+        match self {
+            Self::At(_) => "",
+            Self::Otherwise(prefix) | Self::Several(prefix) => prefix,
+        }
     }
 }
 
@@ -116,9 +121,9 @@ macro_rules! axes {
                 }
                 {
                     /// The other users of the link.
-                    competitors: Vec<Written<Competitor>>, place: competitor, shown: Shown::At(4), carried: false,
+                    competitors: Vec<PerTransport<Competitor>>, place: competitor, shown: Shown::At(4), carried: false,
                     plural: "competitors",
-                    meaning: |plan| format!("{:?}", plan.competitors),
+                    meaning: |plan| plan.on_each(|transport| format!("{:?}", written(&plan.competitors, transport))),
                     keys: {
                         #[serde(default = "default_competitor", deserialize_with = "some")]
                         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -128,6 +133,25 @@ macro_rules! axes {
                                       cbr:rate=5mbit or web:load=5mbit. See `flowstart list competitors`",
                             one: Some("Other users of the link. Such as none, cubic, bulk:cubic,count=2, \
                                       cbr:rate=5mbit or web:load=5mbit. See `flowstart list competitors`"),
+                        }
+                    }
+                }
+                {
+                    /// The transports of all flows, at least one.
+                    transports: Vec<Transport>, place: transport, shown: Shown::Several(""), carried: false,
+                    plural: "transports",
+                    meaning: |plan| plan.on_each(|transport| format!("{:?}", plan.transports[transport])),
+                    keys: {
+                        #[serde(default = "default_transport", with = "one_or_several")]
+                        #[serde(skip_serializing_if = "Vec::is_empty")]
+                        transport = "transport" {
+                            takes: "NAME", need: Need::Never, default: Some(DEFAULT_TRANSPORT),
+                            several: "Transports of all flows. model-quic or model-tcp, with `:profile=NAME` and \
+                                      policies; quic: the measured flows are the real QUIC stack noq; both: \
+                                      model-quic and quic. See `flowstart list transports`",
+                            one: Some("Transport of all flows. model-quic or model-tcp, with `:profile=NAME` and \
+                                      policies; or quic: the measured flows are the real QUIC stack noq. See \
+                                      `flowstart list transports`"),
                         }
                     }
                 }
@@ -152,11 +176,11 @@ macro_rules! axes {
                         application = "application" {
                             takes: "KIND", need: Need::Never, default: Some(TRANSFER),
                             several: "What flows carry. Such as transfer, which needs --size, \
-                                      chunks:size=1MB,interval=2s,count=30 or page:objects=6,size=50KB,waves=3, \
-                                      which take no --size. See `flowstart list applications`",
+                                      chunks:size=1MB,interval=2s,count=30, page:objects=6,size=50KB,waves=3 or \
+                                      video:count=30, which take no --size. See `flowstart list applications`",
                             one: Some("What the flow carries. Such as transfer, which needs --size, \
-                                      chunks:size=1MB,interval=2s,count=30 or page:objects=6,size=50KB,waves=3, \
-                                      which take no --size. See `flowstart list applications`"),
+                                      chunks:size=1MB,interval=2s,count=30, page:objects=6,size=50KB,waves=3 or \
+                                      video:count=30, which take no --size. See `flowstart list applications`"),
                         }
                     }
                 }
@@ -221,16 +245,45 @@ macro_rules! axes {
                     }
                 }
                 {
+                    /// Congestion avoidance of the measured flows whose scheme names none; empty: the transport's.
+                    avoidances: Vec<PerTransport<AvoidanceConfig>>, place: avoidance,
+                    shown: Shown::Several("avoidance="), carried: false,
+                    plural: "congestion avoidances",
+                    meaning: |plan| plan.on_each(|transport| match &*plan.avoidances {
+                        [] => format!("{:?}", plan.transports[transport].own_avoidance()),
+                        [one] => format!("{:?}", one.written(transport)),
+                        several => format!("{:?}", written(several, transport)),
+                    }),
+                    keys: {
+                        #[serde(default, with = "one_or_several", skip_serializing_if = "Vec::is_empty")]
+                        avoidance = "avoidance" {
+                            takes: "NAME", need: Need::Never, default: None,
+                            several: "Congestion avoidance of measured flows. With parameters, cubic:beta_ecn=0.85. \
+                                      Default: the transport profile's. See `flowstart list avoidance`",
+                            one: Some("Congestion avoidance of measured flows. With parameters, \
+                                      cubic:beta_ecn=0.85. Default: the transport profile's. See `flowstart list \
+                                      avoidance`"),
+                        }
+                    }
+                }
+                {
                     /// Startup schemes; the first is the baseline.
-                    schemes: Vec<Written<StartupConfig>>, place: scheme, shown: Shown::At(3), carried: false,
+                    schemes: Vec<PerTransport<StartupConfig>>, place: scheme, shown: Shown::At(3), carried: false,
                     plural: "schemes",
-                    meaning: |plan| format!("{:?}", (&plan.schemes, &plan.scheme_avoidances)),
+                    meaning: |plan| {
+                        let several = plan.scheme_connections.iter().any(|count| *count > 1);
+                        let connections = if several { format!("{:?}", plan.scheme_connections) } else { String::new() };
+                        plan.on_each(|transport| {
+                            format!("{:?}", (written(&plan.schemes, transport), &plan.scheme_avoidances[transport]))
+                        }) + &connections
+                    },
                     keys: {
                         scheme = "scheme" {
                             takes: "SCHEME", need: Need::Always, default: None,
                             several: "Startup schemes (the first is the baseline). With parameters, \
-                                      blitzstart:estimate=1.5, and with a congestion avoidance of its own, \
-                                      slow-start:avoidance=bbr. See `flowstart list schemes`",
+                                      blitzstart:estimate=1.5, with a congestion avoidance of its own, \
+                                      slow-start:avoidance=bbr, and with several connections for a transfer, \
+                                      slow-start:connections=6. See `flowstart list schemes`",
                             one: None,
                         }
                     }

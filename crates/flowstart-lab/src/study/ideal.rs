@@ -1,16 +1,19 @@
 //! The physical limit of a transfer: its completion time if nobody had to learn anything.
 
+use std::sync::Arc;
+
 use flowstart_core::quick_start::host::{Known, PacketSizes, Request, respond};
 use flowstart_core::quick_start::router::{Router, Verdict};
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::quick_start;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::traffic::video::Video;
 use flowstart_sim::transport::policy::Opening;
 use flowstart_sim::transport::profile::Profile;
 
 use crate::spec::application::Objects;
-use crate::spec::link::Link;
+use crate::spec::link::{Distribution, Link};
 use crate::spec::mobility::Move;
 use crate::study::plan::{Cell, Plan};
 
@@ -103,11 +106,13 @@ pub fn ideal_moved_fct(link: &Link, profile: &Profile, size: Bytes, start: Times
     end.since(start) + way.rtt / 2 + way.further_hops(size)
 }
 
-/// [`ideal_fct`] for an application. Chunks are not sent before their time. The client requests each wave of a page
+/// [`ideal_fct`] for an application. Chunks are not sent before their time, and those of an adaptive video have the
+/// lowest rate. The client requests each wave of a page
 /// when the first object of the wave before has arrived.
 pub fn ideal_application_fct(link: &Link, profile: &Profile, application: Objects, start: Timestamp) -> Duration {
     let way = Way::new(link, profile, start);
-    way.fct(way.carry(application).0, application.total())
+    let last = application.video().map_or(application.total(), |video| video.chunk_size(video.ladder.rates()[0]));
+    way.fct(way.carry(application).0, last)
 }
 
 /// The part of [`ideal_fct`] in which the application has nothing to send.
@@ -152,6 +157,7 @@ impl<'a> Way<'a> {
     fn carry(&self, application: Objects) -> (Timestamp, Duration) {
         let (mut end, mut sent, mut idle) = (self.begin, Bytes::ZERO, Duration::ZERO);
         match application {
+            Objects::Video(video) => return self.carry_video(&video),
             Objects::Chunks { size, interval, count } => {
                 for chunk in 0..u64::from(count) {
                     let begin = end.max(self.begin + interval * chunk);
@@ -160,7 +166,7 @@ impl<'a> Way<'a> {
                     sent += size;
                 }
             }
-            Objects::Page { objects, size, waves } => {
+            Objects::Page { objects, size, waves } | Objects::HttpPage { objects, size, waves, .. } => {
                 let mut requested = self.begin;
                 for _ in 0..waves {
                     let begin = end.max(requested);
@@ -170,6 +176,28 @@ impl<'a> Way<'a> {
                     sent += size * u64::from(objects);
                 }
             }
+        }
+        (end, idle)
+    }
+
+    /// The same for a video at its lowest rate. Each chunk is requested when the one before has arrived, but not before
+    /// it has room in the buffer.
+    fn carry_video(&self, video: &Video) -> (Timestamp, Duration) {
+        let size = video.chunk_size(video.ladder.rates()[0]);
+        let (mut end, mut idle) = (self.begin, Duration::ZERO);
+        let (mut requested, mut plays) = (self.begin, None);
+        for chunk in 0..u64::from(video.count) {
+            let begin = end.max(requested);
+            idle += begin.since(end);
+            end = self.finish(begin, size * chunk, size);
+            let there = video.chunk * (chunk + 1);
+            requested = end + self.further_hops(size) + self.rtt;
+            if plays.is_none() && there >= video.start {
+                plays = Some(requested);
+            }
+            // With the next chunk the buffer has this much if nothing is played.
+            let played = (there + video.chunk).saturating_sub(video.buffer);
+            requested = requested.max(plays.map_or(requested, |plays| plays + played));
         }
         (end, idle)
     }
@@ -190,7 +218,12 @@ impl<'a> Way<'a> {
 
 /// The physical limit of a cell's flow of `size` bytes over `link`.
 pub fn limit_of(plan: &Plan, cell: &Cell, link: &Link, size: Bytes, start: Timestamp) -> Duration {
-    let profile = &plan.transport.profile;
+    let mut profile = plan.profile(cell);
+    if link.proxy.is_some_and(|proxy| proxy.distribution == Distribution::Distributed) {
+        // The client's request crosses the link at once.
+        Arc::make_mut(&mut profile).opening = Opening::ZeroRtt;
+    }
+    let profile = &*profile;
     match (plan.sizes[cell.size].value.objects(), plan.mobility(cell)) {
         (None, None) => ideal_fct(link, profile, size, start),
         (None, Some(mobility)) => ideal_moved_fct(link, profile, size, start, mobility),

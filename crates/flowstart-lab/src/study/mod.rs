@@ -6,6 +6,7 @@
 //! | scenarios that come with the program | [`shipped`] |
 //! | the variables of an experiment | [`axis`] |
 //! | the cells of an experiment | [`plan`] |
+//! | what each transport makes of a text | [`per_transport`] |
 //! | the physical limit of a transfer | [`ideal`] |
 
 use std::path::{Path, PathBuf};
@@ -18,7 +19,9 @@ use scenario::Scenario;
 
 pub mod axis;
 pub mod ideal;
+pub mod per_transport;
 pub mod plan;
+mod reading;
 mod rules;
 pub mod scenario;
 pub mod shipped;

@@ -16,9 +16,10 @@ use crate::spec::arrival::{Arrival, TOGETHER};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
 use crate::spec::mobility::{self, Move};
-use crate::spec::transport::Transport;
+use crate::spec::transport::{DEFAULT_TRANSPORT, Transport};
 use crate::spec::workload::Workload;
 use crate::study::axis::{Key, Need, Part, Shown, axes};
+use crate::study::per_transport::{PerTransport, written};
 
 macro_rules! plan {
     (World { $({ $(#[doc = $world_doc:literal])+ $worlds:ident: $world_type:ty, place: $world:ident, $($a:tt)* })+ }
@@ -28,12 +29,10 @@ macro_rules! plan {
         pub struct Plan {
             $($(#[doc = $world_doc])+ pub $worlds: $world_type,)+
             $($(#[doc = $doc])+ pub $list: $type,)+
-            /// Congestion avoidance of the measured flows whose scheme names none.
-            pub avoidance: Written<AvoidanceConfig>,
-            /// Congestion avoidance that each scheme names.
-            pub scheme_avoidances: Vec<Option<Written<AvoidanceConfig>>>,
-            /// Transport of all flows.
-            pub transport: Transport,
+            /// Congestion avoidance that schemes name: for each transport, that of each scheme.
+            pub scheme_avoidances: Vec<Vec<Option<Written<AvoidanceConfig>>>>,
+            /// Connections of a transfer with each scheme.
+            pub scheme_connections: Vec<u32>,
             /// Number of measured flows of cells whose arrival does not specify it.
             pub flows: u32,
             /// Repetitions of each cell.
@@ -122,8 +121,13 @@ axes!(table);
 
 /// The axis of links.
 const LINKS: &str = "link";
+/// The axis of transports.
+const TRANSPORTS: &str = "transport";
+/// The axes whose values are compared only if no other axis has a choice: with several links and schemes, schemes are
+/// compared on each link.
+const COMPARED_ALONE: [&str; 2] = [TRANSPORTS, LINKS];
 /// The axes whose values are compared with their first one, those that matter most first.
-const COMPARED: [&str; 4] = ["scheme", "aqm", "transport", LINKS];
+const COMPARED: [&str; 5] = ["scheme", "avoidance", "aqm", TRANSPORTS, LINKS];
 
 fn compared() -> impl Iterator<Item = &'static Axis> {
     COMPARED.iter().filter_map(|name| AXES.iter().find(|axis| axis.name() == *name))
@@ -176,9 +180,13 @@ impl Axis {
         (self.text)(plan, self.place(*cell))
     }
 
-    /// A cell's value as the user wrote it, unless it is the default of an axis whose default is not shown.
+    /// A cell's value as the user wrote it, unless names of cells do not show it.
     pub fn text<'a>(&self, plan: &'a Plan, cell: &Cell) -> Option<&'a str> {
-        let is_shown = |text: &&str| matches!(self.shown, Shown::At(_)) || Some(*text) != self.keys[0].default;
+        let is_shown = |text: &&str| match self.shown {
+            Shown::At(_) => true,
+            Shown::Otherwise(_) => Some(*text) != self.keys[0].default,
+            Shown::Several(_) => self.length(plan) > 1,
+        };
         self.value(plan, cell).filter(is_shown)
     }
 }
@@ -195,6 +203,18 @@ impl Named for Link {
 }
 
 impl<T> Named for Written<T> {
+    fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl<T> Named for PerTransport<T> {
+    fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Named for Transport {
     fn text(&self) -> &str {
         &self.text
     }
@@ -254,8 +274,37 @@ impl Plan {
     }
 
     /// Congestion avoidance of a cell's measured flows.
-    pub fn avoidance_of(&self, cell: &Cell) -> &Written<AvoidanceConfig> {
-        self.scheme_avoidances.get(cell.scheme).and_then(Option::as_ref).unwrap_or(&self.avoidance)
+    pub fn avoidance_of(&self, cell: &Cell) -> Written<AvoidanceConfig> {
+        let own = self.scheme_avoidances[cell.transport].get(cell.scheme);
+        own.and_then(Clone::clone).unwrap_or_else(|| self.avoidance_beside(cell))
+    }
+
+    /// Congestion avoidance of a cell, whatever its scheme names.
+    pub fn avoidance_beside(&self, cell: &Cell) -> Written<AvoidanceConfig> {
+        match self.avoidances.get(cell.avoidance) {
+            Some(chosen) => Written { text: chosen.text.clone(), value: chosen.on(cell.transport).clone() },
+            None => self.transport_of(cell).own_avoidance(),
+        }
+    }
+
+    /// The transport of a cell's flows.
+    pub fn transport_of(&self, cell: &Cell) -> &Transport {
+        &self.transports[cell.transport]
+    }
+
+    /// A text about each transport, by its place.
+    pub(in crate::study) fn on_each(&self, text: impl Fn(usize) -> String) -> String {
+        (0..self.transports.len()).map(text).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Connections that carry a transfer of a cell together.
+    pub fn connections_of(&self, cell: &Cell) -> u32 {
+        self.scheme_connections.get(cell.scheme).copied().unwrap_or(1)
+    }
+
+    /// Whether a transfer of a cell is one connection from end to end, whose time has one account.
+    pub fn is_one_connection(&self, cell: &Cell) -> bool {
+        self.connections_of(cell) == 1 && self.links[cell.link].proxy.is_none()
     }
 
     /// A cell's name: the user's text on every axis, shown according to [`Shown`].
@@ -272,7 +321,8 @@ impl Plan {
         AXES.iter().filter(|axis| axis.is_carried).filter_map(part).collect::<Vec<_>>().join(" ")
     }
 
-    /// A cell's values on the axes that names of cells show only if they differ from the default, by axis.
+    /// A cell's values on the axes that names of cells show only if they differ from the default, by axis. Axes
+    /// that are shown if there are several have fields of their own in results.
     pub fn otherwise(&self, cell: &Cell) -> BTreeMap<&'static str, String> {
         let axes = AXES.iter().filter(|axis| axis.is_shown_otherwise());
         axes.filter_map(|axis| Some((axis.name(), axis.text(self, cell)?.to_owned()))).collect()
@@ -285,9 +335,23 @@ impl Plan {
 
     /// The transport of a cell's measured flows.
     pub fn profile(&self, cell: &Cell) -> Arc<Profile> {
+        let profile = self.profile_for(self.transport_of(cell), &self.sizes[cell.size].value).1;
         match self.idle.get(cell.idle) {
-            None => self.transport.profile.clone(),
-            Some(&idle) => Arc::new(Profile { idle, ..Profile::clone(&self.transport.profile) }),
+            None => profile,
+            Some(&idle) => Arc::new(Profile { idle, ..Profile::clone(&profile) }),
+        }
+    }
+
+    /// The profile of flows that carry this, with its name: the transport's, unless that is of another protocol than an
+    /// application needs.
+    pub fn profile_for<'a>(&self, transport: &'a Transport, workload: &Workload) -> (&'a str, Arc<Profile>) {
+        let Transport { profile_name, profile, .. } = transport;
+        match workload.objects().and_then(|objects| objects.protocol()) {
+            Some(protocol) if protocol != profile.protocol => {
+                let (name, profile) = Profile::of_protocol(protocol);
+                (name, Arc::new(profile))
+            }
+            _ => (profile_name, profile.clone()),
         }
     }
 
@@ -307,11 +371,11 @@ impl Plan {
     }
 
     /// The baseline of a cell: the same cell with the first value of the first axis of `COMPARED` that it has not the
-    /// first value of. Links are compared only if none of the other axes has a choice. `None` for a cell that is itself
-    /// a baseline.
+    /// first value of. Transports and links are compared only if no axis before them has a choice. `None` for a cell
+    /// that is itself a baseline.
     pub fn baseline_of(&self, cell: &Cell) -> Option<Cell> {
         let axis = compared().find(|axis| axis.place(*cell) > 0)?;
-        if axis.name() == LINKS && self.compared()?.name() != LINKS {
+        if COMPARED_ALONE.contains(&axis.name()) && self.compared()?.name() != axis.name() {
             return None;
         }
         let baseline = axis.at(*cell, 0);

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::controller::{ControllerConfig, WindowValidation};
-use flowstart_core::needs::Needs;
+use flowstart_core::controller::WindowValidation;
 use flowstart_core::spec::names;
 use flowstart_core::startup::CustomStartup;
 use flowstart_core::units::Bytes;
@@ -16,12 +14,13 @@ use crate::spec::arrival::{Arrival, MAX_FLOWS};
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
 use crate::spec::mobility::Move;
-use crate::spec::transport::Transport;
+use crate::spec::transport::{BOTH, OF_BOTH, Transport};
 use crate::spec::workload::Workload;
-use crate::spec::{InputError, STACK, Written, host_avoidance, measured_scheme};
+use crate::spec::{InputError, STACK, Written};
 use crate::study::axis::axes;
+use crate::study::per_transport::PerTransport;
 use crate::study::plan::{AXES, Axis, Plan};
-use crate::study::rules::{oracle, web_sessions};
+use crate::study::rules::{connections, cross_traffic, oracle, pages, proxies, web_sessions};
 
 /// Most repetitions of a cell.
 pub const MAX_REPS: u32 = 100_000;
@@ -48,6 +47,38 @@ fn default_aqm() -> Vec<String> {
 
 fn default_competitor() -> Vec<String> {
     default_of("competitor")
+}
+
+fn default_transport() -> Vec<String> {
+    default_of("transport")
+}
+
+/// A list of which one entry may stand alone, without brackets.
+mod one_or_several {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// The two forms.
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a text, or several in brackets")]
+    enum Form {
+        One(String),
+        Several(Vec<String>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(list: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+        match list {
+            [one] => one.serialize(serializer),
+            several => several.serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+        match Form::deserialize(deserializer)? {
+            Form::One(one) => Ok(vec![one]),
+            Form::Several(list) if list.is_empty() => Err(serde::de::Error::custom("at least one is needed")),
+            Form::Several(list) => Ok(list),
+        }
+    }
 }
 
 /// A list that says something if it is written at all.
@@ -82,15 +113,9 @@ macro_rules! scenario {
                 #[serde(rename = $key)]
                 pub $field: Vec<String>,
             )+)+)+
-            /// Congestion avoidance; absent: the transport profile's.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub avoidance: Option<String>,
             /// Number of measured flows of each cell whose arrival does not specify it.
             #[serde(default = "default_flows")]
             pub flows: u32,
-            /// Transport.
-            #[serde(default = "default_transport")]
-            pub transport: String,
             /// Repetitions.
             #[serde(default = "default_reps")]
             pub reps: u32,
@@ -126,11 +151,6 @@ axes!(scenario);
 
 fn default_flows() -> u32 {
     1
-}
-
-/// The transport when none is given.
-pub fn default_transport() -> String {
-    "model-quic".into()
 }
 
 /// Repetitions when none are given.
@@ -233,8 +253,7 @@ impl Scenario {
     /// As [`Scenario::plan`]; its schemes may also be the caller's `own`.
     pub fn plan_with(&self, directory: &Path, own: &[CustomStartup]) -> Result<Plan, InputError> {
         check_names(own)?;
-        let transport = Transport::parse("transport", &self.transport)?;
-        let profile = &transport.profile;
+        let transports = self.transports()?;
         if !(1..=MAX_REPS).contains(&self.reps) {
             return Err(InputError::new("reps", self.reps.to_string(), format!("allowed is 1 to {MAX_REPS}")));
         }
@@ -255,57 +274,27 @@ impl Scenario {
                 return Err(InputError::new("link", &link.text, "two links have this name; each needs its own"));
             }
         }
-        let sizes = self.sizes(Bytes::new(u64::from(profile.payload)))?;
-        let named = each("scheme", &self.scheme, |text| measured_scheme("scheme", text, &transport, own))?;
-        let (schemes, scheme_avoidances): (Vec<_>, Vec<_>) = named.into_iter().unzip();
-        if let Some(chosen) = self.avoidance.as_ref().filter(|_| schemes.iter().any(|scheme| scheme.text == STACK)) {
-            let problem = format!(
-                "the scheme {STACK} has the transport's own, {}; allowed is none beside it, or one for each other \
-                 scheme, as in slow-start:avoidance={}",
-                profile.avoidance.name(),
-                profile.avoidance.name()
-            );
-            return Err(InputError::new("avoidance", chosen, problem));
-        }
-        let avoidance_text = self.avoidance.clone().unwrap_or_else(|| profile.avoidance.name().to_owned());
-        let avoidance = host_avoidance("avoidance", &avoidance_text, profile)?;
-        let avoidance_of = |own: &Option<Written<AvoidanceConfig>>| own.as_ref().unwrap_or(&avoidance).value.clone();
-        let pairs: Vec<_> =
-            schemes.iter().zip(&scheme_avoidances).map(|(scheme, own)| (scheme, avoidance_of(own))).collect();
-        for (scheme, avoidance) in &pairs {
-            ControllerConfig::validate_pair(&scheme.value, avoidance)
-                .map_err(|error| InputError::new("scheme", &scheme.text, error.to_string()))?;
-        }
-        let competitors = each("competitor", &self.competitor, |text| Competitor::parse("competitor", text, profile))?;
-        let theirs = competitors.iter().filter_map(|competitor| competitor.value.avoidance());
-        let mut all = pairs.iter().map(|(_, avoidance)| avoidance).chain(theirs);
-        if let Some(avoidance) = all.find(|avoidance| avoidance.needs().contains(Needs::CONGESTION_HEADER))
-            && let Some(link) = links.iter().find(|link| !link.xcp)
-        {
-            let name = avoidance.name();
-            let problem = format!("avoidance {name} needs routers that give feedback; allowed are links with xcp=on");
-            return Err(InputError::new("link", &link.text, problem));
-        }
-        if let Some(stack) = &transport.stack {
-            for (scheme, avoidance) in &pairs {
-                stack
-                    .check(profile, &scheme.value, avoidance)
-                    .map_err(|problem| InputError::new("scheme", &scheme.text, problem))?;
-            }
-            if let Some(size) = sizes.iter().find(|size| size.value.objects().is_some()) {
-                let problem = "with transport quic each flow carries one transfer; allowed is transfer";
-                return Err(InputError::new("application", &size.text, problem));
-            }
+        let sizes = self.sizes(Bytes::new(u64::from(transports[0].profile.payload)))?;
+        let readings = self.readings(&transports, own, &links, &sizes)?;
+        let (mut schemes, mut scheme_avoidances) = (Vec::new(), Vec::new());
+        let (mut avoidances, mut competitors) = (Vec::new(), Vec::new());
+        let scheme_connections = readings.first().map(|reading| reading.connections.clone()).unwrap_or_default();
+        for reading in readings {
+            schemes.push(reading.schemes);
+            scheme_avoidances.push(reading.scheme_avoidances);
+            avoidances.push(reading.avoidances);
+            competitors.push(reading.competitors);
         }
         let plan = Plan {
             aqms: each("aqm", &self.aqm, |text| Aqm::parse("aqm", text))?,
-            avoidance,
+            avoidances: PerTransport::of(avoidances),
             scheme_avoidances,
-            competitors,
+            scheme_connections,
+            competitors: PerTransport::of(competitors),
             links,
             sizes,
-            schemes,
-            transport: transport.clone(),
+            schemes: PerTransport::of(schemes),
+            transports,
             flows: self.flows,
             arrivals: each("arrival", &self.arrival, |text| Arrival::parse("arrival", text))?,
             idle: self.idle_policies()?,
@@ -314,8 +303,12 @@ impl Scenario {
             seed: self.seed,
             hint: self.hint,
         };
-        web_sessions::check(&plan, &self.transport)?;
-        oracle::check(&plan, &self.transport)?;
+        web_sessions::check(&plan)?;
+        oracle::check(&plan)?;
+        connections::check(&plan)?;
+        cross_traffic::check(&plan)?;
+        pages::check(&plan)?;
+        proxies::check(&plan)?;
         for arrival in &plan.arrivals {
             let nearest = arrival.value.rtts.iter().min();
             if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {
@@ -341,6 +334,14 @@ impl Scenario {
             return Err(InputError::new("reps", self.reps.to_string(), format!("{runs} runs; allowed are {MAX_RUNS}")));
         }
         Ok(plan)
+    }
+
+    /// The transports, both of [`BOTH`] where that is written.
+    fn transports(&self) -> Result<Vec<Transport>, InputError> {
+        let of_both = || OF_BOTH.map(str::to_owned).to_vec();
+        let named = |text: &String| if names::is_same(text.trim(), BOTH) { of_both() } else { vec![text.clone()] };
+        let texts: Vec<String> = self.transport.iter().flat_map(named).collect();
+        each("transport", &texts, |text| Transport::parse("transport", text))
     }
 
     /// Whether flows carry something other than one transfer.
@@ -390,24 +391,33 @@ impl Scenario {
     /// A note for users who chose no congestion avoidance for the measured flows while a competitor has a different
     /// one. Their comparison is then not about the scheme alone.
     pub fn unchosen_avoidance(&self, plan: &Plan) -> Option<String> {
-        let own = plan.avoidance.value.name();
-        let mut others: Vec<&str> = Vec::new();
-        for competitor in &plan.competitors {
-            if let Competitor::Bulk { avoidance, .. } = &competitor.value
-                && avoidance.name() != own
-                && !others.contains(&avoidance.name())
-            {
-                others.push(avoidance.name());
+        let differing = |(place, transport): (usize, &Transport)| {
+            let own = transport.profile.avoidance.name();
+            let mut others: Vec<&str> = Vec::new();
+            for competitor in &plan.competitors {
+                if let Competitor::Bulk { avoidance, .. } = competitor.on(place)
+                    && avoidance.name() != own
+                    && !others.contains(&avoidance.name())
+                {
+                    others.push(avoidance.name());
+                }
             }
-        }
-        let differ = self.avoidance.is_none() && !others.is_empty();
-        differ.then(|| format!("the measured flows use {own}, the competitor {}", others.join(" or ")))
+            let with = if plan.transports.len() > 1 { format!("with {} ", transport.text) } else { String::new() };
+            let statement = || format!("{with}the measured flows use {own}, the competitor {}", others.join(" or "));
+            (!others.is_empty()).then(statement)
+        };
+        let statements: Vec<String> = plan.transports.iter().enumerate().filter_map(differing).collect();
+        (self.avoidance.is_empty() && !statements.is_empty()).then(|| statements.join("; "))
     }
 }
 
 /// Reads every entry of a list, or the default of its key. Entries must differ. Space around an entry does not count:
 /// two entries that differ only in space would be two cells of one name.
-fn each<T>(field: &str, texts: &[String], read: impl Fn(&str) -> Result<T, InputError>) -> Result<Vec<T>, InputError> {
+pub(super) fn each<T>(
+    field: &str,
+    texts: &[String],
+    read: impl Fn(&str) -> Result<T, InputError>,
+) -> Result<Vec<T>, InputError> {
     let default = default_of(field);
     let texts = if texts.is_empty() { &default } else { texts };
     if texts.is_empty() {
@@ -465,7 +475,8 @@ mod tests {
         let text = "link = [\"lte\", \"3g\"]\naqm = [\"taildrop\", \"codel\"]\ncompetitor = [\"none\", \"bulk\"]\n\
                     size = [\"70KB\", \"2MB\"]\narrival = [\"together\", \"every=1ms\"]\n\
                     idle = [\"keep\", \"startup\"]\n\
-                    move = [\"none\", \"3g,at=1s\"]\nscheme = [\"slow-start\", \"hystart\"]";
+                    move = [\"none\", \"3g,at=1s\"]\nscheme = [\"slow-start\", \"hystart\"]\n\
+                    transport = [\"model-quic\", \"model-tcp\"]\navoidance = [\"cubic\", \"reno\"]";
         let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
         let cells = plan.cells();
         assert_eq!(cells.len(), 1 << AXES.len());
@@ -473,11 +484,12 @@ mod tests {
         // The first varies slowest.
         let places = |cell: &Cell| AXES.iter().map(|axis| axis.place(*cell)).collect::<Vec<_>>();
         assert!(cells.is_sorted_by_key(places));
-        assert_eq!(plan.id(&cells[0]), "lte/taildrop/70KB/slow-start/none/idle=keep");
-        let last = "3g/codel/2MB/hystart/bulk/every=1ms/idle=startup/move:3g,at=1s";
-        assert_eq!(plan.id(&cells[255]), last);
-        assert_eq!(plan.cell(last), Some(cells[255]));
-        assert_eq!(plan.carried(&cells[255]), "2MB idle=startup move:3g,at=1s");
+        assert_eq!(plan.id(&cells[0]), "lte/taildrop/70KB/slow-start/none/model-quic/idle=keep/avoidance=cubic");
+        let last = "3g/codel/2MB/hystart/bulk/model-tcp/every=1ms/idle=startup/move:3g,at=1s/avoidance=reno";
+        let last_cell = cells[cells.len() - 1];
+        assert_eq!(plan.id(&last_cell), last);
+        assert_eq!(plan.cell(last), Some(last_cell));
+        assert_eq!(plan.carried(&last_cell), "2MB idle=startup move:3g,at=1s");
         let by_setting: Vec<Cell> = plan.settings().into_iter().flat_map(|setting| plan.cells_of(setting)).collect();
         assert_eq!(by_setting, cells);
     }
@@ -532,7 +544,6 @@ mod tests {
             size: many("", "KB"),
             scheme: many("slow-start:iw=", ""),
             competitor: many("bulk:count=", ""),
-            transport: default_transport(),
             flows: 1,
             reps: 1,
             ..Scenario::default()

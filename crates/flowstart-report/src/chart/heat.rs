@@ -20,6 +20,7 @@ struct Dimension {
     labels: Vec<String>,
     /// The place of each compared cell among the values.
     places: Vec<usize>,
+    /// Whether it is the scheme, or the congestion avoidance.
     is_scheme: bool,
 }
 
@@ -84,7 +85,7 @@ pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
 fn dimensions(cells: &[&Cell], links: &[Link]) -> Vec<Dimension> {
     let names = Names::of(cells);
     let mut dimensions = Vec::new();
-    for axis in names.varied().into_iter().filter(|axis| *axis != Axis::Avoidance) {
+    for axis in names.varied() {
         match axis {
             Axis::Link => match rates_and_delays(cells, links) {
                 Some(both) => dimensions.extend(both),
@@ -114,7 +115,7 @@ fn listed(axis: Axis, cells: &[&Cell], names: &Names) -> Dimension {
         title: axis.title().to_owned(),
         labels: names.all_short(axis),
         places: cells.iter().map(|cell| names.place(axis, cell).unwrap_or(0)).collect(),
-        is_scheme: axis == Axis::Scheme,
+        is_scheme: matches!(axis, Axis::Scheme | Axis::Avoidance),
     }
 }
 

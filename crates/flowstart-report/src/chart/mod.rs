@@ -44,6 +44,7 @@ mod forest;
 mod heat;
 mod key;
 mod legend;
+mod lines;
 mod load;
 mod media;
 mod overlay;

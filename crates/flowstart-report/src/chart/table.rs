@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 /// A table as Vega-Lite reads it, but a third the size of JSON objects. All columns are numbers.
+#[derive(Clone)]
 pub(super) struct Table {
     columns: &'static [&'static str],
     pub(super) text: String,

@@ -49,7 +49,8 @@ pub struct Cell {
     pub fct_ms: Estimate,
     /// Mean FCT of the baseline divided by the mean FCT: over 1 is faster. `None` for the baseline itself.
     pub speedup: Estimate,
-    /// Whether the speed-up is significant (its interval excludes 1 after Holm's correction, and it is over 1 %).
+    /// Whether the speed-up is significant: the interval that holds for all comparisons at once excludes 1, and the
+    /// effect is over 1 %.
     pub significant: Option<bool>,
     /// What the comparison with the baseline shows. `None` for the baseline itself.
     pub verdict: Option<Verdict>,
@@ -76,6 +77,8 @@ pub struct Cell {
     pub extra_fct_ms: Estimate,
     /// What happened to interactive media beside the measured flows.
     pub media: Option<Media>,
+    /// What happened to video calls beside the measured flows.
+    pub call: Option<Call>,
     /// Where the time of one run went, best of the median one. `None` when no repetition completed.
     pub causes: Option<Causes>,
     /// The repetition that the replay command of the table shows, best the median one.
@@ -112,6 +115,32 @@ pub struct Media {
     /// MOS of the worst 5 s.
     pub worst_5s_mos: Estimate,
     /// From the measured flows' start until no packet is harmed any more.
+    pub harm_ms: Estimate,
+}
+
+/// What measured flows did to video calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Call {
+    /// Median time from a frame's encoding until all of it had arrived.
+    pub delay_p50_ms: Estimate,
+    /// Time that 95 % of the frames do not exceed.
+    pub delay_p95_ms: Estimate,
+    /// Time that 99 % do not exceed.
+    pub delay_p99_ms: Estimate,
+    /// Longest time.
+    pub delay_max_ms: Estimate,
+    /// Part of the frames that lacked a packet.
+    pub lost: Estimate,
+    /// Part of the frames that could be shown only after their deadline.
+    pub late: Estimate,
+    /// Part of the frames that were not shown.
+    pub not_shown: Estimate,
+    /// Part of the time in which the picture was frozen.
+    pub frozen: Estimate,
+    /// Longest time for which it was frozen.
+    pub longest_freeze_ms: Estimate,
+    /// From the measured flows' start until the last frame that was not shown.
     pub harm_ms: Estimate,
 }
 

@@ -81,6 +81,27 @@ impl Monitor {
         &mut self.flows[index]
     }
 
+    /// The counts of several flows together, from the first packet of any to the latest.
+    pub fn joint(&mut self, flows: &[u32]) -> FlowAtLink {
+        let mut joint = FlowAtLink::default();
+        for flow in flows {
+            let flow = self.flow(*flow).clone();
+            if flow.first.is_none() {
+                continue;
+            }
+            joint.bytes += flow.bytes;
+            joint.packets += flow.packets;
+            joint.marked += flow.marked;
+            joint.waited_nanos += flow.waited_nanos;
+            let is_first = joint.first.is_none();
+            joint.total_before = if is_first { flow.total_before } else { joint.total_before.min(flow.total_before) };
+            joint.total_at_last = joint.total_at_last.max(flow.total_at_last);
+            joint.first = joint.first.into_iter().chain(flow.first).min();
+            joint.last = joint.last.max(flow.last);
+        }
+        joint
+    }
+
     /// A packet left the transmitter.
     pub fn departed(&mut self, departure: Departed) {
         let before = self.total;
@@ -211,5 +232,9 @@ mod tests {
         }
         // Between its first and last packet flow 1 has 2 of 4 packets.
         assert_eq!(monitor.flow(1).share(), Some(0.5));
+        // Together they have all; flow 2 has nothing.
+        assert_eq!(monitor.joint(&[2, 1]), *monitor.flow(1));
+        let both = monitor.joint(&[1, 0, 2]);
+        assert_eq!((both.share(), both.packets, both.first), (Some(1.0), 7, Some(Timestamp::from_nanos(1))));
     }
 }

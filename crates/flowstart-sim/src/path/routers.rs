@@ -1,14 +1,23 @@
 //! Elements at links that change Quick-Start's options before a packet is queued: routers, lying receivers and
 //! middleboxes.
+//!
+//! A router may need time to process an option (`processing`). The packet then waits beside the fast path, before the
+//! router judges it, and packets without an option overtake it: data may overtake a report, or a request in
+//! mid-connection, whose packet is then late for the receiver. Only the packets of a handshake stay in order, because
+//! they wait behind their flow's option. The number of options that are processed at a time is not limited; `target`
+//! and `extreme` limit their rate.
+
+use std::collections::VecDeque;
 
 use flowstart_core::quick_start::misbehaviour::{Booster, BoosterConfig, raised};
 use flowstart_core::quick_start::router::{Config, Router, Verdict};
 use flowstart_core::quick_start::wire::{IpOption, IpVersion, LENGTH, Response};
 use flowstart_core::rng::Substream;
-use flowstart_core::time::Timestamp;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
-use crate::packet::{Direction, Packet, RangePool, ip_ttl};
+use crate::engine::Slot;
+use crate::packet::{Body, Direction, Packet, PacketId, RangePool, ip_ttl};
 
 /// The element at a link, with its own random numbers.
 #[derive(Clone, Debug)]
@@ -17,14 +26,27 @@ enum Placed {
     Router {
         router: Router,
         rng: Substream,
+        /// Packets whose option is being processed, if that takes time.
+        slow_path: Option<SlowPath>,
     },
     /// The link of a receiver that raises the rate by this many steps.
-    Receiver {
-        steps: u8,
-        rng: Substream,
-    },
+    Receiver { steps: u8, rng: Substream },
     /// One of the two links of a host behind this booster.
     Booster(usize),
+}
+
+/// Packets whose option a router is processing, with the end of that and their flow, the first one first.
+#[derive(Clone, Debug)]
+struct SlowPath {
+    timer: Slot,
+    packets: VecDeque<(Timestamp, PacketId, u32)>,
+}
+
+impl SlowPath {
+    /// The time for its timer, while there are packets.
+    fn next(&self) -> Option<(Slot, Timestamp)> {
+        Some((self.timer, self.packets.front()?.0))
+    }
 }
 
 /// The routers and the cheaters of all links.
@@ -44,10 +66,11 @@ pub(crate) enum Routed {
 }
 
 impl Routers {
-    /// Adds a router at `link` that assumes this bandwidth.
-    pub(crate) fn add(&mut self, link: u32, config: Config, bandwidth: Rate, seed: u64) {
+    /// Adds a router at `link` that assumes this bandwidth. It needs a timer if it needs time for options.
+    pub(crate) fn add(&mut self, link: u32, config: Config, bandwidth: Rate, seed: u64, timer: Option<Slot>) {
         let rng = Substream::new(seed, "quick-start router", u64::from(link));
-        self.place(link, Placed::Router { router: Router::new(config, bandwidth), rng });
+        let slow_path = timer.map(|timer| SlowPath { timer, packets: VecDeque::new() });
+        self.place(link, Placed::Router { router: Router::new(config, bandwidth), rng, slow_path });
     }
 
     /// Adds a receiver that raises the rates in its answers, which leave on `link`.
@@ -77,6 +100,49 @@ impl Routers {
         self.at.get(link as usize).is_some_and(Option::is_some)
     }
 
+    /// A packet has arrived at `link`. If its option has to be processed first, or if it may not overtake such a
+    /// packet, the router keeps it. Returns the time for the timer, at which [`Routers::take_processed`] returns it.
+    pub(crate) fn hold(
+        &mut self,
+        now: Timestamp,
+        link: u32,
+        id: PacketId,
+        packet: &mut Packet,
+        pool: &mut RangePool,
+    ) -> Option<(Slot, Timestamp)> {
+        let placed = self.at.get_mut(link as usize)?.as_deref_mut()?;
+        let Placed::Router { router, slow_path: Some(slow_path), .. } = placed else { return None };
+        let (flow, packets) = (packet.flow, &mut slow_path.packets);
+        let before = packets.iter().rposition(|(_, _, other)| *other == flow);
+        let option = packet.body.quick_start(pool).and_then(|bytes| IpOption::parse(IpVersion::V4, bytes).ok());
+        match (option, before, packet.body) {
+            (Some(_), ..) if router.processing() > Duration::ZERO => {
+                packets.push_back((now + router.processing(), id, flow));
+            }
+            (_, Some(before), Body::Handshake { .. }) => packets.insert(before + 1, (packets[before].0, id, flow)),
+            _ => return None,
+        }
+        slow_path.next()
+    }
+
+    /// A packet whose option the router at `link` has processed by now.
+    pub(crate) fn take_processed(&mut self, now: Timestamp, link: u32) -> Option<PacketId> {
+        let packets = &mut self.slow_path(link)?.packets;
+        packets.pop_front_if(|(time, ..)| *time <= now).map(|(_, id, _)| id)
+    }
+
+    /// When the router at `link` has processed its next option.
+    pub(crate) fn next_processed(&mut self, link: u32) -> Option<(Slot, Timestamp)> {
+        self.slow_path(link)?.next()
+    }
+
+    fn slow_path(&mut self, link: u32) -> Option<&mut SlowPath> {
+        match self.at.get_mut(link as usize)?.as_deref_mut()? {
+            Placed::Router { slow_path, .. } => slow_path.as_mut(),
+            Placed::Receiver { .. } | Placed::Booster(_) => None,
+        }
+    }
+
     /// A packet is about to enter the queue of `link`.
     pub(crate) fn route(&mut self, now: Timestamp, link: u32, packet: &mut Packet, pool: &mut RangePool) -> Routed {
         let flow = packet.flow_id().number();
@@ -86,7 +152,7 @@ impl Routers {
         };
         let Some(bytes) = packet.body.quick_start(pool) else { return Routed::Forward };
         match placed {
-            Placed::Router { router, rng } => {
+            Placed::Router { router, rng, .. } => {
                 // Answers travel above IP, invisible to routers.
                 let Ok(option) = IpOption::parse(IpVersion::V4, bytes) else { return Routed::Forward };
                 match router.on_option(now, flow, option, rng) {

@@ -9,11 +9,13 @@ use serde::Serialize;
 use call::Call;
 use media::Media;
 use unresponsive::Unresponsive;
+use video::Video;
 
 pub mod arrivals;
 pub mod call;
 pub mod media;
 pub mod unresponsive;
+pub mod video;
 pub mod web;
 
 /// The data that an application writes into its flow.
@@ -53,6 +55,14 @@ pub enum Pattern {
         /// Number of waves; the connection's request is for the first.
         waves: u32,
     },
+    /// Objects that the receiver requests one after the other, as over a persistent connection of HTTP/1.1. The
+    /// connection's request is for the first, and there is no end.
+    Requests {
+        /// Bytes of an object.
+        size: Bytes,
+    },
+    /// Adaptive video: the receiver requests one chunk after the other and decides how large each is.
+    Video(Box<Video>),
     /// Packets at a constant rate, without congestion control.
     ConstantRate {
         /// Rate on the wire.
@@ -82,6 +92,10 @@ pub struct Source {
     /// Time since the start of the period that has been turned into bytes.
     credited: Timestamp,
     chunks_left: u32,
+    /// Ends in the stream of the objects whose sizes the receiver decided on.
+    asked: Vec<u64>,
+    /// Bytes that have come from another connection, for data that a proxy passes on.
+    relayed: Option<u64>,
     rng: Substream,
 }
 
@@ -95,6 +109,8 @@ impl Source {
             on_until: Timestamp::ZERO,
             credited: Timestamp::ZERO,
             chunks_left: 0,
+            asked: Vec::new(),
+            relayed: None,
             rng: Substream::new(seed, "application", index),
         }
     }
@@ -104,7 +120,7 @@ impl Source {
         match self.pattern {
             Pattern::Transfer(size) => self.written = size.get(),
             Pattern::Bulk => self.written = u64::MAX,
-            Pattern::Page { .. } => self.request(1),
+            Pattern::Page { .. } | Pattern::Requests { .. } | Pattern::Video(_) => self.request(1),
             Pattern::ConstantRate { .. } | Pattern::Media(_) | Pattern::Call(_) | Pattern::Unresponsive(_) => {}
             Pattern::Chunks { count, .. } => {
                 self.chunks_left = count;
@@ -137,6 +153,8 @@ impl Source {
             Pattern::Transfer(_)
             | Pattern::Bulk
             | Pattern::Page { .. }
+            | Pattern::Requests { .. }
+            | Pattern::Video(_)
             | Pattern::ConstantRate { .. }
             | Pattern::Media(_)
             | Pattern::Call(_)
@@ -163,12 +181,40 @@ impl Source {
         }
     }
 
-    /// The receiver has requested this many waves of a page, whose data is written now.
+    /// The receiver has requested this many waves of a page, or this many objects, whose data is written now.
     pub fn request(&mut self, requested: u32) {
-        if let Pattern::Page { objects, size, waves } = self.pattern {
-            let end = size.get() * u64::from(objects) * u64::from(requested.min(waves));
-            self.written = self.written.max(end);
-        }
+        let end = match self.pattern {
+            Pattern::Page { objects, size, waves } => size.get() * u64::from(objects) * u64::from(requested.min(waves)),
+            Pattern::Requests { size } => size.get() * u64::from(requested),
+            Pattern::Video(_) => {
+                let known = self.asked.len().min(requested as usize);
+                known.checked_sub(1).map_or(0, |last| self.asked[last])
+            }
+            _ => return,
+        };
+        self.written = self.written.max(end);
+    }
+
+    /// Whether the receiver requests one object after the other.
+    #[inline]
+    pub fn is_requested(&self) -> bool {
+        matches!(self.pattern, Pattern::Requests { .. } | Pattern::Video(_))
+    }
+
+    /// The receiver decides that its next request is for this much.
+    pub fn ask(&mut self, size: Bytes) {
+        self.asked.push(self.asked_end() + size.get());
+    }
+
+    /// End in the stream of what the receiver has decided on.
+    #[inline]
+    pub fn asked_end(&self) -> u64 {
+        self.asked.last().copied().unwrap_or_default()
+    }
+
+    /// Whether the application knows the size of what it writes next: that of the whole stream, or of one object.
+    pub fn knows_size(&self) -> bool {
+        self.is_requested() || self.total().is_some()
     }
 
     /// Size and number of the objects, for streams whose objects have their own times: chunks and pages.
@@ -179,6 +225,8 @@ impl Source {
             Pattern::Page { objects, size, waves } => Some((size.get(), objects * waves)),
             Pattern::Transfer(_)
             | Pattern::Bulk
+            | Pattern::Requests { .. }
+            | Pattern::Video(_)
             | Pattern::OnOff { .. }
             | Pattern::ConstantRate { .. }
             | Pattern::Media(_)
@@ -195,10 +243,20 @@ impl Source {
         }
     }
 
+    /// The data comes from another connection, and this much of it has arrived.
+    pub fn relay(&mut self, arrived: u64) {
+        self.relayed = Some(arrived);
+    }
+
+    /// Bytes that have come from another connection; `None` if the data does not come from there.
+    pub fn relayed(&self) -> Option<u64> {
+        self.relayed
+    }
+
     /// Bytes written so far: the current end of the stream.
     #[inline]
     pub fn written(&self) -> u64 {
-        self.written
+        self.relayed.map_or(self.written, |arrived| arrived.min(self.written))
     }
 
     /// Bytes of the whole stream, if it has an end.
@@ -208,11 +266,23 @@ impl Source {
             Pattern::Chunks { size, count, .. } => Some(size.get() * u64::from(count)),
             Pattern::Page { objects, size, waves } => Some(size.get() * u64::from(objects) * u64::from(waves)),
             Pattern::Bulk
+            | Pattern::Requests { .. }
+            | Pattern::Video(_)
             | Pattern::OnOff { .. }
             | Pattern::ConstantRate { .. }
             | Pattern::Media(_)
             | Pattern::Call(_)
             | Pattern::Unresponsive(_) => None,
+        }
+    }
+
+    /// The data that a connection is opened for, if its size is known: the whole stream, or its first object if the
+    /// receiver decides on the rest later.
+    pub fn first_object(&self) -> Option<Bytes> {
+        match self.pattern {
+            Pattern::Requests { size } => Some(size),
+            Pattern::Video(_) => self.asked.first().copied().map(Bytes::new),
+            _ => self.total().map(Bytes::new),
         }
     }
 

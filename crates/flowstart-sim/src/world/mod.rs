@@ -18,9 +18,13 @@ use crate::topology::Links;
 use crate::traffic::Pattern;
 use crate::traffic::arrivals::Arrivals;
 
+pub mod page;
+pub mod proxy;
 pub mod requests;
 pub mod web;
 
+use page::RunningPage;
+use proxy::Side;
 use requests::{RequestSender, Requests};
 use web::{Role, RunningWeb};
 
@@ -34,11 +38,15 @@ struct Flow {
     recyclable: bool,
     /// Its role in a web session.
     role: Option<Role>,
+    /// The page whose objects it carries.
+    page: Option<u32>,
+    /// Its side of a proxy.
+    side: Option<Side>,
 }
 
 impl Flow {
     fn new(ends: EndsState, generation: u32) -> Self {
-        Self { ends, generation, recyclable: false, role: None }
+        Self { ends, generation, recyclable: false, role: None, page: None, side: None }
     }
 }
 
@@ -75,6 +83,8 @@ pub struct World {
     finished: Vec<FlowRecord>,
     /// Web sessions, if there are any.
     web: Option<Box<RunningWeb>>,
+    /// Pages over several connections.
+    pages: Vec<RunningPage>,
 }
 
 impl World {
@@ -89,6 +99,7 @@ impl World {
             seed,
             finished: Vec::new(),
             web: None,
+            pages: Vec::new(),
         }
     }
 
@@ -267,6 +278,7 @@ impl World {
                 }
             }
             Owner::Queue(link) => self.network.queue_timer(link),
+            Owner::Options(link) => self.network.options_processed(link),
             Owner::Sender(flow) => self.on_timer(flow, Timer::Sender),
             Owner::Receiver(flow) => self.on_timer(flow, Timer::Receiver),
             Owner::Application(flow) => self.on_timer(flow, Timer::Application),
@@ -302,6 +314,14 @@ impl World {
             return;
         }
         flow.ends.as_dyn().on_packet(&mut self.network, packet, signal);
+        if let Some(page) = flow.page {
+            self.on_page_packet(page, packet.flow);
+            return;
+        }
+        if let Some(side) = flow.side {
+            self.pass_on(packet.flow, side);
+            return;
+        }
         if flow.recyclable && self.network.records[packet.flow as usize].completed.is_some() {
             flow.recyclable = false;
             let role = flow.role;

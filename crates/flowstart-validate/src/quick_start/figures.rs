@@ -120,21 +120,20 @@ pub(crate) fn figure_2(input: &Input, checker: &mut Checker) -> Result<String, S
 pub(crate) fn figure_3(input: &Input, checker: &mut Checker) -> Result<String, String> {
     let results = Results::of("quick-start-upper-bound", input.jobs)?;
     let (plan, fcts) = (&results.plan, results.means(|row| row.fct_ms));
-    let StartupConfig::QuickStart(config) = &plan.schemes[1].value else {
+    let StartupConfig::QuickStart(config) = plan.schemes[1].first() else {
         return Err("built-in scenario: the second scheme is not quick-start".into());
     };
     let mut furthest = 0.0_f64;
     for cell in plan.cells() {
         let (link, size) = (&plan.links[cell.link], &plan.sizes[cell.size]);
         let bytes = size.value.mean_bytes();
-        let Some(counted) = quick_start_rounds(link, &plan.transport.profile, bytes, INITIAL_WINDOW, config) else {
-            continue;
-        };
+        let profile = &plan.transport_of(&cell).profile;
+        let Some(counted) = quick_start_rounds(link, profile, bytes, INITIAL_WINDOW, config) else { continue };
         // The equation counts whole round trips: until the last acknowledgement.
         let ours = fcts[cell.index] / link.rtt.as_millis_f64() + 0.5;
         let expected = counted[cell.scheme];
         furthest = furthest.max((ours - expected).abs());
-        let name = format!("{}, {}, {}", link.rtt, size.text, plan.schemes[cell.scheme].value.name());
+        let name = format!("{}, {}, {}", link.rtt, size.text, plan.schemes[cell.scheme].on(cell.transport).name());
         checker.check(&name, "round trips", ours, near(expected, APPROXIMATELY).saying("within one round trip"));
     }
     Ok(format!("furthest from equation (2): {furthest:.2} round trips"))

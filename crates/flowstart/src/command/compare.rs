@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use flowstart_lab::study::Study;
-use flowstart_lab::study::scenario::{Scenario, default_reps, default_seed, default_transport};
+use flowstart_lab::study::scenario::{Scenario, default_reps, default_seed};
 
 use crate::command::axes::Axes;
 use crate::command::run::{Results, Sampling, mixed, perform};
@@ -14,16 +14,9 @@ use crate::failure::Failure;
 /// How flows behave and how often they run; shared with `trace`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Setup {
-    /// Congestion avoidance of measured flows. Default: the transport profile's. See `flowstart list avoidance`.
-    #[arg(long, value_name = "NAME")]
-    avoidance: Option<String>,
     /// Number of measured flows. --arrival may say another one.
     #[arg(long, value_name = "N", default_value_t = 1)]
     flows: u32,
-    /// Transport of all flows. model-quic or model-tcp, with `:profile=NAME` and policies; or quic: the measured flows
-    /// are the real QUIC stack noq. See `flowstart list transports`.
-    #[arg(long, value_name = "TRANSPORT", default_value_t = default_transport())]
-    transport: String,
     /// Hide the client's bandwidth from schemes.
     #[arg(long)]
     no_hint: bool,
@@ -35,9 +28,7 @@ impl Setup {
     /// A scenario with these options, without cells.
     pub(crate) fn scenario(&self) -> Scenario {
         Scenario {
-            avoidance: self.avoidance.clone(),
             flows: self.flows,
-            transport: self.transport.clone(),
             reps: self.sampling.reps.unwrap_or(default_reps()),
             seed: self.sampling.seed.unwrap_or(default_seed()),
             hint: !self.no_hint,
@@ -65,6 +56,8 @@ Examples:
   flowstart compare --link lte \\
     --application chunks:size=1MB,interval=2s,count=10 --idle keep startup \\
     --scheme suss
+  flowstart compare --link lte --size 2MB --transport both \\
+    --scheme slow-start jump-start
 
 A spec is name:key=value,key=value. Case does not count in names and keys, and _ is -. Options that take several \
 values repeat or take space-separated values. Rates are 20mbit, 20Mbit/s, 20Mbps or 20M; times 50ms, 1.5s or 200us. \

@@ -61,6 +61,14 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(text) = cells.iter().find_map(|cell| plan.otherwise(cell).remove("move")) {
         return Err(Failure::Input(format!("--move `{text}`: explain follows one path; `flowstart trace` shows both")));
     }
+    if let Some(cell) = cells.iter().find(|cell| !plan.is_one_connection(cell)) {
+        let what = match plan.connections_of(cell) {
+            1 => format!("--link `{}`", plan.links[cell.link].text),
+            _ => format!("--scheme `{}`", plan.schemes[cell.scheme].text),
+        };
+        let problem = "has several connections for a transfer, and explain follows one; `flowstart trace` shows them";
+        return Err(Failure::Input(format!("{what}: {problem}")));
+    }
     let mut any_failed = false;
     let mut explained = Vec::new();
     for cell in cells {

@@ -38,8 +38,8 @@ pub(crate) struct Arguments {
     sampling: Sampling,
     #[command(flatten)]
     results: Results,
-    /// Go on with an interrupted run in the same folder.
-    #[arg(long, requires = "out", conflicts_with = "precision")]
+    /// Go on with an interrupted run in the same folder, with --precision too.
+    #[arg(long, requires = "out")]
     resume: bool,
 }
 

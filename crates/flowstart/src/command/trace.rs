@@ -109,8 +109,8 @@ impl Selection {
             }
             _ => self.described(schemes)?,
         };
-        if let Some(size) = plan.sizes.iter().find(|size| size.value.sessions().is_some()) {
-            let problem = "has thousands of connections; trace and explain show one, give --size instead";
+        if let Some(size) = plan.sizes.iter().find(|size| !size.value.is_one_connection()) {
+            let problem = "has several connections; trace and explain show one, give --size or a page with http=2 or 3";
             return Err(Failure::Input(format!("--application `{}`: {problem}", size.text)));
         }
         if self.rep >= plan.reps.max(1) {
@@ -124,6 +124,12 @@ impl Selection {
         let mut scenario = Scenario { scheme: schemes, ..self.setup.scenario() };
         self.axes.write(&mut scenario);
         let plan = scenario.plan(Path::new("."))?;
+        if plan.transports.len() > 1 {
+            let transport = scenario.transport.join(" ");
+            let names: Vec<&str> = plan.transports.iter().map(|one| &*one.text).collect();
+            let problem = format!("trace and explain show one transport; give {}", names.join(" or "));
+            return Err(Failure::Input(format!("--transport `{transport}`: {problem}")));
+        }
         mixed(&scenario, &plan, "give --avoidance to choose");
         let cells = plan.cells();
         Ok((plan, cells))
@@ -249,9 +255,10 @@ impl Traced<'_> {
             ..Method::default()
         };
         let unwritable = |error| Failure::Other(format!("page: {error}"));
-        let packets = match self.plan.transport.stack {
-            Some(_) => "the sender's datagrams and their TLS secrets, for Wireshark",
-            None => "the packets at both hosts, for Wireshark: an interface for each",
+        let is_real = |cell: &Cell| self.plan.transport_of(cell).stack.is_some();
+        let packets = match self.cells.iter().any(is_real) {
+            true => "the sender's datagrams and their TLS secrets, for Wireshark",
+            false => "the packets at both hosts, for Wireshark: an interface for each",
         };
         if let ([cell], [run], [stem]) = (self.cells, runs, stems) {
             let files = vec![

@@ -1,63 +1,76 @@
 //! The table of an experiment's cells, as wide as the terminal.
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use flowstart_lab::results::cell_summary::CellSummary;
 use flowstart_lab::results::felt::felt;
 use flowstart_lab::results::summary::Summary;
+use flowstart_lab::spec::application::Felt;
 use flowstart_lab::study::plan::{AXES, Axis, Cell, Plan};
 use flowstart_report::Verdict;
 
 use super::number;
 
-/// Columns of a terminal of unknown width.
-const WIDTH: u16 = 80;
-/// Narrowest table: what does not fit a line is wrapped by the terminal.
-const LEAST_WIDTH: u16 = 40;
 /// Most cells in the table.
 const MOST_CELLS: usize = 60;
-/// Spaces around and between columns.
-const GAP: usize = 3;
+/// Spaces between columns.
+const GAP: usize = 2;
+/// Columns of the terminal below which a table keeps only what matters most.
+const NARROW: usize = 80;
+/// Longest text of a value whose keys are all shown.
+const LONGEST: usize = 24;
+/// The least room for names. Longer names have a line of their own.
+const NAMES: usize = 12;
 
 /// A column of names, numbers or marks.
 struct Column {
     title: String,
     is_number: bool,
-    /// Whether its texts may be broken where the terminal is too narrow.
-    wraps: bool,
     texts: Vec<String>,
+}
+
+fn width_of(text: &str) -> usize {
+    text.chars().count()
 }
 
 impl Column {
     fn width(&self) -> usize {
-        let lines = self.texts.iter().map(String::as_str).chain(self.title.lines());
-        lines.map(|line| line.chars().count()).max().unwrap_or(0) + GAP
+        self.texts.iter().map(String::as_str).chain(self.title.lines()).map(width_of).max().unwrap_or(0)
     }
+
+    /// A text at the column's side, filled up to this width.
+    fn filled(&self, text: &str, width: usize) -> String {
+        if self.is_number { format!("{text:>width$}") } else { format!("{text:<width$}") }
+    }
+}
+
+fn width_of_all(columns: &[Column]) -> usize {
+    columns.iter().map(|column| column.width() + GAP).sum::<usize>().saturating_sub(GAP)
 }
 
 /// The table of cells for the terminal on stdout, with the values that all cells share above it.
 pub(crate) fn cells(plan: &Plan, summary: &Summary) -> String {
-    cells_within(plan, summary, Table::new().width().unwrap_or(WIDTH).max(LEAST_WIDTH))
+    cells_within(plan, summary, super::width())
 }
 
 /// The same for this number of columns.
-fn cells_within(plan: &Plan, summary: &Summary, width: u16) -> String {
+fn cells_within(plan: &Plan, summary: &Summary, width: usize) -> String {
     let all: Vec<(Cell, &CellSummary)> = plan.cells().into_iter().zip(&summary.cells).collect();
     let shown = &all[..all.len().min(MOST_CELLS)];
-    let mut columns = axes(plan, shown);
-    let fixed = columns.len();
-    columns.extend(metrics(plan, shown));
-    // The last columns are those that a reader misses least. On a terminal of the usual width, names are wrapped before
-    // the costs go.
-    let least = fixed + if width < WIDTH { 3 } else { 5 };
-    let mut left_out = Vec::new();
-    let needed = |columns: &[Column]| columns.iter().map(Column::width).sum::<usize>();
-    // There is no gap behind the last one.
-    while needed(&columns) > usize::from(width) + 1 && columns.len() > least {
-        left_out.extend(columns.pop().map(|column| column.title.replace('\n', " ")));
+    let mut names = axes(plan, shown);
+    let mut metrics = metrics(plan, shown);
+    // Where the line is too short for all names, those that come first stand above the rows that share them.
+    let mut above = Vec::new();
+    if width_of_all(&names) + GAP + width_of_all(&metrics) > width {
+        above.extend(names.drain(..names.len() - 1));
     }
-    let wrapped = |line: &str| textwrap::fill(line, usize::from(width)) + "\n";
-    let mut text = wrapped(&format!("everywhere: {}", everywhere(plan, &all)));
-    text += &format!("{}\n", drawn(&columns, shown.len(), width));
+    // The last numbers are those that a reader misses least.
+    let least = if width < NARROW { 3 } else { 5 };
+    let mut left_out = Vec::new();
+    while width_of_all(&names).min(NAMES) + GAP + width_of_all(&metrics) > width && metrics.len() > least {
+        left_out.extend(metrics.pop().map(|column| column.title.replace('\n', " ")));
+    }
+    let wrapped = |line: &str| textwrap::fill(line, width) + "\n";
+    let mut text = wrapped(&format!("everywhere: {}", everywhere(plan, &all, summary.reps))) + "\n";
+    text += &drawn(&above, &names, &metrics, shown.len(), width);
     let mut notes = Vec::new();
     if all.len() > shown.len() {
         notes.push(format!("{} more cells are not shown", all.len() - shown.len()));
@@ -72,23 +85,45 @@ fn cells_within(plan: &Plan, summary: &Summary, width: u16) -> String {
     text
 }
 
-fn drawn(columns: &[Column], rows: usize, width: u16) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    table.set_header(columns.iter().map(|column| &column.title));
+/// The lines of a table. Names `above` stand over the rows that share them.
+fn drawn(above: &[Column], names: &[Column], metrics: &[Column], rows: usize, width: usize) -> String {
+    let of_metrics = width_of_all(metrics);
+    // One column of names may be longer than its room; more than one fit.
+    let room = width.saturating_sub(of_metrics + GAP).max(NAMES);
+    let widths: Vec<usize> = match names {
+        [only] => vec![only.width().min(room)],
+        _ => names.iter().map(Column::width).collect(),
+    };
+    let line = |texts: &[&str]| {
+        let columns = names.iter().zip(widths.iter().copied());
+        let columns = columns.chain(metrics.iter().map(|column| (column, column.width())));
+        let filled: Vec<String> =
+            columns.zip(texts).map(|((column, width), text)| column.filled(text, width)).collect();
+        filled.join(&" ".repeat(GAP)).trim_end().to_owned() + "\n"
+    };
+    let columns = || names.iter().chain(metrics);
+    let height = columns().map(|column| column.title.lines().count()).max().unwrap_or(1);
+    let mut text = String::new();
+    for row in 0..height {
+        let titles: Vec<&str> = columns().map(|column| column.title.lines().nth(row).unwrap_or("")).collect();
+        text += &line(&titles);
+    }
+    let rule = widths.iter().map(|width| width + GAP).sum::<usize>() + of_metrics;
+    text += &("─".repeat(rule.min(width)) + "\n");
+    let heading = |row: usize| above.iter().map(|column| column.texts[row].as_str()).collect::<Vec<_>>().join(" · ");
     for row in 0..rows {
-        table.add_row(columns.iter().map(|column| &column.texts[row]));
-    }
-    for (place, column) in columns.iter().enumerate().filter(|(_, column)| !column.wraps) {
-        if let Some(drawn) = table.column_mut(place) {
-            drawn.set_constraint(ColumnConstraint::ContentWidth);
-            if column.is_number {
-                drawn.set_cell_alignment(CellAlignment::Right);
-            }
+        if !above.is_empty() && (row == 0 || heading(row) != heading(row - 1)) {
+            let space = if row == 0 { "" } else { "\n" };
+            text += &format!("{space}{}\n", textwrap::fill(&heading(row), width));
         }
+        let mut texts: Vec<&str> = columns().map(|column| column.texts[row].as_str()).collect();
+        if width_of(texts[0]) > widths[0] {
+            text += &(textwrap::fill(texts[0], width) + "\n");
+            texts[0] = "";
+        }
+        text += &line(&texts);
     }
-    table
+    text
 }
 
 /// Whether an axis is a part of the flows' traffic, which has one column.
@@ -96,10 +131,9 @@ fn is_traffic(axis: &Axis) -> bool {
     axis.is_carried && axis.name() != "size"
 }
 
-fn in_order() -> Vec<&'static Axis> {
-    let mut axes: Vec<_> = AXES.iter().filter(|axis| !is_traffic(axis)).collect();
-    axes.sort_by_key(|axis| axis.shown.order());
-    axes
+/// The axes that have a column where cells differ, in the order of the cells: the first varies slowest.
+fn in_order() -> impl Iterator<Item = &'static Axis> {
+    AXES.iter().filter(|axis| !is_traffic(axis))
 }
 
 fn title(plan: &Plan, axis: &Axis) -> String {
@@ -117,27 +151,44 @@ fn is_varied(plan: &Plan, axis: &Axis) -> bool {
         || (axis.name() == "size" && AXES.iter().any(|axis| is_traffic(axis) && axis.length(plan) > 1))
 }
 
+/// Short names of an axis's values, and the keys that they leave out. Of specs such as `rate=20mbit,rtt=30ms` only the
+/// keys remain that differ, where one of them is long.
+fn short_names(full: &[&str]) -> Option<(Vec<String>, String)> {
+    let parts = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let are_specs = full.len() > 1 && full.iter().all(|text| text.contains('='));
+    if !are_specs || full.iter().all(|text| text.chars().count() <= LONGEST) {
+        return None;
+    }
+    let is_common = |part: &String| full.iter().all(|text| parts(text).contains(part));
+    let own = |text: &&str| parts(text).into_iter().filter(|part| !is_common(part)).collect::<Vec<_>>().join(",");
+    let names: Vec<String> = full.iter().map(own).collect();
+    let common: Vec<String> = parts(full[0]).into_iter().filter(is_common).collect();
+    let distinct = names.iter().enumerate().all(|(place, name)| !name.is_empty() && !names[..place].contains(name));
+    (distinct && !common.is_empty()).then(|| (names, common.join(",")))
+}
+
 /// The columns of the axes with a choice; the scheme's if there is none.
 fn axes(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
-    let mut axes: Vec<_> = in_order().into_iter().filter(|axis| is_varied(plan, axis)).collect();
+    let mut axes: Vec<_> = in_order().filter(|axis| is_varied(plan, axis)).collect();
     if axes.is_empty() {
         axes.extend(AXES.iter().find(|axis| axis.name() == "scheme"));
     }
-    axes.into_iter()
-        .map(|axis| Column {
-            title: title(plan, axis),
-            is_number: false,
-            wraps: true,
-            texts: shown.iter().map(|(cell, _)| value(plan, axis, cell)).collect(),
-        })
-        .collect()
+    let column = |axis: &Axis| {
+        let short = short_names(&axis.texts(plan)).filter(|_| !axis.is_carried);
+        let text = |(cell, _): &(Cell, &CellSummary)| match &short {
+            Some((names, _)) => names[axis.place(*cell)].clone(),
+            None => value(plan, axis, cell),
+        };
+        Column { title: title(plan, axis), is_number: false, texts: shown.iter().map(text).collect() }
+    };
+    axes.into_iter().map(column).collect()
 }
 
 /// What all cells share, in a line.
-fn everywhere(plan: &Plan, all: &[(Cell, &CellSummary)]) -> String {
+fn everywhere(plan: &Plan, all: &[(Cell, &CellSummary)], reps: u32) -> String {
     let mut parts = Vec::new();
     if let Some((first, _)) = all.first() {
-        for axis in in_order().into_iter().filter(|axis| !is_varied(plan, axis)) {
+        for axis in in_order().filter(|axis| !is_varied(plan, axis)) {
             let is_default = axis.texts(plan) == axis.keys[0].default.as_slice();
             if !is_default {
                 let value = value(plan, axis, first);
@@ -145,7 +196,10 @@ fn everywhere(plan: &Plan, all: &[(Cell, &CellSummary)]) -> String {
             }
         }
     }
-    let reps = plan.reps;
+    for axis in in_order().filter(|axis| is_varied(plan, axis) && !axis.is_carried) {
+        let common = short_names(&axis.texts(plan)).map(|(_, common)| common);
+        parts.extend(common.map(|common| format!("{} {common},..", title(plan, axis))));
+    }
     parts.push(if reps == 1 { "1 repetition".to_owned() } else { format!("{reps} repetitions") });
     parts.join(", ")
 }
@@ -155,14 +209,19 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
     let column = |title: &str, is_number: bool, text: &dyn Fn(&Cell, &CellSummary) -> String| Column {
         title: title.to_owned(),
         is_number,
-        wraps: false,
         texts: shown.iter().map(|(cell, row)| text(cell, row)).collect(),
     };
     let mean = |row: &CellSummary, name: &str| row.metrics.get(name).and_then(|metric| metric.mean);
     let in_percent = |value: Option<f64>| number(value.map(|value| value * 100.0), 1);
-    let objects = plan.sizes.iter().any(|size| size.value.objects().is_some());
+    let felt_by: Vec<Felt> = plan.sizes.iter().filter_map(|size| Some(size.value.objects()?.felt())).collect();
+    let (objects, videos) = (!felt_by.is_empty(), felt_by.contains(&Felt::Start));
     let web = plan.sizes.iter().any(|size| size.value.sessions().is_some());
-    let time = if objects { "page or mean chunk ms" } else { "FCT ms" };
+    let time = match &felt_by[..] {
+        [] => "FCT ms",
+        all if all.iter().all(|felt| *felt == Felt::Start) => "first\npicture ms",
+        _ if videos => "page, chunk or first picture ms",
+        _ => "page or mean chunk ms",
+    };
     let mut columns = vec![column(time, true, &|cell, row| number(mean(row, felt(plan, cell).0), 0))];
     if shown.iter().any(|(_, row)| row.vs_baseline.is_some()) {
         columns.push(column("speed-up (95 %)", true, &|_, row| speedup(row)));
@@ -174,17 +233,23 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
     columns.push(column("lost %", true, &|_, row| in_percent(row.lost_share.mean)));
     columns.push(column("sent\ntwice %", true, &|_, row| in_percent(mean(row, "inflation"))));
     if shown.iter().any(|(_, row)| row.others.is_some()) {
-        columns.push(if plan.competitors.iter().any(|competitor| competitor.value.has_transfers()) {
+        columns.push(if plan.competitors.iter().any(|competitor| competitor.first().has_transfers()) {
             column("others\n+ ms", true, &|_, row| {
                 number(row.others.as_ref().and_then(|others| others.extra_fct_ms.as_ref()?.mean), 1)
             })
-        } else if plan.competitors.iter().any(|competitor| competitor.value.media().is_some()) {
+        } else if plan.competitors.iter().any(|competitor| competitor.first().media().is_some()) {
             column("worst s\nMOS", true, &|_, row| number(mean(row, "media_worst_1s_mos"), 2))
+        } else if plan.competitors.iter().any(|competitor| competitor.first().call().is_some()) {
+            column("frames not\nshown %", true, &|_, row| in_percent(mean(row, "call_not_shown")))
         } else {
             column("others\n- Mbit", true, &|_, row| {
                 number(row.others.as_ref().and_then(|others| others.goodput_lost_mbit.mean), 1)
             })
         });
+    }
+    if videos {
+        columns.push(column("stalled ms", true, &|_, row| number(mean(row, "stalled_ms"), 0)));
+        columns.push(column("video\nMbit/s", true, &|_, row| number(mean(row, "video_mbps"), 2)));
     }
     if objects {
         let of_objects = [("first", "first_object_fct_ms"), ("later", "later_objects_fct_ms")];
@@ -255,8 +320,8 @@ mod tests {
         );
         for width in [60, 80, 100, 200] {
             let table = cells_within(&plan, &summary, width);
-            assert!(widest(&table) <= usize::from(width), "{width}:\n{table}");
-            assert!(table.starts_with("everywhere: size 70KB, competitor cubic, 2 repetitions\n"), "{table}");
+            assert!(widest(&table) <= width, "{width}:\n{table}");
+            assert!(table.starts_with("everywhere: competitor cubic, size 70KB, 2 repetitions\n"), "{table}");
             assert!(!table[table.find('\n').unwrap()..].contains("cubic"), "{table}");
             assert!(table.contains("baseline") && table.contains("speed-up"), "{table}");
         }
@@ -264,6 +329,46 @@ mod tests {
         assert!(wide.contains("- Mbit") && !wide.contains("not shown"), "{wide}");
         let narrow = cells_within(&plan, &summary, 60).replace('\n', " ");
         assert!(narrow.contains("not shown: ") && narrow.contains("others - Mbit; --json and --out"), "{narrow}");
+    }
+
+    #[test]
+    fn no_name_is_broken_where_a_line_has_room_for_it() {
+        let (plan, summary) = results(
+            "link = [\"dsl-fast\", \"lte\"]\nsize = [\"70KB\", \"80KB\"]\naqm = [\"codel\", \"taildrop\"]\nreps = 2\n\
+             scheme = [\"slow-start\", \"jump-start:threshold=64KiB\", \"blitzstart:estimate=1.5,pacing_fraction=0.5\"]",
+        );
+        let table = cells_within(&plan, &summary, 80);
+        assert!(widest(&table) <= 80, "{table}");
+        let lines: Vec<&str> = table.lines().collect();
+        for heading in ["dsl-fast · codel · 70KB", "lte · taildrop · 80KB"] {
+            let at = lines.iter().position(|line| *line == heading).unwrap();
+            assert!(lines[at + 1].starts_with("slow-start "), "{table}");
+            assert!(lines[at + 2].starts_with("jump-start:threshold=64KiB "));
+            assert_eq!(lines[at + 3], "blitzstart:estimate=1.5,pacing_fraction=0.5");
+            assert!(lines[at + 4].starts_with("    "), "{table}");
+        }
+        assert_eq!(lines.iter().filter(|line| line.contains(" · ")).count(), 8, "{table}");
+        let wide = cells_within(&plan, &summary, 200);
+        assert!(!wide.contains(" · ") && wide.contains("pacing_fraction=0.5  "), "{wide}");
+    }
+
+    #[test]
+    fn long_values_are_the_keys_that_differ() {
+        let links = ["rate=20mbit,rtt=30ms,buffer=50ms", "rate=20mbit,rtt=60ms,buffer=50ms"];
+        let names = vec!["rtt=30ms".to_owned(), "rtt=60ms".to_owned()];
+        assert_eq!(short_names(&links), Some((names, "rate=20mbit,buffer=50ms".to_owned())));
+        // A name alone, short ones, and values that would become the same or nothing stay whole.
+        assert_eq!(short_names(&["lte", links[0]]), None);
+        assert_eq!(short_names(&["rate=20mbit,rtt=30ms", "rate=20mbit,rtt=60ms"]), None);
+        assert_eq!(short_names(&[links[0], "rate=20mbit,rtt=30ms"]), None);
+        assert_eq!(short_names(&["pie:target=15ms,interval=15ms,burst=1ms", "codel:target=5ms"]), None);
+        let (plan, summary) = results(&format!(
+            "link = [\"{}\", \"{}\"]\nsize = [\"5KB\"]\nscheme = [\"slow-start\"]\nreps = 1",
+            links[0], links[1]
+        ));
+        let table = cells_within(&plan, &summary, 120);
+        assert!(table.starts_with("everywhere: size 5KB, scheme slow-start, link rate=20mbit,buffer=50ms,.., 1 rep"));
+        assert!(table.contains("\nrtt=60ms ") && !table.contains("rtt=60ms,"), "{table}");
     }
 
     #[test]
@@ -297,6 +402,6 @@ mod tests {
         let (plan, summary) = results(&text);
         let table = cells_within(&plan, &summary, 80);
         assert!(table.contains("10 more cells are not shown; --json and --out have everything"), "{table}");
-        assert!(table.contains(" 60KB ") && !table.contains(" 61KB "), "{table}");
+        assert!(table.contains("\n60KB ") && !table.contains("\n61KB "), "{table}");
     }
 }

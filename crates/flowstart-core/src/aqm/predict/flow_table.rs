@@ -110,12 +110,21 @@ impl Bucket {
         self.bytes - core::mem::replace(&mut self.unasked, self.bytes)
     }
 
-    /// Whether to drop the packet that arrived last, because the queue is long and it belongs to a launch: it was sent
-    /// without an answer, and more was sent so than any initial window holds; or one was refused within this time.
-    /// After [`Bucket::add_unasked`].
+    /// Whether the packet that arrived last belongs to a launch: it was sent without an answer, and more was sent so
+    /// than any initial window holds. After [`Bucket::add_unasked`].
+    fn launches(&self, segment: f64) -> bool {
+        self.unasked == self.bytes && self.excess > LAUNCH_PACKETS * segment
+    }
+
+    /// Whether [`Bucket::is_refused`] may hold, now or for another queue. Few packets need more than this.
+    pub(super) fn may_be_refused(&self, segment: f64) -> bool {
+        self.refused > f64::NEG_INFINITY || self.launches(segment)
+    }
+
+    /// Whether to drop the packet that arrived last, because the queue is long and it belongs to a launch, or one was
+    /// refused within this time. After [`Bucket::add_unasked`].
     pub(super) fn is_refused(&mut self, now: f64, segment: f64, within: f64, is_long: bool) -> bool {
-        let unasked = self.unasked == self.bytes && self.excess > LAUNCH_PACKETS * segment;
-        let refused = is_long && (unasked || self.refused > now - within);
+        let refused = is_long && (self.launches(segment) || self.refused > now - within);
         if refused {
             self.refused = now;
         }
@@ -223,6 +232,30 @@ mod tests {
         // Ten at once; then two for each of the ten that have left, though these wait; then 50, which is beyond two for
         // each of the 30 that have left and the first ten: all 80 count, 70 more than before.
         assert_eq!([arrive(10, 0), arrive(20, 10), arrive(50, 30)], [10.0, 0.0, 70.0]);
+    }
+
+    #[test]
+    fn a_packet_that_need_not_be_judged_is_never_refused() {
+        let mut rng = crate::rng::Substream::new(1, "arrivals", 0);
+        let (mut judged, mut refused) = (0, 0);
+        for _ in 0..200 {
+            let mut bucket = Bucket::EMPTY;
+            bucket.begin(0.0, 1);
+            let answered = rng.uniform();
+            for packet in 0..60 {
+                let now = 0.01 * f64::from(packet);
+                bucket.count(now, 1500.0, 0.0);
+                bucket.add_unasked();
+                let may_be_refused = bucket.may_be_refused(1500.0);
+                let is_long = rng.uniform() < 0.5;
+                let is_refused = bucket.is_refused(now, 1500.0, 0.05, is_long);
+                assert!(may_be_refused || !is_refused && bucket.refused <= now - 0.05, "{bucket:?}");
+                judged += u32::from(may_be_refused);
+                refused += u32::from(is_refused);
+                bucket.departed += if rng.uniform() < answered { 1500.0 } else { 0.0 };
+            }
+        }
+        assert!((1..judged).contains(&refused) && judged < 200 * 60, "{judged} {refused}");
     }
 
     #[test]

@@ -183,28 +183,23 @@ impl Law {
             self.flows.bucket(flow, now).begin(now, epoch);
         }
         let idle_at = self.empty_at;
-        let rtt = self.openings.rtt().unwrap_or(self.default_interval);
-        let launch_queue = self.launch_queue(rtt);
         let bucket = self.flows.bucket(flow, now);
         let young = bucket.epoch == self.epoch;
-        if bucket.interval != self.background.interval {
-            bucket.interval = self.background.interval;
-            self.background.flows.0 += 1;
-        }
+        let counted = core::mem::replace(&mut bucket.interval, self.background.interval) == self.background.interval;
         let linear = bucket.count(now, size, idle_at) && young;
         self.connections += u32::from(young && (small || bucket.bytes == size));
         let unasked = bucket.add_unasked();
-        let refused = bucket.is_refused(now, self.largest, LAUNCH_RTTS * rtt, backlog > launch_queue);
-        let launches = bucket.refused > now - LAUNCH_RTTS * rtt;
-        if let Some(opening) = bucket.opening.arrived(now, size, small).filter(|_| young) {
-            self.openings.add(opening);
-        }
+        let (first, bytes) = (bucket.first, bucket.bytes);
+        let known = bucket.opening.arrived(now, size, small).filter(|_| young);
+        let judged = bucket.may_be_refused(self.largest);
+        let (refused, launches) = if judged { self.judge_launch(flow, now, backlog) } else { (false, false) };
+        self.background.flows.0 += u32::from(!counted);
+        known.into_iter().for_each(|known| self.openings.add(known));
         if !young {
             self.background.bytes += size;
             return refused;
         }
         if linear && !launches {
-            let (first, bytes) = (bucket.first, bucket.bytes);
             self.settle_linear(flow, now, first, bytes, size);
             return false;
         }
@@ -221,10 +216,15 @@ impl Law {
         refused
     }
 
-    /// The queue that launches may build, in bytes: no less than a loss needs to be noticed.
-    fn launch_queue(&self, rtt: f64) -> f64 {
+    /// Whether to drop the packet of a launch that just arrived, and whether one of the flow was dropped lately. The
+    /// queue that launches may build is no less than a loss needs to be noticed.
+    fn judge_launch(&mut self, flow: u32, now: f64, backlog: f64) -> (bool, bool) {
+        let rtt = self.openings.rtt().unwrap_or(self.default_interval);
         let queue = LAUNCH_QUEUE * rtt * self.service.rate.unwrap_or(f64::INFINITY);
-        queue.max(self.least_backlog().get() as f64)
+        let queue = queue.max(self.least_backlog().get() as f64);
+        let (largest, within) = (self.largest, LAUNCH_RTTS * rtt);
+        let bucket = self.flows.bucket(flow, now);
+        (bucket.is_refused(now, largest, within, backlog > queue), bucket.refused > now - within)
     }
 
     /// A constant rate is background, and has been since it began.

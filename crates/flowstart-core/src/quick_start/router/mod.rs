@@ -16,7 +16,7 @@ use crate::quick_start::rate::{RateCode, RateEncoding, Rounding};
 use crate::quick_start::wire::IpOption;
 use crate::registry::ConfigError;
 use crate::rng::Substream;
-use crate::time::Timestamp;
+use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
 mod approved_flows;
@@ -146,7 +146,14 @@ pub struct Config {
     pub encoding: RateEncoding,
     /// How it rounds what it grants; down.
     pub rounding: Rounding,
+    /// How long it takes to process an option, before the packet is queued: routers process packets with IP options in
+    /// their slow path (RFC 4782, section 9.2). The host of the router delays the packet. None by default, as in the
+    /// paper's simulations; up to [`LONGEST_PROCESSING`].
+    pub processing: Duration,
 }
+
+/// The longest time for which a router may process an option.
+pub const LONGEST_PROCESSING: Duration = Duration::from_millis(10_000);
 
 impl Config {
     /// Refuses parameters that are out of range.
@@ -155,6 +162,7 @@ impl Config {
     ///
     /// [`ConfigError`] names the parameter and what is allowed.
     pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_in("processing", self.processing, Duration::ZERO..=LONGEST_PROCESSING)?;
         match self.algorithm {
             Algorithm::Target(config) => config.validate()?,
             Algorithm::Extreme(config) => config.validate()?,
@@ -200,6 +208,11 @@ impl Router {
             Algorithm::Extreme(config) => Approver::Extreme(extreme::Extreme::new(config)),
         };
         Self { config, bandwidth, utilization: Utilization::new(config.utilization, bandwidth), approver }
+    }
+
+    /// How long a packet with an option stays before [`Router::on_option`]: not at all where the option is not seen.
+    pub fn processing(&self) -> Duration {
+        if self.config.behaviour == Behaviour::Hidden { Duration::ZERO } else { self.config.processing }
     }
 
     /// A packet of `flow` begins to leave on the link.

@@ -14,7 +14,7 @@ fn scenario(link: &[&str], size: &[&str], scheme: &[&str], competitor: &str) -> 
         aqm: words(&["taildrop"]),
         competitor: words(&[competitor]),
         link_options: Some("access_jitter=1ms/1ms".into()),
-        transport: "model-quic".into(),
+        transport: vec!["model-quic".into()],
         flows: 1,
         reps: 5,
         seed: 1,
@@ -64,6 +64,13 @@ fn harm_to_a_conversation_is_a_score() {
     let answer = answer_to(&["hspa"], &["90KB"], &["slow-start", "jump-start"], "media");
     assert!(answer[0].contains("; the conversation's worst second scores "), "{answer:?}");
     assert!(!answer[0].contains("Mbit"), "{answer:?}");
+}
+
+#[test]
+fn harm_to_a_call_is_the_frames_that_are_not_shown() {
+    let answer = answer_to(&["dsl-fast"], &["2MB"], &["slow-start", "jump-start"], "call:rate=2.5mbit");
+    assert!(answer[0].contains("; the call beside it does not show "), "{answer:?}");
+    assert!(answer[0].contains(" of its frames, and ") && !answer[0].contains("Mbit"), "{answer:?}");
 }
 
 #[test]
@@ -120,6 +127,16 @@ fn made_up(of: &[(Verdict, f64, [f64; 2], f64)]) -> Vec<String> {
         cell.metrics.get_mut("inflation").unwrap().mean = Some(*twice);
     }
     answer(&plan, &summary)
+}
+
+#[test]
+fn counts_read_well_for_one_two_and_all() {
+    let (faster, slower) = ((Verdict::Faster, 1.2, [1.1, 1.3], 0.0), (Verdict::Slower, 0.9, [0.85, 0.95], 0.0));
+    let counted = |of: &[_]| made_up(of).into_iter().find(|note| note.starts_with("Of ")).unwrap();
+    assert_eq!(counted(&[faster; 2]), "Of 2 comparisons with slow-start, both are faster.");
+    assert_eq!(counted(&[faster; 3]), "Of 3 comparisons with slow-start, all are faster.");
+    assert_eq!(counted(&[faster, slower]), "Of 2 comparisons with slow-start, 1 is faster and 1 is slower.");
+    assert!(made_up(&[faster; 2]).iter().any(|note| note.ends_with("hold for both comparisons at once.")));
 }
 
 #[test]
@@ -185,4 +202,83 @@ fn sentences_follow_verdicts() {
             assert!(about.contains(expected), "{verdict:?}: {about}");
         }
     }
+}
+
+/// What the transports say where a scheme has these verdicts and speed-ups, on one setting after the other.
+fn on_transports(transports: &[&str], sizes: &[&str], of: &[(Verdict, f64)]) -> (Vec<String>, Option<String>) {
+    let text = |one: &&str| (*one).to_owned();
+    let plan = Scenario {
+        transport: transports.iter().map(text).collect(),
+        ..scenario(&["lte"], sizes, &["slow-start", "jump-start"], "none")
+    };
+    let plan = plan.plan(Path::new(".")).unwrap();
+    let mut summary = summarize(&plan, &[]);
+    let compared = summary.cells.iter_mut().filter_map(|cell| cell.vs_baseline.as_mut());
+    let mut count = 0;
+    for (versus, (verdict, speedup)) in compared.zip(of) {
+        (versus.verdict, versus.speedup) = (Some(*verdict), Some(*speedup));
+        count += 1;
+    }
+    assert_eq!(count, of.len());
+    (answer(&plan, &summary), transports::transports(&plan, &summary))
+}
+
+const TWO: [&str; 2] = ["model-quic", "model-tcp"];
+
+#[test]
+fn an_answer_that_depends_on_the_transport_says_so() {
+    let of = |first, second| on_transports(&TWO, &["70KB"], &[first, second]);
+    let (answer, said) = of((Verdict::Faster, 1.04), (Verdict::Slower, 1.0 / 1.1));
+    let expected = "The answer depends on the transport: compared with slow-start, jump-start is 1.04 times as fast with \
+                    model-quic and takes 10 % longer with model-tcp.";
+    assert_eq!(said.as_deref(), Some(expected));
+    // It is the first note.
+    assert_eq!(answer[1], expected);
+    let (_, said) = of((Verdict::Unclear, 1.01), (Verdict::FasterByWaste, 1.5));
+    let expected = "The answer depends on the transport: compared with slow-start, jump-start is 1.50 times as fast with \
+                    model-tcp and is not measurably faster or slower with model-quic.";
+    assert_eq!(said.as_deref(), Some(expected));
+    let (_, said) = of((Verdict::Deterministic, 2.0), (Verdict::Deterministic, 0.4));
+    assert!(said.unwrap().ends_with("2.0 times as fast with model-quic and takes 2.5 times as long with model-tcp."));
+}
+
+#[test]
+fn transports_that_agree_are_said_to_agree() {
+    let of = |first, second| on_transports(&TWO, &["70KB"], &[first, second]).1;
+    let faster = (Verdict::Faster, 1.2);
+    assert_eq!(of(faster, (Verdict::FasterByWaste, 1.6)).as_deref(), Some("Both transports agree that it is faster."));
+    let slower = (Verdict::Slower, 0.8);
+    assert_eq!(of(slower, slower).as_deref(), Some("Both transports agree that it is slower."));
+    let neither = of((Verdict::Same, 1.0), (Verdict::Unclear, 1.0));
+    assert_eq!(neither.as_deref(), Some("Both transports agree that it is neither measurably faster nor slower."));
+    // Neither is faster: nothing that changes the answer, and no agreement.
+    assert_eq!(of(slower, (Verdict::Unclear, 1.0)), None);
+    let three = ["model-quic", "model-tcp", "model-quic:pacing=none"];
+    let (_, said) = on_transports(&three, &["70KB"], &[faster; 3]);
+    assert_eq!(said.as_deref(), Some("All 3 transports agree that it is faster."));
+}
+
+#[test]
+fn of_many_comparisons_the_one_with_the_largest_difference_is_told() {
+    let (faster, much, slower) = ((Verdict::Faster, 1.2), (Verdict::Faster, 3.0), (Verdict::Slower, 0.9));
+    let unclear = (Verdict::Unclear, 1.0);
+    // The sizes with the one transport, then with the other. A change of sign counts more than a larger factor.
+    let (_, said) = on_transports(&TWO, &["5KB", "70KB", "2MB"], &[faster, much, faster, slower, unclear, faster]);
+    let expected = "The answer depends on the transport in 2 of 3 comparisons: compared with slow-start, jump-start is \
+                    1.20 times as fast with model-quic and takes 11 % longer with model-tcp (5KB).";
+    assert_eq!(said.as_deref(), Some(expected));
+    let (_, said) = on_transports(&TWO, &["5KB", "70KB"], &[faster, slower, much, slower]);
+    assert_eq!(said.as_deref(), Some("Both transports agree in both comparisons on what is faster."));
+}
+
+#[test]
+fn one_transport_or_transports_as_such_need_no_such_sentence() {
+    assert_eq!(on_transports(&["model-tcp"], &["70KB"], &[(Verdict::Faster, 1.2)]).1, None);
+    let plan = Scenario {
+        transport: TWO.map(str::to_owned).to_vec(),
+        ..scenario(&["lte"], &["70KB"], &["slow-start"], "none")
+    };
+    let answer = answer_of(&plan);
+    assert!(answer[0].starts_with("model-tcp ") && answer[0].contains(" than model-quic"), "{answer:?}");
+    assert!(!answer.iter().any(|sentence| sentence.contains("the transport")), "{answer:?}");
 }

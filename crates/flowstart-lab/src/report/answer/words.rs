@@ -5,6 +5,15 @@ use crate::study::plan::{AXES, Axis, Plan};
 /// From this factor on a longer time is a factor instead of a percentage.
 const FACTOR: f64 = 2.0;
 
+/// A speed-up below 1 as the longer time: `10 % longer`, or `2.5 times as long`.
+pub(super) fn longer(speedup: f64) -> String {
+    let later = 1.0 / speedup;
+    match later >= FACTOR {
+        true => format!("{} times as long", ratio([later; 2])),
+        false => format!("{} longer", percent(later - 1.0)),
+    }
+}
+
 /// A speed-up over `baseline` in words, with its interval: `1.4 times sooner than slow-start (1.3 to 1.5)` behind a
 /// verb, or below 1 `10 % longer than slow-start (7 to 15)` behind `takes`.
 pub(super) fn against(speedup: f64, interval: Option<[f64; 2]>, baseline: &str) -> String {

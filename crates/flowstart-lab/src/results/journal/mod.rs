@@ -219,7 +219,8 @@ fn rows_of(
         if row.rep >= u64::from(plan.reps) {
             let enough = largest_rep(text).max(row.rep).saturating_add(1);
             let most = plan.reps - 1;
-            return Err(at(format!("rep is {}; allowed is 0 to {most}, or --reps {enough} and more", row.rep)));
+            let more = format!("or --reps {enough} and more, with --precision --max-reps {enough} and more");
+            return Err(at(format!("rep is {}; allowed is 0 to {most}, {more}", row.rep)));
         }
         check(plan, cell, &row).map_err(at)?;
         check_numbers(&header, &record).map_err(at)?;

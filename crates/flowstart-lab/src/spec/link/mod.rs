@@ -26,11 +26,13 @@ mod named;
 mod options;
 mod parser;
 mod presets;
+mod proxy;
 pub(crate) mod recording;
 mod variation;
 
 pub use options::options;
 pub use presets::{PRESETS, Preset};
+pub use proxy::{Distribution, Proxy};
 pub use variation::Varies;
 
 /// A buffer as the user wrote it.
@@ -136,6 +138,8 @@ pub struct Link {
     pub advising: Option<AdvisingElement>,
     /// Whether every hop is an XCP router.
     pub xcp: bool,
+    /// The proxy in front of the bottleneck that splits the connections of measured flows.
+    pub proxy: Option<Proxy>,
 }
 
 /// The link with every default filled in, for results.
@@ -182,6 +186,8 @@ pub struct ResolvedLink {
     scone: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     xcp: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pep: Option<String>,
 }
 
 impl Link {
@@ -241,9 +247,19 @@ impl Link {
         }
     }
 
+    /// The part of the RTT that the bottleneck's chain has: all of it, or what is behind the proxy.
+    pub fn hop_rtt(&self) -> Duration {
+        self.rtt.saturating_sub(self.server_rtt())
+    }
+
+    /// The part of the RTT between servers and the proxy, if there is one.
+    pub fn server_rtt(&self) -> Duration {
+        self.proxy.map_or(Duration::ZERO, |proxy| proxy.rtt)
+    }
+
     /// The bottleneck links in both directions, one hop of the chain.
     pub fn hop(&self, aqm: &QueueConfig) -> (LinkConfig, LinkConfig) {
-        let delay = Duration::from_nanos(self.rtt.as_nanos() / (2 * u64::from(self.hops)));
+        let delay = Duration::from_nanos(self.hop_rtt().as_nanos() / (2 * u64::from(self.hops)));
         let capacity = match (&self.trace, self.varies.rate, self.burst) {
             (Some(trace), _, _) => Capacity::Trace(trace.clone()),
             (None, Some(variation), _) => Capacity::Varying(VaryingRate { mean: self.rate, variation }),
@@ -313,6 +329,7 @@ impl Link {
             trace_start: self.trace_start_varies.then_some("varied"),
             quick_start: self.routers.map(|routers| routers.to_string()),
             xcp: self.xcp.then_some("on"),
+            pep: self.proxy.map(|proxy| proxy.to_string()),
             scone: self.advising.as_ref().map(scone::describe),
         }
     }

@@ -2,10 +2,11 @@
 
 use super::super::form::Key;
 use super::super::{routers, scone};
+use super::proxy;
 
 /// All keys of links.
 pub fn options() -> impl Iterator<Item = &'static Key> {
-    [KEYS, scone::KEYS, routers::KEYS].into_iter().flatten()
+    [KEYS, proxy::KEYS, scone::KEYS, routers::KEYS].into_iter().flatten()
 }
 
 /// Those that this folder reads.

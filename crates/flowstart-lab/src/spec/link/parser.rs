@@ -11,7 +11,7 @@ use flowstart_sim::link::wire::{Jitter, LossModel, Reordering};
 
 use super::super::routers::Routers;
 use super::super::{InputError, RATES, Spec, scone};
-use super::{Buffer, Cross, Link, PRESETS, Varies, named, recording};
+use super::{Buffer, Cross, Link, PRESETS, Varies, named, proxy, recording};
 
 /// Longest propagation delay of anything.
 const LONGEST_DELAY: Duration = Duration::from_millis(100_000);
@@ -125,6 +125,12 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
     if routers.is_some() && cross != Cross::All {
         return Err(spec.refused_value("cross", "not for a link with quick_start, whose routers see whole paths"));
     }
+    let proxy = proxy::read(spec, rtt)?;
+    let of_whole_paths = routers.is_some() || advising.is_some() || xcp || cross != Cross::All;
+    if proxy.is_some() && of_whole_paths {
+        let problem = "ends connections within the path; not allowed beside it are quick_start, scone, xcp and cross";
+        return Err(spec.refused_value("pep", problem));
+    }
     if let Some(key) = spec.unasked() {
         return Err(spec.refused(names::unknown(key, spec.asked(), "`flowstart list link-options` shows all")));
     }
@@ -163,6 +169,7 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
         routers,
         advising,
         xcp,
+        proxy,
     };
     holds_a_packet(spec, "buffer", &link, link.buffer, link.rate)?;
     holds_a_packet(spec, "up_buffer", &link, link.up_buffer, link.up_rate)?;

@@ -11,12 +11,13 @@
 
 use std::sync::Arc;
 
+use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::spec::names;
 use flowstart_sim::transport::policy::Protocol;
 use flowstart_sim::transport::profile::{PROFILES, Profile};
 
 use super::algorithm::toml_value;
-use super::{InputError, Spec};
+use super::{InputError, Spec, Written};
 
 mod policies;
 mod receive_window;
@@ -42,6 +43,13 @@ pub struct Transport {
     pub stack: Option<StackOptions>,
 }
 
+/// The transport when none is given.
+pub const DEFAULT_TRANSPORT: &str = "model-quic";
+/// The name of two transports: the model of QUIC and the real stack.
+pub const BOTH: &str = "both";
+/// The transports that [`BOTH`] names.
+pub const OF_BOTH: [&str; 2] = ["model-quic", "quic"];
+
 /// The names users write.
 const NAMES: [&str; 3] = ["model-quic", "model-tcp", "quic"];
 
@@ -64,7 +72,8 @@ impl Transport {
                     Protocol::Quic => format!("it is a profile: model-quic:profile={called}"),
                     Protocol::Tcp => format!("it is a profile: model-tcp:profile={called}"),
                 };
-                let use_instead = Profile::named(called).map_or(format!("use {}", NAMES.join(", ")), of_model);
+                let all = format!("use {} or {BOTH}", NAMES.join(", "));
+                let use_instead = Profile::named(called).map_or(all, of_model);
                 return Err(spec.refused(names::unknown(called, &NAMES, use_instead)));
             }
         };
@@ -72,6 +81,12 @@ impl Transport {
         let name = spec.value("profile")?.unwrap_or(default);
         let name = names::find(name, &profiles).unwrap_or(name);
         Self::of_profile(&spec, protocol, name, |_| Ok(()))
+    }
+
+    /// Congestion avoidance of a flow for which nobody chose one.
+    pub fn own_avoidance(&self) -> Written<AvoidanceConfig> {
+        let own = &self.profile.avoidance;
+        Written { text: own.name().to_owned(), value: own.clone() }
     }
 
     /// A profile with the remaining keys of `spec`. `settle` completes or refuses it before the check.

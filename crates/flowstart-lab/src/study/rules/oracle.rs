@@ -8,33 +8,34 @@ use crate::spec::InputError;
 use crate::spec::aqm::Aqm;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
+use crate::spec::transport::Transport;
 use crate::study::plan::Plan;
 
 /// The oracle knows only slow start of model TCP on a link without other users.
-pub(in crate::study) fn check(plan: &Plan, transport: &str) -> Result<(), InputError> {
+pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
     if plan.aqms.iter().all(|aqm| aqm.value != Aqm::Oracle) {
         return Ok(());
     }
     let beside = |field: &str, text: &str, allowed: &str| {
         Err(InputError::new(field, text, format!("with aqm oracle allowed is {allowed}")))
     };
-    let profile = &plan.transport.profile;
-    if plan.transport.stack.is_some() || profile.protocol != Protocol::Tcp {
-        return beside("transport", transport, "model-tcp");
+    let is_other = |one: &&Transport| one.stack.is_some() || one.profile.protocol != Protocol::Tcp;
+    if let Some(other) = plan.transports.iter().find(is_other) {
+        return beside("transport", &other.text, "model-tcp");
     }
     let classic = |scheme: &StartupConfig| match scheme {
         StartupConfig::SlowStart(config) => config.abc_limit.is_none() && !config.spread,
         _ => false,
     };
-    if let Some(scheme) = plan.schemes.iter().find(|scheme| !classic(&scheme.value)) {
+    let places = 0..plan.transports.len();
+    if let Some(scheme) = plan.schemes.iter().find(|scheme| !places.clone().all(|place| classic(scheme.on(place)))) {
         return beside("scheme", &scheme.text, "slow-start, with no other parameter than iw");
     }
-    let own = plan.scheme_avoidances.iter().flatten();
-    if let Some(integrated) = own.chain([&plan.avoidance]).find(|avoidance| avoidance.value.kind() == Kind::Integrated)
-    {
+    let avoidances = plan.cells().into_iter().map(|cell| plan.avoidance_of(&cell));
+    if let Some(integrated) = avoidances.into_iter().find(|avoidance| avoidance.value.kind() == Kind::Integrated) {
         return beside("avoidance", &integrated.text, "reno or cubic");
     }
-    if let Some(other) = plan.competitors.iter().find(|one| one.value != Competitor::None) {
+    if let Some(other) = plan.competitors.iter().find(|one| *one.first() != Competitor::None) {
         return beside("competitor", &other.text, "none");
     }
     if let Some(size) = plan.sizes.iter().find(|size| size.value.objects().is_some() || size.value.sessions().is_some())
@@ -46,7 +47,7 @@ pub(in crate::study) fn check(plan: &Plan, transport: &str) -> Result<(), InputE
     }
     let simple = |link: &Link| {
         let constant = link.has_fixed_rate() && link.varies.delay.is_none();
-        constant && link.policer.is_none() && link.hops == 1 && !link.xcp
+        constant && link.policer.is_none() && link.hops == 1 && !link.xcp && link.proxy.is_none()
     };
     match plan.links.iter().find(|link| !simple(link)) {
         Some(link) => beside("link", &link.text, "one hop of a fixed rate"),

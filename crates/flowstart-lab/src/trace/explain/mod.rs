@@ -121,16 +121,18 @@ pub fn explain_flow(plan: &Plan, cell: &Cell, run: &TracedRun, place: usize) -> 
     explanation(plan, cell, outcome, &account.finish()?)
 }
 
-/// Explains a flow from its account. `None` if it did not finish or took another path.
+/// Explains a flow from its account. `None` if it did not finish, took another path, or is not the only connection of
+/// its transfer.
 pub fn explanation(plan: &Plan, cell: &Cell, outcome: &FlowOutcome, split: &Split) -> Option<Explanation> {
-    if plan.mobility(cell).is_some() {
+    if plan.mobility(cell).is_some() || !plan.is_one_connection(cell) {
         return None;
     }
     let record = &outcome.record;
     let (started, completed, first_sent) = (record.started?, record.completed?, record.first_data_sent?);
     let rtt = outcome.rtt;
     let link = &plan.links[cell.link].for_hosts(rtt);
-    let ideal_handshake = match plan.transport.profile.opening {
+    let profile = plan.profile(cell);
+    let ideal_handshake = match profile.opening {
         Opening::Sender => rtt,
         Opening::Request => rtt + rtt / 2,
         Opening::ZeroRtt => rtt / 2,
@@ -141,9 +143,8 @@ pub fn explanation(plan: &Plan, cell: &Cell, outcome: &FlowOutcome, split: &Spli
     let [unused, flow_control, own, others, recovery, tail, idle] =
         [unused, flow_control, own, others, recovery, tail, idle].map(|nanos| nanos as i64);
     let application = plan.sizes[cell.size].value.objects();
-    let ideal_idle = application.map_or(Duration::ZERO, |application| {
-        ideal_idle_time(link, &plan.transport.profile, application, outcome.start)
-    });
+    let ideal_idle =
+        application.map_or(Duration::ZERO, |application| ideal_idle_time(link, &profile, application, outcome.start));
     let idle = idle - signed(ideal_idle);
     let known = handshake + unused + flow_control + own + others + recovery + tail + idle;
     let other = signed(fct) - signed(outcome.ideal_fct) - known;
@@ -171,7 +172,7 @@ mod tests {
             scheme: vec![scheme.into()],
             aqm: vec!["taildrop".into()],
             competitor: vec![competitor.into()],
-            transport: transport.into(),
+            transport: vec![transport.into()],
             flows: 1,
             reps: 1,
             hint: true,
@@ -222,7 +223,7 @@ mod tests {
             idle: vec!["rfc5681".into()],
             aqm: vec!["taildrop".into()],
             competitor: vec!["none".into()],
-            transport: "model-quic:pacing=none".into(),
+            transport: vec!["model-quic:pacing=none".into()],
             flows: 1,
             reps: 1,
             ..Scenario::default()
@@ -248,7 +249,7 @@ mod tests {
             scheme: vec!["initial-start:iw=100".into()],
             aqm: vec!["taildrop".into()],
             competitor: vec!["none".into()],
-            transport: "model-quic:pacing=none".into(),
+            transport: vec!["model-quic:pacing=none".into()],
             flows: 1,
             reps: 1,
             ..Scenario::default()

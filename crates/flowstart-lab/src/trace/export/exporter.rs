@@ -82,7 +82,7 @@ pub struct Exported {
 /// Runs one repetition of a cell and writes events as they happen, so memory does not depend on the transfer. The run
 /// ends at the first output that cannot be written.
 pub fn export(plan: &Plan, cell: &Cell, rep: u32, mut outputs: Outputs) -> Result<Exported, ExportError> {
-    let real = match outputs.pcapng.take_if(|_| plan.transport.stack.is_some()) {
+    let real = match outputs.pcapng.take_if(|_| plan.transport_of(cell).stack.is_some()) {
         Some(out) => Some(RealPackets::new(plan, cell, out)?),
         None => None,
     };

@@ -34,7 +34,7 @@ pub use exporter::{ExportError, Exported, Format, Outputs, Sink, export};
 
 /// A description of the run, in a sentence.
 fn title(plan: &Plan, cell: &Cell) -> String {
-    let transport = &plan.transport.text;
+    let transport = &plan.transport_of(cell).text;
     let (scheme, size) = (&plan.schemes[cell.scheme].text, plan.carried(cell));
     let (link, aqm) = (&plan.links[cell.link].text, &plan.aqms[cell.aqm].text);
     let competitor = &plan.competitors[cell.competitor].text;

@@ -162,7 +162,7 @@ impl<W: Write> Packets<W> {
             };
             writer.write_pcapng_block(interface).map_err(io_error)?;
         }
-        let headers = Headers::new(&plan.transport.profile);
+        let headers = Headers::new(&plan.profile(cell));
         Ok(Self { writer, headers, first: u32::MAX, count: 0, told: 0 })
     }
 

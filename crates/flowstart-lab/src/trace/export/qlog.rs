@@ -119,7 +119,7 @@ pub(super) struct Log<W> {
 impl<W: Write> Log<W> {
     /// A log of a run whose newcomers start at `start`.
     pub(super) fn new(mut out: W, plan: &Plan, cell: &Cell, start: Timestamp) -> io::Result<Self> {
-        let profile = plan.transport.profile.clone();
+        let profile = plan.profile(cell);
         let initiates = profile.opening == Opening::Sender;
         let header = QlogSeq {
             file_schema: QLOGFILESEQ_URI.to_owned(),

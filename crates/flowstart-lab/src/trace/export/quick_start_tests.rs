@@ -19,7 +19,7 @@ fn scenario_of(transport: &str, keys: &str) -> Scenario {
         scheme: vec![format!("quick-start:request=fixed,rate=10mbit{keys}")],
         aqm: vec!["taildrop".into()],
         competitor: vec!["none".into()],
-        transport: transport.into(),
+        transport: vec![transport.into()],
         flows: 1,
         reps: 1,
         seed: 3,
@@ -87,7 +87,7 @@ fn tshark_reads_every_field_of_quick_starts_options() {
         assert_eq!((row(2), row(3)), (("sender", 8, 7), ("receiver", 8, 7)), "{transport}");
         let ttl = |at: usize| ip[at][3].parse::<u8>().unwrap();
         assert_eq!(ttl(0).wrapping_sub(ttl(1)), 3, "{transport}");
-        if plan.transport.profile.protocol == Protocol::Tcp {
+        if plan.transports[0].profile.protocol == Protocol::Tcp {
             let tcp = fields(&file, "tcp.options.qs", &["tcp.options.qs.rate", "tcp.options.qs.ttl_diff"]);
             assert_eq!(tcp.len(), 2, "{transport}: as it leaves and as it arrives");
             assert_eq!(tcp[0], ["7".to_owned(), 64u8.wrapping_sub(ttl(0)).to_string()], "{transport}");
@@ -139,7 +139,7 @@ fn tshark_reads_requests_answers_and_reports_in_mid_connection() {
         assert!((0..4).all(|at| number(at, 5) == longest), "{transport}: {ip:?}, {longest}");
         let time = |at: usize| ip[at][6].parse::<f64>().unwrap();
         assert!((0.080..0.090).contains(&(time(2) - time(0))), "{transport}: {ip:?}");
-        if plan.transport.profile.protocol == Protocol::Tcp {
+        if plan.transports[0].profile.protocol == Protocol::Tcp {
             let names = ["tcp.options.qs.rate", "tcp.options.qs.ttl_diff", "tcp.len", "tcp.flags"];
             let tcp = fields(&file, "tcp.options.qs && frame.time_relative > 2", &names);
             assert_eq!(tcp.len(), 2, "{transport}: as it leaves and as it arrives");

@@ -29,7 +29,7 @@ fn plan_over(link: &str, size: &str, transport: &str, scheme: &str, flows: u32) 
         scheme: vec![scheme.into()],
         aqm: vec!["taildrop".into()],
         competitor: vec!["none".into()],
-        transport: transport.into(),
+        transport: vec![transport.into()],
         flows,
         reps: 1,
         seed: 3,
@@ -297,7 +297,7 @@ fn the_qlog_has_every_event_of_the_sender_in_order() {
         let file = String::from_utf8(qlog_of(&plan, &cell, &traced)).unwrap();
         let mut lines = file.split('\u{1e}').skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
         let header = lines.next().unwrap();
-        let opens = matches!(plan.transport.profile.opening, flowstart_sim::transport::policy::Opening::Sender);
+        let opens = matches!(plan.transports[0].profile.opening, flowstart_sim::transport::policy::Opening::Sender);
         assert_eq!(header["trace"]["vantage_point"]["type"], if opens { "client" } else { "server" });
         let events: Vec<Value> = lines.collect();
         assert!(events.is_sorted_by_key(|event| (event["time"].as_f64().unwrap() * 1e6) as u64));
@@ -321,7 +321,7 @@ fn the_qlog_has_every_event_of_the_sender_in_order() {
             .filter_map(|event| event["data"]["congestion_window"].as_u64())
             .collect();
         assert_eq!(windows.iter().max().copied(), traced.outcomes.iter().map(|o| o.record.max_cwnd.get()).max());
-        if plan.transport.profile.protocol == Protocol::Quic {
+        if plan.transports[0].profile.protocol == Protocol::Quic {
             // A lost packet was sent before with the same bytes, and its number is known.
             for lost in named("quic:packet_lost") {
                 let same = |sent: &Value| {
@@ -373,7 +373,7 @@ fn the_capture_has_every_packet_of_both_hosts_with_valid_headers() {
         assert!(packets.is_sorted_by_key(|packet| packet.nanos));
         let trace = traced.finished.world.network.trace.as_ref().unwrap();
         let measured = trace.packets.iter().filter(|packet| traced.place(packet.flow).is_some());
-        let profile = &plan.transport.profile;
+        let profile = &plan.transports[0].profile;
         let counts_ethernet = lower_headers(profile) >= ETHERNET + IPV4;
         for (packet, source) in packets.iter().zip(measured) {
             assert_eq!(packet.nanos, u128::from(source.time.as_nanos()));
@@ -442,7 +442,7 @@ fn tshark_agrees() {
         let count = |filter: &str| tshark(&[&checked[..], &[filter]].concat()).lines().count();
         assert_eq!(count("frame"), packets.len(), "{transport}");
         assert_eq!(count("_ws.malformed || ip.checksum.status == \"Bad\""), 0, "{transport}");
-        if plan.transport.profile.protocol == Protocol::Tcp {
+        if plan.transports[0].profile.protocol == Protocol::Tcp {
             // A repair between SACKed segments soon after new data looks overtaken to tshark. At the host that sends
             // it, nothing can overtake it.
             let again = "tcp.len > 0 && (tcp.analysis.retransmission || tcp.analysis.out_of_order)";

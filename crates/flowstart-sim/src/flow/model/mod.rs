@@ -26,11 +26,16 @@ use crate::transport::receiver::{Arrival, Receiver};
 use crate::transport::sender::SenderBase;
 
 mod objects;
+mod relay;
+mod requests;
 mod sender;
 mod think;
+mod video;
 
+use requests::Asked;
 use sender::SenderState;
 use think::Thinking;
+use video::Viewer;
 
 /// The model's ends of a flow.
 #[derive(Clone, Debug)]
@@ -46,6 +51,10 @@ pub(crate) struct ModelEnds {
     started: bool,
     think_time: Duration,
     thinking: Option<Thinking>,
+    /// The receiver's request that has no answer yet.
+    asked: Option<Asked>,
+    /// The player of an adaptive video.
+    viewer: Option<Box<Viewer>>,
     slots: Slots,
 }
 
@@ -76,7 +85,12 @@ impl ModelEnds {
     ) -> Self {
         let FlowConfig { mut profile, startup, pattern, knowledge, start, think_time, .. } = config;
         let stream = id.number();
-        let source = Source::new(pattern, seed, stream);
+        let viewer = Viewer::of(&pattern);
+        let mut source = Source::new(pattern, seed, stream);
+        let viewer = viewer.map(|mut viewer| {
+            source.ask(viewer.player.request(start));
+            Box::new(viewer)
+        });
         let request = startup.request();
         if request.is_some_and(|request| request.room == OptionRoom::Connection) {
             let mut smaller = Profile::clone(&profile);
@@ -85,7 +99,7 @@ impl ModelEnds {
         }
         let mut handshake = Handshake::new(id, profile.clone());
         if let Some(config) = request {
-            let known = Known { rtt: knowledge.min_rtt(), object: source.total().map(Bytes::new), ..Known::default() };
+            let known = Known { rtt: knowledge.min_rtt(), object: source.first_object(), ..Known::default() };
             let segment = Bytes::new(u64::from(profile.segment));
             let initial_window = segment * config.iw.map_or(profile.initial_window, u64::from);
             let rng = Substream::new(seed, "quick-start", stream);
@@ -105,6 +119,8 @@ impl ModelEnds {
             started: false,
             think_time,
             thinking: None,
+            asked: None,
+            viewer,
             slots,
         }
     }
@@ -171,8 +187,13 @@ impl ModelEnds {
             self.receiver.acknowledge_next();
         }
         self.receiver.on_data(network, arrival);
+        if self.asked.is_some() {
+            self.take_answer(offset + u64::from(len));
+        }
         if let Some((size, _)) = self.source.objects() {
             self.take_objects(network, size, offset, offset + u64::from(len));
+        } else if self.viewer.is_some() {
+            self.take_chunk(network);
         }
         if let Some(total) = self.source.total() {
             let now = network.now();
@@ -200,7 +221,8 @@ impl ModelEnds {
         self.expect_first_objects(network);
         // The next data of an endless application is unknown.
         let written = self.source.written();
-        self.knowledge.bytes_waiting = self.source.total().map(|_| self.profile.bytes_in_flight(written));
+        let is_known = self.source.knows_size() && self.source.relayed().is_none();
+        self.knowledge.bytes_waiting = is_known.then(|| self.profile.bytes_in_flight(written));
         self.sender.as_dyn().launch(network, &self.knowledge, unvalidated);
         self.pump(network);
     }
@@ -232,6 +254,8 @@ impl ModelEnds {
             self.think(network, rtt, unvalidated);
         }
         self.stop_thinking(network);
+        self.repeat_request(network);
+        self.request_due_chunk(network);
         if self.handshake.is_launched() && self.thinking.is_none() {
             self.source.write(now);
             self.note_written(network);
@@ -242,6 +266,12 @@ impl ModelEnds {
 
     fn schedule_application(&mut self, network: &mut Network) {
         let mut next = self.handshake.next_timer();
+        if let Some(viewer) = &self.viewer {
+            next = next.min(viewer.next_request);
+        }
+        if let Some(asked) = self.asked {
+            next = next.min(asked.repeat_at);
+        }
         if let Some(thinking) = self.thinking {
             next = next.min(thinking.until);
         } else if self.handshake.is_launched() {
@@ -318,7 +348,8 @@ impl Ends for ModelEnds {
         self.receiver.scone = self.receiver.scone.take().map(|_| Box::default());
         let sender = self.sender.as_dyn();
         let sent = sender.next_offset();
-        let waiting = self.source.total().map(|_| Bytes::new(self.source.written().saturating_sub(sent)));
+        let left = Bytes::new(self.source.written().saturating_sub(sent));
+        let waiting = self.source.knows_size().then_some(left);
         if let Some(base) = sender.base_mut() {
             base.change_path(network, &self.knowledge, waiting);
         }

@@ -206,6 +206,14 @@ impl Profile {
         }
     }
 
+    /// The profile that stands for the other protocol beside this one: that of Linux for TCP, and the RFCs' for QUIC.
+    pub fn of_protocol(protocol: Protocol) -> (&'static str, Self) {
+        match protocol {
+            Protocol::Tcp => ("tcp-linux", Self::tcp_linux()),
+            Protocol::Quic => ("rfc9002", Self::rfc9002()),
+        }
+    }
+
     /// A startup scheme with the host's values for everything that its configuration omits.
     pub fn resolved(&self, startup: StartupConfig) -> StartupConfig {
         match startup {

@@ -150,10 +150,20 @@ impl Receiver {
         }
     }
 
+    /// Whether all bytes in `[start, end)` of the stream have arrived.
+    pub fn holds(&self, start: u64, end: u64) -> bool {
+        self.contiguous >= end || self.bytes.containing(start).is_some_and(|range| range.1 >= end)
+    }
+
     /// The application sends another request, which leaves immediately with an acknowledgement. The following ones
     /// repeat it.
     pub fn request(&mut self, network: &mut Network) {
         self.requests += 1;
+        self.acknowledge(network);
+    }
+
+    /// The latest request may not have arrived: another acknowledgement repeats it.
+    pub fn repeat_request(&mut self, network: &mut Network) {
         self.acknowledge(network);
     }
 

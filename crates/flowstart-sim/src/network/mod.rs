@@ -1,12 +1,7 @@
 //! Links and the packets in them: everything between the end hosts.
 
 use flowstart_core::aqm::{EcnCodepoint, QueueState};
-use flowstart_core::quick_start::misbehaviour::BoosterConfig;
-use flowstart_core::quick_start::router::Config as QuickStartConfig;
-use flowstart_core::scone::element::Config as AdvisingElement;
 use flowstart_core::time::Timestamp;
-use flowstart_core::units::Rate;
-use flowstart_core::xcp::router::Config as XcpConfig;
 
 use crate::engine::{Engine, Slot};
 use crate::link::{Departure, Link, LinkConfig, Loss, Wanted};
@@ -14,8 +9,10 @@ use crate::observe::monitor::{Departed, Monitor};
 use crate::observe::record::FlowRecord;
 use crate::observe::trace::{Entry, Event, Trace};
 use crate::packet::{Body, Direction, FlowId, Packet, PacketId, PacketPool, RangePool};
-use crate::path::routers::{Routed, Routers};
+use crate::path::routers::Routers;
 use crate::path::signals::{PathSignal, PathSignals};
+
+mod elements;
 
 /// The object that an event concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +23,8 @@ pub enum Owner {
     Arrival(u32),
     /// A link's queue discipline has a timer.
     Queue(u32),
+    /// A router at a link has processed an option.
+    Options(u32),
     /// A flow's sender has a timer: loss detection, retransmission, pacing. External ends have one too.
     Sender(u32),
     /// A flow's receiver has to send a delayed acknowledgement.
@@ -158,45 +157,6 @@ impl Network {
         self.arm_queue(link);
     }
 
-    /// Adds a Quick-Start router at a link, which must be unused. `bandwidth` is the link's bandwidth as the router
-    /// knows it.
-    pub fn add_router(&mut self, link: u32, config: QuickStartConfig, bandwidth: Rate) {
-        self.keep_queue(link);
-        self.routers.add(link, config, bandwidth, self.seed);
-    }
-
-    /// Adds a receiver that raises the rates in its Quick-Start answers by this many steps. The answers leave on
-    /// `link`.
-    pub fn add_lying_receiver(&mut self, link: u32, steps: u8) {
-        self.keep_queue(link);
-        self.routers.add_lying_receiver(link, steps, self.seed);
-    }
-
-    /// Adds a performance booster between a sender and the network. Quick-Start requests leave on the first of these
-    /// links; answers arrive on the second.
-    pub fn add_booster(&mut self, links: [u32; 2], config: BoosterConfig) {
-        links.iter().for_each(|link| self.keep_queue(*link));
-        self.routers.add_booster(links, config);
-    }
-
-    /// Adds an XCP router at a link, which must be unused. `bandwidth` is the link's bandwidth as the router knows it.
-    pub fn add_xcp_router(&mut self, link: u32, config: XcpConfig, bandwidth: Rate) {
-        self.keep_queue(link);
-        self.signals.add_xcp_router(link, config, bandwidth);
-    }
-
-    /// Adds an element at a link that advises a rate to flows with SCONE.
-    pub fn add_advising_element(&mut self, link: u32, config: AdvisingElement) {
-        self.is_read = true;
-        self.signals.add_element(link, config);
-    }
-
-    /// Marks a link whose packets are read before they are queued.
-    fn keep_queue(&mut self, link: u32) {
-        self.is_read = true;
-        self.links[link as usize].keep_queue();
-    }
-
     /// Watches a link, which must be unused.
     pub fn watch(&mut self, link: u32) {
         // An unwatched link that drops nothing only computes arrivals.
@@ -315,28 +275,8 @@ impl Network {
         let now = self.engine.now();
         let (size, flow, ecn) = (packet.size, packet.flow, packet.ecn);
         if self.is_read {
-            return self.forward_read(now, link, id);
-        }
-        self.enqueue(now, link, id, size, flow, ecn);
-        None
-    }
-
-    /// Puts a packet into the next link after the elements there have read it.
-    #[inline(never)]
-    fn forward_read(&mut self, now: Timestamp, link: u32, id: PacketId) -> Option<Packet> {
-        let packet = self.packets.get(id);
-        if self.signals.are_used() {
-            self.signals.pass(now, link, id, packet.flow_id().number());
-        }
-        if self.routers.is_at(link) && self.routers.route(now, link, packet, &mut self.ranges) == Routed::Drop {
-            self.links[link as usize].refuse();
-            self.lose(id, link, Loss::Router);
+            self.forward_read(now, link, id);
             return None;
-        }
-        let (size, flow, ecn) = (packet.size, packet.flow, packet.ecn);
-        if self.signals.has_xcp_router(link) {
-            let queue = self.links[link as usize].waiting_bytes();
-            self.signals.arrive_at_xcp(now, link, id, size, queue);
         }
         self.enqueue(now, link, id, size, flow, ecn);
         None
@@ -361,18 +301,6 @@ impl Network {
         if let Some(time) = wanted.arrival {
             self.engine.schedule(arrival, time);
         }
-    }
-
-    /// A packet begins to leave on a link.
-    #[inline(never)]
-    fn tell_readers(&mut self, link: u32) {
-        let queue = &mut self.links[link as usize];
-        let (Some(handle), waiting) = (queue.in_service(), queue.waiting_bytes()) else { return };
-        let packet = self.packets.get(handle);
-        let (size, flow) = (packet.size, packet.flow_id().number());
-        let now = self.engine.now();
-        self.routers.on_departure(now, link, size, flow);
-        self.signals.leave_xcp(now, link, handle, size, waiting);
     }
 
     /// Arms the timer of a link's queue discipline.

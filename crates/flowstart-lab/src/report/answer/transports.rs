@@ -1,0 +1,146 @@
+//! Whether the answer depends on the transport, where an experiment has several.
+
+use std::collections::BTreeMap;
+
+use flowstart_report::Verdict;
+use flowstart_statistics::LEAST_EFFECT;
+
+use super::words::{listed, longer, ratio};
+use crate::results::cell_summary::Comparison;
+use crate::results::summary::Summary;
+use crate::study::plan::{AXES, Axis, Cell, Plan};
+
+/// The axis of transports.
+const TRANSPORT: &str = "transport";
+
+/// What a comparison shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sign {
+    Slower,
+    Neither,
+    Faster,
+}
+
+impl Sign {
+    /// The sign of a comparison, if any repetition completed in both cells.
+    fn of(versus: &Comparison) -> Option<Self> {
+        Some(match (versus.verdict?, versus.speedup?) {
+            (Verdict::Faster | Verdict::FasterByWaste, _) => Self::Faster,
+            (Verdict::Slower, _) => Self::Slower,
+            (Verdict::Unclear | Verdict::Same, _) => Self::Neither,
+            (Verdict::Deterministic, speedup) if speedup > 1.0 + LEAST_EFFECT => Self::Faster,
+            (Verdict::Deterministic, speedup) if speedup < 1.0 - LEAST_EFFECT => Self::Slower,
+            (Verdict::Deterministic, _) => Self::Neither,
+        })
+    }
+}
+
+/// A comparison on one transport.
+#[derive(Clone, Copy)]
+struct Outcome<'a> {
+    cell: Cell,
+    transport: &'a str,
+    sign: Sign,
+    speedup: f64,
+}
+
+/// The same comparison on several transports.
+struct Contrast<'a>(Vec<Outcome<'a>>);
+
+impl Contrast<'_> {
+    /// Whether it is faster on one transport and not on another.
+    fn differs(&self) -> bool {
+        let faster = self.0.iter().filter(|outcome| outcome.sign == Sign::Faster).count();
+        faster > 0 && faster < self.0.len()
+    }
+
+    fn agrees(&self) -> bool {
+        self.0.iter().all(|outcome| outcome.sign == self.0[0].sign)
+    }
+
+    /// How much the transports differ: first in sign, then in speed-up.
+    fn distance(&self) -> (bool, f64) {
+        let slowest = self.0.iter().map(|outcome| outcome.sign).min();
+        let speedups = || self.0.iter().map(|outcome| outcome.speedup.ln());
+        let spread = speedups().fold(f64::NEG_INFINITY, f64::max) - speedups().fold(f64::INFINITY, f64::min);
+        (slowest == Some(Sign::Slower), spread)
+    }
+
+    /// What it shows on each transport, those where it is fastest first.
+    fn in_words(&self, plan: &Plan, compared: &Axis) -> String {
+        let mut outcomes = self.0.clone();
+        outcomes.sort_by(|a, b| b.sign.cmp(&a.sign).then(b.speedup.total_cmp(&a.speedup)));
+        let each = outcomes.iter().map(|Outcome { transport, sign, speedup, .. }| match sign {
+            Sign::Faster => format!("is {} times as fast with {transport}", ratio([*speedup; 2])),
+            Sign::Slower => format!("takes {} with {transport}", longer(*speedup)),
+            Sign::Neither => format!("is not measurably faster or slower with {transport}"),
+        });
+        let cell = outcomes[0].cell;
+        let [name, baseline] = [cell, compared.at(cell, 0)].map(|cell| compared.value(plan, &cell).unwrap_or_default());
+        format!("compared with {baseline}, {name} {}", listed(&each.collect::<Vec<_>>()))
+    }
+
+    /// Where it is: its values on all other axes with a choice.
+    fn place(&self, plan: &Plan, compared: &Axis) -> String {
+        let cell = self.0[0].cell;
+        let others = AXES.iter().filter(|axis| ![TRANSPORT, compared.name()].contains(&axis.name()));
+        let varied = others.filter(|axis| axis.length(plan) > 1);
+        varied.filter_map(|axis| axis.value(plan, &cell)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The comparisons of an axis that several transports have, in the order of results.
+fn contrasts<'a>(plan: &'a Plan, summary: &Summary, compared: &Axis) -> Vec<Contrast<'a>> {
+    let Some(axis) = AXES.iter().find(|axis| axis.name() == TRANSPORT) else { return Vec::new() };
+    let mut known: BTreeMap<Vec<usize>, Contrast<'a>> = BTreeMap::new();
+    for cell in plan.cells().into_iter().filter(|cell| compared.place(*cell) > 0) {
+        let Some(versus) = &summary.cells[cell.index].vs_baseline else { continue };
+        let Some((sign, speedup)) = Sign::of(versus).zip(versus.speedup) else { continue };
+        let place = AXES.iter().map(|one| one.place(axis.at(cell, 0))).collect();
+        let outcome = Outcome { cell, transport: &plan.transport_of(&cell).text, sign, speedup };
+        known.entry(place).or_insert_with(|| Contrast(Vec::new())).0.push(outcome);
+    }
+    known.into_values().filter(|contrast| contrast.0.len() > 1).collect()
+}
+
+/// Whether comparisons have the same sign on all transports. `None` where nothing is compared on several transports, or
+/// where nothing is faster on any and some are slower on one.
+pub(in crate::report) fn transports(plan: &Plan, summary: &Summary) -> Option<String> {
+    let compared = plan.compared().filter(|axis| axis.name() != TRANSPORT)?;
+    let contrasts = contrasts(plan, summary, compared);
+    let all = match plan.transports.len() {
+        2 => "Both transports".to_owned(),
+        several => format!("All {several} transports"),
+    };
+    let differing: Vec<&Contrast<'_>> = contrasts.iter().filter(|contrast| contrast.differs()).collect();
+    let furthest = differing.iter().max_by(|a, b| {
+        let ((a_sign, a), (b_sign, b)) = (a.distance(), b.distance());
+        a_sign.cmp(&b_sign).then(a.total_cmp(&b))
+    });
+    match (furthest, &contrasts[..]) {
+        (Some(only), [_]) => Some(format!("The answer depends on the transport: {}.", only.in_words(plan, compared))),
+        (Some(furthest), several) => {
+            let place = furthest.place(plan, compared);
+            let on = if place.is_empty() { String::new() } else { format!(" ({place})") };
+            Some(format!(
+                "The answer depends on the transport in {} of {} comparisons: {}{on}.",
+                differing.len(),
+                several.len(),
+                furthest.in_words(plan, compared)
+            ))
+        }
+        (None, [only]) if only.agrees() => Some(match only.0[0].sign {
+            Sign::Faster => format!("{all} agree that it is faster."),
+            Sign::Slower => format!("{all} agree that it is slower."),
+            Sign::Neither => format!("{all} agree that it is neither measurably faster nor slower."),
+        }),
+        (None, [_, ..]) if contrasts.iter().all(Contrast::agrees) => {
+            let of_all = match contrasts.len() {
+                2 => "both".to_owned(),
+                several => format!("all {several}"),
+            };
+            Some(format!("{all} agree in {of_all} comparisons on what is faster."))
+        }
+        _ => None,
+    }
+}

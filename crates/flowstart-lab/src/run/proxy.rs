@@ -1,0 +1,66 @@
+//! Measured flows whose link has a proxy that splits their connections.
+//!
+//! Reference: RFC 3135, sections 2.2 (distribution), 2.4 (split connections) and 5.1 (VSAT environments).
+//! The server's TCP connection, with the cell's scheme, ends at the satellite gateway. The gateway knows the rate and
+//! the RTT of its hop: it launches a window of one RTT at this rate ([`more_start`]), and its window never becomes
+//! larger than what the hop takes in an RTT and the delay of an acknowledgement.
+//!
+//! Left out: limits of the gateway's memory and of its CPU, several connections that share the hop's rate (each
+//! launches at all of it), the division of the hop's capacity by demand, caches, compression and other flows, which
+//! cross the link without a proxy.
+
+use std::sync::Arc;
+
+use flowstart_core::path::{PathKnowledge, SavedPath};
+use flowstart_core::startup::{StartupConfig, more_start};
+use flowstart_core::time::Duration;
+use flowstart_sim::flow::FlowConfig;
+use flowstart_sim::transport::policy::Opening;
+use flowstart_sim::transport::profile::Profile;
+use flowstart_sim::world::World;
+
+use super::knowledge::knowledge;
+use super::place::connect_server;
+use crate::spec::link::{Distribution, Link, Proxy};
+use crate::study::plan::{Cell, Plan};
+
+/// How the gateway carries on what `config` describes as one connection from the server.
+pub(super) fn gateway(link: &Link, proxy: Proxy, config: &FlowConfig) -> FlowConfig {
+    let rtt = link.hop_rtt() + link.access_delay * 2;
+    let profile = &config.profile;
+    let segment = u64::from(profile.segment);
+    let window = link.rate.amount_in(rtt + profile.ack.max_delay).get().div_ceil(segment);
+    let opening = match proxy.distribution {
+        Distribution::Integrated => profile.opening,
+        // The client's own box answers its handshake, and the boxes know each other.
+        Distribution::Distributed => Opening::ZeroRtt,
+    };
+    let token = opening == Opening::ZeroRtt;
+    let profile = Profile { opening, token, max_window: Some(window.max(2)), ..Profile::clone(profile) };
+    let saved = SavedPath { rtt, cwnd: link.rate.amount_in(rtt), age: Duration::ZERO };
+    FlowConfig {
+        startup: StartupConfig::MoreStart(more_start::Config {
+            source: more_start::RateSource::Oracle,
+            ..more_start::Config::default()
+        }),
+        avoidance: profile.avoidance.clone(),
+        profile: Arc::new(profile),
+        knowledge: PathKnowledge { saved: Some(saved), oracle_rate: Some(link.rate), ..PathKnowledge::default() },
+        ..config.clone()
+    }
+}
+
+/// Puts the server's connection behind the gateway's, which is `flow`. Returns its number.
+pub(super) fn add_server(
+    plan: &Plan,
+    cell: &Cell,
+    world: &mut World,
+    link: &Link,
+    flow: u32,
+    config: FlowConfig,
+) -> u32 {
+    let route = connect_server(world, link);
+    // What Sensing knows of the way to the gateway, which is the server's peer.
+    let way = Link { rtt: link.server_rtt(), access_delay: link.access_delay / 2, proxy: None, ..link.clone() };
+    world.split(flow, FlowConfig { route, knowledge: knowledge(plan, plan.transport_of(cell), &way), ..config })
+}

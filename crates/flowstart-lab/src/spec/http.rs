@@ -1,0 +1,84 @@
+//! The versions of HTTP that a page can be loaded over.
+//!
+//! HTTP/2 (RFC 9113) has one connection of TCP. Its responses share one stream of bytes, so a lost segment holds back
+//! all that follows it. HTTP/3 (RFC 9114) has one connection of QUIC, in which a loss holds back only its own response.
+//! In both, responses leave in the order of their requests (RFC 9218, section 10). Several connections of HTTP/1.1 are
+//! described where they run ([`flowstart_sim::world::page`]).
+//!
+//! Assumptions: connections of TCP have no TLS, so that all versions have their first request after one round trip.
+
+use flowstart_sim::transport::policy::Protocol;
+use serde::Serialize;
+
+use super::form::Key;
+use super::{InputError, Spec};
+
+/// Connections to a host name unless told otherwise: those of browsers.
+const BROWSERS: u32 = 6;
+/// Most connections of a page.
+const MOST_CONNECTIONS: u32 = 256;
+
+/// The key of the version.
+pub(super) const HTTP: Key = Key::new(
+    "http",
+    "1.1, 2 or 3",
+    "version of HTTP. 1.1 and 2 use TCP, 3 uses QUIC; if the transport is the other protocol, tcp-linux or rfc9002",
+    "2 over TCP, 3 over QUIC",
+)
+.such_as("page:objects=6,size=50KB,waves=3,http=3");
+/// The key of the connections to a host name.
+pub(super) const CONNECTIONS: Key =
+    Key::new("connections", "1 to 100", "with http=1.1: most connections to a host name", "6")
+        .such_as("page:objects=6,size=50KB,waves=3,http=1.1,connections=2");
+/// The key of the host names.
+pub(super) const SHARDS: Key =
+    Key::new("shards", "1 to 100", "with http=1.1: host names that share the objects (domain sharding)", "1")
+        .such_as("page:objects=6,size=50KB,waves=3,http=1.1,shards=2");
+
+/// A version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Http {
+    /// HTTP/1.1.
+    One {
+        /// Most connections to a host name.
+        connections: u32,
+        /// Host names that share the objects.
+        shards: u32,
+    },
+    /// HTTP/2.
+    Two,
+    /// HTTP/3.
+    Three,
+}
+
+impl Http {
+    /// Reads the keys; `None` without them.
+    pub(super) fn read(spec: &mut Spec<'_>) -> Result<Option<Self>, InputError> {
+        let plain = Self::One { connections: BROWSERS, shards: 1 };
+        let version = spec.one_of("http", &[("1.1", plain), ("2", Self::Two), ("3", Self::Three)])?;
+        let connections = spec.within("connections", 1..=100)?;
+        let shards = spec.within("shards", 1..=100)?;
+        let Some(Self::One { .. }) = version else {
+            return match connections.or(shards) {
+                None => Ok(version),
+                Some(_) => Err(spec.refused("connections and shards are for http=1.1")),
+            };
+        };
+        let (connections, shards) = (connections.unwrap_or(BROWSERS), shards.unwrap_or(1));
+        match connections * shards {
+            all if all > MOST_CONNECTIONS => {
+                Err(spec.refused(format_args!("{all} connections; allowed are {MOST_CONNECTIONS} in all")))
+            }
+            _ => Ok(Some(Self::One { connections, shards })),
+        }
+    }
+
+    /// The protocol below.
+    pub fn protocol(self) -> Protocol {
+        match self {
+            Self::One { .. } | Self::Two => Protocol::Tcp,
+            Self::Three => Protocol::Quic,
+        }
+    }
+}

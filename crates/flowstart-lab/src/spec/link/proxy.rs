@@ -1,0 +1,66 @@
+//! Proxies at satellite gateways, which split TCP connections, as keys of a link: `geo,pep=integrated,pep_rtt=30ms`.
+
+use flowstart_core::time::Duration;
+
+use super::super::form::Key;
+use super::super::{InputError, Spec};
+
+/// The keys.
+pub(super) const KEYS: &[Key] = &[
+    Key::new("pep", "integrated or distributed", "a proxy that splits TCP connections", "none")
+        .such_as("rtt=600ms,pep=integrated"),
+    Key::new("pep_rtt", "1us to less than rtt", "the part of the RTT between servers and the proxy", "30ms")
+        .such_as("rtt=600ms,pep=distributed,pep_rtt=50ms"),
+];
+
+/// The part of the RTT between a server and the gateway unless it is given: a continent's. Assumed.
+const SERVER_RTT: Duration = Duration::from_millis(30);
+
+/// Where a proxy is (RFC 3135, section 2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distribution {
+    /// One box at the gateway: the client's handshake crosses the satellite.
+    Integrated,
+    /// A box at each end of the satellite hop: the client's handshake ends at the near one, and its request crosses the
+    /// hop at once.
+    Distributed,
+}
+
+/// A performance enhancing proxy that splits connections (RFC 3135, section 2.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proxy {
+    /// Where it is.
+    pub distribution: Distribution,
+    /// The part of the link's RTT between servers and the gateway.
+    pub rtt: Duration,
+}
+
+/// Reads the proxy of a link with this RTT.
+pub(super) fn read(spec: &mut Spec<'_>, rtt: Option<Duration>) -> Result<Option<Proxy>, InputError> {
+    let named = [("integrated", Distribution::Integrated), ("distributed", Distribution::Distributed)];
+    let distribution = spec.one_of("pep", &named)?;
+    let part: Option<Duration> = spec.read("pep_rtt")?;
+    let Some(distribution) = distribution else {
+        return match part {
+            Some(_) => Err(spec.refused_value("pep_rtt", "is for a link with pep=integrated or pep=distributed")),
+            None => Ok(None),
+        };
+    };
+    let part = part.unwrap_or(SERVER_RTT);
+    let whole = rtt.unwrap_or(Duration::ZERO);
+    if part < Duration::from_micros(1) || (part >= whole && rtt.is_some()) {
+        let problem = format_args!("is {part}; allowed is 1us to less than {whole}, the link's RTT");
+        return Err(spec.refused_value("pep_rtt", problem));
+    }
+    Ok(Some(Proxy { distribution, rtt: part }))
+}
+
+impl std::fmt::Display for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let distribution = match self.distribution {
+            Distribution::Integrated => "integrated",
+            Distribution::Distributed => "distributed",
+        };
+        write!(f, "{distribution}, {} from the server", self.rtt)
+    }
+}

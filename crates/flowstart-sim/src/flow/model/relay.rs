@@ -1,0 +1,49 @@
+//! Flows whose data come from another flow: the two connections of a proxy ([`crate::world::proxy`]).
+
+use flowstart_core::time::Duration;
+
+use super::ModelEnds;
+use crate::network::Network;
+
+/// How long a proxy waits for the server's first byte: longer than any run.
+const PATIENCE: Duration = Duration::from_millis(1_000_000_000);
+
+impl ModelEnds {
+    /// The sender launches when the first byte has come from elsewhere.
+    pub(crate) fn await_relayed(&mut self) {
+        self.source.relay(0);
+        self.think_time = PATIENCE;
+    }
+
+    /// Opens now, if it has not begun.
+    pub(crate) fn open_now(&mut self, network: &mut Network) {
+        let now = network.now();
+        if !self.started && self.start > now {
+            self.start = now;
+            network.engine.schedule(self.slots.application, now);
+        }
+    }
+
+    /// Whether the request has arrived at the sender.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.thinking.is_some() || self.handshake.is_launched()
+    }
+
+    /// Bytes that have arrived in order.
+    pub(crate) fn arrived_in_order(&self) -> u64 {
+        self.receiver.contiguous()
+    }
+
+    /// This much has come from elsewhere: sends it on.
+    pub(crate) fn relay(&mut self, network: &mut Network, arrived: u64) {
+        if self.source.relayed() == Some(arrived) {
+            return;
+        }
+        self.source.relay(arrived);
+        if self.thinking.is_some() {
+            self.answer_at(network, network.now());
+        } else {
+            self.pump(network);
+        }
+    }
+}
