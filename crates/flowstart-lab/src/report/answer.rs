@@ -13,14 +13,13 @@ use crate::results::summary::Summary;
 use crate::spec::application::Felt;
 use crate::study::plan::{Axis, Cell, Plan};
 
+mod harm;
 mod transports;
 mod words;
 
+use harm::{Harm, HarmIn, felt_by_people};
 pub(super) use transports::transports;
-use words::{against, listed, percent, ratio, settings};
-
-/// Most values of the compared axis that sentences speak of one by one.
-const MOST_NAMED: usize = 6;
+use words::{MOST_NAMED, against, listed, listed_by_value, percent, ratio, settings};
 
 /// The answer: a sentence about the best value of the compared axis; whether it depends on the transport; then notes
 /// about the others, costs and counts.
@@ -109,6 +108,10 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     sentences.extend(named.iter().chain(wasteful.take(MOST_NAMED)).map(|standing| standing.short(plan, fastest)));
     sentences.extend(costs(plan, summary, axis));
     sentences.extend(viewing(plan, summary, axis));
+    // The sentence about one value says it of that one and of the baseline.
+    if standings.len() > 1 {
+        sentences.extend(felt_by_people(plan, summary, axis));
+    }
     sentences.extend(counts(&standings, baseline));
     let simultaneous: Vec<&Comparison> = summary.cells.iter().filter_map(|cell| cell.vs_baseline.as_ref()).collect();
     match simultaneous.iter().filter(|versus| versus.speedup_ci.is_some()).count() {
@@ -152,23 +155,18 @@ fn counts(standings: &[Standing<'_>], baseline: &str) -> Option<String> {
 
 /// The packets lost and the bytes sent twice of every value of the axis, the baseline too.
 fn costs(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<String> {
-    if axis.length(plan) > MOST_NAMED {
-        return None;
-    }
     let cells = plan.cells();
     let of = |place: usize, value: fn(&CellSummary) -> Option<f64>| {
         let own = cells.iter().filter(|cell| axis.place(**cell) == place);
         median(&own.filter_map(|cell| value(&summary.cells[cell.index])).collect::<Vec<_>>())
     };
-    let parts: Option<Vec<String>> = (0..axis.length(plan))
-        .map(|place| {
-            let lost = of(place, |cell| cell.lost_share.mean)?;
-            let twice = of(place, |cell| cell.metrics.get("inflation")?.mean)?;
-            Some(format!("{} {} and {}", axis.texts(plan)[place], percent(lost), percent(twice)))
-        })
-        .collect();
+    let cost = |place: usize| {
+        let lost = of(place, |cell| cell.lost_share.mean)?;
+        let twice = of(place, |cell| cell.metrics.get("inflation")?.mean)?;
+        Some(format!("{} and {}", percent(lost), percent(twice)))
+    };
     let in_median = if cells.len() > axis.length(plan) { ", in the median" } else { "" };
-    Some(format!("Packets lost and bytes sent twice{in_median}: {}.", parts?.join("; ")))
+    Some(format!("Packets lost and bytes sent twice{in_median}: {}.", listed_by_value(plan, axis, cost)?))
 }
 
 /// What viewers of adaptive videos saw beside every value of the axis, the baseline too.
@@ -179,16 +177,12 @@ fn viewing(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<String
         let own = cells.iter().filter(|cell| axis.place(**cell) == place);
         median(&own.filter_map(|cell| summary.cells[cell.index].metrics.get(name)?.mean).collect::<Vec<_>>())
     };
-    let part = |place: usize| {
+    let seen = |place: usize| {
         let (stalled, rate) = (of(place, "stalled_ms")? / 1000.0, of(place, "video_mbps")?);
-        Some(format!("{} {stalled:.1} s and {rate:.2} Mbit/s", axis.texts(plan)[place]))
+        Some(format!("{stalled:.1} s and {rate:.2} Mbit/s"))
     };
-    if axis.length(plan) > MOST_NAMED {
-        return None;
-    }
-    let parts: Vec<String> = (0..axis.length(plan)).map(part).collect::<Option<_>>()?;
-    let in_median = if cells.len() > parts.len() { ", in the median" } else { "" };
-    Some(format!("Stalled time and rate of the video{in_median}: {}.", parts.join("; ")))
+    let in_median = if cells.len() > axis.length(plan) { ", in the median" } else { "" };
+    Some(format!("Stalled time and rate of the video{in_median}: {}.", listed_by_value(plan, axis, seen)?))
 }
 
 /// The comparison of a value of an axis with the first one, over all settings.
@@ -205,81 +199,13 @@ struct Standing<'a> {
     bytes: Option<f64>,
     /// The median of the bytes sent twice, as a part of the payload.
     twice: Option<f64>,
-    /// Median harm to others beside this value and beside the first one.
-    harm: Option<[f64; 2]>,
-    /// Its measure.
-    harm_in: HarmIn,
-}
-
-/// The measure of harm to others.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum HarmIn {
-    /// Decrease of their delivered Mbit.
-    Goodput,
-    /// Additional milliseconds of their transfers.
-    Time,
-    /// The score of the worst second of interactive media, which loses almost no bytes.
-    Score,
-    /// The part of a video call's frames that were not shown.
-    Frames,
-}
-
-impl HarmIn {
-    fn of(plan: &Plan) -> Self {
-        if plan.competitors.iter().any(|competitor| competitor.first().has_transfers()) {
-            Self::Time
-        } else if plan.competitors.iter().all(|competitor| competitor.first().media().is_some()) {
-            Self::Score
-        } else if plan.competitors.iter().all(|competitor| competitor.first().call().is_some()) {
-            Self::Frames
-        } else {
-            Self::Goodput
-        }
-    }
-
-    fn mean(self, cell: &CellSummary) -> Option<f64> {
-        let others = cell.others.as_ref()?;
-        match self {
-            Self::Goodput => others.goodput_lost_mbit.mean,
-            Self::Time => others.extra_fct_ms.as_ref()?.mean,
-            Self::Score => cell.metrics.get("media_worst_1s_mos")?.mean,
-            Self::Frames => cell.metrics.get("call_not_shown")?.mean,
-        }
-    }
-
-    /// Harm beside a value and beside its baseline, in words.
-    fn words(self, [own, base]: [f64; 2], baseline: &str) -> String {
-        match self {
-            Self::Time => {
-                let [own, base] = [own, base].map(|ms| signed(ms, "ms", 0, ["longer", "shorter"]));
-                format!("other transfers take {own} beside it and {base} beside {baseline}")
-            }
-            Self::Score => {
-                format!("the conversation's worst second scores {own:.2} beside it and {base:.2} beside {baseline}")
-            }
-            Self::Frames => {
-                let [own, base] = [own, base].map(percent);
-                format!("the call beside it does not show {own} of its frames, and {base} beside {baseline}")
-            }
-            Self::Goodput => {
-                let [own, base] = [own, base].map(|mbit| signed(mbit, "Mbit", 1, ["less", "more"]));
-                format!("competing flows deliver {own} beside it and {base} beside {baseline}")
-            }
-        }
-    }
-}
-
-/// A quantity, and the word for its sign.
-fn signed(value: f64, unit: &str, digits: usize, [positive, negative]: [&str; 2]) -> String {
-    let word = if value < 0.0 { negative } else { positive };
-    format!("{:.digits$} {unit} {word}", value.abs())
+    harm: Option<Harm>,
 }
 
 impl<'a> Standing<'a> {
     fn of(plan: &'a Plan, summary: &'a Summary, axis: &'static Axis, place: usize) -> Option<Self> {
-        let harm_in = HarmIn::of(plan);
         let (mut cells, mut speedups, mut bytes, mut twice) = (vec![], vec![], vec![], vec![]);
-        let (mut harm, mut base_harm) = (vec![], vec![]);
+        let mut compared = vec![];
         let own: Vec<Cell> = plan.cells().into_iter().filter(|cell| axis.place(*cell) == place).collect();
         for cell in &own {
             let (own, baseline) = (&summary.cells[cell.index], plan.baseline_of(cell)?);
@@ -290,10 +216,7 @@ impl<'a> Standing<'a> {
             speedups.push(speedup);
             bytes.extend(versus.inflation_delta);
             twice.extend(own.metrics.get("inflation").and_then(|metric| metric.mean));
-            if let Some((own, base)) = harm_in.mean(own).zip(harm_in.mean(&summary.cells[baseline.index])) {
-                harm.push(own);
-                base_harm.push(base);
-            }
+            compared.push([own, &summary.cells[baseline.index]]);
         }
         let (middle, bytes) = (median(&speedups)?, median(&bytes));
         let mut standing = Self {
@@ -305,8 +228,7 @@ impl<'a> Standing<'a> {
             range: [speedups.iter().copied().reduce(f64::min)?, speedups.iter().copied().reduce(f64::max)?],
             bytes,
             twice: median(&twice),
-            harm_in,
-            harm: median(&harm).zip(median(&base_harm)).map(|(own, base)| [own, base]),
+            harm: Harm::of(HarmIn::of(plan), compared.into_iter()),
             cells,
         };
         standing.verdict = standing.over_all();
@@ -388,7 +310,7 @@ impl<'a> Standing<'a> {
             percent if percent > 0.0 => format!(", for {percent:.1} % more bytes"),
             percent => format!(", for {:.1} % fewer bytes", -percent),
         });
-        let harm = self.harm.map_or(String::new(), |harm| format!("; {}", self.harm_in.words(harm, baseline)));
+        let harm = self.harm.as_ref().map_or(String::new(), |harm| format!("; {}", harm.words(baseline)));
         match self.verdict {
             Verdict::Same => format!("{name} makes no difference{}: {}.", on(&place), self.same()),
             Verdict::Unclear => {

@@ -219,8 +219,8 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
     let time = match &felt_by[..] {
         [] => "FCT ms",
         all if all.iter().all(|felt| *felt == Felt::Start) => "first\npicture ms",
-        _ if videos => "page, chunk or first picture ms",
-        _ => "page or mean chunk ms",
+        _ if videos => "page, chunk or\nfirst picture ms",
+        _ => "page or mean\nchunk ms",
     };
     let mut columns = vec![column(time, true, &|cell, row| number(mean(row, felt(plan, cell).0), 0))];
     if shown.iter().any(|(_, row)| row.vs_baseline.is_some()) {

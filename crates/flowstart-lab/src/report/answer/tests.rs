@@ -74,6 +74,22 @@ fn harm_to_a_call_is_the_frames_that_are_not_shown() {
 }
 
 #[test]
+fn a_call_that_one_aqm_does_not_protect_is_not_hidden_by_the_others() {
+    let of = |scheme: &[&str]| {
+        let one = scenario(&["dsl-slow"], &["2MB"], scheme, "call:rate=2.5mbit");
+        answer_of(&Scenario { aqm: ["taildrop", "fq-codel", "cake"].map(str::to_owned).to_vec(), ..one })
+    };
+    let schemes = of(&["slow-start", "blitzstart"]);
+    let (_, beside_slow_start) = schemes[0].split_once(" of its frames, and 0 % (at worst ").expect(&schemes[0]);
+    assert!(numbers(beside_slow_start)[0] > 5.0, "{schemes:?}");
+    // AQMs are compared with each other: each is said.
+    let aqms = of(&["slow-start"]);
+    let seen = aqms.iter().find(|note| note.starts_with("Frames of the call not shown: taildrop ")).unwrap();
+    assert!(seen.ends_with("; fq-codel 0 %; cake 0 %."), "{seen}");
+    assert!(numbers(seen)[0] > 5.0, "{seen}");
+}
+
+#[test]
 fn harm_to_others_is_what_they_deliver_less() {
     let answer = answer_to(&["dsl-fast"], &["2MB"], &["slow-start", "hystart"], "cubic");
     assert!(answer[0].contains("2MB transfer") && answer[0].contains("dsl-fast"), "{answer:?}");

@@ -65,6 +65,20 @@ pub(super) fn listed(parts: &[String]) -> String {
     }
 }
 
+/// Most values of an axis that sentences speak of one by one.
+pub(super) const MOST_NAMED: usize = 6;
+
+/// What there is to say of every value of an axis: `taildrop 3 %; codel 0 %`. `None` where one has nothing, or where
+/// there are too many for a sentence.
+pub(super) fn listed_by_value(plan: &Plan, axis: &Axis, of: impl Fn(usize) -> Option<String>) -> Option<String> {
+    if axis.length(plan) > MOST_NAMED {
+        return None;
+    }
+    let texts = axis.texts(plan);
+    let part = |place: usize| Some(format!("{} {}", texts[place], of(place)?));
+    Some((0..texts.len()).map(part).collect::<Option<Vec<String>>>()?.join("; "))
+}
+
 /// The range of the comparisons of an axis: `4 links and 3 sizes`.
 pub(super) fn settings(plan: &Plan, compared: &Axis) -> String {
     let varied = AXES.iter().filter(|axis| axis.name() != compared.name() && axis.length(plan) > 1);

@@ -1,0 +1,118 @@
+//! What others pay, in words.
+
+use flowstart_statistics::median;
+
+use super::words::{listed_by_value, percent};
+use crate::results::cell_summary::CellSummary;
+use crate::results::summary::Summary;
+use crate::study::plan::{Axis, Plan};
+
+/// Harm to others beside a value of an axis and beside the first one: in the median over settings, and at worst.
+pub(super) struct Harm {
+    measure: HarmIn,
+    middle: [f64; 2],
+    worst: [f64; 2],
+}
+
+impl Harm {
+    /// From the cells of a value, each with the one that it is compared with.
+    pub(super) fn of<'a>(measure: HarmIn, cells: impl Iterator<Item = [&'a CellSummary; 2]>) -> Option<Self> {
+        let harm = cells.filter_map(|[own, base]| measure.mean(own).zip(measure.mean(base)));
+        let (own, base): (Vec<f64>, Vec<f64>) = harm.unzip();
+        let middle = [median(&own)?, median(&base)?];
+        Some(Self { measure, middle, worst: [measure.worst(&own)?, measure.worst(&base)?] })
+    }
+
+    /// The clause behind an answer.
+    pub(super) fn words(&self, baseline: &str) -> String {
+        let [own, base] = [0, 1].map(|side| {
+            let [middle, worst] = [self.middle[side], self.worst[side]].map(|value| self.measure.value(value));
+            if middle == worst { middle } else { format!("{middle} (at worst {worst})") }
+        });
+        match self.measure {
+            HarmIn::Time => format!("other transfers take {own} beside it and {base} beside {baseline}"),
+            HarmIn::Score => {
+                format!("the conversation's worst second scores {own} beside it and {base} beside {baseline}")
+            }
+            HarmIn::Frames => {
+                format!("the call beside it does not show {own} of its frames, and {base} beside {baseline}")
+            }
+            HarmIn::Goodput => format!("competing flows deliver {own} beside it and {base} beside {baseline}"),
+        }
+    }
+}
+
+/// The measure of harm to others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum HarmIn {
+    /// Decrease of their delivered Mbit.
+    Goodput,
+    /// Additional milliseconds of their transfers.
+    Time,
+    /// The score of the worst second of interactive media, which loses almost no bytes.
+    Score,
+    /// The part of a video call's frames that were not shown.
+    Frames,
+}
+
+impl HarmIn {
+    pub(super) fn of(plan: &Plan) -> Self {
+        if plan.competitors.iter().any(|competitor| competitor.first().has_transfers()) {
+            Self::Time
+        } else if plan.competitors.iter().all(|competitor| competitor.first().media().is_some()) {
+            Self::Score
+        } else if plan.competitors.iter().all(|competitor| competitor.first().call().is_some()) {
+            Self::Frames
+        } else {
+            Self::Goodput
+        }
+    }
+
+    fn mean(self, cell: &CellSummary) -> Option<f64> {
+        let others = cell.others.as_ref()?;
+        match self {
+            Self::Goodput => others.goodput_lost_mbit.mean,
+            Self::Time => others.extra_fct_ms.as_ref()?.mean,
+            Self::Score => cell.metrics.get("media_worst_1s_mos")?.mean,
+            Self::Frames => cell.metrics.get("call_not_shown")?.mean,
+        }
+    }
+
+    /// The worst of several values: the lowest score, and the most of everything else.
+    fn worst(self, values: &[f64]) -> Option<f64> {
+        values.iter().copied().reduce(if self == Self::Score { f64::min } else { f64::max })
+    }
+
+    fn value(self, value: f64) -> String {
+        match self {
+            Self::Time => signed(value, "ms", 0, ["longer", "shorter"]),
+            Self::Score => format!("{value:.2}"),
+            Self::Frames => percent(value),
+            Self::Goodput => signed(value, "Mbit", 1, ["less", "more"]),
+        }
+    }
+}
+
+/// What people heard or saw beside every value of the axis, the baseline too: at worst, where there are several cells.
+pub(super) fn felt_by_people(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<String> {
+    let measure = HarmIn::of(plan);
+    let what = match measure {
+        HarmIn::Score => "Score of the conversation's worst second",
+        HarmIn::Frames => "Frames of the call not shown",
+        HarmIn::Goodput | HarmIn::Time => return None,
+    };
+    let cells = plan.cells();
+    let at_worst = |place: usize| {
+        let own = cells.iter().filter(|cell| axis.place(**cell) == place);
+        let values: Vec<f64> = own.filter_map(|cell| measure.mean(&summary.cells[cell.index])).collect();
+        Some(measure.value(measure.worst(&values)?))
+    };
+    let when = if cells.len() > axis.length(plan) { ", at worst" } else { "" };
+    Some(format!("{what}{when}: {}.", listed_by_value(plan, axis, at_worst)?))
+}
+
+/// A quantity, and the word for its sign.
+fn signed(value: f64, unit: &str, digits: usize, [positive, negative]: [&str; 2]) -> String {
+    let word = if value < 0.0 { negative } else { positive };
+    format!("{:.digits$} {unit} {word}", value.abs())
+}
