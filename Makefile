@@ -69,7 +69,7 @@ interop: setup
 # Reports in Chromium: layout on phones and wide screens, hovering, sorting, the dark scheme, paper.
 browser:
 	@scripts/setup browser
-	cargo build --locked -p flowstart
+	cargo build --workspace --features flowstart-quic/quinn --locked --bins
 	scripts/browser/run
 
 # Every parser of input and the controller, FUZZ_SECONDS each.

@@ -18,13 +18,18 @@ fn at(millis: u64) -> Timestamp {
 }
 
 fn slow_start() -> Sender {
-    let defaults = (StartupConfig::defaults().swap_remove(0), AvoidanceConfig::defaults().swap_remove(1));
-    let mut sender = sender(defaults.0, defaults.1, PathKnowledge::default());
+    let mut sender = launched(StartupConfig::defaults().swap_remove(0));
+    assert_eq!(sender.answer().window, PACKET * 10);
+    sender
+}
+
+/// A sender with CUBIC after its handshake.
+fn launched(startup: StartupConfig) -> Sender {
+    let mut sender = sender(startup, AvoidanceConfig::defaults().swap_remove(1), PathKnowledge::default());
     // The handshake: one packet, acknowledged after 100 ms.
     sender.on_sent(at(0), PACKET, 0);
     sender.on_acknowledged(at(100), at(0), PACKET, Some(0), INITIAL_RTT);
     sender.on_acknowledgement_end(at(100), Bytes::ZERO, true);
-    assert_eq!(sender.answer().window, PACKET * 10);
     sender
 }
 
@@ -47,6 +52,12 @@ fn a_loss_comes_before_the_acknowledgement_of_its_frame() {
     assert_eq!(sender.answer().window, PACKET * 7);
     assert_eq!(sender.flow.status().lost, PACKET * 3);
     assert_eq!(sender.flow.status().in_flight, Bytes::ZERO);
+}
+
+#[test]
+fn a_window_never_holds_less_than_two_packets() {
+    let config = flowstart_core::startup::slow_start::Config { iw: Some(1), ..Default::default() };
+    assert_eq!(launched(StartupConfig::SlowStart(config)).answer().window, PACKET * 2);
 }
 
 #[test]
