@@ -7,7 +7,8 @@ use crate::results::cell_summary::CellSummary;
 use crate::results::summary::Summary;
 use crate::study::plan::{Axis, Plan};
 
-/// Harm to others beside a value of an axis and beside the first one: in the median over settings, and at worst.
+/// Harm to others beside a value of an axis and beside the first one: in the median over settings, and at worst where
+/// people feel it. What flows lose in bytes and time depends on the size first, so their worst setting says little.
 pub(super) struct Harm {
     measure: HarmIn,
     middle: [f64; 2],
@@ -27,7 +28,7 @@ impl Harm {
     pub(super) fn words(&self, baseline: &str) -> String {
         let [own, base] = [0, 1].map(|side| {
             let [middle, worst] = [self.middle[side], self.worst[side]].map(|value| self.measure.value(value));
-            if middle == worst { middle } else { format!("{middle} (at worst {worst})") }
+            if middle == worst || !self.measure.is_felt() { middle } else { format!("{middle} (at worst {worst})") }
         });
         match self.measure {
             HarmIn::Time => format!("other transfers take {own} beside it and {base} beside {baseline}"),
@@ -66,6 +67,11 @@ impl HarmIn {
         } else {
             Self::Goodput
         }
+    }
+
+    /// Whether people notice it.
+    fn is_felt(self) -> bool {
+        matches!(self, Self::Score | Self::Frames)
     }
 
     fn mean(self, cell: &CellSummary) -> Option<f64> {
