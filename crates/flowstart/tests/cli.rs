@@ -827,6 +827,21 @@ fn chunks_and_pages_have_times_of_their_objects_and_can_be_replayed_resumed_and_
 }
 
 #[test]
+fn of_results_with_several_connections_those_with_one_can_be_replayed() {
+    let folder = TempDir::new().unwrap();
+    let from = folder.path().join("out").display().to_string();
+    let pages = ["page:objects=3,size=20KB,waves=2,http=1.1", "page:objects=3,size=20KB,waves=2,http=2"];
+    let arguments = ["compare", "--link", "lte", "--scheme", "slow-start", "--transport", "model-tcp", "--reps", "1"];
+    let arguments = [&arguments[..], &["--out", &from, "--application"], &pages].concat();
+    flowstart(&arguments).assert().success();
+    let id = |page: &str| format!("lte/taildrop/{page}/slow-start/none");
+    flowstart(&["trace", "--cell", &id(pages[1]), "--from", &from]).assert().success();
+    flowstart(&["explain", "--cell", &id(pages[1]), "--from", &from]).assert().success();
+    let refused = flowstart(&["trace", "--cell", &id(pages[0]), "--from", &from]).assert().code(2);
+    refused.stderr(predicates::str::contains("has several connections"));
+}
+
+#[test]
 fn a_transfer_that_cannot_finish_is_counted_and_named() {
     // A wire that loses everything lets no handshake through.
     let link = "rate=10mbit,rtt=20ms,buffer=100pkt,loss=1";

@@ -109,7 +109,8 @@ impl Selection {
             }
             _ => self.described(schemes)?,
         };
-        if let Some(size) = plan.sizes.iter().find(|size| !size.value.is_one_connection()) {
+        let mut sizes = cells.iter().map(|cell| &plan.sizes[cell.size]);
+        if let Some(size) = sizes.find(|size| !size.value.is_one_connection()) {
             let problem = "has several connections; trace and explain show one, give --size or a page with http=2 or 3";
             return Err(Failure::Input(format!("--application `{}`: {problem}", size.text)));
         }
