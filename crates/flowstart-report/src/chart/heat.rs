@@ -1,5 +1,7 @@
 //! Heat maps show the speed-up where two things vary: the colour is the speed-up, and its number stands in the field.
 
+use std::cmp::Reverse;
+
 use super::document::{Chart, Panel, Row, grid_document};
 use super::forest::compared;
 use super::table::{Table, named};
@@ -30,6 +32,9 @@ pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
     let mut dimensions = dimensions(&compared, links);
     // Settings first: a scheme is a map of its own where there are two of them.
     dimensions.sort_by_key(|dimension| dimension.is_scheme);
+    if dimensions.iter().take(2).map(|dimension| dimension.labels.len()).product::<usize>() < FEWEST {
+        dimensions.sort_by_key(|dimension| (dimension.is_scheme, Reverse(dimension.labels.len())));
+    }
     let mut dimensions = dimensions.into_iter();
     let (x, y) = (dimensions.next()?, dimensions.next()?);
     if x.labels.len() * y.labels.len() < FEWEST {
