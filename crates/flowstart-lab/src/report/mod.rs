@@ -391,13 +391,15 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
     }
 }
 
-/// The size of a transfer that closed forms cover: one flow alone with one request, on a link of fixed rate.
+/// The size of a transfer that closed forms cover: one flow alone with one request over one connection, as the
+/// baseline's, on a link of fixed rate without a proxy.
 fn alone(plan: &Plan, cell: &Cell) -> Option<Bytes> {
     let size = &plan.sizes[cell.size].value;
     let alone = *plan.competitors[cell.competitor].on(cell.transport) == Competitor::None && plan.flow_count(cell) == 1;
     let link = &plan.links[cell.link];
     let fixed = link.trace.is_none() && link.varies.rate.is_none() && plan.mobility(cell).is_none();
-    let once = size.objects().is_none() && size.sessions().is_none();
+    let plain = [*cell, Cell { scheme: 0, ..*cell }].iter().all(|cell| plan.is_one_connection(cell));
+    let once = size.objects().is_none() && size.sessions().is_none() && plain;
     (alone && fixed && once).then(|| size.mean_bytes())
 }
 
@@ -430,6 +432,21 @@ mod tests {
 
     use super::*;
     use crate::study::scenario::Scenario;
+
+    #[test]
+    fn closed_forms_are_of_one_plain_connection() {
+        let covered = |link: &str, schemes: &str| {
+            let text = format!(
+                "link = [\"{link}\"]\nsize = [\"70KB\"]\nscheme = [{schemes}]\ntransport = \"model-tcp:profile=tcp-linux\""
+            );
+            let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
+            plan.cells().iter().map(|cell| model_speedup(&plan, cell).is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(covered("geo", "\"slow-start\", \"suss\""), [true, true]);
+        assert_eq!(covered("geo,pep=integrated", "\"slow-start\", \"suss\""), [false, false]);
+        assert_eq!(covered("geo", "\"slow-start:connections=6\", \"suss\""), [false, false]);
+        assert_eq!(covered("geo", "\"slow-start\", \"slow-start:connections=6\""), [true, false]);
+    }
 
     #[test]
     fn the_stack_is_described_by_what_it_runs_beside_the_scheme_of_that_name() {

@@ -125,14 +125,16 @@ pub fn is_one_run(pairs: &[Pair]) -> bool {
     first.is_some() && pairs.all(|pair| Some(pair) == first)
 }
 
-/// Whether every repetition of both cells had the same packets.
+/// Whether every repetition of both cells had the same packets, and some completed.
 fn is_same(base: &[&Row], rows: &[&Row]) -> bool {
     let is_of_packets = |metric: &&Metric| {
         metric.group == Group::Every && !OF_STARTUP.iter().any(|prefix| metric.name.starts_with(prefix))
     };
     let metrics: Vec<&Metric> = METRICS.iter().filter(is_of_packets).collect();
     let print = |row: &Row| (row.rep, row.flow, row.failed(), fingerprint(row, metrics.iter().copied()));
-    !rows.is_empty() && base.len() == rows.len() && base.iter().zip(rows).all(|(a, b)| print(a) == print(b))
+    rows.iter().any(|row| !row.failed())
+        && base.len() == rows.len()
+        && base.iter().zip(rows).all(|(a, b)| print(a) == print(b))
 }
 
 /// The number of different repetitions among rows in their order.
@@ -206,6 +208,15 @@ mod tests {
         // Sure, but 1 % at most.
         assert_eq!(verdict(1.009, 1.005, 1.013, 0.0), Verdict::Unclear);
         assert_eq!(super::verdict(1.5, None, 0.0), Verdict::Unclear);
+    }
+
+    #[test]
+    fn where_nothing_completes_nothing_is_the_same() {
+        let text = "link = [\"rate=20mbit,rtt=50ms,loss=99%\"]\nsize = [\"20KB\"]\nreps = 2\n\
+                    scheme = [\"slow-start\", \"slow-start:iw=10\"]";
+        let (_, _, summary) = run(text);
+        assert!(summary.cells.iter().all(|cell| cell.n == 0 && cell.failed == 2));
+        assert_eq!(verdicts(&summary), [None, None]);
     }
 
     /// A link without noise runs the same repetition again and again.

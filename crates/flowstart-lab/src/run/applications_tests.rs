@@ -71,3 +71,15 @@ fn columns_of_applications_exist_only_beside_them() {
     assert!(header(&page(",http=3")).ends_with(",object_blocked_ms,objects_blocked"));
     assert!(header("\"video:count=2\"").ends_with(",stalls,stalled_ms,video_mbps,rate_switches"));
 }
+
+#[test]
+fn web_sessions_run_the_congestion_avoidance_of_their_scheme() {
+    let text = "link = [\"lte\"]\napplication = [\"web:sessions=3,time=20s\"]\nreps = 1\n\
+                scheme = [\"slow-start\", \"slow-start:avoidance=bbr\"]\ntransport = \"model-tcp\"\navoidance = \"cubic\"";
+    let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+    let rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+    let last = |scheme: &str| {
+        rows.iter().filter(|row| row.scheme == scheme).map(|row| row.fct_ms.unwrap_or(0.0)).fold(0.0, f64::max)
+    };
+    assert!((last("slow-start") - last("slow-start:avoidance=bbr")).abs() > 1.0, "{}", last("slow-start"));
+}

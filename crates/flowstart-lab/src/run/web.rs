@@ -54,12 +54,13 @@ pub(crate) fn outcomes(
     };
     let (forward, reverse) = (side(&mut world, web.sessions), side(&mut world, web.reverse));
     let mut with_scheme = FlowConfig::new(profile, Pattern::Transfer(Bytes::ZERO), Route::default());
-    with_scheme.avoidance = plan.avoidance_beside(cell).value;
+    with_scheme.avoidance = plan.avoidance_of(cell).value;
     // The simulation adds the hosts' own delays to the link's.
     with_scheme.knowledge = known(&Link { access_delay: Duration::ZERO, ..link.clone() });
     let mut without = with_scheme.clone();
     with_scheme.startup = plan.schemes[cell.scheme].on(cell.transport).clone();
     without.startup = plan.schemes[0].on(cell.transport).clone();
+    without.avoidance = plan.avoidance_of(&Cell { scheme: 0, ..*cell }).value;
     let start = world.now();
     world.add_web_traffic(WebTraffic {
         config: web.config(),

@@ -232,7 +232,10 @@ fn on_transports(transports: &[&str], sizes: &[&str], of: &[(Verdict, f64)]) -> 
     let compared = summary.cells.iter_mut().filter_map(|cell| cell.vs_baseline.as_mut());
     let mut count = 0;
     for (versus, (verdict, speedup)) in compared.zip(of) {
-        (versus.verdict, versus.speedup) = (Some(*verdict), Some(*speedup));
+        // A speed-up of 0 stands for none: no transfer completed.
+        if *speedup > 0.0 {
+            (versus.verdict, versus.speedup) = (Some(*verdict), Some(*speedup));
+        }
         count += 1;
     }
     assert_eq!(count, of.len());
@@ -272,6 +275,10 @@ fn transports_that_agree_are_said_to_agree() {
     let three = ["model-quic", "model-tcp", "model-quic:pacing=none"];
     let (_, said) = on_transports(&three, &["70KB"], &[faster; 3]);
     assert_eq!(said.as_deref(), Some("All 3 transports agree that it is faster."));
+    let (_, said) = on_transports(&three, &["70KB"], &[faster, (Verdict::Unclear, 0.0), faster]);
+    let expected = "model-quic and model-quic:pacing=none agree that it is faster. With model-tcp no transfer completes in \
+                    some comparisons.";
+    assert_eq!(said.as_deref(), Some(expected));
 }
 
 #[test]
@@ -285,6 +292,9 @@ fn of_many_comparisons_the_one_with_the_largest_difference_is_told() {
     assert_eq!(said.as_deref(), Some(expected));
     let (_, said) = on_transports(&TWO, &["5KB", "70KB"], &[faster, slower, much, slower]);
     assert_eq!(said.as_deref(), Some("Both transports agree in both comparisons on what is faster."));
+    let (_, said) = on_transports(&TWO, &["5KB", "70KB"], &[unclear; 4]);
+    let expected = "Both transports agree in both comparisons that nothing is measurably faster or slower.";
+    assert_eq!(said.as_deref(), Some(expected));
 }
 
 #[test]

@@ -89,58 +89,73 @@ impl Contrast<'_> {
     }
 }
 
-/// The comparisons of an axis that several transports have, in the order of results.
+/// The comparisons of an axis on each transport where any repetition completed, in the order of results.
 fn contrasts<'a>(plan: &'a Plan, summary: &Summary, compared: &Axis) -> Vec<Contrast<'a>> {
     let Some(axis) = AXES.iter().find(|axis| axis.name() == TRANSPORT) else { return Vec::new() };
     let mut known: BTreeMap<Vec<usize>, Contrast<'a>> = BTreeMap::new();
     for cell in plan.cells().into_iter().filter(|cell| compared.place(*cell) > 0) {
         let Some(versus) = &summary.cells[cell.index].vs_baseline else { continue };
-        let Some((sign, speedup)) = Sign::of(versus).zip(versus.speedup) else { continue };
         let place = AXES.iter().map(|one| one.place(axis.at(cell, 0))).collect();
-        let outcome = Outcome { cell, transport: &plan.transport_of(&cell).text, sign, speedup };
-        known.entry(place).or_insert_with(|| Contrast(Vec::new())).0.push(outcome);
+        let contrast = known.entry(place).or_insert_with(|| Contrast(Vec::new()));
+        let Some((sign, speedup)) = Sign::of(versus).zip(versus.speedup) else { continue };
+        contrast.0.push(Outcome { cell, transport: &plan.transport_of(&cell).text, sign, speedup });
     }
-    known.into_values().filter(|contrast| contrast.0.len() > 1).collect()
+    known.into_values().collect()
 }
 
 /// Whether comparisons have the same sign on all transports. `None` where nothing is compared on several transports, or
 /// where nothing is faster on any and some are slower on one.
 pub(in crate::report) fn transports(plan: &Plan, summary: &Summary) -> Option<String> {
     let compared = plan.compared().filter(|axis| axis.name() != TRANSPORT)?;
-    let contrasts = contrasts(plan, summary, compared);
-    let all = match plan.transports.len() {
-        2 => "Both transports".to_owned(),
-        several => format!("All {several} transports"),
+    let mut contrasts = contrasts(plan, summary, compared);
+    let has = |contrast: &Contrast<'_>, name: &str| contrast.0.iter().any(|outcome| outcome.transport == name);
+    let names = plan.transports.iter().map(|transport| &*transport.text);
+    let (silent, all): (Vec<&str>, Vec<&str>) = names.partition(|name| contrasts.iter().any(|one| !has(one, name)));
+    contrasts.retain(|contrast| contrast.0.len() > 1);
+    let (all, silent) = match (&silent[..], &all[..]) {
+        ([], [_, _]) => ("Both transports".to_owned(), String::new()),
+        ([], all) => (format!("All {} transports", all.len()), String::new()),
+        (silent, all) => {
+            let names = |names: &[&str]| listed(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+            let all = if all.len() > 1 { names(all) } else { "The other transports".to_owned() };
+            (all, format!(" With {} no transfer completes in some comparisons.", names(silent)))
+        }
     };
     let differing: Vec<&Contrast<'_>> = contrasts.iter().filter(|contrast| contrast.differs()).collect();
     let furthest = differing.iter().max_by(|a, b| {
         let ((a_sign, a), (b_sign, b)) = (a.distance(), b.distance());
         a_sign.cmp(&b_sign).then(a.total_cmp(&b))
     });
-    match (furthest, &contrasts[..]) {
-        (Some(only), [_]) => Some(format!("The answer depends on the transport: {}.", only.in_words(plan, compared))),
+    let sentence = match (furthest, &contrasts[..]) {
+        (Some(only), [_]) => format!("The answer depends on the transport: {}.", only.in_words(plan, compared)),
         (Some(furthest), several) => {
             let place = furthest.place(plan, compared);
             let on = if place.is_empty() { String::new() } else { format!(" ({place})") };
-            Some(format!(
+            format!(
                 "The answer depends on the transport in {} of {} comparisons: {}{on}.",
                 differing.len(),
                 several.len(),
                 furthest.in_words(plan, compared)
-            ))
+            )
         }
-        (None, [only]) if only.agrees() => Some(match only.0[0].sign {
+        (None, [only]) if only.agrees() => match only.0[0].sign {
             Sign::Faster => format!("{all} agree that it is faster."),
             Sign::Slower => format!("{all} agree that it is slower."),
             Sign::Neither => format!("{all} agree that it is neither measurably faster nor slower."),
-        }),
+        },
         (None, [_, ..]) if contrasts.iter().all(Contrast::agrees) => {
             let of_all = match contrasts.len() {
                 2 => "both".to_owned(),
                 several => format!("all {several}"),
             };
-            Some(format!("{all} agree in {of_all} comparisons on what is faster."))
+            let is_neither = |contrast: &Contrast<'_>| contrast.0[0].sign == Sign::Neither;
+            let what = match contrasts.iter().all(is_neither) {
+                true => "that nothing is measurably faster or slower",
+                false => "on what is faster",
+            };
+            format!("{all} agree in {of_all} comparisons {what}.")
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(sentence + &silent)
 }
