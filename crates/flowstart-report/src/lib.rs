@@ -55,4 +55,5 @@ pub use data::{
     TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
 };
 pub use error::RenderError;
+pub use number::digits_beside_one;
 pub use page::{render, render_changes, render_overlay, render_trace};

@@ -8,18 +8,22 @@ use flowstart_statistics::median;
 
 use super::{has_web, rtt, web};
 use crate::results::cell_summary::{CellSummary, Comparison};
-use crate::results::comparison::WASTE;
 use crate::results::summary::Summary;
 use crate::spec::application::Felt;
-use crate::study::plan::{Axis, Cell, Plan};
+use crate::study::plan::{AXES, Axis, Cell, Plan};
 
 mod harm;
+mod standing;
 mod transports;
 mod words;
 
-use harm::{Harm, HarmIn, felt_by_people};
+use harm::felt_by_people;
+use standing::Standing;
 pub(super) use transports::transports;
-use words::{MOST_NAMED, against, listed, listed_by_value, percent, ratio, settings};
+use words::{MOST_NAMED, listed, listed_by_value, percent};
+
+/// From this many comparisons for each repetition on, simultaneous intervals are narrower than they should be.
+const MANY_FOR_REPETITION: usize = 5;
 
 /// The answer: a sentence about the best value of the compared axis; whether it depends on the transport; then notes
 /// about the others, costs and counts.
@@ -68,9 +72,7 @@ fn alone(plan: &Plan, cell: &CellSummary) -> Option<String> {
 
 /// The sentences about the values of an axis.
 fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> {
-    let mut standings: Vec<Standing<'_>> =
-        (1..axis.length(plan)).filter_map(|place| Standing::of(plan, summary, axis, place)).collect();
-    standings.sort_by(|a, b| b.middle.total_cmp(&a.middle));
+    let standings = Standing::of_axis(plan, summary, axis);
     let Some(first) = standings.first() else { return Vec::new() };
     let baseline = first.baseline;
     let best = standings.iter().position(|standing| standing.verdict == Verdict::Faster);
@@ -86,10 +88,11 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
         None => {
             let wasteful = standings.iter().any(|standing| standing.verdict == Verdict::FasterByWaste);
             let what = carried_by_all(plan, summary).map_or(String::new(), |what| format!(" {what}"));
+            let throughout = if standings.iter().any(Standing::is_partly) { " throughout" } else { "" };
             let end = if wasteful { ", except by waste" } else { "" };
             let verb = verbs(plan)[0];
             sentences.push(format!(
-                "None of the {} other {} {verb}{what} measurably sooner than {baseline}{end}.",
+                "None of the {} other {} {verb}{what} measurably sooner than {baseline}{throughout}{end}.",
                 standings.len(),
                 axis.plural
             ));
@@ -113,20 +116,52 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
         sentences.extend(felt_by_people(plan, summary, axis));
     }
     sentences.extend(counts(&standings, baseline));
-    let simultaneous: Vec<&Comparison> = summary.cells.iter().filter_map(|cell| cell.vs_baseline.as_ref()).collect();
-    match simultaneous.iter().filter(|versus| versus.speedup_ci.is_some()).count() {
-        0 => {}
-        1 => sentences.push(format!("Intervals are {}.", percent(simultaneous[0].level))),
-        2 => {
-            let level = percent(simultaneous[0].level);
-            sentences.push(format!("Intervals are {level} and hold for both comparisons at once."));
-        }
-        several => {
-            let level = percent(simultaneous[0].level);
-            sentences.push(format!("Intervals are {level} and hold for all {several} comparisons at once."));
-        }
+    sentences.extend(beside(plan, summary, axis));
+    sentences.extend(intervals(summary, plan.reps));
+    sentences
+}
+
+/// What the other axes do whose values are compared, too, each beside the first value of `axis`.
+fn beside(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> {
+    let held = axis.texts(plan)[0];
+    let mut sentences = Vec::new();
+    for other in AXES.iter().filter(|other| other.name() != axis.name() && other.length(plan) > 1) {
+        let standings = Standing::of_axis(plan, summary, other);
+        let Some(Standing { baseline, .. }) = standings.first() else { continue };
+        let said = match standings.iter().find(|standing| standing.verdict == Verdict::Faster) {
+            Some(best) => best.short(plan, None),
+            None if standings.len() == 1 => standings[0].short(plan, None),
+            None => {
+                let (count, plural, verb) = (standings.len(), other.plural, verbs(plan)[0]);
+                format!("none of the {count} other {plural} {verb} measurably sooner than {baseline} throughout.")
+            }
+        };
+        sentences.push(format!("With {held}, {said}"));
+        sentences.extend(felt_by_people(plan, summary, other));
+        sentences.extend(counts(&standings, baseline));
     }
     sentences
+}
+
+/// What holds for the intervals of all comparisons.
+fn intervals(summary: &Summary, reps: u32) -> Option<String> {
+    let compared: Vec<&Comparison> = summary.cells.iter().filter_map(|cell| cell.vs_baseline.as_ref()).collect();
+    let with = compared.iter().filter(|versus| versus.speedup_ci.is_some()).count();
+    let level = percent(compared.first()?.level);
+    // Max-t intervals of many comparisons contain their values less often from few repetitions.
+    let nominally = if with > MANY_FOR_REPETITION * reps as usize { " nominally" } else { "" };
+    let sentence = match with {
+        0 => return None,
+        1 => format!("Intervals are{nominally} {level}."),
+        2 => format!("Intervals are{nominally} {level} and hold for both comparisons at once."),
+        several => format!("Intervals are{nominally} {level} and hold for all {several} comparisons at once."),
+    };
+    let is_scattered = |versus: &&&Comparison| versus.verdict == Some(Verdict::Unclear) && versus.speedup_ci.is_none();
+    Some(match compared.iter().filter(is_scattered).count() {
+        0 => sentence,
+        1 => format!("{sentence} 1 more varies too much for one."),
+        more => format!("{sentence} {more} more vary too much for one."),
+    })
 }
 
 /// How many comparisons ended in which verdict, if there are several.
@@ -185,200 +220,14 @@ fn viewing(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<String
     Some(format!("Stalled time and rate of the video{in_median}: {}.", listed_by_value(plan, axis, seen)?))
 }
 
-/// The comparison of a value of an axis with the first one, over all settings.
-struct Standing<'a> {
-    name: &'a str,
-    baseline: &'a str,
-    axis: &'static Axis,
-    cells: Vec<(&'a CellSummary, &'a Comparison)>,
-    verdict: Verdict,
-    /// The median, the smallest and the largest speed-up.
-    middle: f64,
-    range: [f64; 2],
-    /// The median of the extra bytes, as a part of the payload.
-    bytes: Option<f64>,
-    /// The median of the bytes sent twice, as a part of the payload.
-    twice: Option<f64>,
-    harm: Option<Harm>,
-}
-
-impl<'a> Standing<'a> {
-    fn of(plan: &'a Plan, summary: &'a Summary, axis: &'static Axis, place: usize) -> Option<Self> {
-        let (mut cells, mut speedups, mut bytes, mut twice) = (vec![], vec![], vec![], vec![]);
-        let mut compared = vec![];
-        let own: Vec<Cell> = plan.cells().into_iter().filter(|cell| axis.place(*cell) == place).collect();
-        for cell in &own {
-            let (own, baseline) = (&summary.cells[cell.index], plan.baseline_of(cell)?);
-            let Some((versus, speedup)) = own.vs_baseline.as_ref().and_then(|v| Some((v, v.speedup?))) else {
-                continue;
-            };
-            cells.push((own, versus));
-            speedups.push(speedup);
-            bytes.extend(versus.inflation_delta);
-            twice.extend(own.metrics.get("inflation").and_then(|metric| metric.mean));
-            compared.push([own, &summary.cells[baseline.index]]);
-        }
-        let (middle, bytes) = (median(&speedups)?, median(&bytes));
-        let mut standing = Self {
-            name: axis.texts(plan)[place],
-            baseline: axis.texts(plan)[0],
-            axis,
-            verdict: Verdict::Unclear,
-            middle,
-            range: [speedups.iter().copied().reduce(f64::min)?, speedups.iter().copied().reduce(f64::max)?],
-            bytes,
-            twice: median(&twice),
-            harm: Harm::of(HarmIn::of(plan), compared.into_iter()),
-            cells,
-        };
-        standing.verdict = standing.over_all();
-        Some(standing)
-    }
-
-    fn verdicts(&self) -> impl Iterator<Item = Verdict> {
-        self.cells.iter().filter_map(|(_, versus)| versus.verdict)
-    }
-
-    fn count(&self, verdict: Verdict) -> usize {
-        self.verdicts().filter(|other| *other == verdict).count()
-    }
-
-    /// The verdict over all settings: that of the median, if any setting has it.
-    fn over_all(&self) -> Verdict {
-        if let [only] = self.verdicts().collect::<Vec<_>>()[..] {
-            return only;
-        }
-        let of_all = |verdict| self.count(verdict) == self.cells.len();
-        if of_all(Verdict::Same) {
-            return Verdict::Same;
-        }
-        if self.verdicts().all(|verdict| matches!(verdict, Verdict::Same | Verdict::Deterministic)) {
-            return Verdict::Deterministic;
-        }
-        let (faster, wasteful) = (self.count(Verdict::Faster), self.count(Verdict::FasterByWaste));
-        if self.middle > 1.0 && faster + wasteful > 0 {
-            let is_waste = self.bytes.is_some_and(|bytes| bytes > WASTE) || wasteful > faster;
-            if is_waste { Verdict::FasterByWaste } else { Verdict::Faster }
-        } else if self.middle < 1.0 && self.count(Verdict::Slower) > 0 {
-            Verdict::Slower
-        } else {
-            Verdict::Unclear
-        }
-    }
-
-    /// The bytes sent twice, if they are the price of the speed.
-    fn waste(&self) -> String {
-        self.twice.map_or(String::new(), |twice| format!(", at {} sent twice", percent(twice)))
-    }
-
-    /// The interval of the only comparison, or the reason why there is none.
-    fn interval(&self) -> Option<[f64; 2]> {
-        match self.cells[..] {
-            [(_, versus)] => versus.speedup_ci,
-            _ => None,
-        }
-    }
-
-    /// What is to be known of the numbers: over what they are taken, and why there is no interval.
-    fn basis(&self, plan: &Plan) -> String {
-        let deterministic = match (self.verdict, plan.reps) {
-            (Verdict::Deterministic, 1) => " (one repetition: no interval)",
-            (Verdict::Deterministic, _) => " (deterministic, one distinct run)",
-            _ => "",
-        };
-        match self.cells.len() {
-            1 => deterministic.to_owned(),
-            _ => {
-                let range = ratio(self.range);
-                format!(" in the median over {} (speed-up {range}){deterministic}", settings(plan, self.axis))
-            }
-        }
-    }
-
-    /// The answer about this value.
-    fn sentence(&self, plan: &Plan) -> String {
-        let Self { name, baseline, .. } = self;
-        let [verb, infinitive] = verbs(plan);
-        let place = match self.cells[..] {
-            [(cell, _)] if self.axis.name() == "link" => format!(" {}", carried(cell)),
-            [(cell, _)] => format!(" {} on {}", carried(cell), cell.link),
-            _ => String::new(),
-        };
-        let basis = self.basis(plan);
-        let bytes = self.bytes.map_or(String::new(), |bytes| match bytes * 100.0 {
-            percent if percent.abs() < 0.05 => ", for as many bytes".to_owned(),
-            percent if percent > 0.0 => format!(", for {percent:.1} % more bytes"),
-            percent => format!(", for {:.1} % fewer bytes", -percent),
-        });
-        let harm = self.harm.as_ref().map_or(String::new(), |harm| format!("; {}", harm.words(baseline)));
-        match self.verdict {
-            Verdict::Same => format!("{name} makes no difference{}: {}.", on(&place), self.same()),
-            Verdict::Unclear => {
-                let speedup = ratio([self.middle; 2]);
-                let interval = self.interval().map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
-                format!(
-                    "{name} does not {infinitive}{place} measurably sooner or later than {baseline}: {speedup} times as \
-                     fast{interval}{basis}{bytes}{harm}."
-                )
-            }
-            Verdict::FasterByWaste => {
-                let against = against(self.middle, self.interval(), baseline);
-                format!("{name} {verb}{place} {against}{basis}, but by waste{}{harm}.", self.waste())
-            }
-            Verdict::Faster | Verdict::Slower | Verdict::Deterministic if self.middle >= 1.0 => {
-                format!("{name} {verb}{place} {}{basis}{bytes}{harm}.", against(self.middle, self.interval(), baseline))
-            }
-            Verdict::Faster | Verdict::Slower | Verdict::Deterministic => {
-                let against = against(self.middle, self.interval(), baseline);
-                format!("{name} takes {against} to {infinitive}{place}{basis}{bytes}{harm}.")
-            }
-        }
-    }
-
-    fn same(&self) -> String {
-        format!("every repetition is the same as with {}", self.baseline)
-    }
-
-    /// A short sentence about this value. `fastest` is the speed-up of the one that is offered.
-    fn short(&self, plan: &Plan, fastest: Option<f64>) -> String {
-        let Self { name, .. } = self;
-        let in_median = if self.cells.len() > 1 { " in the median" } else { "" };
-        let interval = self.interval().map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
-        match self.verdict {
-            Verdict::Same => format!("{name} makes no difference: {}.", self.same()),
-            Verdict::Unclear => {
-                let speedup = ratio([self.middle; 2]);
-                format!(
-                    "{name} cannot be told apart from {}: {speedup} times as fast{interval}{in_median}.",
-                    self.baseline
-                )
-            }
-            Verdict::FasterByWaste => {
-                let still = if fastest.is_some_and(|fastest| self.middle > fastest) { " still" } else { "" };
-                let speedup = ratio([self.middle; 2]);
-                format!("{name} is faster{still}, {speedup} times{interval}{in_median}{}.", self.waste())
-            }
-            Verdict::Faster | Verdict::Slower | Verdict::Deterministic => {
-                let verb = if self.middle >= 1.0 { verbs(plan)[0] } else { "takes" };
-                format!("{name} {verb} {}{in_median}.", against(self.middle, self.interval(), self.baseline))
-            }
-        }
-    }
-}
-
-/// The place of an effect, as in `to a 2MB transfer`.
-fn on(place: &str) -> String {
-    if place.is_empty() { String::new() } else { format!(" to{place}") }
-}
-
 /// What flows do with their traffic: the third person and the infinitive.
 fn verbs(plan: &Plan) -> [&'static str; 2] {
-    if feels(plan, Felt::Start) {
-        ["starts", "start"]
-    } else if feels(plan, Felt::Objects) {
-        ["delivers", "deliver"]
-    } else {
-        ["finishes", "finish"]
+    let mut felt = plan.sizes.iter().map(|size| size.value.objects().map(|application| application.felt()));
+    let first = felt.next().flatten().filter(|first| felt.all(|other| other == Some(*first)));
+    match first {
+        Some(Felt::Start) => ["starts", "start"],
+        Some(Felt::Objects) => ["delivers", "deliver"],
+        _ => ["finishes", "finish"],
     }
 }
 

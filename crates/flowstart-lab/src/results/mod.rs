@@ -16,6 +16,7 @@ pub mod felt;
 pub mod files;
 pub mod flows;
 pub mod folder;
+pub mod harm;
 pub mod identity;
 pub mod journal;
 pub mod manifest;

@@ -2,10 +2,11 @@
 
 use flowstart_lab::results::cell_summary::CellSummary;
 use flowstart_lab::results::felt::felt;
+use flowstart_lab::results::harm::HarmIn;
 use flowstart_lab::results::summary::Summary;
 use flowstart_lab::spec::application::Felt;
 use flowstart_lab::study::plan::{AXES, Axis, Cell, Plan};
-use flowstart_report::Verdict;
+use flowstart_report::{Verdict, digits_beside_one};
 
 use super::number;
 
@@ -233,18 +234,13 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
     columns.push(column("lost %", true, &|_, row| in_percent(row.lost_share.mean)));
     columns.push(column("sent\ntwice %", true, &|_, row| in_percent(mean(row, "inflation"))));
     if shown.iter().any(|(_, row)| row.others.is_some()) {
-        columns.push(if plan.competitors.iter().any(|competitor| competitor.first().has_transfers()) {
-            column("others\n+ ms", true, &|_, row| {
-                number(row.others.as_ref().and_then(|others| others.extra_fct_ms.as_ref()?.mean), 1)
-            })
-        } else if plan.competitors.iter().any(|competitor| competitor.first().media().is_some()) {
-            column("worst s\nMOS", true, &|_, row| number(mean(row, "media_worst_1s_mos"), 2))
-        } else if plan.competitors.iter().any(|competitor| competitor.first().call().is_some()) {
-            column("frames not\nshown %", true, &|_, row| in_percent(mean(row, "call_not_shown")))
-        } else {
-            column("others\n- Mbit", true, &|_, row| {
-                number(row.others.as_ref().and_then(|others| others.goodput_lost_mbit.mean), 1)
-            })
+        let measure = HarmIn::of(plan);
+        let in_table = |row: &CellSummary| measure.mean(row);
+        columns.push(match measure {
+            HarmIn::Time => column("others\n+ ms", true, &|_, row| number(in_table(row), 1)),
+            HarmIn::Score => column("worst s\nMOS", true, &|_, row| number(in_table(row), 2)),
+            HarmIn::Frames => column("frames not\nshown %", true, &|_, row| in_percent(in_table(row))),
+            HarmIn::Goodput => column("others\n- Mbit", true, &|_, row| number(in_table(row), 1)),
         });
     }
     if videos {
@@ -275,7 +271,10 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
 /// The speed-up with its simultaneous interval.
 fn speedup(row: &CellSummary) -> String {
     let Some(versus) = &row.vs_baseline else { return String::new() };
-    let interval = versus.speedup_ci.map_or(String::new(), |[low, high]| format!(" ({low:.2}–{high:.2})"));
+    let interval = versus.speedup_ci.map_or(String::new(), |[low, high]| {
+        let digits = digits_beside_one(&[low, high], 2);
+        format!(" ({low:.digits$}–{high:.digits$})")
+    });
     format!("{}{interval}", number(versus.speedup, 2))
 }
 

@@ -4,6 +4,7 @@ use flowstart_statistics::median;
 
 use super::words::{listed_by_value, percent};
 use crate::results::cell_summary::CellSummary;
+use crate::results::harm::HarmIn;
 use crate::results::summary::Summary;
 use crate::study::plan::{Axis, Plan};
 
@@ -27,7 +28,7 @@ impl Harm {
     /// The clause behind an answer.
     pub(super) fn words(&self, baseline: &str) -> String {
         let [own, base] = [0, 1].map(|side| {
-            let [middle, worst] = [self.middle[side], self.worst[side]].map(|value| self.measure.value(value));
+            let [middle, worst] = [self.middle[side], self.worst[side]].map(|value| in_words(self.measure, value));
             if middle == worst || !self.measure.is_felt() { middle } else { format!("{middle} (at worst {worst})") }
         });
         match self.measure {
@@ -39,62 +40,6 @@ impl Harm {
                 format!("the call beside it does not show {own} of its frames, and {base} beside {baseline}")
             }
             HarmIn::Goodput => format!("competing flows deliver {own} beside it and {base} beside {baseline}"),
-        }
-    }
-}
-
-/// The measure of harm to others.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum HarmIn {
-    /// Decrease of their delivered Mbit.
-    Goodput,
-    /// Additional milliseconds of their transfers.
-    Time,
-    /// The score of the worst second of interactive media, which loses almost no bytes.
-    Score,
-    /// The part of a video call's frames that were not shown.
-    Frames,
-}
-
-impl HarmIn {
-    pub(super) fn of(plan: &Plan) -> Self {
-        if plan.competitors.iter().any(|competitor| competitor.first().has_transfers()) {
-            Self::Time
-        } else if plan.competitors.iter().all(|competitor| competitor.first().media().is_some()) {
-            Self::Score
-        } else if plan.competitors.iter().all(|competitor| competitor.first().call().is_some()) {
-            Self::Frames
-        } else {
-            Self::Goodput
-        }
-    }
-
-    /// Whether people notice it.
-    fn is_felt(self) -> bool {
-        matches!(self, Self::Score | Self::Frames)
-    }
-
-    fn mean(self, cell: &CellSummary) -> Option<f64> {
-        let others = cell.others.as_ref()?;
-        match self {
-            Self::Goodput => others.goodput_lost_mbit.mean,
-            Self::Time => others.extra_fct_ms.as_ref()?.mean,
-            Self::Score => cell.metrics.get("media_worst_1s_mos")?.mean,
-            Self::Frames => cell.metrics.get("call_not_shown")?.mean,
-        }
-    }
-
-    /// The worst of several values: the lowest score, and the most of everything else.
-    fn worst(self, values: &[f64]) -> Option<f64> {
-        values.iter().copied().reduce(if self == Self::Score { f64::min } else { f64::max })
-    }
-
-    fn value(self, value: f64) -> String {
-        match self {
-            Self::Time => signed(value, "ms", 0, ["longer", "shorter"]),
-            Self::Score => format!("{value:.2}"),
-            Self::Frames => percent(value),
-            Self::Goodput => signed(value, "Mbit", 1, ["less", "more"]),
         }
     }
 }
@@ -111,10 +56,19 @@ pub(super) fn felt_by_people(plan: &Plan, summary: &Summary, axis: &'static Axis
     let at_worst = |place: usize| {
         let own = cells.iter().filter(|cell| axis.place(**cell) == place);
         let values: Vec<f64> = own.filter_map(|cell| measure.mean(&summary.cells[cell.index])).collect();
-        Some(measure.value(measure.worst(&values)?))
+        Some(in_words(measure, measure.worst(&values)?))
     };
     let when = if cells.len() > axis.length(plan) { ", at worst" } else { "" };
     Some(format!("{what}{when}: {}.", listed_by_value(plan, axis, at_worst)?))
+}
+
+fn in_words(measure: HarmIn, value: f64) -> String {
+    match measure {
+        HarmIn::Time => signed(value, "ms", 0, ["longer", "shorter"]),
+        HarmIn::Score => format!("{value:.2}"),
+        HarmIn::Frames => percent(value),
+        HarmIn::Goodput => signed(value, "Mbit", 1, ["less", "more"]),
+    }
 }
 
 /// A quantity, and the word for its sign.

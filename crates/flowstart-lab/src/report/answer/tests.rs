@@ -271,7 +271,9 @@ fn transports_that_agree_are_said_to_agree() {
     let neither = of((Verdict::Same, 1.0), (Verdict::Unclear, 1.0));
     assert_eq!(neither.as_deref(), Some("Both transports agree that it is neither measurably faster nor slower."));
     // Neither is faster: nothing that changes the answer, and no agreement.
-    assert_eq!(of(slower, (Verdict::Unclear, 1.0)), None);
+    let expected = "Only some transports show a loss: compared with slow-start, jump-start is not measurably faster or \
+                    slower with model-quic and takes 25 % longer with model-tcp.";
+    assert_eq!(of((Verdict::Unclear, 1.0), slower).as_deref(), Some(expected));
     let three = ["model-quic", "model-tcp", "model-quic:pacing=none"];
     let (_, said) = on_transports(&three, &["70KB"], &[faster; 3]);
     assert_eq!(said.as_deref(), Some("All 3 transports agree that it is faster."));
@@ -307,4 +309,40 @@ fn one_transport_or_transports_as_such_need_no_such_sentence() {
     let answer = answer_of(&plan);
     assert!(answer[0].starts_with("model-tcp ") && answer[0].contains(" than model-quic"), "{answer:?}");
     assert!(!answer.iter().any(|sentence| sentence.contains("the transport")), "{answer:?}");
+}
+
+#[test]
+fn what_differs_between_sizes_is_said_of_each() {
+    let cells = |of: &[(Verdict, f64)]| {
+        let plan = scenario(&["lte"], &["70KB", "2MB", "20MB"], &["slow-start", "jump-start"], "none");
+        let plan = plan.plan(Path::new(".")).unwrap();
+        let mut summary = summarize(&plan, &[]);
+        let compared = summary.cells.iter_mut().filter_map(|cell| cell.vs_baseline.as_mut());
+        compared.zip(of).for_each(|(versus, (verdict, speedup))| {
+            (versus.verdict, versus.speedup) = (Some(*verdict), Some(*speedup));
+        });
+        answer(&plan, &summary)
+    };
+    let (faster, slower) = ((Verdict::Faster, 1.6), (Verdict::Slower, 0.7));
+    let mixed = cells(&[faster, (Verdict::Unclear, 1.02), slower]);
+    let expected = "jump-start differs between sizes from slow-start: 1.60 times sooner with 70KB, no clear difference with \
+                    2MB and 43 % longer with 20MB; 1.02 times as fast in the median over 3 sizes (speed-up 0.70 to 1.60).";
+    assert_eq!(mixed[0], expected);
+    // One gain of three is not the whole, and waste never is.
+    let one = cells(&[(Verdict::FasterByWaste, 1.6), (Verdict::Unclear, 1.01), (Verdict::Unclear, 1.01)]);
+    let expected = "jump-start differs between sizes from slow-start: 1.60 times sooner by waste with 70KB, no clear \
+                    difference with 2MB and no clear difference with 20MB; 1.01 times as fast";
+    assert!(one[0].starts_with(expected), "{one:?}");
+    let wasteful = cells(&[faster, (Verdict::FasterByWaste, 1.5), (Verdict::FasterByWaste, 1.4)]);
+    assert!(wasteful[0].contains(", but by waste"), "{wasteful:?}");
+}
+
+#[test]
+fn aqms_are_compared_beside_schemes_too() {
+    let one = scenario(&["lte"], &["2MB"], &["slow-start", "blitzstart"], "cubic");
+    let answer = answer_of(&Scenario { aqm: vec!["taildrop".into(), "codel".into()], ..one });
+    assert!(answer[0].starts_with("blitzstart "), "{answer:?}");
+    let aqms = answer.iter().find(|note| note.starts_with("With slow-start, codel finishes ")).expect(&answer[0]);
+    assert!(aqms.contains(" times sooner than taildrop ("), "{aqms}");
+    assert!(answer.iter().any(|note| note.ends_with("hold for all 3 comparisons at once.")), "{answer:?}");
 }

@@ -103,8 +103,7 @@ fn contrasts<'a>(plan: &'a Plan, summary: &Summary, compared: &Axis) -> Vec<Cont
     known.into_values().collect()
 }
 
-/// Whether comparisons have the same sign on all transports. `None` where nothing is compared on several transports, or
-/// where nothing is faster on any and some are slower on one.
+/// Whether comparisons have the same sign on all transports. `None` where nothing is compared on several transports.
 pub(in crate::report) fn transports(plan: &Plan, summary: &Summary) -> Option<String> {
     let compared = plan.compared().filter(|axis| axis.name() != TRANSPORT)?;
     let mut contrasts = contrasts(plan, summary, compared);
@@ -155,7 +154,17 @@ pub(in crate::report) fn transports(plan: &Plan, summary: &Summary) -> Option<St
             };
             format!("{all} agree in {of_all} comparisons {what}.")
         }
-        _ => return None,
+        (None, several) => {
+            let torn: Vec<&Contrast<'_>> = several.iter().filter(|contrast| !contrast.agrees()).collect();
+            let furthest = torn.iter().max_by(|a, b| a.distance().1.total_cmp(&b.distance().1))?;
+            let place = furthest.place(plan, compared);
+            let on = if place.is_empty() { String::new() } else { format!(" ({place})") };
+            let of = match several.len() {
+                1 => String::new(),
+                all => format!(" in {} of {all} comparisons", torn.len()),
+            };
+            format!("Only some transports show a loss{of}: {}{on}.", furthest.in_words(plan, compared))
+        }
     };
     Some(sentence + &silent)
 }

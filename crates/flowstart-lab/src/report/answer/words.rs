@@ -1,5 +1,7 @@
 //! Numbers and lists in words.
 
+use flowstart_report::digits_beside_one;
+
 use crate::study::plan::{AXES, Axis, Plan};
 
 /// From this factor on a longer time is a factor instead of a percentage.
@@ -33,17 +35,25 @@ pub(super) fn against(speedup: f64, interval: Option<[f64; 2]>, baseline: &str) 
     // A small effect and a narrow interval have a digit more.
     let is_fine = middle < 2.0 || interval.is_some_and(|[low, high]| low.abs() < 1.0 || high - low < 2.0);
     let digits = usize::from(is_fine);
+    // An end beside zero does not look like zero.
+    let ends_at_zero = |digits: usize| {
+        let zero = |end: f64| end != 0.0 && format!("{:.digits$}", end.abs()) == format!("{:.digits$}", 0.0);
+        interval.is_some_and(|ends| ends.into_iter().any(zero))
+    };
+    let digits = (digits..3).find(|digits| !ends_at_zero(*digits)).unwrap_or(3);
     let interval = interval.map_or(String::new(), |interval| ends(interval, digits));
     format!("{middle:.digits$} % longer than {baseline}{interval}")
 }
 
-/// A range of ratios, with as many digits as the smaller one needs; one number if both are the same.
+/// A range of ratios, with as many digits as the smaller one needs, and as an end needs that is almost 1; one number if
+/// both are the same.
 pub(super) fn ratio([low, high]: [f64; 2]) -> String {
     let digits = match low.min(high) {
         small if small < 2.0 => 2,
         small if small < 20.0 => 1,
         _ => 0,
     };
+    let digits = digits_beside_one(&[low, high], digits);
     let [low, high] = [low, high].map(|ratio| format!("{ratio:.digits$}"));
     if low == high { low } else { format!("{low} to {high}") }
 }
@@ -98,6 +108,9 @@ mod tests {
         assert_eq!(against(0.909, Some([0.8696, 0.9346]), "b"), "10 % longer than b (7 to 15)");
         assert_eq!(against(0.97, Some([0.95, 0.995]), "b"), "3.1 % longer than b (0.5 to 5.3)");
         assert_eq!(against(0.985, None, "b"), "1.5 % longer than b");
+        // What is significant does not look as if its interval reached 1.
+        assert_eq!(against(0.95, Some([0.9, 0.9997]), "b"), "5.26 % longer than b (0.03 to 11.11)");
+        assert_eq!(against(1.2, Some([1.002, 1.5]), "b"), "1.20 times sooner than b (1.002 to 1.500)");
         assert_eq!(against(0.4, Some([0.375, 0.5]), "b"), "2.5 times as long as b (2.0 to 2.7)");
     }
 

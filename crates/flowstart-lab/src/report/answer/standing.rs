@@ -1,0 +1,290 @@
+//! How a value of an axis compares with the first one, in words.
+
+use flowstart_report::Verdict;
+use flowstart_statistics::median;
+
+use super::harm::Harm;
+use super::words::{MOST_NAMED, against, listed, longer, percent, ratio, settings};
+use super::{carried, verbs};
+use crate::results::cell_summary::{CellSummary, Comparison};
+use crate::results::comparison::WASTE;
+use crate::results::harm::HarmIn;
+use crate::results::summary::Summary;
+use crate::study::plan::{AXES, Axis, Cell, Plan};
+
+/// A value gains by waste where more than one in this many of its gains does.
+const WASTEFUL: usize = 4;
+
+/// The comparison of a value of an axis with the first one, over all settings.
+pub(super) struct Standing<'a> {
+    pub(super) name: &'a str,
+    pub(super) baseline: &'a str,
+    axis: &'static Axis,
+    cells: Vec<(Cell, &'a CellSummary, &'a Comparison)>,
+    pub(super) verdict: Verdict,
+    /// The median, the smallest and the largest speed-up.
+    pub(super) middle: f64,
+    range: [f64; 2],
+    /// The median of the extra bytes, as a part of what the first one sends.
+    bytes: Option<f64>,
+    /// The median of the extra bytes, as a part of the payload.
+    waste: Option<f64>,
+    /// The median of the bytes sent twice, as a part of the payload.
+    twice: Option<f64>,
+    harm: Option<Harm>,
+}
+
+impl<'a> Standing<'a> {
+    /// The values of an axis that are compared with its first one, the fastest first.
+    pub(super) fn of_axis(plan: &'a Plan, summary: &'a Summary, axis: &'static Axis) -> Vec<Self> {
+        let mut standings: Vec<Self> =
+            (1..axis.length(plan)).filter_map(|place| Self::of(plan, summary, axis, place)).collect();
+        standings.sort_by(|a, b| b.middle.total_cmp(&a.middle));
+        standings
+    }
+
+    fn of(plan: &'a Plan, summary: &'a Summary, axis: &'static Axis, place: usize) -> Option<Self> {
+        let (mut cells, mut speedups, mut bytes, mut waste, mut twice) = (vec![], vec![], vec![], vec![], vec![]);
+        let mut compared = vec![];
+        let own: Vec<Cell> = plan.cells().into_iter().filter(|cell| axis.place(*cell) == place).collect();
+        for cell in &own {
+            let (own, baseline) = (&summary.cells[cell.index], plan.baseline_of(cell)?);
+            // Another axis is compared first: such a cell says nothing about this one.
+            if axis.place(baseline) == place {
+                continue;
+            }
+            let base = &summary.cells[baseline.index];
+            let Some((versus, speedup)) = own.vs_baseline.as_ref().and_then(|v| Some((v, v.speedup?))) else {
+                continue;
+            };
+            cells.push((*cell, own, versus));
+            speedups.push(speedup);
+            waste.extend(versus.inflation_delta);
+            let inflation = |cell: &CellSummary| cell.metrics.get("inflation").and_then(|metric| metric.mean);
+            twice.extend(inflation(own));
+            bytes.extend(inflation(own).zip(inflation(base)).map(|(own, base)| (1.0 + own) / (1.0 + base) - 1.0));
+            compared.push([own, base]);
+        }
+        let middle = median(&speedups)?;
+        let mut standing = Self {
+            name: axis.texts(plan)[place],
+            baseline: axis.texts(plan)[0],
+            axis,
+            verdict: Verdict::Unclear,
+            middle,
+            range: [speedups.iter().copied().reduce(f64::min)?, speedups.iter().copied().reduce(f64::max)?],
+            bytes: median(&bytes),
+            waste: median(&waste),
+            twice: median(&twice),
+            harm: Harm::of(HarmIn::of(plan), compared.into_iter()),
+            cells,
+        };
+        standing.verdict = standing.over_all();
+        Some(standing)
+    }
+
+    pub(super) fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+        self.cells.iter().filter_map(|(.., versus)| versus.verdict)
+    }
+
+    fn count(&self, verdict: Verdict) -> usize {
+        self.verdicts().filter(|other| *other == verdict).count()
+    }
+
+    /// The verdict over all settings: that of the median, if any setting has it.
+    fn over_all(&self) -> Verdict {
+        if let [only] = self.verdicts().collect::<Vec<_>>()[..] {
+            return only;
+        }
+        let of_all = |verdict| self.count(verdict) == self.cells.len();
+        if of_all(Verdict::Same) {
+            return Verdict::Same;
+        }
+        if self.verdicts().all(|verdict| matches!(verdict, Verdict::Same | Verdict::Deterministic)) {
+            return Verdict::Deterministic;
+        }
+        let [gains, losses, wasteful] = self.signs();
+        let most = |count: usize| count * 2 >= self.cells.len();
+        if self.middle > 1.0 && losses == 0 && most(gains) {
+            let is_waste = self.waste.is_some_and(|waste| waste > WASTE) || wasteful * WASTEFUL > gains;
+            if is_waste { Verdict::FasterByWaste } else { Verdict::Faster }
+        } else if self.middle < 1.0 && gains == 0 && most(losses) {
+            Verdict::Slower
+        } else {
+            Verdict::Unclear
+        }
+    }
+
+    /// How many comparisons are faster, how many slower, and how many of the faster ones by waste.
+    fn signs(&self) -> [usize; 3] {
+        let wasteful = self.count(Verdict::FasterByWaste);
+        [self.count(Verdict::Faster) + wasteful, self.count(Verdict::Slower), wasteful]
+    }
+
+    /// Whether some comparisons show what the whole does not.
+    pub(super) fn is_partly(&self) -> bool {
+        let [gains, losses, _] = self.signs();
+        self.verdict == Verdict::Unclear && gains + losses > 0
+    }
+
+    /// What some comparisons show and the whole does not: for each value of the one axis that tells gains from losses,
+    /// or else in numbers.
+    fn parts(&self, plan: &Plan) -> String {
+        let Self { name, baseline, .. } = self;
+        let others = AXES.iter().filter(|axis| axis.name() != self.axis.name() && axis.length(plan) > 1);
+        let named = others.filter(|axis| axis.length(plan) <= MOST_NAMED);
+        let told = named.filter_map(|axis| Some((axis, self.told_apart(plan, axis)?))).next();
+        if let Some((axis, parts)) = told {
+            return format!("{name} differs between {} from {baseline}: {}", axis.plural, listed(&parts));
+        }
+        let [gains, losses, wasteful] = self.signs();
+        let by_waste = match wasteful {
+            0 => String::new(),
+            all if all == gains => " by waste".to_owned(),
+            some => format!(" ({some} by waste)"),
+        };
+        let mut said = Vec::new();
+        said.extend((gains > 0).then(|| format!("faster in {gains}{by_waste}")));
+        said.extend((losses > 0).then(|| format!("slower in {losses}")));
+        format!("{name} is {} of {} comparisons with {baseline}", listed(&said), self.cells.len())
+    }
+
+    /// What the comparisons of each value of an axis show; `None` if those of one value contradict each other.
+    fn told_apart(&self, plan: &Plan, axis: &'static Axis) -> Option<Vec<String>> {
+        let texts = axis.texts(plan);
+        let part = |place: usize| {
+            let own = self.cells.iter().filter(|(cell, ..)| axis.place(*cell) == place);
+            let comparisons: Vec<&Comparison> = own.map(|(.., versus)| *versus).collect();
+            let count =
+                |is: fn(Verdict) -> bool| comparisons.iter().filter(|versus| versus.verdict.is_some_and(is)).count();
+            let gains = count(|verdict| matches!(verdict, Verdict::Faster | Verdict::FasterByWaste));
+            let (losses, wasteful) = (count(|one| one == Verdict::Slower), count(|one| one == Verdict::FasterByWaste));
+            let middle = median(&comparisons.iter().filter_map(|versus| versus.speedup).collect::<Vec<_>>())?;
+            let said = match (gains * 2 >= comparisons.len(), losses * 2 >= comparisons.len()) {
+                _ if gains > 0 && losses > 0 => return None,
+                (true, _) if gains > 0 && middle > 1.0 => {
+                    let by_waste = if wasteful * 2 > gains { " by waste" } else { "" };
+                    format!("{} times sooner{by_waste}", ratio([middle; 2]))
+                }
+                (_, true) if losses > 0 && middle < 1.0 => longer(middle),
+                _ => "no clear difference".to_owned(),
+            };
+            Some(format!("{said} with {}", texts[place]))
+        };
+        (0..texts.len()).map(part).collect()
+    }
+
+    /// The bytes sent twice, if they are the price of the speed.
+    fn waste(&self) -> String {
+        self.twice.map_or(String::new(), |twice| format!(", at {} sent twice", percent(twice)))
+    }
+
+    /// The interval of the only comparison, or the reason why there is none.
+    fn interval(&self) -> Option<[f64; 2]> {
+        match self.cells[..] {
+            [(_, _, versus)] => versus.speedup_ci,
+            _ => None,
+        }
+    }
+
+    /// What is to be known of the numbers: over what they are taken, and why there is no interval.
+    fn basis(&self, plan: &Plan) -> String {
+        let deterministic = match (self.verdict, plan.reps) {
+            (Verdict::Deterministic, 1) => " (one repetition: no interval)",
+            (Verdict::Deterministic, _) => " (deterministic, one distinct run)",
+            _ => "",
+        };
+        match self.cells.len() {
+            1 => deterministic.to_owned(),
+            all => {
+                let range = ratio(self.range);
+                let wasteful = match (self.verdict, self.signs()) {
+                    (Verdict::Faster, [.., wasteful]) if wasteful > 0 => format!(", by waste in {wasteful} of {all}"),
+                    _ => String::new(),
+                };
+                let over = settings(plan, self.axis);
+                format!(" in the median over {over} (speed-up {range}){deterministic}{wasteful}")
+            }
+        }
+    }
+
+    /// The answer about this value.
+    pub(super) fn sentence(&self, plan: &Plan) -> String {
+        let Self { name, baseline, .. } = self;
+        let [verb, infinitive] = verbs(plan);
+        let place = match self.cells[..] {
+            [(_, cell, _)] if self.axis.name() == "link" => format!(" {}", carried(cell)),
+            [(_, cell, _)] => format!(" {} on {}", carried(cell), cell.link),
+            _ => String::new(),
+        };
+        let basis = self.basis(plan);
+        let bytes = self.bytes.map_or(String::new(), |bytes| match bytes * 100.0 {
+            percent if percent.abs() < 0.05 => ", for as many bytes".to_owned(),
+            percent if percent > 0.0 => format!(", for {percent:.1} % more bytes"),
+            percent => format!(", for {:.1} % fewer bytes", -percent),
+        });
+        let harm = self.harm.as_ref().map_or(String::new(), |harm| format!("; {}", harm.words(baseline)));
+        match self.verdict {
+            Verdict::Same => format!("{name} makes no difference{}: {}.", on(&place), self.same()),
+            Verdict::Unclear if self.is_partly() => {
+                let speedup = ratio([self.middle; 2]);
+                format!("{}; {speedup} times as fast{basis}{bytes}{harm}.", self.parts(plan))
+            }
+            Verdict::Unclear => {
+                let speedup = ratio([self.middle; 2]);
+                let interval = self.interval().map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
+                format!(
+                    "{name} does not {infinitive}{place} measurably sooner or later than {baseline}: {speedup} times as \
+                     fast{interval}{basis}{bytes}{harm}."
+                )
+            }
+            Verdict::FasterByWaste => {
+                let against = against(self.middle, self.interval(), baseline);
+                format!("{name} {verb}{place} {against}{basis}, but by waste{}{harm}.", self.waste())
+            }
+            Verdict::Faster | Verdict::Slower | Verdict::Deterministic if self.middle >= 1.0 => {
+                format!("{name} {verb}{place} {}{basis}{bytes}{harm}.", against(self.middle, self.interval(), baseline))
+            }
+            Verdict::Faster | Verdict::Slower | Verdict::Deterministic => {
+                let against = against(self.middle, self.interval(), baseline);
+                format!("{name} takes {against} to {infinitive}{place}{basis}{bytes}{harm}.")
+            }
+        }
+    }
+
+    fn same(&self) -> String {
+        format!("every repetition is the same as with {}", self.baseline)
+    }
+
+    /// A short sentence about this value. `fastest` is the speed-up of the one that is offered.
+    pub(super) fn short(&self, plan: &Plan, fastest: Option<f64>) -> String {
+        let Self { name, .. } = self;
+        let in_median = if self.cells.len() > 1 { " in the median" } else { "" };
+        let interval = self.interval().map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
+        match self.verdict {
+            Verdict::Same => format!("{name} makes no difference: {}.", self.same()),
+            Verdict::Unclear if self.is_partly() => format!("{}.", self.parts(plan)),
+            Verdict::Unclear => {
+                let speedup = ratio([self.middle; 2]);
+                format!(
+                    "{name} cannot be told apart from {}: {speedup} times as fast{interval}{in_median}.",
+                    self.baseline
+                )
+            }
+            Verdict::FasterByWaste => {
+                let still = if fastest.is_some_and(|fastest| self.middle > fastest) { " still" } else { "" };
+                let speedup = ratio([self.middle; 2]);
+                format!("{name} is faster{still}, {speedup} times{interval}{in_median}{}.", self.waste())
+            }
+            Verdict::Faster | Verdict::Slower | Verdict::Deterministic => {
+                let verb = if self.middle >= 1.0 { verbs(plan)[0] } else { "takes" };
+                format!("{name} {verb} {}{in_median}.", against(self.middle, self.interval(), self.baseline))
+            }
+        }
+    }
+}
+
+/// The place of an effect, as in `to a 2MB transfer`.
+fn on(place: &str) -> String {
+    if place.is_empty() { String::new() } else { format!(" to{place}") }
+}

@@ -1,0 +1,58 @@
+//! The measure of harm to others.
+
+use super::cell_summary::CellSummary;
+use crate::spec::competitor::Competitor;
+use crate::study::plan::Plan;
+
+/// The measure of harm to others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum HarmIn {
+    /// Decrease of their delivered Mbit.
+    Goodput,
+    /// Additional milliseconds of their transfers.
+    Time,
+    /// The score of the worst second of interactive media, which loses almost no bytes.
+    Score,
+    /// The part of a video call's frames that were not shown.
+    Frames,
+}
+
+impl HarmIn {
+    /// The measure for all competitors of a plan that are there.
+    pub fn of(plan: &Plan) -> Self {
+        let others =
+            || plan.competitors.iter().map(|competitor| competitor.first()).filter(|other| **other != Competitor::None);
+        if others().any(|other| other.has_transfers()) {
+            Self::Time
+        } else if others().next().is_none() {
+            Self::Goodput
+        } else if others().all(|other| other.media().is_some()) {
+            Self::Score
+        } else if others().all(|other| other.call().is_some()) {
+            Self::Frames
+        } else {
+            Self::Goodput
+        }
+    }
+
+    /// Whether people notice it.
+    pub(crate) fn is_felt(self) -> bool {
+        matches!(self, Self::Score | Self::Frames)
+    }
+
+    /// Its mean in a cell with others.
+    pub fn mean(self, cell: &CellSummary) -> Option<f64> {
+        let others = cell.others.as_ref()?;
+        match self {
+            Self::Goodput => others.goodput_lost_mbit.mean,
+            Self::Time => others.extra_fct_ms.as_ref()?.mean,
+            Self::Score => cell.metrics.get("media_worst_1s_mos")?.mean,
+            Self::Frames => cell.metrics.get("call_not_shown")?.mean,
+        }
+    }
+
+    /// The worst of several values: the lowest score, and the most of everything else.
+    pub(crate) fn worst(self, values: &[f64]) -> Option<f64> {
+        values.iter().copied().reduce(if self == Self::Score { f64::min } else { f64::max })
+    }
+}
