@@ -1,13 +1,14 @@
 //! Experiments that can have pages over versions of HTTP.
 
-use crate::spec::InputError;
+use crate::spec::{InputError, STACK};
+
 use crate::study::plan::Plan;
 
 /// Most connections that the pages of a repetition may have.
 const MOST_CONNECTIONS: u64 = 10_000;
 
-/// A page of another protocol than the transport's needs schemes that this protocol's profile can use. Memory bounds
-/// the number of connections.
+/// A page of another protocol than the transport's needs schemes that this protocol's profile can use; the transport's
+/// own startup is none of them. Memory bounds the number of connections.
 pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
     for size in &plan.sizes {
         for (place, transport) in plan.transports.iter().enumerate() {
@@ -16,6 +17,10 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
                 continue;
             }
             for (scheme, own) in plan.schemes.iter().zip(&plan.scheme_avoidances[place]) {
+                if scheme.text == STACK {
+                    let problem = format!("with {}, which uses {name}: give that protocol's transport", size.text);
+                    return Err(InputError::new("scheme", &scheme.text, problem));
+                }
                 let chosen = plan.avoidances.iter().map(|chosen| chosen.on(place).clone());
                 let avoidances = match own {
                     Some(own) => vec![own.value.clone()],
@@ -70,6 +75,21 @@ mod tests {
             assert_eq!(used, name, "{transport} {http}");
             assert_eq!(profile.protocol == Protocol::Quic, http == "3");
         }
+    }
+
+    #[test]
+    fn the_startup_of_another_protocols_transport_is_refused() {
+        let page = |http: &str| format!("page:objects=6,size=50KB,waves=3,http={http}");
+        let with = |http: &str, scheme: &str, transport: &str| {
+            let text = format!(
+                "link = [\"lte\"]\napplication = [\"{}\"]\nscheme = [\"{scheme}\"]\ntransport = \"{transport}\"",
+                page(http)
+            );
+            Scenario::from_text(&text).unwrap().plan(Path::new(".")).map_err(|error| error.to_string()).err()
+        };
+        assert_eq!(with("2", "stack", "model-tcp"), None);
+        assert!(with("3", "stack", "model-tcp").unwrap().contains("which uses rfc9002"));
+        assert_eq!(with("3", "slow-start", "model-tcp:profile=tcp-rfc"), None);
     }
 
     #[test]
