@@ -103,6 +103,27 @@ fn the_first_object_of_a_wave_names_the_next_wave() {
 }
 
 #[test]
+fn startup_of_a_page_ends_with_that_of_its_last_connection_and_windows_are_sums() {
+    let exits = |lost: &[u64]| {
+        let (mut world, template) = world("tcp-rfc", lost, 0.0);
+        let flow = world.add_page(Page { size: Bytes::new(140_000), ..page(2, 1, 2, 1) }, &template);
+        world.run_flow(flow, LIMIT).expect("the page arrives");
+        let own: Vec<_> = world.connections_of(flow).into_iter().map(|flow| world.record(flow).exit).collect();
+        (own, world.joint_record(flow))
+    };
+    // Each connection sends its 100 packets at once, and each loses one.
+    let (own, whole) = exits(&[10, 150]);
+    let [Some(first), Some(second)] = own[..] else { panic!("{own:?}") };
+    let exit = whole.exit.expect("both have left it");
+    assert_eq!((exit.time, exit.cwnd), (first.time.max(second.time), first.cwnd + second.cwnd));
+    assert_eq!(whole.startup_in_flight, Bytes::new(2 * 140_000));
+    // As long as one is in its startup, the page is.
+    let (own, whole) = exits(&[10]);
+    assert!(own[0].is_some() && own[1].is_none() && whole.exit.is_none(), "{own:?} {:?}", whole.exit);
+    assert!(whole.completed.is_some());
+}
+
+#[test]
 fn a_loss_holds_back_what_shares_its_stream() {
     // The tenth packet belongs to the first of four objects: with one connection of TCP the others wait for it though
     // they are there; with QUIC and with a connection each they do not.

@@ -301,7 +301,11 @@ mod tests {
         }
         assert!(page(",http=1.1,connections=0").contains("connections is 0; allowed is 1 to 100"));
         assert!(page(",http=1.1,shards=4000000000").contains("allowed is 1 to 100"));
-        assert!(page(",http=1.1,connections=100,shards=100").contains("10000 connections"));
+        let many = page(",http=1.1,connections=100,shards=100");
+        assert!(many.contains("connections times shards is 10000; allowed is up to 256"), "{many}");
+        for key in [http::CONNECTIONS, http::SHARDS] {
+            assert!(key.values == "1 to 100" && key.meaning.ends_with(" up to 256"), "{key:?}");
+        }
         assert!(error("page:size=1KB,objects=200,waves=200").contains("40000 objects"));
         assert!(error("chunks:size=100GB,interval=2s,count=100").contains("1000GB in all"));
         assert!(error("transfer:size=1MB").contains("`size` is not known here"));

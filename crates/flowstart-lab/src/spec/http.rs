@@ -13,10 +13,21 @@ use serde::Serialize;
 use super::form::Key;
 use super::{InputError, Spec};
 
-/// Connections to a host name unless told otherwise: those of browsers.
-const BROWSERS: u32 = 6;
-/// Most connections of a page.
-const MOST_CONNECTIONS: u32 = 256;
+/// Numbers that the parser compares with and the keys' texts have.
+macro_rules! number {
+    // Connections to a host name unless told otherwise: those of browsers.
+    (of browsers) => {
+        6
+    };
+    // Most connections to a host name, and most host names.
+    (of each) => {
+        100
+    };
+    // Most connections of a page.
+    (of all) => {
+        256
+    };
+}
 
 /// The key of the version.
 pub(super) const HTTP: Key = Key::new(
@@ -27,13 +38,24 @@ pub(super) const HTTP: Key = Key::new(
 )
 .such_as("page:objects=6,size=50KB,waves=3,http=3");
 /// The key of the connections to a host name.
-pub(super) const CONNECTIONS: Key =
-    Key::new("connections", "1 to 100", "with http=1.1: most connections to a host name", "6")
-        .such_as("page:objects=6,size=50KB,waves=3,http=1.1,connections=2");
+pub(super) const CONNECTIONS: Key = Key::new(
+    "connections",
+    concat!("1 to ", number!(of each)),
+    concat!("with http=1.1: most connections to a host name; times shards up to ", number!(of all)),
+    concat!(number!(of browsers)),
+)
+.such_as("page:objects=6,size=50KB,waves=3,http=1.1,connections=2");
 /// The key of the host names.
-pub(super) const SHARDS: Key =
-    Key::new("shards", "1 to 100", "with http=1.1: host names that share the objects (domain sharding)", "1")
-        .such_as("page:objects=6,size=50KB,waves=3,http=1.1,shards=2");
+pub(super) const SHARDS: Key = Key::new(
+    "shards",
+    concat!("1 to ", number!(of each)),
+    concat!(
+        "with http=1.1: host names that share the objects (domain sharding); times connections up to ",
+        number!(of all)
+    ),
+    "1",
+)
+.such_as("page:objects=6,size=50KB,waves=3,http=1.1,shards=2");
 
 /// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -55,20 +77,21 @@ pub enum Http {
 impl Http {
     /// Reads the keys; `None` without them.
     pub(super) fn read(spec: &mut Spec<'_>) -> Result<Option<Self>, InputError> {
-        let plain = Self::One { connections: BROWSERS, shards: 1 };
+        let plain = Self::One { connections: number!(of browsers), shards: 1 };
         let version = spec.one_of("http", &[("1.1", plain), ("2", Self::Two), ("3", Self::Three)])?;
-        let connections = spec.within("connections", 1..=100)?;
-        let shards = spec.within("shards", 1..=100)?;
+        let connections = spec.within("connections", 1..=number!(of each))?;
+        let shards = spec.within("shards", 1..=number!(of each))?;
         let Some(Self::One { .. }) = version else {
             return match connections.or(shards) {
                 None => Ok(version),
                 Some(_) => Err(spec.refused("connections and shards are for http=1.1")),
             };
         };
-        let (connections, shards) = (connections.unwrap_or(BROWSERS), shards.unwrap_or(1));
-        match connections * shards {
-            all if all > MOST_CONNECTIONS => {
-                Err(spec.refused(format_args!("{all} connections; allowed are {MOST_CONNECTIONS} in all")))
+        let (connections, shards) = (connections.unwrap_or(number!(of browsers)), shards.unwrap_or(1));
+        match (connections * shards, number!(of all)) {
+            (all, most) if all > most => {
+                let problem = format_args!("connections times shards is {all}; allowed is up to {most}");
+                Err(spec.refused(problem))
             }
             _ => Ok(Some(Self::One { connections, shards })),
         }

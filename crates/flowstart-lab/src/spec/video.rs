@@ -30,15 +30,20 @@ pub(super) const KEYS: &[Key] = &[
     Key::new("chunk", "100ms to 60s", "playing time of a chunk", "4s").such_as("video:chunk=2s"),
     Key::new("count", "1 to 10000", "number of chunks", "30").such_as("video:count=15"),
     Key::new("buffer", "2 chunks to 1000s", "most video that the player buffers", "30s").such_as("video:buffer=60s"),
-    Key::new("start", "above 0s, up to buffer", "buffered video from which it plays", "a chunk")
+    Key::new("start", "above 0s, up to buffer less a chunk", "buffered video from which it plays", "a chunk")
         .such_as("video:start=8s"),
     Key::new("rule", "bba-0 or throughput", "what decides on the rate of the next chunk", "bba-0")
         .such_as("video:rule=throughput"),
-    Key::new("reservoir", "a time", "bba-0: the lowest rate is for up to this much buffered video", "37.5 % of buffer")
-        .such_as("video:reservoir=5s"),
+    Key::new(
+        "reservoir",
+        "0s to less than upper",
+        "bba-0: the lowest rate is for up to this much buffered video",
+        "37.5 % of buffer, or half of upper",
+    )
+    .such_as("video:reservoir=5s"),
     Key::new(
         "upper",
-        "a time",
+        "above reservoir, up to buffer less a chunk",
         "bba-0: the highest rate is for this much and more",
         "90 % of buffer, or room for a chunk",
     )
@@ -58,11 +63,13 @@ pub(super) fn read(spec: &mut Spec<'_>, most_chunks: u32) -> Result<Video, Input
     let chunk = spec.within("chunk", ms(100)..=ms(60_000))?.unwrap_or(ms(4000));
     let count = spec.within("count", 1..=most_chunks)?.unwrap_or(30);
     let buffer = spec.within("buffer", chunk * 2..=ms(1_000_000))?.unwrap_or(ms(30_000).max(chunk * 2));
-    let start = spec.within("start", Duration::from_nanos(1)..=buffer)?.unwrap_or(chunk);
-    let rule = spec.one_of("rule", &[("bba-0", RuleName::Buffer), ("throughput", RuleName::Throughput)])?;
+    // Chunks are requested while the buffer has room for one: a player that waited for more than this would pause
+    // before it plays, and no rate is ever chosen at a fuller buffer.
     let room = buffer.saturating_sub(chunk);
-    let reservoir = spec.within("reservoir", Duration::ZERO..=buffer)?;
-    let upper = spec.within("upper", Duration::ZERO..=buffer)?;
+    let start = spec.within("start", Duration::from_nanos(1)..=room)?.unwrap_or(chunk);
+    let rule = spec.one_of("rule", &[("bba-0", RuleName::Buffer), ("throughput", RuleName::Throughput)])?;
+    let reservoir = spec.within("reservoir", Duration::ZERO..=room)?;
+    let upper = spec.within("upper", Duration::ZERO..=room)?;
     let rule = match rule.unwrap_or(RuleName::Buffer) {
         RuleName::Throughput if reservoir.or(upper).is_some() => {
             return Err(spec.refused("reservoir and upper are for rule=bba-0"));
@@ -119,6 +126,10 @@ mod tests {
         assert_eq!(paper, Rule::Buffer { reservoir, upper });
         let own = video("video:ladder=1mbit/2.5mbit,chunk=2s,start=6s,rule=throughput").unwrap();
         assert_eq!((own.rule, own.ladder.rates().len(), own.start), (Rule::Throughput, 2, Duration::from_millis(6000)));
+        // All may be as much as leaves room for a chunk.
+        let (reservoir, upper) = (Duration::from_millis(25_000), Duration::from_millis(26_000));
+        let full = video("video:start=26s,reservoir=25s,upper=26s").unwrap();
+        assert_eq!((full.start, full.rule), (upper, Rule::Buffer { reservoir, upper }));
         // 5.8 Mbit/s for 4 s are 2.9 MB.
         assert_eq!(plain.most_bytes().get(), 30 * 2_900_000);
     }
@@ -136,7 +147,11 @@ mod tests {
             ("count=4000000000", "1 to 10000"),
             ("buffer=7s", "8s to 1000s"),
             ("start=0s", "start is"),
-            ("start=31s", "start is 31s"),
+            ("start=27s", "start is 27s; allowed is 1ns to 26s"),
+            ("chunk=2s,start=29s", "start is 29s; allowed is 1ns to 28s"),
+            ("upper=27s", "upper is 27s; allowed is 0s to 26s"),
+            ("upper=30s,reservoir=29s", "reservoir is 29s; allowed is 0s to 26s"),
+            ("buffer=240s,upper=237s", "upper is 237s; allowed is 0s to 236s"),
             ("rule=bola", "bba-0 and throughput"),
             ("rule=throughput,reservoir=5s", "are for rule=bba-0"),
             ("reservoir=20s,upper=10s", "less than upper, 10s"),

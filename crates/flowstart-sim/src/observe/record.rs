@@ -118,33 +118,6 @@ pub struct FlowRecord {
 }
 
 impl FlowRecord {
-    /// Adds the counts of another flow of the same transfer. The windows add up as well, although their largest values
-    /// may belong to different times.
-    pub fn add_counts(&mut self, other: &Self) {
-        for (sum, count) in [
-            (&mut self.quick_start_bytes, other.quick_start_bytes),
-            (&mut self.quick_start_dropped, other.quick_start_dropped),
-            (&mut self.delivered, other.delivered),
-            (&mut self.data_packets, other.data_packets),
-            (&mut self.retransmitted, other.retransmitted),
-            (&mut self.retransmissions, other.retransmissions),
-            (&mut self.declared_lost, other.declared_lost),
-            (&mut self.spurious, other.spurious),
-            (&mut self.dropped, other.dropped),
-            (&mut self.dropped_data, other.dropped_data),
-            (&mut self.window_cuts, other.window_cuts),
-            (&mut self.timeouts, other.timeouts),
-        ] {
-            *sum += count;
-        }
-        self.later_approvals += other.later_approvals;
-        self.flow_control_blocked += other.flow_control_blocked;
-        self.startup_in_flight += other.startup_in_flight;
-        self.max_cwnd += other.max_cwnd;
-    }
-}
-
-impl FlowRecord {
     /// The record of a transfer that these connections carry together; of one connection its own. Counts and windows
     /// are sums, also where the connections had them at different times. The transfer begins with the first connection
     /// and is complete with the last. Its startup ends when that of the last one ends. The RTT and the advice are those
@@ -181,7 +154,12 @@ impl FlowRecord {
             reached: mine.reached + theirs.reached,
             ..if theirs.time > mine.time { theirs } else { mine }
         });
-        for (mine, theirs) in [
+        self.add_counts(other);
+    }
+
+    /// Adds the counts and windows of another connection of the transfer.
+    fn add_counts(&mut self, other: &Self) {
+        for (sum, count) in [
             (&mut self.quick_start_bytes, other.quick_start_bytes),
             (&mut self.quick_start_dropped, other.quick_start_dropped),
             (&mut self.delivered, other.delivered),
@@ -195,7 +173,7 @@ impl FlowRecord {
             (&mut self.window_cuts, other.window_cuts),
             (&mut self.timeouts, other.timeouts),
         ] {
-            *mine += theirs;
+            *sum += count;
         }
         self.later_approvals += other.later_approvals;
         self.flow_control_blocked += other.flow_control_blocked;

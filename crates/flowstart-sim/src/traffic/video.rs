@@ -91,7 +91,7 @@ pub enum Rule {
     Buffer {
         /// Buffered video below which the lowest rate is requested.
         reservoir: Duration,
-        /// Buffered video from which the highest rate is requested.
+        /// Buffered video from which the highest rate is requested. It leaves room for a chunk: no request finds more.
         upper: Duration,
     },
     /// The sliding window of dash.js.
@@ -109,7 +109,8 @@ pub struct Video {
     pub count: u32,
     /// Most video that the player buffers.
     pub buffer: Duration,
-    /// Buffered video at which it begins to play, and continues after a stall.
+    /// Buffered video at which it begins to play, and continues after a stall. It leaves room for a chunk in the
+    /// buffer, so that the player pauses only while it plays.
     pub start: Duration,
     /// Its rule.
     pub rule: Rule,

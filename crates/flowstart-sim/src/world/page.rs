@@ -12,6 +12,7 @@
 //! may give an object to whichever connection is free first, even if another one was opened for it.
 
 use std::collections::VecDeque;
+use std::iter;
 
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
@@ -149,20 +150,13 @@ impl World {
         opened.filter(|(connection, _)| connection.state != State::Unopened).map(|(_, flow)| flow).collect()
     }
 
-    /// The record of a flow, or the sum over a page's connections. Times and the end of startup are the first
-    /// connection's, except for the start, the request and the first drop, which are the earliest of all.
+    /// The record of a flow, or that of a page: its connections' together ([`FlowRecord::of_transfer`]), and complete
+    /// when the page is.
     pub fn joint_record(&self, flow: u32) -> FlowRecord {
-        let mut sum = self.record(flow).clone();
-        for other in self.connections_of(flow).into_iter().filter(|other| *other != flow) {
-            let other = self.record(other);
-            let earlier = |a: Option<Timestamp>, b: Option<Timestamp>| a.into_iter().chain(b).min();
-            sum.started = earlier(sum.started, other.started);
-            sum.request_sent = earlier(sum.request_sent, other.request_sent);
-            sum.first_data_sent = earlier(sum.first_data_sent, other.first_data_sent);
-            sum.first_drop = earlier(sum.first_drop, other.first_drop);
-            sum.add_counts(other);
-        }
-        sum
+        let others = self.connections_of(flow).into_iter().filter(|other| *other != flow);
+        let whole = FlowRecord::of_transfer(iter::once(flow).chain(others).map(|flow| self.record(flow)));
+        // Connections that serve requests are never complete; the first one's record has the page's time.
+        FlowRecord { completed: self.record(flow).completed, ..whole }
     }
 
     /// A packet has reached an end of a page's connection.

@@ -46,11 +46,15 @@ pub(super) fn read(spec: &mut Spec<'_>, rtt: Option<Duration>) -> Result<Option<
             None => Ok(None),
         };
     };
+    let given = part.is_some();
     let part = part.unwrap_or(SERVER_RTT);
     let whole = rtt.unwrap_or(Duration::ZERO);
     if part < Duration::from_micros(1) || (part >= whole && rtt.is_some()) {
-        let problem = format_args!("is {part}; allowed is 1us to less than {whole}, the link's RTT");
-        return Err(spec.refused_value("pep_rtt", problem));
+        let allowed = format_args!("allowed is 1us to less than {whole}, the link's RTT");
+        return Err(match given {
+            true => spec.refused_value("pep_rtt", format_args!("is {part}; {allowed}")),
+            false => spec.refused_value("pep_rtt", format_args!("must be given, its default is {part}; {allowed}")),
+        });
     }
     Ok(Some(Proxy { distribution, rtt: part }))
 }
@@ -62,5 +66,23 @@ impl std::fmt::Display for Proxy {
             Distribution::Distributed => "distributed",
         };
         write!(f, "{distribution}, {} from the server", self.rtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::Link;
+
+    #[test]
+    fn a_refused_default_is_told_from_a_refused_value() {
+        let refusal = |keys: &str| {
+            let text = format!("rate=1mbit,rtt=20ms,pep=integrated{keys}");
+            Link::parse("--link", &text, Path::new(".")).unwrap_err().problem
+        };
+        let allowed = "allowed is 1us to less than 20ms, the link's RTT";
+        assert_eq!(refusal(""), format!("pep_rtt: must be given, its default is 30ms; {allowed}"));
+        assert_eq!(refusal(",pep_rtt=30ms"), format!("pep_rtt `30ms`: is 30ms; {allowed}"));
     }
 }

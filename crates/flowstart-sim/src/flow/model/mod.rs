@@ -34,7 +34,7 @@ mod video;
 
 use requests::Asked;
 use sender::SenderState;
-use think::Thinking;
+use think::{Answer, Thinking};
 use video::Viewer;
 
 /// The model's ends of a flow.
@@ -49,7 +49,7 @@ pub(crate) struct ModelEnds {
     knowledge: PathKnowledge,
     start: Timestamp,
     started: bool,
-    think_time: Duration,
+    answer: Answer,
     thinking: Option<Thinking>,
     /// The receiver's request that has no answer yet.
     asked: Option<Asked>,
@@ -117,7 +117,7 @@ impl ModelEnds {
             knowledge,
             start,
             started: false,
-            think_time,
+            answer: Answer::After(think_time),
             thinking: None,
             asked: None,
             viewer,

@@ -1,18 +1,14 @@
 //! Flows whose data come from another flow: the two connections of a proxy ([`crate::world::proxy`]).
 
-use flowstart_core::time::Duration;
-
 use super::ModelEnds;
+use super::think::Answer;
 use crate::network::Network;
-
-/// How long a proxy waits for the server's first byte: longer than any run.
-const PATIENCE: Duration = Duration::from_millis(1_000_000_000);
 
 impl ModelEnds {
     /// The sender launches when the first byte has come from elsewhere.
     pub(crate) fn await_relayed(&mut self) {
         self.source.relay(0);
-        self.think_time = PATIENCE;
+        self.answer = Answer::Relayed;
     }
 
     /// Opens now, if it has not begun.

@@ -5,23 +5,33 @@ use flowstart_core::time::{Duration, Timestamp};
 use super::{ModelEnds, SenderState};
 use crate::network::Network;
 
-/// The launch that waits for the server's think time.
+/// What the data waits for when the request has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Answer {
+    /// The server's think time.
+    After(Duration),
+    /// The first byte from elsewhere.
+    Relayed,
+}
+
+/// The launch that waits for the answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thinking {
-    /// The end of the think time.
+    /// When it comes; never while that is not known.
     pub(super) until: Timestamp,
     rtt: Option<Duration>,
     unvalidated: Option<u64>,
 }
 
 impl ModelEnds {
-    /// The request has arrived: the data leaves after the think time.
+    /// The request has arrived: the data leaves with the answer.
     pub(super) fn think(&mut self, network: &mut Network, rtt: Option<Duration>, unvalidated: Option<u64>) {
-        if self.think_time == Duration::ZERO {
-            self.launch(network, rtt, unvalidated);
-        } else {
-            self.thinking = Some(Thinking { until: network.now() + self.think_time, rtt, unvalidated });
-        }
+        let until = match self.answer {
+            Answer::After(Duration::ZERO) => return self.launch(network, rtt, unvalidated),
+            Answer::After(time) => network.now() + time,
+            Answer::Relayed => Timestamp::NEVER,
+        };
+        self.thinking = Some(Thinking { until, rtt, unvalidated });
     }
 
     /// The think time is over.
